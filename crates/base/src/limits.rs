@@ -27,3 +27,13 @@ pub const EXTENT_PAGES_MAX: u64 = 1 << 40;
 
 /// Byte addresses from here up lie in the second file, whose byte 0 has this address.
 pub const SECOND_FILE_AT: u64 = 1 << 62;
+
+/// Text of an error for a number beyond a limit: above it, or below a lower limit that the name gives.
+#[must_use]
+pub fn exceeded(name: &str, found: u64, limit: u64) -> String {
+    if found < limit {
+        format!("{name}: {found} is too small; the maximum is {limit}")
+    } else {
+        format!("{name}: {found} exceeds the limit of {limit}; docs/limits.md lists all limits")
+    }
+}

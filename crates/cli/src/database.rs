@@ -558,22 +558,22 @@ pub(crate) fn time_cell(show: &TimeShow, unit: Unit, time: i64) -> Cell {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidalite_testkit::FileError;
+    use tidalite_testkit::{DiskError, FileError};
 
     /// Error messages for a database that cannot be opened at its location.
     #[test]
     fn files_that_were_moved_and_network_file_systems_have_a_next_step() {
         let path = Path::new("plant.tdl");
-        let replaced = FileError::FileReplaced {
+        let replaced = DiskError::FileReplaced {
             path: path.to_owned(),
             process: 7,
         };
-        let moved = FileError::FileMoved {
+        let moved = DiskError::FileMoved {
             path: path.to_owned(),
             found: "it was deleted",
             now_at: None,
         };
-        let network = FileError::NetworkFileSystem {
+        let network = DiskError::NetworkFileSystem {
             path: path.to_owned(),
             kind: "NFS",
         };
@@ -582,7 +582,7 @@ mod tests {
             (moved, Exit::Failure, "it was deleted", "repeat the command"),
             (network, Exit::Failure, "(NFS)", "--exclusive"),
         ] {
-            let failure = failure(path, &error.into());
+            let failure = failure(path, &FileError::from(error).into());
             assert_eq!(failure.exit, exit, "{}", failure.message);
             assert!(failure.message.contains(told), "{}", failure.message);
             assert!(failure.hint.is_some_and(|hint| hint.contains(next)));

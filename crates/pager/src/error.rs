@@ -7,6 +7,7 @@ use lost_commits::LostCommits;
 use std::io;
 use std::path::{Path, PathBuf};
 use tidalite_base::Corrupt;
+use tidalite_disk::Error as DiskError;
 
 /// Result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -15,29 +16,10 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// and the next step. The text of `Corrupt` leaves the next step to the crate above, because lists of damage are made
 /// of these texts.
 #[non_exhaustive]
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Error {
-    /// A system call on the data file failed.
-    Io {
-        /// The operation: "write of 4096 bytes".
-        what: String,
-        /// Byte address in the file.
-        at: u64,
-        /// Error of the system.
-        source: io::Error,
-    },
-    /// The file could not be opened or created.
-    Open {
-        /// Path of the file.
-        path: PathBuf,
-        /// Error of the system.
-        source: io::Error,
-    },
-    /// The disk is full. The transaction is rolled back; the database stays usable.
-    DiskFull {
-        /// Number of bytes that were to be added.
-        needed_bytes: u64,
-    },
+    /// An error of a file or of its locks.
+    Disk(DiskError),
     /// The file has reached `Options::file_bytes_max`. The transaction is rolled back; the database stays usable.
     FileFull {
         /// Number of bytes that were to be added.
@@ -66,50 +48,6 @@ pub enum Error {
         /// Key of the row.
         key: Vec<u8>,
     },
-    /// Another handle has the file exclusively, or uses a different lock file (or none).
-    OpenElsewhere {
-        /// Path of the file.
-        path: PathBuf,
-    },
-    /// The data file at this path was replaced or deleted while a process still has the previous file open.
-    FileReplaced {
-        /// Path of the file.
-        path: PathBuf,
-        /// The process that has the previous file open, by its number in its own namespace; 0 if unknown.
-        process: u32,
-    },
-    /// The data file was replaced, renamed or deleted while it was open here. This handle commits nothing more; reads
-    /// still work.
-    FileMoved {
-        /// The path at which it was opened, with symbolic links resolved.
-        path: PathBuf,
-        /// State of that path now.
-        found: &'static str,
-        /// Current path of the file, if it has one and the system reports it.
-        now_at: Option<PathBuf>,
-    },
-    /// A database on a file system that other computers write to was opened for shared use.
-    NetworkFileSystem {
-        /// The data file or the lock file.
-        path: PathBuf,
-        /// Name of the file system.
-        kind: &'static str,
-    },
-    /// The lock file cannot be used.
-    LockFile {
-        /// Path of the file.
-        path: PathBuf,
-        /// The problem.
-        problem: String,
-    },
-    /// Other processes have the database open, and a reader beside them must write to the lock file, which the system
-    /// refuses.
-    LockRefused {
-        /// The lock file.
-        path: PathBuf,
-        /// Error of the system.
-        source: io::Error,
-    },
     /// The second file, which holds large values, is missing or belongs to another database.
     LargeFile {
         /// Path of the file; empty if unknown.
@@ -131,8 +69,6 @@ pub enum Error {
         /// The commit that the reader saw.
         txn: tidalite_base::TxnId,
     },
-    /// The process was forked after the file was opened; the handle belongs to the parent process.
-    Forked,
     /// A write was requested from a file opened read-only.
     ReadOnly,
     /// An earlier sync or meta write failed: no commit is acknowledged until the file is reopened.
@@ -170,126 +106,42 @@ pub enum Error {
     },
 }
 
-/// Copy of an error of the system.
-pub(crate) fn copy_of(source: &io::Error) -> io::Error {
-    io::Error::new(source.kind(), source.to_string())
-}
-
 impl Error {
-    /// Copy of the error: after a failure a transaction returns it from every later call.
-    #[must_use]
-    pub fn again(&self) -> Self {
-        match self {
-            Self::Io { what, at, source } => Self::Io {
-                what: what.clone(),
-                at: *at,
-                source: copy_of(source),
-            },
-            Self::Open { path, source } => Self::Open {
-                path: path.clone(),
-                source: copy_of(source),
-            },
-            Self::LockRefused { path, source } => Self::LockRefused {
-                path: path.clone(),
-                source: copy_of(source),
-            },
-            Self::DiskFull { needed_bytes } => Self::DiskFull {
-                needed_bytes: *needed_bytes,
-            },
-            Self::FileFull {
-                needed_bytes,
-                bytes_max,
-            } => Self::FileFull {
-                needed_bytes: *needed_bytes,
-                bytes_max: *bytes_max,
-            },
-            Self::Corrupt(corrupt) => Self::Corrupt(corrupt.clone()),
-            Self::CommitsLost(lost) => Self::CommitsLost(*lost),
-            Self::NotADatabase { found } => Self::NotADatabase {
-                found: found.clone(),
-            },
-            Self::Unsupported { found, expected } => Self::Unsupported {
-                found: found.clone(),
-                expected: expected.clone(),
-            },
-            Self::IsTable { key } => Self::IsTable { key: key.clone() },
-            Self::OpenElsewhere { path } => Self::OpenElsewhere { path: path.clone() },
-            Self::FileReplaced { path, process } => Self::FileReplaced {
-                path: path.clone(),
-                process: *process,
-            },
-            Self::FileMoved {
-                path,
-                found,
-                now_at,
-            } => Self::FileMoved {
-                path: path.clone(),
-                found,
-                now_at: now_at.clone(),
-            },
-            Self::NetworkFileSystem { path, kind } => Self::NetworkFileSystem {
-                path: path.clone(),
-                kind,
-            },
-            Self::LockFile { path, problem } => Self::LockFile {
-                path: path.clone(),
-                problem: problem.clone(),
-            },
-            Self::LargeFile { path, problem } => Self::LargeFile {
-                path: path.clone(),
-                problem: problem.clone(),
-            },
-            Self::WriterBusy {
-                process,
-                thread,
-                since,
-            } => Self::WriterBusy {
-                process: *process,
-                thread: *thread,
-                since: *since,
-            },
-            Self::Evicted { txn } => Self::Evicted { txn: *txn },
-            Self::Forked => Self::Forked,
-            Self::ReadOnly => Self::ReadOnly,
-            Self::Cancelled => Self::Cancelled,
-            Self::NoPin { name } => Self::NoPin { name: name.clone() },
-            Self::BackupOrder { found, expected } => Self::BackupOrder {
-                found: found.clone(),
-                expected: expected.clone(),
-            },
-            Self::Poisoned { first } => Self::Poisoned {
-                first: first.clone(),
-            },
-            Self::NoSavepoint => Self::NoSavepoint,
-            Self::Ended => Self::Ended,
-            Self::Limit { what, found, limit } => Self::Limit {
-                what,
-                found: *found,
-                limit: *limit,
-            },
-        }
+    /// The error of a failed system call.
+    pub(crate) fn of_call(what: impl Into<String>, at: u64, source: io::Error) -> Self {
+        Self::Disk(DiskError::of_call(what, at, source))
     }
 
     /// The error of a file that the system could not open or create.
     pub(crate) fn of_open(path: &Path, source: io::Error) -> Self {
-        Self::Open {
-            path: path.to_owned(),
-            source,
-        }
+        Self::Disk(DiskError::of_open(path, source))
     }
 
     /// The error of a failed write or growth: a full disk, or a failure of the medium.
     pub(crate) fn of_write(what: &str, at: u64, bytes: u64, source: io::Error) -> Self {
-        use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
-        match source.kind() {
-            StorageFull | QuotaExceeded | FileTooLarge => Self::DiskFull {
-                needed_bytes: bytes,
-            },
-            _ => Self::Io {
-                what: format!("{what} of {bytes} bytes"),
-                at,
-                source,
-            },
+        Self::Disk(DiskError::of_write(what, at, bytes, source))
+    }
+
+    /// Whether a system call on the data file failed.
+    pub(crate) fn is_io(&self) -> bool {
+        matches!(self, Self::Disk(DiskError::Io { .. }))
+    }
+
+    /// Whether the disk is full, or the file has reached its maximum length. The database stays usable.
+    pub(crate) fn is_full(&self) -> bool {
+        matches!(
+            self,
+            Self::Disk(DiskError::DiskFull { .. }) | Self::FileFull { .. }
+        )
+    }
+}
+
+impl From<DiskError> for Error {
+    fn from(error: DiskError) -> Self {
+        match error {
+            // The same error for a limit, whichever crate enforces it.
+            DiskError::Limit { what, found, limit } => Self::Limit { what, found, limit },
+            error => Self::Disk(error),
         }
     }
 }
@@ -303,9 +155,7 @@ impl From<Corrupt> for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Io { source, .. }
-            | Self::Open { source, .. }
-            | Self::LockRefused { source, .. } => Some(source),
+            Self::Disk(error) => error.source(),
             Self::Corrupt(corrupt) => Some(corrupt),
             _ => None,
         }

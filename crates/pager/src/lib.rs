@@ -10,28 +10,22 @@
 //! space        free space of both files
 //! options      options for opening a file; events; callbacks
 //! format       bytes of the file: pointers, headers, superblock, meta records, pins; traits `PageRead`, `PageWrite`
-//! lock         the lock file: reader table, writer lock, liveness of processes
-//! storage      the data file behind a trait: a file of the operating system, memory, an overlay
-//! system       clocks, random identities
 //! error        `Error`
 //! seeded       deliberate bugs (tests only)
 //! ```
 //!
-//! `system`, `storage` and `lock` do not depend on pages.
+//! Files and locks are in the crate below, `tidalite_disk`, whose public types are exported here too.
 //!
 //! The format is described in docs/format.md, sections 1 to 4, and the durability argument in docs/durability.md.
 
 mod commit;
 mod error;
 mod format;
-mod lock;
 mod maintenance;
 mod open;
 mod options;
 pub mod seeded;
 mod space;
-pub mod storage;
-mod system;
 mod txn;
 
 pub use commit::found::Recovery;
@@ -45,8 +39,6 @@ pub use format::meta::{APP_BYTES_MAX, USER_BYTES_MAX};
 pub use format::pages::{Counters, Extent, PageRead, PageRef, PageWrite, expect_zeros};
 pub use format::pins::{PIN_NAME_BYTES_MAX, PINS_MAX, Pin};
 pub use format::ptr::{PTR_BYTES, Ptr};
-pub use lock::readers::{Reader, ReaderKind, WriterSeen};
-pub use lock::{HANDLES_MAX, LockMemory, READERS_MAX};
 pub use maintenance::backup::{BackupInfo, OnMoved, restore};
 pub use maintenance::check::{Check, CheckReport};
 pub use maintenance::salvage::{Candidate, RawFile, RawState};
@@ -56,9 +48,12 @@ pub use options::event::{Event, Logger};
 pub use options::long_reader::{LongReader, LongReaderAction, OnLongReader, OnWait};
 pub use options::unrecorded::{Unrecorded, Verifier};
 pub use options::{OpenMode, Options, RootsOf, Verify};
-pub use storage::file::ReadAhead;
-pub use storage::{FileStorage, MemoryStorage, Storage};
-pub use system::clock::{ClockSource, Clocks};
+pub use tidalite_disk::Error as DiskError;
+pub use tidalite_disk::lock::{
+    HANDLES_MAX, LockMemory, READERS_MAX, Reader, ReaderKind, WriterSeen,
+};
+pub use tidalite_disk::storage::{FileStorage, Growth, MemoryStorage, ReadAhead, Storage};
+pub use tidalite_disk::system::{ClockSource, Clocks};
 pub use txn::inner::Pager;
 pub use txn::snapshot::{Parked, Shown, Snapshot};
 pub use txn::{CommitInfo, Durability, Savepoint, SecondFile, Ticket, UncommittedRead, WriteTxn};

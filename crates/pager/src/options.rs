@@ -5,13 +5,13 @@ pub(crate) mod long_reader;
 pub(crate) mod unrecorded;
 
 use crate::format::ptr::Ptr;
-use crate::storage::file::ReadAhead;
-use crate::system::clock::ClockSource;
 use event::Logger;
 use long_reader::{OnLongReader, OnWait};
 use std::path::PathBuf;
 use std::time::Duration;
 use tidalite_base::limits::PAGE_SIZE_DEFAULT;
+use tidalite_disk::storage::ReadAhead;
+use tidalite_disk::system::ClockSource;
 use unrecorded::Verifier;
 
 /// When pages and blocks are verified against the checksums in the pointers to them. (The values of a series have

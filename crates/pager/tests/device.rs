@@ -5,7 +5,8 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tidalite_pager::{
-    Durability, Error, Extent, OpenMode, Options, PageRead, PageWrite, Pager, RawFile, Verifier,
+    DiskError, Durability, Error, Extent, OpenMode, Options, PageRead, PageWrite, Pager, RawFile,
+    Verifier,
 };
 
 const MIB: u64 = 1 << 20;
@@ -95,7 +96,7 @@ fn free(pager: &Pager, extent: &Extent) {
 
 fn kind(error: &Error) -> std::io::ErrorKind {
     match error {
-        Error::Open { source, .. } => source.kind(),
+        Error::Disk(DiskError::Open { source, .. }) => source.kind(),
         other => panic!("{other}"),
     }
 }
@@ -108,7 +109,10 @@ fn a_device_becomes_a_database_and_stays_one() {
     };
     let path = &device.0;
     let found = Pager::open(path, &Options::default()).err().unwrap();
-    assert!(matches!(found, Error::LockFile { .. }), "{found}");
+    assert!(
+        matches!(found, Error::Disk(DiskError::LockFile { .. })),
+        "{found}"
+    );
     assert!(!Path::new(&format!("{}-lock", path.display())).exists());
     let open = Options {
         mode: OpenMode::Open,
@@ -129,13 +133,19 @@ fn a_device_becomes_a_database_and_stays_one() {
         ..options(&folder)
     };
     let found = Pager::open(path, &wipe).err().unwrap();
-    assert!(matches!(found, Error::OpenElsewhere { .. }), "{found}");
+    assert!(
+        matches!(found, Error::Disk(DiskError::OpenElsewhere { .. })),
+        "{found}"
+    );
     let other_lock = Options {
         lock_path: Some(folder.0.join("another")),
         ..options(&folder)
     };
     let found = Pager::open(path, &other_lock).err().unwrap();
-    assert!(matches!(found, Error::OpenElsewhere { .. }), "{found}");
+    assert!(
+        matches!(found, Error::Disk(DiskError::OpenElsewhere { .. })),
+        "{found}"
+    );
     drop((pager, second));
 
     // Read both ways, after attaching the device again.
@@ -231,7 +241,10 @@ fn a_full_device_is_an_ordinary_error() {
             Err(error) => break error,
         }
     };
-    assert!(matches!(full, Error::DiskFull { .. }), "{full}");
+    assert!(
+        matches!(full, Error::Disk(DiskError::DiskFull { .. })),
+        "{full}"
+    );
     assert!(extents.len() >= 5, "{} MiB of 8", extents.len());
     assert!(pager.stat().unwrap().file_bytes <= 8 * MIB);
     for round in 0..20u8 {
@@ -264,7 +277,10 @@ fn a_full_device_is_an_ordinary_error() {
         return;
     };
     let found = Pager::open(&device.0, &options(&folder)).err().unwrap();
-    assert!(matches!(found, Error::DiskFull { .. }), "{found}");
+    assert!(
+        matches!(found, Error::Disk(DiskError::DiskFull { .. })),
+        "{found}"
+    );
 }
 
 #[test]
@@ -281,12 +297,18 @@ fn a_lock_file_elsewhere_is_the_same_for_all() {
     txn.commit(b"one", Durability::Lazy).unwrap();
     assert_eq!(beside.begin_read().unwrap().app(), b"one");
     let found = Pager::open(&path, &Options::default()).err().unwrap();
-    assert!(matches!(found, Error::OpenElsewhere { .. }), "{found}");
+    assert!(
+        matches!(found, Error::Disk(DiskError::OpenElsewhere { .. })),
+        "{found}"
+    );
     // Another database cannot use the lock file at the same time.
     let other = Pager::open(folder.0.join("other.tdl"), &here)
         .err()
         .unwrap();
-    assert!(matches!(other, Error::LockFile { .. }), "{other}");
+    assert!(
+        matches!(other, Error::Disk(DiskError::LockFile { .. })),
+        "{other}"
+    );
     assert!(!folder.0.join("other.tdl").exists(), "nor is it made");
     // A copy in its place is the same database but another file.
     let away = folder.0.join("away.tdl");
@@ -295,7 +317,7 @@ fn a_lock_file_elsewhere_is_the_same_for_all() {
     let found = Pager::open(&path, &here).err().unwrap();
     let process = std::process::id();
     assert!(
-        matches!(found, Error::FileReplaced { process: told, .. } if told == process),
+        matches!(found, Error::Disk(DiskError::FileReplaced { process: told, .. }) if told == process),
         "{found}"
     );
     fs::rename(&away, &path).unwrap();
@@ -358,7 +380,7 @@ fn lock_in_memory_locks_the_requested_bytes() {
     let pager = Pager::open(&path, &Options::default()).unwrap();
     fill(&pager, 4 * MIB, 1).unwrap();
     match pager.lock_in_memory(2 * MIB) {
-        Err(Error::Io { .. }) => {
+        Err(Error::Disk(DiskError::Io { .. })) => {
             eprintln!("skipped: this process may keep nothing in memory");
             assert_eq!(pager.lock_in_memory(0).unwrap(), 0);
             return assert_eq!(kept_in_memory(), Some(0));

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 use tidalite_pager::{
-    Durability, Error, Kind, MemoryStorage, Options, PageRead, PageWrite, Pager, Ptr, Storage,
-    WriteTxn,
+    DiskError, Durability, Error, Kind, MemoryStorage, Options, PageRead, PageWrite, Pager, Ptr,
+    Storage, WriteTxn,
 };
 use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Monitor, Op, SimDisk};
@@ -292,13 +292,16 @@ fn pages_that_the_thread_failed_to_write_do_not_count_as_written() {
         if round % 4 == 3 {
             let extent = txn.alloc_extent(1).unwrap();
             let found = txn.write_extent(extent.addr, &[1; 4096]).unwrap_err();
-            assert!(matches!(found, Error::DiskFull { .. }), "{found:?}");
+            assert!(
+                matches!(found, Error::Disk(DiskError::DiskFull { .. })),
+                "{found:?}"
+            );
             txn.rollback_to(&savepoint).unwrap();
             seal(&mut txn, &mut next);
         }
         match txn.commit(b"", Durability::Durable) {
             Ok(_) if round % 4 != 1 => model = next,
-            Err(Error::DiskFull { .. }) if round % 4 == 1 => {}
+            Err(Error::Disk(DiskError::DiskFull { .. })) if round % 4 == 1 => {}
             other => panic!("{other:?} in round {round}"),
         }
         storage.fails.store(false, Ordering::SeqCst);

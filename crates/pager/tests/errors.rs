@@ -8,8 +8,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use tidalite_base::{put_u32, put_u64};
 use tidalite_pager::{
-    APP_BYTES_MAX, Durability, Error, Kind, OpenMode, Options, PageRead, PageWrite, Pager,
-    USER_BYTES_MAX, Verify,
+    APP_BYTES_MAX, DiskError, Durability, Error, Kind, OpenMode, Options, PageRead, PageWrite,
+    Pager, USER_BYTES_MAX, Verify,
 };
 use tidalite_testkit::image::{
     COMPATIBLE_AT, INCOMPATIBLE_AT, READ_ONLY_AT, VERSION_AT, with_superblocks,
@@ -51,7 +51,7 @@ fn open_as(path: &Path, mode: OpenMode, read_only: bool) -> Result<Pager, Error>
 
 fn kind_of<T>(result: Result<T, Error>) -> Option<ErrorKind> {
     match result {
-        Err(Error::Open { source, .. }) => Some(source.kind()),
+        Err(Error::Disk(DiskError::Open { source, .. })) => Some(source.kind()),
         Err(error) => panic!("{error:?}"),
         Ok(_) => None,
     }
@@ -112,7 +112,7 @@ fn an_exclusive_handle_has_the_file_alone() {
         exclusive: true,
         ..Options::default()
     };
-    let refused = |result| matches!(result, Err(Error::OpenElsewhere { .. }));
+    let refused = |result| matches!(result, Err(Error::Disk(DiskError::OpenElsewhere { .. })));
     let first = open(&path).unwrap();
     let second = open(&path).unwrap();
     let reader = open_as(&path, OpenMode::Open, true).unwrap();

@@ -20,7 +20,7 @@ use faulty::Step::{
 use std::sync::Arc;
 use tidalite_pager::Durability::{Durable, Lazy, OneFlush};
 use tidalite_pager::seeded::Bug;
-use tidalite_pager::{Durability, Error, Pager, Storage};
+use tidalite_pager::{DiskError, Durability, Error, Pager, Storage};
 use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Deliberate, Fault, FaultKind, Mistake, Monitor, SimDisk};
 use toy::{Content, app, apply, changes, is_disk_error, options, problems, read, root_of};
@@ -347,7 +347,7 @@ fn a_failed_sync_poisons_until_reopened() {
     loop {
         let failed = commit(&pager, &mut rng, 5, Durability::Durable, &mut content);
         match failed {
-            Err(Error::Io { .. }) => break,
+            Err(Error::Disk(DiskError::Io { .. })) => break,
             Err(error) => panic!("{error}"),
             Ok(()) => at_call += 1,
         }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
-use tidalite_pager::storage::{Growth, Places};
+use tidalite_disk::storage::{Growth, Places};
 use tidalite_pager::{
     Durability, Kind, MemoryStorage, Options, PageRead, PageWrite, Pager, Ptr, Storage, WriteTxn,
 };

@@ -5,8 +5,8 @@
 use std::io;
 use std::sync::{Arc, Mutex};
 use tidalite_base::TxnId;
+use tidalite_disk::storage::Growth;
 use tidalite_pager::seeded::{Bug, enable};
-use tidalite_pager::storage::Growth;
 use tidalite_pager::{
     Durability, Extent, LockMemory, Options, PageRead, PageWrite, Pager, Storage,
 };

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use tidalite_pager::{Durability, Error, OpenMode, Options, Pager};
+use tidalite_pager::{DiskError, Durability, Error, OpenMode, Options, Pager};
 use tidalite_testkit::rng::{Rng, mix};
 use toy::{app, apply, changes, id_of, options, problems, read, root_of};
 
@@ -101,7 +101,7 @@ fn order() -> String {
 }
 
 fn is_moved<T>(done: Result<T, Error>) -> bool {
-    matches!(done, Err(Error::FileMoved { .. }))
+    matches!(done, Err(Error::Disk(DiskError::FileMoved { .. })))
 }
 
 /// Commits until refused; returns the times of acknowledgement.
@@ -116,7 +116,10 @@ fn commit_until_refused(pager: &Pager, durability: Durability, done: &AtomicU64)
         match commit(pager, durability) {
             Ok(_) => acknowledged.push(now_ns()),
             Err(error) => {
-                assert!(matches!(error, Error::FileMoved { .. }), "{error}");
+                assert!(
+                    matches!(error, Error::Disk(DiskError::FileMoved { .. })),
+                    "{error}"
+                );
                 return acknowledged;
             }
         }
@@ -280,7 +283,7 @@ fn move_it(way: Way, role: &str, acknowledged_max: u64) {
         _ => vec![open(&path), Pager::open(&path, &to_read)],
     };
     for opened in opened {
-        let Err(Error::FileReplaced { process, .. }) = opened else {
+        let Err(Error::Disk(DiskError::FileReplaced { process, .. })) = opened else {
             panic!("{way:?}, {role}: {:?}", opened.err());
         };
         assert_eq!(process, child.child.id());
@@ -382,7 +385,7 @@ fn links_and_renamed_folders_do_not_move_a_file() {
     fs::create_dir(&data).unwrap();
     fs::write(&path, b"another").unwrap();
     match commit(&pager, Durability::Durable) {
-        Err(Error::FileMoved { now_at, .. }) => assert_eq!(now_at, Some(renamed)),
+        Err(Error::Disk(DiskError::FileMoved { now_at, .. })) => assert_eq!(now_at, Some(renamed)),
         other => panic!("{other:?}"),
     }
     assert_eq!(look(&pager), newest, "reading goes on");

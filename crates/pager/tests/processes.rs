@@ -14,7 +14,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
-use tidalite_pager::{Durability, Error, HANDLES_MAX, OpenMode, Options, Pager, READERS_MAX};
+use tidalite_pager::{
+    DiskError, Durability, Error, HANDLES_MAX, OpenMode, Options, Pager, READERS_MAX,
+};
 use tidalite_testkit::rng::{Rng, mix};
 use toy::{Content, SLOTS, app, apply, changes, id_of, options, problems, read, root_of};
 
@@ -65,9 +67,10 @@ fn soon(open: impl Fn() -> Result<Pager, Error>) -> Pager {
     let begun = Instant::now();
     loop {
         match open() {
-            Err(Error::OpenElsewhere { .. } | Error::LockFile { .. })
-                if begun.elapsed() < Duration::from_secs(5) =>
-            {
+            Err(
+                Error::Disk(DiskError::OpenElsewhere { .. })
+                | Error::Disk(DiskError::LockFile { .. }),
+            ) if begun.elapsed() < Duration::from_secs(5) => {
                 std::thread::sleep(Duration::from_millis(5));
             }
             opened => return opened.unwrap(),
@@ -677,10 +680,13 @@ fn a_lock_file_that_disappears_or_is_of_no_use() {
     commit(&pager, Durability::Durable).unwrap();
     // Deleted while in use: the next handle would use another one.
     fs::rename(folder.lock(), folder.0.join("away")).unwrap();
-    assert!(matches!(open(&path), Err(Error::OpenElsewhere { .. })));
+    assert!(matches!(
+        open(&path),
+        Err(Error::Disk(DiskError::OpenElsewhere { .. }))
+    ));
     assert!(matches!(
         open_to_read(&path),
-        Err(Error::OpenElsewhere { .. })
+        Err(Error::Disk(DiskError::OpenElsewhere { .. }))
     ));
     commit(&pager, Durability::Durable).unwrap();
     fs::rename(folder.0.join("away"), folder.lock()).unwrap();
@@ -706,13 +712,19 @@ fn a_lock_file_that_disappears_or_is_of_no_use() {
     // A folder in its place.
     fs::remove_file(folder.lock()).unwrap();
     fs::create_dir(folder.lock()).unwrap();
-    assert!(matches!(open(&path), Err(Error::Open { .. })));
+    assert!(matches!(
+        open(&path),
+        Err(Error::Disk(DiskError::Open { .. }))
+    ));
     let reader = soon(|| open_to_read(&path));
     assert_eq!(look(&reader, &mut Model::new()), 5);
     let also = open_to_read(&path).unwrap();
     fs::remove_dir(folder.lock()).unwrap();
     // A writer would not see these readers.
-    assert!(matches!(open(&path), Err(Error::OpenElsewhere { .. })));
+    assert!(matches!(
+        open(&path),
+        Err(Error::Disk(DiskError::OpenElsewhere { .. }))
+    ));
     drop((reader, also));
     soon(|| open(&path));
 }

@@ -8,10 +8,10 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use tidalite_pager::storage::Growth;
+use tidalite_disk::storage::Growth;
 use tidalite_pager::{
-    Durability, Error, LockMemory, LongReader, LongReaderAction, MemoryStorage, OnLongReader,
-    OnWait, Options, PageRead, Pager, ReaderKind, Snapshot, Storage,
+    DiskError, Durability, Error, LockMemory, LongReader, LongReaderAction, MemoryStorage,
+    OnLongReader, OnWait, Options, PageRead, Pager, ReaderKind, Snapshot, Storage,
 };
 use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
@@ -276,7 +276,10 @@ fn a_full_disk_evicts_evictable_readers() {
     full.store(true, Ordering::Relaxed);
     disk.limit.store(space.file_bytes, Ordering::Relaxed);
     let error = (0..50).find_map(|_| churn(&pager).err());
-    assert!(matches!(error, Some(Error::DiskFull { .. })), "{error:?}");
+    assert!(
+        matches!(error, Some(Error::Disk(DiskError::DiskFull { .. }))),
+        "{error:?}"
+    );
     assert!(evicted(look(&evictable)));
     look(&fixed).unwrap();
     assert!(told.load(Ordering::Relaxed) > 0, "asked before giving up");

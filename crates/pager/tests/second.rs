@@ -6,7 +6,9 @@
 mod toy;
 
 use std::sync::Arc;
-use tidalite_pager::{Durability, Error, LockMemory, Options, PageRead, PageWrite, Pager};
+use tidalite_pager::{
+    DiskError, Durability, Error, LockMemory, Options, PageRead, PageWrite, Pager,
+};
 use tidalite_testkit::{Fault, FaultKind, SimDisk};
 use toy::{app, apply, options, read, root_of};
 
@@ -95,7 +97,10 @@ fn an_error_of_the_medium_takes_no_snapshot_away() {
         kind: FaultKind::Medium,
     }));
     let refused = txn.alloc_value(2, 1024).err();
-    assert!(matches!(refused, Some(Error::Io { .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Some(Error::Disk(DiskError::Io { .. }))),
+        "{refused:?}"
+    );
     drop(txn);
     read(&reader, &root_of(reader.app()), &mut |_, _| {}).unwrap();
 }

@@ -3,10 +3,10 @@
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::sync::{Arc, Mutex};
-use tidalite_pager::storage::Growth;
+use tidalite_disk::storage::Growth;
 use tidalite_pager::{
-    Durability, Error, Extent, Kind, LockMemory, MemoryStorage, OpenMode, Options, PageRead,
-    PageWrite, Pager, Storage, Verifier,
+    DiskError, Durability, Error, Extent, Kind, LockMemory, MemoryStorage, OpenMode, Options,
+    PageRead, PageWrite, Pager, Storage, Verifier,
 };
 use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Fault, FaultKind, Monitor, Op, SimDisk};
@@ -305,14 +305,20 @@ fn the_reserve_frees_space_on_a_full_disk() {
             Err(error) => break error,
         }
     };
-    assert!(matches!(refused, Error::DiskFull { .. }), "{refused}");
+    assert!(
+        matches!(refused, Error::Disk(DiskError::DiskFull { .. })),
+        "{refused}"
+    );
     // A transaction that takes pages without freeing any is refused even if it claims to free space.
     let mut txn = pager.begin_write().unwrap();
     txn.free_space();
     let taken = txn.alloc_extent(40).unwrap();
     txn.write_extent(taken.addr, &[8; 4096]).unwrap();
     let refused = txn.commit(b"cheat", Durability::Durable);
-    assert!(matches!(refused, Err(Error::DiskFull { .. })));
+    assert!(matches!(
+        refused,
+        Err(Error::Disk(DiskError::DiskFull { .. }))
+    ));
     // A page or two more than are freed are granted, until an eighth of the reserve, less than 256 pages, is used.
     let mut lost = 0;
     let refused = loop {
@@ -325,7 +331,10 @@ fn the_reserve_frees_space_on_a_full_disk() {
             Err(error) => break error,
         }
     };
-    assert!(matches!(refused, Error::DiskFull { .. }), "{refused}");
+    assert!(
+        matches!(refused, Error::Disk(DiskError::DiskFull { .. })),
+        "{refused}"
+    );
     assert!((2..16 + 256 / 8).contains(&lost), "{lost} pages");
     // Copying some pages to free others, at once and often.
     let mut rounds = 0;

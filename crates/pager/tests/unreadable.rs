@@ -17,7 +17,7 @@ use faulty::Step::{
 use std::io;
 use std::sync::Arc;
 use tidalite_pager::Durability::{Durable, Lazy, OneFlush};
-use tidalite_pager::{Durability, Error, MemoryStorage, Options, Pager, Storage};
+use tidalite_pager::{DiskError, Durability, Error, MemoryStorage, Options, Pager, Storage};
 use tidalite_testkit::FaultKind;
 
 /// Addresses of the four meta blocks, by pair and copy.
@@ -69,7 +69,7 @@ fn blocks_that_cannot_be_read_hide_no_commit() {
                     assert!(!whole_pair_missing, "{set:04b} after {commits}");
                     assert_eq!(pager.begin_read().unwrap().app(), [commits]);
                 }
-                Err(Error::Io { .. }) => {
+                Err(Error::Disk(DiskError::Io { .. })) => {
                     assert!(whole_pair_missing, "{set:04b} after {commits}");
                 }
                 Err(error) => panic!("{set:04b} after {commits}: {error}"),

@@ -7,7 +7,7 @@ mod toy;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use tidalite_pager::{Durability, Error, Options, PageRead, Pager, Snapshot};
+use tidalite_pager::{DiskError, Durability, Error, Options, PageRead, Pager, Snapshot};
 use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Fault, FaultKind, SimDisk};
 use toy::Content;
@@ -143,7 +143,7 @@ fn run(place: &Place, seed: u64, map: bool) {
                 What::Commit(Durability::Lazy) => found_next.push(model.clone()),
                 _ => found_next = vec![model.clone()],
             },
-            Err(Error::DiskFull { .. }) => {}
+            Err(Error::Disk(DiskError::DiskFull { .. })) => {}
             Err(error) => {
                 // A record could not be written. The ones before it may be there.
                 assert!(toy::is_disk_error(&error), "{at}: {error}");

@@ -9,7 +9,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
-use tidalite_pager::{Durability, Error, OpenMode, Options, Pager};
+use tidalite_pager::{DiskError, Durability, Error, OpenMode, Options, Pager};
 
 const FILE: &str = "TIDALITE_USERS_FILE";
 const ROLE: &str = "TIDALITE_USERS_ROLE";
@@ -101,10 +101,10 @@ fn child() {
     println!();
     match seen {
         Ok(app) => println!("child: reads {app}"),
-        Err(Error::LockRefused { path, source }) => {
+        Err(Error::Disk(DiskError::LockRefused { path, source })) => {
             println!("child: refused {} {:?}", path.display(), source.kind());
         }
-        Err(Error::Open { path, source }) => {
+        Err(Error::Disk(DiskError::Open { path, source })) => {
             println!("child: cannot open {} {:?}", path.display(), source.kind());
         }
         Err(error) => println!("child: {error:?}"),

@@ -11,7 +11,8 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 use tidalite_pager::{
-    Durability, Error, LockMemory, MemoryStorage, Options, PageWrite, Pager, Ticket, WriteTxn,
+    DiskError, Durability, Error, LockMemory, MemoryStorage, Options, PageWrite, Pager, Ticket,
+    WriteTxn,
 };
 use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Fault, FaultKind, Replay, SimDisk};
@@ -172,7 +173,10 @@ fn after_a_failed_sync_no_thread_waits_for_the_writer_lock() {
         assert!(told.recv_timeout(Duration::from_millis(100)).is_err());
         fail(&disk, 0, FaultKind::SyncFails);
         let refused = (0..200).find_map(|_| txn.alloc_extent(8).err());
-        assert!(matches!(refused, Some(Error::Io { .. })), "{refused:?}");
+        assert!(
+            matches!(refused, Some(Error::Disk(DiskError::Io { .. }))),
+            "{refused:?}"
+        );
         drop(txn);
         disk.set_fault(None);
         assert!(matches!(ticket.wait(), Err(Error::Poisoned { .. })));

@@ -20,7 +20,7 @@ use crate::rng::Rng;
 use crate::simdisk::{Op, Recording, Replay};
 use std::collections::BTreeSet;
 
-/// Offset of the unsynced meta records in the lock area, and their length; `crates/pager/src/lock/layout.rs`.
+/// Offset of the unsynced meta records in the lock area, and their length; `crates/disk/src/lock/layout.rs`.
 const WEAK_AT: usize = 4096;
 const WEAK_BYTES: usize = 4096;
 /// Offset of the field that marks a failed sync or a failed write of a record.

@@ -30,7 +30,7 @@ macro_rules! forward_storage {
         }
     };
     (@ $to:ident grow) => {
-        fn grow(&self, len: u64, how: tidalite_pager::storage::Growth) -> std::io::Result<()> {
+        fn grow(&self, len: u64, how: tidalite_pager::Growth) -> std::io::Result<()> {
             self.$to.grow(len, how)
         }
     };

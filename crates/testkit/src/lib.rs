@@ -35,5 +35,5 @@ pub use second::Second;
 pub use simdisk::{Fault, FaultKind, Op, Recording, Replay, SECTOR_BYTES, SimDisk};
 pub use tap::{Hook, Tap};
 /// For errors that a test cannot cause.
-pub use tidalite_pager::Error as FileError;
+pub use tidalite_pager::{DiskError, Error as FileError};
 pub use watch::watch;

@@ -7,9 +7,9 @@ use std::cell::Cell;
 use std::fmt;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tidalite_disk::storage::{Observer, Places, wrap_opened_here};
 use tidalite_pager::Storage;
 use tidalite_pager::seeded::{BUGS, Bug, enable};
-use tidalite_pager::storage::{Observer, Places, wrap_opened_here};
 
 /// Bytes of the file's head: its superblocks and meta records; docs/format.md section 1.
 const HEAD_BYTES: u64 = 6 * 4096;

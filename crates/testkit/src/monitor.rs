@@ -16,7 +16,7 @@ use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tidalite_base::{checksum, get_u32, get_u64};
-use tidalite_pager::storage::{Committed, Growth, Observer, Places};
+use tidalite_disk::storage::{Committed, Growth, Observer, Places};
 use tidalite_pager::{Header, Kind, Storage};
 
 const BLOCK: u64 = 4096;

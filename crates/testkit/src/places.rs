@@ -3,7 +3,7 @@
 //! part of both.
 
 use std::collections::HashMap;
-use tidalite_pager::storage::Places;
+use tidalite_disk::storage::Places;
 
 /// One place in this many is refused, so that tests cover both paths.
 const REFUSED: u64 = 4;

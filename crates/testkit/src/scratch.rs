@@ -14,8 +14,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use tidalite_base::{Corrupt, TxnId};
 use tidalite_pager::{
-    Counters, Error, Extent, Header, Kind, PageRead, PageRef, PageWrite, Ptr, Result, seal_block,
-    verify_block,
+    Counters, DiskError, Error, Extent, Header, Kind, PageRead, PageRef, PageWrite, Ptr, Result,
+    seal_block, verify_block,
 };
 
 #[derive(Clone, Debug)]
@@ -289,7 +289,7 @@ impl ScratchPages {
 
     fn count_call(&mut self, needed_bytes: u64) -> Result<()> {
         match &mut self.calls_left {
-            Some(0) => Err(Error::DiskFull { needed_bytes }),
+            Some(0) => Err(Error::Disk(DiskError::DiskFull { needed_bytes })),
             Some(left) => {
                 *left -= 1;
                 Ok(())

@@ -9,8 +9,8 @@ use crate::simdisk::SimDisk;
 use crate::tap::Tap;
 use std::io;
 use std::sync::Arc;
+use tidalite_disk::storage::Growth;
 use tidalite_pager::Storage;
-use tidalite_pager::storage::Growth;
 
 /// The storage of the second disk.
 pub struct Second {

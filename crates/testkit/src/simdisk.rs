@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tidalite_disk::storage::{Growth, Places};
 use tidalite_pager::Storage;
-use tidalite_pager::storage::{Growth, Places};
 
 /// The unit that a power cut keeps, loses or corrupts.
 pub const SECTOR_BYTES: usize = 512;

@@ -5,7 +5,7 @@ use crate::explore::Note;
 use crate::simdisk::SimDisk;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tidalite_pager::storage::{Growth, Observer, Places};
+use tidalite_disk::storage::{Growth, Observer, Places};
 use tidalite_pager::{LockMemory, Storage};
 
 /// A callback to run before a sync.

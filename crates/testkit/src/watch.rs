@@ -6,8 +6,8 @@
 use crate::monitor::{Monitor, Shared};
 use std::os::unix::fs::MetadataExt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use tidalite_disk::storage::{Opened, wrap_opened};
 use tidalite_pager::Storage;
-use tidalite_pager::storage::{Opened, wrap_opened};
 
 /// Identity of a storage: device and inode of a file, the address of any other storage.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -126,8 +126,7 @@ pub mod retention {
 /// # Ok::<(), tidalite::Error>(())
 /// ```
 pub mod storage {
-    pub use tidalite_pager::LockMemory;
-    pub use tidalite_pager::storage::{Growth, MemoryStorage, Storage};
+    pub use tidalite_pager::{Growth, LockMemory, MemoryStorage, Storage};
 }
 
 /// Keys, names and GUIDs as text, and texts as table keys that sort like the values they show.

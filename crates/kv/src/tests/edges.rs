@@ -10,7 +10,7 @@ use crate::{
 use std::collections::BTreeMap;
 use tidalite_base::Corrupt;
 use tidalite_base::limits::{PAGE_SIZE_MAX, PAGE_SIZE_MIN};
-use tidalite_pager::{Kind, PageRead};
+use tidalite_pager::{DiskError, Kind, PageRead};
 use tidalite_testkit::ScratchPages;
 use tidalite_testkit::rng::Rng;
 
@@ -324,7 +324,7 @@ fn full_disk_at_any_step_rolls_back_completely() {
                 next.remove(&mut pages, &key).map(drop)
             };
             if let Err(error) = done {
-                assert!(matches!(error, Error::DiskFull { .. }));
+                assert!(matches!(error, Error::Disk(DiskError::DiskFull { .. })));
                 failed += 1;
                 break;
             }

@@ -4,7 +4,9 @@
 use crate::Tree;
 use std::cell::RefCell;
 use tidalite_base::{Corrupt, TxnId};
-use tidalite_pager::{Counters, Error, Extent, Kind, PageRead, PageRef, PageWrite, Ptr, Result};
+use tidalite_pager::{
+    Counters, DiskError, Error, Extent, Kind, PageRead, PageRef, PageWrite, Ptr, Result,
+};
 
 /// A file image, unverified.
 pub(super) struct RawPages {
@@ -118,9 +120,9 @@ const RAW_BYTES_MAX: usize = 64 << 20;
 impl RawPages {
     fn extend(&mut self, bytes: usize) -> Result<u64> {
         if self.bytes.len() + bytes > RAW_BYTES_MAX {
-            return Err(Error::DiskFull {
+            return Err(Error::Disk(DiskError::DiskFull {
                 needed_bytes: bytes as u64,
-            });
+            }));
         }
         let addr = self.bytes.len().next_multiple_of(self.page_size);
         self.bytes.resize(addr + bytes, 0);

@@ -8,15 +8,15 @@ use super::second_file::LargeFile;
 use super::verified_pages::Verified;
 use crate::error::{Error, Result};
 use crate::format::superblock::Superblock;
-use crate::lock::handle::Lock;
-use crate::lock::writer_lock::WriterLock;
 use crate::options::Options;
 use crate::options::event::Event;
-use crate::storage::{Named, Observer, Storage};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+use tidalite_disk::lock::Lock;
+use tidalite_disk::lock::WriterLock;
+use tidalite_disk::storage::{Named, Observer, Storage};
 
 /// Minimum and maximum length of the file; adjustable while it is open.
 #[derive(Debug)]
@@ -107,7 +107,8 @@ impl Files {
 
     /// Fails if the data file was found moved from its path.
     pub(crate) fn known_moved(&self) -> Result<()> {
-        self.named.as_ref().map_or(Ok(()), Named::known)
+        self.named.as_ref().map_or(Ok(()), Named::known)?;
+        Ok(())
     }
 
     /// Fails if nothing more may be acknowledged: a sync has failed, or the data file was found moved from its path.

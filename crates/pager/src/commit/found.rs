@@ -11,14 +11,14 @@ use crate::format::meta::Meta;
 use crate::format::meta::checksum_of;
 use crate::format::meta_blocks::{Confirmation, MetaBlocks};
 use crate::format::superblock::{Superblock, read_failed};
-use crate::lock::handle::Lock;
 use crate::options::Options;
 use crate::seeded::{Bug, active};
-use crate::storage::Storage;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tidalite_base::{Corrupt, TxnId};
+use tidalite_disk::lock::Lock;
+use tidalite_disk::storage::Storage;
 
 /// Maximum search time for a published record.
 const PUBLISHED_WAIT: Duration = Duration::from_secs(2);

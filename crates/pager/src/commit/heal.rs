@@ -5,8 +5,8 @@ use crate::format::layout::{BLOCK_BYTES, HEAD_BYTES, first_page, meta_at, superb
 use crate::format::meta::Meta;
 use crate::format::meta_blocks::{Confirmation, MetaBlocks};
 use crate::format::superblock::{self, Superblock};
-use crate::storage::Storage;
 use tidalite_base::Corrupt;
+use tidalite_disk::storage::Storage;
 
 /// The file must be as long as the newest record requires: a shorter file was truncated.
 pub(crate) fn check_length(

@@ -21,8 +21,8 @@ use crate::format::meta::Meta;
 use crate::format::ptr::Ptr;
 use crate::format::superblock::verify_own;
 use crate::options::{Options, RootsOf};
-use crate::storage::Storage;
 use tidalite_base::TxnId;
+use tidalite_disk::storage::Storage;
 
 /// Longer blocks are not checked: either the pointer is damaged, or the check would delay opening.
 const BLOCK_BYTES_MAX: usize = 1 << 20;

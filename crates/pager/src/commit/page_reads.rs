@@ -80,11 +80,7 @@ impl Files {
         let mut bytes = vec![0u8; len];
         match self.storage.read_at(addr, &mut bytes) {
             Ok(()) => Ok(PageRef::Owned(bytes.into())),
-            Err(source) => Err(Error::Io {
-                what: format!("read of {len} bytes"),
-                at: addr,
-                source,
-            }),
+            Err(source) => Err(Error::of_call(format!("read of {len} bytes"), addr, source)),
         }
     }
 

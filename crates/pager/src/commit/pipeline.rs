@@ -40,9 +40,9 @@ mod tests;
 use super::found::UnsyncedMeta;
 use super::versions::Versions;
 use crate::format::meta::checksum_of;
-use crate::storage::MoveCheck;
 pub(crate) use leader::LeaderThread;
 use leader::unpark;
+use tidalite_disk::storage::MoveCheck;
 
 use super::found::Found;
 use super::metrics::{Metrics, Phase};
@@ -426,7 +426,8 @@ impl Pipeline {
         let Some(named) = &files.named else {
             return Ok(());
         };
-        named.check(look).inspect_err(|_| self.shown(files))
+        named.check(look).inspect_err(|_| self.shown(files))?;
+        Ok(())
     }
 
     fn may_give(&self, files: &Files, stages: &Stages) {
@@ -578,8 +579,7 @@ impl Pipeline {
             files.storage.sync()
         };
         synced.map_err(|source| {
-            let what = what.into();
-            let error = Error::Io { what, at, source };
+            let error = Error::of_call(what, at, source);
             files.poison(&error);
             error
         })

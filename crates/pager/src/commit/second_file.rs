@@ -25,14 +25,15 @@ use crate::format::superblock::{Superblock, read_block, read_failed, seal_copy, 
 use crate::options::Options;
 use crate::seeded::{Bug, active};
 use crate::space::large::{LargeId, NAME_BYTES_MAX, read_id};
-use crate::storage::{FileStorage, Growth, Storage, create_file, sync_directory};
-use crate::system::uuid::new_uuid;
 use std::fs::OpenOptions;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tidalite_base::{Corrupt, get_u32, put_u32};
+use tidalite_disk::Error as DiskError;
+use tidalite_disk::storage::{FileStorage, Growth, Storage, create_file, sync_directory};
+use tidalite_disk::system::new_uuid;
 
 const MAGIC: [u8; 16] = *b"Tidalite values\n";
 const VERSION: u32 = 1;
@@ -206,7 +207,7 @@ fn open_file(
         let uuid = new_uuid().map_err(io::Error::other)?;
         let created = create_file(path, &image(superblock.page_size, &superblock.uuid, &uuid));
         created.map_err(|error| match error {
-            Error::Open { source, .. } => source,
+            DiskError::Open { source, .. } => io::Error::new(source.kind(), source),
             other => io::Error::other(other),
         })?;
     } else if create {
@@ -257,10 +258,7 @@ fn read_page<'a>(storage: &dyn Storage, page_size: usize, ptr: &Ptr) -> Result<P
 impl LargeFile {
     /// A file for salvage. Its head is ignored, since values carry checksums of their own.
     pub(crate) fn raw(path: &Path) -> Result<Self> {
-        let failed = |source| Error::Open {
-            path: path.to_owned(),
-            source,
-        };
+        let failed = |source| Error::of_open(path, source);
         let file = std::fs::File::open(path).map_err(failed)?;
         let storage = FileStorage::new(file, false).map_err(failed)?;
         Ok(Self {
@@ -318,10 +316,12 @@ impl LargeFile {
         }
         let mut bytes = vec![0u8; len];
         let read = self.storage.read_at(at, &mut bytes);
-        read.map_err(|source| Error::Io {
-            what: format!("read of {len} bytes of the second file"),
-            at: addr,
-            source,
+        read.map_err(|source| {
+            Error::of_call(
+                format!("read of {len} bytes of the second file"),
+                addr,
+                source,
+            )
         })?;
         Ok(PageRef::Owned(bytes.into()))
     }

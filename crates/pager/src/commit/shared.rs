@@ -4,20 +4,18 @@ use super::files::Files;
 use super::pipeline::{Pipeline, Until, Waited};
 use super::versions::{State, Versions};
 use crate::error::Result;
-use crate::lock::protocol;
-use crate::lock::queue::WaitLimit;
-use crate::lock::readers::{Reader, ReaderKind};
-use crate::lock::slots::Seen;
-use crate::lock::writer_lock::{Acquisition, Satisfied, WriterGuard};
 use crate::options::event::Event;
 use crate::options::long_reader::OnWait;
 use crate::seeded::{Bug, active};
-use crate::storage::MoveCheck;
-use crate::system::clock::now_ns;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tidalite_base::TxnId;
+use tidalite_disk::lock::Reader;
+use tidalite_disk::lock::Seen;
+use tidalite_disk::lock::WaitLimit;
+use tidalite_disk::lock::{Acquisition, Satisfied, WriterGuard};
+use tidalite_disk::storage::MoveCheck;
 
 /// Usual maximum of live transactions, for a preallocation.
 const LIVE: usize = 16;
@@ -91,9 +89,11 @@ impl Shared {
             }
         };
         let patience = WaitLimit::default();
-        self.files
+        let acquired = self
+            .files
             .writer_lock
-            .wait_unless(&patience, &mut waiting, satisfied)
+            .wait_unless(&patience, &mut waiting, satisfied)?;
+        Ok(acquired)
     }
 
     /// While commits of this handle wait for a shared flush, the writer lock between handles stays here, for ever if
@@ -157,29 +157,9 @@ impl Shared {
 
     /// Describes a reader for the public API.
     pub(crate) fn reader(&self, seen: &Seen) -> Reader {
-        let kind = match seen.word {
-            word if word & protocol::PARKED != 0 => ReaderKind::Parked,
-            word if word & protocol::EVICTABLE != 0 => ReaderKind::Evictable,
-            _ => ReaderKind::Read,
-        };
-        let published = self.files.lock.area.published().load(Ordering::SeqCst);
-        let newest = published.max(self.versions.local.load(Ordering::SeqCst));
-        let freed = self.files.lock.area.freed_pages().load(Ordering::Relaxed);
+        let newest = self.versions.local.load(Ordering::SeqCst);
         let page_bytes = self.files.page_size as u64;
-        Reader {
-            slot: seen.slot,
-            kind,
-            process: seen.process,
-            thread: seen.thread,
-            own: seen.own,
-            txn: TxnId(seen.txn),
-            lag_txns: newest.saturating_sub(seen.txn),
-            age: Duration::from_nanos(now_ns().saturating_sub(seen.since_ns)),
-            retained_bytes: seen.retained_pages.saturating_mul(page_bytes),
-            freed_bytes: freed
-                .saturating_sub(seen.freed_before)
-                .saturating_mul(page_bytes),
-        }
+        self.files.lock.describe(seen, newest, page_bytes)
     }
 
     /// Evicts the snapshot of a reader, if it is evictable.

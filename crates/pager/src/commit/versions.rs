@@ -11,12 +11,12 @@ use super::unwritten_pages::Unwritten;
 use crate::error::Result;
 use crate::format::meta::Meta;
 use crate::format::ptr::Ptr;
-use crate::lock::handle::Lock;
-use crate::lock::protocol;
 use arc_swap::ArcSwap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tidalite_base::TxnId;
+use tidalite_disk::lock::Lock;
+use tidalite_disk::lock::protocol;
 
 /// One commit as seen by readers.
 #[derive(Clone, Debug)]

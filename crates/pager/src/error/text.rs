@@ -1,7 +1,7 @@
 //! The text of each error: the problem, its place, and the next step.
 
 use super::Error;
-use std::io;
+use tidalite_base::limits;
 
 /// Number of key bytes that an error text shows.
 const KEY_BYTES_SHOWN: usize = 64;
@@ -9,20 +9,7 @@ const KEY_BYTES_SHOWN: usize = 64;
 impl std::fmt::Display for Error {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Io { what, at, source } => write!(
-                f,
-                "{what} at byte {at} failed: {source}; check that the disk is present and intact, then reopen the database"
-            ),
-            Self::Open { path, source } => write!(
-                f,
-                "cannot open {}: {source}; {}",
-                path.display(),
-                next_after_open(source.kind())
-            ),
-            Self::DiskFull { needed_bytes } => write!(
-                f,
-                "disk full: {needed_bytes} more bytes are needed; the transaction was rolled back: free some space and repeat it"
-            ),
+            Self::Disk(error) => error.fmt(f),
             Self::FileFull {
                 needed_bytes,
                 bytes_max,
@@ -49,50 +36,6 @@ impl std::fmt::Display for Error {
                 "the key \"{}\" holds a nested table, not a value: open the nested table, or remove it with its content first",
                 key[..key.len().min(KEY_BYTES_SHOWN)].escape_ascii()
             ),
-            Self::OpenElsewhere { path } => write!(
-                f,
-                "{} is open elsewhere, exclusively or with another lock file: close it there first",
-                path.display()
-            ),
-            Self::FileReplaced { path, process } => write!(
-                f,
-                "the data file {} was replaced or deleted while process {process} has the old file open: close it in that process, or end the process, then open the file again",
-                path.display()
-            ),
-            Self::FileMoved {
-                path,
-                found,
-                now_at,
-            } => {
-                write!(
-                    f,
-                    "the data file {} is no longer the file that was opened: {found}, and the opened file ",
-                    path.display()
-                )?;
-                match now_at {
-                    Some(now) => write!(f, "is now {}", now.display())?,
-                    None => write!(f, "has no other known name")?,
-                }
-                write!(
-                    f,
-                    "; no more commits are possible, but reads are: copy its content to a new file if you need it, close the database, then open the path again"
-                )
-            }
-            Self::NetworkFileSystem { path, kind } => write!(
-                f,
-                "{} is on a network file system ({kind}), where processes of several computers cannot share a database: move the database and its lock file to a local disk, or open it exclusively (Options::exclusive)",
-                path.display()
-            ),
-            Self::LockFile { path, problem } => write!(
-                f,
-                "the lock file {} cannot be used: {problem}; find out which process uses it, or set Options::lock_path, equally in all processes that open the database",
-                path.display()
-            ),
-            Self::LockRefused { path, source } => write!(
-                f,
-                "the database is open elsewhere, and its lock file {} cannot be written to: {source}; a reader beside other processes needs write access to it: ask its owner for that, or wait until no other process has the database open",
-                path.display()
-            ),
             Self::LargeFile { path, problem } => write!(
                 f,
                 "the file of large values {} cannot be used: {problem}; set its path (Options::large_values)",
@@ -110,10 +53,6 @@ impl std::fmt::Display for Error {
             Self::Evicted { txn } => write!(
                 f,
                 "the snapshot of {txn} was evicted because it retained space that a writer needed: begin a new one"
-            ),
-            Self::Forked => write!(
-                f,
-                "the database was opened before this process was forked: open it again in the child process"
             ),
             Self::ReadOnly => write!(f, "the database was opened read-only: open it for writing"),
             Self::Cancelled => write!(
@@ -140,34 +79,10 @@ impl std::fmt::Display for Error {
                 f,
                 "the write transaction has ended, and with it the reader of its uncommitted state: begin a read transaction to see the committed state"
             ),
-            // Below a lower limit; `what` contains that limit.
-            Self::Limit { what, found, limit } if found < limit => {
-                write!(f, "{what}: {found} is too small; the maximum is {limit}")
-            }
             Self::Limit { what, found, limit } => {
-                write!(
-                    f,
-                    "{what}: {found} exceeds the limit of {limit}; docs/limits.md lists all limits"
-                )
+                f.write_str(&limits::exceeded(what, *found, *limit))
             }
         }
-    }
-}
-
-/// Next step after a file could not be opened.
-fn next_after_open(kind: io::ErrorKind) -> &'static str {
-    use io::ErrorKind as Kind;
-    match kind {
-        Kind::NotFound => "check the path, create the folder, or use a mode that creates the file",
-        Kind::AlreadyExists => "use a mode that opens an existing file, or give another name",
-        Kind::PermissionDenied => {
-            "obtain read and write permission for the file and its folder; read permission suffices to open it read-only"
-        }
-        Kind::ReadOnlyFilesystem => "open it read-only, or move it to a writable file system",
-        Kind::IsADirectory => "give the path of a file, such as plant.tdl in this folder",
-        Kind::NotADirectory => "check the path: one of its folders is a file",
-        Kind::StorageFull | Kind::QuotaExceeded => "free some space there and open it again",
-        _ => "check the path, and that the file system supports file locks",
     }
 }
 
@@ -175,26 +90,21 @@ fn next_after_open(kind: io::ErrorKind) -> &'static str {
 mod tests {
     use super::*;
     use crate::error::lost_commits::{LossCause, LostCommits};
-    use std::path::PathBuf;
+    use std::time::Duration;
+    use tidalite_base::{Corrupt, TxnId};
+    use tidalite_disk::Error as DiskError;
 
     /// The text of each error contains its next step.
     #[test]
     fn each_error_names_the_problem_and_the_next_step() {
-        let path = PathBuf::from("plant.tdl");
         let text = || "this".to_owned();
-        let source = |kind: io::ErrorKind| io::Error::from(kind);
-        let of_open = |kind| Error::Open {
-            path: path.clone(),
-            source: source(kind),
+        let lost = LostCommits {
+            found: TxnId(3),
+            newest: TxnId(9),
+            cause: LossCause::Log,
         };
-        let medium = Error::Io {
-            what: "read of 4096 bytes".to_owned(),
-            at: 8192,
-            source: source(io::ErrorKind::Other),
-        };
-        let needed_bytes = 4096;
         let full = Error::FileFull {
-            needed_bytes,
+            needed_bytes: 4096,
             bytes_max: 1 << 20,
         };
         let unsupported = Error::Unsupported {
@@ -204,80 +114,42 @@ mod tests {
         let table = Error::IsTable {
             key: b"a\n".to_vec(),
         };
+        let large = Error::LargeFile {
+            path: "plant.tdl".into(),
+            problem: text(),
+        };
         let busy = Error::WriterBusy {
             process: 7,
             thread: 8,
-            since: std::time::Duration::from_secs(3),
+            since: Duration::from_secs(3),
         };
         let order = Error::BackupOrder {
             found: text(),
             expected: text(),
         };
-        let limit = Error::Limit {
+        let limit = |found| Error::Limit {
             what: "bytes",
-            found: 6,
+            found,
             limit: 5,
         };
-        let (one, problem) = (path.clone(), text());
-        let lock = Error::LockFile { path: one, problem };
-        let (one, source_of_lock) = (path.clone(), source(io::ErrorKind::PermissionDenied));
-        let refused = Error::LockRefused {
-            path: one,
-            source: source_of_lock,
-        };
-        let (one, problem) = (path.clone(), text());
-        let large = Error::LargeFile { path: one, problem };
-        let txn = tidalite_base::TxnId(3);
-        let elsewhere = Error::OpenElsewhere { path: path.clone() };
-        let lost = Error::CommitsLost(LostCommits {
-            found: txn,
-            newest: tidalite_base::TxnId(9),
-            cause: LossCause::Log,
-        });
-        let replaced = Error::FileReplaced {
-            path: path.clone(),
-            process: 7,
-        };
-        let gone = |now_at| Error::FileMoved {
-            path: path.clone(),
-            found: "it was deleted",
-            now_at,
-        };
-        let network = Error::NetworkFileSystem {
-            path: path.clone(),
-            kind: "NFS",
-        };
         for (error, parts) in [
-            (
-                medium,
-                ["read of 4096 bytes at byte 8192", "reopen the database"],
-            ),
-            (
-                Error::DiskFull { needed_bytes },
-                ["4096 more bytes", "free some space"],
-            ),
             (full, ["1048576", "raise the limit"]),
+            (
+                Error::CommitsLost(lost),
+                ["txn 9, 6 commits later", "restore a backup"],
+            ),
             (
                 Error::NotADatabase { found: text() },
                 ["begins with this", "give the path"],
             ),
             (unsupported, ["found this", "expected that: do it"]),
             (table, ["\"a\\n\"", "remove it with its content first"]),
-            (elsewhere, ["plant.tdl", "close it"]),
-            (lost, ["txn 9, 6 commits later", "restore a backup"]),
-            (replaced, ["process 7", "then open the file again"]),
-            (gone(None), ["it was deleted", "open the path again"]),
-            (
-                gone(Some("old.tdl".into())),
-                ["is now old.tdl", "to a new file"],
-            ),
-            (network, ["(NFS)", "Options::exclusive"]),
-            (lock, ["plant.tdl", "Options::lock_path"]),
-            (refused, ["plant.tdl", "ask its owner"]),
             (large, ["plant.tdl", "(Options::large_values)"]),
             (busy, ["process 7 (thread 8)", "wait for it, or end it"]),
-            (Error::Evicted { txn }, ["3", "begin a new one"]),
-            (Error::Forked, ["forked", "open it again"]),
+            (
+                Error::Evicted { txn: TxnId(3) },
+                ["txn 3", "begin a new one"],
+            ),
             (Error::ReadOnly, ["read-only", "open it for writing"]),
             (
                 Error::Poisoned { first: text() },
@@ -291,45 +163,33 @@ mod tests {
                 ["found this, expected this", "give the full backup first"],
             ),
             (Error::Cancelled, ["cancelled", "call it again"]),
-            (limit, ["bytes: 6", "limit of 5; docs/limits.md"]),
-            (
-                of_open(io::ErrorKind::NotFound),
-                ["plant.tdl", "check the path"],
-            ),
-            (
-                of_open(io::ErrorKind::AlreadyExists),
-                ["plant.tdl", "another name"],
-            ),
-            (
-                of_open(io::ErrorKind::PermissionDenied),
-                ["plant.tdl", "obtain read and write permission"],
-            ),
-            (
-                of_open(io::ErrorKind::ReadOnlyFilesystem),
-                ["plant.tdl", "open it read-only"],
-            ),
-            (
-                of_open(io::ErrorKind::IsADirectory),
-                ["plant.tdl", "the path of a file"],
-            ),
-            (
-                of_open(io::ErrorKind::NotADirectory),
-                ["plant.tdl", "one of its folders is a file"],
-            ),
-            (
-                of_open(io::ErrorKind::StorageFull),
-                ["plant.tdl", "free some space"],
-            ),
-            (
-                of_open(io::ErrorKind::Other),
-                ["plant.tdl", "check the path"],
-            ),
+            (limit(6), ["bytes: 6", "limit of 5; docs/limits.md"]),
+            (limit(4), ["bytes: 4", "too small"]),
         ] {
             let told = error.to_string();
             for part in parts {
                 assert!(told.contains(part), "`{told}` does not say `{part}`");
             }
-            assert_eq!(error.again().to_string(), told);
         }
+    }
+
+    /// Errors of the crates below keep their texts and sources, and a limit is the same error in both.
+    #[test]
+    fn an_error_from_below_is_told_unchanged() {
+        use std::error::Error as _;
+        let failed = DiskError::of_call("read", 8192, std::io::Error::other("no medium"));
+        let told = failed.to_string();
+        let failed = Error::from(failed);
+        assert_eq!(failed.to_string(), told);
+        let source = failed.source().expect("the error of the system");
+        assert_eq!(source.to_string(), "no medium");
+        let damage = Error::from(Corrupt::new("page", 4096, 1, 2));
+        assert!(damage.source().is_some_and(|source| source.is::<Corrupt>()));
+        let limit = DiskError::Limit {
+            what: "readers",
+            found: 6,
+            limit: 5,
+        };
+        assert!(matches!(Error::from(limit), Error::Limit { found: 6, .. }));
     }
 }

@@ -25,9 +25,9 @@ use super::layout::meta_at;
 use super::ptr::{PTR_BYTES, Ptr};
 use super::superblock::verify_own;
 use crate::error::{Error, Result};
-use crate::system::uuid::uuid_text;
 use std::sync::Arc;
 use tidalite_base::{Corrupt, TxnId, get_i64, get_u16, get_u64, put_i64, put_u16, put_u64};
+use tidalite_disk::system::uuid_text;
 
 /// Bytes of the app area, in which the layers above store their data in every meta record.
 pub const APP_BYTES_MAX: usize = 1536;

@@ -4,7 +4,7 @@ use super::layout::meta_at;
 use super::meta::Meta;
 use super::superblock::read_block;
 use crate::error::{Error, Result};
-use crate::storage::Storage;
+use tidalite_disk::storage::Storage;
 
 /// Protocol by which a writer rewrites the record it takes over, so that after any kills of processes and failed syncs
 /// one copy of an acknowledged record is on the medium at every moment.
@@ -89,11 +89,11 @@ impl MetaBlocks {
     /// and skipping it would lose acknowledged commits because of a possibly transient error.
     pub(crate) fn newest(&self) -> Result<(Meta, Option<Meta>)> {
         for copies in &self.copies {
-            let unread = |copy: &&Result<Meta>| matches!(copy, Err(Error::Io { .. }));
+            let unread = |copy: &&Result<Meta>| copy.as_ref().is_err_and(Error::is_io);
             if let Some(Err(error)) = copies.iter().find(unread)
                 && copies.iter().all(Result::is_err)
             {
-                return Err(error.again());
+                return Err(error.clone());
             }
         }
         let best = |pair| self.best(pair).cloned();
@@ -102,7 +102,7 @@ impl MetaBlocks {
             (a, Some(b)) => Ok((b, a)),
             (Some(a), None) => Ok((a, None)),
             (None, None) => match &self.copies[0][0] {
-                Err(error) => Err(error.again()),
+                Err(error) => Err(error.clone()),
                 Ok(_) => unreachable!("a valid copy would have been found"),
             },
         }
@@ -115,7 +115,7 @@ mod tests {
     use crate::format::layout::HEAD_BYTES;
     use crate::format::meta::Meta;
     use crate::format::meta_blocks::{Confirmation, MetaBlocks};
-    use crate::storage::MemoryStorage;
+    use tidalite_disk::storage::MemoryStorage;
 
     /// This library does not write different copies with one number, but a file may contain them: opening used the one
     /// and wrote the other.

@@ -15,9 +15,9 @@ use super::kind::Kind;
 use super::layout::{BLOCK_BYTES, page_size_ok, superblock_at};
 use super::ptr::Ptr;
 use crate::error::{Error, Result};
-use crate::storage::Storage;
 use std::io;
 use tidalite_base::{Corrupt, TxnId, checksum, get_u32, get_u64, put_u32, put_u64};
+use tidalite_disk::storage::Storage;
 
 /// Magic number after the header. Its line ends and its zero reveal a transfer in text mode.
 pub(crate) const MAGIC: [u8; 16] = *b"Tidalite\r\n\x1a\n\0tdl";
@@ -190,11 +190,7 @@ pub(crate) fn read_block(storage: &dyn Storage, at: u64) -> Result<Vec<u8>> {
 }
 
 pub(crate) fn read_failed(at: u64, source: io::Error) -> Error {
-    Error::Io {
-        what: "read".into(),
-        at,
-        source,
-    }
+    Error::of_call("read", at, source)
 }
 
 /// The superblock, and the errors of damaged copies.
@@ -213,20 +209,20 @@ pub(crate) fn load(storage: &dyn Storage) -> Result<(Superblock, [Option<Error>;
     let copies = [0, 1].map(|copy| {
         let block = match &blocks[copy] {
             Ok(block) => block,
-            Err(error) => return Err(error.again()),
+            Err(error) => return Err(error.clone()),
         };
         magic_seen |= block[MAGIC_AT..VERSION_AT] == MAGIC;
         Superblock::decode(block, copy)
     });
     for copy in &copies {
         if let Err(error @ Error::Unsupported { .. }) = copy {
-            return Err(error.again());
+            return Err(error.clone());
         }
     }
     match copies {
         [Ok(superblock), other] => Ok((superblock, [None, other.err()])),
         [Err(error), Ok(superblock)] => Ok((superblock, [Some(error), None])),
-        [Err(error), Err(_)] if magic_seen || matches!(error, Error::Io { .. }) => Err(error),
+        [Err(error), Err(_)] if magic_seen || error.is_io() => Err(error),
         [Err(_), Err(_)] => Err(Error::NotADatabase { found: first_bytes }),
     }
 }

@@ -18,7 +18,6 @@ use crate::format::meta::{FreedRange, Meta};
 use crate::format::pages::{PageRef, expect_zeros};
 use crate::format::ptr::Ptr;
 use crate::format::superblock;
-use crate::lock::writer_lock::WriterGuard;
 use crate::space::large::Large;
 use crate::space::lists::Stack;
 use crate::space::load;
@@ -30,6 +29,7 @@ use crate::txn::snapshot::Snapshot;
 use crate::txn::writer::Writer;
 use std::collections::BTreeMap;
 use std::fmt::Display;
+use tidalite_disk::lock::WriterGuard;
 
 /// Maximum number of problems described one by one; the rest are counted.
 const PROBLEMS_MAX: usize = 100;

@@ -18,13 +18,13 @@ use crate::format::superblock;
 use crate::format::superblock::{read_block, read_failed};
 use crate::options::Options;
 use crate::space::load;
-use crate::storage::{FileStorage, Overlay, Storage};
 use std::collections::HashMap;
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 use tidalite_base::limits::{CHECKSUM_SPAN_MAX, PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX, PAGE_SIZE_MIN};
 use tidalite_base::{Corrupt, TxnId, get_u64};
+use tidalite_disk::storage::{FileStorage, Storage};
 
 /// Alignment of blocks.
 const BLOCK_ALIGN: usize = 8;
@@ -95,10 +95,7 @@ impl RawFile {
     /// `Open`, `Io`; `NotADatabase` if the page size cannot be determined.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let failed = |source| Error::Open {
-            path: path.to_owned(),
-            source,
-        };
+        let failed = |source| Error::of_open(path, source);
         let file = File::open(path).map_err(failed)?;
         let storage = FileStorage::new(file, false).map_err(failed)?;
         let mut raw = Self::of_storage(Arc::new(storage))?;
@@ -170,7 +167,7 @@ impl RawFile {
         {
             self.state = Some(RawState::of(replayed.meta));
             let below = Arc::clone(&self.storage);
-            let over = Overlay::new(below, self.page_size, replayed.pages);
+            let over = redo::Overlay::new(below, self.page_size, replayed.pages);
             self.len = over.len().unwrap_or(self.len);
             self.storage = Arc::new(over);
         }

@@ -2,14 +2,15 @@
 
 use crate::error::{Error, Result};
 use crate::format::layout::{BLOCK_BYTES, superblock_at};
-use crate::lock;
-use crate::lock::attachment::Attachment;
-use crate::lock::attachment::path_next_to;
 use crate::options::{OpenMode, Options};
-use crate::storage::{create_file, device, network, real_path};
 use std::fs::{self, File, OpenOptions};
 use std::io::ErrorKind;
 use std::path::Path;
+use tidalite_disk::Error as DiskError;
+use tidalite_disk::lock;
+use tidalite_disk::lock::Attachment;
+use tidalite_disk::lock::path_next_to;
+use tidalite_disk::storage::{create_file, device, network, real_path};
 
 /// An open data file and its part of the lock file.
 pub(crate) struct OpenFile {
@@ -85,10 +86,11 @@ fn open_device(
     initial: &dyn Fn() -> Result<Vec<u8>>,
 ) -> Result<OpenFile> {
     let Some(lock_path) = &options.lock_path else {
-        return Err(Error::LockFile {
+        return Err(DiskError::LockFile {
             path: path_next_to(path),
             problem: "a database on a block device has its lock file elsewhere: say where (Options::lock_path)".into(),
-        });
+        }
+        .into());
     };
     if !options.exclusive {
         network::refuse(lock_path)?;
@@ -112,9 +114,10 @@ fn open_device(
             if let Some(attachment) = &attachment
                 && !attachment.is_alone()?
             {
-                return Err(Error::OpenElsewhere {
+                return Err(DiskError::OpenElsewhere {
                     path: path.to_owned(),
-                });
+                }
+                .into());
             }
             // The superblocks, the second copy first.
             let superblock = |copy| {

@@ -5,13 +5,9 @@ use crate::commit::metrics::{MetricsReport, Phase};
 use crate::commit::pipeline::Until;
 use crate::error::{Error, Result};
 use crate::format::pins::Pin;
-use crate::lock::readers::{Reader, WriterSeen};
-use crate::lock::{WaitLimit, protocol};
 use crate::options::Options;
 use crate::options::event::Event;
 use crate::space::large::Large;
-use crate::storage::MoveCheck;
-use crate::system::clock::Clocks;
 use crate::txn::inner::Pager;
 use crate::txn::published::published;
 use crate::txn::snapshot::{Shown, Snapshot};
@@ -22,6 +18,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tidalite_base::TxnId;
+use tidalite_disk::lock::{Reader, WriterSeen};
+use tidalite_disk::lock::{WaitLimit, protocol};
+use tidalite_disk::storage::MoveCheck;
+use tidalite_disk::system::Clocks;
 
 /// The system reads ahead at most this much per request.
 const WARM_BYTES: u64 = 128 << 10;
@@ -250,7 +250,7 @@ impl Pager {
         if self.pages_behind_ballast()?.is_some() {
             match self.give_log_back() {
                 // Not enough room for such a record: the log stays, empty.
-                Err(Error::DiskFull { .. } | Error::FileFull { .. }) => {}
+                Err(error) if error.is_full() => {}
                 done => return done,
             }
         }
@@ -309,11 +309,7 @@ impl Pager {
         for at in (0..bytes).step_by(WARM_BYTES as usize) {
             let len = (bytes - at).min(WARM_BYTES);
             let asked = self.inner.files.storage.read_ahead(at, len);
-            asked.map_err(|source| Error::Io {
-                what: "reading ahead".into(),
-                at,
-                source,
-            })?;
+            asked.map_err(|source| Error::of_call("reading ahead", at, source))?;
         }
         Ok(bytes)
     }
@@ -330,11 +326,7 @@ impl Pager {
         self.inner.refresh()?;
         let bytes = self.inner.state().bytes.min(bytes_max);
         let locked = self.inner.files.storage.lock_in_memory(bytes);
-        locked.map_err(|source| Error::Io {
-            what: "keeping the file in memory".into(),
-            at: 0,
-            source,
-        })
+        locked.map_err(|source| Error::of_call("keeping the file in memory", 0, source))
     }
 
     /// Counters and times of commits since this handle opened the file.

@@ -6,10 +6,10 @@ use crate::error::{Error, Result};
 use crate::format::layout::meta_at;
 use crate::format::meta_blocks::MetaBlocks;
 use crate::format::superblock;
-use crate::storage::{FileStorage, Storage};
 use std::fs::File;
 use std::path::Path;
 use tidalite_base::TxnId;
+use tidalite_disk::storage::{FileStorage, Storage};
 
 /// Content of the head of a file.
 #[derive(Clone, Debug)]
@@ -76,10 +76,7 @@ impl Inspection {
 /// `Open`, `Io`; `NotADatabase`, `Unsupported` or `Corrupt` if neither copy of the superblock identifies the file.
 pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection> {
     let path = path.as_ref();
-    let failed = |source| Error::Open {
-        path: path.to_owned(),
-        source,
-    };
+    let failed = |source| Error::of_open(path, source);
     let storage = FileStorage::new(File::open(path).map_err(failed)?, false).map_err(failed)?;
     let (superblock, damaged) = superblock::load(&storage)?;
     let blocks = MetaBlocks::load(&storage, &superblock.uuid);

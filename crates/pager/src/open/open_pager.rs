@@ -17,19 +17,19 @@ use crate::format::meta::{FIRST_TXN, Meta};
 use crate::format::meta_blocks::MetaBlocks;
 use crate::format::superblock;
 use crate::format::superblock::{Superblock, read_failed};
-use crate::lock::attachment::Attachment;
-use crate::lock::{Identity, LockMemory, protocol};
 use crate::options::event::Event;
 use crate::options::{OpenMode, Options};
-use crate::storage::{self, FileId, FileStorage, Growth, Named, Overlay, Storage};
-use crate::system::clock::boot_id;
-use crate::system::uuid::new_uuid;
 use crate::txn::inner::Inner;
 use crate::txn::inner::Pager;
 use std::path::Path;
 use std::sync::Arc;
 use tidalite_base::limits::PAGE_SIZE_MAX;
 use tidalite_base::{Corrupt, TxnId};
+use tidalite_disk::lock::Attachment;
+use tidalite_disk::lock::{Identity, LockMemory, protocol};
+use tidalite_disk::storage::{self, FileId, FileStorage, Growth, Named, Storage};
+use tidalite_disk::system::boot_id;
+use tidalite_disk::system::new_uuid;
 
 /// Initial content of a new file: only its head.
 fn initial_image(page_size: usize, time_ns: i64) -> Result<Vec<u8>> {
@@ -68,10 +68,8 @@ impl Pager {
         let opened = data_file::open(path, options, &|| {
             initial_image(options.page_size, options.clock.wall_ns())
         })?;
-        let storage = FileStorage::new(opened.file, options.map).map_err(|source| Error::Open {
-            path: path.to_owned(),
-            source,
-        })?;
+        let storage = FileStorage::new(opened.file, options.map)
+            .map_err(|source| Error::of_open(path, source))?;
         let mut storage = storage.read_ahead(options.read_ahead);
         if options.map && options.map_writes && !options.read_only {
             storage = storage.write_map();
@@ -266,7 +264,7 @@ fn over(
     let page_size = superblock.page_size;
     if read_only {
         let pages = Arc::unwrap_or_clone(replayed).pages;
-        let over = Overlay::new(storage, page_size, pages);
+        let over = redo::Overlay::new(storage, page_size, pages);
         check_length(&over, superblock, &found.meta)?;
         return Ok((Arc::new(over), found));
     }
@@ -324,8 +322,8 @@ mod tests {
     use super::*;
     use crate::format::meta::COUNT_MAX;
     use crate::format::meta::Redo;
-    use crate::storage::MemoryStorage;
     use crate::{Durability, PageWrite, Verifier};
+    use tidalite_disk::storage::MemoryStorage;
 
     fn image(change: impl Fn(&mut Meta)) -> Vec<u8> {
         let mut image = initial_image(4096, 0).expect("a size of pages");

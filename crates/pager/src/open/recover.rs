@@ -8,13 +8,14 @@ use crate::error::lost_commits::LostCommits;
 use crate::error::{Error, Result};
 use crate::format::meta_blocks::MetaBlocks;
 use crate::format::superblock::Superblock;
-use crate::lock::handle::Lock;
 use crate::options::Options;
 use crate::options::event::Event;
 use crate::seeded::{Bug, active};
-use crate::storage::Storage;
 use std::sync::atomic::Ordering;
 use tidalite_base::TxnId;
+use tidalite_disk::Error as DiskError;
+use tidalite_disk::lock::Lock;
+use tidalite_disk::storage::Storage;
 
 /// Recovery for the only handle: the newest commit of the durable record, the log, and the verified unsynced meta
 /// records. The slots of the other unsynced meta records are cleared, so that they cannot be mistaken for a later
@@ -50,13 +51,13 @@ pub(crate) fn recovered(
         recovery.verified_bytes += bytes;
         match verified {
             // An unreadable page may be intact: nothing is dropped, and the next attempt may succeed.
-            Err(Error::Io { what, at, source }) => {
+            Err(Error::Disk(DiskError::Io { what, at, source })) => {
                 let (txn, without) = (TxnId(record.txn), TxnId(found.meta.txn));
                 let what = format!(
                     "{what} of {txn}, which only the lock file names (to give it up and open \
                      {without}, delete the lock file),"
                 );
-                return Err(Error::Io { what, at, source });
+                return Err(DiskError::Io { what, at, source }.into());
             }
             Err(error) if !active(Bug::UnsyncedMetaUnverified) => {
                 dropped.get_or_insert((TxnId(record.txn), error.to_string()));

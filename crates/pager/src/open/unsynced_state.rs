@@ -24,10 +24,10 @@ use crate::options::Options;
 use crate::options::unrecorded::{Files, Unrecorded, Verifier};
 use crate::space::load;
 use crate::space::reclaim::walk;
-use crate::storage::Storage;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tidalite_base::{Corrupt, TxnId};
+use tidalite_disk::storage::Storage;
 
 /// Verifies the state of a record without other evidence, as far as it is younger than the durable record on which it
 /// stands. Returns the number of bytes read, and an error if the state must not be used.

@@ -1,8 +1,8 @@
 //! Callbacks about readers that retain much space and about writers that wait.
 
-use crate::lock::readers::{Reader, WriterSeen};
 use std::fmt;
 use std::sync::Arc;
+use tidalite_disk::lock::{Reader, WriterSeen};
 
 /// A reader that blocks the reuse of space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,11 +12,11 @@ use crate::format::layout::{HEAD_BYTES, LARGE_AT};
 use crate::format::pages::{Counters, PageRead, PageRef};
 use crate::format::ptr::Ptr;
 use crate::format::superblock::read_failed;
-use crate::storage::Storage;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tidalite_base::{Corrupt, TxnId};
+use tidalite_disk::storage::Storage;
 
 /// Bound of all reads together, as a multiple of the file lengths. A traversal of a sound state reads each byte a few
 /// times.

@@ -18,11 +18,11 @@ use crate::options::Verify;
 use crate::seeded::{Bug, active};
 use crate::space::build::Built;
 use crate::space::large::LargeWhat;
-use crate::storage::Committed;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 use tidalite_base::TxnId;
+use tidalite_disk::storage::Committed;
 
 /// Content that a durable commit writes besides the changed pages.
 struct Prepared {

@@ -16,14 +16,14 @@ use crate::commit::{lost_commits, redo};
 use crate::error::{Error, Result};
 use crate::format::meta_blocks::MetaBlocks;
 use crate::format::superblock::{Superblock, read_failed};
-use crate::lock::handle::Lock;
 use crate::options::Options;
 use crate::options::event::Event;
-use crate::storage::Storage;
 use std::ops::Deref;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tidalite_base::{TxnId, Worker};
+use tidalite_disk::lock::Lock;
+use tidalite_disk::storage::Storage;
 
 enum WriterSlot {
     /// The free space is not read yet, or others have changed it since.

@@ -6,7 +6,7 @@ use crate::commit::redo::area::{
     BYTES_MAX, BYTES_MIN, COMMIT_BYTES_MAX, COMMIT_PAGE_BYTES_MAX, PART_OF_FILE,
 };
 use crate::commit::redo::{Entry, PageOf, Recorder};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::format::layout::BLOCK_BYTES;
 use crate::format::meta::Meta;
 use crate::format::meta::Redo;
@@ -90,7 +90,7 @@ impl WriteTxn {
             Ok(page) => page,
             // This commit proceeds without a new log. Later commits request at most half the length, so an existing log
             // is not given up for one that would not fit.
-            Err(Error::DiskFull { .. } | Error::FileFull { .. }) => {
+            Err(error) if error.is_full() => {
                 writer.log.bytes_most = pages * page_bytes / 2;
                 return Ok(());
             }

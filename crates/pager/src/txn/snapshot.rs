@@ -9,9 +9,9 @@ use crate::format::pages::{Counters, PageRead, PageRef};
 use crate::format::pins;
 use crate::format::pins::Pin;
 use crate::format::ptr::Ptr;
-use crate::lock::protocol::{self, EVICTABLE, PARKED};
 use std::sync::{Arc, Weak};
 use tidalite_base::{Corrupt, TxnId};
+use tidalite_disk::lock::protocol::{self, EVICTABLE, PARKED};
 
 /// Maximum ratio of the length of a pinned version to the current file. Pages beyond the file's end were free in it,
 /// but memory is allocated for them.

@@ -5,14 +5,14 @@ use super::{CommitInfo, Durability, WriteTxn};
 use crate::commit::metrics::Phase;
 use crate::commit::pipeline::{Until, Waited};
 use crate::error::{Error, Result};
-use crate::lock::WaitLimit;
-use crate::lock::writer_lock::{Acquisition, WriterGuard};
 use crate::options::event::Event;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 use tidalite_base::{TxnId, Worker};
+use tidalite_disk::lock::WaitLimit;
+use tidalite_disk::lock::{Acquisition, WriterGuard};
 
 /// A commit on its way to the medium. Many threads may hold one each; one flush serves them all.
 ///
@@ -129,7 +129,7 @@ impl Future for Ticket {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let (inner, txn) = (&self.inner, self.info.txn);
         if let Err(error) = inner.files.lock.check_process() {
-            return Poll::Ready(Err(error));
+            return Poll::Ready(Err(error.into()));
         }
         if self.is_durable() {
             return Poll::Ready(Ok(self.info));
@@ -260,11 +260,7 @@ fn ask(inner: &Arc<Inner>, txn: TxnId, waker: &Waker) -> Result<()> {
         }
         Err(source) => {
             tasks.waiting.clear();
-            Err(Error::Io {
-                what: "start of a thread that flushes".into(),
-                at: 0,
-                source,
-            })
+            Err(Error::of_call("start of a thread that flushes", 0, source))
         }
     }
 }

@@ -16,9 +16,9 @@ use crate::error::{Error, Result};
 use crate::format::header::verify_block;
 use crate::format::pages::{Counters, PageRead, PageRef};
 use crate::format::ptr::Ptr;
-use crate::lock::protocol;
 use std::sync::Arc;
 use tidalite_base::{Corrupt, TxnId};
+use tidalite_disk::lock::protocol;
 
 /// The content of a write transaction when this was made, and the commit it builds on. It does not follow the
 /// transaction, and ends with it: from then on reads of uncommitted data return `Error::Ended`.

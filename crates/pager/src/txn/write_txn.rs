@@ -21,13 +21,13 @@ use crate::format::meta::Redo;
 use crate::format::meta::USER_BYTES_MAX;
 use crate::format::pages::Counters;
 use crate::format::ptr::Ptr;
-use crate::lock::writer_lock::WriterGuard;
 use crate::options::event::Event;
 use crate::space::TxnSpace;
-use crate::storage::{MoveCheck, WriteBack};
-use crate::system::clock::Clocks;
 use std::sync::Arc;
 use tidalite_base::{Corrupt, TxnId};
+use tidalite_disk::lock::WriterGuard;
+use tidalite_disk::storage::{MoveCheck, WriteBack};
+use tidalite_disk::system::Clocks;
 
 /// Data that a transaction has written to extents.
 pub(super) struct ExtentWrites {
@@ -357,14 +357,14 @@ impl WriteTxn {
 
     /// Stores an error that leaves the transaction half-done.
     pub(super) fn fail(&mut self, error: Error) -> Error {
-        let again = error.again();
+        let again = error.clone();
         self.failed.get_or_insert(error);
         again
     }
 
     pub(super) fn check(&self) -> Result<()> {
         match &self.failed {
-            Some(error) => Err(error.again()),
+            Some(error) => Err(error.clone()),
             None => Ok(()),
         }
     }

@@ -30,7 +30,6 @@ use crate::space::build::Built;
 use crate::space::free_space::Space;
 use crate::space::large::Large;
 use crate::space::{LISTS_PER_COMMIT, TxnSpace, load};
-use crate::storage::Growth;
 use crate::txn::dirty::Recycled;
 use confirming::Confirming;
 use freed::Freed;
@@ -40,6 +39,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use tidalite_disk::Error as DiskError;
+use tidalite_disk::storage::Growth;
 
 /// A transaction is a bulk write once it has allocated this much, or needs this much at once.
 const BULK_BYTES: u64 = 1 << 20;
@@ -304,7 +305,7 @@ impl Writer {
         }
         let full = match self.alloc(shared, txn, pages, true, false) {
             Ok(page) => return Ok(vec![(page, pages)]),
-            Err(error @ (Error::DiskFull { .. } | Error::FileFull { .. })) => error,
+            Err(error) if error.is_full() => error,
             Err(error) => return Err(error),
         };
         self.take_pieces(txn, pages, pieces_max).ok_or(full)
@@ -390,8 +391,10 @@ impl Writer {
             }
             match self.alloc_grown(shared, txn, pages, extent, reserve) {
                 Ok(page) => break page,
-                Err(Error::DiskFull { .. } | Error::FileFull { .. })
-                    if may_reclaim && self.wait_for_long_reader(shared, retries, true) =>
+                Err(error)
+                    if error.is_full()
+                        && may_reclaim
+                        && self.wait_for_long_reader(shared, retries, true) =>
                 {
                     retries += 1;
                 }
@@ -418,7 +421,7 @@ impl Writer {
         let grown = self.grow(shared, txn, pages.max(tail + missing));
         let refused = match grown {
             Ok(()) => None,
-            Err(error @ (Error::DiskFull { .. } | Error::FileFull { .. })) => {
+            Err(error) if error.is_full() => {
                 // Make freed pages available soon.
                 self.freed.ask_for_records();
                 Some(error)
@@ -476,9 +479,10 @@ impl Writer {
         if !txn.took_reserve || free >= reserve || whole || txn.freed_pages >= txn.own_pages {
             return Ok(());
         }
-        Err(Error::DiskFull {
+        Err(DiskError::DiskFull {
             needed_bytes: (reserve - free) * shared.files.page_size as u64,
-        })
+        }
+        .into())
     }
 
     /// Notes the end of a committed state for its readers. `recorded`: the page count of its record, which is larger if

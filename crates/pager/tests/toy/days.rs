@@ -11,7 +11,8 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tidalite_pager::{
-    Durability, Error, Event, LockMemory, Logger, MetricsReport, Options, Pager, Result, Storage,
+    DiskError, Durability, Error, Event, LockMemory, Logger, MetricsReport, Options, Pager, Result,
+    Storage,
 };
 use tidalite_testkit::rng::{Rng, mix};
 use tidalite_testkit::{Fault, FaultKind, Monitor, Op, Replay, SimDisk};
@@ -98,7 +99,7 @@ impl Process {
         let poisoned = is_poisoned(&self.memory.image());
         let ops = &self.disk.recording().ops[self.first_op..];
         let sync_failed = ops.iter().any(|op| matches!(op, Op::SyncFailed));
-        let full = |error: &Error| matches!(error, Error::DiskFull { .. });
+        let full = |error: &Error| matches!(error, Error::Disk(DiskError::DiskFull { .. }));
         let reads_or_cuts = matches!(self.kind, FaultKind::ReadFails | FaultKind::CutFails);
         assert!(poisoned || !sync_failed, "a failed sync that nobody noted");
         assert!(!poisoned || !reads_or_cuts, "poisoned, and all was written");

@@ -18,7 +18,7 @@ use tidalite_pager::{Durability, LockMemory, Pager, Storage};
 use tidalite_testkit::SimDisk;
 use tidalite_testkit::rng::Rng;
 
-/// Offset in the lock area of the flag for a failed sync or record write; `crates/pager/src/lock/layout.rs`.
+/// Offset in the lock area of the flag for a failed sync or record write; `crates/disk/src/lock/layout.rs`.
 const POISON_AT: usize = 128;
 
 pub type Judged<T = ()> = Result<T, String>;

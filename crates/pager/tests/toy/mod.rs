@@ -8,8 +8,8 @@
 use std::sync::Arc;
 use tidalite_base::Corrupt;
 use tidalite_pager::{
-    Check, Error, Extent, Header, Kind, LockMemory, Options, PageRead, PageWrite, Pager, Ptr,
-    Result, Storage, Unrecorded, Verifier, seal_block,
+    Check, DiskError, Error, Extent, Header, Kind, LockMemory, Options, PageRead, PageWrite, Pager,
+    Ptr, Result, Storage, Unrecorded, Verifier, seal_block,
 };
 use tidalite_testkit::rng::Rng;
 
@@ -311,6 +311,8 @@ pub fn describe(result: Result<Vec<String>>) -> std::result::Result<(), String> 
 pub fn is_disk_error(error: &Error) -> bool {
     matches!(
         error,
-        Error::Io { .. } | Error::DiskFull { .. } | Error::Poisoned { .. }
+        Error::Disk(DiskError::Io { .. })
+            | Error::Disk(DiskError::DiskFull { .. })
+            | Error::Poisoned { .. }
     )
 }

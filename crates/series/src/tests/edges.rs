@@ -5,7 +5,7 @@ use crate::{Found, Packer, SeriesTree, View};
 use tidalite_base::SeriesId;
 use tidalite_base::limits::COLUMNS_MAX;
 use tidalite_codec::{ColumnType, Rows};
-use tidalite_pager::Error;
+use tidalite_pager::{DiskError, Error};
 
 #[test]
 fn an_empty_series_can_be_queried() {
@@ -132,7 +132,10 @@ fn a_failed_change_keeps_the_old_tree() {
         world.pages.fail_after(None);
         world.pages.rollback();
         if let Err(error) = result {
-            assert!(matches!(error, Error::DiskFull { .. }), "{error}");
+            assert!(
+                matches!(error, Error::Disk(DiskError::DiskFull { .. })),
+                "{error}"
+            );
             failures += 1;
         }
         assert_eq!(world.check(), report);

@@ -7,6 +7,7 @@ use crate::types::error::{Error, Result};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tidalite_base::{Signal, Worker};
+use tidalite_pager::DiskError;
 
 /// The error of the last failed round.
 #[derive(Default)]
@@ -45,10 +46,9 @@ impl Background {
             }
         };
         let started = Worker::start("maintain", work);
-        let worker = started.map_err(|source| tidalite_pager::Error::Io {
-            what: "start of the thread for maintenance".to_owned(),
-            at: 0,
-            source,
+        let worker = started.map_err(|source| {
+            let what = "start of the thread for maintenance";
+            tidalite_pager::Error::from(DiskError::of_call(what, 0, source))
         })?;
         Ok(Self {
             failed,

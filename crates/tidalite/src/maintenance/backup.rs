@@ -9,7 +9,7 @@ use crate::types::error::Result;
 use std::io::{BufReader, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
-use tidalite_pager::{Error as StoreError, FileStorage, Storage};
+use tidalite_pager::{DiskError, Error as StoreError, FileStorage, Storage};
 
 pub use tidalite_pager::BackupInfo;
 
@@ -143,13 +143,7 @@ impl Database {
         let mut running = Running::new(watch, 0);
         let whole = Arc::clone(&temporary) as Arc<dyn Storage>;
         self.begin_read()?.copy_to_storage(whole, &mut running)?;
-        let failed = |at| {
-            move |source| StoreError::Io {
-                what: "copying".into(),
-                at,
-                source,
-            }
-        };
+        let failed = |at| move |source| StoreError::from(DiskError::of_call("copying", at, source));
         let total = temporary.len().map_err(failed(0))?;
         (running.done, running.total) = (0, total);
         running.at("file");
@@ -170,7 +164,7 @@ impl Database {
 /// The error for a temporary file that could not be created.
 fn no_room_in(folder: &Path) -> impl FnOnce(std::io::Error) -> StoreError {
     let path = folder.to_owned();
-    move |source| StoreError::Open { path, source }
+    move |source| DiskError::of_open(&path, source).into()
 }
 
 /// Creates a database from a full backup and its increments, in order. The database must not exist; it gets its own

@@ -5,7 +5,7 @@ use crate::tables::table::Table;
 use crate::types::error::{Error, Result};
 use std::io::{self, BufRead, Read};
 use tidalite_kv::{Chunks, PageSlice};
-use tidalite_pager::Error as StoreError;
+use tidalite_pager::{DiskError, Error as StoreError};
 
 impl<K: TableKey + ?Sized> Table<'_, K> {
     /// The value of a key as a stream of bytes; `None` if the key does not exist.
@@ -77,7 +77,7 @@ impl ValueReader<'_> {
 fn failed(error: StoreError) -> io::Error {
     let kind = match &error {
         StoreError::Corrupt(_) => io::ErrorKind::InvalidData,
-        StoreError::Io { source, .. } => source.kind(),
+        StoreError::Disk(DiskError::Io { source, .. }) => source.kind(),
         _ => io::ErrorKind::Other,
     };
     io::Error::new(kind, Error::from(error))

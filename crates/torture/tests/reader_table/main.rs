@@ -1,7 +1,7 @@
 //! Runs the reader table under a model checker: every interleaving of readers and a writer, and every value that a
 //! weakly ordered load may return.
 //!
-//! `crates/pager/src/lock/protocol.rs` is included unchanged, except that its atomics are loom's. The pager's snapshots
+//! `crates/disk/src/lock/protocol.rs` is included unchanged, except that its atomics are loom's. The pager's snapshots
 //! and reader table pass it only words, so the model covers the order of their steps: a reader enters its slot before
 //! it checks the newest states, and clears the slot before it releases it. A page that only state 1 references
 //! represents all pages: the writer overwrites it if the table shows no reader of state 1.

@@ -10,12 +10,13 @@ use crate::error::{Error, Result};
 use crate::format::layout::{BLOCK_BYTES, meta_at};
 use crate::format::meta::Meta;
 use crate::seeded::{Bug, active};
-use crate::storage::MoveCheck;
-use crate::storage::Storage;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::thread::Thread;
 use std::time::Instant;
+use tidalite_disk::Error as DiskError;
+use tidalite_disk::storage::MoveCheck;
+use tidalite_disk::storage::Storage;
 
 impl Pipeline {
     /// One flush, by its leader. Also returns the threads to wake; under the lock they would only block on it.
@@ -34,7 +35,7 @@ impl Pipeline {
         // barrier.
         let done = done.and_then(|()| self.check_moved(files, MoveCheck::Full));
         if let Err(error) = done {
-            if !matches!(error, Error::FileMoved { .. }) {
+            if !matches!(error, Error::Disk(DiskError::FileMoved { .. })) {
                 files.poison(&error);
             }
             std::mem::forget(unwound);
@@ -148,11 +149,7 @@ impl Pipeline {
         let append = || files.storage.write_durably(at, &bytes);
         let written = self.metrics.time(Phase::Log, append);
         // After a failure the content of the blocks is unknown.
-        written.map_err(|source| Error::Io {
-            what: "write to the log".into(),
-            at,
-            source,
-        })?;
+        written.map_err(|source| Error::of_call("write to the log", at, source))?;
         drop(self.beside.lock().unwrap_or_else(PoisonError::into_inner));
         files.check_poison()
     }
@@ -172,11 +169,7 @@ impl Pipeline {
                 files.storage.sync()
             }
         });
-        synced.map_err(|source| Error::Io {
-            what: "sync".into(),
-            at: 0,
-            source,
-        })?;
+        synced.map_err(|source| Error::of_call("sync", 0, source))?;
         drop(self.beside.lock().unwrap_or_else(PoisonError::into_inner));
         files.check_poison()?;
         let done = self.syncs_done.fetch_max(number, Ordering::SeqCst);
@@ -214,11 +207,7 @@ fn write_meta(storage: &dyn Storage, record: &Meta, block: &[u8]) -> Result<()> 
         };
         // After a failure the content of the block is unknown, and a later sync may make it count. (Even a full disk is
         // fatal here.)
-        let failed = |source| Error::Io {
-            what: "write of a meta block".into(),
-            at,
-            source,
-        };
+        let failed = |source| Error::of_call("write of a meta block", at, source);
         storage.write_at(at, bytes).map_err(failed)?;
     }
     Ok(())

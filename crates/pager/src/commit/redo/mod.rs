@@ -5,6 +5,7 @@
 //! record   the log record of a commit
 //! block    blocks of the log, each stored once or twice
 //! replay   reading the log at opening, and making its end a durable record
+//! overlay  the pages of the log over the file, for handles that may not write
 //! ```
 //!
 //! The pages of such a commit are written like those of a lazy commit, to the system's cache without a sync. Data that
@@ -33,9 +34,11 @@ pub(crate) mod area;
 mod block;
 mod delta;
 mod log;
+mod overlay;
 mod record;
 mod replay;
 
 pub(crate) use log::{Appended, Entry, Log};
+pub(crate) use overlay::Overlay;
 pub(crate) use record::{PageOf, Recorder};
 pub(crate) use replay::{Logged, Replayed, read, write_replayed};

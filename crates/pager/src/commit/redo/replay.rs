@@ -15,9 +15,9 @@ use crate::format::layout::{BLOCK_BYTES, first_page, meta_at};
 use crate::format::meta::checksum_of;
 use crate::format::meta::{LazyBase, Meta};
 use crate::format::superblock::read_failed;
-use crate::storage::{Growth, Storage};
 use std::collections::BTreeMap;
 use tidalite_base::TxnId;
+use tidalite_disk::storage::{Growth, Storage};
 
 /// The newest state that the log leads to.
 #[derive(Clone, Debug)]
@@ -211,8 +211,8 @@ mod tests {
     use crate::commit::redo::record::{PageOf, Recorder};
     use crate::commit::redo::replay::{read, *};
     use crate::format::meta::Redo;
-    use crate::storage::MemoryStorage;
     use std::sync::Arc;
+    use tidalite_disk::storage::MemoryStorage;
 
     /// A commit gave the end of the file back after an earlier one had written a page there.
     #[test]

@@ -29,11 +29,7 @@ struct Version {
 }
 
 fn written(at: u64) -> impl Fn(std::io::Error) -> Error {
-    move |source| Error::Io {
-        what: "writing the copy".into(),
-        at,
-        source,
-    }
+    move |source| Error::of_call("writing the copy", at, source)
 }
 
 impl Pager {
@@ -272,11 +268,7 @@ impl Pager {
             (Some(at), Some(large)) => large.storage.read_at(at, &mut bytes),
             (Some(_), None) => Err(std::io::ErrorKind::NotFound.into()),
         };
-        read.map_err(|source| Error::Io {
-            what: format!("read of {len} bytes"),
-            at: addr,
-            source,
-        })?;
+        read.map_err(|source| Error::of_call(format!("read of {len} bytes"), addr, source))?;
         Ok(bytes)
     }
 }

@@ -16,8 +16,6 @@ use crate::format::meta::Meta;
 use crate::format::pages::PageRef;
 use crate::format::ptr::Ptr;
 use crate::space::large::read_id;
-use crate::storage::{give_name, sync_directory, sync_name};
-use crate::system::uuid::{new_uuid, uuid_text};
 use crate::txn::Durability;
 use crate::txn::inner::Pager;
 use std::fmt::Display;
@@ -26,6 +24,8 @@ use std::io::{ErrorKind, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use tidalite_base::{Corrupt, TxnId, checksum, get_u32, get_u64};
+use tidalite_disk::storage::{give_name, sync_directory, sync_name};
+use tidalite_disk::system::{new_uuid, uuid_text};
 
 /// The decoded head of a backup.
 struct Container {
@@ -65,11 +65,11 @@ impl Source<'_> {
                 }
                 Err(source) if source.kind() == ErrorKind::Interrupted => {}
                 Err(source) => {
-                    return Err(Error::Io {
-                        what: format!("reading the {}", self.what),
-                        at: self.at,
+                    return Err(Error::of_call(
+                        format!("reading the {}", self.what),
+                        self.at,
                         source,
-                    });
+                    ));
                 }
             }
         }
@@ -160,10 +160,7 @@ pub fn restore(
     second: Option<&Path>,
     moved: &mut OnMoved<'_>,
 ) -> Result<BackupInfo> {
-    let failed = |source| Error::Open {
-        path: path.to_owned(),
-        source,
-    };
+    let failed = |source| Error::of_open(path, source);
     if path.try_exists().map_err(failed)? {
         return Err(failed(ErrorKind::AlreadyExists.into()));
     }
@@ -233,10 +230,7 @@ fn create(path: &Path, named: &Path) -> Result<File> {
         .write(true)
         .create_new(true)
         .open(path);
-    opened.map_err(|source| Error::Open {
-        path: named.to_owned(),
-        source,
-    })
+    opened.map_err(|source| Error::of_open(named, source))
 }
 
 fn fill(

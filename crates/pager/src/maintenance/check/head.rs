@@ -1,7 +1,6 @@
 //! Check of the heads of both files.
 
 use super::Check;
-use crate::error::Error;
 use crate::format::layout::{meta_at, superblock_at};
 use crate::format::meta_blocks::MetaBlocks;
 use crate::format::superblock;
@@ -120,7 +119,7 @@ impl Check {
         for (pair, copies) in blocks.copies.iter().enumerate() {
             for (copy, found) in copies.iter().enumerate() {
                 if let Err(error) = found {
-                    unreadable |= matches!(error, Error::Io { .. });
+                    unreadable |= error.is_io();
                     let at = meta_at(pair, copy);
                     torn[pair].push(format!("meta block at byte {at}: {error}"));
                 }

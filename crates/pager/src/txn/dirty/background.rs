@@ -19,7 +19,6 @@
 
 use super::write_pages::{WriteHint, write_pages};
 use crate::error::{Error, Result};
-use crate::storage::Storage;
 use std::io;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,6 +26,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use tidalite_base::{Signal, Worker};
+use tidalite_disk::storage::Storage;
 
 /// Bytes written before the system is asked to start writing them to the medium: longer pieces leave the disk idle
 /// meanwhile, shorter ones split adjacent pages (docs/performance/durable-commits.md).
@@ -200,10 +200,12 @@ impl Drop for BackgroundWriter {
 #[cfg(test)]
 mod tests {
     use super::BackgroundWriter;
-    use crate::storage::{Growth, MemoryStorage, Storage};
+    use crate::error::Error;
     use std::io;
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::{Arc, Mutex};
+    use tidalite_disk::Error as DiskError;
+    use tidalite_disk::storage::{Growth, MemoryStorage, Storage};
 
     const PAGE: usize = 4096;
 
@@ -293,7 +295,10 @@ mod tests {
         late.fails.store(true, Ordering::SeqCst);
         background.write(vec![(8, page(1))]);
         let found = background.drain().unwrap_err();
-        assert!(matches!(found, crate::Error::DiskFull { .. }), "{found:?}");
+        assert!(
+            matches!(found, Error::Disk(DiskError::DiskFull { .. })),
+            "{found:?}"
+        );
         late.fails.store(false, Ordering::SeqCst);
         background.write(vec![(8, page(1))]);
         background.drain().unwrap();
@@ -301,6 +306,9 @@ mod tests {
         background.write(vec![(8, page(1))]);
         background.write(vec![(8, page(2))]);
         let found = background.drain().unwrap_err();
-        assert!(matches!(found, crate::Error::Io { .. }), "{found:?}");
+        assert!(
+            matches!(found, Error::Disk(DiskError::Io { .. })),
+            "{found:?}"
+        );
     }
 }

@@ -1,9 +1,9 @@
 //! Page buffers in memory.
 
 use crate::error::{Error, Result};
-use crate::storage::Storage;
 use std::sync::Arc;
 use tidalite_base::{Corrupt, checksum};
+use tidalite_disk::storage::Storage;
 
 /// A page of zeros, in a recycled buffer if there is one.
 pub(crate) fn zeroed(buffer: Option<Arc<[u8]>>, page_size: usize) -> Arc<[u8]> {
@@ -38,11 +38,7 @@ pub(crate) fn read_back(
     let mut bytes = vec![0u8; page_size];
     storage
         .read_at(at, &mut bytes)
-        .map_err(|source| Error::Io {
-            what: "read of a page written early".into(),
-            at,
-            source,
-        })?;
+        .map_err(|source| Error::of_call("read of a page written early", at, source))?;
     let found = checksum(&bytes[8..]);
     if found != sum {
         let found = format!("checksum {found:016x}");

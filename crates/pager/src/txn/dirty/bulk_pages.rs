@@ -14,8 +14,8 @@ use super::write_out::Reason;
 use crate::error::Result;
 use crate::format::kind::Kind;
 use crate::format::ptr::Ptr;
-use crate::storage::Storage;
 use std::sync::Arc;
+use tidalite_disk::storage::Storage;
 
 /// Bytes of bulk pages kept in memory at first.
 const KEPT_BYTES: usize = 4 << 20;

@@ -16,10 +16,10 @@ use crate::format::kind::Kind;
 use crate::format::page_map::PageMap;
 use crate::format::pages::PageRef;
 use crate::format::ptr::Ptr;
-use crate::storage::Storage;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tidalite_base::{Corrupt, TxnId};
+use tidalite_disk::storage::Storage;
 
 /// Maximum bytes of page buffers that a transaction leaves to the next one: warm memory that need not be allocated.
 const SPARE_BYTES_MAX: usize = 2 << 20;

@@ -16,8 +16,8 @@ use super::page_state::PageState;
 use crate::error::{Error, Result};
 use crate::format::kind::Kind;
 use crate::format::ptr::Ptr;
-use crate::storage::Storage;
 use std::sync::Arc;
+use tidalite_disk::storage::Storage;
 
 impl Dirty {
     /// Enables changes in place where possible. For transactions that are likely to be followed by similar ones, and

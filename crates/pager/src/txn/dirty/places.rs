@@ -1,6 +1,6 @@
 //! Memory of the file in which a transaction changes pages.
 
-use crate::storage::Places;
+use tidalite_disk::storage::Places;
 
 /// Maximum number of pages changed in place. For more pages, memory use and the order of disk writes matter.
 const PAGES_MAX: usize = 64;

@@ -1,10 +1,10 @@
 //! State of the early writes of an open transaction.
 
 use super::background::BackgroundWriter;
-use crate::storage::{Storage, WriteBack};
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
+use tidalite_disk::storage::{Storage, WriteBack};
 
 /// Number of pages written before the rate of repeated writes is checked.
 const WRITTEN_MIN: u64 = 256;

@@ -22,9 +22,9 @@ use super::dirty_pages::Dirty;
 use super::state::OwnedStorage;
 use super::write_out::Reason;
 use crate::error::Result;
-use crate::storage::Storage;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use tidalite_disk::storage::Storage;
 
 /// A part is this fraction (1/n) of the size that makes a transaction large (`Options::write_behind_bytes`). The newest
 /// part of the pages is not written: pages changed a moment ago are likely to be changed again.

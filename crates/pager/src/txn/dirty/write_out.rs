@@ -18,8 +18,8 @@
 use super::dirty_pages::Dirty;
 use super::write_pages::{WriteHint, write_pages};
 use crate::error::Result;
-use crate::storage::Storage;
 use std::sync::Arc;
+use tidalite_disk::storage::Storage;
 
 /// A reason to write pages before the commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Writing pages through the system.
 
 use crate::error::{Error, Result};
-use crate::storage::{Storage, WriteBack};
+use tidalite_disk::storage::{Storage, WriteBack};
 
 /// Maximum bytes of adjacent pages written together; more would slow later writes of single pages
 /// (docs/performance/durable-commits.md).

@@ -6,10 +6,10 @@
 
 use super::Writer;
 use crate::commit::shared::Shared;
-use crate::lock::protocol;
 use crate::options::event::Event;
 use crate::options::long_reader::{LongReader, LongReaderAction, OnLongReader};
 use std::time::Duration;
+use tidalite_disk::lock::protocol;
 
 /// The writer retries after this time if the callback decided to wait.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);

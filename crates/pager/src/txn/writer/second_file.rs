@@ -74,8 +74,7 @@ impl Writer {
                 }
                 Err(error) => {
                     let error = grown(error);
-                    let is_full = matches!(error, Error::DiskFull { .. });
-                    if !is_full || !self.wait_for_long_reader(shared, retries, true) {
+                    if !error.is_full() || !self.wait_for_long_reader(shared, retries, true) {
                         return Err(error);
                     }
                     retries += 1;

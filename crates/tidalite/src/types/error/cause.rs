@@ -2,6 +2,7 @@
 
 use crate::types::text_form::key_text;
 use std::fmt;
+use tidalite_base::limits;
 
 /// Every error of the library. `Display` gives the problem, its place, found and expected values, and the next step.
 #[derive(Debug)]
@@ -220,15 +221,8 @@ impl fmt::Display for Cause {
                 f,
                 "a cap of {cap_bytes} bytes cannot be met: with only the newest row of each series {least_bytes} bytes are in use; raise the cap above that, or remove tables or whole series"
             ),
-            // Below the minimum: `what` gives the minimum.
-            Self::Limit { what, found, limit } if found < limit => {
-                write!(f, "{what}: {found} is too small; the maximum is {limit}")
-            }
             Self::Limit { what, found, limit } => {
-                write!(
-                    f,
-                    "{what}: {found} exceeds the limit of {limit}; docs/limits.md lists all limits"
-                )
+                f.write_str(&limits::exceeded(what, *found, *limit))
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::types::error::cause::Cause;
 use std::io;
-use tidalite_pager::Error as FileError;
+use tidalite_pager::{DiskError, Error as FileError};
 
 /// The kind of an [`Error`](crate::Error): what a program can act on. The text of the error says more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -90,28 +90,37 @@ impl Cause {
 
 fn of_file(error: &FileError) -> ErrorKind {
     match error {
-        FileError::Open { source, .. } => of_io(source.kind()),
-        FileError::DiskFull { .. } | FileError::FileFull { .. } => ErrorKind::Full,
+        FileError::Disk(error) => of_disk(error),
+        FileError::FileFull { .. } => ErrorKind::Full,
         FileError::Corrupt(_) => ErrorKind::Damaged,
         FileError::CommitsLost(_) => ErrorKind::CommitsLost,
         FileError::NotADatabase { .. } => ErrorKind::NotADatabase,
-        FileError::Unsupported { .. } | FileError::NetworkFileSystem { .. } => {
-            ErrorKind::Unsupported
-        }
+        FileError::Unsupported { .. } => ErrorKind::Unsupported,
         FileError::IsTable { .. } => ErrorKind::WrongType,
-        FileError::OpenElsewhere { .. }
-        | FileError::FileReplaced { .. }
-        | FileError::LockRefused { .. }
-        | FileError::WriterBusy { .. } => ErrorKind::Locked,
-        FileError::FileMoved { .. } => ErrorKind::Moved,
+        FileError::WriterBusy { .. } => ErrorKind::Locked,
         FileError::LargeFile { .. } => ErrorKind::LargeFile,
         FileError::Evicted { .. } | FileError::Ended => ErrorKind::Evicted,
         FileError::ReadOnly => ErrorKind::PermissionDenied,
-        FileError::Forked | FileError::Poisoned { .. } => ErrorKind::Broken,
+        FileError::Poisoned { .. } => ErrorKind::Broken,
         FileError::NoSavepoint | FileError::BackupOrder { .. } => ErrorKind::InvalidInput,
         FileError::NoPin { .. } => ErrorKind::NotFound,
         FileError::Cancelled => ErrorKind::Cancelled,
         FileError::Limit { .. } => ErrorKind::Limit,
+        _ => ErrorKind::Io,
+    }
+}
+
+fn of_disk(error: &DiskError) -> ErrorKind {
+    match error {
+        DiskError::Open { source, .. } => of_io(source.kind()),
+        DiskError::DiskFull { .. } => ErrorKind::Full,
+        DiskError::NetworkFileSystem { .. } => ErrorKind::Unsupported,
+        DiskError::OpenElsewhere { .. }
+        | DiskError::FileReplaced { .. }
+        | DiskError::LockRefused { .. } => ErrorKind::Locked,
+        DiskError::FileMoved { .. } => ErrorKind::Moved,
+        DiskError::Forked => ErrorKind::Broken,
+        DiskError::Limit { .. } => ErrorKind::Limit,
         // A system call that failed, a lock file that cannot be used.
         _ => ErrorKind::Io,
     }

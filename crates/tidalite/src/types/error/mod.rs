@@ -13,7 +13,7 @@ use kind::ErrorKind;
 use std::fmt;
 use std::path::Path;
 use tidalite_base::{Corrupt, TxnId};
-use tidalite_pager::{Error as FileError, LostCommits};
+use tidalite_pager::{DiskError, Error as FileError, LostCommits};
 
 /// Result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -74,12 +74,8 @@ impl Error {
     #[must_use]
     pub fn io_error(&self) -> Option<&std::io::Error> {
         match &*self.0 {
-            Cause::Store(
-                FileError::Io { source, .. }
-                | FileError::Open { source, .. }
-                | FileError::LockRefused { source, .. },
-            )
-            | Cause::Io(source) => Some(source),
+            Cause::Store(FileError::Disk(error)) => error.io_error(),
+            Cause::Io(source) => Some(source),
             _ => None,
         }
     }
@@ -88,7 +84,7 @@ impl Error {
     #[must_use]
     pub fn operation(&self) -> Option<(&str, u64)> {
         match &*self.0 {
-            Cause::Store(FileError::Io { what, at, .. }) => Some((what, *at)),
+            Cause::Store(FileError::Disk(DiskError::Io { what, at, .. })) => Some((what, *at)),
             _ => None,
         }
     }
@@ -98,16 +94,8 @@ impl Error {
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         match &*self.0 {
-            Cause::Store(
-                FileError::Open { path, .. }
-                | FileError::OpenElsewhere { path }
-                | FileError::FileReplaced { path, .. }
-                | FileError::FileMoved { path, .. }
-                | FileError::NetworkFileSystem { path, .. }
-                | FileError::LockFile { path, .. }
-                | FileError::LockRefused { path, .. }
-                | FileError::LargeFile { path, .. },
-            ) => Some(path),
+            Cause::Store(FileError::Disk(error)) => error.path(),
+            Cause::Store(FileError::LargeFile { path, .. }) => Some(path),
             _ => None,
         }
     }
@@ -118,7 +106,8 @@ impl Error {
     pub fn process(&self) -> Option<u32> {
         match &*self.0 {
             Cause::Store(
-                FileError::FileReplaced { process, .. } | FileError::WriterBusy { process, .. },
+                FileError::Disk(DiskError::FileReplaced { process, .. })
+                | FileError::WriterBusy { process, .. },
             ) => Some(*process),
             _ => None,
         }

@@ -113,10 +113,7 @@ fn each_error_names_the_problem_and_the_next_step() {
 fn errors_of_the_file_have_kinds_and_facts() {
     let path = || std::path::PathBuf::from("plant.tdl");
     let source = |kind: std::io::ErrorKind| std::io::Error::from(kind);
-    let of_open = |kind| FileError::Open {
-        path: path(),
-        source: source(kind),
-    };
+    let of_open = |kind| FileError::from(DiskError::of_open(&path(), source(kind)));
     for (kind, expected) in [
         (std::io::ErrorKind::NotFound, ErrorKind::NotFound),
         (std::io::ErrorKind::AlreadyExists, ErrorKind::AlreadyExists),
@@ -142,10 +139,10 @@ fn errors_of_the_file_have_kinds_and_facts() {
     };
     let full = Error::from(full);
     assert_eq!((full.kind(), full.limit()), (ErrorKind::Full, Some((7, 9))));
-    let busy = FileError::FileReplaced {
+    let busy = FileError::Disk(DiskError::FileReplaced {
         path: path(),
         process: 7,
-    };
+    });
     let busy = Error::from(busy);
     assert_eq!((busy.kind(), busy.process()), (ErrorKind::Locked, Some(7)));
     let evicted = Error::from(FileError::Evicted { txn: TxnId(3) });
@@ -153,11 +150,11 @@ fn errors_of_the_file_have_kinds_and_facts() {
         (evicted.kind(), evicted.txn()),
         (ErrorKind::Evicted, Some(TxnId(3)))
     );
-    let failed = FileError::Io {
-        what: "read".to_owned(),
-        at: 8,
-        source: source(std::io::ErrorKind::Other),
-    };
+    let failed = FileError::from(DiskError::of_call(
+        "read",
+        8,
+        source(std::io::ErrorKind::Other),
+    ));
     let failed = Error::from(failed);
     assert_eq!(
         (failed.kind(), failed.operation()),

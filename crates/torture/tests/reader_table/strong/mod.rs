@@ -1,6 +1,7 @@
 //! The protocol with correctly ordered atomics.
 
 #[expect(clippy::duplicate_mod, reason = "once for each kind of atomics")]
-#[path = "../../../../pager/src/lock/protocol.rs"]
+#[expect(unreachable_pub, reason = "public in its own crate")]
+#[path = "../../../../disk/src/lock/protocol.rs"]
 pub(crate) mod protocol;
 pub(crate) mod sync;

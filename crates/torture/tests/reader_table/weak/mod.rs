@@ -1,5 +1,6 @@
 //! The protocol with relaxed accesses in place of sequentially consistent ones.
 
-#[path = "../../../../pager/src/lock/protocol.rs"]
+#[expect(unreachable_pub, reason = "public in its own crate")]
+#[path = "../../../../disk/src/lock/protocol.rs"]
 pub(crate) mod protocol;
 pub(crate) mod sync;

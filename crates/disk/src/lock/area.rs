@@ -1,0 +1,261 @@
+//! The lock area as atomic words, in the lock file or in the memory of the process.
+
+use super::layout::{
+    AREA_BYTES, COUNTERS_AT, DURABLE_AT, FILE_AT, HANDLES_AT, LINE, MAGIC, POISON_AT, PUBLISHED_AT,
+    READERS_AT, TICKET_AT, UNSYNCED_META_AT, UNSYNCED_META_BYTES, VERSION, WAKE_COUNTER_AT,
+    WRITER_AT,
+};
+use super::map::SharedMap;
+use super::sync::AtomicU64;
+use crate::storage::FileId;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+/// Identity in the header of the area; a handle must match it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The start of the system; zeros if it is unknown.
+    pub boot: [u8; 16],
+    /// Identity of the database.
+    pub uuid: [u8; 16],
+    /// Distinguishes a file from its copy, which has the same uuid.
+    pub file: FileId,
+}
+
+/// The area in the memory of this process.
+#[derive(Debug)]
+pub struct MemoryWords {
+    pub(super) words: Box<[AtomicU64]>,
+    pub(super) wake_counter: AtomicU32,
+    /// True while the words are all zero.
+    pub(super) empty: AtomicBool,
+}
+
+impl MemoryWords {
+    pub(super) fn new() -> Self {
+        Self {
+            words: (0..AREA_BYTES / 8).map(|_| AtomicU64::new(0)).collect(),
+            wake_counter: AtomicU32::new(0),
+            empty: AtomicBool::new(true),
+        }
+    }
+}
+
+/// The lock area as atomic words.
+#[derive(Clone, Debug)]
+pub enum Area {
+    /// A lock file.
+    Mapped(Arc<SharedMap>),
+    /// Memory of this process.
+    Memory(Arc<MemoryWords>),
+}
+
+impl Area {
+    #[inline]
+    pub(super) fn words(&self) -> &[AtomicU64] {
+        match self {
+            Self::Mapped(map) => map.words(),
+            Self::Memory(memory) => &memory.words,
+        }
+    }
+
+    #[inline]
+    fn word(&self, at: usize) -> &AtomicU64 {
+        &self.words()[at / 8]
+    }
+
+    pub(super) fn wake_counter(&self) -> &AtomicU32 {
+        match self {
+            Self::Mapped(map) => map.wake_counter(),
+            Self::Memory(memory) => &memory.wake_counter,
+        }
+    }
+
+    /// The newest commit, from which readers begin.
+    #[inline]
+    pub fn published(&self) -> &AtomicU64 {
+        self.word(PUBLISHED_AT)
+    }
+    /// The newest commit known to be on the medium.
+    pub fn durable(&self) -> &AtomicU64 {
+        self.word(DURABLE_AT)
+    }
+    pub(super) fn poison(&self) -> &AtomicU64 {
+        self.word(POISON_AT)
+    }
+    /// 0: generation of the last writer; 1: owner word of the handle that writes now; 2: its thread; 3: since when.
+    pub(super) fn writer(&self, field: usize) -> &AtomicU64 {
+        self.word(WRITER_AT + field * 8)
+    }
+    pub(super) fn next_ticket(&self) -> &AtomicU64 {
+        self.word(TICKET_AT)
+    }
+    /// Number of tickets drawn and not returned; may be too high after a kill, never too low.
+    pub(super) fn waiting(&self) -> &AtomicU64 {
+        self.word(TICKET_AT + 8)
+    }
+    /// Owner word of the handle that holds the writer lock without a ticket, or 0; may name a dead handle.
+    pub(super) fn lock_word(&self) -> &AtomicU64 {
+        self.word(TICKET_AT + 16)
+    }
+    pub(super) fn generations(&self) -> &AtomicU64 {
+        self.word(COUNTERS_AT)
+    }
+    /// The highest reader slot ever used, plus one.
+    pub(super) fn slots_used(&self) -> &AtomicU64 {
+        self.word(COUNTERS_AT + 8)
+    }
+    /// Total number of pages freed by commits.
+    pub fn freed_pages(&self) -> &AtomicU64 {
+        self.word(COUNTERS_AT + 16)
+    }
+    /// Line of a handle: 0 generation, 1 process id, 2 opened at, 3 kind.
+    pub(super) fn handle(&self, index: usize) -> &[AtomicU64] {
+        let at = (HANDLES_AT + index * LINE) / 8;
+        &self.words()[at..at + LINE / 8]
+    }
+    /// Line of a reader slot.
+    #[inline]
+    pub(super) fn slot(&self, index: usize) -> &[AtomicU64] {
+        let at = (READERS_AT + index * LINE) / 8;
+        &self.words()[at..at + LINE / 8]
+    }
+
+    fn bytes16(&self, at: usize) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        for half in [0, 8] {
+            let word = self.word(at + half).load(Ordering::Relaxed);
+            bytes[half..half + 8].copy_from_slice(&word.to_ne_bytes());
+        }
+        bytes
+    }
+
+    fn set_bytes(&self, at: usize, bytes: &[u8]) {
+        for (i, part) in bytes.chunks(8).enumerate() {
+            let mut word = [0; 8];
+            word[..part.len()].copy_from_slice(part);
+            self.word(at + i * 8)
+                .store(u64::from_ne_bytes(word), Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn is_ours(&self) -> bool {
+        self.bytes16(0) == MAGIC
+    }
+
+    pub(super) fn version(&self) -> u64 {
+        self.word(16).load(Ordering::Relaxed)
+    }
+
+    fn file(&self) -> FileId {
+        let word = |at| self.word(at).load(Ordering::Relaxed);
+        FileId {
+            device: word(FILE_AT),
+            inode: word(FILE_AT + 8),
+        }
+    }
+
+    /// The identity that the area was reset with.
+    pub fn identity(&self) -> Identity {
+        Identity {
+            boot: self.bytes16(24),
+            uuid: self.bytes16(40),
+            file: self.file(),
+        }
+    }
+
+    /// Empties the area; `keep_unsynced_meta` keeps the unsynced meta records. Caller must be the only user of the
+    /// area.
+    pub(super) fn reset(&self, identity: &Identity, keep_unsynced_meta: bool) {
+        // The magic number is written last: an area whose creation was interrupted is created anew.
+        self.word(0).store(0, Ordering::SeqCst);
+        let generations = self.generations().load(Ordering::Relaxed);
+        let unsynced_meta = if keep_unsynced_meta {
+            UNSYNCED_META_AT
+        } else {
+            HANDLES_AT
+        };
+        let empty = match self {
+            Self::Memory(memory) => memory.empty.swap(false, Ordering::Relaxed),
+            Self::Mapped(_) => false,
+        };
+        for emptied in [
+            0..WAKE_COUNTER_AT,
+            WAKE_COUNTER_AT + 8..unsynced_meta,
+            HANDLES_AT..AREA_BYTES,
+        ] {
+            if !empty {
+                self.zero(emptied);
+            }
+        }
+        if keep_unsynced_meta {
+            self.generations().store(generations, Ordering::Relaxed);
+        }
+        self.word(16).store(VERSION, Ordering::Relaxed);
+        self.set_bytes(24, &identity.boot);
+        self.set_bytes(40, &identity.uuid);
+        for (at, number) in [(0, identity.file.device), (8, identity.file.inode)] {
+            self.word(FILE_AT + at).store(number, Ordering::Relaxed);
+        }
+        self.set_bytes(8, &MAGIC[8..]);
+        let mut first = [0; 8];
+        first.copy_from_slice(&MAGIC[..8]);
+        self.word(0)
+            .store(u64::from_ne_bytes(first), Ordering::SeqCst);
+    }
+
+    /// Zeroes the nonzero words of a range of whole words. Most of the area is zero and should not be dirtied.
+    fn zero(&self, bytes: std::ops::Range<usize>) {
+        for line in self.words()[bytes.start / 8..bytes.end / 8].chunks(LINE / 8) {
+            let load = |bits, word: &AtomicU64| bits | word.load(Ordering::Relaxed);
+            if line.iter().fold(0, load) != 0 {
+                for word in line {
+                    word.store(0, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+
+    /// Zeroes the slots of unsynced meta records except `kept`. Caller must hold the setup lock and be the only handle.
+    pub fn clear_unsynced_meta(&self, kept: Option<usize>) {
+        for slot in [0, 1] {
+            if kept != Some(slot) {
+                let at = UNSYNCED_META_AT + slot * UNSYNCED_META_BYTES;
+                self.zero(at..at + UNSYNCED_META_BYTES);
+            }
+        }
+    }
+
+    /// Copy of the slot of a unsynced meta record (0 or 1). The record has its own checksum, because it may be
+    /// half-written.
+    pub fn unsynced_meta(&self, slot: usize) -> Vec<u8> {
+        assert!(slot < 2, "there are two unsynced meta records");
+        let at = UNSYNCED_META_AT + slot * UNSYNCED_META_BYTES;
+        let words = &self.words()[at / 8..(at + UNSYNCED_META_BYTES) / 8];
+        let load = |word: &AtomicU64| word.load(Ordering::Acquire).to_ne_bytes();
+        words.iter().flat_map(load).collect()
+    }
+
+    /// Writes a unsynced meta record (at most 4096 bytes, the rest is zero). Caller must hold the pipeline lock of the
+    /// handle that has the writer lock.
+    pub fn set_unsynced_meta(&self, slot: usize, record: &[u8]) {
+        assert!(
+            slot < 2 && record.len() <= UNSYNCED_META_BYTES,
+            "an unsynced meta record has its slot"
+        );
+        let at = (UNSYNCED_META_AT + slot * UNSYNCED_META_BYTES) / 8;
+        let words = &self.words()[at..at + UNSYNCED_META_BYTES / 8];
+        let (whole, rest) = record.as_chunks::<8>();
+        let (full, behind) = words.split_at(whole.len());
+        for (word, bytes) in full.iter().zip(whole) {
+            word.store(u64::from_ne_bytes(*bytes), Ordering::Relaxed);
+        }
+        let mut last = [0; 8];
+        last[..rest.len()].copy_from_slice(rest);
+        for (number, word) in behind.iter().enumerate() {
+            let bytes = if number == 0 { last } else { [0; 8] };
+            word.store(u64::from_ne_bytes(bytes), Ordering::Relaxed);
+        }
+        super::sync::fence(Ordering::SeqCst);
+    }
+}

@@ -1,0 +1,251 @@
+//! Access to a lock area before opening: the setup lock, detection of other handles, registration as a handle.
+
+use super::area::{Area, Identity, MemoryWords};
+use super::bytes::{ByteLocks, HANDLES, LockBoard, MemoryLocks, PRESENCE, SETUP};
+use super::fork;
+use super::handle::Lock;
+use super::idle_slots::Slots;
+use super::layout::{HANDLES_MAX, RECORDS_BYTES, VERSION};
+use super::ofd::Mode;
+use crate::error::{Error, Result};
+use crate::storage::real_path;
+use crate::system::wall_ns;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// Opening gives up if another process holds the setup lock for this long.
+const SETUP_WAIT: Duration = Duration::from_secs(10);
+
+/// A lock area in the memory of this process, for storages that are not files. Clones share it, so that several handles
+/// can be opened on one storage, as several processes would on a file.
+#[derive(Clone, Debug)]
+pub struct LockMemory {
+    words: Arc<MemoryWords>,
+    board: Arc<LockBoard>,
+}
+
+impl Default for LockMemory {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl LockMemory {
+    /// An empty lock area.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            words: Arc::new(MemoryWords::new()),
+            board: Arc::default(),
+        }
+    }
+
+    /// The part that outlives the handles: the current words and unsynced meta records. It survives the kill of a
+    /// process, but not a power cut.
+    #[must_use]
+    pub fn image(&self) -> Vec<u8> {
+        let words = self.words.words[..RECORDS_BYTES / 8].iter();
+        words
+            .flat_map(|word| word.load(Ordering::SeqCst).to_ne_bytes())
+            .collect()
+    }
+
+    /// A lock area with this content and no live handle. Missing bytes are zeros.
+    ///
+    /// # Panics
+    /// If `image` is longer than an image can be.
+    #[must_use]
+    pub fn from_image(image: &[u8]) -> Self {
+        let new = Self::new();
+        new.words.empty.store(image.is_empty(), Ordering::Relaxed);
+        assert!(image.len() <= RECORDS_BYTES, "no more than an image");
+        for (word, bytes) in new.words.words.iter().zip(image.chunks_exact(8)) {
+            let mut array = [0; 8];
+            array.copy_from_slice(bytes);
+            word.store(u64::from_ne_bytes(array), Ordering::SeqCst);
+        }
+        new
+    }
+
+    /// Declares all handles dead, as if their processes had been killed: their words in the area stay, their locks are
+    /// removed.
+    pub fn kill_all(&self) {
+        self.board.kill_all();
+    }
+
+    /// This area, before registration as a handle.
+    #[must_use]
+    pub fn attachment(&self) -> Attachment {
+        Attachment {
+            area: Area::Memory(Arc::clone(&self.words)),
+            locks: ByteLocks::Memory(MemoryLocks::new(Arc::clone(&self.board))),
+            path: PathBuf::from("(memory)"),
+        }
+    }
+}
+
+/// A lock area and a lock owner, before registration as a handle.
+#[derive(Debug)]
+pub struct Attachment {
+    pub(super) area: Area,
+    pub(super) locks: ByteLocks,
+    pub(super) path: PathBuf,
+}
+
+/// Acquires the setup lock. It must be released with [`Lock::opened`], or it dies with its owner.
+pub(super) fn wait_for_setup(locks: &ByteLocks, path: &Path) -> Result<()> {
+    let begun = Instant::now();
+    let mut pause = Duration::from_micros(20);
+    loop {
+        let locked = locks.try_lock(SETUP, 1, Mode::Alone);
+        match locked.map_err(|source| Error::of_open(path, source))? {
+            true => return Ok(()),
+            false if begun.elapsed() > SETUP_WAIT || !locks.alive() => {
+                return Err(Error::LockFile {
+                    path: path.to_owned(),
+                    problem: "another process has been opening or closing it for 10 seconds".into(),
+                });
+            }
+            false => std::thread::sleep(pause),
+        }
+        pause = (pause * 2).min(Duration::from_millis(5));
+    }
+}
+
+/// The error if a lock file serves another file than the one at this path, which may be missing, and that other file is
+/// open. If the lock file has the name of the data file, or the other file is the same database (`is_copy`), that file
+/// was at this path before. Caller must hold the setup lock.
+fn in_use(attachment: &Attachment, named: &Path, is_copy: bool) -> Error {
+    let handle = (0..HANDLES_MAX).find(|&index| {
+        let opened = attachment.area.handle(index)[0].load(Ordering::SeqCst) != 0;
+        opened && matches!(attachment.locks.taken(HANDLES + index as u64, 1), Ok(true))
+    });
+    let process = handle.map_or(0, |index| {
+        attachment.area.handle(index)[1].load(Ordering::Relaxed)
+    });
+    if is_copy || attachment.path == path_next_to(&real_path(named)) {
+        return Error::FileReplaced {
+            path: named.to_owned(),
+            process: process as u32,
+        };
+    }
+    Error::LockFile {
+        path: attachment.path.clone(),
+        problem: format!(
+            "process {process} uses it for another database, or for a file that was replaced"
+        ),
+    }
+}
+
+impl Attachment {
+    /// Acquires the setup lock: until [`Lock::opened`] no other handle opens, closes or cleans up.
+    pub fn begin(&self) -> Result<()> {
+        wait_for_setup(&self.locks, &self.path)
+    }
+
+    /// Whether no other handle has the database open. Caller must hold the setup lock.
+    pub fn is_alone(&self) -> Result<bool> {
+        let taken = self.locks.taken(PRESENCE, 1);
+        taken
+            .map(|taken| !taken)
+            .map_err(|source| Error::of_open(&self.path, source))
+    }
+
+    /// Fails if a file served by this lock file is open while the file at this path is missing. Caller must hold the
+    /// setup lock.
+    pub fn expect_unused(&self, named: &Path) -> Result<()> {
+        if self.is_alone()? {
+            return Ok(());
+        }
+        Err(in_use(self, named, false))
+    }
+
+    /// Registers as a handle. Caller must hold the setup lock. Returns whether no other handle was alive; the area was
+    /// then reset, except for unsynced meta records of the same file (the inode, not a copy of it) and the same start
+    /// of the system.
+    pub fn attach(
+        self,
+        identity: &Identity,
+        exclusive: bool,
+        read_only: bool,
+        named: &Path,
+    ) -> Result<(Lock, bool)> {
+        let Self { area, locks, path } = self;
+        let fail = |source| Error::of_open(&path, source);
+        let elsewhere = || Error::OpenElsewhere {
+            path: named.to_owned(),
+        };
+        let alone = locks.try_lock(PRESENCE, 1, Mode::Alone).map_err(fail)?;
+        if !exclusive || !alone {
+            let shared = !exclusive && locks.try_lock(PRESENCE, 1, Mode::Shared).map_err(fail)?;
+            if !shared {
+                return Err(elsewhere());
+            }
+        }
+        if alone {
+            let known = area.is_ours() && area.version() == VERSION;
+            // After a failed sync the pages of lazy commits may be lost. If the system does not identify its start, the
+            // records may be from another one.
+            let sound = area.poison().load(Ordering::SeqCst) == 0 && identity.boot != [0; 16];
+            area.reset(identity, known && sound && area.identity() == *identity);
+        } else if !area.is_ours() || area.version() != VERSION || area.identity() != *identity {
+            let served = area.identity();
+            let is_known = area.is_ours() && area.version() == VERSION;
+            if is_known && served.file != identity.file {
+                let attachment = Self { area, locks, path };
+                return Err(in_use(&attachment, named, served.uuid == identity.uuid));
+            }
+            let problem = "it belongs to another database, another version of the library or \
+                           another start of the system, and is in use";
+            return Err(Error::LockFile {
+                path,
+                problem: problem.into(),
+            });
+        }
+        let mut found = None;
+        for index in 0..HANDLES_MAX {
+            if locks
+                .try_lock(HANDLES + index as u64, 1, Mode::Alone)
+                .map_err(fail)?
+            {
+                found = Some(index);
+                break;
+            }
+        }
+        let Some(handle) = found else {
+            return Err(Error::Limit {
+                what: "databases open on one file",
+                found: HANDLES_MAX as u64 + 1,
+                limit: HANDLES_MAX as u64,
+            });
+        };
+        let generation = area.generations().fetch_add(1, Ordering::SeqCst) + 1;
+        let line = area.handle(handle);
+        line[1].store(u64::from(std::process::id()), Ordering::Relaxed);
+        line[2].store(wall_ns().cast_unsigned(), Ordering::Relaxed);
+        line[3].store(u64::from(read_only), Ordering::Relaxed);
+        line[0].store(generation, Ordering::SeqCst);
+        let lock = Lock {
+            area,
+            locks,
+            path,
+            handle,
+            generation,
+            born: fork::generation(),
+            slots: Slots::new(),
+            setup: Mutex::new(()),
+        };
+        lock.clean_slots();
+        Ok((lock, alone))
+    }
+}
+
+/// `name.tdl-lock` beside `name.tdl`.
+pub fn path_next_to(path: &Path) -> PathBuf {
+    let mut name = OsString::from(path.as_os_str());
+    name.push("-lock");
+    PathBuf::from(name)
+}

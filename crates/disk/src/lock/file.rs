@@ -1,0 +1,266 @@
+//! The lock file: `name.tdl-lock` beside `name.tdl`, or the path in `Options::lock_path`. It may be deleted while no
+//! handle has the database open; its unsynced meta records, and with them the lazy commits, are then lost.
+//!
+//! After locking a file under this name, a handle checks that the name still denotes that file, which may have been
+//! deleted and created anew in between. A lock on the data file (`join`) identifies the lock file in use, which detects
+//! a lock file deleted while in use, or a data file with two names.
+//!
+//! A reader beside a writer registers itself in the lock file, so it needs write permission; and write permission
+//! suffices to stop the writers, or to forge commits. A new lock file is writable for those who may write the data
+//! file, and for its group if the group may read it: the readers of a service should form a group. World-readable data
+//! does not make the lock file world-writable, because most files are created world-readable. A mode changed by hand is
+//! kept.
+
+use super::area::Area;
+use super::attachment::{Attachment, wait_for_setup};
+use super::bytes::{ByteLocks, LockedFile};
+use super::layout::AREA_BYTES;
+use super::map::SharedMap;
+use super::ofd;
+use super::ofd::Mode;
+use crate::error::{Error, Result};
+use rustix::fs::{FallocateFlags, fallocate};
+use std::fs::{self, File, Metadata, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Locks on the data file, far beyond any data: every handle shares the byte of its lock file.
+const GROUPS: u64 = 1 << 61;
+const GROUPS_LEN: u64 = 1 << 60;
+/// Mode of a lock file before it is shared.
+const OWNER_ONLY: u32 = 0o600;
+/// Attempts to lock a file that keeps being deleted.
+const ATTEMPTS: usize = 100;
+
+/// Result of opening the lock file of a database.
+pub enum Opened {
+    /// Opened, with the setup lock held.
+    Attached {
+        /// The area, before registration as a handle.
+        attachment: Attachment,
+        /// Inode number of the lock file.
+        number: u64,
+        /// The file was not used before.
+        is_new: bool,
+    },
+    /// A reader may not write to the lock file, and must exclude writers otherwise.
+    Refused {
+        /// The lock file.
+        path: PathBuf,
+        /// Error of the system.
+        source: Arc<io::Error>,
+    },
+}
+
+impl Opened {
+    /// The area, unless it was refused.
+    #[must_use]
+    pub fn attachment(self) -> Option<Attachment> {
+        match self {
+            Self::Attached { attachment, .. } => Some(attachment),
+            Self::Refused { .. } => None,
+        }
+    }
+
+    /// Gives a new lock file the owner and group of the data file. If the system refuses, it keeps those of its
+    /// creator.
+    pub fn share_as(&self, data: &File) {
+        if let Self::Attached {
+            attachment, is_new, ..
+        } = self
+            && *is_new
+            && let ByteLocks::File(LockedFile(file)) = &attachment.locks
+        {
+            drop(data.metadata().and_then(|data| share_as(file, &data)));
+        }
+    }
+}
+
+fn share_as(file: &File, data: &Metadata) -> io::Result<()> {
+    let (uid, gid) = (Some(data.uid()), Some(data.gid()));
+    // The superuser sets the owner of the data; other users can only set a group to which they belong.
+    if fchown(file, uid, gid).is_err() {
+        drop(fchown(file, None, gid));
+    }
+    let same_group = file.metadata()?.gid() == data.gid();
+    file.set_permissions(Permissions::from_mode(mode_as(data.mode(), same_group)))
+}
+
+/// Owner, group and others may each both read and write a lock file or do neither: even with read permission alone a
+/// process could block others by a byte lock.
+fn mode_as(data: u32, same_group: bool) -> u32 {
+    let group = same_group && data & 0o040 != 0;
+    let others = data & 0o006 == 0o006;
+    OWNER_ONLY | if group { 0o060 } else { 0 } | if others { 0o006 } else { 0 }
+}
+
+/// An existing file is opened without the create flag: in a world-writable folder the system refuses that flag for
+/// files of other users.
+fn open_or_make(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true);
+    match options.open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            options.create(true).mode(OWNER_ONLY).open(path)
+        }
+        opened => opened,
+    }
+}
+
+/// Opens the lock file, and creates it if missing.
+pub fn open(path: PathBuf, read_only: bool) -> Result<Opened> {
+    for _ in 0..ATTEMPTS {
+        // Two openings, one for the locks and one for the map: a map keeps its opening alive, in forked children too.
+        let opened = open_or_make(&path);
+        let (file, mapped) = match opened.and_then(|file| Ok((file, open_or_make(&path)?))) {
+            Ok(files) => files,
+            Err(source) if read_only => {
+                let source = Arc::new(source);
+                return Ok(Opened::Refused { path, source });
+            }
+            Err(error) => return Err(Error::of_open(&path, error)),
+        };
+        let fail = |error| Error::of_open(&path, error);
+        let number = file.metadata().map_err(fail)?.ino();
+        let locks = ByteLocks::File(LockedFile::new(file));
+        wait_for_setup(&locks, &path)?;
+        let ByteLocks::File(LockedFile(file)) = &locks else {
+            unreachable!("it was made of a file")
+        };
+        let named = match fs::metadata(&path) {
+            Ok(metadata) => Some((metadata.dev(), metadata.ino())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(fail(error)),
+        };
+        let metadata = file.metadata().map_err(fail)?;
+        let is_named = |of: &Metadata| named == Some((of.dev(), of.ino()));
+        if !is_named(&metadata) || !is_named(&mapped.metadata().map_err(fail)?) {
+            continue;
+        }
+        match make_whole(file, metadata.len()).and_then(|()| SharedMap::new(&mapped)) {
+            Ok(map) => {
+                let area = Area::Mapped(Arc::new(map));
+                return Ok(Opened::Attached {
+                    attachment: Attachment { area, locks, path },
+                    number,
+                    is_new: metadata.len() < AREA_BYTES as u64,
+                });
+            }
+            Err(source) if read_only => {
+                let source = Arc::new(source);
+                return Ok(Opened::Refused { path, source });
+            }
+            Err(error) => return Err(fail(error)),
+        }
+    }
+    Err(Error::LockFile {
+        path,
+        problem: "somebody keeps deleting it".into(),
+    })
+}
+
+/// Allocates all blocks of the area, so that writing to the map cannot fail. Caller must hold the setup lock.
+fn make_whole(file: &File, len: u64) -> io::Result<()> {
+    if len < AREA_BYTES as u64 {
+        // The file is not mapped yet. Zeros are written instead of reserving space, so that a first write allocates
+        // nothing.
+        let written = file.write_all_at(&[0; AREA_BYTES], 0);
+        if written.is_err() {
+            drop(file.set_len(0));
+        }
+        return written;
+    }
+    // A copy of a lock file may have holes.
+    match fallocate(file, FallocateFlags::empty(), 0, AREA_BYTES as u64) {
+        Err(error) if error != rustix::io::Errno::OPNOTSUPP => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// Marks on the data file which lock file is used, if any; fails if other handles use another one.
+pub fn join(file: &File, opened: &Opened, exclusive: bool, path: &Path) -> Result<()> {
+    let fail = |error| Error::of_open(path, error);
+    let number = match opened {
+        Opened::Attached { number, .. } => Some(number),
+        Opened::Refused { .. } => None,
+    };
+    let group = number.map_or(0, |number| 1 + number % (GROUPS_LEN - 1));
+    let (byte, end) = (GROUPS + group, GROUPS + GROUPS_LEN);
+    let mut free = ofd::try_lock(file, byte, 1, Mode::Shared).map_err(fail)?;
+    for (from, to) in [(GROUPS, byte), (byte + 1, end)] {
+        free = free && (from == to || !ofd::taken(file, from, to - from).map_err(fail)?);
+    }
+    if number.is_none() {
+        // Without a lock file only a lock on the data file can exclude others.
+        let locked = if exclusive {
+            file.try_lock()
+        } else {
+            file.try_lock_shared()
+        };
+        free = free && locked.is_ok();
+    }
+    match opened {
+        _ if free => Ok(()),
+        Opened::Attached { .. } => Err(Error::OpenElsewhere {
+            path: path.to_owned(),
+        }),
+        Opened::Refused { path, source } => Err(Error::LockRefused {
+            path: path.clone(),
+            source: Arc::clone(source),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::{Duration, Instant};
+
+    /// Number of descriptors of this process on the file of this name.
+    fn descriptors(path: &Path) -> usize {
+        let all = fs::read_dir("/proc/self/fd").expect("what is open");
+        let named = all.filter(|entry| {
+            let link = entry.as_ref().map(|entry| fs::read_link(entry.path()));
+            matches!(link, Ok(Ok(link)) if link == path)
+        });
+        named.count()
+    }
+
+    /// A waiting handle does not use a lock file that lost its name during the wait.
+    #[test]
+    #[cfg_attr(miri, ignore = "files of the system")]
+    fn a_lock_file_that_lost_its_name_while_it_was_waited_for_is_not_used() {
+        let folder = std::env::temp_dir().join(format!("tidalite-lock-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        // The path as the system reports it.
+        let folder = fs::canonicalize(folder).expect("its path");
+        let (path, other) = (folder.join("a-lock"), folder.join("away"));
+        let first = open(path.clone(), false).expect("a lock file");
+        let opened_by_one = descriptors(&path);
+        let waiting = std::thread::spawn({
+            let path = path.clone();
+            move || open(path, false)
+        });
+        let begun = Instant::now();
+        while descriptors(&path) < opened_by_one + 2 {
+            assert!(
+                begun.elapsed() < Duration::from_secs(10),
+                "it opens the file"
+            );
+            std::thread::yield_now();
+        }
+        fs::rename(&path, &other).expect("renamed");
+        drop(first);
+        let second = waiting.join().expect("no panic").expect("a lock file");
+        let Opened::Attached { number, is_new, .. } = &second else {
+            panic!("it may write there")
+        };
+        let named = fs::metadata(&path).expect("made anew").ino();
+        assert!(*is_new && *number == named);
+        assert_ne!(named, fs::metadata(&other).expect("it is there").ino());
+        drop(second);
+        fs::remove_dir_all(folder).expect("removed");
+    }
+}

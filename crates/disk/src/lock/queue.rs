@@ -1,0 +1,322 @@
+//! The queue of writers across handles: first come, first served, robust against the death of any writer.
+//!
+//! A writer draws a ticket under the *door* lock, locks the byte of that ticket, and releases the door. It holds the
+//! writer lock when no byte of a lower ticket is locked any more: the earlier writers have finished or died.
+//!
+//! If the queue is empty, a writer needs no ticket: it enters itself in the *throne*, a word of the area, and then
+//! checks that no other handle waits (`waiting`, and only if that is nonzero, the bytes). This path takes no system
+//! call.
+//!
+//! ```text
+//! without a ticket                         with a ticket
+//! throne: 0 becomes own word               waiting += 1, lock the byte of the ticket
+//! no waiter: lock acquired                 no lower byte locked, throne empty: lock acquired
+//! else leave it and draw a ticket
+//! ```
+//! Each side first stores its own word and then loads the other's, sequentially consistent, so that at least one sees
+//! the other. A word does not disappear with its process. But the handle it names is alive exactly while the byte of
+//! that handle is locked, so a writer that finds the throne taken checks that byte, and takes the throne from a dead
+//! handle.
+//!
+//! Invariants
+//! 1. Tickets are drawn and their bytes locked under the door lock, so a drawn ticket is visible without its byte only
+//!    if its owner is dead.
+//! 2. A handle has at most one ticket, or the throne; its threads queue in `writer_lock`.
+//! 3. Only its holder empties the throne, or a handle that found the holder dead, by exchanging the holder's word.
+//!    Owner words are unique, so a live holder is never mistaken for the dead one.
+//! 4. `waiting` is at least the number of locked tickets. It is raised before the byte is locked and lowered before it
+//!    is unlocked; counts left by dead handles are removed under the door lock when no ticket is locked.
+
+use super::bytes::{GATE, TICKETS, TICKETS_LEN};
+use super::handle::Lock;
+use super::ofd::Mode;
+use super::readers::WriterSeen;
+use super::slots::thread_id;
+use crate::error::{Error, Result};
+use crate::system::now_ns;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// Maximum time until a dead writer is noticed; a finishing writer rings the bell.
+const PATIENCE: Duration = Duration::from_millis(5);
+
+/// Polling interval of a wait that may be cancelled.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// Limits of a wait in the queue.
+#[derive(Clone, Copy, Default)]
+pub struct WaitLimit<'a> {
+    /// End of the wait.
+    pub until: Option<Instant>,
+    /// The wait continues while this returns true; called every few milliseconds.
+    pub goes_on: Option<&'a dyn Fn() -> bool>,
+}
+
+impl WaitLimit<'_> {
+    /// Whether the wait ends now.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.until.is_some_and(|until| Instant::now() >= until)
+            || self.goes_on.is_some_and(|goes_on| !goes_on())
+    }
+
+    /// Maximum sleep until the next check; `None`: until woken.
+    pub fn nap(&self) -> Option<Duration> {
+        let left = |until: Instant| until.saturating_duration_since(Instant::now());
+        let look = self.goes_on.map(|_| LOOK);
+        let left = self.until.map(left);
+        left.into_iter().chain(look).min()
+    }
+}
+
+/// A place in the queue, or the writer lock itself. It must be returned with [`Lock::give_ticket`].
+#[derive(Debug)]
+pub(crate) enum Ticket {
+    Throne,
+    /// The byte of a ticket.
+    Number(u64),
+}
+
+impl Lock {
+    fn failed(&self, source: std::io::Error) -> Error {
+        Error::LockFile {
+            path: self.path.clone(),
+            problem: format!("the writers' queue cannot be locked: {source}"),
+        }
+    }
+
+    fn enter_gate(&self, patience: &WaitLimit<'_>) -> Result<bool> {
+        let mut pause = Duration::from_micros(10);
+        for attempt in 0u64.. {
+            if self
+                .locks
+                .try_lock(GATE, 1, Mode::Alone)
+                .map_err(|e| self.failed(e))?
+            {
+                return Ok(true);
+            }
+            if patience.is_over() || !self.locks.alive() {
+                return Ok(false);
+            }
+            if attempt < 50 {
+                std::thread::yield_now();
+            } else {
+                std::thread::sleep(pause);
+                pause = (pause * 2).min(PATIENCE);
+            }
+        }
+        Ok(false)
+    }
+
+    fn leave_gate(&self) -> Result<()> {
+        self.locks.unlock(GATE, 1).map_err(|e| self.failed(e))
+    }
+
+    /// Draws a ticket and returns its byte.
+    fn draw(&self) -> Result<u64> {
+        let waiting = self.area.waiting();
+        let taken = self.locks.taken(TICKETS, TICKETS_LEN);
+        if !taken.map_err(|e| self.failed(e))? {
+            waiting.store(0, Ordering::SeqCst);
+        }
+        waiting.fetch_add(1, Ordering::SeqCst);
+        let number = self.area.next_ticket().fetch_add(1, Ordering::SeqCst);
+        let byte = TICKETS + (number & (TICKETS_LEN - 1));
+        let locked = self.locks.try_lock(byte, 1, Mode::Alone);
+        assert!(
+            (TICKETS..TICKETS + TICKETS_LEN).contains(&byte),
+            "a ticket is a byte of the queue"
+        );
+        if locked.map_err(|e| self.failed(e))? {
+            Ok(byte)
+        } else {
+            Err(self.failed(std::io::ErrorKind::ResourceBusy.into()))
+        }
+    }
+
+    /// Whether another handle waits for the writer lock held by this one. One load if none does.
+    pub fn others_wait(&self) -> bool {
+        let waits = self.area.waiting().load(Ordering::SeqCst) > 0;
+        // The waiter may have died or given up.
+        waits && self.locks.taken(TICKETS, TICKETS_LEN).unwrap_or(false)
+    }
+
+    /// Acquires the writer lock without a ticket, if no handle has it or waits with a ticket.
+    fn try_take_word(&self) -> Option<Ticket> {
+        if !self.locks.alive() {
+            return None;
+        }
+        let (lock_word, mine) = (self.area.lock_word(), self.owner_word());
+        if let Err(holder) = lock_word.compare_exchange(0, mine, Ordering::SeqCst, Ordering::SeqCst)
+            && (self.is_held_by_other(holder)
+                || lock_word
+                    .compare_exchange(holder, mine, Ordering::SeqCst, Ordering::SeqCst)
+                    .is_err())
+        {
+            return None;
+        }
+        let waits = self.area.waiting().load(Ordering::SeqCst) > 0;
+        if waits && self.locks.taken(TICKETS, TICKETS_LEN).unwrap_or(true) {
+            self.give_ticket(Ticket::Throne);
+            return None;
+        }
+        self.note_writer();
+        Some(Ticket::Throne)
+    }
+
+    /// Whether this word belongs to another, live handle. (A handle asks only while it does not hold the writer lock.)
+    fn is_held_by_other(&self, holder: u64) -> bool {
+        holder != self.owner_word() && self.owner_alive(holder)
+    }
+
+    /// Whether a handle writes without a ticket. Removes a dead one.
+    fn word_taken(&self) -> bool {
+        let lock_word = self.area.lock_word();
+        let holder = lock_word.load(Ordering::SeqCst);
+        if holder == 0 {
+            return false;
+        }
+        // A handle that entered in between may be alive.
+        self.is_held_by_other(holder)
+            || lock_word
+                .compare_exchange(holder, 0, Ordering::SeqCst, Ordering::SeqCst)
+                .is_err()
+    }
+
+    /// Empties the throne if this handle holds it.
+    pub(super) fn release_word(&self) {
+        let (lock_word, mine) = (self.area.lock_word(), self.owner_word());
+        let _ = lock_word.compare_exchange(mine, 0, Ordering::SeqCst, Ordering::SeqCst);
+    }
+
+    /// Acquires the writer lock if no handle holds it or waits for it.
+    pub(crate) fn try_ticket(&self) -> Option<Ticket> {
+        self.try_take_word()
+    }
+
+    /// Waits for the writer lock. `None`: timed out. Calls `waiting` from time to time during the wait.
+    pub(crate) fn wait_ticket(
+        &self,
+        patience: &WaitLimit<'_>,
+        waiting: &mut dyn FnMut(),
+    ) -> Result<Option<Ticket>> {
+        if let Some(ticket) = self.try_take_word() {
+            return Ok(Some(ticket));
+        }
+        if !self.enter_gate(patience)? {
+            return Ok(None);
+        }
+        let drawn = self.draw();
+        self.leave_gate()?;
+        let byte = drawn?;
+        loop {
+            let wake_counter = self.area.wake_counter().load(Ordering::Acquire);
+            assert!(byte >= TICKETS, "a ticket is a byte of the queue");
+            let lower = byte - TICKETS;
+            let before = lower > 0 && {
+                let taken = self.locks.taken(TICKETS, lower);
+                taken.map_err(|e| self.failed(e))?
+            };
+            if !before && !self.word_taken() {
+                self.note_writer();
+                return Ok(Some(Ticket::Number(byte)));
+            }
+            if patience.is_over() {
+                self.give_ticket(Ticket::Number(byte));
+                return Ok(None);
+            }
+            waiting();
+            self.wait_for_wake(wake_counter, PATIENCE);
+        }
+    }
+
+    fn wait_for_wake(&self, seen: u32, patience: Duration) {
+        #[cfg(miri)]
+        let _ = (seen, patience);
+        #[cfg(not(miri))]
+        {
+            use rustix::thread::futex;
+            let timeout = futex::Timespec {
+                tv_sec: 0,
+                tv_nsec: i64::from(patience.subsec_nanos()),
+            };
+            // A spurious wake-up or a signal only causes another check.
+            let _ = futex::wait(
+                self.area.wake_counter(),
+                futex::Flags::empty(),
+                seen,
+                Some(&timeout),
+            );
+        }
+    }
+
+    fn note_writer(&self) {
+        let writer = |field| self.area.writer(field);
+        writer(2).store(thread_id(), Ordering::Relaxed);
+        writer(3).store(now_ns(), Ordering::Relaxed);
+        writer(1).store(self.owner_word(), Ordering::Release);
+    }
+
+    /// Removes this handle as the current writer, if it is.
+    pub(super) fn forget_writer(&self) {
+        let writer = self.area.writer(1);
+        let _ = writer.compare_exchange(self.owner_word(), 0, Ordering::AcqRel, Ordering::Relaxed);
+    }
+
+    /// Returns a place or the writer lock, and rings the bell if another handle waits.
+    pub(crate) fn give_ticket(&self, ticket: Ticket) {
+        if !self.is_here() {
+            return;
+        }
+        self.forget_writer();
+        let waiting = self.area.waiting();
+        match ticket {
+            Ticket::Throne => self.release_word(),
+            Ticket::Number(byte) => {
+                waiting.fetch_sub(1, Ordering::SeqCst);
+                // Cannot fail for a lock that is held; otherwise the lock ends with the handle.
+                let _ = self.locks.unlock(byte, 1);
+            }
+        }
+        if waiting.load(Ordering::SeqCst) == 0 {
+            return;
+        }
+        self.area.wake_counter().fetch_add(1, Ordering::Release);
+        #[cfg(not(miri))]
+        {
+            use rustix::thread::futex;
+            let _ = futex::wake(
+                self.area.wake_counter(),
+                futex::Flags::empty(),
+                i32::MAX as u32,
+            );
+        }
+    }
+
+    /// True if this handle was the last writer, so its view of the free space is still valid. Makes it the last writer.
+    /// Caller must hold the writer lock.
+    pub fn was_last_writer(&self) -> bool {
+        let last = self.area.writer(0);
+        last.swap(self.generation, Ordering::AcqRel) == self.generation
+    }
+
+    /// Whether no other handle has written since this one did.
+    pub fn is_last_writer(&self) -> bool {
+        self.area.writer(0).load(Ordering::Acquire) == self.generation
+    }
+
+    /// The current writer, if it is alive.
+    pub fn writer_now(&self) -> Option<WriterSeen> {
+        let writer = |field| self.area.writer(field).load(Ordering::Acquire);
+        let owner = writer(1);
+        if !self.owner_alive(owner) {
+            return None;
+        }
+        let line = self.area.handle((owner & 0xffff) as usize - 1);
+        Some(WriterSeen {
+            process: line[1].load(Ordering::Relaxed) as u32,
+            thread: writer(2) as u32,
+            since: Duration::from_nanos(now_ns().saturating_sub(writer(3))),
+        })
+    }
+}

@@ -1,0 +1,64 @@
+//! Lets tests wrap every storage that is opened, files too, in an observer (`tidalite_testkit::watch`). Compiled only
+//! with the feature `seeded-bugs`; in a shipped build `watched` returns the storage unchanged.
+
+use super::Storage;
+use std::path::Path;
+use std::sync::Arc;
+#[cfg(feature = "test-hooks")]
+use std::{cell::Cell, sync::OnceLock};
+
+/// A storage that is being opened.
+#[cfg(feature = "test-hooks")]
+pub struct Opened<'a> {
+    /// The storage.
+    pub storage: Arc<dyn Storage>,
+    /// Path of its file; does not denote a file if the storage is not one.
+    pub path: &'a Path,
+    /// No other handle has it open.
+    pub first: bool,
+}
+
+#[cfg(feature = "test-hooks")]
+static WRAP: OnceLock<fn(Opened<'_>) -> Arc<dyn Storage>> = OnceLock::new();
+
+/// From now on `wrap` wraps each storage that this process opens. Only the first call has an effect.
+#[cfg(feature = "test-hooks")]
+pub fn wrap_opened(wrap: fn(Opened<'_>) -> Arc<dyn Storage>) {
+    WRAP.get_or_init(|| wrap);
+}
+
+/// Makes a storage that passes calls on to the given one, as far as the test wants.
+#[cfg(feature = "test-hooks")]
+type Wrapper = fn(Arc<dyn Storage>) -> Arc<dyn Storage>;
+
+#[cfg(feature = "test-hooks")]
+thread_local! {
+    static WRAP_HERE: Cell<Option<Wrapper>> = const { Cell::new(None) };
+}
+
+/// From now on `wrap` wraps each storage that this thread opens, outside of all other wrappers; `None`: nothing does.
+#[cfg(feature = "test-hooks")]
+pub fn wrap_opened_here(wrap: Option<Wrapper>) {
+    WRAP_HERE.set(wrap);
+}
+
+/// Wraps the storage if tests have asked for it. A storage with an observer has its monitor already.
+pub fn watched(storage: Arc<dyn Storage>, path: &Path, first: bool) -> Arc<dyn Storage> {
+    #[cfg(feature = "test-hooks")]
+    let storage = {
+        let storage = match WRAP.get() {
+            Some(wrap) if storage.observer().is_none() => wrap(Opened {
+                storage,
+                path,
+                first,
+            }),
+            _ => storage,
+        };
+        match WRAP_HERE.get() {
+            Some(wrap) => wrap(storage),
+            None => storage,
+        }
+    };
+    let _ = (path, first);
+    storage
+}
