@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ::tidalite::{Database, Durability, Options, Table, TableMut};
+use ::tidalite::{Database, Durability, Options, Table, TableMut, Tuning};
 
 use super::data::Ascending;
 use super::{Digest, Engine, InUse, Promise, Read, Reading, Result, Setup, Write, Writing, touch};
@@ -44,7 +44,8 @@ impl Tables {
 
     /// Like `open`, without the log: every durable commit writes a meta record, with two barriers.
     pub(crate) fn without_log(dir: &Path, setup: &Setup) -> Result<Self> {
-        Self::opened(dir, durability(setup.promise), &Options::new().log_bytes(0))
+        let options = Options::new().tuning(Tuning::new().log_bytes(0));
+        Self::opened(dir, durability(setup.promise), &options)
     }
 
     fn opened(dir: &Path, durability: Durability, options: &Options) -> Result<Self> {

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 use tidalite::{
     Column, Database, ErrorKind, OpenMode, ReadTxn, Series, SeriesId, SeriesInfo, SeriesName,
-    Timestamp, Unit, Value,
+    Timestamp, Tuning, Unit, Value,
 };
 
 /// Names shown when a pattern matches nothing.
@@ -84,15 +84,16 @@ pub(crate) fn open_or_create(path: &Path) -> Outcome<Database> {
 
 /// Opens for writing, and prints a message while another process is writing.
 fn patiently(path: &Path, mode: OpenMode) -> Outcome<Database> {
+    let tells = Tuning::new().on_wait(|writer| {
+        eprintln!(
+            "waiting: process {} has been writing for {} s",
+            writer.process,
+            writer.since.as_secs()
+        );
+    });
     store::options()
         .mode(mode)
-        .on_wait(|writer| {
-            eprintln!(
-                "waiting: process {} has been writing for {} s",
-                writer.process,
-                writer.since.as_secs()
-            );
-        })
+        .tuning(tells)
         .open(path)
         .map_err(|error| failure(path, &error))
         .inspect(|database| warn_of_lost_commits(path, database))

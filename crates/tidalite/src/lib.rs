@@ -140,6 +140,7 @@ pub use database::handle::Database;
 pub use database::options::{OpenMode, Options, ReadAhead, Verify};
 pub use database::pins::Pin;
 pub use database::readers::ParkedRead;
+pub use database::tuning::Tuning;
 pub use query::selection::Selection;
 pub use series::aggregate::{Aggregate, Window};
 pub use series::appender::{Appender, SeriesAppender};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tidalite::monitor::LongReaderAction;
 use tidalite::storage::MemoryStorage;
-use tidalite::{Database, Error, ErrorKind, Options, Steps, WriteTxn};
+use tidalite::{Database, Error, ErrorKind, Options, Steps, Tuning, WriteTxn};
 use tidalite_testkit::SimDisk;
 
 fn is_broken<T>(done: Result<T, Error>) -> bool {
@@ -81,7 +81,7 @@ fn tables_of_a_broken_transaction_refuse_reads() {
     tx.rollback_to(&point).unwrap();
     let mut pairs = tx.set_table("m").unwrap();
     assert!(pairs.view().is_ok());
-    panics(|| drop(pairs.put_many(b"k", &[Panics])));
+    panics(|| drop(pairs.extend([(b"k", Panics)])));
     assert!(is_broken(pairs.view()));
     assert!(is_broken(pairs.cursor_mut().first()));
     let typed = pairs.typed::<String, String>();
@@ -156,14 +156,17 @@ fn a_panic_while_rows_are_handed_over_breaks_the_transaction() {
     let armed = Arc::new(AtomicBool::new(false));
     let panics = armed.clone();
     let db = Options::new()
-        .write_buffer_bytes(200_000)
-        .growth_bytes(64 << 10, 64 << 10)
-        .on_long_reader(1, move |_| {
-            if panics.load(Ordering::SeqCst) {
-                std::panic::panic_any("as it was meant");
-            }
-            LongReaderAction::GiveUp
-        })
+        .tuning(
+            Tuning::new()
+                .write_buffer_bytes(200_000)
+                .growth_bytes(64 << 10, 64 << 10)
+                .on_long_reader(1, move |_| {
+                    if panics.load(Ordering::SeqCst) {
+                        std::panic::panic_any("as it was meant");
+                    }
+                    LongReaderAction::GiveUp
+                }),
+        )
         .open_storage(Arc::new(MemoryStorage::new()))
         .unwrap();
     let mut tx = db.begin_write().unwrap();

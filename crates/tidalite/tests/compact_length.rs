@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use tidalite::maintenance::Compaction;
-use tidalite::{Database, Options, ReadTxn, Steps};
+use tidalite::{Database, Options, ReadTxn, Steps, Tuning};
 use tidalite_testkit::rng::Rng;
 
 /// Maximum number of pages by which a compacted file may exceed its copy, besides 5 %.
@@ -326,7 +326,7 @@ fn the_clock_does_not_keep_a_file_long() {
     let folder = Folder::new("clock");
     let path = folder.file("a.tdl");
     let rng = &mut Rng::new(20_261_127);
-    let each = Options::new().clock_step(std::time::Duration::ZERO);
+    let each = Options::new().tuning(Tuning::new().clock_step(std::time::Duration::ZERO));
     let db = each.open(&path).unwrap();
     // While readers hold every version, no page becomes free, and all new pages are written after the existing ones.
     let mut readers = Vec::new();

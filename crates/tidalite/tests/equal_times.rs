@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tidalite::maintenance::Watch;
 use tidalite::storage::{MemoryStorage, Storage};
 use tidalite::{
-    Database, Error, ErrorKind, MergePolicy, Options, Schema, Series, SeriesMut, Steps,
+    Database, Error, ErrorKind, MergePolicy, Options, Schema, Series, SeriesMut, Steps, Tuning,
 };
 use tidalite_testkit::rng::Rng;
 
@@ -18,7 +18,7 @@ fn open(storage: &Arc<MemoryStorage>, rng: &mut Rng) -> Database {
     let write_buffer = *rng.pick(&[1 << 12, 1 << 16, 1 << 22]);
     let options = Options::new()
         .page_size(4096)
-        .write_buffer_bytes(write_buffer);
+        .tuning(Tuning::new().write_buffer_bytes(write_buffer));
     let storage: Arc<dyn Storage> = Arc::<MemoryStorage>::clone(storage);
     options.open_storage(storage).expect("it opens")
 }

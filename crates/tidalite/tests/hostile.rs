@@ -4,7 +4,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use tidalite::storage::Storage;
-use tidalite::{Database, Durability, Options, Result, Schema, Steps};
+use tidalite::{Database, Durability, Options, Result, Schema, Steps, Tuning};
 use tidalite_delta::SERIES_MAX;
 use tidalite_kv::Tree;
 use tidalite_pager::{PageRead, PageWrite, Pager};
@@ -22,10 +22,11 @@ const NESTED_ROOT_BYTES: usize = 28;
 const ROUNDS: u64 = 4_000;
 
 fn options() -> Options {
-    Options::new()
-        .page_size(512)
-        .growth_bytes(16 << 10, 64 << 10)
-        .write_buffer_bytes(1 << 20)
+    Options::new().page_size(512).tuning(
+        Tuning::new()
+            .growth_bytes(16 << 10, 64 << 10)
+            .write_buffer_bytes(1 << 20),
+    )
 }
 
 fn sound_image() -> Vec<u8> {

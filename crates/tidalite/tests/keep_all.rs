@@ -9,7 +9,7 @@ use tidalite::query::{CandleSize, Join};
 use tidalite::storage::{MemoryStorage, Storage};
 use tidalite::{
     Column, ColumnType, Database, Direction, Durability, Error, ErrorKind, MergePolicy, Options,
-    Query, Schema, Selection, Series, SeriesMut, Steps, Timestamp, Verify,
+    Query, Schema, Selection, Series, SeriesMut, Steps, Timestamp, Tuning, Verify,
 };
 use tidalite_testkit::rng::Rng;
 
@@ -21,13 +21,14 @@ const NAME: &str = "a";
 const TIMES: i64 = 5_000;
 
 fn options(rng: &mut Rng) -> Options {
-    Options::new()
-        .page_size(1 << rng.between(10, 16))
-        .write_buffer_bytes(1 << rng.between(10, 22))
-        .dirty_bytes(1 << rng.between(16, 26))
-        .leaf_vectors(rng.between(1, 16) as usize)
-        .map(rng.one_in(2))
-        .verify(*rng.pick(&[Verify::Always, Verify::OnFirstTouch]))
+    Options::new().page_size(1 << rng.between(10, 16)).tuning(
+        Tuning::new()
+            .write_buffer_bytes(1 << rng.between(10, 22))
+            .dirty_bytes(1 << rng.between(16, 26))
+            .leaf_vectors(rng.between(1, 16) as usize)
+            .map(rng.one_in(2))
+            .verify(*rng.pick(&[Verify::Always, Verify::OnFirstTouch])),
+    )
 }
 
 fn open(storage: &Arc<MemoryStorage>, options: &Options) -> Database {

@@ -8,7 +8,7 @@ use tidalite::maintenance::{Watch, salvage_storage};
 use tidalite::storage::{MemoryStorage, Storage};
 use tidalite::{
     Column, ColumnType, Database, Decimal, Error, ErrorKind, MergePolicy, Options, Record, Schema,
-    Series, SeriesMut, Steps, Unit, Value,
+    Series, SeriesMut, Steps, Tuning, Unit, Value,
 };
 use tidalite_testkit::rng::Rng;
 
@@ -26,7 +26,7 @@ fn open(storage: &Arc<MemoryStorage>, rng: &mut Rng) -> Database {
     let storage: Arc<dyn Storage> = Arc::<MemoryStorage>::clone(storage);
     Options::new()
         .page_size(1 << rng.between(12, 15))
-        .write_buffer_bytes(1 << rng.between(10, 22))
+        .tuning(Tuning::new().write_buffer_bytes(1 << rng.between(10, 22)))
         .open_storage(storage)
         .expect("it opens")
 }

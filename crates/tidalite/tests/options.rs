@@ -5,7 +5,9 @@ mod aged;
 
 use std::sync::Arc;
 use tidalite::storage::{MemoryStorage, Storage};
-use tidalite::{Database, Direction, Durability, MergePolicy, Options, Schema, Steps, Verify};
+use tidalite::{
+    Database, Direction, Durability, MergePolicy, Options, Schema, Steps, Tuning, Verify,
+};
 use tidalite_testkit::rng::Rng;
 
 /// The setup of a run; its results must not depend on it.
@@ -47,13 +49,16 @@ impl Setup {
         let storage: Arc<dyn Storage> = Arc::<MemoryStorage>::clone(storage);
         Options::new()
             .page_size(self.page_size)
-            .write_buffer_bytes(self.write_buffer_bytes)
-            .dirty_bytes(self.dirty_bytes)
-            .write_behind_bytes(self.write_behind_bytes)
-            .leaf_vectors(self.leaf_vectors)
-            .growth_bytes(self.growth.0, self.growth.1)
-            .map(self.map)
-            .verify(self.verify)
+            .tuning(
+                Tuning::new()
+                    .write_buffer_bytes(self.write_buffer_bytes)
+                    .dirty_bytes(self.dirty_bytes)
+                    .write_behind_bytes(self.write_behind_bytes)
+                    .leaf_vectors(self.leaf_vectors)
+                    .growth_bytes(self.growth.0, self.growth.1)
+                    .map(self.map)
+                    .verify(self.verify),
+            )
             .open_storage(storage)
             .expect("it opens")
     }
@@ -303,7 +308,7 @@ fn leaves_have_the_configured_size() {
     tidalite_testkit::watch();
     for (vectors, leaves) in [(1, 40), (4, 10), (16, 3)] {
         let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
-        let options = Options::new().leaf_vectors(vectors);
+        let options = Options::new().tuning(Tuning::new().leaf_vectors(vectors));
         let db = options.open_storage(storage).unwrap();
         let mut tx = db.begin_write().unwrap();
         let mut series = tx.series("a").unwrap();

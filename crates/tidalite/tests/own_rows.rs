@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 use tidalite::storage::MemoryStorage;
-use tidalite::{MergePolicy, Options, Row, Schema, SeriesMut, Steps};
+use tidalite::{MergePolicy, Options, Row, Schema, SeriesMut, Steps, Tuning};
 use tidalite_testkit::rng::Rng;
 
 type Model = Vec<(i64, u64)>;
@@ -37,7 +37,9 @@ fn searches_between_changes_equal_a_sorted_list() {
         println!("seed {seed}");
         tidalite_testkit::watch();
         let mut rng = Rng::new(seed);
-        let options = Options::new().page_size(1024).write_buffer_bytes(1 << 16);
+        let options = Options::new()
+            .page_size(1024)
+            .tuning(Tuning::new().write_buffer_bytes(1 << 16));
         let db = options
             .open_storage(Arc::new(MemoryStorage::new()))
             .unwrap();

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tidalite::retention::{Budget, Maintained, Retention};
 use tidalite::storage::{MemoryStorage, Storage};
-use tidalite::{ColumnType, Database, Durability, Options, Schema, Steps, Timestamp, Unit};
+use tidalite::{ColumnType, Database, Durability, Options, Schema, Steps, Timestamp, Tuning, Unit};
 use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
 
@@ -184,7 +184,7 @@ fn a_cap_for_the_file_holds_whenever_it_is_kept_to() {
     tidalite_testkit::watch();
     let cap = 24u64 << 20;
     let storage = Arc::new(MemoryStorage::new());
-    let options = Options::new().growth_bytes(1 << 18, 1 << 19);
+    let options = Options::new().tuning(Tuning::new().growth_bytes(1 << 18, 1 << 19));
     let db = options.open_storage(storage).unwrap();
     let mut tx = db.begin_write().unwrap();
     let policy = Retention {

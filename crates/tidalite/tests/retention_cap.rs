@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tidalite::retention::{Budget, CapState, Holder, Maintained, Retention};
 use tidalite::storage::MemoryStorage;
-use tidalite::{Database, ErrorKind, Options, Steps};
+use tidalite::{Database, ErrorKind, Options, Steps, Tuning};
 use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
 
@@ -21,7 +21,7 @@ const SECOND: i64 = 1_000_000_000;
 fn memory() -> Database {
     tidalite_testkit::watch();
     Options::new()
-        .log_bytes(0)
+        .tuning(Tuning::new().log_bytes(0))
         .open_storage(Monitor::new(Arc::new(MemoryStorage::new())))
         .expect("a fresh file")
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tidalite::monitor::Event;
 use tidalite::retention::{Budget, Clocks, KeepFrom, Retention};
 use tidalite::storage::{LockMemory, MemoryStorage};
-use tidalite::{Database, Options, Steps, Timestamp};
+use tidalite::{Database, Options, Steps, Timestamp, Tuning};
 
 const SECOND: i64 = 1_000_000_000;
 const HOUR: i64 = 3_600 * SECOND;
@@ -82,12 +82,12 @@ impl World {
         let computer = Arc::clone(&self.computer);
         let told = Arc::clone(&self.told);
         Options::new()
-            .clock(move || Clocks {
+            .tuning(Tuning::new().clock(move || Clocks {
                 wall_ns: computer.now(),
                 since_boot_ns: computer.since_boot.load(Ordering::Relaxed),
                 boot: computer.boot.load(Ordering::Relaxed),
-            })
-            .logger(move |event| told.lock().unwrap().push(event.clone()))
+            }))
+            .on_event(move |event| told.lock().unwrap().push(event.clone()))
     }
 
     fn open(&self) -> Database {

@@ -4,7 +4,7 @@ use std::io::{BufRead, ErrorKind, Read};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tidalite::storage::{MemoryStorage, Storage};
-use tidalite::{Database, Error, Options, Verify};
+use tidalite::{Database, Error, Options, Tuning, Verify};
 use tidalite_testkit::rng::Rng;
 
 /// A piece is no longer, header included.
@@ -86,7 +86,7 @@ fn damage_in_a_value_is_reported_where_the_stream_reaches_it() {
     tidalite_testkit::watch();
     let storage = Arc::new(MemoryStorage::new());
     let large = random(&mut Rng::new(2), 1 << 20);
-    let options = Options::new().verify(Verify::Always);
+    let options = Options::new().tuning(Tuning::new().verify(Verify::Always));
     let db: Database = options.open_storage(Arc::clone(&storage) as _).unwrap();
     let mut tx = db.begin_write().unwrap();
     tx.table("t").unwrap().put(b"large", &large).unwrap();

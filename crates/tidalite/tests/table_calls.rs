@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 use tidalite::storage::MemoryStorage;
-use tidalite::{Database, Durability, Options, Verify, WriteTxn};
+use tidalite::{Database, Durability, Options, Tuning, Verify, WriteTxn};
 use tidalite_testkit::rng::Rng;
 
 fn memory(options: &Options) -> Database {
@@ -455,14 +455,17 @@ fn no_option_changes_an_answer() {
         (Options::new().page_size(4096), Durability::None),
         (Options::new().page_size(65_536), Durability::Lazy),
         (
-            Options::new().page_size(512).dirty_bytes(16 << 10),
+            Options::new()
+                .page_size(512)
+                .tuning(Tuning::new().dirty_bytes(16 << 10)),
             Durability::None,
         ),
         (
-            Options::new()
-                .page_size(1024)
-                .verify(Verify::Always)
-                .growth_bytes(16 << 10, 16 << 10),
+            Options::new().page_size(1024).tuning(
+                Tuning::new()
+                    .verify(Verify::Always)
+                    .growth_bytes(16 << 10, 16 << 10),
+            ),
             Durability::OneFlush,
         ),
     ];

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidalite::monitor::LongReaderAction;
 use tidalite::storage::MemoryStorage;
-use tidalite::{Database, Durability, Error, ErrorKind, Options, Steps, WriteTxn};
+use tidalite::{Database, Durability, Error, ErrorKind, Options, Steps, Tuning, WriteTxn};
 use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
 
@@ -282,7 +282,7 @@ fn more_nested_tables_than_fit_memory_are_one_transaction() {
     tidalite_testkit::watch();
     let db = Options::new()
         .page_size(512)
-        .dirty_bytes(64 * 512)
+        .tuning(Tuning::new().dirty_bytes(64 * 512))
         .open_storage(Monitor::new(Arc::new(MemoryStorage::new())))
         .unwrap();
     let mut tx = db.begin_write().unwrap();
@@ -419,9 +419,12 @@ fn tables_outlive_readers_and_writers_that_are_given_up() {
     tidalite_testkit::watch();
     let db = Options::new()
         .page_size(512)
-        .log_bytes(0)
-        .growth_bytes(16 << 10, 16 << 10)
-        .on_long_reader(0, |_| LongReaderAction::Evict)
+        .tuning(
+            Tuning::new()
+                .log_bytes(0)
+                .growth_bytes(16 << 10, 16 << 10)
+                .on_long_reader(0, |_| LongReaderAction::Evict),
+        )
         .open_storage(Monitor::new(Arc::new(MemoryStorage::new())))
         .unwrap();
     let put = |value: u8| {

@@ -12,7 +12,7 @@ use tidalite::retention::{Budget, Retention};
 use tidalite::storage::{MemoryStorage, Storage};
 use tidalite::{
     Column, ColumnType, Database, Decimal, Direction, ErrorKind, Options, Schema, Series,
-    SeriesMut, Steps, Unit, Value,
+    SeriesMut, Steps, Tuning, Unit, Value,
 };
 use tidalite_codec::ColumnType as WordType;
 use tidalite_testkit::Monitor;
@@ -518,7 +518,9 @@ fn random_rows_of_every_type_equal_a_map() {
 #[test]
 fn random_rows_of_every_type_with_small_pages_and_little_staging() {
     for seed in 100..102 {
-        let options = Options::new().page_size(1024).write_buffer_bytes(20_000);
+        let options = Options::new()
+            .page_size(1024)
+            .tuning(Tuning::new().write_buffer_bytes(20_000));
         run(seed, &options, 10);
     }
 }

@@ -4,7 +4,7 @@ use crate::support::Folder;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tidalite::maintenance::{PageRange, Watch};
-use tidalite::{ColumnType, Database, Options, ReadTxn, Schema, Steps, Unit};
+use tidalite::{ColumnType, Database, Options, ReadTxn, Schema, Steps, Tuning, Unit};
 use tidalite_testkit::rng::Rng;
 
 const PAGE: usize = 4096;
@@ -187,7 +187,7 @@ fn a_damaged_series_leaf_is_reported_with_exactly_its_times() {
 /// Series of two layouts with few rows each, with ids and layouts in different orders: their rows stay in the delta.
 fn waiting_rows(folder: &Folder) -> BTreeMap<String, Vec<i64>> {
     // Without a redo log, which would hold copies of the newest pages.
-    let options = Options::new().log_bytes(0);
+    let options = Options::new().tuning(Tuning::new().log_bytes(0));
     let db = options.open(folder.path("front.tdl")).unwrap();
     let mut rng = Rng::new(11);
     let counts = Schema::new(Unit::Seconds, [("count", ColumnType::U64)]);

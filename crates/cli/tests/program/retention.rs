@@ -4,7 +4,7 @@ use crate::support::Folder;
 use std::fmt::Write;
 use std::time::Duration;
 use tidalite::retention::{Clocks, Retention};
-use tidalite::{Options, Steps, Timestamp};
+use tidalite::{Options, Steps, Timestamp, Tuning};
 use tidalite_testkit::rng::Rng;
 
 const DAY: i64 = 86_400 * 1_000_000_000;
@@ -83,7 +83,7 @@ fn a_clock_that_is_ahead_is_confirmed() {
         boot: 1,
     };
     let db = Options::new()
-        .clock(clocks)
+        .tuning(Tuning::new().clock(clocks))
         .open(folder.path("a.tdl"))
         .unwrap();
     let mut tx = db.begin_write().unwrap();

@@ -7,7 +7,7 @@ pub(crate) use tables::large_pages;
 
 use std::sync::Arc;
 use tidalite::storage::{LockMemory, MemoryStorage, Storage};
-use tidalite::{Database, Options};
+use tidalite::{Database, Options, Tuning};
 use tidalite_reader::{Contents, Image};
 
 /// A file, and the contents that the engine says it has.
@@ -38,6 +38,11 @@ fn small(page_bytes: usize) -> Options {
     tidalite_testkit::watch();
     Options::new()
         .page_size(page_bytes)
+        .tuning(small_tuning(page_bytes))
+}
+
+fn small_tuning(page_bytes: usize) -> Tuning {
+    Tuning::new()
         .growth_bytes(page_bytes as u64, page_bytes as u64)
         .log_bytes(0)
 }

@@ -1,7 +1,7 @@
 //! Files of tables, of a log, and of a catalog.
 
 use super::answers::contents;
-use super::{Made, make, make_two, small};
+use super::{Made, make, make_two, small, small_tuning};
 use std::time::Duration;
 use tidalite::retention::{KeepFrom, Retention};
 use tidalite::{Column, ColumnType, MergePolicy, Options, Schema, Unit, WriteTxn};
@@ -133,7 +133,7 @@ pub(crate) fn two_files() -> Made {
 
 /// The log is longer than the shortest one that is written: its pages stay empty.
 pub(crate) fn log() -> Made {
-    let options = small(512).log_bytes(64 << 10);
+    let options = small(512).tuning(small_tuning(512).log_bytes(64 << 10));
     let mut earlier = Vec::new();
     let made = make(&options, |db| {
         for i in 0..20_u8 {

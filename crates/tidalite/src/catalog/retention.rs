@@ -56,10 +56,10 @@ pub struct Retention {
     /// these series are removed, a leaf or a part of one at a time, until the bound holds. The newest row of each
     /// series stays.
     ///
-    /// The file is somewhat larger: [`Options::reserve_bytes`](crate::Options::reserve_bytes) are kept free, the file
-    /// grows by [`Options::growth_bytes`](crate::Options::growth_bytes) at a time, and pins and readers retain pages of
+    /// The file is somewhat larger: [`Tuning::reserve_bytes`](crate::Tuning::reserve_bytes) are kept free, the file
+    /// grows by [`Tuning::growth_bytes`](crate::Tuning::growth_bytes) at a time, and pins and readers retain pages of
     /// old versions, which [`Maintained`](crate::retention::Maintained) lists. At most a quarter of the bound is
-    /// counted for the log ([`Options::log_bytes`](crate::Options::log_bytes)).
+    /// counted for the log ([`Tuning::log_bytes`](crate::Tuning::log_bytes)).
     pub bytes: Option<u64>,
     /// Leaves whose rows are all older than this are rewritten in cold form (`cold.rs`). Needs the feature `cold`.
     pub cold: Option<Duration>,

@@ -2,21 +2,22 @@
 
 use crate::catalog::commit_clock::{ClockReading, CommitClock};
 use crate::database::handle::Database;
-use crate::database::options::Options;
+use crate::database::tuning::Tuning;
 use crate::types::error::Result;
 use tidalite_pager::{ClockSource, Clocks};
 
-impl Options {
+impl Tuning {
     /// Reads the time from `clocks` instead of the system's clocks: for tests that depend on time.
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::{Options, Timestamp};
+    /// use tidalite::{Options, Timestamp, Tuning};
     /// use tidalite::retention::Clocks;
     /// use tidalite::storage::MemoryStorage;
     /// let noon = Timestamp::parse("2014-06-01T12:00")?.0;
     /// let clocks = move || Clocks { wall_ns: noon, since_boot_ns: 60_000_000_000, boot: 1 };
-    /// let db = Options::new().clock(clocks).open_storage(Arc::new(MemoryStorage::new()))?;
+    /// let with_clock = Options::new().tuning(Tuning::new().clock(clocks));
+    /// let db = with_clock.open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// tx.table("config")?.put(b"speed", b"7")?;
     /// tx.commit()?;

@@ -1,13 +1,13 @@
-//! Durability of commits: options, `sync`, and statistics.
+//! Durability of commits: tuning, `sync`, and statistics.
 
 use crate::database::handle::Database;
-use crate::database::options::Options;
+use crate::database::tuning::Tuning;
 use crate::types::error::Result;
 use std::time::Duration;
 use tidalite_base::TxnId;
 use tidalite_pager::{MetricsReport, Recovery};
 
-impl Options {
+impl Tuning {
     /// Lazy commits are made durable after writing this many bytes (by the commit that reaches it, or by the background
     /// flusher). `None`, the default: not by bytes.
     pub fn sync_bytes(mut self, bytes: Option<u64>) -> Self {

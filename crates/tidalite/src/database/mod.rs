@@ -1,7 +1,7 @@
 //! An open database file.
 //!
 //! ```text
-//! options, open          opening
+//! options, tuning, open  opening
 //! handle                 Database: begins transactions
 //! background             a thread that repeats its work
 //! verify                 verification of a state that only the lock file names
@@ -19,4 +19,5 @@ pub(crate) mod open;
 pub(crate) mod options;
 pub(crate) mod pins;
 pub(crate) mod readers;
+pub(crate) mod tuning;
 pub(crate) mod verify;

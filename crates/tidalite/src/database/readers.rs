@@ -1,7 +1,7 @@
 //! Several processes and long-lived readers: readers and writers, and snapshots that may be evicted, renewed or parked.
 
 use crate::database::handle::Database;
-use crate::database::options::Options;
+use crate::database::tuning::Tuning;
 use crate::txn::read::ReadTxn;
 use crate::types::error::Result;
 use std::sync::Arc;
@@ -10,9 +10,9 @@ use tidalite_pager::{
     LongReader, LongReaderAction, OnLongReader, OnWait, Parked, Reader, WriterSeen,
 };
 
-impl Options {
+impl Tuning {
     /// Evictable and parked snapshots older than this are evicted when the file would have to grow and they retain
-    /// pages. Without it they are evicted only when the disk is full, or by [`Options::on_long_reader`].
+    /// pages. Without it they are evicted only when the disk is full, or by [`Tuning::on_long_reader`].
     pub fn evictable_age_max(mut self, age: Duration) -> Self {
         self.store.evictable_age_max = Some(age);
         self
@@ -23,16 +23,15 @@ impl Options {
     /// begin one.
     ///
     /// ```no_run
-    /// use tidalite::Options;
+    /// use tidalite::{Options, Tuning};
     /// use tidalite::monitor::LongReaderAction;
     ///
-    /// let db = Options::new()
-    ///     .on_long_reader(256 << 20, |long| {
-    ///         let reader = &long.reader;
-    ///         eprintln!("process {} holds {} bytes, {} commits behind", reader.process, reader.retained_bytes, reader.lag_txns);
-    ///         if long.retries < 100 { LongReaderAction::Wait } else { LongReaderAction::Evict }
-    ///     })
-    ///     .open("plant.tdl")?;
+    /// let patient = Tuning::new().on_long_reader(256 << 20, |long| {
+    ///     let reader = &long.reader;
+    ///     eprintln!("process {} holds {} bytes, {} commits behind", reader.process, reader.retained_bytes, reader.lag_txns);
+    ///     if long.retries < 100 { LongReaderAction::Wait } else { LongReaderAction::Evict }
+    /// });
+    /// let db = Options::new().tuning(patient).open("plant.tdl")?;
     /// # Ok::<(), tidalite::Error>(())
     /// ```
     pub fn on_long_reader(
@@ -54,7 +53,7 @@ impl Options {
 
 impl Database {
     /// Takes a snapshot of the newest commit that a writer may evict when it retains space for too long (by age, by
-    /// [`Options::on_long_reader`], or when the disk is full). Every page is copied when it is read; after an eviction
+    /// [`Tuning::on_long_reader`], or when the disk is full). Every page is copied when it is read; after an eviction
     /// every read is an error of kind [`Evicted`](crate::ErrorKind::Evicted), never wrong data.
     ///
     /// # Errors

@@ -60,7 +60,7 @@ pub struct Compaction {
     /// Bytes currently free inside the file, including the reserve.
     pub free_bytes: u64,
     /// Free bytes that the file keeps so that points and rows can be removed on a full disk
-    /// ([`Options::reserve_bytes`](crate::Options::reserve_bytes)).
+    /// ([`Tuning::reserve_bytes`](crate::Tuning::reserve_bytes)).
     pub reserve_bytes: u64,
     /// Bytes that the newest version does not need, but that a reader, a pin or the previous durable record may still
     /// read. They can be returned by another compaction once these are gone.

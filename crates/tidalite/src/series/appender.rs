@@ -87,7 +87,7 @@ impl WriteTxn {
     /// The write buffer is flushed first: a full disk; a damaged page.
     ///
     /// # Cost
-    /// Each appender buffers the `n`-th part of [`Options::write_buffer_bytes`](crate::Options::write_buffer_bytes), at
+    /// Each appender buffers the `n`-th part of [`Tuning::write_buffer_bytes`](crate::Tuning::write_buffer_bytes), at
     /// least 64 KiB, in addition to the transaction's own write buffer. Threads encode in parallel and write one at a
     /// time. Give each thread its own series, because rows of one series from several threads may have to be merged.
     /// Preferably give it series with consecutive ids, with no other thread's series in between: the threads then

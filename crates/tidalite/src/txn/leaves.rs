@@ -337,7 +337,7 @@ impl<W: PageWrite> EncodingSink<W> for Leaves {
 mod tests {
     use crate::Steps;
     use crate::storage::MemoryStorage;
-    use crate::{Options, WriteTxn};
+    use crate::{Options, Tuning, WriteTxn};
     use std::sync::Arc;
     use tidalite_testkit::rng::Rng;
 
@@ -368,7 +368,7 @@ mod tests {
     #[test]
     fn leaves_stay_open_within_their_memory() {
         let mut rng = Rng::new(11);
-        let options = Options::new().write_buffer_bytes(WRITE_BUFFER_BYTES);
+        let options = Options::new().tuning(Tuning::new().write_buffer_bytes(WRITE_BUFFER_BYTES));
         let db = options
             .open_storage(Arc::new(MemoryStorage::new()))
             .unwrap();

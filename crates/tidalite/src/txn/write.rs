@@ -134,7 +134,7 @@ impl WriteTxn {
     }
 
     /// Declares that this transaction frees space: on a full disk it may use the reserve
-    /// ([`Options::reserve_bytes`](crate::Options::reserve_bytes)). Every delete, removal and clear does so by itself.
+    /// ([`Tuning::reserve_bytes`](crate::Tuning::reserve_bytes)). Every delete, removal and clear does so by itself.
     /// A transaction that used the reserve must free at least as many pages as it takes, less an eighth of the reserve,
     /// which in total may be consumed this way; else its commit is refused with `Full`.
     pub fn free_space(&mut self) {

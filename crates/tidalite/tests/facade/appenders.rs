@@ -7,7 +7,7 @@ use std::sync::{Arc, Barrier};
 use tidalite::storage::MemoryStorage;
 use tidalite::{
     Appender, Column, ColumnType, Database, Error, ErrorKind, Options, Schema, SeriesId, Steps,
-    Unit, Value,
+    Tuning, Unit, Value,
 };
 use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
@@ -125,7 +125,9 @@ fn rows_of_several_threads_equal_rows_of_one() {
         println!("seed {seed}");
         let mut rng = Rng::new(seed);
         let options = Options::new()
-            .write_buffer_bytes([200 << 10, 4 << 20, 64 << 20][seed as usize % 3])
+            .tuning(
+                Tuning::new().write_buffer_bytes([200 << 10, 4 << 20, 64 << 20][seed as usize % 3]),
+            )
             .flush_threads(seed as usize % 4);
         let db = options
             .open_storage(Monitor::new(Arc::new(MemoryStorage::new())))
@@ -199,7 +201,7 @@ fn a_transaction_that_is_helped_stores_the_same() {
     let mut pages = Vec::new();
     for threads in [0, 1, 3] {
         let options = Options::new()
-            .write_buffer_bytes(3 << 20)
+            .tuning(Tuning::new().write_buffer_bytes(3 << 20))
             .flush_threads(threads);
         let db = options
             .open_storage(Monitor::new(Arc::new(MemoryStorage::new())))
@@ -271,7 +273,7 @@ fn texts_and_values_go_through_an_appender_too() {
 fn a_failing_appender_fails_the_transaction() {
     let storage = Arc::new(MemoryStorage::new());
     let options = Options::new()
-        .write_buffer_bytes(1 << 20)
+        .tuning(Tuning::new().write_buffer_bytes(1 << 20))
         .file_bytes(0, 3 << 20);
     let db = options.open_storage(storage).unwrap();
     let mut txn = db.begin_write().unwrap();
@@ -380,7 +382,7 @@ fn a_panic_a_forgotten_appender_and_a_drop_commit_nothing() {
 /// The delta's counters after three threads appended rows in these numbers, each to series apart from or between those
 /// of the others. Before that the tail held one row.
 fn delta_of(apart: bool, counts: &[i64]) -> (u64, u64) {
-    let db = in_memory(&Options::new().write_buffer_bytes(3 << 20));
+    let db = in_memory(&Options::new().tuning(Tuning::new().write_buffer_bytes(3 << 20)));
     let mut txn = db.begin_write().unwrap();
     txn.series("first").unwrap().insert(Steps(1), 1.0).unwrap();
     let ids: Vec<_> = (0..THREADS * counts.len())

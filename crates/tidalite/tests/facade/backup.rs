@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tidalite::maintenance::{Watch, restore};
-use tidalite::{Database, Error, ErrorKind, Options, Steps};
+use tidalite::{Database, Error, ErrorKind, Options, Steps, Tuning};
 use tidalite_testkit::rng::Rng;
 
 fn change(db: &Database, rng: &mut Rng, step: u64) {
@@ -58,7 +58,7 @@ fn a_chain_of_increments_restores_every_version() {
         let folder = Folder::new("backup");
         let options = Options::new()
             .page_size(1024)
-            .clock_step(Duration::from_millis(5));
+            .tuning(Tuning::new().clock_step(Duration::from_millis(5)));
         let db = options.open(folder.file("a.tdl")).unwrap();
         let (mut chain, mut last): (Vec<Vec<u8>>, Option<String>) = (Vec::new(), None);
         for round in 0..6u64 {

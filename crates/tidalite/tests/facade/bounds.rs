@@ -2,7 +2,7 @@
 
 use crate::common::{assert_clean, in_memory, rows_of};
 use std::sync::atomic::Ordering;
-use tidalite::{Database, Durability, Options, ReadTxn, Series, Steps};
+use tidalite::{Database, Durability, Options, ReadTxn, Series, Steps, Tuning};
 use tidalite_delta::{BYTES_A_BYTE_MAX, PAGES_A_COMMIT_MAX, TIER_RUNS_MAX};
 
 /// Both copies of a meta record.
@@ -11,7 +11,7 @@ const PAGE_BYTES: u64 = 4096;
 
 #[test]
 fn a_row_costs_one_page_and_the_meta_blocks() {
-    let db = in_memory(&Options::new().log_bytes(0));
+    let db = in_memory(&Options::new().tuning(Tuning::new().log_bytes(0)));
     let mut tx = db.begin_write().unwrap();
     for name in ["a", "b"] {
         let mut series = tx.series(name).unwrap();
@@ -45,7 +45,7 @@ fn a_row_costs_one_page_and_the_meta_blocks() {
 
 #[test]
 fn a_pair_costs_the_path_of_its_table() {
-    let db = in_memory(&Options::new().log_bytes(0));
+    let db = in_memory(&Options::new().tuning(Tuning::new().log_bytes(0)));
     let mut tx = db.begin_write().unwrap();
     for (name, pairs) in [("one", 1u32), ("some", 2_000), ("many", 200_000)] {
         let pairs = (0..pairs).map(|i| (i.to_be_bytes(), [7u8; 20]));
@@ -123,7 +123,7 @@ fn coarse_changes_are_reported_without_reading_leaves() {
 
 #[test]
 fn page_outcomes_are_counted() {
-    let options = Options::new().log_bytes(0).dirty_bytes(128 << 10);
+    let options = Options::new().tuning(Tuning::new().log_bytes(0).dirty_bytes(128 << 10));
     let db = in_memory(&options);
     let key = |i: u64| i.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes();
     let mut tx = db.begin_write().unwrap();
@@ -180,7 +180,12 @@ fn a_hundred_thousand_small_commits_stay_cheap() {
 #[test]
 fn small_commits_into_small_pages_stay_cheap() {
     // The log has blocks of 4 KiB, whatever the page size.
-    small_commits(&Options::new().log_bytes(0), 512, 20_000, 7);
+    small_commits(
+        &Options::new().tuning(Tuning::new().log_bytes(0)),
+        512,
+        20_000,
+        7,
+    );
 }
 
 /// With the log a row costs its page, which the medium gets later, and a block written twice, with one sync.

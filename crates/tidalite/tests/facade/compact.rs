@@ -3,12 +3,16 @@
 use crate::common::{Folder, assert_clean, content_of};
 use std::sync::Arc;
 use tidalite::storage::Storage;
-use tidalite::{Database, Options, Steps, WriteTxn};
+use tidalite::{Database, Options, Steps, Tuning, WriteTxn};
 use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Monitor, SimDisk};
 
 fn options() -> Options {
-    Options::new()
+    Options::new().tuning(tuning())
+}
+
+fn tuning() -> Tuning {
+    Tuning::new()
         .growth_bytes(64 << 10, 256 << 10)
         .reserve_bytes(64 << 10)
         .write_buffer_bytes(300_000)
@@ -196,7 +200,7 @@ fn compaction_beside_writers_and_readers() {
 fn fragmentation_measures_how_scattered_free_space_is() {
     const VALUES: u64 = 200;
     let folder = Folder::new("fragmentation");
-    let options = options().log_bytes(0);
+    let options = Options::new().tuning(tuning().log_bytes(0));
     let db = options.open(folder.file("a.tdl")).unwrap();
     let remove = |which: &dyn Fn(u64) -> bool| {
         let mut txn = db.begin_write().unwrap();

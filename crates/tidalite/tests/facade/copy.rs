@@ -8,8 +8,8 @@ use std::thread;
 use std::time::Instant;
 use tidalite::maintenance::Watch;
 use tidalite::{
-    ColumnType, Database, ErrorKind, Options, ReadAhead, ReadTxn, Schema, SeriesInfo, Steps, Unit,
-    WriteTxn,
+    ColumnType, Database, ErrorKind, Options, ReadAhead, ReadTxn, Schema, SeriesInfo, Steps,
+    Tuning, Unit, WriteTxn,
 };
 use tidalite_testkit::rng::Rng;
 
@@ -183,7 +183,7 @@ fn a_table_that_is_read_ahead_is_copied_whole() {
     let folder = Folder::new("ahead");
     large_table(&Database::open(folder.file("plant.tdl")).unwrap());
     for (name, read_ahead) in [("copy", ReadAhead::Auto), ("alone", ReadAhead::Off)] {
-        let options = || Options::new().read_ahead(read_ahead);
+        let options = || Options::new().tuning(Tuning::new().read_ahead(read_ahead));
         let db = options().open(folder.file("plant.tdl")).unwrap();
         db.copy_to(folder.file(name)).unwrap();
         let copy = options().open(folder.file(name)).unwrap();

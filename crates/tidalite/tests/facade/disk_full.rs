@@ -7,16 +7,18 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use tidalite::storage::Storage;
 use tidalite::{
-    Database, Durability, Error, ErrorKind, OpenMode, Options, Result, Steps, WriteTxn,
+    Database, Durability, Error, ErrorKind, OpenMode, Options, Result, Steps, Tuning, WriteTxn,
 };
 use tidalite_testkit::{Fault, FaultKind, Monitor, SimDisk};
 
 /// Small steps, so that a transaction makes many calls.
 fn options() -> Options {
-    Options::new()
-        .growth_bytes(64 << 10, 64 << 10)
-        .dirty_bytes(32 << 10)
-        .write_buffer_bytes(200_000)
+    Options::new().tuning(
+        Tuning::new()
+            .growth_bytes(64 << 10, 64 << 10)
+            .dirty_bytes(32 << 10)
+            .write_buffer_bytes(200_000),
+    )
 }
 
 fn open(disk: &Arc<SimDisk>) -> Result<Database> {

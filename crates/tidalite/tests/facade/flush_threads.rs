@@ -5,7 +5,9 @@ use crate::common::in_memory;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidalite::storage::MemoryStorage;
-use tidalite::{Database, ErrorKind, MergePolicy, Options, Schema, SeriesId, Steps, WriteTxn};
+use tidalite::{
+    Database, ErrorKind, MergePolicy, Options, Schema, SeriesId, Steps, Tuning, WriteTxn,
+};
 use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
 
@@ -20,7 +22,7 @@ type Model = Vec<BTreeMap<i64, f64>>;
 fn open(threads: usize, write_buffer_bytes: usize) -> Database {
     let options = Options::new()
         .flush_threads(threads)
-        .write_buffer_bytes(write_buffer_bytes);
+        .tuning(Tuning::new().write_buffer_bytes(write_buffer_bytes));
     options
         .open_storage(Monitor::new(Arc::new(MemoryStorage::new())))
         .unwrap()
@@ -224,7 +226,7 @@ fn the_leaves_are_those_of_one_thread() {
 fn a_full_disk_while_rows_are_sealed_fails_the_transaction() {
     let options = Options::new()
         .flush_threads(2)
-        .write_buffer_bytes(32 << 20)
+        .tuning(Tuning::new().write_buffer_bytes(32 << 20))
         .file_bytes(0, 2 << 20);
     let db = in_memory(&options);
     let mut txn = db.begin_write().unwrap();

@@ -5,8 +5,8 @@ use crate::common::in_memory;
 use std::sync::Arc;
 use tidalite::storage::MemoryStorage;
 use tidalite::{
-    Appender, ColumnType, Database, ErrorKind, MergePolicy, Options, Schema, SeriesId, Steps, Unit,
-    Value,
+    Appender, ColumnType, Database, ErrorKind, MergePolicy, Options, Schema, SeriesId, Steps,
+    Tuning, Unit, Value,
 };
 use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
@@ -50,7 +50,9 @@ fn values(db: &Database, id: SeriesId) -> Vec<f64> {
 fn a_later_appender_counts_where_an_earlier_one_left_blocks() {
     for rows in [10, 400, 600, 1024, 5000] {
         for another in [false, true] {
-            let db = in_memory(&Options::new().write_buffer_bytes(WRITE_BUFFER_BYTES));
+            let db = in_memory(
+                &Options::new().tuning(Tuning::new().write_buffer_bytes(WRITE_BUFFER_BYTES)),
+            );
             let ids = open_all(&db);
             let other = db.begin_write().and_then(|mut txn| {
                 let id = txn.series("other")?.id();
@@ -101,7 +103,10 @@ fn one_after_the_other_they_are_one_thread() {
         println!("seed {seed}");
         let mut rng = Rng::new(seed);
         let options = Options::new()
-            .write_buffer_bytes([200 << 10, 600 << 10, 4 << 20][seed as usize % 3])
+            .tuning(
+                Tuning::new()
+                    .write_buffer_bytes([200 << 10, 600 << 10, 4 << 20][seed as usize % 3]),
+            )
             .flush_threads(seed as usize / 3 % 3);
         let open = || {
             let storage = Monitor::new(Arc::new(MemoryStorage::new()));
@@ -183,7 +188,9 @@ fn one_after_the_other_they_are_one_thread() {
 /// Rows with texts go through the transaction, whose worker threads hold them while blocks are flushed.
 #[test]
 fn lent_rows_return_before_blocks_are_added() {
-    let options = Options::new().write_buffer_bytes(64 << 20).flush_threads(1);
+    let options = Options::new()
+        .tuning(Tuning::new().write_buffer_bytes(64 << 20))
+        .flush_threads(1);
     let db = in_memory(&options);
     let ids = open_all(&db);
     let schema = Schema::new(Unit::Nanos, [("state", ColumnType::String)]);
@@ -229,7 +236,8 @@ fn lent_rows_return_before_blocks_are_added() {
 /// have.
 #[test]
 fn the_layout_limit_counts_only_rows_in_the_delta() {
-    let db = in_memory(&Options::new().write_buffer_bytes(WRITE_BUFFER_BYTES));
+    let db =
+        in_memory(&Options::new().tuning(Tuning::new().write_buffer_bytes(WRITE_BUFFER_BYTES)));
     let ids = open_all(&db);
     let kinds = [ColumnType::F64, ColumnType::I64, ColumnType::U64];
     let names = ["a", "b", "c", "d", "e", "f"];
@@ -266,7 +274,7 @@ fn the_layout_limit_counts_only_rows_in_the_delta() {
 fn a_full_disk_at_the_last_flush_is_reported() {
     tidalite_testkit::watch();
     let options = Options::new()
-        .write_buffer_bytes(8 << 20)
+        .tuning(Tuning::new().write_buffer_bytes(8 << 20))
         .file_bytes(0, 1 << 20);
     let db = options
         .open_storage(Arc::new(MemoryStorage::new()))

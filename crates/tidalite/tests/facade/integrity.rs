@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tidalite::maintenance::{CheckReport, Finding, HitSeries, Place, Stat, Watch};
 use tidalite::storage::{LockMemory, MemoryStorage, Storage};
-use tidalite::{ColumnType, Database, Durability, Options, Schema, Steps, Unit, Verify};
+use tidalite::{ColumnType, Database, Durability, Options, Schema, Steps, Tuning, Unit, Verify};
 use tidalite_testkit::rng::Rng;
 
 /// The text of a row of the series of texts: one of a few, or its own.
@@ -419,7 +419,9 @@ fn all_ways_of_verifying_agree_over_map_and_pread() {
     let sound = std::fs::read(&path).unwrap();
     for verify in [Verify::OnFirstTouch, Verify::Always, Verify::Never] {
         for map in [true, false] {
-            let options = Options::new().read_only(true).verify(verify).map(map);
+            let options = Options::new()
+                .read_only(true)
+                .tuning(Tuning::new().verify(verify).map(map));
             std::fs::write(&path, &sound).unwrap();
             let db = options.open(&path).unwrap();
             let snap = db.begin_read().unwrap();
@@ -466,8 +468,7 @@ fn verify_always_looks_at_every_touch() {
             let sound = std::fs::read(&path).unwrap();
             let db = Options::new()
                 .read_only(true)
-                .verify(verify)
-                .map(map)
+                .tuning(Tuning::new().verify(verify).map(map))
                 .open(&path)
                 .unwrap();
             let snap = db.begin_read().unwrap();
@@ -557,7 +558,7 @@ fn the_logger_hears_of_opening_growing_and_healing() {
     let open = || {
         let heard = Arc::clone(&heard);
         let options =
-            Options::new().logger(move |event| heard.lock().unwrap().push(event.to_string()));
+            Options::new().on_event(move |event| heard.lock().unwrap().push(event.to_string()));
         options.open(&path).unwrap()
     };
     fill(&open());

@@ -3,7 +3,7 @@
 use crate::common::{Folder, content_of};
 use std::sync::Arc;
 use tidalite::storage::MemoryStorage;
-use tidalite::{Database, Durability, Options, Steps};
+use tidalite::{Database, Durability, Options, Steps, Tuning};
 use tidalite_testkit::rng::Rng;
 
 /// The unit that a medium writes atomically.
@@ -35,7 +35,7 @@ fn lazy_commits_through_a_map_do_not_damage_durable_commits() {
     for log_bytes in [0, 1 << 20] {
         let folder = Folder::new(&format!("lazy-through-a-map-{log_bytes}"));
         let path = folder.file("a.tdl");
-        let options = Options::new().map_writes(true).log_bytes(log_bytes);
+        let options = Options::new().tuning(Tuning::new().map_writes(true).log_bytes(log_bytes));
         let db = options.open(&path).unwrap();
         for number in 0..DURABLE {
             write(&db, number, Durability::Durable);

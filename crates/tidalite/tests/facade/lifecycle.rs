@@ -11,7 +11,7 @@ use tidalite::storage::{LockMemory, MemoryStorage, Storage};
 use tidalite::text::guid_dotnet;
 use tidalite::{
     Column, ColumnType, Database, ErrorKind, MergePolicy, Options, ReadTxn, Schema, SeriesId,
-    Steps, Unit,
+    Steps, Tuning, Unit,
 };
 use tidalite_testkit::rng::Rng;
 
@@ -82,7 +82,10 @@ fn compare_ranges(snap: &ReadTxn, base: &ReadTxn, new: &Model, old: &Model) {
 fn the_commit_before_the_newest_is_looked_at_opened_and_copied() {
     let folder = Folder::new("older");
     let path = folder.file("a.tdl");
-    let db = Options::new().keep_older(true).open(&path).unwrap();
+    let db = Options::new()
+        .tuning(Tuning::new().keep_older(true))
+        .open(&path)
+        .unwrap();
     for number in 1..=3u8 {
         let mut tx = db.begin_write().unwrap();
         let mut table = tx.table("t").unwrap();
@@ -149,7 +152,9 @@ fn series_come_change_their_name_and_go() {
     for seed in 0..6 {
         println!("seed {seed}");
         let mut rng = Rng::new(seed);
-        let options = Options::new().page_size(512).write_buffer_bytes(64 << 10);
+        let options = Options::new()
+            .page_size(512)
+            .tuning(Tuning::new().write_buffer_bytes(64 << 10));
         let db = in_memory(&options);
         let (mut model, mut given_out) = (Model::new(), 0);
         let mut held: Option<(ReadTxn, Model)> = None;

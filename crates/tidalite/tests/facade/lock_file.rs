@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use tidalite::monitor::Event;
 use tidalite::storage::{LockMemory, MemoryStorage, Storage};
-use tidalite::{ColumnType, Database, Durability, Options, Schema, Steps, Unit, Verify};
+use tidalite::{ColumnType, Database, Durability, Options, Schema, Steps, Tuning, Unit, Verify};
 use tidalite_pager::{HEADER_BYTES, Header, Kind};
 
 /// The unit that a medium writes atomically.
@@ -106,7 +106,7 @@ fn any_lost_sector_of_lazy_commits_is_detected() {
     let files = [MemoryStorage::new(), MemoryStorage::new()].map(Arc::new);
     let options = Options::new()
         .page_size(1024)
-        .log_bytes(0)
+        .tuning(Tuning::new().log_bytes(0))
         .large_values("", 30_000);
     let open = |files: [Arc<MemoryStorage>; 2], memory: &LockMemory| {
         let [first, second] = files;
@@ -170,7 +170,9 @@ fn one_damaged_byte_of_tail_or_padding_drops_a_lazy_commit() {
     const PAGE: usize = 1024;
     tidalite_testkit::watch();
     let storage = Arc::new(MemoryStorage::new());
-    let options = Options::new().page_size(PAGE).log_bytes(0);
+    let options = Options::new()
+        .page_size(PAGE)
+        .tuning(Tuning::new().log_bytes(0));
     let open = |storage: Arc<MemoryStorage>, memory: &LockMemory| {
         let second = Arc::new(MemoryStorage::new());
         options.open_storages(storage, second, memory).unwrap()
@@ -305,8 +307,8 @@ fn a_backup_in_place_of_lazy_commits_is_opened_as_it_is() {
         let heard: Arc<Mutex<Vec<Event>>> = Arc::default();
         let ear = Arc::clone(&heard);
         let options = Options::new()
-            .verify(verify)
-            .logger(move |event| ear.lock().unwrap().push(event.clone()));
+            .tuning(Tuning::new().verify(verify))
+            .on_event(move |event| ear.lock().unwrap().push(event.clone()));
         let db = options.clone().read_only(read_only).open(&path).unwrap();
         assert_eq!(number_of(&db), 20);
         assert_clean(&db);

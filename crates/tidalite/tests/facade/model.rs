@@ -7,7 +7,7 @@ use crate::oracle::{a_time, compare};
 use std::sync::Arc;
 use tidalite::storage::{MemoryStorage, Storage};
 use tidalite::{
-    ColumnType, Database, Durability, Options, Schema, Steps, Table, Unit, Verify, WriteTxn,
+    ColumnType, Database, Durability, Options, Schema, Steps, Table, Tuning, Unit, Verify, WriteTxn,
 };
 use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
@@ -365,13 +365,14 @@ fn run(seed: u64, page_size: usize, transactions: usize) {
     };
     let verify = [Verify::OnFirstTouch, Verify::Always, Verify::Never][seed as usize % 3];
     // Little memory, so that transactions spill.
-    let options = Options::new()
-        .page_size(page_size)
-        .growth_bytes(64 << 10, 1 << 20)
-        .dirty_bytes(64 << 10)
-        .write_buffer_bytes(300_000)
-        .verify(verify)
-        .map(!seed.is_multiple_of(4));
+    let options = Options::new().page_size(page_size).tuning(
+        Tuning::new()
+            .growth_bytes(64 << 10, 1 << 20)
+            .dirty_bytes(64 << 10)
+            .write_buffer_bytes(300_000)
+            .verify(verify)
+            .map(!seed.is_multiple_of(4)),
+    );
     let mut db = options.open(&path).unwrap();
     // The contents of the newest commit, and of the newest durable one.
     let (mut newest, mut durable) = (Content::default(), Content::default());
@@ -507,9 +508,11 @@ fn run_large(seed: u64, changes: usize) {
     println!("seed {seed}, {changes} large changes");
     let mut rng = Rng::new(seed);
     let db = in_memory(
-        &Options::new()
-            .write_buffer_bytes(2 << 20)
-            .dirty_bytes(1 << 20),
+        &Options::new().tuning(
+            Tuning::new()
+                .write_buffer_bytes(2 << 20)
+                .dirty_bytes(1 << 20),
+        ),
     );
     let schema = Schema::new(
         Unit::Nanos,

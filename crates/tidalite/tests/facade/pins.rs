@@ -4,7 +4,7 @@ use crate::common::{Content, Folder, assert_clean, content_of, in_memory};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tidalite::maintenance::Change;
-use tidalite::{Database, ErrorKind, Options, ReadTxn, Steps, Timestamp};
+use tidalite::{Database, ErrorKind, Options, ReadTxn, Steps, Timestamp, Tuning};
 use tidalite_testkit::rng::Rng;
 
 /// A random transaction over three tables and six series.
@@ -243,7 +243,7 @@ fn a_diff_reads_only_what_changed() {
 fn txn_at_finds_the_newest_commit_of_an_instant() {
     let folder = Folder::new("clock");
     let path = folder.file("a.tdl");
-    let options = Options::new().clock_step(Duration::from_millis(1));
+    let options = Options::new().tuning(Tuning::new().clock_step(Duration::from_millis(1)));
     let db = options.open(&path).unwrap();
     let mut commits = Vec::new();
     let before = Timestamp::now();

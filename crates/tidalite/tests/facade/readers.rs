@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use tidalite::monitor::{LongReaderAction, ReaderKind};
-use tidalite::{Database, Durability, Error, ErrorKind, Options, ReadTxn, Steps};
+use tidalite::{Database, Durability, Error, ErrorKind, Options, ReadTxn, Steps, Tuning};
 
 fn content_of(snap: &ReadTxn) -> Content {
     crate::common::content_of(snap).unwrap()
@@ -80,13 +80,15 @@ fn clones_renewals_and_the_listing() {
 fn an_evictable_snapshot_is_consistent_until_evicted() {
     let asked = Arc::new(AtomicU32::new(0));
     let count = Arc::clone(&asked);
-    let options = Options::new()
-        .growth_bytes(16 << 10, 64 << 10)
-        .on_long_reader(64 << 10, move |long_reader| {
-            assert!(long_reader.reader.retained_bytes >= 64 << 10);
-            count.fetch_add(1, Ordering::Relaxed);
-            LongReaderAction::Evict
-        });
+    let options = Options::new().tuning(
+        Tuning::new()
+            .growth_bytes(16 << 10, 64 << 10)
+            .on_long_reader(64 << 10, move |long_reader| {
+                assert!(long_reader.reader.retained_bytes >= 64 << 10);
+                count.fetch_add(1, Ordering::Relaxed);
+                LongReaderAction::Evict
+            }),
+    );
     let db = in_memory(&options);
     commit(&db, 0);
     let snap = db.begin_read_evictable().unwrap();

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tidalite::maintenance::{Watch, restore, restore_in_two, salvage_storage};
 use tidalite::retention::{Budget, Retention};
 use tidalite::storage::{LockMemory, Storage};
-use tidalite::{Database, Durability, ErrorKind, Options, Result, Steps, Timestamp};
+use tidalite::{Database, Durability, ErrorKind, Options, Result, Steps, Timestamp, Tuning};
 use tidalite_testkit::{Fault, FaultKind, SimDisk};
 
 const KINDS: [FaultKind; 4] = [
@@ -82,9 +82,12 @@ fn options() -> Options {
     tidalite_testkit::watch();
     Options::new()
         .page_size(1024)
-        .growth_bytes(16 << 10, 32 << 10)
-        .shrink_bytes(16 << 10)
-        .reserve_bytes(16 << 10)
+        .tuning(
+            Tuning::new()
+                .growth_bytes(16 << 10, 32 << 10)
+                .shrink_bytes(16 << 10)
+                .reserve_bytes(16 << 10),
+        )
         .large_values("", 4_000)
 }
 

@@ -3,7 +3,7 @@
 use crate::workload::round_robin::WRITE_BUFFER_BYTES;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tidalite::storage::{LockMemory, Storage};
-use tidalite::{Database, OpenMode, Options};
+use tidalite::{Database, OpenMode, Options, Tuning};
 use tidalite_testkit::SimDisk;
 
 /// Size of the file head in bytes.
@@ -25,6 +25,11 @@ pub(super) fn options(page_size: usize) -> Options {
     Options::new()
         .mode(OpenMode::CreateOrOpen)
         .page_size(page_size)
+        .tuning(tuning())
+}
+
+fn tuning() -> Tuning {
+    Tuning::new()
         .growth_bytes(16 << 10, 64 << 10)
         .shrink_bytes(32 << 10)
         .reserve_bytes(32 << 10)
@@ -40,7 +45,7 @@ pub(super) fn helped(options: Options, threads: usize) -> Options {
         0 => options,
         _ => options
             .flush_threads(threads)
-            .write_buffer_bytes(WRITE_BUFFER_BYTES),
+            .tuning(tuning().write_buffer_bytes(WRITE_BUFFER_BYTES)),
     }
 }
 

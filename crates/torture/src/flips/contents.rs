@@ -5,7 +5,7 @@ use crate::model::digest_of;
 use std::ops::Range;
 use std::sync::Arc;
 use tidalite::storage::{MemoryStorage, Storage};
-use tidalite::{Database, Options, Steps};
+use tidalite::{Database, Options, Steps, Tuning};
 use tidalite_delta::FAN_IN;
 use tidalite_testkit::rng::Rng;
 
@@ -146,12 +146,13 @@ pub(crate) fn sound_file(contents: Contents, seed: u64) -> Result<(Vec<u8>, u64)
 }
 
 pub(super) fn options() -> Options {
-    Options::new()
-        .page_size(PAGE_BYTES)
-        .growth_bytes(PAGE_BYTES as u64, PAGE_BYTES as u64)
-        .reserve_bytes(0)
-        // Damage in an emptied log loses nothing. (Damage in a log with commits: crates/pager/tests/redo.rs.)
-        .log_bytes(0)
+    Options::new().page_size(PAGE_BYTES).tuning(
+        Tuning::new()
+            .growth_bytes(PAGE_BYTES as u64, PAGE_BYTES as u64)
+            .reserve_bytes(0)
+            // Damage in an emptied log loses nothing. (Damage in a log with commits: crates/pager/tests/redo.rs.)
+            .log_bytes(0),
+    )
 }
 
 fn sound_storage(contents: Contents, seed: u64) -> tidalite::Result<(Arc<dyn Storage>, u64)> {

@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
 use tidalite::storage::Storage;
-use tidalite::{Database, Options, Verify};
+use tidalite::{Database, Options, Tuning, Verify};
 
 /// Page size of the file under test.
 pub(super) const PAGE_BYTES: usize = 512;
@@ -56,6 +56,6 @@ pub(super) fn open(bytes: &[u8], at: usize, mask: u8) -> tidalite::Result<Databa
 pub(super) fn open_image(image: Box<[u8]>) -> tidalite::Result<Database> {
     Options::new()
         .read_only(true)
-        .verify(Verify::Always)
+        .tuning(Tuning::new().verify(Verify::Always))
         .open_storage(Arc::new(Flipped(image)))
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tidalite::retention::Retention;
 use tidalite::storage::MemoryStorage;
-use tidalite::{Database, Durability, Options, Result, Steps};
+use tidalite::{Database, Durability, Options, Result, Steps, Tuning};
 use tidalite_testkit::rng::Rng;
 
 /// Number of workload transactions in a file.
@@ -103,12 +103,13 @@ fn file_with_log(
 }
 
 fn small(page_size: usize, log_bytes: u64) -> Options {
-    Options::new()
-        .page_size(page_size)
-        .growth_bytes(16 << 10, 64 << 10)
-        .log_bytes(log_bytes)
-        // Every commit gets its own clock step, so that the clock of commits has pages.
-        .clock_step(Duration::from_nanos(1))
+    Options::new().page_size(page_size).tuning(
+        Tuning::new()
+            .growth_bytes(16 << 10, 64 << 10)
+            .log_bytes(log_bytes)
+            // Every commit gets its own clock step, so that the clock of commits has pages.
+            .clock_step(Duration::from_nanos(1)),
+    )
 }
 
 fn worked(db: &Database) -> Result<()> {

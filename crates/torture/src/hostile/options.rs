@@ -1,11 +1,13 @@
 //! Options for opening every file here.
 
-use tidalite::Options;
+use tidalite::{Options, Tuning};
 
 pub(super) fn options() -> Options {
-    Options::new()
-        .growth_bytes(16 << 10, 64 << 10)
-        .dirty_bytes(64 << 10)
-        .write_behind_bytes(32 << 10)
-        .write_buffer_bytes(256 << 10)
+    Options::new().tuning(
+        Tuning::new()
+            .growth_bytes(16 << 10, 64 << 10)
+            .dirty_bytes(64 << 10)
+            .write_behind_bytes(32 << 10)
+            .write_buffer_bytes(256 << 10),
+    )
 }

@@ -8,7 +8,7 @@
 //! e text            an error, or a snapshot that changed
 //! ```
 
-use super::setup::{flush_threads, options, script};
+use super::setup::{flush_threads, options, script, tuning};
 use crate::arguments::{Arguments, say};
 use crate::model::{Model, digest_of_snapshot, model_of};
 use crate::seeded::enable_by_name;
@@ -67,7 +67,7 @@ pub fn run(arguments: &Arguments) -> std::result::Result<(), String> {
     if !reader && flush_threads(seed) > 0 {
         options = options
             .flush_threads(flush_threads(seed))
-            .write_buffer_bytes(WRITE_BUFFER_BYTES);
+            .tuning(tuning(seed).write_buffer_bytes(WRITE_BUFFER_BYTES));
     }
     let result = options.open(path).and_then(|db| {
         say("o");

@@ -1,10 +1,10 @@
 //! Derives from the seed of a file its transactions, and the options for opening it.
 
 use crate::workload::Shape;
-use crate::workload::script::{Script, small_steps};
+use crate::workload::script::{Script, small_tuning};
 use std::path::Path;
 use std::time::Duration;
-use tidalite::{Database, Options};
+use tidalite::{Database, Options, Tuning};
 
 /// Age at which an evictable snapshot may be evicted.
 const OLD: Duration = Duration::from_millis(1);
@@ -45,13 +45,18 @@ pub(super) fn oust_after(seed: u64) -> Option<Duration> {
 
 /// Options to open the file; half of the scripts keep large values in a second file.
 pub(super) fn options(file: &Path, script: Script) -> Options {
-    let options = match script.seed % 2 {
-        0 => small_steps().large_values(file.with_extension("large"), LARGE_BYTES_MIN),
-        _ => small_steps(),
-    };
-    match oust_after(script.seed) {
-        Some(age) => options.evictable_age_max(age),
-        None => options,
+    let options = Options::new().tuning(tuning(script.seed));
+    match script.seed % 2 {
+        0 => options.large_values(file.with_extension("large"), LARGE_BYTES_MIN),
+        _ => options,
+    }
+}
+
+/// The tuning of the options.
+pub(super) fn tuning(seed: u64) -> Tuning {
+    match oust_after(seed) {
+        Some(age) => small_tuning().evictable_age_max(age),
+        None => small_tuning(),
     }
 }
 

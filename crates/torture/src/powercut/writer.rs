@@ -13,7 +13,7 @@
 use crate::arguments::{Arguments, say};
 use crate::model::model_of;
 use crate::seeded::enable_by_name;
-use crate::workload::script::{Script, number_of, small_steps};
+use crate::workload::script::{Script, number_of, small_tuning};
 use std::path::Path;
 use tidalite::{Database, Durability, Options, Result};
 
@@ -66,7 +66,7 @@ fn one_line(error: &tidalite::Error) -> String {
 
 /// Options for opening the file.
 pub fn options(map: bool) -> Options {
-    small_steps().map(map)
+    Options::new().tuning(small_tuning().map(map))
 }
 
 /// Writes until an error, or `--commits` transactions, and reports each step. `--bug` enables a deliberate bug.

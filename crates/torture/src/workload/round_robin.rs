@@ -51,8 +51,9 @@ pub(crate) fn feed(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result
 mod tests {
     use super::{WRITE_BUFFER_BYTES, feed};
     use crate::model::{Model, digest_of};
-    use crate::workload::script::small_steps;
+    use crate::workload::script::small_tuning;
     use std::sync::Arc;
+    use tidalite::Options;
     use tidalite::storage::MemoryStorage;
     use tidalite_testkit::rng::Rng;
 
@@ -60,9 +61,9 @@ mod tests {
     fn helpers_encode_and_rows_equal_the_model() {
         tidalite_testkit::watch();
         for threads in [0, 2] {
-            let options = small_steps()
+            let options = Options::new()
                 .flush_threads(threads)
-                .write_buffer_bytes(WRITE_BUFFER_BYTES);
+                .tuning(small_tuning().write_buffer_bytes(WRITE_BUFFER_BYTES));
             let db = options
                 .open_storage(Arc::new(MemoryStorage::new()))
                 .unwrap();

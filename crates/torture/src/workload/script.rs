@@ -9,13 +9,18 @@ use super::shape::{Shape, chance};
 use crate::model::Model;
 use std::sync::Arc;
 use tidalite::storage::MemoryStorage;
-use tidalite::{Database, Durability, Options, ReadTxn, Result, WriteTxn};
+use tidalite::{Database, Durability, Options, ReadTxn, Result, Tuning, WriteTxn};
 use tidalite_testkit::rng::{Rng, mix};
 
 /// Options for opening a database: the file grows and shrinks in small steps, hence often; leaves of larger
 /// transactions are written early, and a few hundred rows of an appender justify blocks of a run.
 pub fn small_steps() -> Options {
-    Options::new()
+    Options::new().tuning(small_tuning())
+}
+
+/// The tuning of [`small_steps`].
+pub fn small_tuning() -> Tuning {
+    Tuning::new()
         .growth_bytes(16 << 10, 256 << 10)
         .shrink_bytes(32 << 10)
         .write_behind_bytes(32 << 10)
