@@ -121,7 +121,7 @@ impl WriteTxn {
     fn execute(&mut self, app: &[u8], plan: &CommitPlan, begun: Instant) -> Result<CommitInfo> {
         self.change_log(plan)?;
         if let Some(writer) = &self.writer {
-            writer.check_reserve(&self.inner, &self.space)?;
+            writer.check_reserve(&self.inner.files, &self.space)?;
         }
         let large = if plan.durability.has_meta() {
             self.write_large()?

@@ -190,7 +190,7 @@ impl Inner {
                         self.pipeline.reset(&found, &Arc::new(state), on_medium);
                         self.versions.unwritten.lock().bury_all();
                     }
-                    Writer::load(self, found).map(Box::new)
+                    Writer::load(&self.files, found).map(Box::new)
                 });
                 if loaded.is_err() {
                     *slot = WriterSlot::Unread;

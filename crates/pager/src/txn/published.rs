@@ -26,7 +26,7 @@ pub(crate) fn published(inner: &Arc<Inner>) -> Result<(Snapshot, Box<Writer>)> {
     let mut failed = None;
     for _ in 0..ATTEMPTS {
         let known = word();
-        let Some(slot) = Snapshot::hold(inner, known)? else {
+        let Some(slot) = Snapshot::hold(&inner.files.lock, known)? else {
             continue;
         };
         let found = Found::published(
@@ -45,7 +45,7 @@ pub(crate) fn published(inner: &Arc<Inner>) -> Result<(Snapshot, Box<Writer>)> {
         };
         let state = State::of_meta(&found.meta, inner.files.page_size);
         let snapshot = Snapshot::of_slot(inner, slot, state.txn.0, Arc::new(state));
-        match Writer::load(inner, found) {
+        match Writer::load(&inner.files, found) {
             Ok(mut writer) => {
                 writer.reclaim_in_memory(inner);
                 return Ok((snapshot, Box::new(writer)));

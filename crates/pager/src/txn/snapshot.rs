@@ -11,6 +11,7 @@ use crate::format::pins::Pin;
 use crate::format::ptr::Ptr;
 use std::sync::{Arc, Weak};
 use tidalite_base::{Corrupt, TxnId};
+use tidalite_disk::lock::Lock;
 use tidalite_disk::lock::protocol::{self, EVICTABLE, PARKED};
 
 /// Maximum ratio of the length of a pinned version to the current file. Pages beyond the file's end were free in it,
@@ -171,13 +172,13 @@ impl Snapshot {
     }
 
     /// A slot that holds the published state, if it is this one.
-    pub(crate) fn hold(inner: &Inner, txn: u64) -> Result<Option<usize>> {
-        let slot = inner.files.lock.take_slot()?;
-        let published = (inner.files.lock.area.published(), txn);
-        if protocol::enter(inner.files.lock.state(slot), txn, &[published]) {
+    pub(crate) fn hold(lock: &Lock, txn: u64) -> Result<Option<usize>> {
+        let slot = lock.take_slot()?;
+        let published = (lock.area.published(), txn);
+        if protocol::enter(lock.state(slot), txn, &[published]) {
             return Ok(Some(slot));
         }
-        inner.files.lock.leave_slot(slot);
+        lock.leave_slot(slot);
         Ok(None)
     }
 

@@ -11,6 +11,7 @@
 use super::dirty::{CapturedPage, CapturedPages, read_back};
 use super::inner::Inner;
 use super::savepoints::Token;
+use crate::commit::files::Files;
 use crate::commit::versions::State;
 use crate::error::{Error, Result};
 use crate::format::header::verify_block;
@@ -39,11 +40,11 @@ pub struct UncommittedRead {
 impl UncommittedRead {
     /// Holds the base of a transaction that has the writer lock: no page of the base is reused before the transaction
     /// ends.
-    pub(super) fn hold(inner: &Inner, base: &State) -> Result<usize> {
-        let slot = inner.files.lock.take_slot()?;
+    pub(super) fn hold(files: &Files, base: &State) -> Result<usize> {
+        let slot = files.lock.take_slot()?;
         // No check against the published state: the base is held already.
-        protocol::enter(inner.files.lock.state(slot), base.txn.0, &[]);
-        if let Some(observer) = inner.files.observer() {
+        protocol::enter(files.lock.state(slot), base.txn.0, &[]);
+        if let Some(observer) = files.observer() {
             observer.reader_began(base.txn.0);
         }
         Ok(slot)

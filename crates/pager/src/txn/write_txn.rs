@@ -231,7 +231,7 @@ impl WriteTxn {
     #[must_use]
     pub fn pages_reserved(&self) -> u64 {
         let writer = self.writer.as_ref();
-        writer.map_or(0, |writer| writer.reserve_pages(&self.inner))
+        writer.map_or(0, |writer| writer.reserve_pages(&self.inner.files))
     }
 
     /// Pages that this transaction has taken and not returned, and pages of earlier transactions that it has freed; of
@@ -295,7 +295,7 @@ impl WriteTxn {
     pub fn reader(&mut self) -> Result<UncommittedRead> {
         self.check_usable()?;
         self.prune();
-        let slot = UncommittedRead::hold(&self.inner, &self.base)?;
+        let slot = UncommittedRead::hold(&self.inner.files, &self.base)?;
         Ok(UncommittedRead {
             slot,
             inner: Arc::clone(&self.inner),

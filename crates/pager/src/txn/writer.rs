@@ -16,6 +16,7 @@ mod poison_freed;
 mod second_file;
 mod truncate;
 
+use crate::commit::files::Files;
 use crate::commit::found::Found;
 use crate::commit::shared::Shared;
 use crate::error::{Error, Result};
@@ -24,6 +25,7 @@ use crate::format::meta::{COUNT_MAX, FreedRange, Meta};
 use crate::format::pins::Pins;
 use crate::format::ptr::Ptr;
 use crate::format::superblock::read_failed;
+use crate::options::Options;
 use crate::options::event::Event;
 use crate::seeded::{Bug, active};
 use crate::space::build::Built;
@@ -82,8 +84,8 @@ pub(crate) struct Writer {
 
 /// A writer must have the second file that the record names: otherwise a record could cover unsynced values, or values
 /// could go to another file. Another process may have added the second file since the database was opened here.
-fn expect_known(shared: &Shared, large: Option<&Large>) -> Result<()> {
-    let (path, problem) = match (&shared.files.large, large) {
+fn expect_known(files: &Files, large: Option<&Large>) -> Result<()> {
+    let (path, problem) = match (&files.large, large) {
         (None, Some(large)) => (
             PathBuf::from(&large.id.name),
             "the database has come to have it since it was opened here without one",
@@ -116,7 +118,7 @@ fn expect_numbers(count: u64) -> Result<()> {
 
 impl Writer {
     /// Reads the free space of a record.
-    pub(crate) fn load(shared: &Shared, found: Found) -> Result<Self> {
+    pub(crate) fn load(files: &Files, found: Found) -> Result<Self> {
         let Found {
             meta,
             durable,
@@ -124,50 +126,44 @@ impl Writer {
             confirmation,
             ..
         } = &found;
-        let end = meta.pages * shared.files.page_size as u64;
-        let mut space = load::load(shared.files.page_size, meta, *before, &|ptr| {
-            shared.files.page(ptr, end)
-        })?;
-        let mut pins = Pins::load(meta, &|ptr| shared.files.block(ptr, end))?;
+        let end = meta.pages * files.page_size as u64;
+        let mut space = load::load(files.page_size, meta, *before, &|ptr| files.page(ptr, end))?;
+        let mut pins = Pins::load(meta, &|ptr| files.block(ptr, end))?;
         if durable.txn < meta.txn {
-            let end = durable.pages * shared.files.page_size as u64;
-            pins.keep_those_of(durable, meta.txn, &|ptr| shared.files.block(ptr, end))?;
+            let end = durable.pages * files.page_size as u64;
+            pins.keep_those_of(durable, meta.txn, &|ptr| files.block(ptr, end))?;
         }
         space.durable = [durable.txn, *before];
-        if shared.files.options.recent_first {
+        if files.options.recent_first {
             space.take_recent_first();
         }
-        if shared.files.options.poison_freed {
+        if files.options.poison_freed {
             space.remember_freed();
         }
-        let len = shared
-            .files
-            .storage
-            .len()
-            .map_err(|error| read_failed(0, error))?;
-        let pages = if shared.files.storage.resizes() {
-            (len / shared.files.page_size as u64).max(meta.pages)
+        let len = files.storage.len().map_err(|error| read_failed(0, error))?;
+        let pages = if files.storage.resizes() {
+            (len / files.page_size as u64).max(meta.pages)
         } else {
             // Space after the last page is taken step by step, as if the file grew.
             meta.pages
         };
-        if !shared.files.options.read_only {
-            expect_known(shared, space.large.as_deref())?;
+        if !files.options.read_only {
+            expect_known(files, space.large.as_deref())?;
             expect_numbers(meta.txn.max(durable.sequence))?;
         }
-        if let Some(file) = &shared.files.large {
-            let large = space.large.get_or_insert_with(|| {
-                Box::new(Large::new(shared.files.page_size, file.id.clone()))
-            });
+        if let Some(file) = &files.large {
+            let large = space
+                .large
+                .get_or_insert_with(|| Box::new(Large::new(files.page_size, file.id.clone())));
             large.rename(&file.id.name);
             if file.storage.resizes() {
                 let len = file.storage.len();
                 let len = len.map_err(|error| read_failed(LARGE_AT, error))?;
                 // The file was cut without a record of it.
-                large.cut(len / shared.files.page_size as u64);
+                large.cut(len / files.page_size as u64);
             }
         }
-        let known = shared.files.lock.area.durable().load(Ordering::Acquire);
+        let known = files.lock.area.durable().load(Ordering::Acquire);
         let is_known = known == durable.txn;
         let longer = pages > meta.pages;
         if longer {
@@ -221,20 +217,20 @@ impl Writer {
     }
 
     /// Whether the older durable state is kept: on request, or because the newest may not be on the medium.
-    fn keeps_older(&self, shared: &Shared) -> bool {
-        shared.files.options.keep_older || !self.confirming.is_done()
+    fn keeps_older(&self, options: &Options) -> bool {
+        options.keep_older || !self.confirming.is_done()
     }
 
     /// Frees pages no longer held by any snapshot, in a bounded step. Caller must hold the writer lock.
     pub(crate) fn reclaim(&mut self, shared: &Shared) {
         self.reclaim_in_memory(shared);
-        self.poison(shared);
-        self.note_retained(shared);
+        self.poison(&shared.files);
+        self.note_retained(&shared.files.lock);
     }
 
     /// Like `reclaim`, without effects outside this process.
     pub(crate) fn reclaim_in_memory(&mut self, shared: &Shared) {
-        let durable = &self.space.durable[..=usize::from(self.keeps_older(shared))];
+        let durable = &self.space.durable[..=usize::from(self.keeps_older(&shared.files.options))];
         self.live = shared.live();
         self.live.extend(self.pins.live(durable[durable.len() - 1]));
         if !active(Bug::ReuseEarly) {
@@ -249,13 +245,13 @@ impl Writer {
             self.ends
                 .retain(|txn, _| *txn > newest || live.binary_search(txn).is_ok());
         }
-        self.take_lists(shared, LISTS_PER_COMMIT);
+        self.take_lists(&shared.files, LISTS_PER_COMMIT);
     }
 
     /// Takes up to `lists_max` lists of freed ranges without holders; true if there was one.
-    fn take_lists(&mut self, shared: &Shared, lists_max: usize) -> bool {
-        let end = self.space.pages() * shared.files.page_size as u64;
-        let read = |ptr: &Ptr| shared.files.page(ptr, end);
+    fn take_lists(&mut self, files: &Files, lists_max: usize) -> bool {
+        let end = self.space.pages() * files.page_size as u64;
+        let read = |ptr: &Ptr| files.page(ptr, end);
         self.space.reclaim(&self.live, lists_max, &read) > 0
     }
 
@@ -293,7 +289,8 @@ impl Writer {
         if pages == 0 {
             return Ok(Vec::new());
         }
-        let enough = self.space.written_free_pages() >= pages + self.reserve_with(shared, pages);
+        let enough =
+            self.space.written_free_pages() >= pages + self.reserve_with(&shared.files, pages);
         if enough && !txn.compacts {
             if let Some(page) = self.space.take_next_to(pages) {
                 txn.take(page, pages);
@@ -361,7 +358,7 @@ impl Writer {
         extent: bool,
         may_reclaim: bool,
     ) -> Result<u64> {
-        let reserve = self.reserve_with(shared, pages);
+        let reserve = self.reserve_with(&shared.files, pages);
         let compacts = txn.compacts;
         let take = |space: &mut Space| {
             // The reserve counts as not available.
@@ -379,7 +376,7 @@ impl Writer {
         let page = loop {
             let mut found = take(&mut self.space);
             // Pages on the lists come before a longer file.
-            while found.is_none() && may_reclaim && self.take_lists(shared, 1) {
+            while found.is_none() && may_reclaim && self.take_lists(&shared.files, 1) {
                 found = take(&mut self.space);
             }
             if let Some(page) = found {
@@ -453,24 +450,24 @@ impl Writer {
     }
 
     /// Number of pages kept free for transactions that free space.
-    pub(crate) fn reserve_pages(&self, shared: &Shared) -> u64 {
-        self.reserve_with(shared, 0)
+    pub(crate) fn reserve_pages(&self, files: &Files) -> u64 {
+        self.reserve_with(files, 0)
     }
 
     /// The reserve once `more` pages are in use: an extent that is large relative to the file increases the reserve.
-    fn reserve_with(&self, shared: &Shared, more: u64) -> u64 {
+    fn reserve_with(&self, files: &Files, more: u64) -> u64 {
         let in_use = self.space.pages() - self.space.free_pages();
-        reserve_for(in_use + more, shared)
+        reserve_for(in_use + more, files)
     }
 
     /// Checks that a transaction that used the reserve frees as many pages as it takes, or leaves the reserve nearly
     /// whole: deleting a few rows copies a leaf, and the copy, or a page above it, may be a page longer. At most an
     /// eighth of the reserve may be lost this way.
-    pub(crate) fn check_reserve(&self, shared: &Shared, txn: &TxnSpace) -> Result<()> {
+    pub(crate) fn check_reserve(&self, files: &Files, txn: &TxnSpace) -> Result<()> {
         // The reserve at the start of the transaction. Its copies count as in use now, but they replace pages that it
         // frees.
         let in_use = self.space.pages() - self.space.free_pages();
-        let reserve = reserve_for(in_use.saturating_sub(txn.own_pages), shared);
+        let reserve = reserve_for(in_use.saturating_sub(txn.own_pages), files);
         let free = self.space.written_free_pages();
         // If the file could grow, the reserve was not used, even if a reserve that grows with the pages in use
         // now exceeds the free pages.
@@ -480,7 +477,7 @@ impl Writer {
             return Ok(());
         }
         Err(DiskError::DiskFull {
-            needed_bytes: (reserve - free) * shared.files.page_size as u64,
+            needed_bytes: (reserve - free) * files.page_size as u64,
         }
         .into())
     }
@@ -499,9 +496,9 @@ impl Writer {
 
     /// The smallest growth step: the current length, up to the step set in the options. A small file thus stays
     /// small, and the number of steps to a length grows with its logarithm.
-    fn growth_bytes(&self, shared: &Shared) -> u64 {
-        let file_bytes = self.space.pages() * shared.files.page_size as u64;
-        shared.files.options.growth_bytes_min.min(file_bytes)
+    fn growth_bytes(&self, files: &Files) -> u64 {
+        let file_bytes = self.space.pages() * files.page_size as u64;
+        files.options.growth_bytes_min.min(file_bytes)
     }
 
     /// Grows the file so that it ends with at least `pages` free pages.
@@ -517,7 +514,7 @@ impl Writer {
         let bulk = need * page_bytes >= BULK_BYTES || written >= BULK_BYTES;
         // Space reserved by a bulk write costs a call but no write of zeros, and is wasted when the bulk write ends.
         let part = if bulk { 16 } else { 8 };
-        let step = (old * page_bytes / part).clamp(self.growth_bytes(shared), most);
+        let step = (old * page_bytes / part).clamp(self.growth_bytes(&shared.files), most);
         let bytes_max = shared.files.bounds.most_bytes();
         let bound = bytes_max / page_bytes;
         if old + need > bound {
@@ -535,9 +532,9 @@ impl Writer {
         };
         let step = step.max(least).min(bound - old);
         assert!(step >= need, "the file grows by what is needed");
-        let (mut more, mut grown) = (step, self.extend(shared, old + step, how));
+        let (mut more, mut grown) = (step, self.extend(&shared.files, old + step, how));
         if grown.is_err() && step > need {
-            (more, grown) = (need, self.extend(shared, old + need, how));
+            (more, grown) = (need, self.extend(&shared.files, old + need, how));
         }
         grown.map_err(|source| {
             let bytes = need * page_bytes;
@@ -556,11 +553,8 @@ impl Writer {
         Ok(())
     }
 
-    fn extend(&mut self, shared: &Shared, pages: u64, how: Growth) -> std::io::Result<()> {
-        let grown = shared
-            .files
-            .storage
-            .grow(pages * shared.files.page_size as u64, how);
+    fn extend(&mut self, files: &Files, pages: u64, how: Growth) -> std::io::Result<()> {
+        let grown = files.storage.grow(pages * files.page_size as u64, how);
         self.length_unsynced = true;
         grown
     }
@@ -578,10 +572,10 @@ impl Writer {
 /// The reserve of a file with this many pages in use, including the head: a quarter of them, at most the limit in the
 /// options. In a small file a transaction that removes data copies each page at most once, so a copy of every page and
 /// a few for the record suffice; from [`RESERVE_PAGES_MIN`] pages on it need not exceed that number.
-fn reserve_for(in_use: u64, shared: &Shared) -> u64 {
-    let content = in_use.saturating_sub(first_page(shared.files.page_size));
+fn reserve_for(in_use: u64, files: &Files) -> u64 {
+    let content = in_use.saturating_sub(first_page(files.page_size));
     let small = (content + RESERVE_SPARE_PAGES).min(RESERVE_PAGES_MIN);
-    let most = shared.files.options.reserve_bytes / shared.files.page_size as u64;
+    let most = files.options.reserve_bytes / files.page_size as u64;
     // The head is never freed: it is not counted.
     most.min((content / 4).max(small))
 }

@@ -9,19 +9,19 @@ use crate::commit::shared::Shared;
 use crate::options::event::Event;
 use crate::options::long_reader::{LongReader, LongReaderAction, OnLongReader};
 use std::time::Duration;
-use tidalite_disk::lock::protocol;
+use tidalite_disk::lock::{Lock, protocol};
 
 /// The writer retries after this time if the callback decided to wait.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 impl Writer {
     /// Writes into the reader table how many pages each reader holds.
-    pub(crate) fn note_retained(&self, shared: &Shared) {
-        if !shared.files.lock.has_readers() {
+    pub(crate) fn note_retained(&self, lock: &Lock) {
+        if !lock.has_readers() {
             return;
         }
         let retained = self.space.retained_by_snapshot();
-        shared.files.lock.note_retained(|txn| {
+        lock.note_retained(|txn| {
             let found = retained.binary_search_by_key(&txn, |&(snapshot_txn, _)| snapshot_txn);
             found.map_or(0, |index| retained[index].1)
         });
@@ -39,7 +39,7 @@ impl Writer {
         if !disk_full && options.evictable_age_max.is_none() && nobody_asks {
             return false;
         }
-        self.note_retained(shared);
+        self.note_retained(&shared.files.lock);
         let mut seen = Vec::new();
         shared.files.lock.for_each_reader(|reader| {
             if reader.retained_pages > 0 {

@@ -1,7 +1,7 @@
 //! Overwriting of freed pages, to detect reads of freed data.
 
 use super::Writer;
-use crate::commit::shared::Shared;
+use crate::commit::files::Files;
 
 /// Fill byte of free pages.
 const PATTERN: u8 = 0xdb;
@@ -10,17 +10,17 @@ const WRITE_BYTES: usize = 64 << 10;
 
 impl Writer {
     /// Overwrites freed pages. A failure is ignored: nothing reads them.
-    pub(super) fn poison(&mut self, shared: &Shared) {
-        if !shared.files.options.poison_freed || shared.files.options.read_only {
+    pub(super) fn poison(&mut self, files: &Files) {
+        if !files.options.poison_freed || files.options.read_only {
             return;
         }
-        let page_bytes = shared.files.page_size as u64;
+        let page_bytes = files.page_size as u64;
         let pattern = vec![PATTERN; WRITE_BYTES];
         for (page, pages) in self.space.freed() {
             let (mut at, end) = (page * page_bytes, (page + pages) * page_bytes);
             while at < end {
                 let len = (end - at).min(WRITE_BYTES as u64);
-                drop(shared.files.storage.write_at(at, &pattern[..len as usize]));
+                drop(files.storage.write_at(at, &pattern[..len as usize]));
                 at += len;
             }
         }

@@ -8,6 +8,7 @@
 
 use super::Writer;
 use super::truncate::PUNCH_BYTES_MIN;
+use crate::commit::files::Files;
 use crate::commit::shared::Shared;
 use crate::error::{Error, Result};
 use crate::format::layout::{LARGE_AT, is_large_page};
@@ -44,7 +45,7 @@ impl Writer {
                     }
                 }
             }
-            if self.take_lists(shared, 1) {
+            if self.take_lists(&shared.files, 1) {
                 continue;
             }
             if self.wait_for_long_reader(shared, retries, false) {
@@ -89,16 +90,13 @@ impl Writer {
 
     /// After a durable commit: cuts free space off the end of the second file, and punches long free ranges inside it,
     /// a region a commit.
-    pub(super) fn trim_large(&mut self, shared: &Shared, compacts: bool) {
-        self.cut_large(shared, compacts);
-        let (Some(large), Some(file)) = (self.space.large.as_deref_mut(), &shared.files.large)
-        else {
+    pub(super) fn trim_large(&mut self, files: &Files, compacts: bool) {
+        self.cut_large(files, compacts);
+        let (Some(large), Some(file)) = (self.space.large.as_deref_mut(), &files.large) else {
             return;
         };
-        let page_bytes = shared.files.page_size as u64;
-        if self.cannot_punch_large
-            || large.free_pages() * page_bytes < shared.files.options.shrink_bytes
-        {
+        let page_bytes = files.page_size as u64;
+        if self.cannot_punch_large || large.free_pages() * page_bytes < files.options.shrink_bytes {
             return;
         }
         for (place, pages) in large.map.unpunched((PUNCH_BYTES_MIN / page_bytes).max(1)) {
@@ -113,26 +111,25 @@ impl Writer {
     }
 
     /// Cuts the file if the gain is large. Keeps one growth step, unless the file is being compacted.
-    fn cut_large(&mut self, shared: &Shared, compacts: bool) {
-        let (Some(large), Some(file)) = (self.space.large.as_deref_mut(), &shared.files.large)
-        else {
+    fn cut_large(&mut self, files: &Files, compacts: bool) {
+        let (Some(large), Some(file)) = (self.space.large.as_deref_mut(), &files.large) else {
             return;
         };
-        let page_bytes = shared.files.page_size as u64;
+        let page_bytes = files.page_size as u64;
         let Ok(len) = file.storage.len() else {
             return;
         };
         let end = large.map.end() * page_bytes;
         let (kept, much) = match (compacts, step_of(end)) {
-            (true, _) => (0, shared.files.options.growth_bytes_min.min(STEP_MIN)),
-            (false, step) => (step, shared.files.options.shrink_bytes.max(step)),
+            (true, _) => (0, files.options.growth_bytes_min.min(STEP_MIN)),
+            (false, step) => (step, files.options.shrink_bytes.max(step)),
         };
         let to = (end + kept).next_multiple_of(page_bytes);
         if !file.storage.resizes() || to + much.max(1) > len || file.storage.cut(to).is_err() {
             return;
         }
         large.cut(to / page_bytes);
-        shared.files.log(&Event::CutSecond { from: len, to });
+        files.log(&Event::CutSecond { from: len, to });
     }
 }
 

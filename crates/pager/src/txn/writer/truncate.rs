@@ -7,6 +7,7 @@
 //! 2. Only free pages are punched, and the reserve always stays written.
 
 use super::Writer;
+use crate::commit::files::Files;
 use crate::commit::shared::Shared;
 use crate::options::event::Event;
 
@@ -23,7 +24,7 @@ impl Writer {
     /// After a durable commit: cuts free space off the file's end, and punches long free ranges inside it,
     /// a region a commit.
     pub(crate) fn trim(&mut self, shared: &Shared, compacts: bool) {
-        self.trim_large(shared, compacts);
+        self.trim_large(&shared.files, compacts);
         let page_bytes = shared.files.page_size as u64;
         // A compaction cuts to the page: nothing is grown ahead for it.
         let much = if compacts {
@@ -40,11 +41,11 @@ impl Writer {
             if self.space.describes_too_much(much) {
                 self.space.rewrite();
             }
-            self.cut(shared, least.max(self.space.described()), much);
+            self.cut(&shared.files, least.max(self.space.described()), much);
         }
         let stretch = PUNCH_BYTES_MIN.min(shared.files.options.shrink_bytes) / page_bytes;
         let stretch = stretch.max(1);
-        let kept = much + self.reserve_pages(shared);
+        let kept = much + self.reserve_pages(&shared.files);
         // A compaction fills the free ranges, and cuts off the rest.
         if compacts || self.cannot_punch || self.space.written_free_pages() < kept + stretch {
             return;
@@ -89,7 +90,7 @@ impl Writer {
         let ahead = if compacts {
             0
         } else {
-            self.growth_bytes(shared)
+            self.growth_bytes(&shared.files)
         };
         let mut least = self.space.end() + ahead / page_bytes;
         least = least.max(self.meta.pages);
@@ -100,26 +101,20 @@ impl Writer {
     }
 
     /// Cuts the file if at least `much` can be cut. The reserve stays.
-    fn cut(&mut self, shared: &Shared, least: u64, much: u64) {
+    fn cut(&mut self, files: &Files, least: u64, much: u64) {
         let pages = self.space.pages();
         if least >= pages {
             return;
         }
         let missing = self
-            .reserve_pages(shared)
+            .reserve_pages(files)
             .saturating_sub(self.space.written_free_before(least));
         let to = least + missing;
-        if to + much <= pages
-            && shared
-                .files
-                .storage
-                .cut(to * shared.files.page_size as u64)
-                .is_ok()
-        {
+        if to + much <= pages && files.storage.cut(to * files.page_size as u64).is_ok() {
             self.length_unsynced = true;
             self.space.cut(to);
-            let page_bytes = shared.files.page_size as u64;
-            shared.files.log(&Event::Cut {
+            let page_bytes = files.page_size as u64;
+            files.log(&Event::Cut {
                 from: pages * page_bytes,
                 to: to * page_bytes,
             });
@@ -141,7 +136,7 @@ impl Writer {
         let page_bytes = shared.files.page_size as u64;
         let durable = shared.pipeline.durable();
         self.durable_is(durable.txn);
-        let older = if self.keeps_older(shared) {
+        let older = if self.keeps_older(&shared.files.options) {
             let [_, older] = self.space.durable;
             let Some(&pages) = self.ends.get(&older) else {
                 // The file length it requires is unknown.
@@ -152,7 +147,7 @@ impl Writer {
             0
         };
         // A little free space stays at the end of a long file for the next opener: growth takes a sync.
-        let step = self.growth_bytes(shared);
+        let step = self.growth_bytes(&shared.files);
         let much = (self.space.pages() / KEPT_PART).min(step / page_bytes);
         let least = self
             .meta
@@ -160,6 +155,6 @@ impl Writer {
             .max(durable.pages)
             .max(older)
             .max(shared.files.bounds.least_bytes() / page_bytes);
-        self.cut(shared, least, much.max(1));
+        self.cut(&shared.files, least, much.max(1));
     }
 }
