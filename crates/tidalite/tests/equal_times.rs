@@ -203,7 +203,7 @@ fn a_refused_row_leaves_the_transaction_as_it_was() {
     let error = series.insert(Steps(5), 2.0).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "series a has a row at 5 already, and its merge policy refuses another: leave the row out, delete the one that is there, or set another policy"
+        "series a already has a row at 5, and its merge policy refuses another: skip the row, delete the existing one, or set another policy"
     );
     // A batch is stored as a whole or not at all, even if it conflicts with itself.
     let (flags, values) = ([0u64; 3], [0u64; 3]);

@@ -1,6 +1,6 @@
 //! Types recorded with tables: which types open a table, and what keeps them.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::sync::Arc;
 use tidalite::maintenance::{Watch, salvage_storage};
@@ -18,12 +18,7 @@ fn memory() -> (Arc<MemoryStorage>, Database) {
 fn refused<T>(opened: Result<T>) -> (String, String) {
     let Err(error) = opened else { panic!("opened") };
     assert_eq!(error.kind(), ErrorKind::WrongType, "{error}");
-    let text = error.to_string();
-    let types = text
-        .split_once(" holds ")
-        .and_then(|(_, types)| types.split_once("; "))
-        .and_then(|(types, _)| types.split_once(", not "));
-    let (recorded, requested) = types.expect("an error of types");
+    let (recorded, requested) = error.table_types().unwrap_or_else(|| panic!("{error}"));
     pair(recorded, requested)
 }
 

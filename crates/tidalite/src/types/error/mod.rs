@@ -146,6 +146,20 @@ impl Error {
         }
     }
 
+    /// The recorded and the requested types of a table that was opened with types other than its own, each as text such
+    /// as `u64 -> String`, or `plain bytes`.
+    #[must_use]
+    pub fn table_types(&self) -> Option<(&str, &str)> {
+        match &*self.0 {
+            Cause::TableTypes {
+                recorded,
+                requested,
+                ..
+            } => Some((recorded, requested)),
+            _ => None,
+        }
+    }
+
     /// The key of a row that holds a nested table where a value was requested, or was to be put.
     /// [`TableMut::remove`](crate::TableMut::remove) removes such a row with all its content.
     #[must_use]
