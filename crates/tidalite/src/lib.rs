@@ -1,26 +1,6 @@
-//! Tidalite: an embedded database for measurements. Time series and ordered tables in one file and one
-//! transaction; open a file and write, no server, no maintenance.
+#![doc = include_str!("guide.md")]
 //!
-//! ```
-//! # let dir = std::env::temp_dir().join(format!("tidalite-doc-{}", std::process::id()));
-//! # std::fs::create_dir_all(&dir)?;
-//! use tidalite::Database;
-//!
-//! let db = Database::open(dir.join("plant.tdl"))?;
-//! let mut tx = db.begin_write()?;                                  // drop = roll back
-//! let mut wind = tx.series(r#"wind.speed{turbine="R80711"}"#)?;    // opens or creates
-//! wind.insert("2014-06-01T00:10:00Z", 7.12)?;                      // at the end, before, or over
-//! wind.insert("2014-06-01T00:00:00Z", 6.95)?;
-//! tx.table("config")?.put(b"hub_height", b"80")?;                  // the same transaction
-//! tx.commit()?;                                                    // durable when it returns
-//!
-//! let snap = db.begin_read()?;                                     // never waits, never changes
-//! let wind = snap.series(r#"wind.speed{turbine="R80711"}"#)?.ok_or("no such series")?;
-//! let june = wind.query("2014-06-01".."2014-07-01");
-//! assert_eq!(june.aggregate("value")?.max(), Some((7.12, 1_401_581_400_000_000_000)));
-//! # drop(snap); drop(db); std::fs::remove_dir_all(dir)?;
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
+//! # Where things are
 //!
 //! The root holds the types that most programs name. The rest is grouped in modules: [`maintenance`], [`monitor`],
 //! [`retention`], [`query`] (results of queries over many series), [`functions`] (row by row), [`record`],
