@@ -28,7 +28,7 @@ struct Page {
 }
 
 #[derive(Clone, Debug)]
-struct Stretch {
+struct StoredExtent {
     bytes: Arc<Vec<u8>>,
     birth: TxnId,
 }
@@ -37,7 +37,7 @@ struct Stretch {
 struct Content {
     pages: HashMap<u64, Page>,
     /// By address; each holds whole pages.
-    extents: BTreeMap<u64, Stretch>,
+    extents: BTreeMap<u64, StoredExtent>,
 }
 
 impl Content {
@@ -58,15 +58,15 @@ impl Content {
     }
 
     fn bytes(&self, addr: u64, len: usize) -> &[u8] {
-        let Some((start, stretch)) = self.extents.range(..=addr).next_back() else {
+        let Some((start, stored)) = self.extents.range(..=addr).next_back() else {
             panic!("read of {len} bytes at {addr}: no extent there, or freed already");
         };
         let from = (addr - start) as usize;
         assert!(
-            from + len <= stretch.bytes.len(),
+            from + len <= stored.bytes.len(),
             "read of {len} bytes at {addr}: outside the extent at {start}, or freed already"
         );
-        &stretch.bytes[from..from + len]
+        &stored.bytes[from..from + len]
     }
 
     fn block(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
@@ -76,28 +76,28 @@ impl Content {
     }
 
     /// Removes the pages `[addr, addr + len)` from the extent that holds them; returns the original extent.
-    fn cut(&mut self, addr: u64, len: u64) -> (u64, Stretch) {
-        let Some((&start, stretch)) = self.extents.range(..=addr).next_back() else {
+    fn cut(&mut self, addr: u64, len: u64) -> (u64, StoredExtent) {
+        let Some((&start, stored)) = self.extents.range(..=addr).next_back() else {
             panic!("free of {len} bytes at {addr}: no extent there, or freed already");
         };
-        let stretch = stretch.clone();
+        let stored = stored.clone();
         let (from, to) = ((addr - start) as usize, (addr - start + len) as usize);
         assert!(
-            to <= stretch.bytes.len(),
+            to <= stored.bytes.len(),
             "free of {len} bytes at {addr}: outside the extent at {start}"
         );
         self.extents.remove(&start);
-        let part = |bytes: &[u8]| Stretch {
+        let part = |bytes: &[u8]| StoredExtent {
             bytes: Arc::new(bytes.to_vec()),
-            birth: stretch.birth,
+            birth: stored.birth,
         };
         if from > 0 {
-            self.extents.insert(start, part(&stretch.bytes[..from]));
+            self.extents.insert(start, part(&stored.bytes[..from]));
         }
-        if to < stretch.bytes.len() {
-            self.extents.insert(addr + len, part(&stretch.bytes[to..]));
+        if to < stored.bytes.len() {
+            self.extents.insert(addr + len, part(&stored.bytes[to..]));
         }
-        (start, stretch)
+        (start, stored)
     }
 
     /// Removes all extents that begin in `[addr, addr + len)`.
@@ -122,7 +122,7 @@ enum Undo {
     NewPage(u64),
     FreedPage(u64, Page),
     NewExtent(u64, u64),
-    FreedExtent(u64, Stretch),
+    FreedExtent(u64, StoredExtent),
 }
 
 /// Pages and extents in memory, with one write transaction after another.
@@ -179,9 +179,9 @@ impl ScratchPages {
                 Undo::NewPage(addr) => drop(self.content.pages.remove(&addr)),
                 Undo::FreedPage(addr, page) => drop(self.content.pages.insert(addr, page)),
                 Undo::NewExtent(addr, len) => self.content.clear(addr, len),
-                Undo::FreedExtent(addr, stretch) => {
-                    self.content.clear(addr, stretch.bytes.len() as u64);
-                    self.content.extents.insert(addr, stretch);
+                Undo::FreedExtent(addr, stored) => {
+                    self.content.clear(addr, stored.bytes.len() as u64);
+                    self.content.extents.insert(addr, stored);
                 }
             }
         }
@@ -274,10 +274,10 @@ impl ScratchPages {
             Arc::make_mut(&mut page.bytes)[(addr - base) as usize] ^= 1 << bit;
             return;
         }
-        let Some((&start, stretch)) = self.content.extents.range_mut(..=addr).next_back() else {
+        let Some((&start, stored)) = self.content.extents.range_mut(..=addr).next_back() else {
             panic!("nothing is at {addr}");
         };
-        Arc::make_mut(&mut stretch.bytes)[(addr - start) as usize] ^= 1 << bit;
+        Arc::make_mut(&mut stored.bytes)[(addr - start) as usize] ^= 1 << bit;
     }
 
     fn assert_sealed(&self) {
@@ -433,11 +433,11 @@ impl PageWrite for ScratchPages {
         assert!(pages > 0, "an extent has pages");
         let addr = self.take_addr(pages)?;
         let len = pages as usize * self.page_size;
-        let stretch = Stretch {
+        let stored = StoredExtent {
             bytes: Arc::new(vec![0; len]),
             birth: self.txn,
         };
-        self.content.extents.insert(addr, stretch);
+        self.content.extents.insert(addr, stored);
         self.undo.push(Undo::NewExtent(addr, len as u64));
         Ok(Extent {
             addr,
@@ -449,17 +449,17 @@ impl PageWrite for ScratchPages {
     fn write_extent(&mut self, addr: u64, bytes: &[u8]) -> Result<()> {
         self.count_call(bytes.len() as u64)?;
         let txn = self.txn;
-        let Some((&start, stretch)) = self.content.extents.range_mut(..=addr).next_back() else {
+        let Some((&start, stored)) = self.content.extents.range_mut(..=addr).next_back() else {
             panic!("write at {addr}: no extent there, or freed already");
         };
-        assert_eq!(stretch.birth, txn, "write at {addr}: an older extent");
+        assert_eq!(stored.birth, txn, "write at {addr}: an older extent");
         let from = (addr - start) as usize;
         assert!(
-            from + bytes.len() <= stretch.bytes.len(),
+            from + bytes.len() <= stored.bytes.len(),
             "write of {} bytes at {addr}: outside the extent at {start}",
             bytes.len()
         );
-        Arc::make_mut(&mut stretch.bytes)[from..from + bytes.len()].copy_from_slice(bytes);
+        Arc::make_mut(&mut stored.bytes)[from..from + bytes.len()].copy_from_slice(bytes);
         self.bytes_written += bytes.len() as u64;
         Ok(())
     }
@@ -478,14 +478,14 @@ impl PageWrite for ScratchPages {
     }
 
     fn free_extent(&mut self, extent: &Extent) {
-        let (start, stretch) = self
+        let (start, stored) = self
             .content
             .cut(extent.addr, extent.pages * self.page_size as u64);
         assert_eq!(
-            stretch.birth, extent.birth,
+            stored.birth, extent.birth,
             "free of {extent:?}: another extent"
         );
-        self.undo.push(Undo::FreedExtent(start, stretch));
+        self.undo.push(Undo::FreedExtent(start, stored));
     }
 }
 

@@ -211,7 +211,7 @@ const SHAPES: &[Shape] = &[
         length_max: 1.05,
     },
     Shape {
-        name: "each second stretch of all series",
+        name: "each second part of all series",
         fill: long_series,
         remove: |db| {
             let ranges: Vec<_> = (0..24).map(|i| (i * 20_000, i * 20_000 + 10_000)).collect();

@@ -96,7 +96,7 @@ fn a_sum_that_passes_the_floats_on_the_way_is_right() {
     db.close().unwrap();
     let db = open();
     look(&db);
-    // A late row within the first stretch, and others behind: both sums change by one.
+    // A late row within the first part, and others behind: both sums change by one.
     let mut tx = db.begin_write().unwrap();
     let mut series = tx.series(r#"x{n="1"}"#).unwrap();
     series.insert(Steps(5), 0.0).unwrap();

@@ -285,14 +285,14 @@ pub(crate) fn weights(args: &StatArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let columns = vec![
         Column::text("what"),
         Column::number("pages"),
-        Column::number("stretches"),
+        Column::number("ranges"),
     ];
     let mut sheet = terminal.sheet(args.format.format, columns);
     for weight in weights {
         sheet.row(&[
             Cell::Text(weight.what),
             Cell::Count(weight.pages),
-            Cell::Count(weight.stretches),
+            Cell::Count(weight.ranges),
         ])?;
     }
     Ok(sheet.finish()?)

@@ -30,7 +30,7 @@ pub(crate) fn run(args: &KvStatArgs, terminal: &mut Terminal<'_>) -> Outcome {
         let stat = db.stat().map_err(fail)?;
         writeln!(out, "Freelist Status")?;
         writeln!(out, "  Free pages: {}", stat.pages_free)?;
-        writeln!(out, "  Longest stretch: {}", stat.longest_free_pages)?;
+        writeln!(out, "  Longest free range: {}", stat.longest_free_pages)?;
         writeln!(out, "  Waiting for readers: {}", stat.pages_pending)?;
     }
     let snap = db.begin_read().map_err(fail)?;

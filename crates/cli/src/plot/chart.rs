@@ -203,8 +203,8 @@ impl Plot {
     fn line(&self, line: &Line, color: Color, canvas: &mut impl Canvas) {
         let pixel = distance(self.times.from, self.times.to) / (self.right - self.left).max(1.0);
         let dots = line.points.len() <= DOTTED_MAX;
-        for stretch in line.stretches(pixel) {
-            let points: Vec<(f64, f64)> = stretch
+        for segment in line.segments(pixel) {
+            let points: Vec<(f64, f64)> = segment
                 .iter()
                 .map(|point| (self.x_of(point.time), self.y_of(point.value)))
                 .collect();

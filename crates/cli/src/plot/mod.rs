@@ -97,25 +97,25 @@ impl Figure {
 impl Line {
     /// The connected parts: a missing value or a gap far longer than the usual step
     /// interrupts the line. `pixel` is the time per pixel; shorter gaps are not visible.
-    pub(crate) fn stretches(&self, pixel: f64) -> Vec<Vec<Point>> {
+    pub(crate) fn segments(&self, pixel: f64) -> Vec<Vec<Point>> {
         let gap = (self.usual_step() * GAP_STEPS).max(pixel * 1.5);
-        let mut stretches = Vec::new();
+        let mut segments = Vec::new();
         let mut current: Vec<Point> = Vec::new();
         for point in &self.points {
             let far = current
                 .last()
                 .is_some_and(|last| distance(last.time, point.time) > gap);
             if (far || !point.value.is_finite()) && !current.is_empty() {
-                stretches.push(std::mem::take(&mut current));
+                segments.push(std::mem::take(&mut current));
             }
             if point.value.is_finite() {
                 current.push(*point);
             }
         }
         if !current.is_empty() {
-            stretches.push(current);
+            segments.push(current);
         }
-        stretches
+        segments
     }
 
     /// The median distance of neighbours in time.
@@ -221,9 +221,9 @@ pub(crate) mod tests {
             points: all,
             ..Line::default()
         };
-        let lengths: Vec<usize> = line.stretches(1.0).iter().map(Vec::len).collect();
+        let lengths: Vec<usize> = line.segments(1.0).iter().map(Vec::len).collect();
         assert_eq!(lengths, [2, 3, 1]);
         // A gap shorter than a pixel is not visible.
-        assert_eq!(line.stretches(1e12).len(), 2);
+        assert_eq!(line.segments(1e12).len(), 2);
     }
 }

@@ -101,9 +101,9 @@ impl Grid {
             let y = (1.0 - values.place(point.value)) * (down - 1) as f64;
             (x.round() as i64, y.round() as i64)
         };
-        for stretch in line.stretches(pixel) {
+        for segment in line.segments(pixel) {
             let mut previous = None;
-            for point in &stretch {
+            for point in &segment {
                 let here = place(point);
                 self.stroke(previous.unwrap_or(here), here, index);
                 previous = Some(here);

@@ -11,8 +11,8 @@ fn with_nulls(rng: &mut Rng, null: u64, words: &mut [u64]) {
         rng.below(1024),
     );
     for (i, word) in words.iter_mut().enumerate() {
-        let in_stretch = share == 1 && (i as u64) >= from;
-        if in_stretch || rng.below(1024) < share {
+        let in_range = share == 1 && (i as u64) >= from;
+        if in_range || rng.below(1024) < share {
             *word = null;
         }
     }

@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_ends_of_a_stretch_are_cut_in_time() {
+    fn only_the_ends_of_an_interval_are_cut_in_time() {
         let key = |class, id, time| Key::new(class, SeriesId(id), time);
         let hit = HitRows {
             first: key(0, 7, 50),

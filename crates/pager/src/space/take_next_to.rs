@@ -214,10 +214,10 @@ mod tests {
         let ranges = file.ranges as f64 / 5000.0;
         let grown = file.space.pages() - before;
         println!(
-            "{ranges:.2} stretches a commit, {grown} pages grown for {}",
+            "{ranges:.2} ranges a commit, {grown} pages grown for {}",
             5000 / 30
         );
-        assert!(ranges < 1.25, "{ranges} stretches a commit");
+        assert!(ranges < 1.25, "{ranges} ranges a commit");
         assert!(grown <= 2 * 256, "{grown} pages");
     }
 
@@ -232,10 +232,10 @@ mod tests {
         let ranges = file.ranges as f64 / 300.0;
         let grown = file.space.pages() - before;
         println!(
-            "{ranges:.2} stretches a commit of 124 pages, {grown} pages grown for {}",
+            "{ranges:.2} ranges a commit of 124 pages, {grown} pages grown for {}",
             300 * 12
         );
-        assert!(ranges < 10.0, "{ranges} stretches a commit");
+        assert!(ranges < 10.0, "{ranges} ranges a commit");
         // Besides the held pages, the reserve and one step of growth.
         assert!(grown <= 300 * 12 + 3 * 124 + 2 * 256, "{grown} pages");
     }

@@ -26,8 +26,8 @@ pub struct Weight {
     pub what: String,
     /// Number of pages.
     pub pages: u64,
-    /// Number of runs of consecutive pages: a measure of fragmentation.
-    pub stretches: u64,
+    /// Number of ranges of consecutive pages: a measure of fragmentation.
+    pub ranges: u64,
 }
 
 /// The raw contents of one page.
@@ -79,7 +79,7 @@ impl Database {
             .map(|(what, ranges)| Weight {
                 what,
                 pages: ranges.iter().map(|(_, pages)| pages).sum(),
-                stretches: ranges.len() as u64,
+                ranges: ranges.len() as u64,
             })
             .collect();
         weights.sort_by_key(|weight| std::cmp::Reverse(weight.pages));

@@ -514,7 +514,7 @@ impl<'t> SeriesMut<'t> {
         let id = self.id();
         let types = self.info().schema.word_types();
         if !tidalite_codec::COLD {
-            let found = "leaves in cold form were asked for".to_owned();
+            let found = "leaves in cold form".to_owned();
             let expected = "a build with the feature `cold`: turn it on and build again".to_owned();
             return Err(tidalite_pager::Error::Unsupported { found, expected }.into());
         }

@@ -8,17 +8,17 @@ use std::ops::Bound;
 
 /// Maximum number of unwanted runs of entries collected before they are removed: their first and last keys are in
 /// memory.
-const STRETCHES_MAX: usize = 1024;
+const RUNS_MAX: usize = 1024;
 
 /// A run of adjacent entries to remove: the keys of the first and the last.
-struct Stretch {
+struct Run {
     first: Vec<u8>,
     last: Option<Vec<u8>>,
 }
 
 /// The result of a part of the walk.
 struct Unwanted {
-    stretches: Vec<Stretch>,
+    runs: Vec<Run>,
     /// The position to continue from; `None` at the end of the range.
     stopped_at: Option<Vec<u8>>,
 }
@@ -52,7 +52,7 @@ impl TableMut<'_> {
         let mut removed = 0;
         loop {
             let part = self.unwanted(&ends, &mut keep)?;
-            for Stretch { first, last } in part.stretches {
+            for Run { first, last } in part.runs {
                 removed += match last {
                     None => u64::from(self.remove(&first)?),
                     Some(last) => self.remove_range(first..=last)?,
@@ -71,7 +71,7 @@ impl TableMut<'_> {
         (from, to): &Ends,
         keep: &mut impl FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<Unwanted> {
-        let mut stretches: Vec<Stretch> = Vec::new();
+        let mut runs: Vec<Run> = Vec::new();
         let view = self.view()?;
         let mut cursor = view.cursor();
         let mut there = match from {
@@ -90,25 +90,22 @@ impl TableMut<'_> {
             if !inside {
                 break;
             }
-            if !follows && stretches.len() == STRETCHES_MAX {
+            if !follows && runs.len() == RUNS_MAX {
                 let stopped_at = Some(key.to_vec());
-                return Ok(Unwanted {
-                    stretches,
-                    stopped_at,
-                });
+                return Ok(Unwanted { runs, stopped_at });
             }
             let goes = !cursor.is_nested()
                 && !match cursor.value_ref() {
                     Some(value) => keep(key, value),
                     None => keep(key, &cursor.value()?),
                 };
-            match stretches.last_mut() {
-                Some(stretch) if goes && follows => {
-                    let last = stretch.last.get_or_insert_default();
+            match runs.last_mut() {
+                Some(run) if goes && follows => {
+                    let last = run.last.get_or_insert_default();
                     last.clear();
                     last.extend_from_slice(key);
                 }
-                _ if goes => stretches.push(Stretch {
+                _ if goes => runs.push(Run {
                     first: key.to_vec(),
                     last: None,
                 }),
@@ -118,9 +115,6 @@ impl TableMut<'_> {
             there = cursor.next()?;
         }
         let stopped_at = None;
-        Ok(Unwanted {
-            stretches,
-            stopped_at,
-        })
+        Ok(Unwanted { runs, stopped_at })
     }
 }

@@ -24,7 +24,7 @@ const BLOCKS: (i64, i64) = (270, 400);
 const LEAF: (i64, i64) = (520, 800);
 
 /// A batch of rows for one series.
-struct Stretch {
+struct Batch {
     name: String,
     merge: MergePolicy,
     times: Vec<i64>,
@@ -37,7 +37,7 @@ struct Stretch {
 /// The rows for one appender, in pieces.
 #[derive(Default)]
 struct Feed {
-    stretches: Vec<Stretch>,
+    batches: Vec<Batch>,
     /// Remaining pieces: a batch and a range of its rows.
     pieces: VecDeque<(usize, Range<usize>)>,
     /// The appender is dropped at the end instead of finished.
@@ -72,8 +72,8 @@ pub(crate) fn lend(
     let feeds: Vec<_> = (0..lent)
         .map(|n| feed(&names, next, rng, (n, lent), lie))
         .collect();
-    for stretch in feeds.iter().flat_map(|feed| &feed.stretches) {
-        next.series.entry(stretch.name.clone()).or_default();
+    for batch in feeds.iter().flat_map(|feed| &feed.batches) {
+        next.series.entry(batch.name.clone()).or_default();
     }
     rows_before(tx, next, rng, &feeds)?;
     let appenders = tx.appenders(lent)?;
@@ -92,8 +92,8 @@ pub(crate) fn lend(
         beside(appenders.by_ref().take(now.len()).collect(), now)?;
         rest = later;
     }
-    for stretch in feeds.iter().flat_map(|feed| &feed.stretches) {
-        note(stretch, 0..stretch.times.len(), next);
+    for batch in feeds.iter().flat_map(|feed| &feed.batches) {
+        note(batch, 0..batch.times.len(), next);
     }
     Ok(())
 }
@@ -124,14 +124,14 @@ fn names(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng, shape: &Shape) -> R
 /// Sometimes the transaction itself first inserts rows at the same times, which are older than all rows of the
 /// appenders.
 fn rows_before(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng, feeds: &[Feed]) -> Result<()> {
-    for stretch in feeds.iter().flat_map(|feed| &feed.stretches) {
+    for batch in feeds.iter().flat_map(|feed| &feed.batches) {
         if !rng.one_in(4) {
             continue;
         }
-        let rows = next.series.entry(stretch.name.clone()).or_default();
-        let mut series = series(tx, &stretch.name)?;
+        let rows = next.series.entry(batch.name.clone()).or_default();
+        let mut series = series(tx, &batch.name)?;
         for _ in 0..=rng.below(2) {
-            let time = *rng.pick(&stretch.times);
+            let time = *rng.pick(&batch.times);
             insert(&mut series, rows, (time, 0, value_of(rng)))?;
         }
     }
@@ -182,7 +182,7 @@ fn feed(
         let (every, at) = if lie == Lie::Among { (lent, n) } else { (1, 0) };
         let times = times(rng, count).into_iter();
         let flagged = rng.one_in(4);
-        feed.stretches.push(Stretch {
+        feed.batches.push(Batch {
             name: name.clone(),
             merge,
             times: times.map(|time| time * every as i64 + at as i64).collect(),
@@ -213,7 +213,7 @@ fn times(rng: &mut Rng, count: usize) -> Vec<i64> {
 impl Feed {
     /// Splits the batches into pieces: one batch after another, or one row of each in turn.
     fn cut(&mut self, rng: &mut Rng) {
-        let lengths: Vec<_> = self.stretches.iter().map(|own| own.times.len()).collect();
+        let lengths: Vec<_> = self.batches.iter().map(|own| own.times.len()).collect();
         if rng.one_in(3) {
             let longest = lengths.iter().copied().max().unwrap_or(0);
             for row in 0..longest {
@@ -234,21 +234,21 @@ impl Feed {
     }
 }
 
-impl Stretch {
+impl Batch {
     fn row(&self, row: usize) -> (i64, [u64; 2]) {
         (self.times[row], [self.flags[row], self.values[row]])
     }
 }
 
 /// Inserts rows of a batch through an appender.
-fn give(appender: &mut Appender<'_>, stretch: &Stretch, rows: Range<usize>) -> Result<()> {
-    let mut series = appender.series(&stretch.name)?;
-    if stretch.as_columns {
-        let columns = [&stretch.flags[rows.clone()], &stretch.values[rows.clone()]];
-        return series.append_rows(&stretch.times[rows], &columns);
+fn give(appender: &mut Appender<'_>, batch: &Batch, rows: Range<usize>) -> Result<()> {
+    let mut series = appender.series(&batch.name)?;
+    if batch.as_columns {
+        let columns = [&batch.flags[rows.clone()], &batch.values[rows.clone()]];
+        return series.append_rows(&batch.times[rows], &columns);
     }
     for row in rows {
-        insert_into(&mut series, stretch.row(row))?;
+        insert_into(&mut series, batch.row(row))?;
     }
     Ok(())
 }
@@ -261,10 +261,10 @@ fn insert_into(
 }
 
 /// Applies rows of a batch to the model, when all of them were accepted.
-fn note(stretch: &Stretch, rows: Range<usize>, next: &mut Model) {
-    let own = next.series.entry(stretch.name.clone()).or_default();
+fn note(batch: &Batch, rows: Range<usize>, next: &mut Model) {
+    let own = next.series.entry(batch.name.clone()).or_default();
     for row in rows {
-        let done = inserted(stretch.merge, own, stretch.row(row), Ok(()));
+        let done = inserted(batch.merge, own, batch.row(row), Ok(()));
         assert!(done.is_ok(), "nothing is refused");
     }
 }
@@ -272,15 +272,15 @@ fn note(stretch: &Stretch, rows: Range<usize>, next: &mut Model) {
 /// Inserts rows one by one, as some may be refused.
 fn try_each(
     appender: &mut Appender<'_>,
-    stretch: &Stretch,
+    batch: &Batch,
     rows: Range<usize>,
     own: &mut Rows,
 ) -> Result<()> {
-    let mut series = appender.series(&stretch.name)?;
+    let mut series = appender.series(&batch.name)?;
     for row in rows {
-        let row = stretch.row(row);
+        let row = batch.row(row);
         let done = insert_into(&mut series, row);
-        inserted(stretch.merge, own, row, done)?;
+        inserted(batch.merge, own, row, done)?;
     }
     Ok(())
 }
@@ -313,15 +313,15 @@ fn in_turn(
             && let Some((own, rows)) = feed.pieces.pop_front()
         {
             left = left.saturating_sub(rows.len());
-            let stretch = &feed.stretches[own];
-            match stretch.merge {
+            let batch = &feed.batches[own];
+            match batch.merge {
                 MergePolicy::Replace | MergePolicy::KeepAll | MergePolicy::KeepDistinct => {
-                    give(appender, stretch, rows.clone())?;
-                    note(stretch, rows, next);
+                    give(appender, batch, rows.clone())?;
+                    note(batch, rows, next);
                 }
                 _ => {
-                    let own = next.series.entry(stretch.name.clone()).or_default();
-                    try_each(appender, stretch, rows, own)?;
+                    let own = next.series.entry(batch.name.clone()).or_default();
+                    try_each(appender, batch, rows, own)?;
                 }
             }
         }
@@ -342,7 +342,7 @@ fn beside(appenders: Vec<Appender<'_>>, feeds: &[Feed]) -> Result<()> {
             .map(|(mut appender, feed)| {
                 scope.spawn(move || {
                     for (own, rows) in &feed.pieces {
-                        give(&mut appender, &feed.stretches[*own], rows.clone())?;
+                        give(&mut appender, &feed.batches[*own], rows.clone())?;
                     }
                     end(appender, feed.dropped)
                 })
