@@ -63,7 +63,7 @@ pub mod limits {
 
 /// Observation of a running database: counters, durations, events, its readers and its writer.
 ///
-/// [`Database::counters`](crate::Database::counters) and [`Database::metrics`](crate::Database::metrics) report what
+/// [`ReadTxn::counters`](crate::ReadTxn::counters) and [`Database::metrics`](crate::Database::metrics) report what
 /// this handle did; [`Options::on_event`](crate::Options::on_event) reports changes of the file as they happen;
 /// [`inspect`](monitor::inspect) reads the head of a file without opening it.
 pub mod monitor {

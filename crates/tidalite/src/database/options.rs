@@ -104,7 +104,7 @@ impl Options {
 
     /// Opens the state of the durable commit *before* the newest one, read-only and exclusively: see
     /// [`inspect`](crate::monitor::inspect). The next normal opening finds the newest again. The state is complete if writers
-    /// had [`keep_older`](Self::keep_older); otherwise pages overwritten since are reported as damage.
+    /// had [`keep_older`](crate::Tuning::keep_older); otherwise pages overwritten since are reported as damage.
     pub fn older_record(mut self) -> Self {
         self.store.older_record = true;
         self.exclusive(true).read_only(true)

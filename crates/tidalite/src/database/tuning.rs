@@ -165,7 +165,8 @@ impl Tuning {
         self
     }
 
-    /// A durable commit records its time, for [`Database::txn_at`], if the last record is at least this old (a minute).
+    /// A durable commit records its time, for [`Database::txn_at`](crate::Database::txn_at), if the last record is at
+    /// least this old (a minute).
     pub fn clock_step(mut self, step: Duration) -> Self {
         self.store.clock_step = step;
         self

@@ -262,8 +262,8 @@ impl<K: TableKey + ?Sized, V: TableKey + ?Sized> SetTable<'_, K, V> {
         Ok(self.tree.rank(&self.pages, key)?)
     }
 
-    /// Number of pairs below this one, whether or not it exists; [`SetCursor::select`] is the inverse. Cost: two
-    /// descents, and one in the key's set.
+    /// Number of pairs below this one, whether or not it exists;
+    /// [`SetCursor::select`](crate::SetCursor::select) is the inverse. Cost: two descents, and one in the key's set.
     ///
     /// # Errors
     /// A damaged or unreadable page.

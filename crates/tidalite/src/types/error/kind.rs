@@ -46,8 +46,8 @@ pub enum ErrorKind {
     /// Writing was requested from a database that was opened read-only, or the operating system denies access to a
     /// file.
     PermissionDenied,
-    /// The disk is full, or the file has reached [`Options::file_bytes_max`](crate::Options::file_bytes_max). The
-    /// transaction is rolled back; the database stays usable.
+    /// The disk is full, or the file has reached the largest size set by
+    /// [`Options::file_bytes`](crate::Options::file_bytes). The transaction is rolled back; the database stays usable.
     Full,
     /// Another process or handle has the file, the lock file or the writer lock: wait for it, or end it.
     Locked,
