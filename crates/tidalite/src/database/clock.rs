@@ -43,7 +43,7 @@ impl Database {
     /// As for [`begin_read`](Self::begin_read).
     pub fn clock(&self) -> Result<ClockReading> {
         let snap = self.begin_read()?;
-        let base = snap.begun.roots.clock;
+        let base = snap.cache.roots.clock;
         let base = base.unwrap_or(CommitClock::at(snap.commit_time().0));
         Ok(base.read(&self.pager.clocks(), &self.shared.opened))
     }

@@ -86,7 +86,7 @@ impl ReadTxn {
     pub fn renew(&mut self) -> Result<()> {
         let mut pages = self.pages.clone();
         pages.renew()?;
-        *self = Self::begin(pages, self.begun.scan_threads)?;
+        *self = Self::begin(pages, self.cache.scan_threads)?;
         Ok(())
     }
 
@@ -101,7 +101,7 @@ impl ReadTxn {
     #[must_use]
     pub fn park(self) -> ParkedRead {
         ParkedRead {
-            scan_threads: self.begun.scan_threads,
+            scan_threads: self.cache.scan_threads,
             pages: self.pages.park(),
         }
     }

@@ -98,7 +98,7 @@ impl ReadTxn {
             let mut to = tx.raw_table(&name)?;
             copy_table(&table, &mut to, (&mut HashSet::new(), running))?;
         }
-        for info in entries::list(&self.begun.roots, &self.pages, &SeriesPattern::parse("")?)? {
+        for info in entries::list(&self.cache.roots, &self.pages, &SeriesPattern::parse("")?)? {
             let Some(series) = self.series_by_id(info.id)? else {
                 continue;
             };
@@ -122,10 +122,10 @@ impl ReadTxn {
         for (name, policy) in self.retentions()? {
             tx.set_retention(&name, &policy)?;
         }
-        tx.roots.next_series = tx.roots.next_series.max(self.begun.roots.next_series);
+        tx.roots.next_series = tx.roots.next_series.max(self.cache.roots.next_series);
         tx.set_user_data(self.user_data())?;
         // A copy made while the wall clock is ahead does not trust it either.
-        tx.roots.clock = self.begun.roots.clock;
+        tx.roots.clock = self.cache.roots.clock;
         Ok(tx.commit()?.bytes_written)
     }
 }

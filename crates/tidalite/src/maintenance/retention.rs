@@ -39,6 +39,6 @@ impl<S: ReadSource> Reading<S> {
     /// # Errors
     /// A damaged or unreadable page.
     pub fn retentions(&self) -> Result<Vec<(String, Retention)>> {
-        policies(&self.begun.roots.policies, &self.pages)
+        policies(&self.cache.roots.policies, &self.pages)
     }
 }

@@ -137,25 +137,25 @@ impl ReadTxn {
             stat.tables += 1;
             // Counts come from the file: in a hostile one their sum may overflow.
             let found =
-                crate::catalog::table_roots::find_table(&self.begun.roots, &self.pages, &name)?;
+                crate::catalog::table_roots::find_table(&self.cache.roots, &self.pages, &name)?;
             let entries = found.map_or(0, |entry| entry.tree.len());
             stat.table_entries = stat.table_entries.saturating_add(entries);
         }
         for info in self.list("")? {
             let types = info.schema.word_types();
-            let tree = stored_tree(&self.begun.roots.records, &self.pages, info.id, &types)?;
+            let tree = stored_tree(&self.cache.roots.records, &self.pages, info.id, &types)?;
             stat.series += 1;
             stat.leaf_rows = stat.leaf_rows.saturating_add(tree.count());
             stat.leaf_bytes = stat.leaf_bytes.saturating_add(tree.stored_bytes());
             stat.series_height_max = stat.series_height_max.max(tree.height());
         }
         stat.delta_rows = self
-            .begun
+            .cache
             .delta
             .run_rows()
-            .saturating_add(self.begun.delta.tail_rows());
-        stat.runs = self.begun.delta.run_count() as u64;
-        stat.tier_runs = self.begun.delta.tier_runs();
+            .saturating_add(self.cache.delta.tail_rows());
+        stat.runs = self.cache.delta.run_count() as u64;
+        stat.tier_runs = self.cache.delta.tier_runs();
         Ok(())
     }
 }

@@ -20,13 +20,13 @@ impl<S: ReadSource> Reading<S> {
     /// # Errors
     /// `InvalidName` for an invalid name; a damaged or unreadable page.
     pub fn series(&self, name: &str) -> Result<Option<Series<'_>>> {
-        if let Some(info) = self.begun.known.by_name(name) {
+        if let Some(info) = self.cache.catalog.by_name(name) {
             return self.open_series(info);
         }
         let parsed = SeriesName::parse(name)?;
         let info = self.entry(SeriesKey::Name(&parsed))?;
         if let Some(info) = &info {
-            self.begun.known.note_name(name, info);
+            self.cache.catalog.note_name(name, info);
         }
         self.opened(info)
     }
@@ -36,12 +36,12 @@ impl<S: ReadSource> Reading<S> {
     /// # Errors
     /// A damaged or unreadable page.
     pub fn series_of_guid(&self, guid: &[u8; 16]) -> Result<Option<Series<'_>>> {
-        if let Some(info) = self.begun.known.by_guid(guid) {
+        if let Some(info) = self.cache.catalog.by_guid(guid) {
             return self.open_series(info);
         }
         let info = self.entry(SeriesKey::Guid(guid))?;
         if let Some(info) = &info {
-            self.begun.known.note_guid(guid, info);
+            self.cache.catalog.note_guid(guid, info);
         }
         self.opened(info)
     }
@@ -88,11 +88,11 @@ impl<S: ReadSource> Reading<S> {
         let Some(types) = self.word_types(id)? else {
             return Ok(None);
         };
-        let begun = &*self.begun;
-        let stored = stored_last_row(&begun.roots.records, &self.pages, id, &types)?;
+        let cache = &*self.cache;
+        let stored = stored_last_row(&cache.roots.records, &self.pages, id, &types)?;
         let from = stored.as_ref().map_or(i64::MIN, |row| row.time);
         // At equal times, the row in the delta is newer.
-        let waiting = begun
+        let waiting = cache
             .delta
             .latest(&self.pages, id, &types, (from, i64::MAX))?;
         let waiting = waiting.map(|(time, words)| Row { time, words });
@@ -101,15 +101,15 @@ impl<S: ReadSource> Reading<S> {
 
     /// The catalog entry for a name or a GUID.
     fn entry(&self, key: SeriesKey<'_>) -> Result<Option<Arc<SeriesInfo>>> {
-        match entries::find(&self.begun.roots, &self.pages, key)? {
+        match entries::find(&self.cache.roots, &self.pages, key)? {
             Some(id) => self.info(id),
             None => Ok(None),
         }
     }
 
     pub(crate) fn info(&self, id: SeriesId) -> Result<Option<Arc<SeriesInfo>>> {
-        let stored = || entries::info(&self.begun.roots, &self.pages, id);
-        let written = self.begun.known.written(id);
+        let stored = || entries::info(&self.cache.roots, &self.pages, id);
+        let written = self.cache.catalog.written(id);
         debug_assert!(
             written.is_none() || stored().is_ok_and(|stored| stored == written),
             "what the writer knew of {id} is what it stored"
@@ -119,9 +119,9 @@ impl<S: ReadSource> Reading<S> {
 
     /// The types of a series' words, without decoding the rest of its entry.
     fn word_types(&self, id: SeriesId) -> Result<Option<Vec<WordType>>> {
-        match self.begun.known.written(id) {
+        match self.cache.catalog.written(id) {
             Some(info) => Ok(Some(info.schema.word_types())),
-            None => entries::word_types(&self.begun.roots, &self.pages, id),
+            None => entries::word_types(&self.cache.roots, &self.pages, id),
         }
     }
 
@@ -136,7 +136,7 @@ impl<S: ReadSource> Reading<S> {
             None => {
                 let state = Arc::new(self.series_state(info)?);
                 if !self.pages.may_end() {
-                    self.begun.opened.note(&state);
+                    self.cache.series.note(&state);
                 }
                 state
             }
@@ -145,24 +145,24 @@ impl<S: ReadSource> Reading<S> {
     }
 
     fn of_state(&self, state: Arc<OpenedSeries>) -> Series<'_> {
-        let threads = self.begun.scan_threads;
-        Series::new(self.pages.view(), state, &self.begun.roots, threads)
+        let threads = self.cache.scan_threads;
+        Series::new(self.pages.view(), state, &self.cache.roots, threads)
     }
 
     /// The series cached by a snapshot of this commit. An evictable snapshot has to read pages for its answers.
     fn kept(&self, id: SeriesId) -> Option<Arc<OpenedSeries>> {
         match self.pages.may_end() {
             true => None,
-            false => self.begun.opened.get(id),
+            false => self.cache.series.get(id),
         }
     }
 
     fn series_state(&self, info: Arc<SeriesInfo>) -> Result<OpenedSeries> {
         let id = info.id;
         let types = info.schema.word_types();
-        let tree = stored_tree(&self.begun.roots.records, &self.pages, id, &types)?;
+        let tree = stored_tree(&self.cache.roots.records, &self.pages, id, &types)?;
         let mut late = Rows::new(types.len());
-        self.begun
+        self.cache
             .delta
             .rows(&self.pages, id, &types, EVER, &mut late)?;
         Ok(OpenedSeries { info, tree, late })

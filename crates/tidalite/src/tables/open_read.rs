@@ -92,23 +92,23 @@ impl<S: ReadSource> Reading<S> {
     /// # Errors
     /// A damaged or unreadable page.
     pub fn tables(&self) -> Result<Vec<String>> {
-        names(&self.begun.roots, &self.pages, &self.begun.open)
+        names(&self.cache.roots, &self.pages, &self.cache.open)
     }
 
     /// A table's name, root and types.
     fn find(&self, name: &str) -> Result<Option<Found<'_>>> {
-        match self.begun.open.iter().find(|open| open.name == name) {
+        match self.cache.open.iter().find(|open| open.name == name) {
             Some(open) => Ok(Some(Found::open(open))),
             None if name.is_empty() || name.len() > TABLE_NAME_BYTES_MAX => Ok(None),
             // An evictable snapshot has to read pages for its answer.
-            None if self.pages.may_end() => Found::in_catalog(&self.begun.roots, &self.pages, name),
+            None if self.pages.may_end() => Found::in_catalog(&self.cache.roots, &self.pages, name),
             None => self.find_kept(name),
         }
     }
 
     /// Like `find`, from the cache of this commit's snapshots.
     fn find_kept(&self, name: &str) -> Result<Option<Found<'_>>> {
-        let kept = &self.begun.tables;
+        let kept = &self.cache.tables;
         if let Some((name, tree, types)) = kept.get(name) {
             return Ok(Some(Found {
                 named: Named::Lent(name),
@@ -116,7 +116,7 @@ impl<S: ReadSource> Reading<S> {
                 types: types.map(Cow::Borrowed),
             }));
         }
-        let found = Found::in_catalog(&self.begun.roots, &self.pages, name)?;
+        let found = Found::in_catalog(&self.cache.roots, &self.pages, name)?;
         if let Some(found) = &found {
             kept.note(name, found.tree, found.types.as_deref());
         }

@@ -2,12 +2,12 @@
 //! needs neither the two tree lookups nor the decoding of names and columns. A snapshot first takes over entries that
 //! the writer of that version had decoded.
 //!
-//! Invariants: 1. All entries belong to one version of the catalog; a snapshot of another version gets another `Known`.
+//! Invariants: 1. All entries belong to one version of the catalog; a snapshot of another version gets another `CatalogCache`.
 //! 2. Absence is not cached: it is looked up each time. 3. At most `ENTRIES_MAX` entries per kind of key.
 
 use crate::catalog::entries::SeriesInfo;
 use crate::catalog::roots::{Catalog, Roots};
-use crate::txn::open_series::Kept;
+use crate::txn::open_series::WriterSeries;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -17,11 +17,11 @@ use tidalite_base::{SeriesId, checksum};
 const ENTRIES_MAX: usize = 1 << 16;
 
 /// The decoded entries of one version of the catalog.
-pub(crate) struct Known {
+pub(crate) struct CatalogCache {
     catalog: Catalog,
     entries: RwLock<Entries>,
     /// The series of that version's writer, which may have decoded entries.
-    kept: Arc<Kept>,
+    writer_series: Arc<WriterSeries>,
 }
 
 #[derive(Debug, Default)]
@@ -48,13 +48,13 @@ impl Hasher for GuidHasher {
     }
 }
 
-impl Known {
+impl CatalogCache {
     /// An empty cache for this version of the catalog.
-    pub(crate) fn new(roots: &Roots, kept: Arc<Kept>) -> Self {
+    pub(crate) fn new(roots: &Roots, writer_series: Arc<WriterSeries>) -> Self {
         Self {
             catalog: roots.catalog(),
             entries: RwLock::default(),
-            kept,
+            writer_series,
         }
     }
 
@@ -65,7 +65,7 @@ impl Known {
 
     /// The entry of a series that the writer of this version had open.
     pub(crate) fn written(&self, id: SeriesId) -> Option<Arc<SeriesInfo>> {
-        self.kept.info(&self.catalog, id)
+        self.writer_series.info(&self.catalog, id)
     }
 
     pub(crate) fn by_name(&self, name: &str) -> Option<Arc<SeriesInfo>> {
@@ -118,8 +118,8 @@ mod tests {
 
         let first = db.begin_read().unwrap();
         let id = first.series(NAME).unwrap().unwrap().id();
-        let known = first.begun.known.by_name(NAME).unwrap();
-        let written = first.begun.known.written(id).unwrap();
+        let known = first.cache.catalog.by_name(NAME).unwrap();
+        let written = first.cache.catalog.written(id).unwrap();
         assert!(Arc::ptr_eq(&known, &written), "the writer had it");
         // Another spelling of the name gives the same series.
         assert_eq!(first.series(r#"a{ x = "1" }"#).unwrap().unwrap().id(), id);
@@ -132,7 +132,7 @@ mod tests {
         txn.series(NAME).unwrap().insert(Steps(2), 2.0).unwrap();
         txn.commit().unwrap();
         let second = db.begin_read().unwrap();
-        assert!(Arc::ptr_eq(&first.begun.known, &second.begun.known));
+        assert!(Arc::ptr_eq(&first.cache.catalog, &second.cache.catalog));
         assert_eq!(second.series(NAME).unwrap().unwrap().count().unwrap(), 2);
         assert_eq!(first.series(NAME).unwrap().unwrap().count().unwrap(), 1);
 
@@ -147,7 +147,7 @@ mod tests {
         assert!(third.series_of_guid(&guid).unwrap().is_none());
         assert!(third.series_by_id(by_guid).unwrap().is_none());
         assert!(
-            first.begun.known.written(id).is_none(),
+            first.cache.catalog.written(id).is_none(),
             "of another catalog"
         );
         assert_eq!(second.series(NAME).unwrap().unwrap().id(), id);

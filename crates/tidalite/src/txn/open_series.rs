@@ -52,7 +52,7 @@ pub(crate) struct OneSeries {
     pub(crate) texts: bool,
     /// Two columns, no texts, and rows are simply replaced: rows may take the fast path.
     pub(crate) point: bool,
-    /// Known times, if the merge policy needs them.
+    /// CatalogCache times, if the merge policy needs them.
     pub(crate) guard: Option<Box<Guard>>,
     /// The schema of the record type found to have this series' columns, and whether it has this series' unit. Types
     /// with equal schemas may share one function: only properties of the schema may be derived from it.
@@ -80,9 +80,9 @@ pub(crate) struct OpenSeries {
 
 /// The series known to the last write transaction: for the next one, and for readers of its commit.
 #[derive(Default)]
-pub(crate) struct Kept(Mutex<Option<OpenSeries>>);
+pub(crate) struct WriterSeries(Mutex<Option<OpenSeries>>);
 
-impl Kept {
+impl WriterSeries {
     fn lock(&self) -> MutexGuard<'_, Option<OpenSeries>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

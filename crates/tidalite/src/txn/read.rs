@@ -2,18 +2,18 @@
 //! moment. Both share the code below.
 //!
 //! Invariants
-//! 1. The decoded state in `Begun` never changes. All its users read one state.
+//! 1. The decoded state in `CommitCache` never changes. All its users read one state.
 //! 2. For a state that may end early (an evictable snapshot, an unfinished transaction) no opened series and no table
 //!    is cached: each query reads pages, and thereby detects the end.
 
 use crate::catalog::entries::{self, SeriesInfo};
 use crate::catalog::roots::Roots;
-use crate::txn::catalog_cache::Known;
-use crate::txn::open_series::Kept;
+use crate::txn::catalog_cache::CatalogCache;
+use crate::txn::open_series::WriterSeries;
 use crate::txn::open_table::OpenTable;
 use crate::txn::pages::ReadSource;
-use crate::txn::series_cache::Opened;
-use crate::txn::table_cache::FoundTables;
+use crate::txn::series_cache::SeriesCache;
+use crate::txn::table_cache::TableCache;
 use crate::types::error::Result;
 use crate::types::name::SeriesPattern;
 use crate::types::time::Timestamp;
@@ -50,7 +50,7 @@ use tidalite_pager::{Counters, Pager, Shown, Snapshot};
 #[derive(Clone)]
 pub struct Reading<S> {
     pub(crate) pages: S,
-    pub(crate) begun: Arc<Begun>,
+    pub(crate) cache: Arc<CommitCache>,
 }
 
 /// A snapshot of the database. Never blocks, never changes; may be shared between threads. A clone is another handle to
@@ -59,39 +59,39 @@ pub type ReadTxn = Reading<Snapshot>;
 
 /// State shared by the newest snapshots of an open database, decoded once per commit.
 #[derive(Default)]
-pub(crate) struct Newest {
-    begun: ArcSwapOption<Begun>,
-    pub(crate) kept: Arc<Kept>,
+pub(crate) struct NewestCommit {
+    cache: ArcSwapOption<CommitCache>,
+    pub(crate) writer_series: Arc<WriterSeries>,
 }
 
-impl Newest {
+impl NewestCommit {
     /// A snapshot of the commit of the last snapshot, if there was no commit since.
     #[inline]
     pub(crate) fn begin(&self, pager: &Pager) -> Result<Option<ReadTxn>> {
-        let begun = self.begun.load();
-        let Some((begun, shown)) = begun
+        let cache = self.cache.load();
+        let Some((cache, shown)) = cache
             .as_ref()
-            .and_then(|begun| Some((begun, begun.shown.as_ref()?)))
+            .and_then(|cache| Some((cache, cache.shown.as_ref()?)))
         else {
             return Ok(None);
         };
         let pages = pager.begin_read_as(shown)?;
         Ok(pages.map(|pages| Reading {
             pages,
-            begun: Arc::clone(begun),
+            cache: Arc::clone(cache),
         }))
     }
 }
 
-/// State shared by the snapshots of one commit.
-pub(crate) struct Begun {
+/// The cache of one commit, shared by its snapshots: decoded roots, catalog entries, series and tables found so far.
+pub(crate) struct CommitCache {
     /// The commit it was decoded from; `None` for an unfinished transaction.
     shown: Option<Shown>,
     pub(crate) roots: Roots,
     pub(crate) delta: Delta,
-    pub(crate) known: Arc<Known>,
-    pub(crate) opened: Opened,
-    pub(crate) tables: FoundTables,
+    pub(crate) catalog: Arc<CatalogCache>,
+    pub(crate) series: SeriesCache,
+    pub(crate) tables: TableCache,
     /// Tables whose catalog entries are out of date, because an unfinished transaction has them open.
     pub(crate) open: Vec<OpenTable>,
     /// See `Options::scan_threads`.
@@ -101,53 +101,53 @@ pub(crate) struct Begun {
 impl ReadTxn {
     pub(crate) fn begin(pages: Snapshot, scan_threads: usize) -> Result<Self> {
         let roots = Roots::decode(pages.app())?;
-        let known = Arc::new(Known::new(&roots, Arc::default()));
-        Self::decoded(pages, roots, known, scan_threads)
+        let catalog = Arc::new(CatalogCache::new(&roots, Arc::default()));
+        Self::decoded(pages, roots, catalog, scan_threads)
     }
 
     fn decoded(
         pages: Snapshot,
         roots: Roots,
-        known: Arc<Known>,
+        catalog: Arc<CatalogCache>,
         scan_threads: usize,
     ) -> Result<Self> {
-        let begun = Begun {
+        let cache = CommitCache {
             shown: Some(pages.shown()),
             delta: Delta::load(&pages, &roots.delta)?,
             roots,
-            known,
-            opened: Opened::default(),
-            tables: FoundTables::default(),
+            catalog,
+            series: SeriesCache::default(),
+            tables: TableCache::default(),
             open: Vec::new(),
             scan_threads,
         };
-        let begun = Arc::new(begun);
-        Ok(Self { pages, begun })
+        let cache = Arc::new(cache);
+        Ok(Self { pages, cache })
     }
 
     /// Like `begin`, reusing the decoded state of the previous snapshot.
     pub(crate) fn begin_again(
         pages: Snapshot,
-        newest: &Newest,
+        newest: &NewestCommit,
         scan_threads: usize,
     ) -> Result<Self> {
-        let begun = newest.begun.load();
-        if let Some(begun) = begun.as_ref()
-            && begun
+        let cache = newest.cache.load();
+        if let Some(cache) = cache.as_ref()
+            && cache
                 .shown
                 .as_ref()
                 .is_some_and(|shown| shown.is_of(&pages))
         {
-            let begun = Arc::clone(begun);
-            return Ok(Self { pages, begun });
+            let cache = Arc::clone(cache);
+            return Ok(Self { pages, cache });
         }
         let roots = Roots::decode(pages.app())?;
-        let known = match begun.as_deref() {
-            Some(begun) if begun.known.is_of(&roots) => Arc::clone(&begun.known),
-            _ => Arc::new(Known::new(&roots, Arc::clone(&newest.kept))),
+        let catalog = match cache.as_deref() {
+            Some(cache) if cache.catalog.is_of(&roots) => Arc::clone(&cache.catalog),
+            _ => Arc::new(CatalogCache::new(&roots, Arc::clone(&newest.writer_series))),
         };
-        let own = Self::decoded(pages, roots, known, scan_threads)?;
-        newest.begun.store(Some(Arc::clone(&own.begun)));
+        let own = Self::decoded(pages, roots, catalog, scan_threads)?;
+        newest.cache.store(Some(Arc::clone(&own.cache)));
         Ok(own)
     }
 
@@ -176,18 +176,18 @@ impl ReadTxn {
 impl<S: ReadSource> Reading<S> {
     /// A write transaction in its current state, with all rows in pages.
     pub(crate) fn uncommitted(pages: S, roots: Roots, open: Vec<OpenTable>) -> Result<Self> {
-        let begun = Begun {
+        let cache = CommitCache {
             shown: None,
             delta: Delta::load(&pages, &roots.delta)?,
-            known: Arc::new(Known::new(&roots, Arc::default())),
+            catalog: Arc::new(CatalogCache::new(&roots, Arc::default())),
             roots,
-            opened: Opened::default(),
-            tables: FoundTables::default(),
+            series: SeriesCache::default(),
+            tables: TableCache::default(),
             open,
             scan_threads: 0,
         };
-        let begun = Arc::new(begun);
-        Ok(Self { pages, begun })
+        let cache = Arc::new(cache);
+        Ok(Self { pages, cache })
     }
 
     /// The number of the newest commit in this state; for an unfinished transaction the number that its commit will
@@ -211,7 +211,7 @@ impl<S: ReadSource> Reading<S> {
     /// `InvalidName` for an invalid pattern; a damaged or unreadable page.
     pub fn list(&self, pattern: &str) -> Result<Vec<Arc<SeriesInfo>>> {
         entries::list(
-            &self.begun.roots,
+            &self.cache.roots,
             &self.pages,
             &SeriesPattern::parse(pattern)?,
         )

@@ -33,7 +33,7 @@ impl OpenedSeries {
 
 /// See the head of this file.
 #[derive(Default)]
-pub(crate) struct Opened(RwLock<Kept>);
+pub(crate) struct SeriesCache(RwLock<Kept>);
 
 #[derive(Default)]
 struct Kept {
@@ -41,7 +41,7 @@ struct Kept {
     bytes: usize,
 }
 
-impl Opened {
+impl SeriesCache {
     pub(crate) fn get(&self, id: SeriesId) -> Option<Arc<OpenedSeries>> {
         let kept = self.0.read().unwrap_or_else(PoisonError::into_inner);
         kept.by_id.get(&id).cloned()
@@ -143,9 +143,9 @@ mod tests {
         let snap = db.begin_read().unwrap();
         let mut forgot = false;
         for (n, id) in ids.iter().enumerate() {
-            let before = snap.begun.opened.0.read().unwrap().bytes;
+            let before = snap.cache.series.0.read().unwrap().bytes;
             assert_eq!(state_of(&snap, *id).late.len(), ROWS as usize);
-            let kept = snap.begun.opened.0.read().unwrap();
+            let kept = snap.cache.series.0.read().unwrap();
             forgot |= kept.bytes < before;
             assert!(
                 kept.bytes <= BYTES_MAX && kept.by_id.contains_key(id),

@@ -3,7 +3,7 @@
 use crate::catalog::roots::Roots;
 use crate::txn::compaction_pass::Pass;
 use crate::txn::open_table::OpenTable;
-use crate::txn::read::Newest;
+use crate::txn::read::NewestCommit;
 use crate::types::error::Result;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, PoisonError};
@@ -38,7 +38,7 @@ pub(crate) struct Shared {
     pub(crate) pass: Mutex<Option<Pass>>,
     /// The newest commit when a compaction through this handle finished; 0 if none has.
     pub(crate) compacted: AtomicU64,
-    pub(crate) newest: Newest,
+    pub(crate) newest: NewestCommit,
     /// The clocks when the file was opened.
     pub(crate) opened: Clocks,
 }
@@ -61,7 +61,7 @@ impl Shared {
             pass: Mutex::new(None),
             compacted: AtomicU64::new(0),
             scan_threads,
-            newest: Newest::default(),
+            newest: NewestCommit::default(),
             opened,
         }
     }

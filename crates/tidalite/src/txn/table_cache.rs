@@ -20,9 +20,9 @@ struct Found {
 
 /// See the head of this file.
 #[derive(Default)]
-pub(crate) struct FoundTables([OnceLock<Found>; KEPT]);
+pub(crate) struct TableCache([OnceLock<Found>; KEPT]);
 
-impl FoundTables {
+impl TableCache {
     /// The cached name, root and types of a table.
     #[inline]
     pub(crate) fn get(&self, name: &str) -> Option<(&str, Tree, Option<&TableTypes>)> {

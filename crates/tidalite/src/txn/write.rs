@@ -104,7 +104,7 @@ impl WriteTxn {
         let delta = Delta::load(&pages, &roots.delta)?;
         let mut write_buffer = shared.take_write_buffer();
         let leaves = Leaves::new(&roots, write_buffer.budget_bytes(), shared.leaf_vectors);
-        let open = shared.newest.kept.take(&roots);
+        let open = shared.newest.writer_series.take(&roots);
         if !open.is_of(&write_buffer) {
             // Its slots belong to series that may have other columns by now.
             write_buffer.reset();
@@ -219,7 +219,7 @@ impl WriteTxn {
             .give_write_buffer(self.write_buffer, self.open.count());
         self.shared
             .newest
-            .kept
+            .writer_series
             .give(self.open, &self.roots, buffered);
         let tables = still_known(self.tables, self.known, &self.roots.tables);
         self.shared.give_roots(app, self.roots, tables);

@@ -41,7 +41,7 @@ impl ReadTxn {
     }
 
     fn diff_retentions(&self, base: &Self, f: &mut Tell<'_>) -> Result<()> {
-        if self.begun.roots.policies.encode() == base.begun.roots.policies.encode() {
+        if self.cache.roots.policies.encode() == base.cache.roots.policies.encode() {
             return Ok(());
         }
         each_difference(
@@ -61,8 +61,8 @@ impl ReadTxn {
         let mut names: BTreeSet<String> = self.tables()?.into_iter().collect();
         names.extend(base.tables()?);
         for name in &names {
-            let new = find_table(&self.begun.roots, &self.pages, name)?;
-            let old = find_table(&base.begun.roots, &base.pages, name)?;
+            let new = find_table(&self.cache.roots, &self.pages, name)?;
+            let old = find_table(&base.cache.roots, &base.pages, name)?;
             match (new, old) {
                 (Some(new), Some(old)) if new.id == old.id => {
                     self.diff_table(base, name, &new.tree, &old.tree, f)?;
@@ -107,9 +107,9 @@ impl ReadTxn {
         // The keys of all three trees begin with the series id.
         let trees = |txn: &Self| {
             [
-                txn.begun.roots.series,
-                txn.begun.roots.records,
-                txn.begun.roots.annotations,
+                txn.cache.roots.series,
+                txn.cache.roots.records,
+                txn.cache.roots.annotations,
             ]
         };
         for (new, old) in trees(self).iter().zip(&trees(base)) {
@@ -127,9 +127,9 @@ impl ReadTxn {
             })?;
         }
         let mut late: BTreeMap<SeriesId, Vec<(i64, i64)>> = BTreeMap::new();
-        self.begun.delta.changed_since(
+        self.cache.delta.changed_since(
             &self.pages,
-            &base.begun.delta,
+            &base.cache.delta,
             &base.pages,
             &mut |id, from, to| {
                 merge_range(late.entry(id).or_default(), (from, to));
@@ -246,9 +246,9 @@ impl ReadTxn {
             (None, None) => return Ok(Vec::new()),
         };
         let mut late = Vec::new();
-        self.begun.delta.changed_since(
+        self.cache.delta.changed_since(
             &self.pages,
-            &base.begun.delta,
+            &base.cache.delta,
             &base.pages,
             &mut |changed, from, to| {
                 if changed == id {

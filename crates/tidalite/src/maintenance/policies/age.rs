@@ -33,13 +33,13 @@ pub(super) type Waiting = BTreeMap<SeriesId, u64>;
 impl ReadTxn {
     pub(super) fn tree_of(&self, info: &SeriesInfo) -> Result<SeriesTree> {
         let types = info.schema.word_types();
-        let records = &self.begun.roots.records;
+        let records = &self.cache.roots.records;
         Ok(stored_tree(records, &self.pages, info.id, &types)?)
     }
 
     /// Counts the rows in the delta: the oldest ones of a series that never filled a leaf are there.
     pub(super) fn waiting(&self) -> Result<Waiting> {
-        Ok(self.begun.delta.series_row_counts(&self.pages)?)
+        Ok(self.cache.delta.series_row_counts(&self.pages)?)
     }
 
     /// A series with its rows; `None` if it has none.
@@ -53,7 +53,7 @@ impl ReadTxn {
         let mut own = None;
         if let Some(&rows) = waiting.get(&info.id) {
             let types = info.schema.word_types();
-            let (delta, pages) = (&self.begun.delta, &self.pages);
+            let (delta, pages) = (&self.cache.delta, &self.pages);
             let first = delta.first(pages, info.id, &types, i64::MIN)?;
             let last = delta.latest(pages, info.id, &types, EVER)?;
             if let (Some((first, _)), Some((last, _))) = (first, last) {

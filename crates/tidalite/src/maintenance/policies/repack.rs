@@ -20,7 +20,7 @@ impl ReadTxn {
     /// Bytes that moving leaves could free: extents with more than a page of dead space.
     pub(super) fn dead_room(&self) -> Result<u64> {
         let page_size = self.pages.page_size() as u64;
-        Ok(Moving::most_dead(&self.pages, &self.begun.roots.extents, page_size, u64::MAX)?.1)
+        Ok(Moving::most_dead(&self.pages, &self.cache.roots.extents, page_size, u64::MAX)?.1)
     }
 }
 
@@ -31,7 +31,7 @@ impl Run<'_> {
     pub(super) fn repack(&mut self, wanted: u64) -> Result<bool> {
         let snap = self.database.begin_read()?;
         let page_size = snap.pages.page_size() as u64;
-        let extents = &snap.begun.roots.extents;
+        let extents = &snap.cache.roots.extents;
         let (moving, room) = Moving::most_dead(&snap.pages, extents, page_size, wanted)?;
         drop(snap);
         if room == 0 {

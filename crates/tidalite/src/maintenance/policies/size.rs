@@ -118,7 +118,7 @@ impl ReadTxn {
     fn text_bytes(&self, own: &Candidate) -> Result<u64> {
         let columns = own.info.schema.columns.iter().enumerate();
         let columns = columns.filter(|(_, column)| column.ty.is_text());
-        let texts = &self.begun.roots.texts;
+        let texts = &self.cache.roots.texts;
         crate::catalog::texts::block_bytes(&self.pages, texts, own.info.id, columns.map(|(c, _)| c))
     }
 
