@@ -24,6 +24,9 @@ pub const TYPES: [&str; 9] = [
 /// The number of the type of decimals.
 pub const DECIMAL: u8 = 6;
 
+/// The number of the type of GUIDs.
+pub const GUID: u8 = 9;
+
 /// Names of the merge policies, by their numbers.
 pub const MERGES: [&str; 5] = [
     "replace",

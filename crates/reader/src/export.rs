@@ -20,14 +20,22 @@
 //! the hash covers the lines of all rows.
 
 use crate::bytes::checksum;
-use crate::catalog::{self, Policy, Roots, SeriesEntry};
-use crate::error::Result;
+use crate::catalog::{self, Column, Policy, Roots, SeriesEntry};
+use crate::chunk::words;
+use crate::delta::{Delta, Row};
+use crate::error::{Error, Result};
 use crate::image::Image;
+use crate::series::SeriesReader;
 use crate::table::{Rows, Value};
+use crate::texts::Texts;
+use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
 /// Longer strings of bytes are shown as a hash.
 const SHOWN_BYTES: usize = 80;
+
+/// Rows of a series that are shown at either end.
+const SHOWN_ROWS: usize = 20;
 
 /// Contents of a file.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -62,6 +70,27 @@ pub struct Series {
     pub entry: SeriesEntry,
     /// Annotations by key.
     pub annotations: Vec<(String, String)>,
+    /// Times and cells.
+    pub rows: Vec<(i64, Vec<Cell>)>,
+}
+
+/// A value of a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cell {
+    /// No value.
+    Null,
+    /// Bits of a double, of a column of `f64` or `f32`.
+    Float(u64),
+    /// A signed integer.
+    I64(i64),
+    /// An unsigned integer.
+    U64(u64),
+    /// True or false.
+    Bool(bool),
+    /// Units of the last digit, and the number of digits behind the point.
+    Decimal(i64, u8),
+    /// A string, bytes or a GUID.
+    Text(Vec<u8>),
 }
 
 impl Contents {
@@ -88,18 +117,69 @@ impl Contents {
             });
         }
         let annotations = catalog::annotations(image, &roots)?;
+        let texts = Texts::read(image, &roots)?;
+        let delta = Delta::read(image, &roots.delta)?;
+        let mut records: BTreeMap<u64, Vec<u8>> = BTreeMap::new();
+        for (key, record) in catalog::plain_rows(image, &roots.records)? {
+            records.insert(catalog::series_id(&key)?, record);
+        }
+        let mut reader = SeriesReader::new(image);
         for entry in catalog::series(image, &roots)? {
             let own = annotations.iter().filter(|(id, ..)| *id == entry.id);
+            let types: Vec<u8> = entry.columns.iter().map(Column::words).collect();
+            let leaves = match records.remove(&entry.id) {
+                Some(record) => reader.rows(entry.id, &record, &types)?,
+                None => Vec::new(),
+            };
+            let rows = delta.over(entry.id, leaves).into_iter();
+            let rows = rows.map(|row| Ok((row.time, cells(&entry, &row, &texts)?)));
             contents.series.push(Series {
+                rows: rows.collect::<Result<_>>()?,
                 annotations: own
                     .map(|(_, key, text)| (key.clone(), text.clone()))
                     .collect(),
                 entry,
             });
         }
+        if !records.is_empty() {
+            return Err(Error::damaged(0, "a record of no series"));
+        }
+        reader.check_extents(&catalog::plain_rows(image, &roots.extents)?)?;
         contents.policies = catalog::policies(image, &roots)?;
         Ok(contents)
     }
+}
+
+/// The cells of a row: words by the types of their columns.
+fn cells(entry: &SeriesEntry, row: &Row, texts: &Texts) -> Result<Vec<Cell>> {
+    let mut cells = Vec::new();
+    for (number, column) in entry.columns.iter().enumerate() {
+        let fill = words::fill(column.words());
+        let word = row.words.get(number).copied().unwrap_or(fill);
+        let cell = match column.kind {
+            _ if words::null(column.words()) == Some(word) => Cell::Null,
+            1 | 4 => Cell::Float(word),
+            2 => Cell::I64(word.cast_signed()),
+            3 => Cell::U64(word),
+            5 if word <= 1 => Cell::Bool(word == 1),
+            5 => return Err(Error::damaged(0, "a bool that is neither 0 nor 1")),
+            catalog::DECIMAL => Cell::Decimal(word.cast_signed(), column.scale),
+            _ => {
+                let mut text = texts.text(entry.id, number, word)?;
+                if column.kind == catalog::GUID {
+                    if text.is_empty() {
+                        text = vec![0; 16];
+                    }
+                    if text.len() != 16 {
+                        return Err(Error::damaged(0, "a GUID of another length"));
+                    }
+                }
+                Cell::Text(text)
+            }
+        };
+        cells.push(cell);
+    }
+    Ok(cells)
 }
 
 impl fmt::Display for Contents {
@@ -198,7 +278,39 @@ impl fmt::Display for Series {
             }
             writeln!(f, "{}", if column.nulls { ", nulls" } else { "" })?;
         }
+        let lines = self.rows.iter().map(|(time, cells)| {
+            let cells: Vec<String> = cells.iter().map(Cell::to_string).collect();
+            format!("  {time} | {}\n", cells.join(" | "))
+        });
+        let lines: Vec<String> = lines.collect();
+        let hash = checksum(lines.concat().as_bytes());
+        writeln!(f, "  {} rows, hash {hash:016x}", lines.len())?;
+        let hidden = SHOWN_ROWS..lines.len().saturating_sub(SHOWN_ROWS);
+        for (number, line) in lines.iter().enumerate() {
+            if hidden.contains(&number) {
+                if number == hidden.start {
+                    f.write_str("  ...\n")?;
+                }
+                continue;
+            }
+            f.write_str(line)?;
+        }
         Ok(())
+    }
+}
+
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Null => f.write_str("null"),
+            Self::Float(bits) if f64::from_bits(*bits).is_nan() => write!(f, "nan {bits:016x}"),
+            Self::Float(bits) => write!(f, "{:?}", f64::from_bits(*bits)),
+            Self::I64(number) => write!(f, "{number}"),
+            Self::U64(number) => write!(f, "{number}"),
+            Self::Bool(bool) => write!(f, "{bool}"),
+            Self::Decimal(units, scale) => write!(f, "{units}e-{scale}"),
+            Self::Text(text) => write!(f, "{}", Bytes(text)),
+        }
     }
 }
 

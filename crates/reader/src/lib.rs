@@ -4,6 +4,9 @@
 //!
 //! ```text
 //! export     everything in a file as text
+//! series     leaves, nodes, records                statistics of rows                            (section 8)
+//! delta      tail page and runs                                                                  (section 7)
+//! chunk      encoded columns                       cold       pages of Pco                       (section 6)
 //! texts      strings, bytes and GUIDs of rows      catalog    names, schemas, types, policies    (section 9)
 //! table      ordered tables                                                                      (section 5)
 //! image      pages of the newest state, the second file, pins                                    (section 4)
@@ -16,11 +19,16 @@
 pub mod block;
 pub mod bytes;
 pub mod catalog;
+pub mod chunk;
+pub mod cold;
+pub mod delta;
 pub mod error;
 pub mod export;
 pub mod head;
 pub mod image;
 pub mod redo;
+pub mod series;
+pub mod statistics;
 pub mod table;
 pub mod texts;
 

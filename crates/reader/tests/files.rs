@@ -8,6 +8,9 @@ mod make;
 
 use make::{FILES, Made};
 use std::path::{Path, PathBuf};
+use tidalite_reader::catalog::{self, Roots, plain_rows};
+use tidalite_reader::delta::Delta;
+use tidalite_reader::series::SeriesReader;
 use tidalite_reader::{Contents, Error, Image};
 
 fn folder() -> PathBuf {
@@ -136,6 +139,28 @@ fn a_stored_file_has_the_structures_that_it_is_there_for() {
     let before = tables.at_pin(&pins[0]).expect("a pinned version");
     let tables = |image: &Image| Contents::read(image).map(|contents| contents.tables.len());
     assert_eq!(tables(&before), Ok(2));
+
+    let image_of_delta = image("delta");
+    let roots = Roots::read(&image_of_delta.meta().app).unwrap().unwrap();
+    let delta = Delta::read(&image_of_delta, &roots.delta).unwrap();
+    assert!(delta.places() >= 3, "a tail and two runs");
+    let image_of_tree = image("tree");
+    let roots = Roots::read(&image_of_tree.meta().app).unwrap().unwrap();
+    let mut series = SeriesReader::new(&image_of_tree);
+    let records = plain_rows(&image_of_tree, &roots.records).unwrap();
+    for (entry, (_, record)) in catalog::series(&image_of_tree, &roots)
+        .unwrap()
+        .iter()
+        .zip(records)
+    {
+        let types: Vec<u8> = entry.columns.iter().map(|column| column.words()).collect();
+        series.rows(entry.id, &record, &types).unwrap();
+    }
+    let (leaves, cold, height) = series.seen();
+    assert!(
+        leaves > 70 && cold > 0 && height > 1,
+        "{leaves} {cold} {height}"
+    );
 }
 
 #[test]

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 use tidalite::retention::KeepFrom;
-use tidalite::{Database, MergePolicy, ReadTxn, SetTable, Table, Unit};
+use tidalite::{Database, MergePolicy, ReadTxn, Series, SetTable, Table, Unit};
 use tidalite_reader::catalog::{Column, MERGES, Policy, SeriesEntry, TYPES, UNITS};
-use tidalite_reader::export::{self, Contents};
+use tidalite_reader::export::{self, Cell, Contents};
 use tidalite_reader::table::{Rows, Value};
 
 pub(crate) fn contents(db: &Database) -> Contents {
@@ -113,11 +113,35 @@ fn series(snap: &ReadTxn) -> Vec<export::Series> {
                     columns: columns.collect(),
                 },
                 annotations: series.annotations().expect("annotations"),
+                rows: cells(&series),
             }
         })
         .collect();
     all.sort_by_key(|series| series.entry.id);
     all
+}
+
+fn cells(series: &Series<'_>) -> Vec<(i64, Vec<Cell>)> {
+    let mut words: Vec<(i64, Vec<u64>)> = Vec::new();
+    series
+        .query(..)
+        .for_each(|time, row| words.push((time, row.to_vec())))
+        .expect("rows");
+    let cell = |(column, word): (usize, &u64)| match series.value(column, *word).expect("a value") {
+        tidalite::Value::Null => Cell::Null,
+        tidalite::Value::F64(float) => Cell::Float(float.to_bits()),
+        tidalite::Value::I64(number) => Cell::I64(number),
+        tidalite::Value::U64(number) => Cell::U64(number),
+        tidalite::Value::Bool(bool) => Cell::Bool(bool),
+        tidalite::Value::Decimal(decimal) => Cell::Decimal(decimal.units, decimal.scale),
+        tidalite::Value::String(text) => Cell::Text(text.into_bytes()),
+        tidalite::Value::Bytes(bytes) => Cell::Text(bytes),
+        tidalite::Value::Guid(guid) => Cell::Text(guid.to_vec()),
+        other => panic!("a value of another type: {other:?}"),
+    };
+    let rows = words.iter();
+    rows.map(|(time, words)| (*time, words.iter().enumerate().map(cell).collect()))
+        .collect()
 }
 
 fn policies(snap: &ReadTxn) -> Vec<Policy> {

@@ -1,6 +1,7 @@
 //! Makes the contents of the stored files with the engine.
 
 mod answers;
+mod rows;
 mod tables;
 
 pub(crate) use tables::large_pages;
@@ -23,13 +24,16 @@ pub(crate) struct Made {
 type Recipe = fn() -> Made;
 
 /// The files by name.
-pub(crate) const FILES: [(&str, Recipe); 7] = [
+pub(crate) const FILES: [(&str, Recipe); 10] = [
     ("empty", tables::empty),
     ("tables", tables::tables),
     ("nested", tables::nested),
     ("sets", tables::sets),
     ("two_files", tables::two_files),
     ("log", tables::log),
+    ("types", rows::types),
+    ("tree", rows::tree),
+    ("delta", rows::delta),
     ("catalog", tables::catalog),
 ];
 
