@@ -1,4 +1,4 @@
-//! A second reader of the file format. It was written from the description in docs/format.md and shares no code with
+//! A second reader of the file format. It was written from the pages that docs/format.md lists and shares no code with
 //! the engine: it proves that the description suffices. It is plain and slow: whole files in memory, every byte
 //! compared with its checksum, everything decoded at once.
 //!
