@@ -134,7 +134,7 @@ impl Engine for Tables {
     /// Replaces the file with a compacted copy.
     fn compact(&mut self) -> Result<bool> {
         let copy = self.path.with_extension("copy");
-        self.db()?.copy_to(&copy)?;
+        self.db()?.copy().to(&copy)?;
         self.db = None;
         std::fs::rename(copy, &self.path)?;
         self.db = Some(Options::new().open(&self.path)?);

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tidalite::maintenance::{Change, Place, SalvageReport, Watch, salvage_storage};
+use tidalite::maintenance::{Change, Place, Salvage, SalvageReport};
 use tidalite::storage::{MemoryStorage, Storage};
 use tidalite::{Database, ErrorKind, Options, ReadTxn, Table};
 use tidalite_testkit::rng::Rng;
@@ -220,7 +220,7 @@ fn saved(bytes: Vec<u8>) -> (Content, SalvageReport) {
     tidalite_testkit::watch();
     let (_, db) = memory();
     let damaged = Arc::new(MemoryStorage::from_image(bytes));
-    let report = salvage_storage(damaged, &db, Watch::new()).unwrap();
+    let report = Salvage::of_storage(damaged).to_database(&db).unwrap();
     assert!(db.check().unwrap().is_clean());
     (content_of(&db.begin_read().unwrap()), report)
 }
@@ -318,7 +318,7 @@ fn hostile_bytes_in_nested_tables_are_survived() {
         }
         let (_, db) = memory();
         let damaged = Arc::new(MemoryStorage::from_image(bytes));
-        let _ = salvage_storage(damaged, &db, Watch::new());
+        let _ = Salvage::of_storage(damaged).to_database(&db);
     }
 }
 
@@ -342,7 +342,7 @@ fn copies_and_page_walks_include_nested_tables() {
     let folder = std::env::temp_dir().join(format!("tidalite-below-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let file = folder.join("copy.tdl");
-    db.begin_read().unwrap().copy_to(&file).unwrap();
+    db.begin_read().unwrap().copy().to(&file).unwrap();
     let copy = Database::open(&file).unwrap();
     let snap = copy.begin_read().unwrap();
     assert!(content_of(&snap) == content);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 #[cfg(feature = "cold")]
-use tidalite::maintenance::{Watch, salvage_storage};
+use tidalite::maintenance::Salvage;
 use tidalite::retention::{Budget, Retention};
 use tidalite::storage::{MemoryStorage, Storage};
 use tidalite::{Database, Options, Steps, Timestamp};
@@ -170,7 +170,7 @@ fn old_rows_become_cold_and_keep_their_values() {
     let expected = rows(&db);
     let snap = db.begin_read().unwrap();
     let path = std::env::temp_dir().join(format!("tidalite-cold-{}.tdl", std::process::id()));
-    snap.copy_to(&path).unwrap();
+    snap.copy().to(&path).unwrap();
     drop(snap);
     let copy = Options::new().open(&path).unwrap();
     assert_eq!(rows(&copy), expected);
@@ -181,7 +181,7 @@ fn old_rows_become_cold_and_keep_their_values() {
     let saved = Options::new()
         .open_storage(Monitor::new(Arc::new(MemoryStorage::new())))
         .unwrap();
-    let report = salvage_storage(storage, &saved, Watch::new()).unwrap();
+    let report = Salvage::of_storage(storage).to_database(&saved).unwrap();
     println!("{} rows saved", report.rows());
     assert_eq!(rows(&saved), expected);
 }

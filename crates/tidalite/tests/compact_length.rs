@@ -269,7 +269,7 @@ fn check(shape: &Shape, options: &Options, seed: u64) -> Vec<String> {
     let copy = folder.file("copy.tdl");
     let db = Database::open(&path).unwrap();
     assert_eq!(content_of(&db.begin_read().unwrap()), content);
-    db.copy_to(&copy).unwrap();
+    db.copy().to(&copy).unwrap();
     let fresh = length(&copy);
     println!(
         "{}: {before} bytes, {moved} moved, then {again}; {short}, a copy has {fresh}: {:.3}; {done:?}",
@@ -344,7 +344,7 @@ fn the_clock_does_not_keep_a_file_long() {
     assert!(done.file_bytes * 5 < clock * 4, "{done:?} of {before}");
     drop(db);
     let copy = folder.file("copy.tdl");
-    Database::open(&path).unwrap().copy_to(&copy).unwrap();
+    Database::open(&path).unwrap().copy().to(&copy).unwrap();
     // A copy fills its pages anew.
     let most = length(&copy) + length(&copy) / 20 + 2 * PAGES_MORE * 4096;
     assert!(length(&path) <= most, "{} {}", length(&path), most);

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tidalite::maintenance::Watch;
 use tidalite::storage::{MemoryStorage, Storage};
 use tidalite::{
     Database, Error, ErrorKind, MergePolicy, Options, Schema, Series, SeriesMut, Steps, Tuning,
@@ -288,7 +287,7 @@ fn annotations_are_compared_and_set_and_go_with_their_series() {
     };
     let word = |key: &str, text: &str| (key.to_owned(), text.to_owned());
     assert_eq!(annotations(&db, "a"), [word("unit", "km/h")]);
-    db.begin_read().unwrap().copy_to(&copied).unwrap();
+    db.begin_read().unwrap().copy().to(&copied).unwrap();
     let mut tx = db.begin_write().unwrap();
     tx.remove_series("b").unwrap();
     tx.commit().unwrap();
@@ -301,7 +300,9 @@ fn annotations_are_compared_and_set_and_go_with_their_series() {
         [word("site", "north"), word("unit", "m/s")]
     );
     drop(copy);
-    tidalite::maintenance::salvage(&path, &rescued, Watch::default()).unwrap();
+    tidalite::maintenance::Salvage::of(&path)
+        .to(&rescued)
+        .unwrap();
     let saved = Database::open(&rescued).unwrap();
     assert_eq!(annotations(&saved, "a"), [word("unit", "km/h")]);
     assert!(saved.check().unwrap().is_clean());

@@ -301,7 +301,7 @@ fn a_nested_table_with_two_references_is_reported() {
         assert!(error.contains("a second pointer to it"), "{error}");
     };
     let copy = std::env::temp_dir().join(format!("tidalite-two-ways-{}", std::process::id()));
-    told(snap.copy_to(&copy).map(drop));
+    told(snap.copy().to(&copy).map(drop));
     assert!(!copy.exists());
     let before = db.begin_read_at("before").expect("it is pinned");
     told(snap.diff(&before, &mut |_| Ok(())));

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidalite::limits::time_rows_max;
-use tidalite::maintenance::{Change, Watch, salvage_storage};
+use tidalite::maintenance::{Change, Salvage};
 use tidalite::query::{CandleSize, Join};
 use tidalite::storage::{MemoryStorage, Storage};
 use tidalite::{
@@ -451,12 +451,14 @@ fn elsewhere(db: &Database, storage: Arc<MemoryStorage>, model: &Model, rng: &mu
     let path = dir.join("copy.tdl");
     let merge = {
         let snap = db.begin_read().expect("a snapshot");
-        snap.copy_to(&path).expect("a copy");
+        snap.copy().to(&path).expect("a copy");
         let series = snap.series(NAME).expect("a series").expect("it is there");
         series.info().merge
     };
     let saved = in_memory();
-    salvage_storage(storage, &saved, Watch::default()).expect("what is left");
+    Salvage::of_storage(storage)
+        .to_database(&saved)
+        .expect("what is left");
     for copy in [Database::open(&path).expect("it opens"), saved] {
         let report = copy.check().expect("a check");
         assert!(report.is_clean(), "{:?}", report.problems);

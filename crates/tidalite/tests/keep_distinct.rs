@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidalite::limits::time_rows_max;
-use tidalite::maintenance::{Watch, salvage_storage};
+use tidalite::maintenance::Salvage;
 use tidalite::storage::{MemoryStorage, Storage};
 use tidalite::{
     Column, ColumnType, Database, Decimal, Error, ErrorKind, MergePolicy, Options, Record, Schema,
@@ -197,10 +197,12 @@ fn elsewhere(db: &Database, storage: Arc<MemoryStorage>, model: &Model, rng: &mu
     std::fs::create_dir(&dir).expect("a folder");
     let path = dir.join("copy.tdl");
     let snap = db.begin_read().expect("a snapshot");
-    snap.copy_to(&path).expect("a copy");
+    snap.copy().to(&path).expect("a copy");
     drop(snap);
     let saved = in_memory();
-    salvage_storage(storage, &saved, Watch::default()).expect("what is left");
+    Salvage::of_storage(storage)
+        .to_database(&saved)
+        .expect("what is left");
     for copy in [Database::open(&path).expect("it opens"), saved] {
         let mut model = model.clone();
         let mut tx = copy.begin_write().expect("a transaction");

@@ -136,7 +136,7 @@ fn age_cuts_each_series_in_its_own_unit_wherever_its_rows_are() {
     tx.commit().unwrap();
     let copy = std::env::temp_dir().join(format!("tidalite-retention-{}.tdl", std::process::id()));
     let _ = std::fs::remove_file(&copy);
-    db.copy_to(&copy).unwrap();
+    db.copy().to(&copy).unwrap();
     let copied = Database::open(&copy).unwrap();
     let policies = copied.begin_read().unwrap().retentions().unwrap();
     assert_eq!(policies, [("b".to_owned(), keep("", 5605))]);

@@ -256,7 +256,7 @@ fn a_copy_and_another_handle_do_not_believe_it_either() {
     assert!(other.clock().unwrap().is_ahead);
     let path = std::env::temp_dir().join(format!("tidalite-clock-{}.tdl", std::process::id()));
     let _ = std::fs::remove_file(&path);
-    db.copy_to(&path).unwrap();
+    db.copy().to(&path).unwrap();
     // The copy was made by the system's clock, years later.
     let copy = Database::open(&path).unwrap();
     assert!(copy.clock().unwrap().is_ahead);
@@ -264,7 +264,9 @@ fn a_copy_and_another_handle_do_not_believe_it_either() {
     let saved = path.with_extension("saved");
     let _ = std::fs::remove_file(&saved);
     drop(copy);
-    tidalite::maintenance::salvage(&path, &saved, tidalite::maintenance::Watch::new()).unwrap();
+    tidalite::maintenance::Salvage::of(&path)
+        .to(&saved)
+        .unwrap();
     let rescued = Database::open(&saved).unwrap();
     assert!(rescued.clock().unwrap().is_ahead);
     assert!(rescued.maintain(&Budget::default()).unwrap().rows <= 1);

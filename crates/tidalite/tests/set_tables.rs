@@ -487,7 +487,7 @@ fn a_copy_of_multi_values_is_packed() {
     assert_eq!(dense.extend(pairs.iter().copied()).unwrap(), 20_000);
     tx.commit().unwrap();
 
-    db.copy_to(dir.join("copy.tdl")).unwrap();
+    db.copy().to(dir.join("copy.tdl")).unwrap();
     let copy = Database::open(dir.join("copy.tdl")).unwrap();
     let [before, after] = [&db, &copy].map(|db| {
         let snap = db.begin_read().unwrap();

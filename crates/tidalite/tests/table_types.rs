@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::sync::Arc;
-use tidalite::maintenance::{Watch, salvage_storage};
+use tidalite::maintenance::Salvage;
 use tidalite::storage::{MemoryStorage, Storage};
 use tidalite::{Database, ErrorKind, Options, ReadTxn, Result, Reversed, WriteTxn};
 
@@ -226,7 +226,7 @@ fn types_stay_with_a_table_wherever_it_goes() {
     assert!(db.check().unwrap().is_clean());
 
     let mut compact = Vec::new();
-    db.copy_compact(&mut compact, Watch::new()).unwrap();
+    db.copy().to_writer(&mut compact).unwrap();
     assert_types(&opened(compact).begin_read().unwrap());
 
     let mut image = vec![0; storage.len().unwrap() as usize];
@@ -235,7 +235,7 @@ fn types_stay_with_a_table_wherever_it_goes() {
     assert_types(&opened(image.clone()).begin_read().unwrap());
     let (_, saved) = memory();
     let damaged = Arc::new(MemoryStorage::from_image(image));
-    let report = salvage_storage(damaged, &saved, Watch::new()).unwrap();
+    let report = Salvage::of_storage(damaged).to_database(&saved).unwrap();
     assert!(report.is_complete(), "{report:?}");
     assert_types(&saved.begin_read().unwrap());
 }

@@ -253,7 +253,7 @@ fn tables_in_tables_come_back_after_reopening_and_in_a_copy() {
     let db = options.open_storage(storage).unwrap();
     let dir = std::env::temp_dir().join(format!("tidalite-tables-{}", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap();
-    db.copy_to(dir.join("copy.tdl")).unwrap();
+    db.copy().to(dir.join("copy.tdl")).unwrap();
     for db in [db, Database::open(dir.join("copy.tdl")).unwrap()] {
         let snap = db.begin_read().unwrap();
         let topics = snap.table("topics").unwrap().unwrap();

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidalite::limits::TEXT_BYTES_MAX;
-use tidalite::maintenance::{Watch, salvage_storage};
+use tidalite::maintenance::Salvage;
 use tidalite::query::CandleSize;
 use tidalite::retention::{Budget, Retention};
 use tidalite::storage::{MemoryStorage, Storage};
@@ -486,7 +486,7 @@ fn run(seed: u64, options: &Options, transactions: usize) {
     let folder = std::env::temp_dir().join(format!("tidalite-types-{}-{seed}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let copy = folder.join("copy.tdl");
-    db.begin_read().unwrap().copy_to(&copy).unwrap();
+    db.begin_read().unwrap().copy().to(&copy).unwrap();
     {
         let copy = Database::open(&copy).unwrap();
         assert_clean(&copy);
@@ -498,7 +498,7 @@ fn run(seed: u64, options: &Options, transactions: usize) {
     // A salvage of an undamaged file recovers everything.
     let saved = open(&Arc::new(MemoryStorage::new()), options);
     drop(db);
-    let report = salvage_storage(storage, &saved, Watch::new()).unwrap();
+    let report = Salvage::of_storage(storage).to_database(&saved).unwrap();
     assert!(report.is_complete(), "{:?}", report.lost);
     assert_clean(&saved);
     let snap = saved.begin_read().unwrap();

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Read, Write};
 use std::path::Path;
-use tidalite::maintenance::Watch;
+use tidalite::maintenance::{Restore, Salvage, Watch};
 use tidalite::{ErrorKind, Timestamp};
 
 /// Maximum number of losses that are printed.
@@ -29,19 +29,22 @@ pub(crate) fn backup(args: &BackupArgs, terminal: &mut Terminal<'_>) -> Outcome 
         }
     }
     let watch = Watch::new().bytes_per_second(args.rate.bytes());
-    let write = |out: &mut dyn Write| match &args.since {
-        Some(base) => database.backup_incremental(base, args.pin.as_deref(), out, watch),
-        None => database.backup(args.pin.as_deref(), out, watch),
-    };
+    let mut backup = database.backup().watch(watch);
+    if let Some(pin) = &args.pin {
+        backup = backup.of(pin);
+    }
+    if let Some(base) = &args.since {
+        backup = backup.since(base);
+    }
     if args.to == Path::new("-") {
-        write(&mut *terminal.out).map_err(fail)?;
+        backup.to_writer(&mut *terminal.out).map_err(fail)?;
         store::close(database).map_err(fail)?;
         return Ok(terminal.out.flush()?);
     }
     refuse_wrong_place(&args.to)?;
     let file = create_new(&args.to)?;
     let mut out = BufWriter::with_capacity(1 << 20, file);
-    let written = write(&mut out).map_err(fail).and_then(|info| {
+    let written = backup.to_writer(&mut out).map_err(fail).and_then(|info| {
         let synced = out.flush().and_then(|()| out.get_ref().sync_all());
         synced.map_err(|error| Failure::file("cannot write", &args.to, &error))?;
         Ok(info)
@@ -97,11 +100,11 @@ pub(crate) fn restore(args: &RestoreArgs, terminal: &mut Terminal<'_>) -> Outcom
         let opened = opened.map_err(|error| Failure::file("cannot read", backup, &error))?;
         backups.push(Box::new(opened));
     }
-    let restored = match second_file() {
-        Some(second) => tidalite::maintenance::restore_in_two(backups, path, second, Watch::new()),
-        None => tidalite::maintenance::restore(backups, path, Watch::new()),
-    };
-    let info = restored.map_err(|error| {
+    let mut restore = Restore::from(backups);
+    if let Some(second) = second_file() {
+        restore = restore.large_values(second);
+    }
+    let info = restore.to(path).map_err(|error| {
         match error.kind() {
             ErrorKind::InvalidInput => Failure::bad_input(&error).hint(
                 "give the full backup first, then its increments in order; nothing was created",
@@ -136,11 +139,11 @@ pub(crate) fn salvage(args: &SalvageArgs, terminal: &mut Terminal<'_>) -> Outcom
             .hint("choose another name, or remove it first"));
     }
     refuse_wrong_place(to)?;
-    let saved = match second_file() {
-        Some(second) => tidalite::maintenance::salvage_in_two(from, second, to, Watch::new()),
-        None => tidalite::maintenance::salvage(from, to, Watch::new()),
-    };
-    let report = saved.map_err(|error| failure(from, &error))?;
+    let mut salvage = Salvage::of(from);
+    if let Some(second) = second_file() {
+        salvage = salvage.large_values(second);
+    }
+    let report = salvage.to(to).map_err(|error| failure(from, &error))?;
     let lost = report.lost.len() as u64 + report.more_lost;
     if args.json {
         let saved = |all: &[tidalite::maintenance::Saved]| -> Vec<Value> {

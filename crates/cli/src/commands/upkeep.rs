@@ -257,11 +257,15 @@ pub(crate) fn copy(args: &CopyArgs, terminal: &mut Terminal<'_>) -> Outcome {
         let written = match (&args.temporary, args.image) {
             (_, true) => {
                 let database = open_to_back_up(from)?;
-                let copied = database.copy_image(out, watch);
+                let copied = database.image().watch(watch).to_writer(out);
                 copied.and_then(|bytes| store::close(database).map(|()| bytes))
             }
-            (Some(folder), false) => open(from)?.copy_compact_in(folder, out, watch),
-            (None, false) => open(from)?.copy_compact(out, watch),
+            (Some(folder), false) => open(from)?
+                .copy()
+                .temporary_in(folder)
+                .watch(watch)
+                .to_writer(out),
+            (None, false) => open(from)?.copy().watch(watch).to_writer(out),
         };
         written.map_err(|error| failure(from, &error))?;
         return Ok(terminal.out.flush()?);
@@ -282,7 +286,7 @@ pub(crate) fn copy(args: &CopyArgs, terminal: &mut Terminal<'_>) -> Outcome {
     discard(&part);
     let copied = match args.image {
         true => image(&database, &part, watch),
-        false => database.copy_to_watched(&part, watch),
+        false => database.copy().watch(watch).to(&part),
     };
     let copied = copied.and_then(|bytes| store::close(database).map(|()| bytes));
     let bytes = match copied {
@@ -309,7 +313,7 @@ pub(crate) fn copy(args: &CopyArgs, terminal: &mut Terminal<'_>) -> Outcome {
 fn image(database: &Database, to: &std::path::Path, watch: Watch<'_>) -> tidalite::Result<u64> {
     let opened = std::fs::File::create_new(to)?;
     let mut out = io::BufWriter::with_capacity(1 << 20, opened);
-    let bytes = database.copy_image(&mut out, watch)?;
+    let bytes = database.image().watch(watch).to_writer(&mut out)?;
     out.flush().and_then(|()| out.get_ref().sync_all())?;
     Ok(bytes)
 }

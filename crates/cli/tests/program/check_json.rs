@@ -3,7 +3,7 @@
 use crate::support::Folder;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use tidalite::maintenance::{PageRange, Watch};
+use tidalite::maintenance::PageRange;
 use tidalite::{ColumnType, Database, Options, ReadTxn, Schema, Steps, Tuning, Unit};
 use tidalite_testkit::rng::Rng;
 
@@ -253,7 +253,9 @@ fn damaged_rows_are_reported_with_series_names_and_times() {
         // by block.
         let saved = folder.path("saved.tdl");
         let _ = std::fs::remove_file(&saved);
-        tidalite::maintenance::salvage(folder.path("damaged.tdl"), &saved, Watch::new()).unwrap();
+        tidalite::maintenance::Salvage::of(folder.path("damaged.tdl"))
+            .to(&saved)
+            .unwrap();
         let txn = open(&folder, "saved.tdl").begin_read().unwrap();
         let mut lost = BTreeSet::new();
         for (name, times) in &rows {

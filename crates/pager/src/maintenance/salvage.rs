@@ -103,14 +103,13 @@ impl RawFile {
         Ok(raw)
     }
 
-    /// Like `open`, with the current path of the second file. Its head may be damaged.
+    /// Reads large values from the second file at this path. Its head may be damaged.
     ///
     /// # Errors
     /// As for `open`.
-    pub fn open_in_two(path: impl AsRef<Path>, second: impl AsRef<Path>) -> Result<Self> {
-        let mut raw = Self::open(path)?;
-        raw.large = Some(LargeFile::raw(second.as_ref())?);
-        Ok(raw)
+    pub fn use_large(&mut self, second: impl AsRef<Path>) -> Result<()> {
+        self.large = Some(LargeFile::raw(second.as_ref())?);
+        Ok(())
     }
 
     /// Finds the second file by its name in the newest record; without it, its data is lost.

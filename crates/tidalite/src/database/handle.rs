@@ -19,8 +19,8 @@ pub struct Database {
 
 impl Database {
     /// The identity of the file: random bytes assigned at creation and kept for ever. A byte-for-byte copy
-    /// ([`copy_image`](Self::copy_image)) has the same; a file made by `copy_to` or
-    /// [`restore`](crate::maintenance::restore) has a new one. [`Inspection::uuid`](crate::monitor::Inspection::uuid) gives it for
+    /// ([`image`](Self::image)) has the same; a file made by [`copy`](Self::copy) or
+    /// [`Restore`](crate::maintenance::Restore) has a new one. [`Inspection::uuid`](crate::monitor::Inspection::uuid) gives it for
     /// a file that is not opened.
     #[must_use]
     pub fn uuid(&self) -> [u8; 16] {

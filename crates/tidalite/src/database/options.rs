@@ -138,7 +138,7 @@ impl Options {
     /// One commit covers both files, and costs one more sync if it wrote to the second one.
     ///
     /// The first file contains everything but the second file's bytes; each is useless without the other. Backups
-    /// contain both, and compaction packs both. `copy_to` and salvage combine both in one file; an image of the file is
+    /// contain both, and compaction packs both. Copies and salvage combine both in one file; an image of the file is
     /// refused ([`LargeFile`](crate::ErrorKind::LargeFile)).
     pub fn large_values(mut self, path: impl Into<std::path::PathBuf>, min: u64) -> Self {
         self.store.large_values_path = Some(path.into());

@@ -19,29 +19,115 @@ use crate::types::error::Result;
 use crate::types::merge_policy::MergePolicy;
 use crate::types::name::SeriesPattern;
 use std::collections::HashSet;
-use std::path::Path;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tidalite_pager::Storage;
+use tidalite_pager::{DiskError, Error as StoreError, FileStorage, Storage};
+
+/// Bytes read from the temporary file at a time.
+const COPY_BYTES: usize = 1 << 20;
+
+/// A packed copy of one version, from [`Database::copy`] or [`ReadTxn::copy`]: tables in full pages, rows encoded anew.
+///
+/// ```
+/// # let dir = std::env::temp_dir().join(format!("tidalite-doc-copy-{}", std::process::id()));
+/// # std::fs::create_dir_all(&dir)?;
+/// use tidalite::{Database, maintenance::Watch};
+/// let db = Database::open(dir.join("plant.tdl"))?;
+/// db.copy().to(dir.join("copy.tdl"))?;
+/// let mut bytes = Vec::new();
+/// db.copy().watch(Watch::new().bytes_per_second(50 << 20)).to_writer(&mut bytes)?;
+/// # drop(db); std::fs::remove_dir_all(dir)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use]
+pub struct DatabaseCopy<'a> {
+    snapshot: Result<ReadTxn>,
+    /// The database file, if it is one.
+    file: Option<&'a Path>,
+    temporary_in: Option<PathBuf>,
+    watch: Watch<'a>,
+}
+
+impl<'a> DatabaseCopy<'a> {
+    fn of(snapshot: Result<ReadTxn>, file: Option<&'a Path>) -> Self {
+        Self {
+            snapshot,
+            file,
+            temporary_in: None,
+            watch: Watch::new(),
+        }
+    }
+
+    /// Reports to this watch, and copies at most at its rate. Progress counts the bytes of keys and values, and 8 bytes
+    /// for each time and value of a series; the total is not known in advance. A copy to a stream then reports the
+    /// bytes of the file.
+    pub fn watch(mut self, watch: Watch<'a>) -> Self {
+        self.watch = watch;
+        self
+    }
+
+    /// The folder of the temporary file of [`to_writer`](Self::to_writer).
+    pub fn temporary_in(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.temporary_in = Some(folder.into());
+        self
+    }
+
+    /// Writes the copy to a new file, and returns the number of bytes written.
+    ///
+    /// # Errors
+    /// As for [`Database::begin_read`]; if the file already exists or cannot be written; damage found on the way
+    /// (nothing is skipped silently); [`Cancelled`](crate::ErrorKind::Cancelled) if the watch stops it. No copy is left
+    /// then.
+    pub fn to(self, path: impl AsRef<Path>) -> Result<u64> {
+        self.snapshot?
+            .copy_to(path.as_ref(), &mut Running::new(self.watch, 0))
+    }
+
+    /// Writes the copy, as a database file, to a stream; returns its size in bytes. The file is first built in a
+    /// temporary file, because a database is not written front to back. Both steps run at the rate of the watch.
+    ///
+    /// The temporary file has no name and is private to this process; it disappears with the call, and if the process
+    /// is killed. It takes as much space as the copy, in the folder of the database; if the database is not a file, or
+    /// its folder is not writable, in the system's folder for temporary files.
+    ///
+    /// # Errors
+    /// As for [`to`](Self::to); an error of the stream; a folder for the temporary file that does not exist or is not
+    /// writable.
+    pub fn to_writer(self, mut out: impl Write) -> Result<u64> {
+        let snapshot = self.snapshot?;
+        let temporary = temporary(self.temporary_in.as_deref(), self.file)?;
+        snapshot.copy_through(temporary, &mut out, self.watch)
+    }
+}
+
+/// A nameless file in `folder`, else beside `file` if that is possible, else in the system's folder for such files.
+fn temporary(folder: Option<&Path>, file: Option<&Path>) -> Result<FileStorage> {
+    use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
+    let made = |folder: &Path| {
+        let made = FileStorage::unnamed(folder, true);
+        made.map_err(|source| StoreError::from(DiskError::of_open(folder, source)))
+    };
+    if let Some(folder) = folder {
+        return Ok(made(folder)?);
+    }
+    if let Some(beside) = file.filter(|file| file.is_file()).and_then(Path::parent) {
+        match FileStorage::unnamed(beside, true) {
+            Err(error) if matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem) => {}
+            Err(source) => return Err(StoreError::from(DiskError::of_open(beside, source)).into()),
+            Ok(made) => return Ok(made),
+        }
+    }
+    Ok(made(&std::env::temp_dir())?)
+}
 
 impl ReadTxn {
-    /// Writes all contents of this snapshot to a new file and returns the bytes written.
-    ///
-    /// # Errors
-    /// If the file already exists or cannot be written; damage found on the way (nothing is skipped silently).
-    pub fn copy_to(&self, path: impl AsRef<Path>) -> Result<u64> {
-        self.copy_to_watched(path, Watch::new())
+    /// A packed copy of this version.
+    pub fn copy(&self) -> DatabaseCopy<'_> {
+        DatabaseCopy::of(Ok(self.clone()), None)
     }
 
-    /// Like [`copy_to`](Self::copy_to), with a watch and at most at its rate. Progress counts the bytes of keys and
-    /// values, and 8 bytes for each time and value of a series; the total is not known in advance.
-    ///
-    /// # Errors
-    /// As for `copy_to`; [`Cancelled`](crate::ErrorKind::Cancelled) if the watch stops it, and leaves no copy.
-    pub fn copy_to_watched(&self, path: impl AsRef<Path>, watch: Watch<'_>) -> Result<u64> {
-        self.copy_to_running(path.as_ref(), &mut Running::new(watch, 0))
-    }
-
-    pub(crate) fn copy_to_running(&self, path: &Path, running: &mut Running<'_>) -> Result<u64> {
+    fn copy_to(&self, path: &Path, running: &mut Running<'_>) -> Result<u64> {
         let page_size = tidalite_pager::PageRead::page_size(&self.pages);
         let copy = Options::new()
             .mode(OpenMode::Create)
@@ -57,12 +143,35 @@ impl ReadTxn {
         copied
     }
 
-    /// Copies into an empty storage.
-    pub(crate) fn copy_to_storage(
+    fn copy_through(
         &self,
-        storage: Arc<dyn Storage>,
-        running: &mut Running<'_>,
-    ) -> Result<()> {
+        temporary: FileStorage,
+        out: &mut dyn Write,
+        watch: Watch<'_>,
+    ) -> Result<u64> {
+        let temporary = Arc::new(temporary);
+        let mut running = Running::new(watch, 0);
+        let whole = Arc::clone(&temporary) as Arc<dyn Storage>;
+        self.copy_to_storage(whole, &mut running)?;
+        let failed = |at| move |source| StoreError::from(DiskError::of_call("copying", at, source));
+        let total = temporary.len().map_err(failed(0))?;
+        (running.done, running.total) = (0, total);
+        running.at("file");
+        let mut buffer = vec![0u8; COPY_BYTES];
+        let mut at = 0;
+        while at < total {
+            let piece = &mut buffer[..(total - at).min(COPY_BYTES as u64) as usize];
+            temporary.read_at(at, piece).map_err(failed(at))?;
+            out.write_all(piece).map_err(failed(at))?;
+            at += piece.len() as u64;
+            running.done_with(piece.len())?;
+        }
+        out.flush().map_err(failed(at))?;
+        Ok(total)
+    }
+
+    /// Copies into an empty storage.
+    fn copy_to_storage(&self, storage: Arc<dyn Storage>, running: &mut Running<'_>) -> Result<()> {
         let page_size = tidalite_pager::PageRead::page_size(&self.pages);
         let copy = Options::new()
             .mode(OpenMode::Create)
@@ -131,20 +240,9 @@ impl ReadTxn {
 }
 
 impl Database {
-    /// Writes the contents of the newest commit to a new file, concurrently with writers; returns its size in bytes.
-    ///
-    /// # Errors
-    /// As for [`ReadTxn::copy_to`].
-    pub fn copy_to(&self, path: impl AsRef<Path>) -> Result<u64> {
-        self.begin_read()?.copy_to(path)
-    }
-
-    /// Like [`copy_to`](Self::copy_to), with a watch and at most at its rate.
-    ///
-    /// # Errors
-    /// As for [`ReadTxn::copy_to_watched`].
-    pub fn copy_to_watched(&self, path: impl AsRef<Path>, watch: Watch<'_>) -> Result<u64> {
-        self.begin_read()?.copy_to_watched(path, watch)
+    /// A packed copy of the newest commit, which can be made concurrently with writers.
+    pub fn copy(&self) -> DatabaseCopy<'_> {
+        DatabaseCopy::of(self.begin_read(), self.pager.path())
     }
 }
 

@@ -4,8 +4,8 @@
 //! watch                  progress, rate limit, cancelling
 //! check                  verifies everything reachable
 //! salvage                recovers intact data of a damaged file
-//! copy, read_ahead       a packed copy; read-ahead of leaves for it
-//! backup                 streams of pages, and their restore
+//! copy, read_ahead       a packed copy, as a file or a stream; read-ahead of leaves for it
+//! backup                 backups and images: streams of pages; restoring
 //! compact, close         shortening the file
 //! retention, policies    retention policies; removing expired data
 //! cold                   old leaves in cold form
@@ -28,13 +28,14 @@ pub(crate) mod salvage;
 pub(crate) mod stat;
 pub(crate) mod watch;
 
-pub use backup::{BackupInfo, restore, restore_in_two};
+pub use backup::{Backup, BackupInfo, Image, Restore};
 pub use check::{CheckReport, Finding, HitSeries, Place};
 pub use cold::Cooled;
 pub use compact::Compaction;
+pub use copy::DatabaseCopy;
 pub use diff::Change;
 pub use page_map::{PageDump, PageRange, Weight};
-pub use salvage::{SalvageReport, Saved, salvage, salvage_in_two, salvage_storage};
+pub use salvage::{Salvage, SalvageReport, Saved};
 pub use stat::Stat;
 pub use tidalite_kv::TableShape;
 pub use tidalite_pager::{LossCause, LostCommits};

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use tidalite::maintenance::{Watch, restore};
+use tidalite::maintenance::{Restore, Watch};
 use tidalite::{Database, Error, ErrorKind, Options, Steps, Tuning};
 use tidalite_testkit::rng::Rng;
 
@@ -39,7 +39,7 @@ fn content(db: &Database) -> Content {
 fn restored(folder: &Folder, chain: &[Vec<u8>]) -> Result<Content, Error> {
     let path = folder.file("restored.tdl");
     drop(std::fs::remove_file(&path));
-    restore(chain.iter().map(|part| &part[..]), &path, Watch::new())?;
+    Restore::from(chain.iter().map(|part| &part[..])).to(&path)?;
     let db = Database::open(&path).unwrap();
     assert_clean(&db);
     assert!(db.pins().unwrap().is_empty());
@@ -77,14 +77,19 @@ fn a_chain_of_increments_restores_every_version() {
             });
             let mut out = Vec::new();
             let info = match &last {
-                None => db.backup(Some(&name), &mut out, watch),
-                Some(base) => db.backup_incremental(base, Some(&name), &mut out, watch),
+                None => db.backup().of(&name).watch(watch).to_writer(&mut out),
+                Some(base) => db
+                    .backup()
+                    .of(&name)
+                    .since(base)
+                    .watch(watch)
+                    .to_writer(&mut out),
             }
             .unwrap();
             assert_eq!(info.base.is_some(), last.is_some());
             if let Some(base) = last.replace(name.clone()) {
                 let mut full = Vec::new();
-                db.backup(Some(&name), &mut full, Watch::new()).unwrap();
+                db.backup().of(&name).to_writer(&mut full).unwrap();
                 assert!(out.len() < full.len(), "an increment is smaller");
                 assert!(db.unpin(&base).unwrap());
             }
@@ -144,10 +149,10 @@ fn the_newest_version_is_backed_up_without_a_pin() {
         .unwrap();
     tx.commit_with(tidalite::Durability::None).unwrap();
     let mut out = Vec::new();
-    db.backup(None, &mut out, Watch::new()).unwrap();
+    db.backup().to_writer(&mut out).unwrap();
     assert!(restored(&folder, &[out]).unwrap() == content(&db));
     let mut out = Vec::new();
-    let missing = db.backup(Some("no such pin"), &mut out, Watch::new());
+    let missing = db.backup().of("no such pin").to_writer(&mut out);
     assert!(matches!(missing, Err(ref error) if error.kind() == ErrorKind::NotFound));
 }
 
@@ -177,7 +182,7 @@ fn copies_as_streams_are_databases() {
         change(&db, &mut Rng::new(6), 50);
         ControlFlow::Continue(())
     });
-    let bytes = db.copy_image(&mut image, watch).unwrap();
+    let bytes = db.image().watch(watch).to_writer(&mut image).unwrap();
     assert_eq!(bytes, image.len() as u64);
     let copy = open("image.tdl", &image);
     assert!(content(&copy) == now);
@@ -187,7 +192,7 @@ fn copies_as_streams_are_databases() {
     let mut compact = Vec::new();
     let began = Instant::now();
     let watch = Watch::new().bytes_per_second(4 << 20);
-    let bytes = db.copy_compact(&mut compact, watch).unwrap();
+    let bytes = db.copy().watch(watch).to_writer(&mut compact).unwrap();
     let least = Duration::from_secs_f64(bytes as f64 / f64::from(4 << 20) * 0.8);
     assert!(
         began.elapsed() >= least,
@@ -236,7 +241,7 @@ fn an_image_is_held_back_while_others_commit() {
     };
     let began = Instant::now();
     let watch = Watch::new().bytes_per_second(RATE);
-    let bytes = db.copy_image(&mut image, watch).unwrap();
+    let bytes = db.image().watch(watch).to_writer(&mut image).unwrap();
     let least = Duration::from_secs_f64(bytes as f64 / RATE as f64 * 0.8);
     assert!(began.elapsed() >= least, "{bytes} in {:?}", began.elapsed());
     assert!(image.commits > 1 && content(&db) != before);
@@ -302,8 +307,8 @@ fn a_copy_as_a_stream_is_made_in_a_file_without_a_name() {
             bytes: Vec::new(),
         };
         let copied = match in_folder {
-            Some(other) => db.copy_compact_in(other, &mut out, Watch::new()),
-            None => db.copy_compact(&mut out, Watch::new()),
+            Some(other) => db.copy().temporary_in(other).to_writer(&mut out),
+            None => db.copy().to_writer(&mut out),
         };
         assert_eq!(copied.unwrap(), out.bytes.len() as u64);
         let expected = std::fs::canonicalize(expected).unwrap();
@@ -315,7 +320,7 @@ fn a_copy_as_a_stream_is_made_in_a_file_without_a_name() {
         assert_clean(&copy);
     }
     let missing = folder.file("missing");
-    let refused = db.copy_compact_in(&missing, &mut Vec::new(), Watch::new());
+    let refused = db.copy().temporary_in(&missing).to_writer(&mut Vec::new());
     assert!(
         matches!(&refused, Err(error) if error.path() == Some(&missing) && error.io_error().is_some()),
         "{refused:?}"
@@ -347,13 +352,12 @@ fn damage_of_a_backup_is_named_with_its_place_in_it() {
     }
     db.pin("base").unwrap();
     let (mut full, mut more) = (Vec::new(), Vec::new());
-    db.backup(Some("base"), &mut full, Watch::new()).unwrap();
+    db.backup().of("base").to_writer(&mut full).unwrap();
     change(&db, &mut rng, 99);
-    db.backup_incremental("base", None, &mut more, Watch::new())
-        .unwrap();
+    db.backup().since("base").to_writer(&mut more).unwrap();
     let path = folder.file("restored.tdl");
     let damage = |chain: &[&[u8]]| {
-        let refused = restore(chain.iter().copied(), &path, Watch::new());
+        let refused = Restore::from(chain.iter().copied()).to(&path);
         assert!(!path.exists());
         match refused {
             Err(error) => error.corrupt().unwrap().clone(),

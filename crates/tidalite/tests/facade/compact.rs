@@ -142,7 +142,7 @@ fn a_thinned_database_gets_as_short_as_a_copy() {
         assert_clean(&db);
         let short = std::fs::metadata(&path).unwrap().len();
         let copy = folder.file("copy.tdl");
-        db.copy_to(&copy).unwrap();
+        db.copy().to(&copy).unwrap();
         let fresh = std::fs::metadata(&copy).unwrap().len();
         println!("{long} bytes, then {short}; a copy has {fresh}");
         assert!(short * 10 <= fresh * 12, "{short}, a copy has {fresh}");

@@ -89,9 +89,9 @@ fn a_copy_made_while_writing_goes_on_is_the_snapshot() {
                 }
             });
             // Begun before the writer, and once somewhere among its commits.
-            let bytes = snap.copy_to(&to).unwrap();
+            let bytes = snap.copy().to(&to).unwrap();
             assert!(bytes > 0);
-            db.copy_to(folder.file("later.tdl")).unwrap();
+            db.copy().to(folder.file("later.tdl")).unwrap();
             stop.store(true, Ordering::Release);
         });
         assert_eq!(content_of(&snap).unwrap(), expected);
@@ -131,21 +131,21 @@ fn a_copy_overwrites_nothing() {
     let precious = folder.file("precious.txt");
     std::fs::write(&precious, "a letter").unwrap();
     for to in [precious.clone(), folder.file("plant.tdl")] {
-        let error = db.copy_to(&to).unwrap_err();
+        let error = db.copy().to(&to).unwrap_err();
         assert_eq!(error.path(), Some(&*to));
         assert_eq!(error.kind(), ErrorKind::AlreadyExists);
     }
     assert_eq!(std::fs::read(&precious).unwrap(), b"a letter");
-    let nowhere = db.copy_to(folder.file("missing/copy.tdl")).unwrap_err();
+    let nowhere = db.copy().to(folder.file("missing/copy.tdl")).unwrap_err();
     assert!(
         nowhere.to_string().contains("missing/copy.tdl"),
         "{nowhere}"
     );
-    let refused = db.copy_to(&folder.0).unwrap_err();
+    let refused = db.copy().to(&folder.0).unwrap_err();
     assert!(refused.path().is_some() && refused.io_error().is_some());
     // An empty database too can be copied.
     let empty = Database::open(folder.file("empty.tdl")).unwrap();
-    empty.copy_to(folder.file("empty-copy.tdl")).unwrap();
+    empty.copy().to(folder.file("empty-copy.tdl")).unwrap();
     let copy = Database::open(folder.file("empty-copy.tdl")).unwrap();
     assert_eq!(
         content_of(&copy.begin_read().unwrap()).unwrap(),
@@ -185,7 +185,7 @@ fn a_table_that_is_read_ahead_is_copied_whole() {
     for (name, read_ahead) in [("copy", ReadAhead::Auto), ("alone", ReadAhead::Off)] {
         let options = || Options::new().tuning(Tuning::new().read_ahead(read_ahead));
         let db = options().open(folder.file("plant.tdl")).unwrap();
-        db.copy_to(folder.file(name)).unwrap();
+        db.copy().to(folder.file(name)).unwrap();
         let copy = options().open(folder.file(name)).unwrap();
         assert_clean(&copy);
         assert_same(&db, &copy);
@@ -248,7 +248,7 @@ fn a_copy_reports_progress_and_can_be_throttled_and_stopped() {
             done = progress.done_bytes;
             ControlFlow::Continue(())
         });
-    db.copy_to_watched(folder.file("slow.tdl"), watch).unwrap();
+    db.copy().watch(watch).to(folder.file("slow.tdl")).unwrap();
     let (least, took) = (done as f64 / f64::from(8 << 20), began.elapsed());
     assert!(
         done > 256 << 10 && took.as_secs_f64() > 0.9 * least,
@@ -261,14 +261,14 @@ fn a_copy_reports_progress_and_can_be_throttled_and_stopped() {
     assert_same(&db, &Database::open(folder.file("slow.tdl")).unwrap());
 
     let stops = || Watch::new().on_progress(|_| ControlFlow::Break(()));
-    let stopped = db.copy_to_watched(folder.file("none.tdl"), stops());
+    let stopped = db.copy().watch(stops()).to(folder.file("none.tdl"));
     assert!(matches!(stopped, Err(ref error) if error.kind() == ErrorKind::Cancelled));
     assert!(!folder.file("none.tdl").exists());
     let mut out = Vec::new();
-    let stopped = db.copy_compact(&mut out, stops());
+    let stopped = db.copy().watch(stops()).to_writer(&mut out);
     assert!(matches!(stopped, Err(ref error) if error.kind() == ErrorKind::Cancelled));
     assert!(out.is_empty(), "it ends before the file is whole");
-    let bytes = db.copy_compact(&mut out, Watch::new()).unwrap();
+    let bytes = db.copy().to_writer(&mut out).unwrap();
     assert_eq!(out.len() as u64, bytes);
 }
 
@@ -298,7 +298,7 @@ fn damage_found_by_readahead_fails_the_copy() {
     bytes[last + page_size / 2] ^= 4;
     std::fs::write(&path, bytes).unwrap();
     let db = Database::open(&path).unwrap();
-    let failed = db.copy_to(folder.file("copy.tdl")).unwrap_err();
+    let failed = db.copy().to(folder.file("copy.tdl")).unwrap_err();
     assert!(failed.kind() == ErrorKind::Damaged, "{failed}");
     assert!(!folder.file("copy.tdl").exists());
 }
@@ -314,7 +314,7 @@ fn a_copy_has_the_user_data_and_a_failed_one_leaves_nothing() {
         .put(b"key", &[7; 100_000])
         .unwrap();
     tx.commit().unwrap();
-    db.copy_to(folder.file("copy.tdl")).unwrap();
+    db.copy().to(folder.file("copy.tdl")).unwrap();
     let copy = Database::open(folder.file("copy.tdl")).unwrap();
     assert_eq!(copy.begin_read().unwrap().user_data(), b"canary");
     drop((copy, db));
@@ -328,7 +328,7 @@ fn a_copy_has_the_user_data_and_a_failed_one_leaves_nothing() {
     bytes[at + 1000] ^= 1;
     std::fs::write(&path, bytes).unwrap();
     let db = Database::open(&path).unwrap();
-    assert!(db.copy_to(folder.file("half.tdl")).is_err());
+    assert!(db.copy().to(folder.file("half.tdl")).is_err());
     for left in ["half.tdl", "half.tdl-lock"] {
         assert!(!folder.file(left).exists(), "{left}");
     }

@@ -429,7 +429,7 @@ fn a_small_file_system_fills_up() {
     let db = Options::new().mode(OpenMode::Open).open(&path).unwrap();
     expected(&db);
     let full = |error: &Error| error.kind() == ErrorKind::Full;
-    let copied = db.copy_to(disk.mount.join("copy.tdl")).unwrap_err();
+    let copied = db.copy().to(disk.mount.join("copy.tdl")).unwrap_err();
     assert!(full(&copied), "{copied:?}");
     // No byte is free, but deletes go on, and with the space they free, writes.
     let delete = |from: i64, to: i64| -> Result<u64> {

@@ -3,7 +3,7 @@
 use crate::common::{Folder, assert_clean, pairs_of};
 use std::path::Path;
 use std::sync::Arc;
-use tidalite::maintenance::{Watch, restore, restore_in_two, salvage, salvage_in_two};
+use tidalite::maintenance::{Restore, Salvage};
 use tidalite::storage::{LockMemory, MemoryStorage};
 use tidalite::{Database, Error, ErrorKind, OpenMode, Options};
 
@@ -114,15 +114,15 @@ fn large_values_lie_in_the_second_file() {
 
     // A copy combines both in one file; an image contains one file.
     let copy = folder.file("copy.tdl");
-    db.copy_to(&copy).unwrap();
-    let refused = db.copy_image(&mut Vec::new(), Watch::new()).err().unwrap();
+    db.copy().to(&copy).unwrap();
+    let refused = db.image().to_writer(&mut Vec::new()).err().unwrap();
     assert!(problem(&refused).contains("copy"), "{refused}");
     drop((db, other));
     let copied = Database::open(&copy).unwrap();
     verify(&copied, 15, 40);
     assert_eq!(copied.stat().unwrap().large_bytes, 0);
 
-    let saved = salvage(&path, folder.file("saved.tdl"), Watch::new()).unwrap();
+    let saved = Salvage::of(&path).to(folder.file("saved.tdl")).unwrap();
     assert!(saved.is_complete(), "{:?}", saved.lost);
     verify(&Database::open(folder.file("saved.tdl")).unwrap(), 15, 40);
 }
@@ -220,21 +220,19 @@ fn backups_carry_the_second_file() {
     fill(&db, 0, 12);
     db.pin("monday").unwrap();
     let (mut full, mut more) = (Vec::new(), Vec::new());
-    db.backup(Some("monday"), &mut full, Watch::new()).unwrap();
+    db.backup().of("monday").to_writer(&mut full).unwrap();
     let mut tx = db.begin_write().unwrap();
     for i in 0..5 {
         tx.table("pictures").unwrap().remove(&[i]).unwrap();
     }
     tx.commit().unwrap();
     fill(&db, 12, 16);
-    let info = db
-        .backup_incremental("monday", None, &mut more, Watch::new())
-        .unwrap();
+    let info = db.backup().since("monday").to_writer(&mut more).unwrap();
     // Three large values and a small one are new; older data is not included again.
     assert!(info.bytes < 900_000, "{info:?}");
 
     let restored = folder.file("restored.tdl");
-    restore([&full[..]], &restored, Watch::new()).unwrap();
+    Restore::from([&full[..]]).to(&restored).unwrap();
     let monday = Database::open(&restored).unwrap();
     verify(&monday, 0, 12);
     assert_clean(&monday);
@@ -255,7 +253,10 @@ fn backups_carry_the_second_file() {
         folder.file("tuesday.tdl"),
         folder.file("disk2").join("tuesday.values"),
     );
-    restore_in_two([&full[..], &more[..]], &first, &second, Watch::new()).unwrap();
+    Restore::from([&full[..], &more[..]])
+        .large_values(&second)
+        .to(&first)
+        .unwrap();
     let tuesday = Database::open(&first).unwrap();
     verify(&tuesday, 5, 16);
     assert_clean(&tuesday);
@@ -267,14 +268,17 @@ fn backups_carry_the_second_file() {
     bent[full.len() - 100_000] ^= 4;
     for broken in [cut, &bent] {
         let (first, second) = (folder.file("none.tdl"), folder.file("none.values"));
-        let error = restore_in_two([broken], &first, &second, Watch::new());
+        let error = Restore::from([broken]).large_values(&second).to(&first);
         error.expect_err("a damaged backup");
         assert!(!first.exists() && !second.exists());
     }
     // A file in the way stays unchanged.
     let (first, second) = (folder.file("none.tdl"), folder.file("in the way"));
     std::fs::write(&second, b"mine").unwrap();
-    restore_in_two([&full[..]], &first, &second, Watch::new()).expect_err("there is something");
+    Restore::from([&full[..]])
+        .large_values(&second)
+        .to(&first)
+        .expect_err("there is something");
     assert_eq!(std::fs::read(&second).unwrap(), b"mine");
     assert!(!first.exists());
 }
@@ -360,7 +364,7 @@ fn damage_of_the_second_file_is_named_healed_and_worked_around() {
     assert!(text.contains("of the second file"), "{text}");
     assert!(text.contains("pictures"), "{text}");
     drop(db);
-    let saved = salvage(&path, folder.file("saved.tdl"), Watch::new()).unwrap();
+    let saved = Salvage::of(&path).to(folder.file("saved.tdl")).unwrap();
     assert!(!saved.is_complete());
     let db = Database::open(folder.file("saved.tdl")).unwrap();
     let kept = db
@@ -381,7 +385,10 @@ fn damage_of_the_second_file_is_named_healed_and_worked_around() {
     let mut first = std::fs::read(&path).unwrap();
     first[..24_576].fill(0);
     std::fs::write(&path, &first).unwrap();
-    let saved = salvage_in_two(&path, &moved, folder.file("all.tdl"), Watch::new()).unwrap();
+    let saved = Salvage::of(&path)
+        .large_values(&moved)
+        .to(folder.file("all.tdl"))
+        .unwrap();
     let db = Database::open(folder.file("all.tdl")).unwrap();
     let names = db.begin_read().unwrap().tables().unwrap();
     assert_eq!(names.len(), 1, "{saved:?}");

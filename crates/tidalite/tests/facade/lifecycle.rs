@@ -124,7 +124,7 @@ fn the_commit_before_the_newest_is_looked_at_opened_and_copied() {
     assert!(
         matches!(Database::open(&path).err(), Some(ref error) if error.kind() == ErrorKind::Locked)
     );
-    older.copy_to(folder.file("back.tdl")).unwrap();
+    older.copy().to(folder.file("back.tdl")).unwrap();
     drop(older);
     let (_, user, newest) = values(&Database::open(&path).unwrap());
     assert_eq!((user, newest), (vec![3], vec![vec![3; 500]; 200]));
@@ -139,7 +139,7 @@ fn a_file_keeps_its_identity() {
     let db = Database::open(folder.file("a.tdl")).unwrap();
     let uuid = db.uuid();
     assert_ne!(uuid, [0; 16]);
-    db.copy_to(folder.file("copy.tdl")).unwrap();
+    db.copy().to(folder.file("copy.tdl")).unwrap();
     drop(db);
     assert_eq!(inspect(folder.file("a.tdl")).unwrap().uuid, uuid);
     let read_only = Options::new().read_only(true).open(folder.file("a.tdl"));

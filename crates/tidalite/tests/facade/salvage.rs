@@ -2,7 +2,7 @@
 
 use crate::common::{Content, assert_clean, content_of, in_memory};
 use std::sync::Arc;
-use tidalite::maintenance::{Place, SalvageReport, Watch, salvage_storage};
+use tidalite::maintenance::{Place, Salvage, SalvageReport};
 use tidalite::retention::Retention;
 use tidalite::storage::{MemoryStorage, Storage};
 use tidalite::{ColumnType, Options, Schema, Steps, Unit};
@@ -82,7 +82,7 @@ fn image() -> Image {
 fn saved(bytes: Vec<u8>) -> (Content, SalvageReport) {
     let db = in_memory(&options());
     let damaged = Arc::new(MemoryStorage::from_image(bytes));
-    let report = salvage_storage(damaged, &db, Watch::new()).unwrap();
+    let report = Salvage::of_storage(damaged).to_database(&db).unwrap();
     assert_clean(&db);
     let content = content_of(&db.begin_read().unwrap()).unwrap();
     (content, report)
@@ -269,13 +269,15 @@ fn hostile_files_are_survived() {
         }
         let db = in_memory(&options());
         let damaged = Arc::new(MemoryStorage::from_image(bytes));
-        let _ = salvage_storage(damaged, &db, Watch::new());
+        let _ = Salvage::of_storage(damaged).to_database(&db);
     }
     for bytes in [vec![], vec![0; 10], vec![0xff; 30_000]] {
         let db = in_memory(&options());
         let damaged = Arc::new(MemoryStorage::from_image(bytes));
         assert!(
-            salvage_storage(damaged, &db, Watch::new()).map_or(true, |report| report.rows() == 0)
+            Salvage::of_storage(damaged)
+                .to_database(&db)
+                .map_or(true, |report| report.rows() == 0)
         );
     }
 }
@@ -297,7 +299,7 @@ fn retention_policies_are_saved() {
     tx.commit().unwrap();
     drop(db);
     let saved = in_memory(&options());
-    let report = salvage_storage(storage, &saved, Watch::new()).unwrap();
+    let report = Salvage::of_storage(storage).to_database(&saved).unwrap();
     assert!(report.is_complete() && report.retentions == 1, "{report:?}");
     let found = saved.begin_read().unwrap().retentions().unwrap();
     assert_eq!(found, [("a day".to_owned(), policy)]);

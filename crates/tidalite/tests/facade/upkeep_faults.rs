@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use tidalite::maintenance::{Watch, restore, restore_in_two, salvage_storage};
+use tidalite::maintenance::{Restore, Salvage};
 use tidalite::retention::{Budget, Retention};
 use tidalite::storage::{LockMemory, Storage};
 use tidalite::{Database, Durability, ErrorKind, Options, Result, Steps, Timestamp, Tuning};
@@ -176,8 +176,8 @@ impl Job {
                 let mut tx = db.begin_write()?;
                 tx.set_user_data(b"lazy")?;
                 tx.commit_with(Durability::Lazy)?;
-                db.backup(None, &mut Vec::new(), Watch::new())?;
-                db.backup_incremental("monday", None, &mut Vec::new(), Watch::new())?;
+                db.backup().to_writer(&mut Vec::new())?;
+                db.backup().since("monday").to_writer(&mut Vec::new())?;
             }
         }
         Ok(())
@@ -335,7 +335,7 @@ fn a_backup_whose_stream_breaks_is_refused() {
     let disks = images().map(|image| Disk::new(image, false));
     let db = open(&disks).unwrap();
     let mut whole = Vec::new();
-    db.backup(None, &mut whole, Watch::new()).unwrap();
+    db.backup().to_writer(&mut whole).unwrap();
     let folder = Folder::new("broken");
     let path = folder.file("new.tdl");
     let mut calls = 0;
@@ -345,14 +345,14 @@ fn a_backup_whose_stream_breaks_is_refused() {
             stream: &mut out,
             left: calls,
         };
-        let written = db.backup(None, &mut broken, Watch::new());
+        let written = db.backup().to_writer(&mut broken);
         if written.is_ok() {
             break;
         }
         let error = written.unwrap_err();
         let typed = error.kind() == ErrorKind::Io;
         assert!(typed, "{error:?}");
-        let refused = restore([&out[..]], &path, Watch::new()).unwrap_err();
+        let refused = Restore::from([&out[..]]).to(&path).unwrap_err();
         let typed = refused.kind() == ErrorKind::Damaged;
         assert!(typed, "{refused:?}");
         assert_eq!(files_in(path.parent().unwrap()), 0, "after {calls} calls");
@@ -366,7 +366,7 @@ fn a_backup_whose_stream_breaks_is_refused() {
             stream: &whole[..],
             left: reads,
         };
-        match restore([broken], &path, Watch::new()) {
+        match Restore::from([broken]).to(&path) {
             Ok(_) => break,
             Err(error) if error.kind() == ErrorKind::Io => {}
             Err(error) => panic!("{error:?}"),
@@ -386,7 +386,7 @@ fn restoring_to_a_full_disk_leaves_nothing() {
     let disks = images().map(|image| Disk::new(image, false));
     let db = open(&disks).unwrap();
     let mut whole = Vec::new();
-    db.backup(None, &mut whole, Watch::new()).unwrap();
+    db.backup().to_writer(&mut whole).unwrap();
     let Some(small) = Mounted::in_memory(Folder::new("full"), "2M") else {
         println!("skipped: no file system of its own");
         return;
@@ -396,7 +396,7 @@ fn restoring_to_a_full_disk_leaves_nothing() {
     for ballast in (0..=2048).rev().step_by(16) {
         let in_the_way = small.mount.join("ballast");
         std::fs::write(&in_the_way, vec![1; (ballast << 10).min(2 << 20)]).unwrap();
-        let restored = restore_in_two([&whole[..]], &path, &second, Watch::new());
+        let restored = Restore::from([&whole[..]]).large_values(&second).to(&path);
         std::fs::remove_file(&in_the_way).unwrap();
         match restored {
             Ok(_) => break,
@@ -432,7 +432,7 @@ fn salvage_into_a_failing_disk_is_all_or_nothing() {
                     kind,
                 }));
                 let source = Arc::clone(&damaged) as Arc<dyn Storage>;
-                let saved = salvage_storage(source, &db, Watch::new());
+                let saved = Salvage::of_storage(source).to_database(&db);
                 let hit = target.hit();
                 target.mend();
                 drop(db);
@@ -468,7 +468,7 @@ fn salvage_of_a_disk_that_cannot_be_read_ends() {
             source.fail_read(at);
             let to = Disk::new(Vec::new(), false);
             let db = Options::new().open_storage(to as Arc<dyn Storage>).unwrap();
-            match salvage_storage(source as Arc<dyn Storage>, &db, Watch::new()) {
+            match Salvage::of_storage(source as Arc<dyn Storage>).to_database(&db) {
                 Ok(_) => assert_clean(&db),
                 Err(error) if matches!(error.kind(), ErrorKind::Io | ErrorKind::NotADatabase) => {}
                 Err(error) => panic!("read {at}: {error:?}"),

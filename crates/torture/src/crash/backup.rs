@@ -6,7 +6,6 @@ use super::world::{World, inside};
 use std::io::{self, Write};
 use std::sync::Arc;
 use tidalite::Database;
-use tidalite::maintenance::Watch;
 use tidalite_testkit::rng::Rng;
 
 /// A stream into memory; other transactions commit while it is written.
@@ -50,7 +49,9 @@ pub(super) fn restored(chain: &[&[u8]], history: &History, page_size: usize, sho
         std::process::id()
     ));
     let judged = || -> Judged {
-        tidalite::maintenance::restore(chain.iter().copied(), &path, Watch::new()).map_err(text)?;
+        tidalite::maintenance::Restore::from(chain.iter().copied())
+            .to(&path)
+            .map_err(text)?;
         let db = options(page_size).open(&path).map_err(text)?;
         history.identify_without_pins(&db, |number| number >= shown)?;
         checked(&db)

@@ -9,7 +9,6 @@ use crate::model::{Model, digest_of_snapshot};
 use crate::workload::TIME_MAX;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tidalite::maintenance::Watch;
 use tidalite::retention::Budget;
 use tidalite::storage::{MemoryStorage, Storage};
 use tidalite::{Database, Durability, ReadTxn, Timestamp};
@@ -241,14 +240,12 @@ impl Process<'_> {
         let allowed = |number: u64| number >= shown;
         let history = || lock(&self.world.history).clone();
         if pins.is_empty() && self.world.second.is_some() {
-            self.db
-                .backup(None, &mut out, Watch::new())
-                .map_err(failed)?;
+            self.db.backup().to_writer(&mut out).map_err(failed)?;
             let full = [&out.bytes[..]];
             return restored(&full, &history(), self.world.page_size, shown);
         }
         if self.world.second.is_none() && (pins.is_empty() || self.rng.one_in(2)) {
-            self.db.copy_image(&mut out, Watch::new()).map_err(failed)?;
+            self.db.image().to_writer(&mut out).map_err(failed)?;
             let copy: Arc<dyn Storage> = Arc::new(MemoryStorage::from_image(out.bytes));
             let copy = options(self.world.page_size)
                 .open_storage(copy)
@@ -259,7 +256,7 @@ impl Process<'_> {
             return checked(&copy).map_err(|error| format!("copy of the file: {error}"));
         }
         let pin = &self.rng.pick(&pins).name;
-        let info = self.db.backup(Some(pin), &mut out, Watch::new());
+        let info = self.db.backup().of(pin).to_writer(&mut out);
         let info = info.map_err(failed)?;
         let full = std::mem::take(&mut out.bytes);
         // During the backup the pin name may have been given to another version; an increment on that version does not
@@ -269,7 +266,9 @@ impl Process<'_> {
             return Ok(());
         }
         self.db
-            .backup_incremental(pin, None, &mut out, Watch::new())
+            .backup()
+            .since(pin)
+            .to_writer(&mut out)
             .map_err(failed)?;
         let chain = [&full[..], &out.bytes[..]];
         restored(&chain, &history(), self.world.page_size, shown)

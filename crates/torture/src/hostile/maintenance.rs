@@ -8,9 +8,7 @@ use super::read::{read, read_from};
 use std::io::sink;
 use std::sync::Arc;
 use std::time::Duration;
-use tidalite::maintenance::{
-    SalvageReport, Watch, restore, restore_in_two, salvage_in_two, salvage_storage,
-};
+use tidalite::maintenance::{Restore, Salvage, SalvageReport};
 use tidalite::retention::Budget;
 use tidalite::storage::MemoryStorage;
 use tidalite::{Database, ReadTxn, Result, Timestamp};
@@ -24,19 +22,13 @@ pub(super) fn around(db: &Database, files: &Files, stored: &Stored) -> Result<()
     keep(&mut first, db.weights().map(drop));
     keep(&mut first, db.pages(&mut |_| ()));
     keep(&mut first, db.page(7).map(drop));
-    let image = db.copy_image(&mut sink(), Watch::new());
+    let image = db.image().to_writer(&mut sink());
     if stored.second.is_none() {
         // A database of two files has no image; that error is expected.
         keep(&mut first, image.map(drop));
     }
-    keep(
-        &mut first,
-        db.copy_compact(&mut sink(), Watch::new()).map(drop),
-    );
-    keep(
-        &mut first,
-        db.backup(None, &mut sink(), Watch::new()).map(drop),
-    );
+    keep(&mut first, db.copy().to_writer(&mut sink()).map(drop));
+    keep(&mut first, db.backup().to_writer(&mut sink()).map(drop));
     let snap = db.begin_read()?;
     let _ = snap.retentions();
     for pin in db.pins()? {
@@ -59,7 +51,7 @@ fn salvaged(files: &Files, stored: &Stored) -> Result<()> {
     let told = |report: SalvageReport| (report.is_complete(), report.rows());
     let (first, Some(second)) = files.parts() else {
         let fresh = options().open_storage(Arc::new(MemoryStorage::new()))?;
-        let saved = salvage_storage(Arc::clone(&stored.first), &fresh, Watch::new());
+        let saved = Salvage::of_storage(Arc::clone(&stored.first)).to_database(&fresh);
         let _ = saved.map(told);
         return sound(&fresh);
     };
@@ -67,7 +59,10 @@ fn salvaged(files: &Files, stored: &Stored) -> Result<()> {
     let written = std::fs::write(&from.first, first);
     let written = written.and_then(|()| std::fs::write(&from.second, second));
     written.map_err(broken)?;
-    match salvage_in_two(&from.first, &from.second, &to.first, Watch::new()) {
+    match Salvage::of(&from.first)
+        .large_values(&from.second)
+        .to(&to.first)
+    {
         Ok(report) => {
             let _ = told(report);
             sound(&options().open(&to.first)?)
@@ -92,13 +87,15 @@ fn since(db: &Database, now: &ReadTxn, pin: &str) -> Result<()> {
 /// Backs up a pin with an increment, and opens the database restored from both.
 fn backed_up(db: &Database, pin: &str, stored: &Stored) -> Result<()> {
     let (mut full, mut more) = (Vec::new(), Vec::new());
-    db.backup(Some(pin), &mut full, Watch::new())?;
-    db.backup_incremental(pin, None, &mut more, Watch::new())?;
+    db.backup().of(pin).to_writer(&mut full)?;
+    db.backup().since(pin).to_writer(&mut more)?;
     let (paths, chain) = (Paths::new("restored"), [&full[..], &more[..]]);
     let (made, options) = match &stored.second {
-        None => (restore(chain, &paths.first, Watch::new()), options()),
+        None => (Restore::from(chain).to(&paths.first), options()),
         Some(_) => (
-            restore_in_two(chain, &paths.first, &paths.second, Watch::new()),
+            Restore::from(chain)
+                .large_values(&paths.second)
+                .to(&paths.first),
             options().large_values(&paths.second, LARGE_BYTES_MIN),
         ),
     };

@@ -13,7 +13,6 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use tidalite::Durability;
-use tidalite::maintenance::Watch;
 
 /// Calls and their possible errors. The first calls load the program, so the list has no call used for that.
 const CALLS: [(&str, &[&str]); 8] = [
@@ -76,7 +75,7 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
     let folder = Path::new(arguments.text("--folder").ok_or("--folder is needed")?);
     let open = |name: &str| File::open(folder.join(name)).map_err(|error| error.to_string());
     let chain = [open("full")?, open("increment")?];
-    let restored = tidalite::maintenance::restore(chain, folder.join("new.tdl"), Watch::new());
+    let restored = tidalite::maintenance::Restore::from(chain).to(folder.join("new.tdl"));
     let info = restored.map_err(|error| format!("e {error}"))?;
     say(&format!("r {}", info.txn.0));
     Ok(())
@@ -111,15 +110,13 @@ impl Backups {
                 let mut tx = db.begin_write()?;
                 tx.pin("base")?;
                 tx.commit()?;
-                db.backup(
-                    Some("base"),
-                    &mut File::create(folder.join("full"))?,
-                    Watch::new(),
-                )?;
+                db.backup()
+                    .of("base")
+                    .to_writer(&mut File::create(folder.join("full"))?)?;
             }
         }
         let mut increment = File::create(folder.join("increment"))?;
-        db.backup_incremental("base", None, &mut increment, Watch::new())?;
+        db.backup().since("base").to_writer(&mut increment)?;
         drop(db);
         for name in ["old.tdl", "old.tdl-large", "old.tdl-lock"] {
             drop(fs::remove_file(folder.join(name)));

@@ -28,62 +28,101 @@ use crate::types::error::Result;
 use collect::Collected;
 use rescue::Rescue;
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tidalite_pager::{PageRead, RawFile, Storage};
 
-/// Recovers the intact data of a damaged file into a new one, which must not exist. The damaged file is only read; no
-/// other process should have it open. The new file appears with one commit.
+/// Recovers the intact data of a damaged file. The damaged file is only read; no other process should have it open.
 ///
-/// # Errors
-/// If nothing in the file can be recognised, or the new one exists or cannot be written; `Cancelled`.
-pub fn salvage(
-    damaged: impl AsRef<Path>,
-    to: impl AsRef<Path>,
-    watch: Watch<'_>,
-) -> Result<SalvageReport> {
-    save_new(&RawFile::open(damaged)?, to.as_ref(), watch)
+/// ```no_run
+/// use tidalite::maintenance::Salvage;
+/// let report = Salvage::of("damaged.tdl").to("saved.tdl")?;
+/// println!("{} rows saved", report.rows());
+/// # Ok::<(), tidalite::Error>(())
+/// ```
+#[must_use]
+pub struct Salvage<'a> {
+    damaged: Damaged,
+    large_values: Option<PathBuf>,
+    watch: Watch<'a>,
 }
 
-/// Like [`salvage`], for a database with large values in a second file, whose current path is given because the damaged
-/// file may no longer contain it. The new file stores these values itself.
-///
-/// # Errors
-/// As for `salvage`; if the second file cannot be read at all.
-pub fn salvage_in_two(
-    damaged: impl AsRef<Path>,
-    second: impl AsRef<Path>,
-    to: impl AsRef<Path>,
-    watch: Watch<'_>,
-) -> Result<SalvageReport> {
-    save_new(&RawFile::open_in_two(damaged, second)?, to.as_ref(), watch)
+enum Damaged {
+    File(PathBuf),
+    Storage(Arc<dyn Storage>),
 }
 
-fn save_new(raw: &RawFile, to: &Path, watch: Watch<'_>) -> Result<SalvageReport> {
-    let db = Options::new()
-        .mode(OpenMode::Create)
-        // The new file may be on a network file system, where only exclusive access is possible.
-        .exclusive(true)
-        .page_size(raw.page_size())
-        .open(to)?;
-    let saved = save(raw, &db, watch);
-    drop(db);
-    if saved.is_err() {
-        crate::maintenance::copy::discard(to);
+impl<'a> Salvage<'a> {
+    /// A damaged file.
+    pub fn of(path: impl Into<PathBuf>) -> Self {
+        Self::new(Damaged::File(path.into()))
     }
-    saved
-}
 
-/// Like [`salvage`], from a custom storage into an open, empty database.
-///
-/// # Errors
-/// As for `salvage`.
-pub fn salvage_storage(
-    damaged: Arc<dyn Storage>,
-    to: &Database,
-    watch: Watch<'_>,
-) -> Result<SalvageReport> {
-    save(&RawFile::of_storage(damaged)?, to, watch)
+    /// A damaged storage.
+    pub fn of_storage(storage: Arc<dyn Storage>) -> Self {
+        Self::new(Damaged::Storage(storage))
+    }
+
+    fn new(damaged: Damaged) -> Self {
+        Self {
+            damaged,
+            large_values: None,
+            watch: Watch::new(),
+        }
+    }
+
+    /// The current path of the second file, if the database has large values in one (default: the path in the damaged
+    /// file, if that is readable). The new database stores these values itself.
+    pub fn large_values(mut self, path: impl Into<PathBuf>) -> Self {
+        self.large_values = Some(path.into());
+        self
+    }
+
+    /// Reports to this watch, and reads at most at its rate.
+    pub fn watch(mut self, watch: Watch<'a>) -> Self {
+        self.watch = watch;
+        self
+    }
+
+    /// Saves into a new file, which must not exist. It appears with one commit.
+    ///
+    /// # Errors
+    /// If nothing in the damaged file can be recognised, its second file cannot be read at all, or the new file exists
+    /// or cannot be written; [`Cancelled`](crate::ErrorKind::Cancelled) if the watch stops it.
+    pub fn to(self, path: impl AsRef<Path>) -> Result<SalvageReport> {
+        let (raw, path) = (self.raw()?, path.as_ref());
+        let db = Options::new()
+            .mode(OpenMode::Create)
+            // The new file may be on a network file system, where only exclusive access is possible.
+            .exclusive(true)
+            .page_size(raw.page_size())
+            .open(path)?;
+        let saved = save(&raw, &db, self.watch);
+        drop(db);
+        if saved.is_err() {
+            crate::maintenance::copy::discard(path);
+        }
+        saved
+    }
+
+    /// Saves into an open, empty database, with one commit.
+    ///
+    /// # Errors
+    /// As for [`to`](Self::to).
+    pub fn to_database(self, to: &Database) -> Result<SalvageReport> {
+        save(&self.raw()?, to, self.watch)
+    }
+
+    fn raw(&self) -> Result<RawFile> {
+        let mut raw = match &self.damaged {
+            Damaged::File(path) => RawFile::open(path)?,
+            Damaged::Storage(storage) => RawFile::of_storage(Arc::clone(storage))?,
+        };
+        if let Some(path) = &self.large_values {
+            raw.use_large(path)?;
+        }
+        Ok(raw)
+    }
 }
 
 fn save(raw: &RawFile, db: &Database, watch: Watch<'_>) -> Result<SalvageReport> {
