@@ -163,6 +163,30 @@ fn a_stored_file_has_the_structures_that_it_is_there_for() {
     );
 }
 
+/// The lines of the dump: a name of a file, or an offset, bytes and their meaning.
+#[test]
+fn the_dump_in_the_description_shows_bytes_of_stored_files() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/format/reading.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let (_, dump) = page.split_once("## Annotated dump").unwrap();
+    let (_, dump) = dump.split_once("```text\n").unwrap();
+    let (dump, _) = dump.split_once("```").unwrap();
+    let (mut file, mut compared) = (Vec::new(), 0);
+    for line in dump.lines() {
+        let mut cells = line.split('|').map(str::trim);
+        let (first, Some(hex)) = (cells.next().unwrap(), cells.next()) else {
+            file = std::fs::read(folder().join(line)).unwrap();
+            continue;
+        };
+        let offset: usize = first.parse().unwrap();
+        let byte = |digits| u8::from_str_radix(digits, 16).unwrap();
+        let bytes: Vec<u8> = hex.split(' ').map(byte).collect();
+        assert_eq!(file[offset..offset + bytes.len()], bytes, "{line}");
+        compared += bytes.len();
+    }
+    assert!(compared > 500, "{compared} bytes");
+}
+
 #[test]
 fn pages_beyond_64_kib_have_wide_offsets() {
     compare("large pages", make::large_pages());
