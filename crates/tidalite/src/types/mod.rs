@@ -5,6 +5,7 @@
 //! schema, column, value, decimal           columns of a series, and the values of its rows
 //! name                                     names of series, and patterns that select them
 //! time, instant, interval, grid            points in time, time arguments and intervals, windows of equal width
+//! foreign_times                            times of `jiff` and `chrono`, if their features are on
 //! row, point                               a row, and a struct of fixed columns as a row
 //! merge_policy                             treatment of a row whose time is taken
 //! into_column, text_form                   columns by number or name; keys and GUIDs as text
@@ -14,6 +15,7 @@
 pub(crate) mod column;
 pub(crate) mod decimal;
 pub(crate) mod error;
+mod foreign_times;
 pub(crate) mod grid;
 pub(crate) mod instant;
 pub(crate) mod interval;

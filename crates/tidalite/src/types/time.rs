@@ -135,6 +135,7 @@ impl Timestamp {
     /// let later = t.checked_add(Duration::from_secs(90));
     /// assert_eq!(later, Some(Timestamp::parse("2014-06-01T00:01:30Z")?));
     /// assert_eq!(later.and_then(|later| later.duration_since(t)), Some(Duration::from_secs(90)));
+    /// assert_eq!((t + Duration::from_secs(90)) - t, Duration::from_secs(90));
     /// # Ok::<(), tidalite::Error>(())
     /// ```
     #[must_use]
@@ -171,13 +172,16 @@ impl TryFrom<SystemTime> for Timestamp {
             Ok(after) => Self(0).checked_add(after),
             Err(before) => Self(0).checked_sub(before.duration()),
         };
-        moved.ok_or_else(|| {
-            Error::from(Cause::Timestamp {
-                text: format!("{time:?}"),
-                problem: "outside of the years 1677 to 2262".to_owned(),
-            })
-        })
+        moved.ok_or_else(|| out_of_range(&time))
     }
+}
+
+/// The error for a time that no [`Timestamp`] has.
+pub(crate) fn out_of_range(time: &impl fmt::Debug) -> Error {
+    Error::from(Cause::Timestamp {
+        text: format!("{time:?}"),
+        problem: "outside of the years 1677 to 2262".to_owned(),
+    })
 }
 
 impl From<Timestamp> for SystemTime {
@@ -218,6 +222,17 @@ impl Sub<Duration> for Timestamp {
     fn sub(self, duration: Duration) -> Self {
         self.checked_sub(duration)
             .expect("overflow when subtracting a duration from a timestamp")
+    }
+}
+
+impl Sub for Timestamp {
+    type Output = Duration;
+
+    /// # Panics
+    /// If this time is before `earlier`; [`duration_since`](Timestamp::duration_since) does not.
+    fn sub(self, earlier: Self) -> Duration {
+        self.duration_since(earlier)
+            .expect("a later timestamp subtracted from an earlier one")
     }
 }
 
@@ -385,6 +400,7 @@ mod tests {
         assert_eq!(least.checked_add(whole), Some(most));
         assert_eq!(least.duration_since(most), None);
         assert_eq!(most.duration_since(most), Some(Duration::ZERO));
+        assert_eq!((most - least, most - most), (whole, Duration::ZERO));
         for t in [least, Timestamp(-1), Timestamp(0), most] {
             assert_eq!(Timestamp::try_from(SystemTime::from(t)).unwrap(), t);
         }
