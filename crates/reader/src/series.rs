@@ -8,7 +8,7 @@ use crate::delta::Row;
 use crate::error::{Error, Result};
 use crate::image::Image;
 use crate::statistics::Statistics;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 const RECORD_VERSION: u8 = 2;
 const COLUMNS_MAX: usize = 64;
@@ -24,6 +24,9 @@ const LEAF_ALIGNMENT: u64 = 64;
 const ENCODED: u8 = 0;
 const PLAIN: u8 = 1;
 const COLD: u8 = 2;
+
+/// Encodings that occurred, each with the type of the words; 0 for times.
+pub type Encodings = BTreeSet<(u8, u8)>;
 
 /// Leads to a leaf or a node.
 #[derive(Clone, Copy, Debug)]
@@ -88,6 +91,7 @@ pub struct SeriesReader<'a> {
     leaves: BTreeMap<u64, u64>,
     cold_leaves: usize,
     height: u8,
+    encodings: Encodings,
 }
 
 impl<'a> SeriesReader<'a> {
@@ -99,6 +103,7 @@ impl<'a> SeriesReader<'a> {
             leaves: BTreeMap::new(),
             cold_leaves: 0,
             height: 0,
+            encodings: Encodings::new(),
         }
     }
 
@@ -106,6 +111,12 @@ impl<'a> SeriesReader<'a> {
     #[must_use]
     pub fn seen(&self) -> (usize, usize, u8) {
         (self.leaves.len(), self.cold_leaves, self.height)
+    }
+
+    /// Encodings of the vectors that were read.
+    #[must_use]
+    pub fn encodings(&self) -> &Encodings {
+        &self.encodings
     }
 
     /// Reads the rows that the record of a series leads to; `types` are the types of words in the schema.
@@ -301,7 +312,13 @@ impl<'a> SeriesReader<'a> {
         };
         let mut own = Fields::new(fields.take(times.directory_bytes)?, pointer.address);
         let mut own_payloads = Fields::new(payloads.take(times.payload_bytes)?, pointer.address);
-        let vectors = leaf.times(times, is_cold, &mut own, &mut own_payloads)?;
+        let vectors = leaf.times(
+            times,
+            is_cold,
+            &mut own,
+            &mut own_payloads,
+            &mut self.encodings,
+        )?;
         let mut rows = Rows {
             times: vectors.concat(),
             columns: Vec::new(),
@@ -320,6 +337,7 @@ impl<'a> SeriesReader<'a> {
                 &vectors,
                 &mut own,
                 &mut own_payloads,
+                &mut self.encodings,
             )?);
         }
         fields.require(
@@ -428,6 +446,7 @@ impl LeafHead {
         is_cold: bool,
         own: &mut Fields<'_>,
         payloads: &mut Fields<'_>,
+        encodings: &mut Encodings,
     ) -> Result<Vec<Vec<i64>>> {
         let mut vectors = Vec::new();
         if section.mode == PLAIN {
@@ -455,7 +474,8 @@ impl LeafHead {
             let [gap, span, missing] = entry.short_numbers()?;
             entry.require(missing < VECTOR_ROWS_MAX as u64, "the rows of a vector")?;
             let rows = VECTOR_ROWS_MAX - missing as usize;
-            let words = vector(&mut entry, payload_bytes, payloads, rows, model)?;
+            let (words, encoding) = vector(&mut entry, payload_bytes, payloads, rows, model)?;
+            encodings.insert((encoding, 0));
             let times: Vec<i64> = words.into_iter().map(u64::cast_signed).collect();
             let begin = before.wrapping_add(gap.cast_signed());
             before = begin.wrapping_add(span.cast_signed());
@@ -481,6 +501,7 @@ fn column(
     vectors: &[Vec<i64>],
     own: &mut Fields<'_>,
     payloads: &mut Fields<'_>,
+    encodings: &mut Encodings,
 ) -> Result<Vec<u64>> {
     let mut column = Vec::new();
     if section.mode == PLAIN {
@@ -499,7 +520,9 @@ fn column(
             };
             let (kind, count) = (section.kind, times.len() as u64);
             let statistics = Statistics::read_short(&mut entry, kind, count, begin, step)?;
-            let words = vector(&mut entry, payload_bytes, payloads, times.len(), model)?;
+            let (words, encoding) =
+                vector(&mut entry, payload_bytes, payloads, times.len(), model)?;
+            encodings.insert((encoding, kind));
             own.require(
                 statistics.describe(times, &words),
                 "the statistics of a vector",
@@ -537,14 +560,14 @@ fn pairs(vectors: usize, own: &mut Fields<'_>) -> Result<Vec<(usize, usize)>> {
     (0..vectors).map(pair).collect()
 }
 
-/// The end of an entry, a chunk and a checksum, and the vector that they describe.
+/// The end of an entry, a chunk and a checksum: the vector that they describe, and its encoding.
 fn vector(
     entry: &mut Fields<'_>,
     payload_bytes: usize,
     payloads: &mut Fields<'_>,
     rows: usize,
     model: Option<&[u8]>,
-) -> Result<Vec<u64>> {
+) -> Result<(Vec<u64>, u8)> {
     let chunk = Chunk::read(entry)?;
     let payload = payloads.take(payload_bytes)?;
     if payload_bytes > 0 {
@@ -556,10 +579,11 @@ fn vector(
         chunk.encoding != COLD_ENCODING || model.is_some(),
         "encoding 13 without a model",
     )?;
-    match model {
+    let words = match model {
         Some(model) => chunk.decode(payload, rows, 0, &|page, rows| {
             cold::decode(model, page, rows)
         }),
         None => chunk.decode(payload, rows, 0, &no_cold),
-    }
+    };
+    Ok((words?, chunk.encoding))
 }
