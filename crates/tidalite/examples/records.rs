@@ -43,7 +43,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // Existing data is not rewritten.
     let mut tx = db.begin_write()?;
-    let mut sales = tx.series_extended("shop.sales", &SaleWithWeight::schema())?;
+    let mut sales = tx
+        .open_series("shop.sales")
+        .schema(&SaleWithWeight::schema())
+        .add_columns()
+        .open()?;
     sales.insert_record(&SaleWithWeight {
         time: Timestamp(at.0 + 1),
         price: Decimal { units: 5, scale: 1 },

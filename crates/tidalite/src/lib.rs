@@ -127,6 +127,7 @@ pub use series::appender::{Appender, SeriesAppender};
 pub use series::cursor::{Cursor, SearchResult};
 pub use series::figures::{Figure, Figures};
 pub use series::nearest::Direction;
+pub use series::opener::SeriesOpener;
 pub use series::query::Query;
 pub use series::read::Series;
 pub use series::record::Record;

@@ -140,7 +140,10 @@ fn rows_of_equal_text_are_not_reported() {
             let mut tx = db.begin_write().unwrap();
             let mut series = match id {
                 None => tx
-                    .series_merging(NAME, &schema, MergePolicy::Replace)
+                    .open_series(NAME)
+                    .schema(&schema)
+                    .merge(MergePolicy::Replace)
+                    .open()
                     .unwrap(),
                 Some(id) => tx.series_by_id(id).unwrap(),
             };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidalite::storage::{MemoryStorage, Storage};
 use tidalite::{
-    Database, Error, ErrorKind, MergePolicy, Options, Schema, Series, SeriesMut, Steps, Tuning,
+    Database, Error, ErrorKind, MergePolicy, Options, Series, SeriesMut, Steps, Tuning,
 };
 use tidalite_testkit::rng::Rng;
 
@@ -126,7 +126,9 @@ fn run(merge: MergePolicy, seed: u64) {
     for _ in 0..30 {
         let mut tx = db.begin_write().expect("it is done");
         let mut series = tx
-            .series_merging(name, &Schema::point(), merge)
+            .open_series(name)
+            .merge(merge)
+            .open()
             .expect("it is done");
         let mut next = model.clone();
         for _ in 0..rng.below(5) {
@@ -196,7 +198,9 @@ fn a_refused_row_leaves_the_transaction_as_it_was() {
     let db = Options::new().open_storage(storage).unwrap();
     let mut tx = db.begin_write().unwrap();
     let mut series = tx
-        .series_merging("a", &Schema::point(), MergePolicy::Error)
+        .open_series("a")
+        .merge(MergePolicy::Error)
+        .open()
         .unwrap();
     series.insert(Steps(5), 1.0).unwrap();
     let error = series.insert(Steps(5), 2.0).unwrap_err();
@@ -222,7 +226,7 @@ fn a_refused_row_leaves_the_transaction_as_it_was() {
     assert_eq!(series.latest().unwrap().unwrap().f64(1), 4.0);
     assert_eq!(series.info().merge, MergePolicy::Replace);
     let mut tx = db.begin_write().unwrap();
-    let asked = tx.series_merging("a", &Schema::point(), MergePolicy::Error);
+    let asked = tx.open_series("a").merge(MergePolicy::Error).open();
     assert!(matches!(asked.err(), Some(ref error) if error.kind() == ErrorKind::Schema));
 }
 
@@ -237,7 +241,9 @@ fn annotations_are_compared_and_set_and_go_with_their_series() {
     let mut tx = db.begin_write().unwrap();
     for name in ["a", "b"] {
         let mut series = tx
-            .series_merging(name, &Schema::point(), MergePolicy::KeepFirst)
+            .open_series(name)
+            .merge(MergePolicy::KeepFirst)
+            .open()
             .unwrap();
         series.insert(Steps(1), 1.0).unwrap();
         series.annotate("unit", "m/s").unwrap();

@@ -38,7 +38,12 @@ fn rows_by_their_text_equal_brute_force() {
         let mut rows: BTreeMap<i64, Vec<(i64, Option<String>)>> = BTreeMap::new();
         for _ in 0..3 {
             let mut tx = db.begin_write().unwrap();
-            let mut log = tx.series_merging("log", &schema, merge).unwrap();
+            let mut log = tx
+                .open_series("log")
+                .schema(&schema)
+                .merge(merge)
+                .open()
+                .unwrap();
             for _ in 0..rng.between(1, 4000) {
                 let time = rng.between(0, 20_000);
                 let message = (!rng.one_in(9)).then(|| text(&mut rng));

@@ -9,7 +9,7 @@ use tidalite::query::{CandleSize, Join};
 use tidalite::storage::{MemoryStorage, Storage};
 use tidalite::{
     Column, ColumnType, Database, Direction, Durability, Error, ErrorKind, MergePolicy, Options,
-    Query, Schema, Selection, Series, SeriesMut, Steps, Timestamp, Tuning, Verify,
+    Query, Selection, Series, SeriesMut, Steps, Timestamp, Tuning, Verify,
 };
 use tidalite_testkit::rng::Rng;
 
@@ -365,8 +365,7 @@ fn run(seed: u64) {
     let mut model = Model::new();
     let mut tx = db.begin_write().expect("a transaction");
     let merge = [MergePolicy::KeepAll, MergePolicy::KeepDistinct][seed as usize % 2];
-    tx.series_merging(NAME, &Schema::point(), merge)
-        .expect("a series");
+    tx.open_series(NAME).merge(merge).open().expect("a series");
     tx.commit().expect("a commit");
     let commits = if seed % 8 == 7 { 90 } else { 24 };
     for _ in 0..commits {
@@ -494,7 +493,9 @@ fn a_time_has_room_for_as_many_rows_as_a_vector() {
     );
     let mut tx = db.begin_write().unwrap();
     let mut series = tx
-        .series_merging(NAME, &Schema::point(), MergePolicy::KeepAll)
+        .open_series(NAME)
+        .merge(MergePolicy::KeepAll)
+        .open()
         .unwrap();
     for i in 0..most {
         series.insert(Steps(7), i as f64).unwrap();
@@ -537,7 +538,9 @@ fn joins_take_the_last_row_of_a_time_and_merges_all() {
     let mut tx = db.begin_write().unwrap();
     for (name, first) in [("a", 10.0), ("b", 20.0)] {
         let mut series = tx
-            .series_merging(name, &Schema::point(), MergePolicy::KeepAll)
+            .open_series(name)
+            .merge(MergePolicy::KeepAll)
+            .open()
             .unwrap();
         for (time, value) in [(1_i64, 0.0), (1, 1.0), (2, 2.0), (3, 3.0), (3, 4.0)] {
             series.insert(Steps(time), first + value).unwrap();
@@ -573,7 +576,9 @@ fn joins_take_the_last_row_of_a_time_and_merges_all() {
 fn threads_append_to_one_time() {
     let db = in_memory();
     let mut tx = db.begin_write().unwrap();
-    tx.series_merging(NAME, &Schema::point(), MergePolicy::KeepAll)
+    tx.open_series(NAME)
+        .merge(MergePolicy::KeepAll)
+        .open()
         .unwrap();
     std::thread::scope(|scope| {
         for (n, mut appender) in tx.appenders(3).unwrap().into_iter().enumerate() {

@@ -232,7 +232,10 @@ fn rows_of_every_type_equal_a_set_of_values() {
         let mut db = open(&storage, &mut rng);
         let mut model = Model::new();
         let mut tx = db.begin_write().expect("a transaction");
-        tx.series_merging(NAME, &schema(), MergePolicy::KeepDistinct)
+        tx.open_series(NAME)
+            .schema(&schema())
+            .merge(MergePolicy::KeepDistinct)
+            .open()
             .expect("a series");
         tx.commit().expect("a commit");
         for round in 0..14 {
@@ -310,7 +313,9 @@ fn a_row_is_left_out_wherever_its_equal_is() {
     for (value, step) in [(1.0, 1), (2.0, 2), (3.0, 300)] {
         let mut tx = db.begin_write().unwrap();
         let mut series = tx
-            .series_merging(NAME, &Schema::point(), MergePolicy::KeepDistinct)
+            .open_series(NAME)
+            .merge(MergePolicy::KeepDistinct)
+            .open()
             .unwrap();
         for time in (0..3000).step_by(step) {
             series.insert(Steps(time), value).unwrap();
@@ -355,7 +360,9 @@ fn the_cache_of_a_time_is_dropped_when_its_rows_change() {
     for stored in [false, true] {
         let mut tx = db.begin_write().unwrap();
         let mut series = tx
-            .series_merging(NAME, &Schema::point(), MergePolicy::KeepDistinct)
+            .open_series(NAME)
+            .merge(MergePolicy::KeepDistinct)
+            .open()
             .unwrap();
         let values = |series: &mut SeriesMut<'_>| -> Vec<f64> {
             points(&series.view().unwrap())
@@ -405,7 +412,9 @@ fn equal_rows_need_no_room() {
     let most = time_rows_max(2);
     let mut tx = db.begin_write().unwrap();
     let mut series = tx
-        .series_merging(NAME, &Schema::point(), MergePolicy::KeepDistinct)
+        .open_series(NAME)
+        .merge(MergePolicy::KeepDistinct)
+        .open()
         .unwrap();
     for round in 0..3 {
         for i in 0..most {
@@ -477,7 +486,10 @@ fn events_that_come_again_leave_no_texts_behind() {
     let mut written = Vec::new();
     for _ in 0..2 {
         let mut tx = db.begin_write().unwrap();
-        tx.series_merging("events", &Event::schema(), MergePolicy::KeepDistinct)
+        tx.open_series("events")
+            .schema(&Event::schema())
+            .merge(MergePolicy::KeepDistinct)
+            .open()
             .unwrap();
         let mut series = tx.series_of::<Event>("events").unwrap();
         for event in &events {
@@ -517,7 +529,10 @@ fn events_that_find_no_room_leave_no_texts_behind() {
             message: Some(noise(&mut rng, length)),
         };
         let mut tx = db.begin_write().unwrap();
-        tx.series_merging("events", &Event::schema(), merge)
+        tx.open_series("events")
+            .schema(&Event::schema())
+            .merge(merge)
+            .open()
             .unwrap();
         let mut series = tx.series_of::<Event>("events").unwrap();
         for _ in 0..time_rows_max(2) {
@@ -541,7 +556,9 @@ fn threads_bring_the_same_rows() {
     let db = in_memory();
     for _ in 0..2 {
         let mut tx = db.begin_write().unwrap();
-        tx.series_merging(NAME, &Schema::point(), MergePolicy::KeepDistinct)
+        tx.open_series(NAME)
+            .merge(MergePolicy::KeepDistinct)
+            .open()
             .unwrap();
         std::thread::scope(|scope| {
             for mut appender in tx.appenders(3).unwrap() {

@@ -82,7 +82,12 @@ fn fill(db: &Database, place: usize, rng: &mut Rng) -> Rows {
     for round in 0..rng.between(1, 4) {
         let mut tx = db.begin_write().unwrap();
         let name = format!("s{place}");
-        let mut series = tx.series_merging(&name, &schema, merge).unwrap();
+        let mut series = tx
+            .open_series(&name)
+            .schema(&schema)
+            .merge(merge)
+            .open()
+            .unwrap();
         let start = rng.between(0, 3000);
         for i in 0..rng.between(1, if round == 0 { 6000 } else { 400 }) {
             let raw = match rng.one_in(7) {

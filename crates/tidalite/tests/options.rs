@@ -5,9 +5,7 @@ mod aged;
 
 use std::sync::Arc;
 use tidalite::storage::{MemoryStorage, Storage};
-use tidalite::{
-    Database, Direction, Durability, MergePolicy, Options, Schema, Steps, Tuning, Verify,
-};
+use tidalite::{Database, Direction, Durability, MergePolicy, Options, Steps, Tuning, Verify};
 use tidalite_testkit::rng::Rng;
 
 /// The setup of a run; its results must not depend on it.
@@ -73,7 +71,9 @@ fn operation(tx: &mut tidalite::WriteTxn, rng: &mut Rng, told: &mut Vec<String>)
     let i = rng.index(SERIES.len());
     let merge = MergePolicy::ALL[i];
     let mut series = tx
-        .series_merging(SERIES[i], &Schema::point(), merge)
+        .open_series(SERIES[i])
+        .merge(merge)
+        .open()
         .expect("a series");
     match rng.below(12) {
         0..=3 => {

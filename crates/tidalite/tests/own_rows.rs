@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 use tidalite::storage::MemoryStorage;
-use tidalite::{MergePolicy, Options, Row, Schema, SeriesMut, Steps, Tuning};
+use tidalite::{MergePolicy, Options, Row, SeriesMut, Steps, Tuning};
 use tidalite_testkit::rng::Rng;
 
 type Model = Vec<(i64, u64)>;
@@ -47,7 +47,7 @@ fn searches_between_changes_equal_a_sorted_list() {
         let (mut model, mut number): (Model, u64) = (Vec::new(), 0);
         for _ in 0..rng.between(2, 6) {
             let mut tx = db.begin_write().unwrap();
-            let mut series = tx.series_merging("a", &Schema::point(), merge).unwrap();
+            let mut series = tx.open_series("a").merge(merge).open().unwrap();
             for _ in 0..rng.between(1, 30) {
                 let ascending = rng.one_in(2);
                 for _ in 0..rng.below(400) {

@@ -142,7 +142,12 @@ fn a_record_grows_by_fields_at_its_end() {
     let db = db();
     let t = Timestamp;
     let mut tx = db.begin_write().unwrap();
-    let mut series = tx.series_extended("x", &Old::schema()).unwrap();
+    let mut series = tx
+        .open_series("x")
+        .schema(&Old::schema())
+        .add_columns()
+        .open()
+        .unwrap();
     for i in 0..3000 {
         series.insert_record(&Old { time: t(i), a: i }).unwrap();
     }
@@ -150,7 +155,12 @@ fn a_record_grows_by_fields_at_its_end() {
     let before = db.begin_read().unwrap();
     let mut tx = db.begin_write().unwrap();
     assert!(tx.series_of::<New>("x").is_err());
-    let mut series = tx.series_extended("x", &New::schema()).unwrap();
+    let mut series = tx
+        .open_series("x")
+        .schema(&New::schema())
+        .add_columns()
+        .open()
+        .unwrap();
     let new = New {
         time: t(2999),
         a: 1,
@@ -164,8 +174,18 @@ fn a_record_grows_by_fields_at_its_end() {
     let again = tx.series_by_id(id).unwrap().insert_record(&new);
     again.unwrap();
     // In the opposite case nothing is added.
-    tx.series_extended("x", &New::schema()).unwrap();
-    assert!(tx.series_extended("x", &Old::schema()).is_err());
+    tx.open_series("x")
+        .schema(&New::schema())
+        .add_columns()
+        .open()
+        .unwrap();
+    assert!(
+        tx.open_series("x")
+            .schema(&Old::schema())
+            .add_columns()
+            .open()
+            .is_err()
+    );
     tx.commit().unwrap();
     let snap = db.begin_read().unwrap();
     let series = snap.series("x").unwrap().unwrap();

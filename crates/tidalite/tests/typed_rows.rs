@@ -51,7 +51,12 @@ fn sales(db: &Database, name: &str, rng: &mut Rng) -> Vec<Sale> {
     for rows in [rng.below(4000), rng.below(60), 3] {
         let mut tx = db.begin_write().unwrap();
         let merge = MergePolicy::KeepAll;
-        let mut series = tx.series_merging(name, &Sale::schema(), merge).unwrap();
+        let mut series = tx
+            .open_series(name)
+            .schema(&Sale::schema())
+            .merge(merge)
+            .open()
+            .unwrap();
         for _ in 0..rows {
             let time = rng.between(-500, 2000);
             let own = sale(rng, all.len() as i64, time);

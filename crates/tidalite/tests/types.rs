@@ -456,7 +456,12 @@ fn run(seed: u64, options: &Options, transactions: usize) {
         let stored = stored.map_or_else(schema, |series| series.info().schema.clone());
         drop(snap);
         let mut tx = db.begin_write().unwrap();
-        let mut series = tx.series_extended("all", &stored).unwrap();
+        let mut series = tx
+            .open_series("all")
+            .schema(&stored)
+            .add_columns()
+            .open()
+            .unwrap();
         for _ in 0..1 + rng.below(3) {
             change(&mut rng, &mut series, &mut model);
             if rng.one_in(4) && series.info().schema.columns.len() < 40 {

@@ -562,7 +562,11 @@ impl<'a> Loader<'a> {
                 };
                 let schema = Schema { unit, columns };
                 match slot.typed {
-                    Some(_) => txn.series_extended(&slot.name, &schema),
+                    Some(_) => txn
+                        .open_series(&slot.name)
+                        .schema(&schema)
+                        .add_columns()
+                        .open(),
                     None => txn.series_with(&slot.name, &schema),
                 }
             }

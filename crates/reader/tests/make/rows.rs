@@ -281,7 +281,10 @@ pub(crate) fn delta() -> Made {
         for round in 0..12 {
             let mut tx = db.begin_write().unwrap();
             let mut series = tx
-                .series_merging("equal", &Schema::point(), MergePolicy::KeepAll)
+                .open_series("equal")
+                .schema(&Schema::point())
+                .merge(MergePolicy::KeepAll)
+                .open()
                 .unwrap();
             for i in 0..4_i64 {
                 let time = Steps(i / 2 + round / 3);

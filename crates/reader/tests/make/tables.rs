@@ -171,7 +171,11 @@ pub(crate) fn catalog() -> Made {
             let name = format!("merge.{}", merge.name());
             let schema = Schema::new(unit, [("price", ColumnType::Decimal(2))])
                 .with(Column::nullable("note", ColumnType::String));
-            tx.series_merging(&name, &schema, merge).unwrap();
+            tx.open_series(&name)
+                .schema(&schema)
+                .merge(merge)
+                .open()
+                .unwrap();
         }
         let schema = Schema::new(Unit::Seconds, [("value", ColumnType::F32)]);
         let guid = *b"sixteen bytes ok";

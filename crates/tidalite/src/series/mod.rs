@@ -1,7 +1,7 @@
 //! Time series: intervals and aggregates; inserting and deleting rows.
 //!
 //! ```text
-//! open_read, open_write, lifecycle             series of a snapshot, of a write transaction; renaming and removing
+//! open_read, open_write, opener, lifecycle     series of a snapshot, of a write transaction; renaming and removing
 //! read                                         Series
 //! intervals, query, filter                     queries of an interval: figures, filters, windows
 //! vectors, row_walk, cursor, nearest           their rows, by vectors or one by one; a row at or near a time
@@ -30,6 +30,7 @@ pub(crate) mod lifecycle;
 pub(crate) mod nearest;
 pub(crate) mod open_read;
 pub(crate) mod open_write;
+pub(crate) mod opener;
 pub(crate) mod own_reads;
 pub(crate) mod parallel;
 pub(crate) mod query;

@@ -6,7 +6,6 @@ use crate::series::write::SeriesMut;
 use crate::txn::write::WriteTxn;
 use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
-use crate::types::merge_policy::MergePolicy;
 use crate::types::name::SeriesName;
 use crate::types::schema::Schema;
 use tidalite_base::SeriesId;
@@ -35,75 +34,6 @@ impl WriteTxn {
         let parsed = SeriesName::parse(name)?;
         let index = self.open_or_create(SeriesKey::Name(&parsed), Some(schema))?;
         Ok(SeriesMut::new(self, index))
-    }
-
-    /// Opens the series with this name and appends the columns of the schema that it lacks; creates it if it does not
-    /// exist. A program whose records got further fields at the end can thus continue with its series.
-    ///
-    /// # Errors
-    /// `Schema` if the series' columns are not the first ones of the schema; else as for [`SeriesMut::add_columns`].
-    pub fn series_extended(&mut self, name: &str, schema: &Schema) -> Result<SeriesMut<'_>> {
-        let parsed = SeriesName::parse(name)?;
-        let key = SeriesKey::Name(&parsed);
-        let Some(id) = entries::find(&self.roots, &self.pages, key)? else {
-            return self.series_with(name, schema);
-        };
-        let mut series = self.series_by_id(id)?;
-        let own = &series.info().schema;
-        let added = schema.columns.strip_prefix(&own.columns[..]);
-        let Some(added) = added.filter(|_| own.unit == schema.unit) else {
-            entries::expect_schema(series.info(), schema)?;
-            return Ok(series);
-        };
-        if !added.is_empty() {
-            series.add_columns(added)?;
-        }
-        Ok(series)
-    }
-
-    /// Opens the series with this name, schema and merge policy; creates it if it does not exist.
-    ///
-    /// ```
-    /// # use std::sync::Arc;
-    /// use tidalite::{MergePolicy, Options, Schema, Steps};
-    /// use tidalite::storage::MemoryStorage;
-    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
-    /// let mut tx = db.begin_write()?;
-    /// let mut series = tx.series_merging("first", &Schema::point(), MergePolicy::KeepFirst)?;
-    /// series.insert(Steps(1), 0.5)?;
-    /// series.insert(Steps(1), 0.75)?;
-    /// assert_eq!(series.view()?.latest()?.ok_or("no row")?.f64(1), 0.5);
-    /// let mut series = tx.series_merging("once", &Schema::point(), MergePolicy::Error)?;
-    /// series.insert(Steps(1), 0.5)?;
-    /// assert_eq!(series.insert(Steps(1), 0.75).map_err(|error| error.time()), Err(Some(1)));
-    /// series.insert(Steps(2), 0.75)?;
-    /// tx.commit()?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// `Schema` if the series exists with another schema or another policy ([`SeriesMut::set_merge`] changes it);
-    /// else as for `series`.
-    pub fn series_merging(
-        &mut self,
-        name: &str,
-        schema: &Schema,
-        merge: MergePolicy,
-    ) -> Result<SeriesMut<'_>> {
-        let parsed = SeriesName::parse(name)?;
-        let there = entries::find(&self.roots, &self.pages, SeriesKey::Name(&parsed))?.is_some();
-        let mut series = self.series_with(name, schema)?;
-        if !there {
-            series.set_merge(merge)?;
-        } else if series.info().merge != merge {
-            let own = series.info().merge.name();
-            let problem = format!(
-                "series {parsed} has the merge policy {own}, asked for was {}",
-                merge.name()
-            );
-            return Err(Error::from(Cause::Schema { problem }));
-        }
-        Ok(series)
     }
 
     /// Opens or creates the series of a record type.

@@ -36,7 +36,7 @@ pub enum MergePolicy {
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// for _ in 0..2 {
     ///     let mut tx = db.begin_write()?;
-    ///     let mut series = tx.series_merging("loads", &Schema::point(), MergePolicy::KeepDistinct)?;
+    ///     let mut series = tx.open_series("loads").merge(MergePolicy::KeepDistinct).open()?;
     ///     for (time, value) in [(1_i64, 0.5), (2, 0.75), (2, 0.8), (2, 0.75)] {
     ///         series.insert(Steps(time), value)?;
     ///     }

@@ -5,9 +5,7 @@ use crate::common::in_memory;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidalite::storage::MemoryStorage;
-use tidalite::{
-    Database, ErrorKind, MergePolicy, Options, Schema, SeriesId, Steps, Tuning, WriteTxn,
-};
+use tidalite::{Database, ErrorKind, MergePolicy, Options, SeriesId, Steps, Tuning, WriteTxn};
 use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
 
@@ -156,7 +154,7 @@ fn calls_during_background_encoding_give_the_rows_of_one_thread() {
             let mut ids = series(&mut txn);
             if round == 0 {
                 let policy = *rng.pick(&[MergePolicy::KeepDistinct, MergePolicy::KeepAll]);
-                txn.series_merging(KEPT, &Schema::point(), policy).unwrap();
+                txn.open_series(KEPT).merge(policy).open().unwrap();
             }
             for _ in 0..3 {
                 let rounds = rng.between(1, 40) + if rng.one_in(4) { 300 } else { ROUNDS };
@@ -185,7 +183,7 @@ fn a_series_that_keeps_the_rows_of_a_time_is_opened_while_rows_are_sealed() {
         let mut model = vec![BTreeMap::new(); SERIES + 1];
         let mut txn = db.begin_write().unwrap();
         let ids = series(&mut txn);
-        txn.series_merging(KEPT, &Schema::point(), policy).unwrap();
+        txn.open_series(KEPT).merge(policy).open().unwrap();
         txn.commit().unwrap();
         // The slots of these series stay, and the buffers of the others are dropped with the one that is not open.
         let mut txn = db.begin_write().unwrap();

@@ -119,7 +119,11 @@ fn one_after_the_other_they_are_one_thread() {
                     _ => MergePolicy::Replace,
                 };
                 let (name, schema) = (format!("s{n}"), Schema::point());
-                txn.series_merging(&name, &schema, merge).unwrap();
+                txn.open_series(&name)
+                    .schema(&schema)
+                    .merge(merge)
+                    .open()
+                    .unwrap();
             }
             txn.commit().unwrap();
             db

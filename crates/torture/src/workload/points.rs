@@ -4,14 +4,14 @@ use super::names::{SERIES, TIME_MAX, any_series, keeps_several, merge_of, series
 use super::shape::{Shape, chance};
 use crate::model::{Model, Rows};
 use std::collections::BTreeMap;
-use tidalite::{MergePolicy, Result, Schema, SeriesMut, Steps, WriteTxn};
+use tidalite::{MergePolicy, Result, SeriesMut, Steps, WriteTxn};
 use tidalite_testkit::rng::Rng;
 
 /// Maximum number of rows of a series that keeps duplicates before it gets no more batches.
 pub(crate) const KEPT_ROWS_MAX: u64 = 8_000;
 
 pub(crate) fn series<'t>(tx: &'t mut WriteTxn, name: &str) -> Result<SeriesMut<'t>> {
-    tx.series_merging(name, &Schema::point(), merge_of(name))
+    tx.open_series(name).merge(merge_of(name)).open()
 }
 
 /// Inserts a point into a series and into its model.

@@ -91,7 +91,11 @@ fn open<'t, 'm>(
             rows: Default::default(),
         })
     });
-    let series = tx.series_merging(name, &wide.schema(), wide.merge)?;
+    let series = tx
+        .open_series(name)
+        .schema(&wide.schema())
+        .merge(wide.merge)
+        .open()?;
     Ok((series, Arc::make_mut(wide)))
 }
 
