@@ -9,6 +9,7 @@
 //! parallel, helpers                            large queries, distributed over threads
 //! columns, record                              values of rows; structs as rows
 //! write, own_reads                             SeriesMut; reads of its own rows
+//! owned                                        a series that holds its snapshot
 //! duplicates, keep_all, distinct               rows at an occupied time
 //! annotations                                  texts about a series
 //! appender                                     several threads append to one transaction
@@ -32,6 +33,7 @@ pub(crate) mod open_read;
 pub(crate) mod open_write;
 pub(crate) mod opener;
 pub(crate) mod own_reads;
+pub(crate) mod owned;
 pub(crate) mod parallel;
 pub(crate) mod query;
 pub(crate) mod read;

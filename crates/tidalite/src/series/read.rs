@@ -77,6 +77,14 @@ impl<'a> Series<'a> {
         }
     }
 
+    /// The series, with at most this many helper threads for a query.
+    pub(crate) fn with_helpers(self, scan_threads: usize) -> Self {
+        Self {
+            scan_threads,
+            ..self
+        }
+    }
+
     /// The data that another thread needs to read the series through its own snapshot.
     pub(crate) fn movable(&self) -> Movable {
         Movable {

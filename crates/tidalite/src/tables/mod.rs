@@ -12,6 +12,7 @@
 //! shared                                       several tables open for changes at once
 //! retain                                       removing entries by a predicate
 //! stream, cached                               a value as a stream; repeated gets
+//! owned                                        a table that holds its snapshot
 //! ```
 
 pub(crate) mod bounds;
@@ -22,6 +23,7 @@ pub(crate) mod lent;
 pub(crate) mod open_read;
 pub(crate) mod open_types;
 pub(crate) mod open_write;
+pub(crate) mod owned;
 pub(crate) mod range;
 pub(crate) mod retain;
 pub(crate) mod set_cursor;

@@ -19,7 +19,7 @@ use std::marker::PhantomData;
 use std::ops::Bound;
 
 /// Maximum number of entries that an iteration holds in memory.
-const BATCH: usize = 64;
+pub(super) const BATCH: usize = 64;
 
 /// A write transaction whose tables can be open for changes side by side. Its handles take turns in using the
 /// transaction, so that one table can be read while another is changed.
@@ -259,7 +259,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> SharedEntries<'_, '_, K, V> {
 }
 
 /// Reads entries up to a full batch, and moves the lower bound behind them.
-fn read_between<K: TableKey + ?Sized, V: TableValue + ?Sized>(
+pub(super) fn read_between<K: TableKey + ?Sized, V: TableValue + ?Sized>(
     table: &Table<'_, K, V>,
     (from, to): &mut Ends,
     batch: &mut Vec<(K::Owned, V::Owned)>,
