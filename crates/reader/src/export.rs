@@ -26,6 +26,7 @@ use crate::delta::{Delta, Row};
 use crate::error::{Error, Result};
 use crate::image::Image;
 use crate::series::SeriesReader;
+use crate::space::Space;
 use crate::table::{Rows, Value};
 use crate::texts::Texts;
 use std::collections::BTreeMap;
@@ -146,6 +147,15 @@ impl Contents {
         }
         reader.check_extents(&catalog::plain_rows(image, &roots.extents)?)?;
         contents.policies = catalog::policies(image, &roots)?;
+        let space = Space::read(image)?;
+        if let Some(page) = image
+            .pages_read()
+            .iter()
+            .find(|page| !space.is_used(**page))
+        {
+            let address = page * image.page_bytes() as u64;
+            return Err(Error::damaged(address, "a free page is read"));
+        }
         Ok(contents)
     }
 }

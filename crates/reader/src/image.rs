@@ -5,7 +5,8 @@ use crate::bytes::{Fields, index};
 use crate::error::{Error, Result};
 use crate::head::{HEAD_BLOCK_BYTES, Meta, Superblock};
 use crate::redo;
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Addresses from here on are in the second file.
 pub const SECOND_FILE: u64 = 1 << 62;
@@ -25,6 +26,8 @@ pub struct Image {
     /// Pages of the log, by address; they take the place of those in the file.
     pages: BTreeMap<u64, Vec<u8>>,
     lost: Option<u64>,
+    /// Numbers of the pages that were read.
+    read: RefCell<BTreeSet<u64>>,
 }
 
 /// A named version.
@@ -66,6 +69,7 @@ impl Image {
             meta: replayed.meta,
             pages: replayed.pages,
             lost: replayed.lost,
+            read: RefCell::default(),
         })
     }
 
@@ -136,6 +140,12 @@ impl Image {
         &self.meta
     }
 
+    /// Numbers of the pages that were read until now; those of the second file begin at 2^62 / page size.
+    #[must_use]
+    pub fn pages_read(&self) -> BTreeSet<u64> {
+        self.read.borrow().clone()
+    }
+
     /// Number of pages that the log has made.
     #[must_use]
     pub fn replayed_pages(&self) -> usize {
@@ -175,6 +185,7 @@ impl Image {
             };
             let part = part.ok_or(Error::damaged(address, "beyond the end of the file"))?;
             bytes.extend_from_slice(part);
+            self.read.borrow_mut().insert(page / page_bytes);
             at += taken as u64;
         }
         Ok(bytes)

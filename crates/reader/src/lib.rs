@@ -8,6 +8,7 @@
 //! delta      tail page and runs                                                                  (section 7)
 //! chunk      encoded columns                       cold       pages of Pco                       (section 6)
 //! texts      strings, bytes and GUIDs of rows      catalog    names, schemas, types, policies    (section 9)
+//! space      pages in use                                                                        (section 4)
 //! table      ordered tables                                                                      (section 5)
 //! image      pages of the newest state, the second file, pins                                    (section 4)
 //! redo       the log                               head       superblock, meta records           (section 3)
@@ -28,6 +29,7 @@ pub mod head;
 pub mod image;
 pub mod redo;
 pub mod series;
+pub mod space;
 pub mod statistics;
 pub mod table;
 pub mod texts;

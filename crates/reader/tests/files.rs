@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use tidalite_reader::catalog::{self, Column, Roots, plain_rows};
 use tidalite_reader::delta::Delta;
 use tidalite_reader::series::SeriesReader;
+use tidalite_reader::space::Space;
 use tidalite_reader::{Contents, Error, Image};
 
 fn folder() -> PathBuf {
@@ -179,6 +180,27 @@ fn the_stored_files_have_each_encoding_where_the_matrix_shows_it() {
     }
     let codes: BTreeSet<u8> = found.iter().map(|(code, _)| *code).collect();
     assert!(codes.iter().copied().eq(1..=13), "{codes:?}");
+}
+
+#[test]
+fn pages_that_are_read_are_in_use_and_pages_behind_the_file_are_free() {
+    let mut free = 0;
+    for (name, _) in FILES {
+        let (first, second, _) = stored(name);
+        let mut image = Image::open(first).unwrap();
+        if let Some(second) = second {
+            image.attach(second).unwrap();
+        }
+        Contents::read(&image).unwrap();
+        let space = Space::read(&image).unwrap();
+        let pages = image.meta().pages;
+        let read = image.pages_read();
+        assert!(read.iter().all(|page| space.is_used(*page)), "{name}");
+        let head = 24_576_u64.div_ceil(image.page_bytes() as u64);
+        assert!(!space.is_used(pages.max(head)), "{name}");
+        free += (head..pages).filter(|page| !space.is_used(*page)).count();
+    }
+    assert!(free > 0, "no file has a free page");
 }
 
 #[test]
