@@ -5,7 +5,7 @@
 //! byte            lock
 //! 2^40            setup: opening, closing, cleaning up after dead handles
 //! 2^40 + 1        presence: shared by every handle; an exclusive handle locks it exclusively
-//! 2^40 + 2        door: drawing a ticket
+//! 2^40 + 2        draw lock: drawing a ticket
 //! 2^41 + i        handle i is alive
 //! 2^42 + 1 + n    ticket n of the writers' queue is waiting or writing
 //! ```

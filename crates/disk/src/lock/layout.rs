@@ -11,7 +11,7 @@
 //!                   its thread, since when (ns)
 //! 256     3 x 8     next ticket of the writers' queue; tickets drawn and not returned; owner word of the handle that
 //!                   holds the writer lock without a ticket, or 0
-//! 320       4       bell (u32): rung when a writer finishes
+//! 320       4       wake-up counter (u32): incremented when a writer finishes
 //! 384       8 x 3   generations assigned; slots ever used; pages freed by all commits
 //! 4096   2 x 4096   two unsynced meta records (docs/durability.md)
 //! 12288  1024 x 64  handles: generation u64 or 0, process id, opened at (ns since 1970), kind, 0 ..

@@ -39,7 +39,7 @@ impl SharedMap {
     pub(super) fn words(&self) -> &[AtomicU64] {
         // SAFETY: the map is AREA_BYTES long, aligned to a page and lives as long as `self`; every process accesses
         // these bytes as atomic words, for which any value is valid. The one word that is accessed with another size,
-        // the bell, is not accessed through this slice.
+        // the wake-up counter, is not accessed through this slice.
         #[expect(unsafe_code, reason = "the one place that lends the lock file's bytes")]
         unsafe {
             std::slice::from_raw_parts(self.start.cast::<AtomicU64>(), AREA_BYTES / 8)

@@ -1,31 +1,31 @@
 //! The queue of writers across handles: first come, first served, robust against the death of any writer.
 //!
-//! A writer draws a ticket under the *door* lock, locks the byte of that ticket, and releases the door. It holds the
+//! A writer draws a ticket under the *draw* lock, locks the byte of that ticket, and releases that lock. It holds the
 //! writer lock when no byte of a lower ticket is locked any more: the earlier writers have finished or died.
 //!
-//! If the queue is empty, a writer needs no ticket: it enters itself in the *throne*, a word of the area, and then
+//! If the queue is empty, a writer needs no ticket: it enters itself in the *lock word* of the area, and then
 //! checks that no other handle waits (`waiting`, and only if that is nonzero, the bytes). This path takes no system
 //! call.
 //!
 //! ```text
 //! without a ticket                         with a ticket
-//! throne: 0 becomes own word               waiting += 1, lock the byte of the ticket
-//! no waiter: lock acquired                 no lower byte locked, throne empty: lock acquired
+//! lock word: 0 becomes own word            waiting += 1, lock the byte of the ticket
+//! no waiter: lock acquired                 no lower byte locked, lock word 0: lock acquired
 //! else leave it and draw a ticket
 //! ```
 //! Each side first stores its own word and then loads the other's, sequentially consistent, so that at least one sees
 //! the other. A word does not disappear with its process. But the handle it names is alive exactly while the byte of
-//! that handle is locked, so a writer that finds the throne taken checks that byte, and takes the throne from a dead
-//! handle.
+//! that handle is locked. So a writer that finds the lock word taken checks that byte, and replaces the word of a dead
+//! handle by its own.
 //!
 //! Invariants
-//! 1. Tickets are drawn and their bytes locked under the door lock, so a drawn ticket is visible without its byte only
+//! 1. Tickets are drawn and their bytes locked under the draw lock, so a drawn ticket is visible without its byte only
 //!    if its owner is dead.
-//! 2. A handle has at most one ticket, or the throne; its threads queue in `writer_lock`.
-//! 3. Only its holder empties the throne, or a handle that found the holder dead, by exchanging the holder's word.
-//!    Owner words are unique, so a live holder is never mistaken for the dead one.
+//! 2. A handle has at most one ticket, or its word in the lock word; its threads queue in `writer_lock`.
+//! 3. Only its holder empties the lock word, or a handle that found the holder dead, by exchanging the holder's word.
+//!    The words of handles are unique, so a live holder is never mistaken for the dead one.
 //! 4. `waiting` is at least the number of locked tickets. It is raised before the byte is locked and lowered before it
-//!    is unlocked; counts left by dead handles are removed under the door lock when no ticket is locked.
+//!    is unlocked; counts left by dead handles are removed under the draw lock when no ticket is locked.
 
 use super::bytes::{GATE, TICKETS, TICKETS_LEN};
 use super::handle::Lock;
@@ -37,7 +37,7 @@ use crate::system::now_ns;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Maximum time until a dead writer is noticed; a finishing writer rings the bell.
+/// Maximum time until a dead writer is noticed; a finishing writer increments the wake-up counter.
 const PATIENCE: Duration = Duration::from_millis(5);
 
 /// Polling interval of a wait that may be cancelled.
@@ -72,7 +72,7 @@ impl WaitLimit<'_> {
 /// A place in the queue, or the writer lock itself. It must be returned with [`Lock::give_ticket`].
 #[derive(Debug)]
 pub(crate) enum Ticket {
-    Throne,
+    LockWord,
     /// The byte of a ticket.
     Number(u64),
 }
@@ -157,11 +157,11 @@ impl Lock {
         }
         let waits = self.area.waiting().load(Ordering::SeqCst) > 0;
         if waits && self.locks.taken(TICKETS, TICKETS_LEN).unwrap_or(true) {
-            self.give_ticket(Ticket::Throne);
+            self.give_ticket(Ticket::LockWord);
             return None;
         }
         self.note_writer();
-        Some(Ticket::Throne)
+        Some(Ticket::LockWord)
     }
 
     /// Whether this word belongs to another, live handle. (A handle asks only while it does not hold the writer lock.)
@@ -183,7 +183,7 @@ impl Lock {
                 .is_err()
     }
 
-    /// Empties the throne if this handle holds it.
+    /// Empties the lock word if this handle holds it.
     pub(super) fn release_word(&self) {
         let (lock_word, mine) = (self.area.lock_word(), self.owner_word());
         let _ = lock_word.compare_exchange(mine, 0, Ordering::SeqCst, Ordering::SeqCst);
@@ -263,7 +263,7 @@ impl Lock {
         let _ = writer.compare_exchange(self.owner_word(), 0, Ordering::AcqRel, Ordering::Relaxed);
     }
 
-    /// Returns a place or the writer lock, and rings the bell if another handle waits.
+    /// Returns a place or the writer lock, and increments the wake-up counter if another handle waits.
     pub(crate) fn give_ticket(&self, ticket: Ticket) {
         if !self.is_here() {
             return;
@@ -271,7 +271,7 @@ impl Lock {
         self.forget_writer();
         let waiting = self.area.waiting();
         match ticket {
-            Ticket::Throne => self.release_word(),
+            Ticket::LockWord => self.release_word(),
             Ticket::Number(byte) => {
                 waiting.fetch_sub(1, Ordering::SeqCst);
                 // Cannot fail for a lock that is held; otherwise the lock ends with the handle.

@@ -142,14 +142,17 @@ impl Files {
     /// Ends all acknowledgements.
     pub(crate) fn poison(&self, error: &Error) {
         let first = error.to_string();
-        self.poison_unlogged(&first);
-        self.log(&Event::Poisoned { first });
+        // Of several failures at once only the first is told.
+        if self.poison_unlogged(&first) {
+            self.log(&Event::Poisoned { first });
+        }
     }
 
-    /// Like `poison`, without a log event.
-    pub(crate) fn poison_unlogged(&self, first: &str) {
-        let _ = self.poisoned.set(first.to_owned());
+    /// Like `poison`, without a log event. Returns whether this is the first failure.
+    pub(crate) fn poison_unlogged(&self, first: &str) -> bool {
+        let is_first = self.poisoned.set(first.to_owned()).is_ok();
         self.lock.poison();
+        is_first
     }
 
     pub(crate) fn observer(&self) -> Option<&dyn Observer> {
