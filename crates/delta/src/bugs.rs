@@ -5,11 +5,11 @@
 /// A deliberate bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bug {
-    /// Merges lose their watermark: the record claims that nothing has been merged yet.
+    /// A compaction forgets its watermark: the record claims that nothing has been merged yet.
     CompactionForgetsWatermark,
-    /// The tail page, although older, keeps precedence over the blocks of appenders.
+    /// The tail page takes precedence over the blocks of appenders, although it is older.
     BlocksPassTail,
-    /// Blocks stay pending although another appender opens one of their series.
+    /// Blocks stay unwritten although another appender opens one of their series.
     BlocksWaitOn,
 }
 

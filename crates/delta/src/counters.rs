@@ -9,7 +9,7 @@ pub struct Work {
     pub bytes_flushed: u64,
     /// Rows passed to the sink directly from the write buffer.
     pub rows_linked: u64,
-    /// Part of `rows_linked` that helper threads encoded as vectors.
+    /// Number of rows of `rows_linked` that helper threads encoded as vectors.
     pub rows_encoded_by_helpers: u64,
     /// Rows encoded as run blocks by helper threads.
     pub rows_in_blocks: u64,
@@ -19,7 +19,7 @@ pub struct Work {
     pub rows_compacted: u64,
     /// Blocks written, by new runs, compactions and deletes.
     pub blocks_written: u64,
-    /// Pages of extents written, blocks and record.
+    /// Pages of extents written, for blocks and the record.
     pub extent_pages_written: u64,
     /// Runs written from the write buffer and the tail.
     pub runs_written: u64,

@@ -16,7 +16,7 @@ use tidalite_base::SeriesId;
 use tidalite_codec::ColumnType;
 use tidalite_pager::{PageWrite, Ptr, Result};
 
-/// Directory entries read per batch.
+/// Number of directory entries that are read at once.
 const ENTRIES_AT_ONCE: usize = 64;
 
 impl Delta {
@@ -93,7 +93,7 @@ struct DeleteInRun<'l> {
     place: (u32, SeriesId),
     from: i64,
     to: i64,
-    /// Watermark: rows up to this key are already hidden from readers. They are deleted but not counted.
+    /// The watermark. Rows up to this key are already hidden from readers, so they are deleted but not counted.
     after: Option<Key>,
 }
 

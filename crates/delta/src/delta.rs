@@ -1,4 +1,4 @@
-//! The delta: tail, tiers of runs, open compactions.
+//! The delta: the tail page, the tiers of runs, and the open compactions.
 //!
 //! ```text
 //! newest                                                                        oldest
@@ -10,7 +10,7 @@
 //! 1. Age is a total order: every row of the tail is newer than every row of the same series in a run; of two runs in a
 //!    tier, the later in the list is newer; every run of a tier is newer than the runs of higher tiers.
 //! 2. An open compaction takes the oldest runs of its tier. Its output holds the rows of the inputs up to the
-//!    watermark, except the linked ones; readers ignore the rows of the inputs up to the watermark.
+//!    watermark, except those that were linked; readers ignore the rows of the inputs up to the watermark.
 //! 3. Within a series, no live run (nor the tail) holds a row older than a leaf row with the same time. This follows
 //!    from the rule for linking: rows are linked only if the delta has no older row within their time span.
 //! 4. A tier has at most `TIER_RUNS_MAX` runs.
@@ -31,7 +31,7 @@ use tidalite_codec::ColumnType;
 use tidalite_kv::Relocation;
 use tidalite_pager::{Error, PageRead, PageWrite, Ptr, Result};
 
-/// Schema layouts of a file: lists of column types, indexed by class.
+/// The layouts of a file: lists of column types, indexed by class.
 pub(crate) type Layouts = Arc<Vec<Box<[ColumnType]>>>;
 
 /// The delta (write-optimised tier) as seen by one snapshot or write transaction. See the head of `delta.rs`.
@@ -128,7 +128,8 @@ impl Delta {
         })
     }
 
-    /// Runs of the tiers from `tier` on, newest first. Rows of a run up to its key (the watermark) are hidden.
+    /// Runs of the tiers from `tier` on, newest first, each with its watermark if it has one. Rows of the run up to
+    /// that key are hidden.
     pub(crate) fn live_runs(&self, tier: usize) -> impl Iterator<Item = (&Run, Option<Key>)> {
         let tiers = self.record.tiers.get(tier..).unwrap_or_default();
         tiers.iter().flat_map(|tier| {
@@ -256,7 +257,7 @@ impl Delta {
         })
     }
 
-    /// Lower bound for the oldest transaction of a run that absorbs the tail.
+    /// A lower bound for the oldest transaction whose rows are in the tail, for the run that takes over these rows.
     pub(crate) fn tail_oldest<W: PageWrite>(&self, w: &W) -> TxnId {
         // Rows of the tail are newer than the newest run; nothing more is known about them.
         match self.live_runs(0).next() {
@@ -275,7 +276,7 @@ impl Delta {
         }
     }
 
-    /// Counts linked rows.
+    /// Counts linked rows, and records that the series has some.
     pub(crate) fn note_linked(&mut self, series: SeriesId, rows: usize, columns: usize) {
         debug_assert!(rows > 0, "linked rows are counted");
         let rows = rows as u64;

@@ -42,7 +42,7 @@ impl Key {
         }
     }
 
-    /// Class and series alone.
+    /// The key without the time: class and series.
     pub(crate) fn place(&self) -> (u32, SeriesId) {
         (self.class, self.series)
     }

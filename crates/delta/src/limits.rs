@@ -2,10 +2,10 @@
 
 use tidalite_base::limits::{CHECKSUM_SPAN_MAX, LEAF_VECTORS_MAX, VECTOR_ROWS};
 
-/// Rows flushed at once for one series: a leaf.
+/// Number of rows that are flushed at once for one series: those of a leaf.
 pub const LEAF_ROWS: usize = LEAF_VECTORS_MAX * VECTOR_ROWS;
 
-/// Input runs of one compaction: the oldest runs of a tier.
+/// Number of input runs of one compaction: the oldest runs of a tier.
 pub const FAN_IN: usize = 16;
 
 /// Maximum number of live runs in a tier, without the output of its open compaction. If one more run arrives, the open
@@ -23,8 +23,8 @@ pub const LAYOUTS_MAX: usize = 256;
 /// would cost more than the step; with more, small commits would slow down noticeably.
 pub const COMPACTION_STEP_BYTES: u64 = 64 * 1024;
 
-/// Bytes of rows by which a step may exceed its budget to reach the end of a series: a leaf of default points.
-/// Splitting a series would leave a remainder in a run that could have been linked.
+/// Bytes of rows by which a step may exceed its budget to reach the end of a series: the rows of a leaf of points. If
+/// the step split the series, a remainder that could have been linked would go to a run.
 pub const COMPACTION_OVERSHOOT_BYTES: u64 = LEAF_ROWS as u64 * 32;
 
 /// Maximum number of 4 KiB pages written per commit, averaged over many small commits: the tail page, and occasionally

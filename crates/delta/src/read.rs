@@ -1,4 +1,4 @@
-//! Reads: the rows of a series from the tail, every live run and open compactions.
+//! Reads the rows of a series from the tail page, every live run and the open compactions.
 
 use crate::delta::Delta;
 use crate::key::Key;
@@ -14,7 +14,8 @@ use tidalite_codec::{ColumnType, Rows};
 use tidalite_pager::{PageRead, Result};
 
 thread_local! {
-    /// Block memory reused by lookups of the newest row: allocating it anew took a tenth of the lookup time.
+    /// Memory of a block that lookups of the newest row reuse: allocating it each time took a tenth of the lookup
+    /// time.
     static BLOCK: RefCell<Block> = RefCell::default();
 }
 
@@ -22,8 +23,9 @@ thread_local! {
 pub type DeltaRow = (i64, Vec<u64>);
 
 impl Delta {
-    /// Collects all rows of a series with `from <= time <= to` that are not in its leaves, sorted; for each time, only
-    /// the rows last written together. These rows are newer than leaf rows with the same time and replace them.
+    /// Collects all rows of a series with `from <= time <= to` that are not in its leaves, sorted. Of rows with one
+    /// time it takes only those that were written together last. These rows are newer than leaf rows with the same
+    /// time and replace them.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
@@ -96,14 +98,15 @@ impl Delta {
         Ok(())
     }
 
-    /// The newest row with `from <= time <= to`; the last one if several rows have its time.
+    /// The newest row with `from <= time <= to`; if several rows have that time, the last of them.
     ///
     /// # Errors
     /// As for `rows`.
     ///
     /// # Cost
-    /// The tail page; then, newest first, each run whose time range extends beyond the row found so far: a descent of
-    /// its directory, and a block if the directory calls for it. One run if rows arrive in time order.
+    /// Reads the tail page. Then, newest first, visits each run whose time range extends beyond the row found so far:
+    /// a descent of its directory, and a block if the directory shows that it may have a later row. Only one run is
+    /// visited if rows arrive in time order.
     pub fn latest<R: PageRead>(
         &self,
         r: &R,
@@ -154,7 +157,8 @@ impl Delta {
         Ok(found)
     }
 
-    /// The first row with `time >= from`; if several rows have its time, the first of those last written together.
+    /// The first row with `time >= from`. If several rows have its time, it is the first of those that were written
+    /// together last.
     ///
     /// # Errors
     /// As for `rows`.

@@ -110,7 +110,7 @@ pub(crate) struct Tier {
     pub(crate) compaction: Option<Compaction>,
 }
 
-/// See the head of this file.
+/// The runs, compactions and layouts of the delta; see the head of this file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Record {
     pub(crate) next_run: u64,

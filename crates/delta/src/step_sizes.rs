@@ -1,8 +1,8 @@
-//! Number of block bytes that are written, or freed, at once.
+//! Sizes of the steps in which block bytes are written or freed.
 //!
-//! In randomized tests, runs are only a few blocks long. Such a test can reduce both sizes on its thread, so that even
-//! its runs have several extents and compactions free consumed blocks; it can also reduce the number of runs per
-//! compaction.
+//! In randomized tests, runs are only a few blocks long. Such a test can reduce these sizes for its own thread, so
+//! that even its runs have several extents and its compactions free consumed blocks. It can also reduce the number of
+//! runs per compaction.
 
 use crate::limits::{BLOCK_BYTES_MAX, FAN_IN};
 
@@ -13,13 +13,13 @@ const EXTENT_BYTES: usize = 1 << 20;
 const PASSED_BYTES: usize = 512 << 10;
 
 /// Bytes of merged rows from which a step counts as large. A large step frees the consumed blocks of all inputs, and
-/// already at an eighth of `PASSED_BYTES`: it writes several MiB of leaves, and the directories of sixteen inputs are a
-/// hundredth of that.
+/// does so already at an eighth of `PASSED_BYTES`: it writes several MiB of leaves, and the directories of sixteen
+/// inputs are a hundredth of that.
 const LARGE_STEP_BYTES: u64 = 8 << 20;
 
-/// The first two sizes, for randomized tests.
+/// In randomized tests, both `EXTENT_BYTES` and `PASSED_BYTES`.
 const SHORT_BYTES: usize = 2 << 10;
-/// The last size, for randomized tests: some of their steps are larger.
+/// In randomized tests, `LARGE_STEP_BYTES`: some of their steps are larger.
 const SHORT_STEP_BYTES: u64 = 96 << 10;
 
 /// Target size of an extent: collected blocks exceed it by at most one block.
@@ -31,7 +31,7 @@ pub(crate) fn extent_bytes() -> usize {
     }
 }
 
-/// Bytes of consumed blocks from which freeing them pays off.
+/// Bytes of consumed blocks from which freeing them is worth writing directory pages.
 pub(crate) fn passed_bytes() -> u64 {
     let bytes = if is_short() {
         SHORT_BYTES

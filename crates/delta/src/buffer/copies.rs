@@ -5,7 +5,7 @@ use crate::buffer::transposed::{TRANSPOSED_SLOTS, TransposedBatch};
 use std::ops::Range;
 use tidalite_codec::RowsRef;
 
-/// Series whose batches are copied together: one part.
+/// Number of series whose batches are copied together. They form a part.
 pub(super) const PART_SLOTS: usize = 1 << PART_BITS;
 const PART_BITS: u32 = 7;
 
@@ -85,7 +85,8 @@ impl Copies {
                 column.resize(total, 0);
             }
         }
-        // One array at a time: more reads are in flight at once than if each row were finished first.
+        // The rows are copied one array at a time, so that more reads are in flight at once than if each row were
+        // finished first.
         let begins = places.map(|(begin, _)| begin);
         scatter(index, begins, log.times(), &mut self.times);
         let sources = log.columns.iter().filter(|column| !column.constant);

@@ -1,4 +1,4 @@
-//! How far a log may grow by plain appends, and when `WriteBuffer` looks at it again.
+//! Decides how far a log may grow by plain appends, and when `WriteBuffer` looks at it again.
 //!
 //! ```text
 //! rows     0 ........................ end ... check_at              end <= check_at - 1, end <= allocated rows
@@ -8,10 +8,11 @@
 //!                                     `- the next row is checked, or needs memory
 //! ```
 //!
-//! Both bounds follow from five values: the start of the open batch, the rounds' `flush_at`, the budget, the allocated
-//! rows, and whether the columns are those of points with constant flags. `Log::refresh` is the only function that
-//! computes them. It is called after a change of these values; until then a bound may be too low, which costs a check,
-//! but never too high. A row that may change the columns calls `invalidate`, and the next point refreshes.
+//! Both bounds follow from five values: the start of the open batch, the row count `flush_at` at which the rounds are
+//! flushed, the budget, the allocated rows, and whether the columns are those of points with constant flags.
+//! `Log::refresh` is the only function that computes the bounds. It is called after a change of these values; until
+//! then a bound may be too low, which costs a check, but never too high. A row that may change the columns calls
+//! `invalidate`, and the next point refreshes.
 
 /// See the head of this file.
 #[derive(Debug, Default)]
@@ -20,9 +21,9 @@ pub(super) struct FastPath {
     budget_at: usize,
     /// Row count at which `WriteBuffer` checks whether a flush is due.
     check_at: usize,
-    /// Row count below which points take the fast path; 0 if none do.
+    /// Row count below which points take the fast path; 0 if the fast path is closed.
     end: usize,
-    /// The flags of such points.
+    /// The flags that a point must have to take the fast path.
     flags: u64,
 }
 
@@ -45,7 +46,7 @@ impl FastPath {
         self.budget_at > 0
     }
 
-    /// Allows rows up to this count before the next check of the budget; `refresh` must follow.
+    /// Allows rows up to this count before the next check of the budget. The caller must call `refresh` afterwards.
     #[inline]
     pub(super) fn set_budget(&mut self, budget_at: usize) {
         debug_assert!(budget_at > 0, "at least one row is within the budget");
@@ -58,8 +59,8 @@ impl FastPath {
         self.end = 0;
     }
 
-    /// Computes the bounds. `flush_at`: row count at which the open batch or the rounds are due; `flags`: the constant
-    /// flags if the columns are those of points; `room`: allocated rows.
+    /// Computes the bounds. `flush_at` is the row count at which the open batch or the rounds must be flushed;
+    /// `flags` are the constant flags if the columns are those of points; `room` is the number of allocated rows.
     #[inline]
     pub(super) fn refresh(&mut self, flush_at: usize, flags: Option<u64>, room: usize) {
         self.check_at = self.budget_at.min(flush_at);

@@ -1,7 +1,7 @@
-//! Groups the log by series: rows scattered in push order come out series by series.
+//! Groups the rows of the log by series: the log has them in push order.
 //!
-//! Two steps keep the number of memory locations in use within the cache and the TLB: first the batches are
-//! distributed (stably) to parts of `PART_SLOTS` neighbouring series, then each part copies its rows to their target
+//! Two steps keep the number of memory locations in use within the cache and the TLB. First the batches are
+//! distributed (stably) to parts of `PART_SLOTS` neighbouring series; then each part copies its rows to their target
 //! positions. If ten thousand series are written in turn, neighbours are adjacent in the log, so a part reads whole
 //! cache lines and writes to 128 places. Rows in regular round-robin order need no batches; see `TransposedBatch`.
 
@@ -13,7 +13,7 @@ use tidalite_base::SeriesId;
 use tidalite_codec::{Rows, RowsRef, is_ascending};
 use tidalite_pager::Result;
 
-/// The rows of one series, sorted by time; superseded rows of a time are dropped.
+/// The rows of one series, sorted by time, without rows that a newer one has replaced.
 pub(crate) struct Group<'a> {
     pub(crate) series: SeriesId,
     pub(crate) rows: RowsRef<'a>,
@@ -37,7 +37,7 @@ pub(crate) struct GroupScratch {
     order: Vec<u32>,
     /// Rank of a slot in `order`.
     rank: Vec<u32>,
-    /// Stretches by part.
+    /// Batches, ordered by part.
     index: Vec<Route>,
     parts: Vec<u32>,
 }
@@ -115,7 +115,7 @@ impl Plan {
         }
     }
 
-    /// Returns the memory for reuse.
+    /// Takes the scratch memory out of the plan, for reuse.
     pub(super) fn into_scratch(self) -> GroupScratch {
         self.scratch
     }
@@ -129,7 +129,7 @@ impl Plan {
         self.scratch.parts.len().saturating_sub(1)
     }
 
-    /// Calls `f` with each slot of a part that has rows or an overlay, and with its rows in push order.
+    /// Calls `f` with each slot of a part that has rows or an overlay, and with the rows of this slot in push order.
     pub(crate) fn part(
         &self,
         log: &Log,
@@ -155,8 +155,8 @@ impl Plan {
         Ok(())
     }
 
-    /// The row range of each series of a part in the log, if no series has more than one batch; such rows need no
-    /// copying.
+    /// The row range of each series of a part in the log, if no series has more than one batch; such rows are read in
+    /// place, without a copy.
     fn places_in_log(&self, part: usize) -> Option<Places> {
         let batches = self.batches(part);
         if self.transposed.is_some() || batches.len() > self.part_slots {
@@ -225,7 +225,7 @@ impl Plan {
         {
             return false;
         }
-        // Avoid copying many rows in vain.
+        // Copying many rows that are then refused would be in vain.
         if self.rows_about(log, part) > slots.len() * rows_max {
             return false;
         }
@@ -295,7 +295,7 @@ impl GroupScratch {
         }
     }
 
-    /// Distributes the batches to parts of `part_slots` series.
+    /// Distributes the batches to parts; each part has `part_slots` series.
     fn distribute(&mut self, log: &Log, part_slots: usize) {
         let parts = log.slots.len().div_ceil(part_slots);
         self.parts.clear();

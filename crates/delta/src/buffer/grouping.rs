@@ -8,12 +8,12 @@ use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_codec::ColumnType;
 use tidalite_pager::Result;
 
-/// Estimated rest after whole vectors are removed.
+/// Estimate of the rows that stay in the write buffer after whole vectors are removed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Remainder {
-    /// Bytes of the rows in a tail page.
+    /// Bytes that these rows take in a tail page.
     pub(crate) row_bytes: usize,
-    /// Bytes of these rows while they stay in the write buffer.
+    /// Bytes that these rows take while they stay in the write buffer.
     pub(crate) buffered_bytes: usize,
 }
 
@@ -25,8 +25,8 @@ impl WriteBuffer {
             .map(|(layout, log)| (layout, &*log.types))
     }
 
-    /// Upper bound on the rest after all whole vectors of each series are removed; repeated times are counted as often
-    /// as they were pushed.
+    /// Upper bound on the rows left after all whole vectors of each series are removed. Repeated times are counted as
+    /// often as they were pushed.
     pub(crate) fn remainder(&mut self) -> Remainder {
         self.left_of(|rows| rows % VECTOR_ROWS)
     }
@@ -108,7 +108,7 @@ impl WriteBuffer {
         *flush_count += 1;
         let log = &mut logs[layout];
         log.close_batch();
-        // If each commit has one row per series, expect the same of the next one.
+        // If this commit has one row per series, the next one is expected to have the same.
         let rounds = log
             .round_robin
             .slots_at_round_start()

@@ -12,7 +12,7 @@ use crate::buffer::write_buffer::{Slot, WriteBuffer};
 use tidalite_base::SeriesId;
 use tidalite_pager::Result;
 
-/// Rows moved per batch.
+/// Number of rows that are moved at once.
 const MOVED_ROWS: usize = 1 << 12;
 
 impl WriteBuffer {
@@ -21,7 +21,8 @@ impl WriteBuffer {
         self.lent_bytes > 0
     }
 
-    /// Takes the log of a layout, with all rows except those in overlays; a fresh log receives new rows meanwhile.
+    /// Takes the log of a layout, with all rows except those in overlays. A fresh log replaces it and receives new
+    /// rows meanwhile.
     pub(crate) fn lend_log(&mut self, layout: usize) -> Log {
         assert!(self.lent_bytes == 0, "one log is away at a time");
         self.flush_count += 1;
@@ -48,8 +49,8 @@ impl WriteBuffer {
         lent
     }
 
-    /// Takes back a lent log: its memory, and its held-back rows. `late`: some of its rows did not simply follow the
-    /// rows already there.
+    /// Takes back the memory of a lent log and the rows that its threads held back. `late` is true if some of its
+    /// rows did not simply follow the rows already there.
     pub(crate) fn take_back_log<'k>(
         &mut self,
         layout: usize,
@@ -67,7 +68,8 @@ impl WriteBuffer {
         log.lent_slots = 0;
         log.late |= late;
         let mut kept = kept.into_iter().filter(|kept| !kept.is_empty()).peekable();
-        // If the new log is still empty, keep using the returned memory, which has been written before.
+        // If the new log is still empty, keeps the returned memory in use: it has been written before, so the system
+        // has mapped its pages.
         if kept.peek().is_some() || log.rows() == 0 {
             self.flush_count += 1;
             log.close_batch();
@@ -110,8 +112,8 @@ impl WriteBuffer {
         self.lent_bytes
     }
 
-    /// Whether rows of a slot may be lent. Before the slot is read, or its rows change otherwise than by pushing, they
-    /// must be back.
+    /// Whether rows of this slot may be lent. The caller must take them back before it reads the slot, or changes its
+    /// rows otherwise than by pushing.
     #[must_use]
     pub fn is_lent(&self, slot: Slot) -> bool {
         let log = &self.logs[slot.layout as usize];

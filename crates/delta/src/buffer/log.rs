@@ -1,4 +1,4 @@
-//! The columnar log of one layout: rows of all its series in push order.
+//! The columnar log of all series with the same column types (a *layout*): their rows in push order.
 //!
 //! ```text
 //! times      t t t t t t t t t t t ...      one buffer per column: ten thousand series written in
@@ -7,13 +7,13 @@
 //! batches  |slot 4     |slot 9 |slot 4 .. the last one is still open
 //! ```
 //!
-//! A batch is a range of contiguous rows of one slot. Invariants:
+//! A batch is a range of contiguous rows of one series, which has a *slot* in the log. Invariants:
 //! 1. `batches` ascend by `start`; a closed batch ends where the next begins, the last closed one at `open_start`.
 //! 2. Rows from `open_start` on belong to slot `open`; if `open` is `NO_SLOT`, there are none.
 //! 3. The words of a `constant` column are unused; every row has `value`. The words of other columns, like `times`,
 //!    fill the allocated room; only the first `rows` of them are valid.
-//! 4. While the fast path takes a row (`fast_path.rs`), there is room, no check is due after the row, and there are two
-//!    columns: flags with a constant value, and a varying value.
+//! 4. While the fast path takes a row (`fast_path.rs`), there is room for it, no check for a flush is due after it,
+//!    and there are two columns: flags with a constant value, and a varying value.
 //! 5. `slots[s].time_max` is an upper bound of the times buffered for `s` in closed batches; the open slot has no
 //!    overlay.
 //! 6. While rows arrive in rounds (`round_robin.rs`), no batch is open, and the rows from `open_start` on belong to
@@ -25,14 +25,14 @@ use crate::buffer::slot::{BATCH_BYTES, Batch, NO_OVERLAY, NO_SLOT, SlotState};
 use crate::limits::LEAF_ROWS;
 use tidalite_codec::{ColumnType, Rows, RowsRef, is_ascending};
 
-/// Initial room of a log in rows, and the maximum growth step: freshly zeroed memory is still in the cache when it is
-/// written.
+/// Initial room of a log in rows, and the maximum by which it grows at once: freshly zeroed memory is then still in
+/// the cache when rows are written to it.
 const ROOM_ROWS_MIN: usize = 1024;
 const ROOM_ROWS_STEP: usize = 1 << 13;
 
-/// A log with this many rows reserves address space for its maximum size, so that it never needs copying to grow. The
-/// unused part is never touched: the allocator may return previously used memory, and zeroing all of it would mean
-/// writing all of it (256 MiB for points: 25 ms).
+/// A log that reaches this many rows reserves address space for its maximum size, so that growing never copies it.
+/// The unused part is never touched. Memory that was used before would have to be zeroed by writing all of it (256
+/// MiB for points: 25 ms).
 const LARGE_ROWS: usize = 1 << 16;
 
 /// Number of rows a buffer has room for, and the number it will probably need.
@@ -109,7 +109,7 @@ impl LogColumn {
     }
 }
 
-/// See the head of this file.
+/// The log of one layout; see the head of this file.
 #[derive(Debug)]
 pub(crate) struct Log {
     pub(crate) types: Box<[ColumnType]>,
@@ -174,7 +174,7 @@ impl Log {
         &self.times[..self.rows]
     }
 
-    /// Bytes of the buffered rows. One constant column is not counted, since flags usually stay constant; apart from
+    /// Bytes of the buffered rows. One constant column is not counted, since flags usually stay constant. Apart from
     /// that, the budget must hold even if all columns begin to vary and each row of the rounds needs a batch.
     pub(super) fn bytes(&self) -> usize {
         let varying = self
@@ -187,12 +187,12 @@ impl Log {
         self.rows() * 8 * (1 + counted) + batches * BATCH_BYTES
     }
 
-    /// Bytes of the buffered rows if nothing more is added.
+    /// Bytes that the buffered rows take now, if nothing more is added.
     pub(super) fn bytes_taken(&self) -> usize {
         self.bytes() - self.round_robin_rows().len() * BATCH_BYTES
     }
 
-    /// The columns of its rows.
+    /// The types of the columns.
     pub(crate) fn types(&self) -> &[ColumnType] {
         &self.types
     }
@@ -295,7 +295,7 @@ impl Log {
         true
     }
 
-    /// Writes a point as the last row if the fast path takes it.
+    /// Writes a point as the last row, if the fast path takes it.
     #[inline(always)]
     fn write_point(&mut self, time: i64, flags: u64, value: u64) -> bool {
         let row = self.rows;
@@ -388,7 +388,8 @@ impl Log {
         (!slot.buffered || slot.time_max < times[0]) && is_ascending(times)
     }
 
-    /// Calls `f` with rows `from..to`; `fill` is memory for the elided columns.
+    /// Calls `f` with rows `from..to`. `fill` provides memory for constant columns, whose words the log does not
+    /// store.
     pub(super) fn with_rows<T>(
         &self,
         from: usize,
@@ -472,7 +473,7 @@ impl Log {
         rows
     }
 
-    /// Whether the closed batches are in order and end where the open one begins (invariant 1).
+    /// Whether the closed batches are in order, and each ends where the next one begins (invariant 1).
     pub(super) fn batches_ascend(&self) -> bool {
         let starts_ascend = self.batches.is_sorted_by(|a, b| a.start < b.start);
         let last = self.batches.last();
@@ -491,7 +492,7 @@ impl Log {
     }
 }
 
-/// Memory for the elided columns: their value, repeated.
+/// Memory for constant columns: their value, repeated for each row.
 #[derive(Debug, Default)]
 pub(super) struct Fill {
     columns: Vec<(u64, Vec<u64>)>,
@@ -516,7 +517,7 @@ impl Fill {
         }
     }
 
-    /// The values of the `i`-th elided column, as prepared.
+    /// The repeated values of the `i`-th constant column, as `prepare` wrote them.
     pub(super) fn words(&self, i: usize, rows: usize) -> &[u64] {
         &self.columns[i].1[..rows]
     }

@@ -1,8 +1,8 @@
 //! Buffered rows of one series that is read inside its own write transaction, or that keeps all rows of a time.
 //!
 //! Invariants: 1. The first `sorted` rows are sorted; the rows after them are newer, in arrival order.
-//! 2. If a time has rows here, the overlay has all its rows, and they replace the stored rows of that time. If rows
-//!    with equal times are kept (`keeps_all`), the caller must copy the stored rows of a time to the overlay before it
+//! 2. If a time has rows here, the overlay has all rows of that time, and they replace the stored ones. If rows with
+//!    equal times are kept (`keeps_all`), the caller must copy the stored rows of a time to the overlay before it
 //!    pushes another.
 
 use tidalite_codec::{Rows, RowsRef};
@@ -15,7 +15,7 @@ pub(super) struct Overlay {
     keeps_all: bool,
 }
 
-/// Number of unsorted rows that are scanned before the overlay is sorted.
+/// Maximum number of unsorted rows that are scanned; above it the overlay is sorted.
 const SCANNED_ROWS_MAX: usize = 256;
 
 impl Overlay {

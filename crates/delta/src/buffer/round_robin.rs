@@ -7,12 +7,13 @@
 //! ```
 //!
 //! Invariants:
-//! 1. Round-robin mode is active while `expected` is a slot. The rows from `first` to the end of the log then belong to
-//!    `slots`, one each in turn; the next row belongs to `expected`. No slot of a round has an overlay.
+//! 1. Round-robin mode is active while `expected` is a slot. The rows from `first` to the end of the log then belong
+//!    to `slots`, one row for each in turn; the next row belongs to `expected`. No slot of a round has an overlay.
 //! 2. Within a round the series ascend, without repetition.
-//! 3. A row of any other slot ends the mode: the rows of the rounds are recorded as batches of one row, as if they
-//!    had always been. A row of a slot with an overlay does not go to the log and does not end the mode.
-//! 4. For the budget, rows of rounds count as much as such batches.
+//! 3. A row of any other slot ends the mode: the rows of the rounds are then recorded as batches of one row each, as
+//!    if the mode had never been active. A row of a slot with an overlay does not go to the log and does not end the
+//!    mode.
+//! 4. The budget counts a row of the rounds like a batch of one row.
 
 use crate::buffer::log::Log;
 use crate::buffer::round_state::DETECT_ROWS_MIN;
@@ -21,17 +22,18 @@ use std::ops::Range;
 use tidalite_base::SeriesId;
 use tidalite_base::limits::VECTOR_ROWS;
 
-/// With fewer series, rows are recorded as batches.
+/// Minimum number of series in a round; rows of fewer series are recorded as batches.
 const SLOTS_MIN: usize = 16;
 
 /// Number of complete rounds before round-robin order is assumed.
 const ROUNDS_MIN: usize = 3;
 
-/// Minimum bytes of rows that are flushed before the budget is used up: few enough to be read from a cache.
+/// Minimum bytes of rows in rounds that are flushed before the budget is used up. They are few enough to be still in
+/// a cache when they are read.
 const DUE_BYTES_MIN: usize = 4 << 20;
 
 impl Log {
-    /// The rows that arrived in rounds.
+    /// The range of rows that arrived in rounds.
     #[inline]
     pub(super) fn round_robin_rows(&self) -> Range<usize> {
         match self.round_robin.is_active() {
@@ -130,10 +132,10 @@ impl Log {
         self.round_robin.flush_at = self.round_robin_flush_at();
     }
 
-    /// Row count at which the rounds are to be flushed. Each series then has whole vectors, if all series have the
-    /// average number of rows before the rounds. If most series are not in the rounds, or rows are late, the budget
-    /// decides instead: held-back rows of the other series would be copied repeatedly, and late rows are merged more
-    /// cheaply here than in leaves.
+    /// Row count at which the rounds are flushed. Each series then has whole vectors, provided that it had an average
+    /// number of rows before the rounds. If most series are not in the rounds, or rows are late, the budget decides
+    /// instead: held-back rows of the other series would be copied repeatedly, and late rows are merged more cheaply
+    /// here than in leaves.
     pub(super) fn round_robin_flush_at(&self) -> usize {
         let count = self.round_robin.slots.len();
         if self.late || self.slots.len() > 2 * count {
@@ -149,12 +151,12 @@ impl Log {
         self.round_robin.first + (whole.max(VECTOR_ROWS) - before % VECTOR_ROWS) * count
     }
 
-    /// Whether the rounds are due for a flush.
+    /// Whether the rounds must be flushed now.
     pub(super) fn round_robin_is_due(&self) -> bool {
         self.round_robin.is_active() && self.rows >= self.round_robin.flush_at
     }
 
-    /// Notes that rows were late: from now on the budget decides when to flush.
+    /// Records that rows were late: from now on the budget decides when to flush.
     pub(super) fn note_late(&mut self) {
         self.late = true;
         self.round_robin.flush_at = usize::MAX;
@@ -189,7 +191,7 @@ impl Log {
         self.batches.get(at).map_or(self.open, |own| own.slot)
     }
 
-    /// Finds rounds that extend to the end of the log: their first batch, and the number of series per round.
+    /// Finds rounds that extend to the end of the log. Returns their first batch, and the number of series per round.
     ///
     /// Cost: a few comparisons per batch of the rounds; without rounds, at most two thirds of the batches are
     /// examined.

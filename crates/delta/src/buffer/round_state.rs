@@ -2,11 +2,12 @@
 
 use crate::buffer::slot::NO_SLOT;
 
-/// Row count of the first search for rounds; later searches follow each time the rows have doubled. This keeps the cost
-/// per row low in logs without rounds, and where rounds end soon and must be recorded as batches.
+/// Row count of the first search for rounds; each later search follows when the number of rows has doubled. This
+/// keeps the cost per row low in logs without rounds, and in logs whose rounds end soon and must be recorded as
+/// batches.
 pub(super) const DETECT_ROWS_MIN: usize = 1 << 12;
 
-/// See the head of `round_robin.rs`.
+/// The state of the round-robin mode; see the head of `round_robin.rs`.
 #[derive(Debug)]
 pub(super) struct RoundRobin {
     pub(super) expected: u32,
@@ -75,7 +76,8 @@ impl RoundRobin {
         others.reset();
     }
 
-    /// The slots of a round, if the last round is complete: after a flush the next round begins with the first slot.
+    /// The slots of a round, if the last round is complete: the next round after a flush then begins with the first
+    /// slot.
     pub(super) fn slots_at_round_start(&self) -> Option<Vec<u32>> {
         (self.is_active() && self.at == 0).then(|| self.slots.clone())
     }

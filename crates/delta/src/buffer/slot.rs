@@ -1,4 +1,4 @@
-//! Entries of a log: the state of each series, and batches (contiguous rows of one series).
+//! Entries of a log: the state of each series (its *slot*), and batches (contiguous rows of one series).
 
 use tidalite_base::SeriesId;
 

@@ -12,7 +12,7 @@ const POINT: [ColumnType; 2] = [ColumnType::I64, ColumnType::F64];
 
 type Model = BTreeMap<(u64, i64), Vec<u64>>;
 
-/// Flushes ready rows into a map, as `Delta` would.
+/// Flushes ready rows into a map, as `Delta` would flush them into leaves.
 fn drain(buffer: &mut WriteBuffer, model: &mut Model, everything: bool) {
     let put = |model: &mut Model, series: SeriesId, rows: RowsRef<'_>| {
         for (i, &time) in rows.times().iter().enumerate() {
@@ -119,7 +119,8 @@ fn flushed_rows_are_the_newest_of_each_time() {
                 let had: Vec<i64> = buffer.rows(slot).between(from, to).times().to_vec();
                 assert_eq!(buffer.delete(slot, from, to), had.len() as u64);
                 for time in had {
-                    // Rows flushed earlier to the map appear again, as they would in the leaves.
+                    // If a time is in the map already, the buffer repeats a row that was flushed earlier: the same
+                    // happens in the leaves.
                     match out.get(&(id.0, time)) {
                         Some(words) => model.insert((id.0, time), words.clone()),
                         None => model.remove(&(id.0, time)),
@@ -195,8 +196,8 @@ fn easily(buffer: &mut WriteBuffer, slot: Slot, time: i64, [flags, value]: [u64;
     log.append_point(slot.index, time, flags, value)
 }
 
-/// The fast path depends on the columns: tests rows between which the flags or the value begin to vary, on every push
-/// path.
+/// The fast path depends on the columns. On every push path, pushes rows at which the flags or the value begin to
+/// vary.
 #[test]
 fn a_row_is_pushed_the_easy_way_only_while_the_flags_are_constant() {
     for odd_way in 0..3 {
@@ -271,12 +272,12 @@ fn series_fed_in_turn_are_handed_over_when_their_vectors_are_whole() {
     let in_order = |_: usize, round: i64| (round * 10, 0);
     let maps = (&mut model, &mut out);
     assert_eq!(feed(&mut buffer, &slots, 0..2100, in_order, maps), 2);
-    // No rows were held back, and the next rows are in rounds again.
+    // All other rows were flushed, and the next rows are in rounds again.
     assert_eq!(buffer.len(), 300 * (2100 - 2048));
     assert!(buffer.logs[0].round_robin.is_active());
     assert!(buffer.has_rows(slots[7]));
-    // A series that occurs twice in a round ends the rounds; they are detected again. Before them are 300 rounds and
-    // one row.
+    // A second row of a series within a round ends the rounds; they are detected again later. The buffer then holds
+    // the rows of 52 rounds and this row.
     let between = |_: usize, round: i64| (round * 10 + 5, 0);
     let maps = (&mut model, &mut out);
     let again = feed(&mut buffer, &slots[7..8], 2099..2100, between, maps);
@@ -285,7 +286,7 @@ fn series_fed_in_turn_are_handed_over_when_their_vectors_are_whole() {
     assert_eq!(feed(&mut buffer, &slots, 2100..3100, in_order, maps), 1);
     assert!(buffer.logs[0].round_robin.is_active());
     assert_eq!(buffer.len(), 300 * (3100 - 3072) + 1);
-    // Late rows: from then on, rows wait for the budget.
+    // One row is late: from then on, rows wait for the budget.
     let late = |i: usize, round: i64| {
         (
             if i == 9 && round == 3200 {
@@ -326,7 +327,7 @@ fn calls_between_rounds_lose_no_row() {
         for _ in 0..rng.between(3, 12) {
             let rounds = round..round + rng.between(1, 600);
             round = rounds.end;
-            // Flags that begin to vary, constant values, rows with equal times.
+            // In some rounds flags begin to vary, in others values are constant or times are repeated.
             let (odd, same) = (rng.one_in(3), rng.one_in(5));
             let row = |i: usize, round: i64| {
                 let flags = u64::from(odd && round % 50 == 7 && i % 9 == 2);
@@ -366,7 +367,7 @@ fn calls_between_rounds_lose_no_row() {
                     model.insert((id, times[1]), vec![3, 5]);
                 }
                 3 => {
-                    // Single rows, each pushed by `append`, in round order.
+                    // Pushes single rows in round order, each by `append`.
                     round += 1;
                     for &slot in &slots {
                         let rows = RowsRef::new(std::slice::from_ref(&round), &[&[0], &[9]]);

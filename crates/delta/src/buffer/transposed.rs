@@ -1,18 +1,20 @@
-//! Rows that arrived in rounds (`round_robin.rs`): the end of the log is a matrix, and grouping transposes it.
+//! Rows that arrived in rounds (`round_robin.rs`). They form a matrix at the end of the log, which grouping
+//! transposes.
 //!
 //! ```text
 //! log     ... | a b c d | a b c d | a b c d | a b      a round has one row per series, ordered by series id
 //! grouped     | a a a a | b b b b | c c c | d d d |
 //! ```
 //!
-//! Grouping by batches would cost an index entry per row, written and read, and two lookups of the row's target.
+//! Grouping by batches would instead write and read an index entry per row, and look up the target of the row twice.
 
 use crate::buffer::log::Log;
 use std::ops::Range;
 use tidalite_base::prefetch;
 
-/// Maximum number of series copied at a time. Each round is in different pages: with fewer series, the processor
-/// translates the addresses for a few words each; with more, the rows do not stay in the cache until they are encoded.
+/// Maximum number of series copied at a time. Each round is in different pages. With fewer series, the processor
+/// would translate an address for only a few words; with more, the rows would not stay in the cache until they are
+/// encoded.
 pub(super) const TRANSPOSED_SLOTS: usize = 32;
 
 /// Minimum number of series, used if their rows would exceed `TRANSPOSED_BYTES`: eight series fill one cache line per
@@ -22,7 +24,7 @@ const TRANSPOSED_SLOTS_MIN: usize = 8;
 /// Bytes of copied rows that stay in the per-core cache until they are encoded.
 const TRANSPOSED_BYTES: usize = 768 << 10;
 
-/// RoundRobin copied at a time: one cache line per series is written.
+/// Number of rounds copied at a time: for each series they fill one cache line of the target.
 const TILE_ROUNDS: usize = 8;
 
 /// The rows at the end of a log that arrived in rounds; the last round may be incomplete.
@@ -89,7 +91,8 @@ impl TransposedBatch {
         let tiles = whole / TILE_ROUNDS;
         for tile in 0..tiles {
             let at = tile * TILE_ROUNDS;
-            // Each line is in a different page, where the hardware prefetcher does not help.
+            // The rounds ahead are prefetched here: each is in a different page, where the hardware prefetcher does
+            // not help.
             for next in at + TILE_ROUNDS..(at + 2 * TILE_ROUNDS).min(whole) {
                 prefetch(round(next));
             }
@@ -126,7 +129,7 @@ mod tests {
 
     type Model = BTreeMap<u64, BTreeMap<i64, [u64; 2]>>;
 
-    /// Consumes all rows except the ones that `keep` leaves buffered, and compares them with the model.
+    /// Consumes all rows except the ones that `keep` leaves buffered, and compares the consumed rows with the model.
     fn take(buffer: &mut WriteBuffer, model: &mut Model, keep: usize) {
         let mut seen = 0;
         buffer
@@ -186,7 +189,7 @@ mod tests {
                     }
                 }
                 if rng.one_in(10) {
-                    // Its rows leave the log, and their batches stay as gaps.
+                    // Reading a slot moves its rows out of the log, and their batches stay as gaps.
                     let (_, slot) = *rng.pick(&slots);
                     let _ = buffer.rows(slot);
                 }

@@ -34,7 +34,7 @@ const CHECK_ROWS: usize = 4096;
 /// Rows after which an overlay checks the budget again.
 const OVERLAY_CHECK_ROWS: usize = 256;
 
-/// Minimum capacity, in series, that is kept for the next transaction.
+/// Number of series for which memory is always kept for the next transaction.
 const SLOTS_FEW: usize = 1024;
 
 /// Hash for dense series ids: neighbours map to neighbouring buckets, so that opening series in order does not cause a
@@ -69,7 +69,7 @@ fn next_epoch() -> u64 {
     EPOCHS.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Handle for pushing rows of a series; valid only for the write buffer that returned it.
+/// Handle for pushing rows of a series. Valid only for the write buffer that returned it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Slot {
     pub(super) layout: u32,
@@ -87,7 +87,8 @@ pub struct WriteBuffer {
     pub(super) grouping: group::GroupScratch,
     pub(super) copies: copies::Copies,
     pub(super) flush_count: u64,
-    /// Slots are valid if they were returned since this was set. No two write buffers have the same epoch.
+    /// Identifies the slots that are valid: those returned since this was set. No two write buffers have the same
+    /// epoch.
     epoch: u64,
     /// Bytes of the rows that are lent to helper threads.
     pub(super) lent_bytes: usize,
@@ -139,7 +140,7 @@ impl WriteBuffer {
         })
     }
 
-    /// Takes over the encoder states of new runs from another write buffer.
+    /// Copies the encoder states for new runs from another write buffer.
     pub fn copy_encoder_states_from(&mut self, other: &Self) {
         let mut scratch = self.scratch.take_writer(CompactionScratch::NEW);
         match other.scratch.writer(CompactionScratch::NEW) {
@@ -158,7 +159,8 @@ impl WriteBuffer {
             log.slots.clear();
             log.round_robin.reset();
         }
-        // Clearing a hash table takes time proportional to its capacity, however few entries it has.
+        // Clearing a hash table takes time proportional to its capacity, even if it has few entries. A nearly empty
+        // one is replaced.
         let few = self.by_series.len() < self.by_series.capacity() / 64;
         self.by_series.clear();
         if few {
@@ -316,7 +318,7 @@ impl WriteBuffer {
         check
     }
 
-    /// The part of `push` for another series than the last one.
+    /// The part of `push` for a row of another series than the row before.
     #[inline(never)]
     fn add_row(&mut self, slot: Slot, time: i64, words: &[u64]) -> bool {
         let log = &mut self.logs[slot.layout as usize];
@@ -394,7 +396,8 @@ impl WriteBuffer {
         logged + self.overlays.iter().map(Overlay::bytes).sum::<usize>()
     }
 
-    /// The buffered rows of a series, sorted, without superseded rows. From now on the series has its own overlay.
+    /// The buffered rows of a series, sorted, without rows that a newer one has replaced. Moves the rows of the
+    /// series to an overlay, which receives all its later rows.
     ///
     /// Cost: the first time, one pass over the batches; later, only sorting in the rows pushed since.
     pub fn rows(&mut self, slot: Slot) -> RowsRef<'_> {
@@ -425,7 +428,8 @@ impl WriteBuffer {
         self.overlay(slot).replace_times(rows);
     }
 
-    /// Counts flushes and removals of buffered rows. If it changes, rows that were buffered before may be gone.
+    /// The number of flushes and removals of buffered rows so far. If it has changed, rows that were buffered before
+    /// may be gone.
     #[must_use]
     pub fn flush_count(&self) -> u64 {
         self.flush_count
@@ -484,11 +488,12 @@ impl WriteBuffer {
         }
         let left_bytes = self.budget_bytes - bytes;
         for log in &mut self.logs {
-            // Half of the remaining budget, in rows of maximum cost: no layout can exceed the budget.
+            // The next check is due after half of the remaining budget, counted in rows of maximum cost, so no layout
+            // can exceed the budget.
             let row_bytes = 8 * (1 + log.types.len()) + BATCH_BYTES;
             let step = (left_bytes / row_bytes / 2).clamp(1, CHECK_ROWS);
             log.fast.set_budget(log.rows() + step);
-            // A batch that is long enough but cannot become a leaf (because of late rows) is closed, so that the next
+            // A batch that is long enough but contains late rows cannot become a leaf. It is closed, so that the next
             // one may.
             if log.open != NO_SLOT && log.rows() - log.open_start >= LEAF_ROWS {
                 let slot = log.open;

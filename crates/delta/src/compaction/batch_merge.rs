@@ -21,13 +21,14 @@ use std::ops::Range;
 use tidalite_base::SeriesId;
 use tidalite_codec::Rows;
 
-/// Series with more rows than this on average are merged one by one: copying whole ranges is faster.
+/// Maximum average number of rows per series. Series with more are merged one by one, because copying whole ranges is
+/// then faster.
 const GROUP_ROWS_MAX: usize = 32;
 
-/// Maximum range of series ids per row: sparse ids are merged one by one.
+/// Maximum range of series ids per row. If ids are sparser, series are merged one by one.
 const PLACES_A_ROW_MAX: u64 = 8;
 
-/// See the head of this file. The memory is reused.
+/// A batch of rows of many series; see the head of this file. Its memory is reused.
 #[derive(Debug, Default)]
 pub(super) struct BatchMerge {
     first: u64,
@@ -41,8 +42,9 @@ pub(super) struct BatchMerge {
 }
 
 impl BatchMerge {
-    /// Takes the rows of all series that end within the current blocks of the cursors at `class`, about `rows_max`
-    /// rows. Returns false if batching would not pay off, or if a block is not sorted.
+    /// Fills the batch with the rows of all series that end within the current blocks of the cursors at `class`,
+    /// about `rows_max` rows. Returns false if a batch would take longer than single series, or if a block is not
+    /// sorted.
     pub(super) fn fill(
         &mut self,
         cursors: &[RunCursor],
@@ -154,7 +156,7 @@ impl BatchMerge {
     /// Computes the target position of each row; false if a series lies outside the bounds, which only happens with a
     /// damaged block.
     fn place(&mut self, cursors: &[RunCursor], bound: u64) -> bool {
-        // In an unsorted block the bound may be below `first`.
+        // If a block is not sorted, the bound may be below `first`.
         let first = self.first;
         let width = bound.saturating_sub(first) as usize;
         self.series_ends.clear();

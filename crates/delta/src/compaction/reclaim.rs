@@ -19,12 +19,13 @@ use crate::step_sizes::{large_step_bytes, passed_bytes};
 use tidalite_codec::ColumnType;
 use tidalite_pager::{PageWrite, Result};
 
-/// Inputs whose directories are changed in a step as soon as that pays off. All inputs reach this point at about the
-/// same time; the others follow in later steps, unless twice as many bytes are consumed before that.
+/// Number of inputs whose directories are changed in one step as soon as enough bytes are consumed. All inputs reach
+/// this point at about the same time. The other inputs follow in later steps; one with twice as many consumed bytes
+/// does not wait.
 const INPUTS_A_STEP: usize = 2;
 
-/// Frees the input blocks at or before `watermark` if they are worth the directory pages that this writes. The step has
-/// merged `compacted_bytes` of rows.
+/// Frees the input blocks at or before `watermark`, if they are worth writing the directory pages. `compacted_bytes`
+/// is the size of the rows that the step has merged.
 ///
 /// # Cost
 /// Nothing for short runs. Otherwise, two entries and a rank are looked up per input. If blocks are freed, their
@@ -76,8 +77,9 @@ fn of_input<W: PageWrite>(
         return Ok(());
     }
     let end = next.map_or(directory::END_OF_BLOCKS, |next| next.first);
-    // Assume that the blocks of a run are as long as the longer of its first block and the block at the compaction
-    // position. Single blocks can be short: the first one if its layout has few rows, or a block after a range delete.
+    // Blocks of a run are assumed to be as long as the longer of its first block and the block at the compaction
+    // position. Single blocks can be short: the first one if its layout has few rows, or a block after a range
+    // delete.
     let len = next.map_or(first.ptr.len, |next| first.ptr.len.max(next.ptr.len));
     let passed = run.directory.rank(w, &end.encode())?;
     if passed.saturating_mul(u64::from(len)) < least_bytes {

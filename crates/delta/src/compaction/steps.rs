@@ -4,10 +4,10 @@
 //! a commit writes advances the open compactions. The record holds the progress of each compaction, so any later writer
 //! can continue it.
 //!
-//! A tier must finish its compaction before the tier below delivers enough runs to fill it. The time left is known from
-//! the progress of the compaction in the tier below. Each tier therefore advances by the same fraction of its remaining
-//! work as the tier below has used up of the remaining time, and no commit does much more work than another (decision
-//! 0420).
+//! A tier must finish its compaction before the tier below delivers enough runs to fill it. The progress of the
+//! compaction in the tier below shows how much time is left. In each step a tier completes the same fraction of its
+//! remaining work as the tier below has used of the remaining time, so no commit does much more work than another
+//! (decision 0420).
 //!
 //! Within a step, series are processed one by one: the rows of all inputs are gathered in time order, and for equal
 //! times the newest input takes precedence. Whole vectors without overlapping older rows are linked; the rest goes to
@@ -76,7 +76,8 @@ impl Delta {
         sink: &mut S,
         memory: &mut CompactionScratch,
     ) -> Result<()> {
-        // Input that arrived in the tier, as a fraction of a run, and the finished fraction of the next run.
+        // `came` is the input that arrived in the tier, as a fraction of a run; `begun` is the finished fraction of
+        // the next run.
         let (mut came, mut begun) = (1.0, 0.0);
         let mut tier = 0;
         while tier < self.record.tiers.len() {
@@ -96,7 +97,7 @@ impl Delta {
                 "a step takes a fraction of the rest"
             );
             let share_bytes = (left as f64 * share).ceil() as u64;
-            // A compaction without new input can wait, and small steps cost more for the same work.
+            // A compaction without new input can wait: smaller steps would take more time for the same work.
             let waits = came == 0.0 && left > COMPACTION_STEP_BYTES * STEPS_FEW;
             let (ended, bytes) = if waits {
                 (false, 0)
@@ -149,7 +150,7 @@ impl Delta {
         self.changed = true;
         let inputs: Vec<Run> = self.record.tiers[tier].runs[..compaction.inputs].to_vec();
         let target = (tier + 1).min(TIERS_MAX - 1);
-        // In the last tier the inputs are the oldest runs of all.
+        // In the last tier the inputs are the oldest runs of all, so the check covers no older ones.
         let older = if target == tier { TIERS_MAX } else { target };
         let output = compaction.output.unwrap_or_else(|| {
             let txns = inputs.iter().map(|run| (run.txn_oldest, run.txn_newest));
@@ -208,7 +209,8 @@ impl Delta {
                 free_passed(w, &mut self.work, runs, &layouts, of)?;
             }
             self.record.tiers[tier].compaction = Some(Compaction {
-                // Deletes may have removed all its rows, but it still owns its extents.
+                // Deletes may have removed all rows of the output, but it still owns its extents while its directory
+                // has entries.
                 output: (!output.directory.is_empty()).then_some(output),
                 watermark,
                 compacted_bytes: compaction.compacted_bytes.saturating_add(compacted_bytes),
@@ -290,7 +292,8 @@ impl Step<'_> {
                 }
                 self.watermark = Some(Key::new(place.0, place.1, i64::MAX));
             }
-            // Stopping within a block would require decoding its remainder again.
+            // A step may exceed its budget here, because stopping within a block would require decoding the rest of
+            // the block again.
             let far = self.compacted_bytes >= budget_bytes.saturating_mul(2);
             let amid = self.cursors.iter().any(RunCursor::is_amid);
             if self.compacted_bytes >= budget_bytes && (far || !amid) {
@@ -299,7 +302,8 @@ impl Step<'_> {
         }
     }
 
-    /// Merges many short series together; returns false, without any effect, if batching does not pay.
+    /// Merges many short series together. Returns false, without any effect, if a batch would take longer than single
+    /// series.
     fn batch<W: PageWrite, S: Sink<W>>(
         &mut self,
         w: &mut W,
@@ -403,7 +407,7 @@ impl Step<'_> {
                 taken = rows.len();
             }
             if stop && taken > 0 {
-                // Rows gathered beyond this one are gathered again when the compaction continues.
+                // Rows gathered after this one are gathered again when the compaction continues.
                 self.watermark = Some(Key::new(place.0, place.1, rows.times[taken - 1]));
                 return Ok(false);
             }
@@ -447,8 +451,8 @@ impl Step<'_> {
         Ok(taken)
     }
 
-    /// Appends the next rows of a series to `rows`; false if none are left. Takes rows up to the smallest end time
-    /// among the decoded blocks, so that rows of all runs arrive in time order.
+    /// Appends the next rows of a series to `rows`; returns false if it has no more. Takes rows up to the smallest
+    /// end time among the decoded blocks, so that rows of all runs arrive in time order.
     fn gather<R: PageRead>(
         &mut self,
         r: &R,
@@ -478,7 +482,7 @@ impl Step<'_> {
             }
             let end = cursor.block.series_end(cursor.row, place.1);
             let times = &cursor.block.rows.times[cursor.row..end];
-            // Take at least one row of a damaged block, whose times may not ascend, to guarantee progress.
+            // In a damaged block times may not ascend. Taking at least one row guarantees that the compaction ends.
             let taken = times.partition_point(|&time| time <= cut);
             let taken = if sources == 1 { taken.max(1) } else { taken };
             begins.push(rows.len() - begin);

@@ -1,8 +1,8 @@
-//! Buffered rows that are grouped and encoded by a thread other than the writer thread.
+//! Groups and encodes buffered rows in a thread other than the writer thread.
 //!
-//! Such a thread calls the writer (`Linker`) only to link rows and, before that, to check the delta for overlap. Rows
-//! that may not be linked, and remainders of whole vectors, stay in the write buffer. At the end much of that becomes
-//! blocks of a run (`blocks.rs`).
+//! Such a thread calls the writer (`Linker`) only to link rows and, before that, to check whether rows of the delta
+//! overlap them. Rows that may not be linked, and remainders of whole vectors, stay in the write buffer. At the end
+//! many of these become blocks of a run (`blocks.rs`).
 
 use crate::buffer::group::{Group, Grouped};
 use crate::buffer::write_buffer::{Ready, WriteBuffer};
@@ -16,13 +16,13 @@ use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_codec::{ColumnType, RowsRef};
 use tidalite_pager::Error;
 
-/// Minimum bytes of rows that a thread encodes as blocks itself; fewer are left to the writer, since they may fit into
-/// the tail page and would otherwise make a run that is soon merged with others.
+/// Minimum bytes of rows that a thread encodes as blocks itself. Fewer are left to the writer: they may fit into the
+/// tail page, and as a run of their own they would soon be merged with others.
 const BLOCKS_BYTES_MIN: usize = 1 << 20;
 
 impl WriteBuffer {
-    /// Links the whole vectors that may be linked, of one layout or of all. Other rows, and rows of series with
-    /// overlays, stay in the write buffer.
+    /// Links the whole vectors that may be linked. `only` restricts this to one layout. Other rows, and rows of
+    /// series with overlays, stay in the write buffer.
     fn link_whole<L: Linker>(&mut self, linker: &L, only: Option<usize>) -> Result<(), L::Error> {
         let mut encoded = EncodedOf::<L>::default();
         for layout in 0..self.logs.len() {
@@ -93,8 +93,8 @@ impl WriteBuffer {
         }
     }
 
-    /// Whether the rows that `end` would neither link nor put elsewhere are enough for blocks of their own. Repeated
-    /// times are counted as often as they were pushed.
+    /// Whether the rows that `end` would neither link nor put into the tail are enough for blocks of their own.
+    /// Repeated times are counted as often as they were pushed.
     pub fn is_worth_blocks(&mut self) -> bool {
         let least = BLOCKS_BYTES_MIN.min(self.budget_bytes() / 4);
         let max = self.rest_rows_max();
@@ -106,8 +106,8 @@ impl WriteBuffer {
         left.row_bytes >= least
     }
 
-    /// Maximum remainder of a series that goes into blocks. After linked rows, a shorter remainder may justify a leaf,
-    /// which the commit links.
+    /// Maximum number of rows of a series that go into blocks. If the series already has linked rows, a shorter
+    /// remainder may justify a leaf, which the commit links.
     fn rest_rows_max(&self) -> usize {
         match self.linked {
             true => BULK_REST_ROWS_MIN - 1,
@@ -115,9 +115,9 @@ impl WriteBuffer {
         }
     }
 
-    /// Empties the write buffer for good. Rows that may be linked and justify a leaf are linked. Short remainders
-    /// of series are added to `blocks`, if given; then no other write buffer may have rows of their series. `rest`
-    /// receives all remaining rows, series by series, sorted by time within a series.
+    /// Empties the write buffer at the end of its use. Rows that may be linked and justify a leaf are linked. Short
+    /// remainders of series are added to `blocks`, if given; then no other write buffer may have rows of these
+    /// series. `rest` receives all remaining rows, series by series, sorted by time within a series.
     ///
     /// # Errors
     /// Errors of the linker and of `rest`; the remaining rows are then lost, and the transaction must be rolled back.
@@ -138,7 +138,7 @@ impl WriteBuffer {
             let as_blocks = blocks.is_some();
             let few = if as_blocks { rest_rows_max } else { 0 };
             let (mut list, learned) = (None, self.run_encoder_states(&types));
-            // A layout gets its class when it has rows that are not linked.
+            // A layout gets a class only when it has rows that are not linked.
             let mut encode = |series: &[u64], rows: RowsRef<'_>| {
                 let list = match &mut list {
                     Some(list) => list,

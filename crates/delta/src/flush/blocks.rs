@@ -1,5 +1,5 @@
-//! Rows of helper threads that do not justify leaves: each thread encodes its rows as blocks of a run, and the writer
-//! assigns their addresses.
+//! Blocks of a run from rows of helper threads that do not justify leaves. Each thread encodes its rows, and the
+//! writer assigns the addresses.
 //!
 //! ```text
 //! a thread   group | encode: block block block ──┐
@@ -7,8 +7,8 @@
 //! ...                                           ─┘
 //! ```
 //!
-//! Otherwise they would be copied to the writer's buffer, grouped there once more, and encoded by one thread while the
-//! others are idle (docs/performance/series-ingest.md).
+//! Otherwise these rows would be copied to the writer's buffer, grouped there once more, and encoded by one thread
+//! while the others are idle (docs/performance/series-ingest.md).
 //!
 //! Invariants:
 //! 1. The rows of a list have one class and ascend by series and time, without duplicates.
@@ -39,7 +39,7 @@ pub struct Blocks {
     class: u32,
     types: Box<[ColumnType]>,
     bytes: Vec<u8>,
-    /// Range of each block in `bytes`, and its entry; the pointer is still null.
+    /// Range of each block in `bytes`, and its directory entry, whose pointer is still null.
     blocks: Vec<(Range<usize>, Entry)>,
     rows: u64,
     times: (i64, i64),
@@ -90,7 +90,7 @@ impl Blocks {
         Ok(())
     }
 
-    /// Encodes the remaining rows; no more may be pushed.
+    /// Encodes the remaining rows. No rows may be pushed afterwards.
     pub(crate) fn finish(&mut self) {
         self.cut();
         self.open = <(Vec<u64>, Rows)>::default();
@@ -139,9 +139,9 @@ impl Blocks {
 }
 
 impl Delta {
-    /// Turns the blocks of helper threads into a run, which is newer than all rows in the delta. Lists with overlapping
-    /// rows become separate runs. The tail, which is older and must not keep precedence over them, becomes a run before
-    /// that.
+    /// Turns the blocks of helper threads into a run, which is newer than all rows in the delta. Lists with
+    /// overlapping rows become separate runs. Before that, the rows of the tail page become a run: they are older and
+    /// must not keep precedence over the blocks.
     ///
     /// # Errors
     /// Errors of the sink and the pager; the transaction must then be rolled back.

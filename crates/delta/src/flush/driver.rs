@@ -1,4 +1,4 @@
-//! Flushes the write buffer: whole vectors to the sink, the rest to the tail or to a run.
+//! Flushes the write buffer: whole vectors become leaves, the other rows go to the tail page or to a run.
 
 use crate::buffer::group::{Group, Grouped};
 use crate::buffer::write_buffer::{Ready, WriteBuffer};
@@ -17,7 +17,7 @@ use tidalite_base::SeriesId;
 use tidalite_codec::{Rows, RowsRef};
 use tidalite_pager::{Error, PageWrite, Ptr, Result};
 
-/// Extent of a flush.
+/// Which rows a flush takes.
 #[derive(Clone, Copy, Debug)]
 enum Amount {
     /// Whole vectors of a layout; the remainder of each series stays in the write buffer.
@@ -35,11 +35,11 @@ struct Rest<'l> {
     held: Vec<Piece>,
     room_bytes: usize,
     writer: Option<RunWriter<'l>>,
-    /// WriterScratch for the writer, until the writer exists.
+    /// Scratch memory for the writer, until the writer exists.
     scratch: WriterScratch,
     run: Run,
     tail_page: Ptr,
-    /// The tail's rows that are not yet in the run, last first; read when the run begins.
+    /// Rows of the tail that are not yet in the run, last series first. They are read when the run begins.
     tail: Vec<Piece>,
 }
 
@@ -58,7 +58,7 @@ impl Rest<'_> {
             self.begin(w, work)?;
         }
         match &mut self.writer {
-            // The tail has no rows that sort between them.
+            // With an empty tail no rows have to be merged in between.
             Some(writer) if self.tail.is_empty() => writer.push_many(w, work, class, series, rows),
             _ => {
                 let mut from = 0;
@@ -72,7 +72,7 @@ impl Rest<'_> {
         }
     }
 
-    /// Begins the run with the held rows.
+    /// Begins a run with the rows held so far.
     fn begin<W: PageWrite>(&mut self, w: &mut W, work: &mut Work) -> Result<()> {
         debug_assert!(self.writer.is_none(), "a flush writes at most one run");
         self.tail = tail::pieces(w, &self.tail_page, self.layouts)?;
@@ -126,8 +126,8 @@ impl Rest<'_> {
                 writer.push(w, work, piece.place(), piece.rows.view())?;
                 continue;
             }
-            // More rows of the series may follow (another part, after a linked one): later rows of the tail wait, since
-            // the run must stay sorted.
+            // More rows of the series may follow (another part, after a linked one). Later rows of the tail therefore
+            // wait: the run must stay sorted.
             let upto = rows.times().last().map_or(0, |&last| {
                 piece.rows.times.partition_point(|&time| time <= last)
             });
@@ -160,8 +160,8 @@ impl Rest<'_> {
 }
 
 impl Delta {
-    /// Flushes rows that are ready, after a push or append returned true: a leaf's worth of one series, or, if the
-    /// budget is reached, all whole vectors. Does nothing if no rows are ready.
+    /// Flushes rows that are ready, after a push or append returned true: the rows of one leaf, or, if the budget is
+    /// reached, all whole vectors. Does nothing if no rows are ready.
     ///
     /// # Errors
     /// Errors of the sink and the pager; the transaction must then be rolled back.
@@ -198,10 +198,10 @@ impl Delta {
     /// As for `flush`.
     ///
     /// # Cost
-    /// If the rows fit into the tail page background the existing ones: only that page. Otherwise a run, and for each
-    /// tier a step of its open compaction. The step is the fraction of the remaining work that corresponds to the time
-    /// used up until the tier is full, at least `COMPACTION_STEP_BYTES`, and up to twice that where it would end within
-    /// a block.
+    /// If the rows fit into the tail page after the existing ones, only that page is written. Otherwise a run is
+    /// written, and each tier makes a step of its open compaction. The step is the fraction of the remaining work
+    /// that corresponds to the time used up until the tier is full: at least `COMPACTION_STEP_BYTES`, and up to twice
+    /// its size where it would end within a block.
     pub fn commit<W: PageWrite, S: Sink<W>>(
         &mut self,
         w: &mut W,
@@ -242,7 +242,7 @@ impl Delta {
         sink: &mut S,
     ) -> Result<()> {
         let linked = buffer.with_leaf(layout, |series, types, rows| {
-            // If the layout was never stored here, no rows can overlap.
+            // A layout without a class was never stored here, so no rows can overlap.
             if let Some(class) = self.class_of(types) {
                 let place = (class, series);
                 let mut overlap = OverlapCheck::new(self, 0, true);

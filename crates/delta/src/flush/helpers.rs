@@ -9,8 +9,8 @@
 //! store_with    finish_background, each log once more with all rows that justify a leaf, the rest by `store`
 //! ```
 //!
-//! Invariants: 1. While a log is lent, nothing else is flushed: its rows come back first.
-//! 2. Everything that touches pages, the delta or the sink is done here, by the transaction's own thread.
+//! Invariants: 1. While a log is lent, nothing else is flushed: the rows of the log come back first.
+//! 2. Only the transaction's own thread touches pages, the delta or the sink, in this file.
 
 use crate::buffer::group::KeptRows;
 use crate::buffer::write_buffer::{Ready, WriteBuffer};
@@ -73,7 +73,7 @@ impl Delta {
                 first <= last && piece.rows > 0,
                 "a piece has rows in time order"
             );
-            // If the layout was never stored here, no rows can overlap.
+            // A layout without a class was never stored here, so no rows can overlap.
             let met = match class {
                 Some(class) => overlap
                     .get_or_insert_with(|| OverlapCheck::new(self, 0, true))
@@ -108,8 +108,8 @@ impl Delta {
         }
     }
 
-    /// Helps the other threads until all rows of the lent log are linked or back in the write buffer; afterwards no
-    /// other thread has rows of the transaction.
+    /// Works beside the other threads until all rows of the lent log are linked or back in the write buffer.
+    /// Afterwards no other thread has rows of the transaction.
     ///
     /// # Errors
     /// As `flush`.
@@ -151,7 +151,7 @@ impl Delta {
         running.job.put_down(scratch);
         let layout = running.layout;
         let (mut kept, unsorted, log) = running.end();
-        // For each series, refused rows are older than the rows held back.
+        // Within each series, refused rows are older than rows held back, so they come first.
         kept.insert(0, back);
         buffer.take_back_log(layout, log, &kept, late || unsorted);
         debug_assert!(!buffer.has_lent_log(), "the log is back");
@@ -190,8 +190,8 @@ impl Delta {
         Ok((kept, late))
     }
 
-    /// Like `flush`, with `threads` helper threads that group and encode: series written in turn while the transaction
-    /// continues, other series when the budget is used up.
+    /// Like `flush`, but `threads` helper threads group and encode. Series written in turn are encoded while the
+    /// transaction continues, other series when the budget is used up.
     ///
     /// # Errors
     /// As `flush`.
@@ -226,7 +226,7 @@ impl Delta {
                 }
                 Ready::Budget => {
                     self.encode_all(w, buffer, sink, background, (Take::Whole, threads))?;
-                    // Flushes rows that may not be linked, if there are many.
+                    // Many of the rows cannot be linked: flushes them to the delta.
                     return self.flush(w, buffer, sink);
                 }
                 Ready::Leaf(_) | Ready::Nothing => return self.flush(w, buffer, sink),
@@ -234,8 +234,8 @@ impl Delta {
         }
     }
 
-    /// Links all rows of all layouts that may be linked, with the help of other threads. A layout with few such rows is
-    /// left to this thread, since held-back rows are copied out and back in.
+    /// Links all rows of all layouts that may be linked, with the help of other threads. A layout with few such rows
+    /// is left to this thread, since rows held back are copied twice, out of the buffer and back into it.
     fn encode_all<W: PageWrite, S: EncodingSink<W>>(
         &mut self,
         w: &mut W,

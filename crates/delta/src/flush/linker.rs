@@ -1,4 +1,5 @@
-//! Several threads link rows: each encodes on its own, and calls the writer for operations that touch pages.
+//! Links rows of several threads. Each thread encodes its own rows, and calls the writer for operations that touch
+//! pages.
 //!
 //! ```text
 //! a thread   group its part | begin |  encode   | link | begin |  encode  | link | ...
@@ -6,7 +7,7 @@
 //!                                ^-- one thread at a time: check the delta, copy bytes
 //! ```
 //!
-//! Appenders, each with its own write buffer, work like this, too; they encode rows that do not justify leaves as
+//! Appenders, each with its own write buffer, work like this, too. They encode rows that do not justify leaves as
 //! blocks of a run (`blocks.rs`). Helper threads of a transaction do not call the writer: the transaction collects
 //! their results (`helpers.rs`).
 //!
@@ -27,7 +28,7 @@ pub struct Linking<'a, W, S> {
     delta: &'a mut Delta,
     pages: &'a mut W,
     sink: &'a mut S,
-    /// Buffered rows, which are newer than all rows of the series and of the delta.
+    /// Buffered rows of the writer, which are newer than all rows of the leaves and of the delta.
     buffered: Option<&'a WriteBuffer>,
     overlap: &'a mut Option<OverlapCheck>,
 }
@@ -38,10 +39,10 @@ pub trait Linker: Sync {
     type Pages: PageWrite;
     /// Receives rows that are ready to become leaves.
     type Sink: EncodingSink<Self::Pages>;
-    /// Error type.
+    /// The error type of the writer.
     type Error: From<Error> + Send;
 
-    /// Runs `f` while no other thread does.
+    /// Runs `f` with the writer's state, to which no other thread has access meanwhile.
     ///
     /// # Errors
     /// Errors of `f`; the transaction is then poisoned.
@@ -54,7 +55,7 @@ pub trait Linker: Sync {
 /// Buffer type for the encoded rows of a linker's threads.
 pub(crate) type EncodedOf<L> = <<L as Linker>::Sink as EncodingSink<<L as Linker>::Pages>>::Encoded;
 
-/// Outcome of linking rows.
+/// The outcome of linking rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Linked {
     /// The rows came after all existing rows.
@@ -126,7 +127,7 @@ impl<'a, W: PageWrite, S: EncodingSink<W>> Linking<'a, W, S> {
         if buffered.is_some_and(|(buffered, slot)| buffered.has_rows(slot)) {
             return Ok(false);
         }
-        // If the layout was never stored here, no rows can overlap.
+        // A layout without a class was never stored here, so no rows can overlap.
         if let Some(class) = self.delta.class_of(types) {
             let delta = &*self.delta;
             let overlap = self

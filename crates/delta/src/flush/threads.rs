@@ -8,11 +8,11 @@
 //! ```
 //!
 //! Invariants:
-//! 1. The helper threads touch no page and no state of the transaction: they have only a log to which nothing more is
+//! 1. The helper threads touch no page and no state of the transaction. They have only a log to which nothing more is
 //!    added, and the encoder state of each series. Every operation that can fail is done by the transaction's own
 //!    thread.
-//! 2. One log is lent at a time. Its rows are older than rows pushed in the meantime: until they are back
-//!    (`Delta::finish_background`), no other row of its series (`WriteBuffer::is_lent`) is linked, and none is read.
+//! 2. One log is lent at a time. Its rows are older than rows pushed in the meantime. Until they are back
+//!    (`Delta::finish_background`), no other row of its series (`WriteBuffer::is_lent`) is linked or read.
 //! 3. The lent log and the log that is being filled together use at most the budget of one
 //!    (`WriteBuffer::budget_bytes`). At most `WAITING_ROWS_MAX` rows, plus one series per thread, are encoded and not
 //!    yet linked.
@@ -61,12 +61,12 @@ impl<E> Default for BackgroundFlush<E> {
     }
 }
 
-/// A lent log, and the threads that work on it.
+/// A lent log, with the threads that work on it.
 pub(crate) struct Running<E> {
     pub(crate) layout: usize,
     pub(crate) job: Arc<Job<E>>,
     threads: Vec<Worker>,
-    /// Slots with rows that could not simply be linked.
+    /// Slots whose rows did not simply follow the existing ones, and were therefore not linked.
     pub(crate) refused: BTreeSet<u32>,
 }
 
@@ -76,7 +76,7 @@ pub(crate) struct Job<E> {
     plan: OnceLock<Plan>,
     pub(crate) take: Take,
     seal: EncodeFn<E>,
-    /// Encoder state by slot.
+    /// The initial encoder state of each slot.
     begun: Vec<Mutex<Option<E>>>,
     next: AtomicUsize,
     stop: AtomicBool,
@@ -125,7 +125,7 @@ impl<E> Job<E> {
 }
 
 impl<E: Default> Job<E> {
-    /// Groups and encodes the next part, and passes its pieces to `give`; false if no part is left.
+    /// Groups and encodes the next part, and passes its pieces to `give`. Returns false if no part was left.
     pub(crate) fn part(
         &self,
         scratch: &mut WorkerScratch,
@@ -165,7 +165,7 @@ impl<E: Default> Job<E> {
         Ok(true)
     }
 
-    /// Calls `f` with the rows of these slots that would have been encoded.
+    /// Calls `f` with the rows of these slots that the threads have encoded.
     pub(crate) fn again(
         &self,
         slots: &BTreeSet<u32>,
@@ -198,7 +198,7 @@ impl<E: Default> Job<E> {
             self.give(piece);
             Ok(())
         };
-        // This cannot fail, since it touches no page.
+        // An error is impossible here, because encoding touches no page.
         while self.part(&mut scratch, give).unwrap_or(false) {}
         self.put_down(scratch);
     }
@@ -224,7 +224,7 @@ impl<E: Default> Job<E> {
         out.kept.push(scratch.kept);
     }
 
-    /// Takes the pieces that are ready. `wait`: blocks until there are some, or all threads have ended.
+    /// Takes the pieces that are ready. With `wait`, blocks until there are some, or until all threads have ended.
     pub(crate) fn pieces(&self, wait: bool) -> Vec<Piece<E>> {
         let mut out = self.out();
         while wait && out.pieces.is_empty() && out.threads > 0 {
@@ -283,7 +283,7 @@ impl<E: Default + Send + 'static> Running<E> {
                 ended.out().threads -= 1;
                 ended.changed.notify_all();
             };
-            // If the system cannot start a thread, the own thread does all the work.
+            // If the system cannot start a thread, the thread of the transaction does all the work.
             match Worker::start_with_end("encode", move |_| job.run(), at_end) {
                 Ok(thread) => running.threads.push(thread),
                 Err(_) => running.job.out().threads -= 1,
@@ -317,11 +317,12 @@ impl<E> Running<E> {
 impl<E> Drop for Running<E> {
     fn drop(&mut self) {
         self.job.stop.store(true, Ordering::Relaxed);
-        // Under the lock, so that a thread about to wait does not miss the notification.
+        // Takes the lock once, so that a thread about to wait does not miss the notification.
         drop(self.job.out());
         self.job.changed.notify_all();
         for thread in self.threads.drain(..) {
-            // A drop has its own cause; a panic of a thread adds no information.
+            // If a transaction is dropped, that has a reason of its own; a panic of a helper thread is not reported
+            // on top.
             drop(thread);
         }
     }

@@ -1,4 +1,4 @@
-//! When rows may become leaves, and the sink that receives them.
+//! Decides when rows may become leaves, and defines the sink that receives them.
 
 pub(crate) mod overlap;
 pub(crate) mod sink;

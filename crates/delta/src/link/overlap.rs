@@ -1,4 +1,4 @@
-//! Overlap check: rows of the delta that keep newer rows from becoming leaves, since they are within their time span.
+//! Overlap check: newer rows may not become leaves while the delta has rows of the series within their time span.
 
 use crate::delta::{Delta, Layouts};
 use crate::run::cursor::Probe;
@@ -15,12 +15,12 @@ pub struct OverlapCheck {
     layouts: Layouts,
     probes: Vec<Probe>,
     tail: Ptr,
-    /// Rows of the tail, loaded on first use: a commit of a few rows does not need them.
+    /// Rows of the tail page. They are loaded on first use, because a commit of a few rows does not need them.
     pieces: Option<Vec<Piece>>,
 }
 
 impl OverlapCheck {
-    /// Covers all runs from tier `tier` on, and the tail if `tail` is set.
+    /// A check against all runs from tier `tier` on, and against the tail page if `tail` is set.
     pub(crate) fn new(delta: &Delta, tier: usize, tail: bool) -> Self {
         let probes = delta
             .live_runs(tier)
@@ -60,11 +60,11 @@ impl OverlapCheck {
         Ok(false)
     }
 
-    /// Splits the rows into parts, in order: whole vectors that may be linked, and others. The delta has no rows within
-    /// the span of a part that may be linked, and neither do the other parts, which are before or after it.
+    /// Splits the rows into parts, in order: whole vectors that may be linked, and others. Within the span of a part
+    /// that may be linked, neither the delta nor another part has rows.
     ///
-    /// Cost: one test for all whole vectors; if it finds an overlap, one per vector. A few very late rows therefore
-    /// hold back only their own vector.
+    /// Cost: one test for all whole vectors together; if it finds an overlap, one per vector. A few very late rows
+    /// therefore hold back only their own vector.
     pub(crate) fn plan<R: PageRead>(
         &mut self,
         r: &R,

@@ -1,9 +1,9 @@
-//! How many rows of a series justify a leaf.
+//! Determines how many rows of a series justify a leaf.
 
 use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_codec::RowsRef;
 
-/// Minimum remainder of a bulk load that justifies a leaf; the next rows of the series join it.
+/// Minimum remainder of a bulk load that justifies a leaf. The next rows of the series are added to the same leaf.
 pub(crate) const BULK_REST_ROWS_MIN: usize = 64;
 
 /// Minimum number of rows of a series that justify a leaf at a commit.
@@ -14,10 +14,10 @@ pub(crate) fn whole_vectors(rows: RowsRef<'_>) -> usize {
     rows.cut(rows.len() / VECTOR_ROWS * VECTOR_ROWS)
 }
 
-/// Number of rows at a commit that justify leaves: whole vectors, and a last vector that is at least half full. Left in
-/// the delta, its rows would be rewritten by every compaction that includes them, and every reader of the series would
-/// collect them again. If the transaction has already linked rows of the series, a shorter remainder follows them: a
-/// bulk load ends in leaves.
+/// Number of rows at a commit that justify leaves: whole vectors, and a last vector that is at least half full. If
+/// such a last vector stayed in the delta, every compaction that includes its rows would rewrite them, and every
+/// reader of the series would collect them again. If the transaction has already linked rows of the series, a shorter
+/// remainder is linked as well, so that a bulk load ends in leaves.
 pub(crate) fn linkable(rows: RowsRef<'_>, linked_before: bool) -> usize {
     linkable_of(rows.len(), whole_vectors(rows), linked_before)
 }
@@ -43,7 +43,7 @@ pub(crate) enum Take {
 }
 
 impl Take {
-    /// With fewer rows, none are taken.
+    /// Minimum number of rows that a series must have for any to be taken.
     pub(crate) fn rows_min(self) -> usize {
         match self {
             Self::Whole => VECTOR_ROWS,

@@ -34,7 +34,7 @@ const LENGTHS_AT: usize = CLASS_AT + 4;
 const LENGTH_BYTES: usize = 2;
 const _: () = assert!(SHIFTS_BYTES_MAX <= u8::MAX as usize);
 
-/// Bytes that an encoding may need beyond eight per value: alignment, tables of exceptions.
+/// Bytes that an encoded vector may need beyond eight per value, for alignment and tables of exceptions.
 const ENCODING_SLACK: usize = 64;
 
 /// Maximum size of a vector in a block beyond eight bytes per value.
@@ -157,7 +157,8 @@ fn chunks(bytes: &[u8], columns: usize) -> Option<(Vec<Chunk>, usize)> {
     Some((chunks, at))
 }
 
-/// Length of the block at the beginning of `bytes`, computed from its own fields; `None` if `bytes` is shorter.
+/// Length of the block at the beginning of `bytes`, computed from the fields of the block; `None` if `bytes` is
+/// shorter.
 pub(crate) fn encoded_len(bytes: &[u8]) -> Option<usize> {
     let (_, columns) = Block::layout(bytes);
     let (chunks, at) = chunks(bytes, columns)?;
@@ -172,7 +173,7 @@ pub(crate) struct Block {
     pub(crate) class: u32,
     pub(crate) series: Vec<u64>,
     pub(crate) rows: Rows,
-    /// Scratch for a vector of which a single value is needed.
+    /// Scratch memory for a vector of which only one value is needed.
     scratch: Vec<u64>,
 }
 
@@ -185,7 +186,7 @@ impl Block {
         Key::new(self.class, SeriesId(self.series[row]), self.rows.times[row])
     }
 
-    /// The first row at or after `key`; `len` without such a row.
+    /// The first row at or after `key`; the number of rows if all are before it.
     pub(crate) fn lower_bound(&self, key: &Key) -> usize {
         if self.class != key.class {
             return if self.class < key.class {
@@ -251,7 +252,7 @@ impl Block {
         Ok(())
     }
 
-    /// Reads and verifies a block for the last row of a series in it. Decodes only one value of each vector, if its
+    /// Reads and verifies a block, but decodes only the last row of a series in it: one value of each vector whose
     /// encoding has random access. The decoded contents of `self` are unchanged.
     pub(crate) fn read_last<R: PageRead>(
         &mut self,
@@ -266,12 +267,12 @@ impl Block {
             return Ok(None);
         }
         let (rows, scratch) = (encoded.rows, &mut self.scratch);
-        // The series ids yield the row and the shift of its time; then follow its time and its values.
+        // The series ids give the row and the shift of its time. The time and the values follow.
         let (mut found, mut shift, mut time) = (None, 0, 0);
         let mut words = Vec::with_capacity(encoded.columns);
         encoded.each(|vector, chunk, payload| {
             if vector == 0 {
-                // Assigning shifts to series requires all ids.
+                // A shift can be assigned to its series only with all ids.
                 let end = match encoded.shifts {
                     [] => count_up_to(chunk, payload, rows, series.0)?,
                     _ => None,
@@ -378,7 +379,7 @@ impl<'b> EncodedBlock<'b> {
             rows,
             columns,
             chunks,
-            // If the shifts are truncated, so is the first payload.
+            // Truncated shifts imply a truncated first payload, for which an error is reported.
             shifts: bytes.get(shifts_at..payloads_at).unwrap_or_default(),
             payloads_at,
         })

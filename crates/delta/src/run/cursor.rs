@@ -15,7 +15,7 @@ use tidalite_pager::{PageRead, Result};
 /// Directory entries read at once when a cursor moves past its first block.
 const ENTRIES_AHEAD: usize = 16;
 
-/// A position in a run: always at a row, or at the end.
+/// A position in a run: either at a row or at the end of the run.
 #[derive(Debug)]
 pub(crate) struct RunCursor {
     directory: Tree,
@@ -54,10 +54,10 @@ impl RunCursor {
             row: 0,
             resume: Some(*key),
         };
-        // The second entry shows whether the first block has all rows of its last series.
+        // Reads two entries: the second one shows whether the first block has all rows of its last series.
         cursor.load(r, layouts, 2)?;
         cursor.row = cursor.block.lower_bound(key);
-        // According to the directory the block ends at or after the key; a damaged directory may be wrong.
+        // According to the directory the block ends at or after the key, but a damaged directory may be wrong.
         if cursor.row >= cursor.block.len() {
             cursor.load(r, layouts, 1)?;
         }
@@ -126,7 +126,8 @@ impl RunCursor {
         self.next_entry < self.entries.len() || self.resume.is_some()
     }
 
-    /// Series below this one have no rows after this block; 0 if the block is empty.
+    /// A lower bound of the series that may continue after this block: series below it have no more rows. 0 if the
+    /// block is empty.
     pub(crate) fn series_bound(&self) -> u64 {
         let Some(&last) = self.block.series.last() else {
             return 0;
@@ -138,7 +139,7 @@ impl RunCursor {
         last.saturating_add(u64::from(ends))
     }
 
-    /// Whether the cursor is inside the block, with rows before and after it.
+    /// Whether the cursor is inside a block, with rows before and after it.
     pub(crate) fn is_amid(&self) -> bool {
         self.row > 0 && self.row < self.block.len()
     }

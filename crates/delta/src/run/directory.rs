@@ -26,7 +26,7 @@ pub(crate) const END_OF_BLOCKS: Key = Key {
     time: i64::MIN,
 };
 
-/// Numbers in a block's entry.
+/// Number of integers in the entry of a block.
 const NUMBERS: usize = 7;
 const BIRTH_AT: usize = 8;
 const BLOCKS_AT: usize = BIRTH_AT + 8;
@@ -61,7 +61,7 @@ pub(crate) fn decode_entry(key: &[u8], value: &[u8], tree: &Tree) -> Result<Opti
         ptr,
         rows,
     };
-    // Iteration continues after the last key, which must therefore not be smaller than the first.
+    // Iteration continues after the last key of an entry. It would not advance if that were smaller than the first.
     if entry.last < first {
         let what = "entry in the directory of a run";
         let found = format!("a block that ends at {:?}", entry.last);
@@ -76,7 +76,7 @@ pub(crate) fn decode_entry(key: &[u8], value: &[u8], tree: &Tree) -> Result<Opti
     Ok(Some(entry))
 }
 
-/// Last key, pointer and rows of the block that begins with `first`.
+/// Decodes last key, pointer and number of rows of the block that begins with `first`.
 fn decode_value(first: &Key, value: &[u8]) -> Option<(Key, Ptr, u32)> {
     let (numbers, end) = short::get::<NUMBERS>(value, 0)?;
     // Numbers must use the minimum number of bytes, so that each entry has exactly one encoding.
@@ -121,7 +121,7 @@ pub(crate) fn put_entry<W: PageWrite>(tree: &mut Tree, w: &mut W, entry: &Entry)
     Ok(())
 }
 
-/// Removes the entry of a block; frees its extent with the last block in it.
+/// Removes the entry of a block; frees the extent if it was the last block in it.
 pub(crate) fn remove_entry<W: PageWrite>(tree: &mut Tree, w: &mut W, entry: &Entry) -> Result<()> {
     tree.remove(w, &entry.first.encode())?;
     let (extent, blocks) = extent_of(tree, w, entry.ptr.addr)?;
@@ -144,7 +144,8 @@ pub(crate) fn remove_before<W: PageWrite>(
     end: Key,
     mut gone: impl FnMut(&Entry),
 ) -> Result<()> {
-    // By address: an extent, the number of its removed blocks, and the number of its blocks in the directory.
+    // Per address of an extent: the extent, the number of its removed blocks, and the number of its blocks in the
+    // directory.
     let mut extents: BTreeMap<u64, (Extent, u64, u64)> = BTreeMap::new();
     each_block(tree, w, |entry| {
         if entry.first >= end {
@@ -289,8 +290,8 @@ pub(crate) fn entries_from<R: PageRead>(
     collect(tree, &mut cursor, there, key, max, out)
 }
 
-/// Like [`entries_from`], starting with the first block that begins at or after these bytes. Does not check whether the
-/// preceding block extends beyond them, so that a damaged page before them does no harm.
+/// Like [`entries_from`], but starts with the first block that begins at or after these bytes. Does not check whether
+/// the block before extends beyond them, so damage of an earlier page does no harm.
 pub(crate) fn entries_at_or_behind<R: PageRead>(
     tree: &Tree,
     r: &R,
@@ -341,7 +342,7 @@ pub(crate) fn entry_at_or_before<R: PageRead>(
     )
 }
 
-/// Moves an extent: its blocks are rewritten, in order, to a new extent.
+/// Moves an extent: writes its blocks, in order, to a new extent.
 pub(crate) fn move_extent<W: PageWrite>(tree: &mut Tree, w: &mut W, extent: &Extent) -> Result<()> {
     let page_size = w.page_size() as u64;
     let end = extent

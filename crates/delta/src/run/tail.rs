@@ -23,7 +23,7 @@ const USED_AT: usize = ROWS_AT + 4;
 const FIRST_ROW_AT: usize = USED_AT + 4;
 
 const SERIES_BITS: u32 = 48;
-/// Flag in the word with class and series: the row is kept background the row before it.
+/// Flag in the word with class and series: the row is kept in addition to the row before it.
 const JOINS: u64 = 1 << 63;
 const _: () = assert!(LAYOUTS_MAX < 1 << 15, "classes leave the highest bit free");
 
@@ -139,7 +139,7 @@ pub(crate) fn pieces<R: PageRead>(
     all.sort_by_key(|(key, ..)| *key); // stable: among equals the newest is last
     let mut pieces: Vec<Piece> = Vec::new();
     for (i, (key, _, words)) in all.iter().enumerate() {
-        // A newer row with equal time that does not join replaces it.
+        // A newer row with equal time replaces it, unless that row joins.
         let mut newer = all[i + 1..].iter().take_while(|(next, ..)| next == key);
         if newer.any(|(_, joins, _)| !joins) {
             continue;
@@ -241,7 +241,7 @@ fn write_rows(
 }
 
 /// Writes a page without the rows of one series within `from..=to`. Returns the page (null if no row is left), the
-/// number of its rows, and the removed times; `None` without such rows.
+/// number of its rows, and the removed times. Returns `None` if the page has no such rows.
 pub(crate) fn delete<W: PageWrite>(
     w: &mut W,
     tail: &Ptr,

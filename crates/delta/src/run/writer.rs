@@ -84,7 +84,7 @@ impl BlockStore {
 #[derive(Debug, Default)]
 pub(crate) struct WriterScratch {
     store: BlockStore,
-    /// The layout of `rows` and `encoder_states`.
+    /// The layout to which `rows` and `encoder_states` belong.
     types: Box<[ColumnType]>,
     series: Vec<u64>,
     rows: Rows,
@@ -250,7 +250,7 @@ impl<'l> RunWriter<'l> {
         class: u32,
         first: Key,
     ) -> Result<()> {
-        // Rows are in order unless the source runs are damaged.
+        // Rows can only be out of order if the source runs are damaged.
         if self.run.rows > 0 && first <= self.run.last && !active(Bug::CompactionForgetsWatermark) {
             let (found, expected) = (format!("{first:?}"), format!("after {:?}", self.run.last));
             return Err(Corrupt::new("rows for a run", 0, found, expected).into());

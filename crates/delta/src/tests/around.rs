@@ -1,4 +1,4 @@
-//! Rows affected by damage: the rows that it hides are reported, and few others.
+//! Damage hides rows: these rows are reported as affected, and few others.
 
 use super::*;
 use crate::key::Key;
@@ -45,7 +45,7 @@ fn a_damaged_directory_takes_along_the_rows_that_it_hides() {
             .unwrap();
         let hit = match damages[..] {
             [Hit::Rows(hit)] => hit,
-            // The page contains only extents.
+            // The page lists only extents, so its damage hides no rows.
             [Hit::Nothing] => {
                 assert_eq!(seen, rows);
                 world.pages.flip_bit(addr + 300, 2);
@@ -53,7 +53,8 @@ fn a_damaged_directory_takes_along_the_rows_that_it_hides() {
             }
             _ => panic!("{damages:?}"),
         };
-        // A series is complete if no range of it is reported, and has no rows within a reported range.
+        // A series of which no range is reported is complete, and no row of any series was read from within a
+        // reported range.
         for &(series, first, last) in &rows {
             let there = seen.iter().filter(|(found, ..)| *found == series);
             match hit.times_of(0, series) {
@@ -77,7 +78,7 @@ fn a_damaged_directory_takes_along_the_rows_that_it_hides() {
 
 type Found = BTreeMap<(u64, i64), u64>;
 
-/// Result of a salvage, without blocks found by their header: the count of each row, and the affected ranges.
+/// Salvages without searching for blocks by their headers. Returns the count of each row, and the affected ranges.
 fn salvaged(world: &World) -> (Found, Vec<Hit>) {
     let delta = Delta::load(&world.pages, &world.root).unwrap();
     let (mut found, mut hits) = (Found::new(), Vec::new());
@@ -146,7 +147,7 @@ fn a_salvage_reports_the_rows_that_it_cannot_read() {
     );
 }
 
-/// For the inputs of an open compaction, only rows not yet consumed are reported.
+/// If an input of an open compaction is damaged, only rows that were not consumed yet are reported.
 #[test]
 fn rows_that_an_open_compaction_has_passed_are_skipped() {
     let (mut world, mut rng) = (World::new(512, 4 << 20), Rng::new(12));

@@ -11,7 +11,7 @@ use tidalite_testkit::rng::Rng;
 /// A value at which the encoder of these tests panics.
 const PANIC: u64 = 0xdead;
 
-/// Stands for encoded rows.
+/// Stands for encoded rows in these tests.
 #[derive(Default)]
 pub(crate) struct LiveRows {
     begun: bool,
@@ -62,7 +62,7 @@ struct Feeder {
     background: BackgroundFlush<LiveRows>,
     threads: usize,
     slots: Vec<Slot>,
-    /// How often rows were lent while others were pushed.
+    /// Number of times that rows were lent while others were pushed.
     lent_slots: u64,
 }
 
@@ -110,7 +110,7 @@ impl Feeder {
         assert!(!world.buffer.is_lent(self.slots[0]));
     }
 
-    /// Buffered rows of a series are in no leaf, and together with leaves and delta they are complete.
+    /// Buffered rows of a series are in no leaf; together with the leaves and the delta they are complete.
     fn read(&mut self, i: usize) {
         self.finish_background();
         let id = i as u64 * 7;
@@ -177,7 +177,7 @@ fn lent_rows_are_read_overwritten_and_never_lost() {
                 let i = rng.index(series as usize);
                 match rng.below(5) {
                     0 => feeder.read(i),
-                    // Late rows: among lent rows, and among rows linked long ago.
+                    // Pushes late rows: some belong among lent rows, some among rows linked long ago.
                     1 => {
                         for _ in 0..rng.between(1, 30) {
                             let time = (now - rng.between(0, 1500)) * 10 + rng.between(0, 1);
@@ -209,7 +209,7 @@ fn lent_rows_are_read_overwritten_and_never_lost() {
 
 #[test]
 fn lent_rows_count_towards_the_budget() {
-    // A flush takes two thirds of it.
+    // The budget is such that a flush takes two thirds of the rows.
     let mut feeder = Feeder::new(256, 256 * 1024 * 24 + 256 * 1024 * 8, 1);
     let mut most = 0;
     for now in 0..5000 {
@@ -242,11 +242,11 @@ fn a_panic_of_a_thread_is_one_of_the_transaction() {
                 feeder.finish_background();
             }));
             assert!(caught.is_err());
-            // No thread waits.
+            // The threads have nothing left to do.
             drop(feeder);
         }
     }
-    // Dropped while the threads are working and their results are not collected.
+    // The transaction is dropped while the threads work and before their results are collected.
     let mut feeder = Feeder::new(300, 1 << 28, 2);
     for now in 0..1024 {
         for i in 0..300 {
@@ -261,7 +261,7 @@ fn a_panic_of_a_thread_is_one_of_the_transaction() {
 fn helpers_encode_rows_that_are_enough_for_a_leaf() {
     for (rows, lent) in [(300, 0), (700, 1)] {
         let mut feeder = Feeder::new(300, 1 << 28, 2);
-        // Not in round-robin order: such rows are encoded before the commit.
+        // The rows are not in round-robin order, so they are encoded just before the commit.
         for i in 0..300 {
             for time in 0..rows {
                 feeder.put(i, time, 1);
@@ -279,7 +279,7 @@ fn helpers_encode_rows_that_are_enough_for_a_leaf() {
 #[test]
 fn rows_held_back_are_older_than_rows_added_since() {
     let mut feeder = Feeder::new(300, 1 << 28, 2);
-    // One series has more rows than the others: the extra rows are held back.
+    // One series has more rows than the others; its extra rows are held back.
     for time in 1..=10 {
         feeder.put(5, time, 1);
     }
@@ -289,7 +289,7 @@ fn rows_held_back_are_older_than_rows_added_since() {
         }
     }
     assert!(feeder.lent_slots == 1 && feeder.world.buffer.is_lent(feeder.slots[5]));
-    // Three of them are overwritten, one new row is among them, and another among the linked rows.
+    // Three lent rows are overwritten, one new row lies among them, and another lies among the linked rows.
     for (time, value) in [(100 + 1020, 7), (100 + 1021, 8), (100 + 1020, 9), (50, 10)] {
         feeder.put(5, time, value);
     }

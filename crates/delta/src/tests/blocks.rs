@@ -24,7 +24,7 @@ fn list(world: &mut World, rng: &mut Rng, series: &[u64], from: i64) -> Blocks {
             rows.extend(RowsRef::new(&[time], &columns));
             world.truth.insert((id, time), words);
         }
-        // In several pieces.
+        // The rows are pushed in several pieces.
         let mut at = 0;
         while at < rows.len() {
             let to = rows.len().min(at + 1 + rng.index(900));
@@ -46,7 +46,7 @@ fn blocks_are_newer_than_all_that_was_there() {
         let wide = [5, 12, 19, 26];
         let mut runs_at_once = 0;
         for round in 0..20 {
-            // Rows for the tail, or enough for a run.
+            // Pushes rows for the tail, or enough for a run.
             for _ in 0..[0, 20, 3000][rng.index(3)] {
                 let id = points[rng.index(points.len())];
                 let time = round * 1000 + rng.between(0, 2000);
@@ -60,7 +60,7 @@ fn blocks_are_newer_than_all_that_was_there() {
             world.delta.store(pages, buffer, leaves).unwrap();
             let parts = 1 + rng.index(4);
             let mut lists = Vec::new();
-            // Disjoint ranges, or (rarely) interleaved lists, or none.
+            // The lists have disjoint ranges, or (rarely) interleaved ones; some rounds have no list.
             let among = rng.one_in(5);
             for part in 0..parts {
                 let own: Vec<u64> = match among {

@@ -2,10 +2,10 @@ use super::*;
 use crate::{COMPACTION_OVERSHOOT_BYTES, COMPACTION_STEP_BYTES, FAN_IN, TIER_RUNS_MAX};
 use tidalite_testkit::rng::Rng;
 
-/// Per compaction step: a half-empty page for each of its extents, and the directory pages on the path to the last
-/// entries.
+/// Pages per compaction step beyond the rows: a half-empty page for each of its extents, and the directory pages on
+/// the path to the last entries.
 const STEP_PAGES: u64 = 4;
-/// A tail page, a run and a record.
+/// Pages per commit beyond the rows: a tail page, a run and a record.
 const COMMIT_PAGES: u64 = 24;
 /// Maximum number of times that a row is written per tier: by the commit or the compaction, and again where a step was
 /// cut off.
@@ -89,7 +89,7 @@ fn each_commit_of_series_in_turn_does_about_as_much() {
     let mut world = World::new(4096, 64 << 20);
     world.keeps_slots = true;
     let (series, mut written, mut merged) = (2_500, Vec::new(), Vec::new());
-    // Long enough for compactions of three tiers, and for rows to be linked.
+    // Runs long enough for compactions of three tiers, and for rows to be linked.
     for commit in 0..4_500 {
         for one in 0..series {
             world.point(one * 7, commit, one);
@@ -107,8 +107,8 @@ fn each_commit_of_series_in_turn_does_about_as_much() {
     let merged = merged.into_iter().max().unwrap_or(0);
     println!("pages: median {middle}, most {most}; rows merged by a commit: {merged} at most");
     assert!(most <= 4 * middle, "{most} where the median is {middle}");
-    // For each of three tiers, twice its share, since the rest of a block would otherwise be decoded again, and a
-    // series.
+    // In each of three tiers a step merges at most twice its share, because it goes on to the end of a block, and
+    // then to the end of a series.
     assert!(merged <= 16 * series, "{merged}");
     world.check();
 }
@@ -118,7 +118,7 @@ fn runs_of_very_different_sizes_do_not_pile_up() {
     let mut world = World::new(4096, 64 << 20);
     let mut clock = 0;
     for round in 0..40u64 {
-        // Rows of many series, so that nothing can be linked.
+        // The first commits have rows of so many series that nothing can be linked.
         for i in 0..if round < 20 { 20_000 } else { 0 } {
             clock += 1;
             world.point(i % 2_000 * 7, clock, 1);

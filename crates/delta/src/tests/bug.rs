@@ -1,4 +1,4 @@
-//! The model quickly finds the deliberate bug: the tests detect it.
+//! Proves that the tests detect the deliberate bugs, and quickly.
 
 use super::*;
 use crate::bugs::{Bug, enable};
@@ -9,7 +9,7 @@ fn goes_wrong(seed: u64) -> bool {
     let mut rng = Rng::new(seed);
     let mut world = World::new(512, 1 << 20);
     for commit in 0..500i64 {
-        // Wide rows, so that a compaction needs several steps.
+        // Rows are wide, so that a compaction needs several steps.
         for i in 0..12 {
             let series = 5 + 7 * rng.below(40);
             world.put(series, commit * 100 + i, &[rng.u64(); 12]);

@@ -18,10 +18,10 @@ fn live_pages(world: &World) -> u64 {
     ranges.map(|(_, pages)| pages).sum()
 }
 
-/// Blocks that a delete replaced, and extents of which a delete removed some blocks but not all.
+/// A file with blocks that a delete replaced, and with extents of which a delete removed some blocks but not all.
 fn filled_with_dead_blocks() -> World {
     let mut world = World::new(512, 1 << 20);
-    // One run of several blocks in one extent.
+    // Writes one run of several blocks in one extent.
     for i in 0..9_000i64 {
         world.point((i % 30) as u64 * 7, i, i as u64 * 3);
     }
@@ -63,7 +63,8 @@ fn an_extent_goes_with_its_last_block() {
     }
     world.commit();
     let before = live_pages(&world);
-    // The last rows of each series: a gap in the middle would make the encoded rest longer than before.
+    // Deletes the last rows of each series; with a gap in the middle the remaining rows would take more bytes than
+    // before.
     for series in 0..30 {
         world.delete(series * 7, 700, 900);
     }
@@ -139,7 +140,7 @@ fn a_full_disk_is_an_error_and_rolls_back() {
     panic!("forty calls suffice for a small commit");
 }
 
-/// Forges a sealed block or page: the checksum is valid, but the contents are nonsense.
+/// Forges a block or page: the checksum is valid, but the contents are nonsense.
 fn forge(rng: &mut Rng, good: &[u8], head: usize) -> Vec<u8> {
     let mut bytes = good.to_vec();
     for _ in 0..1 + rng.below(5) {
@@ -239,7 +240,7 @@ fn forged_blocks_and_tails_are_errors_or_rows_never_panics() {
 
 #[test]
 fn a_forged_run_is_walked_without_panic() {
-    // Inconsistent directory entries: blocks in another order, of another run, with other bounds.
+    // Forges inconsistent directory entries: blocks in another order, of another run, or with other bounds.
     let mut rng = Rng::new(123);
     for round in 0..60 {
         let mut world = filled();
@@ -284,7 +285,7 @@ fn a_forged_run_is_walked_without_panic() {
             let _ = world.delta.first(&world.pages, series, &POINT, span.0);
         }
         let _ = world.delta.series_row_counts(&world.pages);
-        // And a writer that compacts them.
+        // A writer then compacts the damaged runs.
         for time in 0..2_000i64 {
             world.point((time % 30) as u64 * 7, 5_000 + time, 1);
             if time % 20 == 19 {

@@ -1,4 +1,4 @@
-//! Tests the delta against a model: a map of all rows, and a map of linked rows.
+//! Tests the delta against a model of two maps: one of all rows, one of linked rows.
 
 mod around;
 mod background;
@@ -32,7 +32,7 @@ pub(super) fn types_of(series: u64) -> &'static [ColumnType] {
     }
 }
 
-/// Stands for the leaves.
+/// Stands for the leaves in these tests.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Leaves {
     pub(super) rows: Map,

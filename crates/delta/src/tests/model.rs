@@ -204,7 +204,7 @@ fn many_short_batches_merge_as_the_model() {
         println!("seed {seed}");
         let mut rng = Rng::new(seed);
         let mut world = World::new(4096, 1 << 20);
-        // Three layouts; in some files the ids are so sparse that series are merged one by one.
+        // There are three layouts. In some files the ids are so sparse that series are merged one by one.
         let (series, apart) = (rng.between(200, 1_500) as u64, [1, 3, 50][rng.index(3)]);
         let (late, skips) = (rng.one_in(2), rng.one_in(2));
         let mut merged = 0;
@@ -284,7 +284,7 @@ fn the_last_tier_merges_into_itself() {
 
 #[test]
 fn deleting_everything_during_a_merge_leaks_nothing() {
-    // Wide rows and small steps: the compaction is open for several commits.
+    // Rows are wide and steps small, so that a compaction stays open for several commits.
     let mut world = World::new(512, 1 << 20);
     let mut opened = 0;
     for commit in 0..400i64 {

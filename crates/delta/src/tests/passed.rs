@@ -69,7 +69,7 @@ fn a_large_step_frees_passed_rows_of_all_inputs() {
     let (mut world, mut rng) = (World::new(4096, 4 << 20), Rng::new(14));
     let mut steps = 0;
     for round in 0.. {
-        // Blocks are so short that a small step would not free two of them.
+        // Blocks so short that a small step would not free two of them.
         let work = commit_of(&mut world, &mut rng, round, (160, 4));
         world.check();
         if work.compactions_ended > 0 {
@@ -85,7 +85,7 @@ fn a_large_step_frees_passed_rows_of_all_inputs() {
             entries_from(&run.directory, &world.pages, &Key::MIN, 99, &mut blocks).unwrap();
             let behind = blocks.iter().filter(|block| block.last <= watermark);
             let bytes: u64 = behind.map(|block| u64::from(block.ptr.len)).sum();
-            // Blocks of rows without columns can be this short.
+            // Blocks of rows without columns can be so short that they are not freed.
             assert!(bytes < passed_bytes() / 8, "{bytes} bytes in round {round}");
         }
     }

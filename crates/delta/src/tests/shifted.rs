@@ -12,7 +12,7 @@ use tidalite_testkit::rng::Rng;
 const SHIFTS_AT: usize = HEADER_BYTES + 3;
 const TICK: i64 = 1_000_000_000;
 
-/// A time about one tick after the previous one.
+/// A time about one tick after the time of the row before.
 fn late(rng: &mut Rng, begin: i64, row: i64) -> i64 {
     begin + row * TICK + (rng.below(1 << 20) * 100) as i64
 }
@@ -128,7 +128,7 @@ fn forged_shifts_are_errors_or_rows_never_panics() {
         let _ = block.read_last(&pages, &ptr, &layouts, place);
         pages.free_extent(&extent);
     }
-    // Too many bytes of shifts, and too few.
+    // Sets the length of the shifts too small and too large.
     for bytes in [0, good[SHIFTS_AT] - 1, good[SHIFTS_AT] + 1, 255] {
         let mut odd = good.clone();
         odd[SHIFTS_AT] = bytes;
@@ -138,7 +138,7 @@ fn forged_shifts_are_errors_or_rows_never_panics() {
     assert!(errors > 1_000 && read > 1_000, "{errors}, {read}");
 }
 
-/// Commits, compactions, deletes and reopenings, with mostly shifted blocks.
+/// Commits, compacts, deletes and reopens, with mostly shifted blocks.
 #[test]
 fn shifted_rows_are_found_deleted_and_merged() {
     let (mut world, mut rng) = (World::new(4096, 16 << 20), Rng::new(435));

@@ -1,8 +1,8 @@
 //! Reads the entries of a run's directory around its damage.
 //!
-//! An unreadable page of a directory hides only the blocks that it lists: reading continues with the blocks before and
-//! after it. The hit rows are those between the last block before the damage and the first block after it. The keys of
-//! these blocks are tighter bounds than the separators of the directory.
+//! An unreadable page of a directory hides only the blocks that it lists; reading continues with the blocks before
+//! and after it. The affected rows are those between the last block before the damage and the first block after it.
+//! The keys of these blocks are tighter bounds than the separators of the directory.
 
 use crate::key::Key;
 use crate::run::descriptor::Run;
@@ -26,18 +26,18 @@ enum Start {
 /// Iterator over the entries of a damaged directory.
 pub(crate) struct Around<'a> {
     run: &'a Run,
-    /// Rows up to this key are hidden.
+    /// Rows up to this key are hidden, because a compaction has consumed them.
     after: Option<Key>,
-    /// Damage of the directory's pages, and whether it was reported with the rows that it hides.
+    /// Damage of the directory's pages, and for each whether it was reported with the rows that it hides.
     broken: Vec<(Damage, bool)>,
     next: Option<Start>,
     /// The first key that no entry so far has reached.
     reached: Key,
-    /// First key of the block of the last entry so far.
+    /// First key of the block of the last entry read so far.
     begun: Key,
     /// Start of an open gap (damage not yet followed by an entry), and the error found there.
     gap: Option<(Key, Corrupt)>,
-    /// Position of the last resumption after damage; it only increases.
+    /// Position at which reading last continued after damage; it only increases.
     resumed: Vec<u8>,
 }
 
@@ -56,7 +56,7 @@ impl<'a> Around<'a> {
         }
     }
 
-    /// Puts the next entries into `out`, and reports the rows in gaps before them; false at the end.
+    /// Puts the next entries into `out`, and reports the rows in gaps before them. Returns false at the end.
     pub(crate) fn more<R: PageRead>(
         &mut self,
         r: &R,
@@ -104,7 +104,7 @@ impl<'a> Around<'a> {
         Some(Start::Behind(end.clone()))
     }
 
-    /// Reports the gap before an entry: the damage with keys in the gap, with all rows of the gap.
+    /// Reports the gap before an entry: each damage with keys in the gap, together with all rows of the gap.
     fn close_gap(&mut self, last: Key, report: &mut dyn FnMut(DeltaDamage)) {
         let Some((first, met)) = self.gap.take() else {
             return;
@@ -126,8 +126,8 @@ impl<'a> Around<'a> {
         }
     }
 
-    /// After the last block there are only extents, and damage there hides no rows. Other damage not yet reported may
-    /// affect the whole run.
+    /// Ends the walk. After the last block there are only extents, and damage there hides no rows. Other damage not
+    /// yet reported may affect the whole run.
     fn end(&mut self, report: &mut dyn FnMut(DeltaDamage)) {
         let (begun, blocks_end) = (self.begun.encode(), END_OF_BLOCKS.encode());
         let is_at_end = self.reached > self.run.last;

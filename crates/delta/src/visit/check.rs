@@ -190,7 +190,8 @@ impl Delta {
                 }
             }
             for run in tier.runs.iter().rev() {
-                // Spills of one transaction share its number; otherwise an older run ends before a newer one begins.
+                // Runs that one transaction wrote share its number; otherwise an older run ends before a newer one
+                // begins.
                 if run.txn_oldest > run.txn_newest || newer.is_some_and(|t| run.txn_newest > t) {
                     let found = format!("run {} up to {}", run.seq, run.txn_newest);
                     let expected = format!("at most {:?}", newer);

@@ -1,7 +1,7 @@
 //! The rows affected by damage in the delta.
 //!
-//! Rows are sorted by key: layout class, series, time. For damage between two rows, the series ids alone do not tell
-//! which series are affected; together with the class they do.
+//! Rows are sorted by key: layout class, series, time. If a range of rows is damaged, its first and last series ids
+//! alone do not tell which series are affected; together with the class they do.
 
 use crate::key::Key;
 use crate::run::descriptor::Run;
@@ -33,7 +33,7 @@ pub enum Hit {
 pub struct HitRows {
     first: Key,
     last: Key,
-    /// The smallest and the greatest time of the run: bounds for a series whose rows extend to an end of the range.
+    /// The smallest and the greatest time of the run. They bound the times of a series at an end of the range.
     times: (i64, i64),
 }
 
@@ -80,7 +80,8 @@ impl HitRows {
         self.first.place()..=self.last.place()
     }
 
-    /// The first and the last time that may be affected of a series with this class; `None` if its rows are elsewhere.
+    /// The first and the last time that may be affected, of a series with this class; `None` if the series has no
+    /// rows in the range.
     #[must_use]
     pub fn times_of(&self, class: u32, id: SeriesId) -> Option<(i64, i64)> {
         let place = (class, id);
@@ -111,7 +112,7 @@ mod tests {
         let times = |class, id| hit.times_of(class, SeriesId(id));
         assert_eq!(times(0, 6), None);
         assert_eq!(times(0, 7), Some((50, 90)));
-        // A series with a higher id than the last row, in the class before.
+        // A series whose id is higher than that of the last row, in the class before.
         assert_eq!(times(0, 9), Some((10, 90)));
         assert_eq!(times(1, 3), Some((10, 20)));
         assert_eq!(times(1, 7), None);

@@ -2,7 +2,7 @@
 //!
 //! 1. Every block that the directory lists lies in an extent of its transaction, at a multiple of 8, without overlap.
 //! 2. Each extent has as many of these blocks as the directory counts, at least one.
-//! 3. The rest of an extent consists of blocks that a delete replaced or a compaction has consumed, still intact.
+//! 3. The rest of an extent consists of intact blocks that a delete replaced or a compaction has consumed.
 //! 4. Zeros fill the space between a block and the next multiple of 8, and from there to the end of the last page.
 
 use crate::limits::BLOCK_BYTES_MAX;
@@ -75,7 +75,7 @@ fn is_zero<R: PageRead>(r: &R, at: u64, end: u64) -> Result<bool> {
     Ok(rest < r.page_size() && r.bytes(at, rest)?.iter().all(|&byte| byte == 0))
 }
 
-/// Verifies a block that the directory does not list; returns the start of the next one.
+/// Verifies a block that the directory does not list. Returns the position of the next one.
 fn dead_block<R: PageRead>(r: &R, owner: u64, extent: &Extent, at: u64, end: u64) -> Result<u64> {
     let bytes = r.bytes(at, (end - at).min(BLOCK_BYTES_MAX as u64) as usize)?;
     let Some(len) = encoded_len(&bytes) else {

@@ -31,7 +31,7 @@ pub struct LoneBlock {
     first: Key,
 }
 
-/// The block at a found header, verified and decoded once.
+/// Verifies and decodes the block at a header that was found.
 ///
 /// # Errors
 /// `Corrupt` without a valid block; `Io`.
@@ -131,7 +131,7 @@ fn each_series(
     Ok(())
 }
 
-/// Collects the leaf pages of a directory, and its lost pages.
+/// Collects the leaf pages of a directory, and the pages that are lost.
 #[derive(Default)]
 struct Leaves {
     reached: Vec<(Ptr, Span)>,
@@ -160,8 +160,8 @@ impl PageVisitor for Leaves {
 }
 
 impl Delta {
-    /// Passes every readable row of the delta to `f`, the oldest first, and reports the damage in between. If a run's
-    /// directory is damaged, the run's blocks among `lone` replace it.
+    /// Passes every readable row of the delta to `f`, the oldest first, and reports the damage in between. If the
+    /// directory of a run is damaged, the blocks of this run in `lone` are read instead.
     ///
     /// # Errors
     /// `Io`, and errors of `f`.
@@ -235,8 +235,8 @@ fn blocks_of<R: PageRead>(
     Ok(found)
 }
 
-/// The rows of the blocks that a lost directory page listed, with keys in `span`: they end before the next known block
-/// begins.
+/// The rows of the blocks that a lost directory page listed. Their keys lie in `span`, and they end before the next
+/// known block begins.
 fn hidden(run: &Run, after: Option<Key>, (from, to): &Span, firsts: &BTreeSet<Key>) -> Hit {
     if from.as_slice() >= &END_OF_BLOCKS.encode()[..] {
         return Hit::Nothing;
@@ -274,8 +274,9 @@ fn entries_of<R: PageRead>(r: &R, leaf: &Ptr) -> Result<Vec<Entry>> {
 }
 
 impl Delta {
-    /// Rows by which this version of the delta may differ from `base`: ranges `f(series, from, to)` that contain every
-    /// row that only one of the versions holds; they may contain others. Runs that both versions share are not read.
+    /// Passes the rows by which this version of the delta may differ from `base`, as ranges `f(series, from, to)`.
+    /// The ranges contain every row that only one of the versions holds, and may contain others. Runs that both
+    /// versions share are not read.
     ///
     /// # Errors
     /// `Corrupt`, `Io`, and errors of `f`.

@@ -1,8 +1,9 @@
-//! Verifies the part of the delta that was written after a transaction: whether all of it is in the file, by checksum.
+//! Verifies by checksum that the part of the delta that was written after a transaction is completely in the file.
 //! Nothing is decoded.
 //!
-//! Every change writes a new record, and a changed run has a new root of its directory; pages that are not younger are
-//! skipped with everything below them. Every block of an extent was written by the transaction that wrote the extent.
+//! Every change writes a new record, and a changed run has a new root of its directory. Pages that are not younger
+//! are skipped with everything below them. Every block of an extent was written by the transaction that wrote the
+//! extent.
 
 use crate::delta::Delta;
 use crate::record::{DeltaRoot, record_extent};
