@@ -4,7 +4,7 @@
 //!
 //! The root holds the types that most programs name. The rest is grouped in modules: [`maintenance`], [`monitor`],
 //! [`retention`], [`query`] (results of queries over many series), [`functions`] (row by row), [`record`],
-//! [`storage`], [`text`] and [`limits`].
+//! [`storage`], [`table`], [`text`] and [`limits`].
 //!
 //! The folders, from the top down; each imports only from those below it:
 //!
@@ -109,6 +109,19 @@ pub mod storage {
     pub use tidalite_pager::{Growth, LockMemory, MemoryStorage, Storage};
 }
 
+/// Details of tables that few programs name: cached lookups, iterators, lent values, and the traits behind the arguments
+/// of their methods.
+pub mod table {
+    pub use crate::tables::cached::{Cached, CachedGet};
+    pub use crate::tables::codec::AsArg;
+    pub use crate::tables::key_range::{KeyBounds, KeyRange};
+    pub use crate::tables::lent::Lent;
+    pub use crate::tables::owned::OwnedEntries;
+    pub use crate::tables::set_range::SetValues;
+    pub use crate::tables::shared::SharedEntries;
+    pub use tidalite_base::TypeName;
+}
+
 /// Keys, names and GUIDs as text, and texts as table keys that sort like the values they show.
 pub mod text {
     pub use crate::types::text_form::{guid_dotnet, guid_text, key_text};
@@ -134,24 +147,21 @@ pub use series::read::Series;
 pub use series::record::Record;
 pub use series::vectors::Vector;
 pub use series::write::SeriesMut;
-pub use tables::cached::{Cached, CachedGet};
-pub use tables::codec::{AsArg, TableKey, TableValue};
-pub use tables::key_range::{KeyBounds, KeyRange};
-pub use tables::lent::Lent;
-pub use tables::owned::{OwnedEntries, OwnedTable};
+pub use tables::codec::{TableKey, TableValue};
+pub use tables::owned::OwnedTable;
 pub use tables::range::TableRange;
 pub use tables::set_cursor::SetCursor;
 pub use tables::set_cursor_mut::SetCursorMut;
-pub use tables::set_range::{SetRange, SetValues};
+pub use tables::set_range::SetRange;
 pub use tables::set_table::SetTable;
 pub use tables::set_table_mut::SetTableMut;
-pub use tables::shared::{SharedEntries, SharedSetTable, SharedTable, SharedTxn};
+pub use tables::shared::{SharedSetTable, SharedTable, SharedTxn};
 pub use tables::stream::ValueReader;
 pub use tables::table::Table;
 pub use tables::table_cursor::TableCursor;
 pub use tables::table_cursor_mut::TableCursorMut;
 pub use tables::table_mut::TableMut;
-pub use tidalite_base::{Corrupt, Ordered, Reversed, SeriesId, TxnId, TypeName};
+pub use tidalite_base::{Corrupt, Ordered, Reversed, SeriesId, TxnId};
 pub use tidalite_derive::Record;
 pub use tidalite_pager::{Durability, Ticket};
 pub use txn::pages::ReadSource;

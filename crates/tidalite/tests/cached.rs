@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tidalite::monitor::Counters;
 use tidalite::storage::MemoryStorage;
-use tidalite::{Cached, CachedGet, Database, Durability, Options, ReadTxn, Table, WriteTxn};
+use tidalite::table::{Cached, CachedGet};
+use tidalite::{Database, Durability, Options, ReadTxn, Table, WriteTxn};
 use tidalite_testkit::rng::Rng;
 
 const KEYS: u64 = 3000;

@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 use std::ops::Bound;
 use std::sync::Arc;
 use tidalite::storage::MemoryStorage;
-use tidalite::{CachedGet, Database, ErrorKind, Options, Result};
+use tidalite::table::CachedGet;
+use tidalite::{Database, ErrorKind, Options, Result};
 use tidalite_testkit::rng::Rng;
 
 type Pair = (Vec<u8>, Vec<u8>);

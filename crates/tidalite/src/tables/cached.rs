@@ -28,7 +28,7 @@ pub enum Cached {
 ///
 /// ```
 /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
-/// use tidalite::{Cached, CachedGet};
+/// use tidalite::table::{Cached, CachedGet};
 /// let mut tx = db.begin_write()?;
 /// tx.table("limits")?.put(b"pressure", b"16")?;
 /// tx.commit()?;
