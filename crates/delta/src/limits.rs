@@ -2,7 +2,7 @@
 
 use tidalite_base::limits::{CHECKSUM_SPAN_MAX, LEAF_VECTORS_MAX, VECTOR_ROWS};
 
-/// Number of rows that are flushed at once for one series: those of a leaf.
+/// Number of rows that are flushed at once for one series: as many as a leaf holds.
 pub const LEAF_ROWS: usize = LEAF_VECTORS_MAX * VECTOR_ROWS;
 
 /// Number of input runs of one compaction: the oldest runs of a tier.

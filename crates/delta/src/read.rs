@@ -157,8 +157,8 @@ impl Delta {
         Ok(found)
     }
 
-    /// The first row with `time >= from`. If several rows have its time, it is the first of those that were written
-    /// together last.
+    /// The first row with `time >= from`. If several rows have its time, it is the first row of
+    /// the group that was written together last.
     ///
     /// # Errors
     /// As for `rows`.

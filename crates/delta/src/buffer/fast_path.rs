@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Both bounds follow from five values: the start of the open batch, the row count `flush_at` at which the rounds are
-//! flushed, the budget, the allocated rows, and whether the columns are those of points with constant flags.
+//! flushed, the budget, the allocated rows, and whether the columns are the two of a point, with constant flags.
 //! `Log::refresh` is the only function that computes the bounds. It is called after a change of these values; until
 //! then a bound may be too low, which costs a check, but never too high. A row that may change the columns calls
 //! `invalidate`, and the next point refreshes.
@@ -60,7 +60,7 @@ impl FastPath {
     }
 
     /// Computes the bounds. `flush_at` is the row count at which the open batch or the rounds must be flushed;
-    /// `flags` are the constant flags if the columns are those of points; `room` is the number of allocated rows.
+    /// `flags` are the constant flags if the columns are the two of a point; `room` is the number of allocated rows.
     #[inline]
     pub(super) fn refresh(&mut self, flush_at: usize, flags: Option<u64>, room: usize) {
         self.check_at = self.budget_at.min(flush_at);

@@ -112,7 +112,7 @@ mod tests {
         let times = |class, id| hit.times_of(class, SeriesId(id));
         assert_eq!(times(0, 6), None);
         assert_eq!(times(0, 7), Some((50, 90)));
-        // A series whose id is higher than that of the last row, in the class before.
+        // A series whose id is higher than the one of the last row, in the class before.
         assert_eq!(times(0, 9), Some((10, 90)));
         assert_eq!(times(1, 3), Some((10, 20)));
         assert_eq!(times(1, 7), None);
