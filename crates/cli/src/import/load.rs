@@ -251,7 +251,7 @@ impl<'a> Loader<'a> {
         });
         let values = match &into {
             Some(into) => std::slice::from_ref(into),
-            // The row gives the name of the series: any of the columns will do.
+            // All value columns go into one series, whose name is in the row: one of the columns is enough to find it.
             None if !columns.typed.is_empty() => &columns.values[..1],
             None => &columns.values,
         };

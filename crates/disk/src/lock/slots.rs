@@ -98,7 +98,7 @@ impl Lock {
         owner & 0xffff != 0 && self.is_alive((owner & 0xffff) as usize - 1, owner >> 16)
     }
 
-    /// Takes an idle slot of this handle, or claims a free one, with one user.
+    /// Takes an idle slot of this handle, or claims a free one. The slot then has one user.
     ///
     /// # Errors
     /// `Limit` if live handles have all slots.
@@ -269,8 +269,9 @@ impl Lock {
         protocol::still(&self.area.slot(slot)[STATE], word)
     }
 
-    /// Changes the state of a slot of this handle with one user. False: it was evicted, has more users, or belongs to
-    /// the parent process.
+    /// Changes the state of a slot of this handle from `from` to `to`, if the slot has exactly one user. Returns false,
+    /// without a change, if its reader was evicted, if it has more users, or if it belongs to the parent process of a
+    /// fork.
     pub fn exchange(&self, slot: usize, from: u64, to: u64) -> bool {
         self.is_here()
             && self.slots.users[slot].load(Ordering::Acquire) == 1

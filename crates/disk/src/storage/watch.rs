@@ -42,7 +42,8 @@ pub fn wrap_opened_here(wrap: Option<Wrapper>) {
     WRAP_HERE.set(wrap);
 }
 
-/// Wraps the storage if tests have asked for it. A storage with an observer has its monitor already.
+/// Wraps the storage in an observer if a test requested it (`wrap_opened`). A storage that already has an observer gets
+/// no second one.
 pub fn watched(storage: Arc<dyn Storage>, path: &Path, first: bool) -> Arc<dyn Storage> {
     #[cfg(feature = "test-hooks")]
     let storage = {

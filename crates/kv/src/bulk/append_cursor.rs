@@ -264,7 +264,7 @@ impl Tree {
         }))
     }
 
-    /// The path from the root to the last leaf's branch, each with its last entry.
+    /// The branches from the root to the parent of the last leaf, each with the index of its last entry.
     pub(super) fn last_path<W: PageWrite>(&self, w: &W) -> Result<Vec<Step>> {
         let mut path = Vec::with_capacity(usize::from(self.height));
         let mut ptr = self.root;

@@ -420,8 +420,9 @@ impl Pipeline {
         self.may_give(files, &self.stages());
     }
 
-    /// Checks that the data file is still the one at its path. If not, drops the commits visible to this handle only,
-    /// and the writer lock between handles if it was kept for them. Must not be called under the lock of the pipeline.
+    /// Checks that the data file is still the one at its path. If not, commits that other handles do not see yet will
+    /// never be published, and the writer lock is released if this handle kept it only for them. The caller must not
+    /// hold the lock of the pipeline.
     pub(crate) fn check_moved(&self, files: &Files, look: MoveCheck) -> Result<()> {
         let Some(named) = &files.named else {
             return Ok(());

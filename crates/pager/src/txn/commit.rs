@@ -32,8 +32,9 @@ struct Prepared {
 }
 
 impl WriteTxn {
-    /// Announces that only seals and a durable commit follow: the leaves of a large transaction are written to the file
-    /// while the pages that lead to them are sealed. A hint; the pages may still be changed.
+    /// Writes the leaves of a large transaction to the file, in the background if possible, while the pages above them
+    /// are sealed. Call it when only sealing and a durable commit are left; pages may still be changed, but are then
+    /// written twice.
     ///
     /// # Errors
     /// The error that failed the transaction earlier; I/O errors.

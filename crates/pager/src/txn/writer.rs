@@ -482,8 +482,9 @@ impl Writer {
         .into())
     }
 
-    /// Notes the end of a committed state for its readers. `recorded`: the page count of its record, which is larger if
-    /// the free-space structure describes a free tail.
+    /// Records how many pages of the file a committed transaction needs: those up to its last used page, or `recorded`,
+    /// the page count in its meta record, which is larger if the bitmaps also describe free pages at the end. Returns
+    /// the end of the used pages.
     pub(crate) fn note_end(&mut self, txn: u64, recorded: Option<u64>) -> u64 {
         let end = self.space.end();
         assert!(

@@ -386,7 +386,8 @@ mod tests {
             altered[field / 2] |= 0x0f << (4 * (field % 2));
             assert!(read(&altered).is_err(), "field {field}");
         }
-        // A zero byte more in the last number of the statistics, which has none.
+        // The last number of the statistics (nulls, 0 here) is encoded in one zero byte instead of no byte: readable, but
+        // not the form that the writer produces.
         let numbers_end = short::end::<STATS_FIELDS>(&bytes, 0).unwrap();
         let mut long = bytes.clone();
         assert_eq!(long[STATS_FIELDS / 2 - 1] >> 4, 0, "no nulls");

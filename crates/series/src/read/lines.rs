@@ -7,7 +7,7 @@
 
 use tidalite_codec::LineWords;
 
-/// Maximum number of columns; series with more columns are read from memory.
+/// Maximum number of columns; rows of series with more columns are decoded into memory first.
 const COLUMNS_MAX: usize = 4;
 
 /// Linear rules for consecutive rows.

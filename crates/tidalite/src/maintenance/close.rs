@@ -28,7 +28,8 @@ impl Database {
         Ok(self.pager.clone().close()?)
     }
 
-    /// Called before a small file is closed: the few pages after the log would prevent shortening the file.
+    /// Moves the few pages behind the log to the front of the file, so that closing can cut off the log. Called before a
+    /// small file is closed.
     fn make_room_behind_log(&self) -> Result<()> {
         for _ in 0..CLOSING_STEPS {
             match self.compact(CLOSING_BYTES) {

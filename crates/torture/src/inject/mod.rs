@@ -136,7 +136,7 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
     Ok(())
 }
 
-/// Tests all errors of one kind of call, with a script of its own.
+/// Injects every error of one kind of call, and a kill, into runs of one new random script.
 fn through(
     file: &Path,
     (call, errors): (&str, &[&str]),
