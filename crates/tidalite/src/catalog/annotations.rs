@@ -70,7 +70,7 @@ pub(crate) fn get<R: PageRead>(
     value.map(|value| text_of(value.to_vec()?)).transpose()
 }
 
-/// Decodes a row of the tree; an error if it could not have been set.
+/// Decodes a row of the tree. Returns an error for a row that no call can have written.
 pub(crate) fn annotation_of(key: &[u8], value: &[u8]) -> Result<(SeriesId, String, String)> {
     let Some((id, key)) = key.split_first_chunk::<8>() else {
         let found = format!("{} bytes", key.len());
@@ -106,7 +106,7 @@ pub(crate) fn remove_series<W: PageWrite>(w: &mut W, tree: &mut Tree, id: Series
     Ok(())
 }
 
-/// Callback for each annotation, or for a problem.
+/// Callback that gets each annotation, or the description of a problem.
 pub(crate) type Found<'f> = dyn FnMut(std::result::Result<(SeriesId, &str), String>) + 'f;
 
 /// Checks every annotation from the key `at` on and moves `at` forward; reports problems to `f`, with the series if

@@ -15,7 +15,8 @@
 //!    clock.
 //! 2. A commit made while the wall clock is ahead stores the commit clock, not the wall clock: commits alone never
 //!    catch up with a jump, however many there are.
-//! 3. A wall clock behind the commit clock is trusted at once, and the next commit stores it: fewer rows are old by it.
+//! 3. A wall clock behind the commit clock is trusted at once, and the next commit stores it: it can only make fewer
+//!    rows too old.
 //! 4. Elapsed time is derived from uptime. For a commit of an earlier boot, or of another computer, only the time since
 //!    this handle was opened is known.
 
@@ -34,18 +35,18 @@ const AHEAD_AT: usize = SINCE_BOOT_AT + 8;
 /// Size of the clock in the roots.
 pub(crate) const CLOCK_BYTES: usize = AHEAD_AT + 8;
 
-/// The clock as of one commit.
+/// The commit clock as one commit stored it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CommitClock {
     pub(crate) time_ns: i64,
     pub(crate) boot: u64,
     pub(crate) since_boot_ns: u64,
-    /// The wall clock was ahead when the commit was made.
+    /// Whether the wall clock was ahead when the commit was made.
     pub(crate) ahead: bool,
 }
 
 impl CommitClock {
-    /// All zeros mean no clock: the file is new.
+    /// Decodes a stored clock. All zeros mean that there is none: the file is new.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Option<Self>> {
         let ahead = get_u64(bytes, AHEAD_AT);
         if ahead > 1 {
@@ -70,7 +71,7 @@ impl CommitClock {
         bytes
     }
 
-    /// For a commit that stored no clock: only its time is known.
+    /// The clock of a commit that stored none: only the time of the commit is known.
     pub(crate) fn at(time_ns: i64) -> Self {
         Self {
             time_ns,
@@ -108,7 +109,7 @@ pub struct ClockReading {
     pub wall: Timestamp,
     /// The commit clock: the time of the newest commit plus the elapsed time since then, as far as known.
     pub commits: Timestamp,
-    /// The wall clock is more than an hour ahead of the commit clock.
+    /// Whether the wall clock is more than an hour ahead of the commit clock.
     pub is_ahead: bool,
 }
 

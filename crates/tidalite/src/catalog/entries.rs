@@ -244,7 +244,7 @@ pub(crate) fn expect_room(roots: &Roots, schema: &Schema) -> Result<()> {
     Ok(())
 }
 
-/// Creates a series; `expect_room` was called before.
+/// Creates a series. The caller must have called `expect_room` before.
 pub(crate) fn create<W: PageWrite>(
     roots: &mut Roots,
     pages: &mut W,
@@ -308,7 +308,7 @@ pub(crate) fn change_merge<W: PageWrite>(
     Ok(Arc::new(info))
 }
 
-/// Removes a series from the catalog; its rows are already removed.
+/// Removes a series from the catalog. The caller must have removed its rows before.
 pub(crate) fn remove<W: PageWrite>(roots: &mut Roots, pages: &mut W, id: SeriesId) -> Result<()> {
     let Some(info) = info(roots, pages, id)? else {
         return Ok(());
@@ -363,7 +363,7 @@ pub(crate) fn list<R: PageRead>(
     Ok(found)
 }
 
-/// Every series from the catalog key `at` on, which is advanced, in order of id.
+/// Calls `each` with every series from the catalog key `at` on, in order of id, and advances `at`.
 pub(crate) fn each_from<R: PageRead>(
     roots: &Roots,
     pages: &R,

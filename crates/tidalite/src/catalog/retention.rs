@@ -146,7 +146,7 @@ pub(crate) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Decodes a policy; an error if it could not have been set.
+/// Decodes a policy. Returns an error for a policy that no call can have stored.
 pub(crate) fn policy_of(key: &[u8], value: &[u8]) -> Result<(String, Retention)> {
     let name = std::str::from_utf8(key)
         .map_err(|error| Corrupt::new("name of a policy", 0, error.to_string(), "UTF-8"))?;

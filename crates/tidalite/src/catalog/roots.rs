@@ -82,7 +82,7 @@ pub(crate) struct Roots {
     /// Annotations of series (annotations.rs).
     pub(crate) annotations: Tree,
     pub(crate) delta: DeltaRoot,
-    /// `None` in a new file.
+    /// The clock of the newest commit; `None` in a new file.
     pub(crate) clock: Option<CommitClock>,
     pub(crate) inline: Vec<(u64, Tree)>,
 }
@@ -150,7 +150,7 @@ impl Roots {
         ]
     }
 
-    /// Decodes the app area; an empty one belongs to a new file.
+    /// Decodes the app area. An empty app area is that of a new file.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
         if bytes.is_empty() {
             return Ok(Self::empty());
@@ -205,7 +205,7 @@ impl Roots {
         Ok(roots)
     }
 
-    /// The next ids must be free, and owners have 48 bits.
+    /// Checks that the next ids are not in use and fit in the 48 bits of an owner id.
     fn check_counters(&self) -> Result<()> {
         let damaged = |what: &str, found: u64, expected: String| {
             Err(Corrupt::new(format!("{what} in the meta block"), 0, found, expected).into())

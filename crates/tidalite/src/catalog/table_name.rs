@@ -1,4 +1,4 @@
-//! The name of a table being read, for its errors.
+//! The name of a table that is being read. Errors in the table report it.
 
 use crate::types::error::Error;
 use crate::types::error::cause::Cause;

@@ -127,7 +127,7 @@ pub(crate) fn table_from<R: PageRead>(
     let key = cursor.key();
     let damaged =
         |found: String, expected: &str| Corrupt::new("name of a table", 0, found, expected);
-    // In a damaged catalog that leads backwards, a walk from name to name would loop forever.
+    // In a damaged catalog the next name may be a smaller one: a walk from name to name would then loop forever.
     let forward = match name {
         Bound::Included(name) => key >= name,
         Bound::Excluded(name) => key > name,

@@ -14,10 +14,10 @@ use tidalite_base::{Corrupt, get_u16, get_u32};
 pub(super) const BLOCK_BYTES: usize = 32 << 10;
 pub(super) const BLOCK_TEXTS_MAX: usize = 1024;
 
-/// Maximum size of a block: below its threshold when a text of maximum length was added.
+/// Maximum size of a block: its size was just below `BLOCK_BYTES` when a text of maximum length was added.
 const BLOCK_BYTES_MAX: usize = BLOCK_BYTES + TEXT_BYTES_MAX + 4 * BLOCK_TEXTS_MAX;
 
-/// Shorter blocks are not worth compressing.
+/// Minimum size of a block that is compressed; shorter ones would gain too little.
 const COMPRESS_BYTES: usize = 256;
 
 const FORM_PLAIN: u8 = 0;

@@ -38,7 +38,7 @@ const DICTIONARY: u64 = 1 << 62;
 /// The empty text, as written. A column added without nulls has 0 in older rows instead.
 const EMPTY: u64 = DICTIONARY;
 
-/// The next transaction extends the last block while it is shorter than this.
+/// A transaction extends the last block of the previous one if that block is shorter than this.
 const BLOCK_GROWS_BYTES: usize = 2 << 10;
 
 const PART_BLOCK: u8 = 0;
@@ -48,7 +48,7 @@ const PART_AT: usize = 10;
 const NUMBER_AT: usize = PART_AT + 1;
 const KEY_BYTES: usize = NUMBER_AT + 8;
 
-/// Texts that a transaction remembers per column, to save lookups.
+/// Maximum number of texts that a transaction remembers per column, to save lookups.
 const KNOWN_MAX: usize = 4096;
 
 /// A column of a series.
@@ -86,7 +86,7 @@ pub(crate) fn are_equal(
     Ok(read(0)? == read(1)?)
 }
 
-/// Column, part and number of a key.
+/// Splits a key into column, part and number.
 fn parse(key: &[u8]) -> Result<(Column, u8, u64)> {
     let Ok(key) = <[u8; KEY_BYTES]>::try_from(key) else {
         let found = format!("a key of {} bytes", key.len());
@@ -128,7 +128,7 @@ struct Open {
     /// The next dictionary number.
     dictionary_next: u64,
     known: HashMap<Vec<u8>, u64>,
-    /// The last text added to a block: when repeated, it is not written again.
+    /// The last text added to a block, and its number: if the next text is equal, it gets the same number.
     last: Option<(Vec<u8>, u64)>,
 }
 
@@ -239,7 +239,7 @@ impl Texts {
                 return Ok(word);
             }
         }
-        // Checked before the next text, not after the last one, which may be taken back.
+        // A full block is written before the next text is added, not after its last one: that may still be taken back.
         if open.fresh.size() >= BLOCK_BYTES || open.fresh.lengths.len() == BLOCK_TEXTS_MAX {
             if open.changed {
                 let block = &open.fresh;

@@ -34,8 +34,8 @@ impl Database {
     /// The wall clock and the commit clock, and thus the effective current time for [`maintain`](Self::maintain).
     ///
     /// A wall clock that jumps ahead, as after an empty battery or with a wrong time server, would make rows old too
-    /// early. It is therefore trusted only as far as the commit clock supports it: the time elapsed since the newest
-    /// commit, and an hour. The elapsed time is known as long as the system is not restarted. After a restart, or on
+    /// early. It is therefore trusted only up to the time of the newest commit plus the time elapsed since then and one
+    /// hour. The elapsed time is known as long as the system is not restarted. After a restart, or on
     /// another computer, a correct wall clock is ahead, too, if the newest commit is more than an hour old: the cases
     /// cannot be distinguished. [`confirm_clock`](Self::confirm_clock) confirms that the wall clock is right.
     ///

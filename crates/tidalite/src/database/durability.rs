@@ -22,7 +22,7 @@ impl Tuning {
         self
     }
 
-    /// A dedicated thread makes lazy commits durable, this long after the last time. `None`, the default: no thread.
+    /// Starts a thread that makes lazy commits durable at intervals of `pause`. `None`, the default: no thread.
     pub fn background_flush(mut self, pause: Option<Duration>) -> Self {
         self.store.background_flush = pause;
         self

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 pub use tidalite_pager::{OpenMode, ReadAhead, Verify};
 
-/// More threads would only wait for the writing one.
+/// Maximum number of flush threads. More would only wait for the thread of the transaction.
 const FLUSH_THREADS_MAX: usize = 64;
 
 /// Options for opening a database.
@@ -24,7 +24,7 @@ const FLUSH_THREADS_MAX: usize = 64;
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Options {
-    /// With the fields of `tuning` that the pager has.
+    /// Options of the pager, including the fields of `tuning` that it has.
     pub(crate) store: tidalite_pager::Options,
     pub(super) write_buffer_bytes: usize,
     pub(super) leaf_vectors: usize,
@@ -56,7 +56,8 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Create or open, writable, pages of 4 KiB when created, verified on first touch.
+    /// The default options: the file is created if it does not exist, with pages of 4 KiB, and opened for writing; each
+    /// page is verified when it is first read.
     pub fn new() -> Self {
         let Tuning {
             store,

@@ -141,7 +141,7 @@ pub struct Restore<'a, I> {
 }
 
 impl<'a, I: IntoIterator<Item: Read>> Restore<'a, I> {
-    /// A full backup and its increments, in order.
+    /// Restores from a full backup and its increments, in this order.
     pub fn from(chain: I) -> Self {
         Self {
             chain,

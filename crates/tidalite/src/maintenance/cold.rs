@@ -15,14 +15,14 @@ use crate::types::time::Timestamp;
 use tidalite_base::SeriesId;
 use tidalite_series::Cooling;
 
-/// Values rewritten per commit: a tenth of a second.
+/// Number of values rewritten per commit, which takes about a tenth of a second.
 const VALUES_EACH: u64 = 1 << 20;
 
 /// Amount of data rewritten in cold form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Cooled {
-    /// Series with such leaves, counted once per commit.
+    /// Number of series with such leaves; a series is counted once per commit.
     pub series: u64,
     /// Rows rewritten.
     pub rows: u64,
@@ -62,7 +62,7 @@ impl SeriesMut<'_> {
     pub fn rewrite_cold(&mut self, before: i64, rows_max: u64) -> Result<Cooled> {
         let mut done = Cooled::default();
         let mut step = Cooling {
-            // A step begins by decoding nodes: it must reach a leaf.
+            // At least one row, so that each step rewrites a leaf and does not only decode nodes.
             rows_left: rows_max.max(1),
             ..Cooling::default()
         };
@@ -116,7 +116,7 @@ impl Database {
                 && values > 0
             {
                 let mut series = match txn.series_by_id(id) {
-                    // Removed since the plan was made.
+                    // The series was removed after the plan was made.
                     Err(error) if error.kind() == ErrorKind::NotFound => {
                         due.next();
                         continue;

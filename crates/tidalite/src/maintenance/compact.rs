@@ -135,7 +135,8 @@ impl Database {
         self.compacted(done, moved * page_size)
     }
 
-    /// If there was no commit since a compaction that no reader or pin hindered, there is nothing to gain.
+    /// The result of a compaction that has nothing to do, if there was no commit since one that no reader and no pin
+    /// hindered.
     fn nothing_changed(&self) -> Result<Option<Compaction>> {
         let tx = self.begin_write()?;
         let known = self.shared.compacted.load(Ordering::Relaxed) == tx.pages.base_txn().0;

@@ -43,7 +43,7 @@ const COPY_BYTES: usize = 1 << 20;
 #[must_use]
 pub struct DatabaseCopy<'a> {
     snapshot: Result<ReadTxn>,
-    /// The database file, if it is one.
+    /// The path of the database, if it is a file.
     file: Option<&'a Path>,
     temporary_in: Option<PathBuf>,
     watch: Watch<'a>,
@@ -220,7 +220,7 @@ impl ReadTxn {
             if info.several {
                 to.set_merge(MergePolicy::KeepAll)?;
             }
-            // Rows that are alone at their times need no check by the merge policy.
+            // The rows of the copied series already obey the merge policy, so they are added without its checks.
             running.at(&info.label());
             copy_series_rows(&series, &mut to, running)?;
             to.set_merge(info.merge)?;
@@ -246,8 +246,8 @@ impl Database {
     }
 }
 
-/// Removes a database that was created and not finished, at best an empty one, with its lock file: neither may be in
-/// the way of the next attempt or take space on a full disk.
+/// Removes an unfinished database and its lock file, so that they neither prevent the next attempt nor take space on
+/// a full disk.
 pub(crate) fn discard(path: &Path) {
     let mut lock = path.as_os_str().to_owned();
     lock.push("-lock");

@@ -19,7 +19,7 @@ use tidalite_kv::Tree;
 /// Maximum number of leaves read ahead: 4 MiB of pages of 4 KiB.
 const LEAVES_AHEAD: usize = 1024;
 
-/// With fewer rows the thread is not worth starting.
+/// Minimum number of rows of a table for which a thread is started.
 const ROWS_MIN: u64 = 20_000;
 
 /// Sleep time when far enough ahead: less than the copier takes for an eighth of the leaves ahead.

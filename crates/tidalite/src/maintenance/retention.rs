@@ -15,7 +15,7 @@ impl WriteTxn {
     /// `InvalidName` for an invalid name, pattern or bound; errors of the file.
     pub fn set_retention(&mut self, name: &str, policy: &Retention) -> Result<()> {
         policy.check(name)?;
-        // A policy serves to free space.
+        // May use the reserve: a policy serves to free space.
         self.free_space();
         self.changing(|txn| {
             let policies = &mut txn.roots.policies;

@@ -10,7 +10,7 @@ use crate::types::schema::Unit;
 use crate::types::time::Timestamp;
 use std::ops::Bound;
 
-/// The value of a window that has none.
+/// The value that a window without a value gets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fill {
     /// The window is skipped.
@@ -34,7 +34,7 @@ pub struct Filled<'w, A = Aggregate> {
     grid: Grid,
     value: Value<'w, A>,
     fill: Fill,
-    /// The next window, and the end (exclusive).
+    /// The next window to report, and the first one that is not reported.
     next: i128,
     end: i128,
     /// The last window with a value.
@@ -118,7 +118,7 @@ impl<A> GroupWindow<A> {
             Bound::Unbounded => index(windows.last()),
             _ => Some(grid.index(to)),
         };
-        // No window lies between inverted bounds.
+        // If the end is before the beginning, there is no window.
         let (next, end) = match (start, last) {
             _ if from > to => (0, 0),
             (Some(start), Some(last)) => (start, last + 1),
@@ -138,7 +138,7 @@ impl<A> GroupWindow<A> {
 }
 
 impl<A> Filled<'_, A> {
-    /// The value of the gap at `index`; an outer `None` skips it.
+    /// The value of the window at `index`, which has none of its own. An outer `None` skips the window.
     fn gap(&mut self, index: i128) -> Option<Option<f64>> {
         match self.fill {
             Fill::None => None,
@@ -161,7 +161,7 @@ impl<A> Filled<'_, A> {
         }
     }
 
-    /// Windows before the first reported one only serve as previous values.
+    /// Skips the windows before the first reported one; they only give the previous value for a gap.
     fn pass_by(&mut self) {
         while let Some((window, rest)) = self.windows.split_first() {
             let own = self.grid.index(window.start.0);

@@ -38,7 +38,7 @@ pub enum Join {
 pub struct Joined<'s> {
     /// The rows of all series; in a backward as-of join, of the first series.
     rows: MergedRows<'s>,
-    /// The other series in that case, else empty.
+    /// The other series in a backward as-of join; otherwise empty.
     others: Vec<Source<'s>>,
     direction: Direction,
     join: Join,
@@ -240,7 +240,7 @@ impl Joined<'_> {
             && same == time
         {
             let (at, words) = &mut self.newest[series];
-            // In a backward join the last to arrive is met first.
+            // In a backward join the row that arrived last comes first, and is the valid one.
             let earlier = backward && *at == Some(time);
             *at = Some(time);
             self.rows

@@ -19,7 +19,8 @@ use std::sync::Arc;
 use tidalite_codec::Parts;
 use tidalite_series::ValueRange;
 
-/// Vectors visited for the statistics of an interval: two nodes of each level, two leaves, two vectors.
+/// Estimated cost of the statistics of an interval, in vectors visited: it reads two nodes of each level, two leaves
+/// and two vectors.
 const VECTORS_OF_INTERVAL: u64 = 4;
 
 /// A series of a query, with its filters.
@@ -215,7 +216,7 @@ impl<'s, 't, F: Figures> SelectionQuery<'s, 't, F> {
         groups.into_iter().map(group).collect()
     }
 
-    /// The same query of some of its series.
+    /// The same query, restricted to these series.
     fn of(&self, tags: Vec<(String, String)>, members: Vec<Member<'s, 't>>) -> Self {
         Self {
             tags,

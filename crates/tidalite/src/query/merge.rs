@@ -25,8 +25,8 @@ pub(super) struct Source<'s> {
 }
 
 impl<'s> Source<'s> {
-    /// The rows `from ..= to`, in the series' unit; a forward source skips vectors in which no row can match the
-    /// ranges.
+    /// A source of the rows `from ..= to`, in the series' unit. A forward source skips vectors in which no row can
+    /// match the ranges.
     pub(super) fn new(
         series: &'s Series<'_>,
         ends: (i64, i64),
@@ -123,7 +123,7 @@ impl<'s, F: Figures> SelectionQuery<'s, '_, F> {
     }
 }
 
-/// Converts a row to its heap key, and back: the least comes first.
+/// Converts a row to its heap key, or a heap key to its row. The row with the least key comes first.
 fn key(direction: Direction, (time, series): (i64, usize)) -> (i64, usize) {
     match direction {
         Direction::Forward => (time, series),
@@ -175,7 +175,7 @@ impl<'s> MergedRows<'s> {
         let (_, series) = key(self.direction, head.0);
         let source = &mut self.sources[series];
         go_on(source);
-        // In place: removing and reinserting it would sift twice.
+        // The entry is changed in place: removing and reinserting it would sift the heap twice.
         match source.peek() {
             Ok(Some(time)) => *head = Reverse(key(self.direction, (time, series))),
             Ok(None) => drop(PeekMut::pop(head)),

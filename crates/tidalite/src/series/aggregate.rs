@@ -26,7 +26,7 @@ impl Aggregate {
         }
     }
 
-    /// `first` and `last` are the times of the first and the last row.
+    /// Creates the aggregate of these statistics. `first` and `last` are the times of the first and the last row.
     pub(crate) fn new(column: &Column, stats: Stats, first: i64, last: i64) -> Self {
         Self {
             ty: column.ty,

@@ -312,7 +312,7 @@ pub struct SeriesAppender<'a, 't> {
     appender: &'a mut Appender<'t>,
     index: usize,
     slot: Slot,
-    /// As in [`SeriesMut`].
+    /// Whether rows may take the fast path, as in [`SeriesMut`].
     point: bool,
 }
 

@@ -21,7 +21,7 @@ use crate::types::error::{Error, Result};
 use crate::types::merge_policy::MergePolicy;
 use std::collections::BTreeSet;
 
-/// Rows on each side of a late row whose times are cached: the next late row is often near.
+/// Number of rows on each side of a late row whose times are cached, because the next late row is often near.
 const KNOWN_ROWS: usize = 512;
 
 impl SeriesMut<'_> {
@@ -77,7 +77,7 @@ impl SeriesMut<'_> {
         }
         let mut times = BTreeSet::new();
         let mut cursor = view.view().cursor();
-        // Walks forward from the row at or before the time, and backward from it.
+        // Caches the times of the rows after the row at or before `time`, then the times of the rows before that row.
         cursor.search(time)?;
         let mut there = cursor.time().is_some() || cursor.first()?;
         let start = cursor.time();
@@ -164,7 +164,7 @@ impl SeriesMut<'_> {
 
     /// Updates the cache after rows at these times were buffered.
     pub(crate) fn note_all(&mut self, times: impl Iterator<Item = i64>) {
-        // The cached interval may be incomplete now; the newest time is not.
+        // The cached interval may lack times now; the newest time is still known.
         let greatest = times.max();
         let guard = self.guard();
         guard.times = None;

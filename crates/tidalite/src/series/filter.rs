@@ -57,7 +57,7 @@ impl ValueFilter {
                 Bound::Excluded(x) => x.next_down(),
                 Bound::Unbounded => f64::INFINITY,
             };
-            // Excluding infinity from itself leaves infinity: there is nothing beyond.
+            // No value lies beyond infinity, but the next float after it would be infinity again.
             let beyond = matches!(self.low, Bound::Excluded(f64::INFINITY))
                 || matches!(self.high, Bound::Excluded(f64::NEG_INFINITY));
             return (low <= high && !beyond).then(|| (low.to_bits(), high.to_bits()));

@@ -14,17 +14,17 @@ use std::thread;
 use tidalite_base::Worker;
 use tidalite_pager::{PageRead, Snapshot};
 
-/// More threads than this are useless for work that waits for memory.
+/// Maximum number of helper threads. More are useless, because the work waits for memory.
 pub(crate) const SCAN_THREADS_MAX: usize = 64;
 
 /// Maximum number of helper threads by default.
 const SCAN_THREADS_DEFAULT_MAX: usize = 7;
 
-/// Pieces per thread: a late thread delays the others by a fraction of its share.
+/// Number of pieces per thread. With several, a late thread delays the query only by a fraction of its share.
 const PIECES_EACH: usize = 4;
 
-/// Number of vectors to visit, a microsecond or two each. Below this a thread would take about as long to start as it
-/// saves.
+/// Minimum number of vectors to visit, a microsecond or two each, for which threads are started. For fewer, a thread
+/// would take about as long to start as it saves.
 pub(crate) const VECTORS_MIN: u64 = 512;
 
 /// Default number of helper threads: one for each available core except the caller's.
@@ -44,7 +44,7 @@ pub(crate) struct Helpers<'a> {
 }
 
 impl<'a> Helpers<'a> {
-    /// `None` if there are no helpers: in a transaction, or with zero threads.
+    /// The helpers for a query of these pages; `None` in a write transaction, or with zero threads.
     pub(crate) fn of(pages: &Pages<'a>, threads: usize) -> Option<Self> {
         match pages {
             Pages::Snapshot(snapshot) if threads > 0 => Some(Self { snapshot, threads }),

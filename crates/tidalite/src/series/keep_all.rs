@@ -140,12 +140,12 @@ impl SeriesMut<'_> {
         Ok(())
     }
 
-    /// The rows of a time must fit a vector of a leaf and a block of a run.
+    /// Checks that this many rows of one time fit in a vector of a leaf and in a block of a run.
     pub(crate) fn expect_room(&self, rows: usize) -> Result<()> {
         expect_rows_of_a_time(rows, self.info().schema.columns.len())
     }
 
-    /// Checked before columns are added: the rows of every time must still fit together afterwards.
+    /// Checks, before columns are added, that the rows of every time will still fit in a vector and a block.
     pub(crate) fn expect_room_with(&mut self, columns: usize) -> Result<()> {
         let limit = time_rows_max(columns);
         if !self.info().several || limit >= time_rows_max(self.info().schema.columns.len()) {

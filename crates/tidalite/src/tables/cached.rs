@@ -91,7 +91,7 @@ impl CachedGet {
             self.keep(answer, CachedPath::default());
             return Ok(self.answer.as_deref());
         };
-        // Later pages belong to the transaction itself.
+        // Pages that are newer than this belong to the transaction itself.
         let before = match pages {
             Pages::Snapshot(snap) => snap.txn(),
             Pages::Writer(txn) => txn.base_txn(),

@@ -186,7 +186,7 @@ macro_rules! texts {
 }
 texts! { str, String }
 
-/// The values of these types are encoded by the expressions.
+/// Implements `TableValue` for types, each with the expressions that encode and decode its values.
 macro_rules! values {
     ($([$($generic:tt)*] $ty:ty, $name:expr,
         $value:ident => $encode:expr, $bytes:ident => $decode:expr;)*) => {$(

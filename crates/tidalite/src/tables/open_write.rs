@@ -22,7 +22,7 @@ use tidalite_pager::PageRead;
 pub(crate) struct Found<'a> {
     pub(crate) named: Named<'a>,
     pub(crate) tree: Tree,
-    /// `None` for plain bytes.
+    /// The recorded types; `None` for plain bytes.
     pub(crate) types: Option<Cow<'a, TableTypes>>,
 }
 
@@ -48,7 +48,7 @@ impl<'a> Found<'a> {
     }
 }
 
-/// Returns a table of this kind; an error for the other kind.
+/// Returns the table if it is of this kind, otherwise an error.
 pub(crate) fn expect_kind<'a>(
     found: Option<Found<'a>>,
     name: &str,
@@ -68,7 +68,8 @@ fn other_kind(table: &str, tree: &Tree) -> Error {
 }
 
 impl WriteTxn {
-    /// The index of an open table. `create`: creates a missing table of this kind. Without it, any kind is opened.
+    /// Opens a table and returns its index. With `create`, a missing table of this kind is created; without it, a table
+    /// of either kind is opened.
     pub(crate) fn open_table(&mut self, name: &str, create: Option<bool>) -> Result<Option<usize>> {
         self.check_usable()?;
         let wrong = |tree: &Tree| create.is_some_and(|multi| multi != tree.is_multi());

@@ -132,9 +132,9 @@ pub struct OwnedEntries<K: TableKey + ?Sized = [u8], V: TableValue + ?Sized = [u
     /// The keys that were not read yet.
     ends: Ends,
     batch: std::vec::IntoIter<(K::Owned, V::Owned)>,
-    /// There may be entries between `ends`.
+    /// Whether there may be more entries between `ends`.
     left: bool,
-    /// The error after the batch.
+    /// The error that follows the entries of the batch.
     failed: Option<Error>,
 }
 

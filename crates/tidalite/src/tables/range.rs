@@ -14,8 +14,8 @@ use std::marker::PhantomData;
 use std::ops::Bound;
 use tidalite_base::Corrupt;
 
-/// At least one item, and as many as are left: one may be an error, which ends the iteration. `ExactSizeIterator` is
-/// therefore not implemented.
+/// The size hint of an iterator with `left` entries: at least one item and at most `left`, because an item may be an
+/// error, which ends the iteration. `ExactSizeIterator` is therefore not implemented.
 pub(crate) fn size_hint(left: u64) -> (usize, Option<usize>) {
     (usize::from(left > 0), usize::try_from(left).ok())
 }

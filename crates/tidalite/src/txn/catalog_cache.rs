@@ -13,7 +13,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, PoisonError, RwLock};
 use tidalite_base::{SeriesId, checksum};
 
-/// When full, the cache is emptied: an entry takes a few hundred bytes.
+/// Maximum number of entries per kind of key, of a few hundred bytes each. A full cache is emptied.
 const ENTRIES_MAX: usize = 1 << 16;
 
 /// The decoded entries of one version of the catalog.
@@ -26,7 +26,7 @@ pub(crate) struct CatalogCache {
 
 #[derive(Debug, Default)]
 struct Entries {
-    /// By the name as requested: one name can be written in several ways.
+    /// The entries by the name as the caller wrote it: one name can be written in several ways.
     by_name: HashMap<Box<str>, Arc<SeriesInfo>>,
     by_guid: HashMap<[u8; 16], Arc<SeriesInfo>, BuildHasherDefault<GuidHasher>>,
 }

@@ -23,7 +23,7 @@ impl WriteTxn {
         app
     }
 
-    /// The clock to store with this commit; logs an event when the wall clock has moved ahead.
+    /// The clock to store with this commit. Reports an event when the wall clock has moved ahead.
     fn next_clock(&self) -> CommitClock {
         let now = self.pages.clocks();
         let base = self.roots.clock;

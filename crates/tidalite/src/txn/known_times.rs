@@ -11,7 +11,7 @@ use tidalite_codec::Rows;
 /// Maximum number of cached times; beyond it the interval is looked up again.
 const KNOWN_ROWS_MAX: usize = 1 << 16;
 
-/// Known times of a series whose rows must not simply be replaced.
+/// Known times of a series whose merge policy does not simply replace rows.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Guard {
     /// `None` before the first lookup; `Some(None)` without rows.
@@ -76,9 +76,9 @@ impl Guard {
 /// Rows of one time, in order of arrival, with an index to find an equal row.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
-    /// The time, and the flush counter at its lookup.
+    /// The time of the rows, and the flush counter when they were looked up.
     pub(crate) of: Option<(i64, u64)>,
-    /// Whether the rows are in the write buffer; else they are stored, or none exist.
+    /// Whether the rows are in the write buffer. Otherwise they are already in pages, or there are none.
     pub(crate) buffered: bool,
     pub(crate) rows: Rows,
     /// The fingerprint of each row, with its position. Equal rows have equal fingerprints; rows with equal fingerprints

@@ -18,7 +18,8 @@ use tidalite_kv::{Relocation, Tree};
 use tidalite_pager::{PageRead, PageWrite};
 use tidalite_series::{Cooling, EncodedVectors, Moving, Packer, SeriesTree};
 
-/// Divisor of the transaction's memory budget: the share of its open leaves, one per series, next to the write buffer.
+/// The open leaves of a transaction, one per series, may take the size of its write buffer divided by this, in
+/// addition to the buffer.
 const OPEN_PART: usize = 4;
 
 struct OpenTree {
@@ -35,7 +36,8 @@ pub(crate) struct Leaves {
 }
 
 impl Leaves {
-    /// For a transaction that buffers up to `write_buffer_bytes`, with leaves of up to `leaf_vectors` vectors.
+    /// Creates the trees of a transaction that buffers up to `write_buffer_bytes`, with leaves of up to `leaf_vectors`
+    /// vectors.
     pub(crate) fn new(roots: &Roots, write_buffer_bytes: usize, leaf_vectors: usize) -> Self {
         Self {
             records: roots.records,
@@ -58,7 +60,7 @@ impl Leaves {
         Ok(&open.tree)
     }
 
-    /// Like `tree`, for a tree loaded before; read-only.
+    /// The tree of a series, read-only, if this transaction has loaded it.
     pub(crate) fn known(&self, id: SeriesId) -> Option<&SeriesTree> {
         self.trees.get(&id).map(|open| &open.tree)
     }
@@ -235,7 +237,7 @@ pub(crate) fn stored_tree<R: PageRead>(
     match records.get(pages, &id_key(id))? {
         Some(record) => {
             let tree = SeriesTree::decode(id, &record.bytes()?)?;
-            // A record older than the last added columns has only the first ones.
+            // A record written before the last columns were added lacks them.
             let Some(added) = types.strip_prefix(tree.types()) else {
                 let (found, expected) = (format!("{:?}", tree.types()), format!("{types:?}"));
                 return Err(Corrupt::new(format!("record of {id}"), 0, found, expected).into());
@@ -374,7 +376,7 @@ mod tests {
             .unwrap();
         let mut txn = db.begin_write().unwrap();
         feed(&mut txn, &mut rng, 0..10_000);
-        // Reads, deletes and rolls back in between.
+        // The transaction reads, deletes and rolls back between its inserts.
         let mut first = txn.series("series.0").unwrap();
         assert_eq!(first.view().unwrap().count().unwrap(), 10_000);
         assert_eq!(first.delete(Steps(50_000)..Steps(60_000)).unwrap(), 1000);

@@ -50,9 +50,9 @@ pub(crate) struct OneSeries {
     layout: u32,
     /// Whether any column holds texts.
     pub(crate) texts: bool,
-    /// Two columns, no texts, and rows are simply replaced: rows may take the fast path.
+    /// Whether rows may take the fast path: the series has two columns and no texts, and its policy replaces rows.
     pub(crate) point: bool,
-    /// CatalogCache times, if the merge policy needs them.
+    /// Cached times of rows, if the merge policy needs them.
     pub(crate) guard: Option<Box<Guard>>,
     /// The schema of the record type found to have this series' columns, and whether it has this series' unit. Types
     /// with equal schemas may share one function: only properties of the schema may be derived from it.
@@ -72,9 +72,9 @@ pub(crate) struct OpenSeries {
     turn: u32,
     /// Number of open series.
     open: usize,
-    /// The catalog version of the entries, while no transaction has them.
+    /// The catalog version of the entries while they are kept between two transactions.
     catalog: Option<Catalog>,
-    /// Epoch of the write buffer of the last transaction that had them.
+    /// Epoch of the write buffer of the last transaction that used these entries.
     buffered: u64,
 }
 
@@ -87,13 +87,15 @@ impl WriterSeries {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// For a new write transaction; empty unless the catalog is the one that the previous transaction left.
+    /// Takes the known series for a new write transaction. There are none if the catalog has changed since the previous
+    /// transaction.
     pub(crate) fn take(&self, roots: &Roots) -> OpenSeries {
         let kept = self.lock().take();
         kept.and_then(|kept| kept.again(roots)).unwrap_or_default()
     }
 
-    /// Called after the commit of these roots; the write buffer has this epoch now.
+    /// Keeps the series of a transaction after the commit of `roots`. `buffered` is the current epoch of the write
+    /// buffer.
     pub(crate) fn give(&self, mut open: OpenSeries, roots: &Roots, buffered: u64) {
         open.buffered = buffered;
         let kept = open.kept(roots);
@@ -111,7 +113,7 @@ impl WriterSeries {
     }
 }
 
-/// A transaction begins without known times of a series.
+/// The guard of a series when a transaction begins: it knows no times yet.
 fn guard_of(merge: MergePolicy) -> Option<Box<Guard>> {
     (merge != MergePolicy::Replace).then(Box::default)
 }
@@ -180,7 +182,7 @@ impl OpenSeries {
         if self.series.len() > KEPT_MAX {
             return None;
         }
-        // A series name can be written in many ways.
+        // One series can have many entries, because its name can be written in many ways.
         if self.by_name.len() > KEPT_MAX {
             self.by_name.clear();
         }

@@ -25,9 +25,9 @@ pub(crate) struct OpenTable {
     /// The append cursor, valid while rows are appended.
     pub(crate) append_cursor: AppendCursor,
     pub(crate) changed: bool,
-    /// The table is not in the `tables` tree under this name.
+    /// Whether the table is missing in the `tables` tree under this name.
     pub(crate) created: bool,
-    /// The `tables` tree has other types.
+    /// Whether the `tables` tree has other types for this table.
     pub(crate) retyped: bool,
 }
 

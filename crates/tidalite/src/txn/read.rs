@@ -65,7 +65,7 @@ pub(crate) struct NewestCommit {
 }
 
 impl NewestCommit {
-    /// A snapshot of the commit of the last snapshot, if there was no commit since.
+    /// Takes a snapshot like the last one if there was no commit since then.
     #[inline]
     pub(crate) fn begin(&self, pager: &Pager) -> Result<Option<ReadTxn>> {
         let cache = self.cache.load();
@@ -85,7 +85,7 @@ impl NewestCommit {
 
 /// The cache of one commit, shared by its snapshots: decoded roots, catalog entries, series and tables found so far.
 pub(crate) struct CommitCache {
-    /// The commit it was decoded from; `None` for an unfinished transaction.
+    /// The commit from which this state was decoded; `None` for an unfinished transaction.
     shown: Option<Shown>,
     pub(crate) roots: Roots,
     pub(crate) delta: Delta,

@@ -30,13 +30,13 @@ pub(crate) struct Shared {
     pub(crate) leaf_vectors: usize,
     pub(crate) flush_threads: usize,
     pub(crate) scan_threads: usize,
-    /// Buffers of appenders, reused likewise.
+    /// Write buffers of appenders, reused for the same reason.
     appending: Mutex<Vec<WriteBuffer>>,
     /// The result of the last write transaction.
     left: Mutex<Option<Left>>,
     /// The position of compaction.
     pub(crate) pass: Mutex<Option<Pass>>,
-    /// The newest commit when a compaction through this handle finished; 0 if none has.
+    /// The newest commit at the end of the last compaction through this handle; 0 if there was none.
     pub(crate) compacted: AtomicU64,
     pub(crate) newest: NewestCommit,
     /// The clocks when the file was opened.
@@ -44,8 +44,8 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// For a database opened at `opened`; transactions buffer up to `write_buffer_bytes`, in leaves of up to
-    /// `leaf_vectors` vectors.
+    /// Creates the state of a database opened at `opened`. Its transactions buffer up to `write_buffer_bytes` and write
+    /// leaves of up to `leaf_vectors` vectors.
     pub(crate) fn new(
         (write_buffer_bytes, leaf_vectors): (usize, usize),
         (flush_threads, scan_threads): (usize, usize),
@@ -101,13 +101,13 @@ impl Shared {
         *self.left.lock().unwrap_or_else(PoisonError::into_inner) = Some(left);
     }
 
-    /// A buffer for an appender.
+    /// Takes a write buffer of this size for an appender.
     pub(crate) fn take_appending(&self, bytes: usize) -> WriteBuffer {
         let mut kept = self
             .appending
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        // With another number of appenders the size differs.
+        // Buffers of another size belonged to another number of appenders and are dropped.
         kept.retain(|write_buffer| write_buffer.budget_bytes() == bytes);
         kept.pop().unwrap_or_else(|| WriteBuffer::new(bytes))
     }
@@ -123,7 +123,8 @@ impl Shared {
         }
     }
 
-    /// `used`: number of slots that the transaction used. Returns the buffer's epoch.
+    /// Keeps the buffer for the next transaction and returns its epoch. `used` is the number of slots that the
+    /// transaction used.
     pub(crate) fn give_write_buffer(&self, mut write_buffer: Box<WriteBuffer>, used: usize) -> u64 {
         // The cost of each use of the buffer grows with its slots.
         if used >= write_buffer.slots() / 2 {

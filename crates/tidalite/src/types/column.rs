@@ -43,7 +43,7 @@ pub enum ColumnType {
 }
 
 impl ColumnType {
-    /// Code in the file, and the scale of a decimal.
+    /// The type's code in the file, and its scale if it is a decimal (otherwise 0).
     pub(crate) fn code(self) -> (u8, u8) {
         match self {
             Self::F64 => (1, 0),

@@ -96,13 +96,14 @@ pub(crate) fn decimal_to_f64(units: i64, scale: u8) -> f64 {
     large_decimal_to_f64(units, scale)
 }
 
-/// For units beyond 2^53, which would be rounded before the division, and for more digits than a column can have.
+/// The slow way, for units beyond 2^53, which would be rounded before the division, and for more fractional digits than
+/// a column can have.
 #[cold]
 #[inline(never)]
 fn large_decimal_to_f64(units: i64, scale: u8) -> f64 {
     const TWO_64: f64 = 18_446_744_073_709_551_616.0;
     if scale > DECIMAL_SCALE_MAX {
-        // No column has this scale.
+        // The scale is larger than that of any column.
         let text = Decimal { units, scale }.to_string();
         return text.parse().unwrap_or(f64::NAN);
     }
@@ -115,7 +116,7 @@ fn large_decimal_to_f64(units: i64, scale: u8) -> f64 {
     if units < 0 { -magnitude } else { magnitude }
 }
 
-/// Exact up to 10^18, as all powers of ten up to 10^22 are doubles.
+/// Ten to the power of `scale`: exact, because all powers of ten up to 10^22 are doubles.
 pub(crate) fn power_of_ten(scale: u8) -> f64 {
     10f64.powi(i32::from(scale))
 }

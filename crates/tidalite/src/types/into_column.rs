@@ -49,7 +49,7 @@ impl IntoColumn for &String {
     }
 }
 
-/// So that columns can be given as a borrowed list: `&[0, 2]`, `&["speed", "power"]`.
+/// Allows columns to be given as a borrowed list: `&[0, 2]`, `&["speed", "power"]`.
 impl<C: IntoColumn + Copy> IntoColumn for &C {
     #[inline]
     fn column_of(self, schema: &Schema) -> Result<usize> {

@@ -83,7 +83,7 @@ impl MergePolicy {
         matches!(self, Self::KeepAll | Self::KeepDistinct)
     }
 
-    /// Three bits of a catalog entry.
+    /// The policy as three bits of a catalog entry.
     pub(crate) fn bits(self) -> u8 {
         match self {
             Self::Replace => 0,

@@ -139,9 +139,9 @@ impl fmt::Display for SeriesName {
 /// series with this metric and these tags. A quoted part and a glob may follow each other: `"wind speed "*`.
 #[derive(Clone, Debug)]
 pub struct SeriesPattern {
-    /// `None`: any metric.
+    /// The pattern of the metric; `None` selects any metric.
     metric: Option<Vec<Wanted>>,
-    /// Empty: any tags.
+    /// The sets of tags, of which one must match; if there are none, any tags match.
     sets: Vec<Vec<Choice>>,
 }
 
@@ -319,7 +319,7 @@ impl<'a> Parser<'a> {
         Ok(rest[..len].to_owned())
     }
 
-    /// Globs and quoted texts, directly adjacent.
+    /// Parses the pattern of a metric: globs and quoted texts that follow each other without a space.
     fn glob(&mut self) -> Result<Vec<Wanted>> {
         let mut glob = Vec::new();
         loop {

@@ -26,7 +26,7 @@ impl Walk<'_, '_> {
         let mut at = Vec::new();
         loop {
             match read(self, &mut at) {
-                // Already reported with its keys.
+                // This damage was already reported together with the keys that it affects.
                 Err(error) if error.corrupt().is_some() && !broken.is_empty() => {}
                 read => return Ok(self.note(what, read)?.is_some() && broken.is_empty()),
             }

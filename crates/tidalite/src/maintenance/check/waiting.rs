@@ -14,15 +14,15 @@ const NAMED_IN_ALL: usize = 1 << 16;
 
 /// The series whose rows may be in the delta.
 pub(crate) struct Waiting<'i> {
-    /// In the order of the delta: by the class of their layout, then by id.
+    /// The series in the order of the delta: by the class of their layout, then by id.
     series: Vec<((u32, SeriesId), &'i SeriesInfo)>,
-    /// The list is complete.
+    /// Whether the list is complete.
     is_whole: bool,
     may_name: usize,
 }
 
 impl<'i> Waiting<'i> {
-    /// `known` are the readable series of the catalog; all of them if `is_whole`.
+    /// Creates the list from `known`, the readable series of the catalog; these are all series if `is_whole` is true.
     pub(crate) fn new<I: Borrow<SeriesInfo> + 'i>(
         delta: &Delta,
         known: impl Iterator<Item = &'i I>,

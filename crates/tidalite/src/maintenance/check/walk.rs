@@ -35,7 +35,7 @@ pub(super) struct Walk<'a, 'w> {
     version: Option<&'a str>,
     findings: Vec<Finding>,
     more: u64,
-    /// All series are known: no page of the catalog is damaged.
+    /// Whether all series are known, because no page of the catalog is damaged.
     pub(super) catalog_is_whole: bool,
 }
 

@@ -6,8 +6,8 @@ use crate::series::read::Series;
 use crate::txn::pages::Pages;
 use crate::types::error::Result;
 
-/// Reports the rows that differ. `ranges`: times at which the delta may differ. With a resolution, ranges up to that
-/// span are reported without a comparison.
+/// Reports the rows that differ. `ranges` are the times at which the delta may differ. With a resolution, ranges up
+/// to that span are reported without a comparison.
 pub(super) fn diff_series(
     series: &Series<'_>,
     older: Option<&Series<'_>>,
@@ -42,7 +42,7 @@ pub(super) fn diff_series(
     Ok(())
 }
 
-/// Maximum number of separate ranges of a series; more are joined to one.
+/// Maximum number of separate ranges of a series. If there are more, they are joined to one.
 const RANGES_MAX: usize = 1024;
 
 pub(super) fn merge_range(ranges: &mut Vec<(i64, i64)>, new: (i64, i64)) {
@@ -119,7 +119,7 @@ impl<'s> Side<'s> {
         Ok(self.times.get(self.at).copied())
     }
 
-    /// Whether the next rows of both are equal; `self` has all columns.
+    /// Whether the next rows of both versions are equal. `self` must have all columns of `other`.
     fn is_alike(&self, other: &Self) -> Result<bool> {
         for (c, (own, its)) in self.words.iter().zip(&other.words).enumerate() {
             let (own, its) = (own[self.at], its[other.at]);

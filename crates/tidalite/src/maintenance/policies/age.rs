@@ -71,7 +71,7 @@ impl ReadTxn {
         }))
     }
 
-    /// The cuts by age, at this time.
+    /// The cuts that the policies by age require at this time.
     pub(super) fn cuts_by_age(&self, now: Timestamp) -> Result<Cuts> {
         let mut cuts = Cuts::new();
         let policies = self.retentions()?;

@@ -33,7 +33,7 @@ impl Options {
 
 /// The rounds of the thread.
 fn maintenance(database: Database, budget: Budget) -> Round {
-    // Work waits for a confirmed clock, and the logger was informed.
+    // Whether work waits for a confirmed clock; that was logged then.
     let mut waits = false;
     Box::new(move |goes_on| {
         // It queues, so that writers who start again at once do not starve it. The caller that ends the thread may hold

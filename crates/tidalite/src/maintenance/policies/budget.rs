@@ -42,7 +42,7 @@ impl Budget {
 /// Measures the time of a budget.
 pub(crate) struct BudgetClock {
     deadline: Option<Instant>,
-    /// The first step is still due, whatever the time.
+    /// Whether the first step is still to come: it is done even if the time is over.
     first: bool,
 }
 

@@ -122,7 +122,7 @@ impl Database {
         }
         let mut rest = budget.time.saturating_sub(start.elapsed());
         if !budget.time.is_zero() {
-            // There is always time for one step.
+            // At least one step is done, even if the time is over.
             rest = rest.max(Duration::from_nanos(1));
         }
         let snap = self.begin_read()?;

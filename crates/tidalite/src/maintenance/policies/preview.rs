@@ -38,7 +38,7 @@ pub struct Preview {
     pub rows: u64,
     /// Total bytes.
     pub bytes: u64,
-    /// The wall clock is ahead, and by it more would be removed: see [`Database::clock`].
+    /// The clocks, if the wall clock is ahead and more would be removed by its time: see [`Database::clock`].
     pub clock_ahead: Option<ClockReading>,
 }
 

@@ -58,6 +58,7 @@ pub struct Maintained {
     pub more: bool,
     /// The file's state under a cap for the whole file, if more was in use than the cap or the file is longer.
     pub cap: Option<CapState>,
-    /// The wall clock is ahead, and by it more would be removed or made cold: that waits until the clock is confirmed.
+    /// The clocks, if the wall clock is ahead and more would be removed or made cold by its time. This work waits until
+    /// the clock is confirmed.
     pub clock_ahead: Option<ClockReading>,
 }

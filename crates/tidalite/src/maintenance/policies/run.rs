@@ -19,7 +19,7 @@ pub(super) struct Run<'a> {
     pub(super) begin: &'a dyn Fn() -> Result<Option<WriteTxn>>,
     pub(super) clock: BudgetClock,
     pub(super) done: Maintained,
-    /// Series that were cut, each once.
+    /// The series that were cut.
     pub(super) cut: BTreeSet<SeriesId>,
 }
 
@@ -61,7 +61,7 @@ impl Run<'_> {
             let mut rows = 0;
             for &(id, cut) in cuts {
                 let removed = match txn.series_by_id(id) {
-                    // Removed since the cut was decided.
+                    // The series was removed after the cut was decided.
                     Err(error) if error.kind() == ErrorKind::NotFound => continue,
                     series => series?.delete(..Steps(cut))?,
                 };

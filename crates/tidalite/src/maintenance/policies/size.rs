@@ -33,9 +33,9 @@ const GAIN_FALL: f64 = 4.0;
 /// Minimum ratio of freed bytes to bytes of rows that makes a round remove less than the excess. A round that falls
 /// short by little needs another commit, and the log of that commit counts against the cap.
 const GAIN_MIN: f64 = 1.5;
-/// If this multiple of the excess can be removed, a cap is possible without a closer look.
+/// If this multiple of the excess can be removed, the cap can certainly be met, and no removal is tried to find out.
 const SURE_TIMES: u64 = 4;
-/// Commits after which freed pages are truncated at the file's end, if possible.
+/// Maximum number of commits that are made so that pages freed at the end of the file can be truncated.
 const SETTLING: u32 = 3;
 /// The file is compacted when it is longer than necessary by this fraction. Under a cap, with rows added and removed,
 /// about a tenth of it is free in fragments that the next rows fill; repeated compaction makes such a file longer.
@@ -246,7 +246,7 @@ impl Run<'_> {
     }
 
     fn remove_until(&mut self, cap: u64) -> Result<bool> {
-        // Moving leaves gains nothing more at present.
+        // Whether moving leaves frees nothing more at present.
         let mut packed = false;
         // Measured bytes freed per byte of rows: pages other than leaves are freed with them.
         let mut measured = None;
@@ -282,7 +282,7 @@ impl Run<'_> {
                 let now = used_bytes(&self.database.pager.stat()?, cap);
                 let dead = self.database.begin_read()?.dead_room()?;
                 let freed = live.saturating_sub(now.saturating_sub(dead));
-                // A removal frees whole pages.
+                // The ratio varies from round to round, because a removal frees whole pages.
                 let now = freed as f64 / bytes.max(1) as f64;
                 measured = Some(now.max(gain / GAIN_FALL));
             } else if self.done.more || room == 0 {

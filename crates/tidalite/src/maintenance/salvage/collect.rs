@@ -8,7 +8,8 @@ use tidalite_delta::LoneBlock;
 use tidalite_pager::{Candidate, Error, Kind, PageRead, Ptr, RawFile};
 use tidalite_series::OrphanLeaf;
 
-/// Limit of bytes verified in vain, as a multiple of the file's size: a hostile file may have a header every few bytes.
+/// Maximum number of bytes that are verified without success, as a multiple of the file's size: a hostile file may
+/// have a header every few bytes.
 const EFFORT: u64 = 64;
 
 /// Pages and blocks found by headers.

@@ -19,7 +19,7 @@ pub(super) struct Sum {
 impl Sum {
     pub(super) fn add(&mut self, value: f64) {
         let sum = self.sum + value;
-        // Infinities lose nothing to rounding, and their difference would be NaN.
+        // An infinite sum has no rounding error to keep, and the difference of two infinities would be NaN.
         if sum.is_finite() {
             self.lost += if self.sum.abs() >= value.abs() {
                 (self.sum - sum) + value

@@ -41,7 +41,7 @@ pub struct Frequent<T> {
     pub item: T,
     /// Upper bound of its weight: for counted items, of their number of occurrences.
     pub weight: f64,
-    /// Maximum excess of `weight`.
+    /// Maximum by which `weight` exceeds the true weight.
     pub error: f64,
 }
 
@@ -89,7 +89,7 @@ struct Counter<T> {
 }
 
 impl<T: Clone + Eq + Hash> SpaceSaving<T> {
-    /// With this many counters, at least one. Memory is allocated as items arrive.
+    /// Creates an empty summary with this many counters, at least one. Memory is allocated as items arrive.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         Self {

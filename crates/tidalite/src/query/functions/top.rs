@@ -56,7 +56,7 @@ impl<F: Figures> SelectionQuery<'_, '_, F> {
                 Some([Some(rows), value]) if rows > 0.0 => value,
                 _ => None,
             };
-            // -0 and 0 are equal.
+            // Adding 0 turns -0 into 0, so that both compare as equal.
             figures.extend(
                 value
                     .filter(|value| !value.is_nan())

@@ -17,7 +17,7 @@ use tidalite_delta::{Blocks, Linker, Linking, OverlapCheck};
 struct Shared<'t> {
     txn: &'t mut WriteTxn,
     overlap: Option<OverlapCheck>,
-    /// `PANICKED`, while it is swapped out of the transaction.
+    /// `PANICKED`. It is swapped with the transaction's `broken` while the lock is held for a change.
     panicked: Option<String>,
     /// The first and the last series opened by each appender.
     spans: Vec<Option<(SeriesId, SeriesId)>>,
@@ -54,7 +54,7 @@ impl Shared<'_> {
 pub(super) struct Writer<'t>(Mutex<Shared<'t>>);
 
 impl<'t> Writer<'t> {
-    /// For this many appenders.
+    /// Shares the transaction among this many appenders.
     pub(super) fn new(txn: &'t mut WriteTxn, appenders: usize) -> Self {
         Self(Mutex::new(Shared {
             txn,

@@ -231,7 +231,7 @@ impl Error {
         }
     }
 
-    /// The error of a query once more, for each call that answers it.
+    /// A copy of the error, for a query whose calls all return it.
     pub(crate) fn again(&self) -> Self {
         match &*self.0 {
             Cause::Timestamp { text, problem } => Cause::Timestamp {
