@@ -91,7 +91,7 @@ impl WriteTxn {
         Ok(self.open.enter(info, &mut self.write_buffer))
     }
 
-    /// Names are keys of the catalog, and small pages have room only for short keys.
+    /// Checks that a name fits as a key of the catalog: small pages have room only for short keys.
     pub(crate) fn check_name_fits(&self, name: &SeriesName) -> Result<()> {
         let (name, most) = (name.to_string(), self.key_bytes_max());
         if name.len() <= most {

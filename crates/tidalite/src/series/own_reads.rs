@@ -204,7 +204,7 @@ mod tests {
         let storage = Arc::new(MemoryStorage::new());
         let options = Options::new().page_size(1024);
         let db = options.open_storage(storage).unwrap();
-        // Each round adds rows to many series that fill no vector: all stay in the delta.
+        // Each round adds rows to many series. No series fills a vector, so all rows stay in the delta.
         let mut most = Vec::new();
         let mut whole = 0;
         for round in 0..12_i64 {

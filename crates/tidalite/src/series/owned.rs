@@ -4,8 +4,8 @@ use crate::series::read::{Movable, Series};
 use crate::txn::read::ReadTxn;
 use crate::types::error::Result;
 
-/// A series together with its snapshot, from [`ReadTxn::owned_series`]. It borrows nothing, so it can stand in a struct;
-/// [`view`](Self::view) gives the series.
+/// A series together with its snapshot, from [`ReadTxn::owned_series`]. It borrows nothing, so it can be a field of a
+/// struct; [`view`](Self::view) gives the series.
 ///
 /// ```
 /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;

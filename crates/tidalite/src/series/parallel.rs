@@ -15,7 +15,7 @@ use crate::types::error::Result;
 use tidalite_base::limits::VECTOR_ROWS;
 
 impl<'a> Helpers<'a> {
-    /// Like `of`, for series that are all read through one snapshot.
+    /// The helpers for a query of several series; `None` unless all of them are read through one snapshot.
     pub(crate) fn of_all(series: &[&Series<'a>]) -> Option<Self> {
         let helpers = series.first()?.helpers()?;
         let same = |series: &&Series<'_>| match series.pages() {
@@ -87,7 +87,7 @@ impl<F: Figures> Query<'_, F> {
         let (mut from, mut before) = (low, 0);
         for part in 1..parts as u64 {
             let wanted = (u128::from(rows) * u128::from(part) / parts as u128) as u64;
-            // A deviation of one row in fifty does not matter.
+            // A part may have two percent more or fewer rows than the others.
             let near = rows / parts as u64 / 50;
             let Some(end) = self.end_of(wanted - before.min(wanted), near, (from, high))? else {
                 continue;
@@ -109,7 +109,8 @@ impl<F: Figures> Query<'_, F> {
     /// Finds the time (below `high`) such that about `wanted` rows lie between `low` and it; returns that time and the
     /// exact number of rows. `None` if the number would be zero or include all rows.
     fn end_of(&self, wanted: u64, near: u64, (low, high): (i64, i64)) -> Result<Option<End>> {
-        // Up to `below` there are fewer rows, up to `above` more.
+        // The wanted time lies between `below`, up to which there are too few rows, and `above`, up to which there are
+        // too many.
         let (mut below, mut above) = (i128::from(low) - 1, i128::from(high));
         let mut best: Option<End> = None;
         while above - below > 1 {

@@ -135,7 +135,7 @@ impl<'s, F: Figures> Query<'s, F> {
         self
     }
 
-    /// Keeps the first error.
+    /// Records the error of a step, unless an earlier step has failed already.
     #[cold]
     fn refuse(&mut self, error: Error) {
         self.refused.get_or_insert_with(|| Arc::new(error));
@@ -217,7 +217,7 @@ impl<'s, F: Figures> Query<'s, F> {
         }
     }
 
-    /// The same query with the ends that it has in the series.
+    /// The same query, with its interval in steps of the series' unit.
     pub(crate) fn settled(&self) -> Result<Self> {
         Ok(self.part(self.series, self.ends()?))
     }

@@ -133,7 +133,7 @@ pub struct RowWriter<'w> {
     /// One element per column.
     pub(crate) words: &'w mut [u64],
     pub(crate) at: usize,
-    /// `None` if no column has texts.
+    /// The destination of texts; `None` if no column has texts.
     pub(crate) texts: Option<TextSink<'w>>,
 }
 
@@ -410,13 +410,13 @@ pub trait RecordTime: Sized {
     /// Whether it is an instant, convertible to any unit, and not a number of steps of one unit.
     const ANY_UNIT: bool = false;
 
-    /// In steps of the unit.
+    /// Converts the time to steps of the unit.
     ///
     /// # Errors
     /// `Timestamp` if the unit cannot represent it.
     fn steps(&self, unit: Unit) -> Result<i64>;
 
-    /// From steps of the unit.
+    /// Converts steps of the unit to the time.
     ///
     /// # Errors
     /// `Timestamp` if the type cannot represent it.

@@ -161,7 +161,7 @@ fn for_each_of_lines(lines: &Lines, columns: usize, f: &mut impl FnMut(i64, &[u6
         }
         2 => {
             let (a, b) = (column(0), column(1));
-            // The default point: flags and a float.
+            // Faster code for an integer and a float, the columns of the default point.
             if a.is_integer() && !b.is_integer() {
                 return rows.for_each(|row| f(time(row), &[a.integer(row), b.float(row)]));
             }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use tidalite_kv::Tree;
 
 /// A table together with its snapshot, from [`ReadTxn::owned_table`] or [`ReadTxn::owned_typed_table`]. It borrows
-/// nothing, so it can stand in a struct; [`view`](Self::view) gives the table.
+/// nothing, so it can be a field of a struct; [`view`](Self::view) gives the table.
 ///
 /// ```
 /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
