@@ -14,7 +14,7 @@ use tidalite::{
     Timestamp, Tuning, Unit, Value,
 };
 
-/// Names shown when a pattern matches nothing.
+/// Maximum number of names that are suggested when a pattern matches nothing.
 const SUGGESTIONS: usize = 3;
 
 /// Opens an existing database for reading.
@@ -238,7 +238,7 @@ fn of_the_system(path: &Path, error: &tidalite::Error) -> Failure {
     use std::io::ErrorKind::{BrokenPipe, StorageFull};
     let named = || Failure::new(Exit::Failure, format!("{}: {error}", path.display()));
     match (error.path(), error.io_error()) {
-        // Possibly of the lock file.
+        // The file may be the lock file, not the database.
         (Some(file), Some(source)) => Failure::file("cannot open", file, source),
         (Some(_), None) => Failure::new(Exit::Failure, error)
             .hint("set --lock-path FILE, equally for all processes that use the database"),

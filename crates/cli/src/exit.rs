@@ -6,13 +6,13 @@ use std::io;
 /// Exit codes. `tidalite --help` lists them, scripts rely on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// Done.
+    /// The command has succeeded.
     Ok = 0,
     /// The system rejected an operation: permission, disk full, an I/O error.
     Failure = 1,
     /// The command line is wrong.
     Usage = 2,
-    /// No such file, series, column, or no point in the selected range.
+    /// A file, series or column does not exist, or there is no point in the selected range.
     NotFound = 3,
     /// Damage was found in the database.
     Damage = 4,

@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Bytes of one Zstandard frame.
+/// Number of uncompressed bytes in one Zstandard frame.
 const FRAME: usize = 4 << 20;
 
 /// Compression of the output.
@@ -40,7 +40,7 @@ impl Target {
         let mut unfinished = path.as_os_str().to_owned();
         unfinished.push(".part");
         let unfinished = PathBuf::from(unfinished);
-        // Left over from a killed export; if it is a symbolic link, the link is removed and not followed.
+        // Removes a file that a killed export has left. If it is a symbolic link, the link is removed and not followed.
         let _ = std::fs::remove_file(&unfinished);
         let file = File::create_new(&unfinished)
             .map_err(|error| Failure::file("cannot write", &unfinished, &error))?;
@@ -73,7 +73,7 @@ impl Target {
 }
 
 impl Drop for Target {
-    /// After a failure the incomplete file is removed. After `finish` no file has this name.
+    /// Removes the incomplete file after a failure. After `finish` no file has its temporary name.
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.unfinished);
     }

@@ -44,7 +44,7 @@ impl Palette {
     /// No colours.
     pub(crate) const PLAIN: Self = Self { on: false };
 
-    /// For text that is written to this stream.
+    /// The colours for text that is written to this stream.
     pub(crate) fn of(when: ColorWhen, stream: &impl IsTerminal) -> Self {
         let on = match when {
             ColorWhen::Always => true,

@@ -6,7 +6,7 @@ use std::io::Write;
 
 /// Streams, colours and width for the output of a command.
 pub(crate) struct Terminal<'a> {
-    /// Results.
+    /// The stream for results.
     pub out: &'a mut dyn Write,
     /// Colours of results.
     pub palette: Palette,

@@ -14,7 +14,7 @@ use crate::terminal::Terminal;
 use std::collections::HashMap;
 use tidalite::{Column as Own, ColumnType, Query, Series, Steps, Value};
 
-/// Memory for exact counters.
+/// Maximum memory for exact counters.
 const EXACT_BYTES_MAX: usize = 256 << 20;
 
 /// Memory per number in a map that is half full and copied as it grows: the word and its count, three times.

@@ -290,7 +290,7 @@ fn one_input(
 
 /// Finds damage of a compressed input, of which a bad row may be the first sign.
 fn damage_behind(batches: &mut Batches, is_packed: bool) -> Option<Failure> {
-    /// Batches of 256 MiB of input.
+    /// Maximum number of further batches that are read to find damage: those of 256 MiB of input.
     const BATCHES_MAX: usize = 1024;
     for _ in 0..if is_packed { BATCHES_MAX } else { 0 } {
         match batches.next() {

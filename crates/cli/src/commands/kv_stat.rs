@@ -17,7 +17,7 @@ pub(crate) fn run(args: &KvStatArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let path = &args.file.file;
     let fail = |error: tidalite::Error| failure(path, &error);
     let db = open(path)?;
-    // Readers listed before this command registers its own.
+    // The readers are listed before this command registers a reader of its own.
     let readers = db.readers().map_err(fail)?;
     let out = &mut *terminal.out;
     if args.env {

@@ -187,7 +187,7 @@ pub(crate) fn lines_to_skip(head: &[u8], delimiter: Option<u8>) -> Option<String
                     format!("line {line} looks like the names of the columns: skip the lines before it: {skip} | tidalite import DATABASE.tdl -")
                 });
             }
-            // A line of units.
+            // The line after the names may hold the units of the columns.
             if is_row(at + 2, names.len()) && rows[at + 1].len() == names.len() {
                 let units = line + 1;
                 let (skip, from) = match at {
@@ -223,7 +223,7 @@ pub(crate) fn json_array(head: &[u8], what: &str) -> Option<Failure> {
         b'"' | b'0'..=b'9' | b'-' | b']' => {
             "the input must have one JSON object per line, such as {\"time\":\"2014-06-01T00:10:00Z\",\"value\":1.5}"
         }
-        // A name in brackets.
+        // The bracket belongs to a name, so the input is not a JSON array.
         _ => return None,
     };
     Some(Failure::bad_input(format!("{what} is a JSON array")).hint(next))

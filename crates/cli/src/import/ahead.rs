@@ -29,7 +29,7 @@ impl ReadAhead {
                 let mut block = Vec::with_capacity(BLOCK);
                 let read = input.by_ref().take(BLOCK as u64).read_to_end(&mut block);
                 let last = read.is_err() || block.is_empty();
-                // Data decompressed before the error are good and come first.
+                // Data that were decompressed before the error are valid, and are returned before it.
                 let sent = if block.is_empty() {
                     Ok(())
                 } else {

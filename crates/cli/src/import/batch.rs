@@ -10,7 +10,7 @@ use std::collections::HashMap;
 /// A line or cell that could not be used.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct BadRow {
-    /// Counted from 1, the header included; zero if the line is not known.
+    /// Number of the line, counted from 1 with the header; zero if it is not known.
     pub line: u64,
     /// The reason.
     pub why: String,
@@ -64,7 +64,7 @@ impl Batch {
     /// Ends a row whose values have been pushed.
     pub(crate) fn end_row(&mut self, time: Nanos, start: usize, tags: u32) {
         self.times.push(time);
-        // A block is little longer than the longest row.
+        // Offsets fit in 32 bits: a block is little longer than the longest row.
         self.starts.push(u32::try_from(start).unwrap_or(u32::MAX));
         self.tags.push(tags);
     }

@@ -30,13 +30,13 @@ pub(crate) enum Ends {
 /// A part of the input.
 #[derive(Debug, Default)]
 pub(crate) struct Block {
-    /// Counted from 0.
+    /// Number of the block, counted from 0.
     pub number: u64,
     /// The line of its first byte, counted from 1.
     pub line: u64,
-    /// Whole records.
+    /// The bytes of the block, which are whole records.
     pub bytes: Vec<u8>,
-    /// One record, which the end of the input cuts off within quotes.
+    /// Whether the block is a single record that the end of the input cuts off within quotes.
     pub is_open: bool,
 }
 

@@ -8,7 +8,7 @@ use tidalite::{ColumnType, Decimal, Value};
 #[derive(Clone, Debug)]
 pub(crate) struct Nulls {
     words: Vec<String>,
-    /// First bytes of the words: most fields begin with none of these.
+    /// Whether a word begins with this byte. Most fields begin with another byte and need no comparison.
     begins: [bool; 256],
 }
 
@@ -19,7 +19,7 @@ impl Default for Nulls {
 }
 
 impl Nulls {
-    /// An empty field is always null.
+    /// Creates the set of these words. An empty field is null in any case.
     pub(crate) fn new(words: Vec<String>) -> Self {
         let mut begins = [false; 256];
         for byte in words.iter().filter_map(|word| word.bytes().next()) {

@@ -164,7 +164,8 @@ impl Layout {
         Ok(layout)
     }
 
-    /// A series name stands for one series, with one value or with columns that have names and types.
+    /// Refuses several untyped value columns if a column names the series of each row: a series has either one value,
+    /// or columns with names and types.
     fn refuse_many_values(&self) -> Outcome {
         if !self.names_series || !self.typed.is_empty() || self.values.len() == 1 {
             return Ok(());
@@ -331,7 +332,7 @@ impl Table<'_> {
                 let reader = TimeReader::new(format.clone(), TimeZone::UTC);
                 self.mostly(index, |text| reader.read(text).is_ok())
             }
-            // A bare number is a time only in a column whose name says so.
+            // A number without a unit is taken for a time only in a column whose name says so.
             None => self.likely_format(index) == Some(TimeFormat::Iso),
         };
         let by_name = self.names.iter().enumerate().find(|(index, name)| {
@@ -466,7 +467,7 @@ impl Table<'_> {
             .filter(|index| !taken(*index))
             .filter(|index| !self.unnamed[*index] || self.fields(*index).next().is_some())
             .filter(|index| {
-                // At least half of them: the others are reported later, as bad cells.
+                // At least half of the cells must be numbers; the others are reported later, as bad cells.
                 let (numbers, others) = self.numbers_and_others(*index);
                 others <= numbers
             })

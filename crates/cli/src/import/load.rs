@@ -30,7 +30,7 @@ use tidalite::{
 /// Maximum bytes of buffered rows, all buffers together.
 const WAITING_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// Points of one buffer that are worth a write: four vectors of the file format.
+/// Number of points in one buffer at which they are written: four vectors of the file format.
 const STRETCH: usize = 4096;
 
 /// Memory of a buffered single value: its time and its word.
@@ -78,7 +78,7 @@ struct Slot {
     /// Whether the series is known to have these columns.
     is_checked: bool,
     times: Vec<i64>,
-    /// For each column of the input, raw words, or numbers of texts.
+    /// The buffered values of each column: raw words, or numbers of texts.
     words: Vec<Vec<u64>>,
     texts: Texts,
     /// Times of the rows, to find rows that may replace others.
@@ -222,7 +222,7 @@ impl<'a> Loader<'a> {
         self.tally
     }
 
-    /// Prepares for another input, with other columns.
+    /// Prepares the loader for the next input, whose columns may be others.
     pub(crate) fn next_input(&mut self) {
         self.by_tags.clear();
     }

@@ -7,7 +7,7 @@
 use crate::output::printable;
 use tidalite::ColumnType;
 
-/// From here on a double cannot represent every whole number.
+/// 2^53: from here on a double cannot represent every whole number.
 const EXACT_BELOW: f64 = 9_007_199_254_740_992.0;
 
 /// A number of an input.
@@ -171,7 +171,7 @@ mod tests {
         }
         assert_eq!(Number::read("x"), Err("is not a number"));
         assert_eq!(Number::read(""), Err("is not a number"));
-        // Beyond 64 bits, but a power of two.
+        // The number exceeds 64 bits, but a double represents it exactly, because it is a power of two.
         assert_eq!(
             Number::read("36893488147419103232"),
             Ok(Number::Float(36_893_488_147_419_103_232.0))

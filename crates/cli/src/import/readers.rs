@@ -23,7 +23,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-/// Maximum number of reader threads: beyond it the storing thread is the bottleneck.
+/// Maximum number of reader threads. With more, the storing thread is the bottleneck.
 const READERS_MAX: usize = 16;
 
 /// Maximum number of finished batches that wait, for each reader thread.

@@ -22,7 +22,7 @@ pub(crate) struct Times {
     older_last: Option<i64>,
     /// First and last time of the import.
     own: Option<(i64, i64)>,
-    /// Whether some row of the import was not after all of its rows before.
+    /// Whether some row of the import was not later than all rows that the import added before it.
     goes_back: bool,
     /// Whether some row of this transaction was not after all rows of the series.
     may_replace: bool,
@@ -63,7 +63,8 @@ impl Times {
         self.may_replace
     }
 
-    /// Compares the series before and after the rows of this transaction. `replaces`: its merge policy is `Replace`.
+    /// Compares the series before and after the rows of this transaction. `replaces` is true if its merge policy is
+    /// `Replace`.
     pub(crate) fn replaced(
         &self,
         before: Option<&Series<'_>>,
@@ -96,7 +97,7 @@ impl Times {
         })
     }
 
-    /// Called after the transaction is committed.
+    /// Resets the counts of the transaction. Called after it is committed.
     pub(crate) fn end_transaction(&mut self) {
         self.committed += std::mem::take(&mut self.rows);
         self.may_replace = false;
@@ -115,7 +116,7 @@ impl Replaced {
         self.own.saturating_mul(OWN_REPLACED_PART) > points
     }
 
-    /// The error of such an import. `example`: a series that loses points.
+    /// The error of an import that loses too many of its own points. `example` is a series that loses some.
     pub(crate) fn refusal(&self, points: u64, example: &str) -> Failure {
         Failure::bad_input(format!(
             "{} of {} points would be replaced by other points of this import, at the same time in the same series (such as {})",

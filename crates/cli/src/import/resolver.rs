@@ -302,7 +302,7 @@ pub(crate) struct Resolver {
 }
 
 impl Resolver {
-    /// For one input. `is_local`: times may be local.
+    /// Creates the resolver of one input. `is_local` is true if its times may be local.
     pub(crate) fn new(is_local: bool) -> Self {
         Self {
             is_local,

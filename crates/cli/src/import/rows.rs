@@ -22,7 +22,7 @@ use tidalite::{Column, ColumnType, SeriesName, Value};
 /// Number of rows from which the roles of the columns are decided.
 const SAMPLE_ROWS: usize = 1000;
 
-/// Maximum bytes of these rows.
+/// Maximum number of bytes from which the roles of the columns are decided.
 const SAMPLE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Bytes read after a zero byte to find out whether compressed data are damaged.
@@ -63,7 +63,7 @@ pub(crate) struct Reading {
     nulls: Nulls,
     /// Policy for local times that clocks repeat or skip.
     policy: Policy,
-    /// A bad cell of a value column is stored as null.
+    /// Whether a bad cell of a value column is stored as null.
     bad_cells_are_null: bool,
 }
 
@@ -105,7 +105,7 @@ impl<R: Read> Rows<R> {
     ) -> Outcome<Self> {
         let mut head = read_head(&mut input).map_err(|error| unreadable(what, &error))?;
         refuse_what_is_no_text(&head, &mut input, what)?;
-        // Windows editors write it before JSON too.
+        // Windows editors write the byte order mark before JSON too.
         if head.starts_with(BYTE_ORDER_MARK) {
             head.drain(..BYTE_ORDER_MARK.len());
         }

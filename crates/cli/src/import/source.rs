@@ -20,7 +20,7 @@ const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// A skippable frame begins with a byte of 0x50 to 0x5f and these bytes.
 const ZSTD_SKIPPED_MAGIC: [u8; 3] = [0x2a, 0x4d, 0x18];
 
-/// Length of the longest of them.
+/// Length of the longest of these signatures.
 const MAGIC_BYTES: u64 = 4;
 
 /// Bytes read from the file so far, before decompression.
@@ -54,7 +54,7 @@ impl<R: Read> Read for Counted<R> {
 pub(crate) struct Source {
     /// The decompressed text.
     pub reader: Box<dyn Read + Send>,
-    /// Grows while the reader is read.
+    /// Number of bytes of the file that the reader has read so far.
     pub bytes_read: BytesRead,
     /// Size of the file; `None` for standard input.
     pub bytes_total: Option<u64>,
@@ -124,7 +124,7 @@ fn begins_zstd(head: &[u8]) -> bool {
 struct ZstdFrames<R> {
     input: R,
     decoder: FrameDecoder,
-    /// A frame has begun and not all of its data were returned.
+    /// Whether a frame has begun and not all of its data were returned.
     within: bool,
 }
 
@@ -196,7 +196,7 @@ impl<R: BufRead> Read for ZstdFrames<R> {
 /// Consecutive gzip members, as `cat a.gz b.gz` writes them, and zeros after the last, as tapes and fixed-size blocks
 /// have them: `gzip` ignores these, too. Anything else there is damage.
 struct GzipMembers<R> {
-    /// `None` after the last member.
+    /// The current member; `None` after the last one.
     member: Option<GzDecoder<R>>,
 }
 
@@ -206,7 +206,7 @@ impl<R: BufRead> GzipMembers<R> {
         Self { member }
     }
 
-    /// After a member: goes to the next one, if there is one.
+    /// Goes to the next member after the end of one, if there is another.
     fn begin(&mut self) -> io::Result<()> {
         let Some(member) = self.member.take() else {
             return Ok(());

@@ -28,7 +28,7 @@ const GAP_STEPS: f64 = 5.0;
 pub(crate) struct Point {
     /// Nanoseconds since 1970.
     pub time: Nanos,
-    /// If not finite, the line is interrupted here.
+    /// The value. If it is not finite, the line is interrupted here.
     pub value: f64,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct Line {
     pub label: String,
     /// Points in ascending order of time.
     pub points: Vec<Point>,
-    /// Drawn pale behind the points if these are means.
+    /// The lowest and highest values, drawn pale behind the points if these are means.
     pub band: Vec<Extent>,
 }
 

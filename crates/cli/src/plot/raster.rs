@@ -133,7 +133,7 @@ impl Raster {
     }
 }
 
-/// Opacity of a veil, of 255.
+/// Opacity of a veil, where 255 is opaque.
 const VEIL: u8 = 64;
 
 impl Canvas for Raster {

@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tidalite::{Database, OpenMode, Options};
 
-/// See `sample/README.md` for its origin.
+/// The sample data, whose origin `sample/README.md` describes.
 const SAMPLE: &[u8] = include_bytes!("../../sample/nyc-weather-2013.csv.gz");
 
 /// Path of this file in a clone of the repository.

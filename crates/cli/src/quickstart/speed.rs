@@ -178,7 +178,7 @@ fn read(series: &Series<'_>) -> tidalite::Result<f64> {
     Ok(sums.iter().sum())
 }
 
-/// From one third to two thirds of the time range.
+/// The bounds of the middle third of the time range.
 fn middle(series: &Series<'_>) -> (i64, i64) {
     let (first, last) = series.span().unwrap_or((0, 3));
     let third = (last - first) / 3;

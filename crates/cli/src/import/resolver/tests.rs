@@ -104,7 +104,7 @@ fn the_second_pass_begins_where_times_go_back() {
             ("2024-11-03 02:00", '.'),
         ],
     );
-    // Clocks go back by half an hour.
+    // In this zone clocks go back by half an hour.
     check(
         "Australia/Lord_Howe",
         &[
@@ -203,7 +203,7 @@ fn one_pass_alone_is_placed_by_the_steps() {
             ("2024-10-27 03:00", '.'),
         ],
     );
-    // Not decidable: a whole pass is missing.
+    // The times cannot be decided, because a whole pass is missing.
     check(
         zone,
         &[
