@@ -113,7 +113,7 @@ mod tests {
             "{}",
             report(&tree)
         );
-        // The running test program.
+        // Measures the running test program itself.
         let own = std::env::current_exe().and_then(std::fs::read);
         let (code, constants) = own
             .ok()

@@ -308,7 +308,7 @@ fn uses(modules: &Modules, name: &[String]) -> Vec<Use> {
 /// Expands a `use` tree into paths with their local names.
 fn spread(text: &str, before: Vec<String>, found: &mut Vec<(Vec<String>, String)>) {
     let text = text.trim();
-    // After the last comma.
+    // The text is empty after the last comma of a list.
     if text.is_empty() {
         return;
     }
@@ -451,7 +451,7 @@ fn resolve(modules: &Modules, path: &[String], hops: usize) -> Vec<String> {
                 return found;
             }
         }
-        // An exported macro has its name at the root, wherever it is defined.
+        // An exported macro is named from the root of the crate, wherever it is defined.
         let mut macros = modules.iter().filter(|(_, own)| own.macros.contains(part));
         return match macros.next() {
             Some((name, _)) if at.is_empty() => name.clone(),

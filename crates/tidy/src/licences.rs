@@ -57,7 +57,7 @@ pub fn check(root: &Path) -> Result<Vec<Finding>, String> {
 pub fn check_listing(listing: &str) -> Vec<Finding> {
     let mut findings: Vec<Finding> = listing
         .lines()
-        // Cargo marks a package that it has printed before, where a cycle through tests closes.
+        // Cargo appends ` (*)` to a package that it has printed before.
         .filter_map(|line| line.trim_end_matches(" (*)").split_once('|'))
         .filter(|(_, licence)| !is_allowed(licence))
         .map(|(package, licence)| {
