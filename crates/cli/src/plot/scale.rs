@@ -31,7 +31,7 @@ impl ValueScale {
         let step = round_step((high / 2.0 - low / 2.0) * 2.0 / ticks_max.max(1) as f64);
         let mut ticks = Vec::new();
         let first = (low / step).ceil();
-        // Each tick is a multiple of the step: a running sum would drift, and might not advance if rounding drops a step.
+        // Each tick is a multiple of the step: a running sum would drift, and not advance if rounding drops a step.
         for number in 0..=ticks_max {
             let value = (first + number as f64) * step;
             if !value.is_finite() || value > high {

@@ -11,7 +11,7 @@ use tidalite_pager::{
 
 /// Bytes between two calls of the progress callback.
 const TELL_BYTES: u64 = 256 << 10;
-/// Smaller time debts are not slept off individually.
+/// Minimum time to sleep for the rate limit. Shorter delays are added up first.
 const SLEEP_MIN: Duration = Duration::from_millis(2);
 
 /// Progress of a long operation.
@@ -47,7 +47,7 @@ pub struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    /// No callback and no rate limit.
+    /// A watch without a callback and without a rate limit.
     pub fn new() -> Self {
         Self::default()
     }
@@ -89,12 +89,12 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Another structure is being processed.
+    /// Records the structure that is processed from now on.
     pub(crate) fn at(&mut self, what: &str) {
         what.clone_into(&mut self.what);
     }
 
-    /// This many bytes were read or written.
+    /// Records that this many bytes were read or written.
     pub(crate) fn moved(&mut self, bytes: u64) -> tidalite_pager::Result<()> {
         self.moved += bytes;
         if self.watch.bytes_per_second > 0 {
@@ -111,7 +111,7 @@ impl<'a> Running<'a> {
         self.tell()
     }
 
-    /// This many bytes were processed.
+    /// Records that this many bytes were processed.
     #[inline]
     pub(crate) fn done_with(&mut self, bytes: usize) -> tidalite_pager::Result<()> {
         self.done += bytes as u64;

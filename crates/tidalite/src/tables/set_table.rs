@@ -48,7 +48,7 @@ type First<V> = (<V as TableKey>::Owned, u64);
 pub struct SetTable<'a, K: ?Sized = [u8], V: ?Sized = [u8]> {
     pub(crate) pages: Pages<'a>,
     pub(crate) tree: Tree,
-    /// For errors.
+    /// The table's name, for errors.
     pub(crate) named: Named<'a>,
     types: PhantomData<fn(&K, &V)>,
 }

@@ -79,7 +79,7 @@ impl Drop for Changing<'_> {
 pub struct WriteTxn {
     pub(crate) shared: Arc<Shared>,
     pub(crate) pages: tidalite_pager::WriteTxn,
-    /// Boxed because they are large and the transaction is moved a few times.
+    /// The roots, boxed because they are large and the transaction is moved a few times.
     pub(crate) roots: Box<Roots>,
     pub(crate) delta: Delta,
     pub(crate) write_buffer: Box<WriteBuffer>,
@@ -92,9 +92,9 @@ pub struct WriteTxn {
     /// Tables not opened yet, as the previous transaction left them; valid while the catalog of tables has this root.
     pub(crate) known: (Tree, Vec<OpenTable>),
     pub(crate) broken: Option<String>,
-    /// The user has confirmed the wall clock (`txn/clock.rs`).
+    /// Whether the user has confirmed the wall clock (`txn/clock.rs`).
     pub(crate) clock_confirmed: bool,
-    /// Appenders that still have rows.
+    /// Number of appenders that still have rows.
     pub(crate) appending: usize,
 }
 
@@ -106,7 +106,7 @@ impl WriteTxn {
         let leaves = Leaves::new(&roots, write_buffer.budget_bytes(), shared.leaf_vectors);
         let open = shared.newest.writer_series.take(&roots);
         if !open.is_of(&write_buffer) {
-            // Its slots belong to series that may have other columns by now.
+            // The slots of the buffer belong to series that may have other columns by now.
             write_buffer.reset();
         }
         Ok(Self {

@@ -174,7 +174,7 @@ fn save(raw: &RawFile, db: &Database, watch: Watch<'_>) -> Result<SalvageReport>
 }
 
 impl Rescue<'_, '_> {
-    /// Policies that can still be read. Without roots they cannot be found.
+    /// Saves the retention policies that can still be read. Without roots they cannot be found.
     fn retentions(&mut self) -> Result<()> {
         let Some(roots) = &self.roots else {
             return Ok(());

@@ -24,14 +24,14 @@ pub(super) struct Rescue<'r, 'a> {
     pub(super) ids: HashMap<SeriesId, (SeriesId, usize)>,
     /// Catalog entries of the damaged file, by its ids.
     pub(super) infos: HashMap<SeriesId, SeriesInfo>,
-    /// `infos` covers all its series.
+    /// Whether `infos` has all series of the damaged file.
     pub(super) infos_are_whole: bool,
     /// Number of columns of each series, by the damaged file's id.
     pub(super) columns: HashMap<SeriesId, usize>,
     pub(super) text_cache: TextCache,
     /// Series ids of the new file, with the final policy of each.
     pub(super) merges: Vec<(SeriesId, MergePolicy)>,
-    /// Times covered by a leaf, and its birth; kept if headers are the only source.
+    /// For each series, the first and last time and the birth of each leaf; recorded if headers are the only source.
     pub(super) spans: HashMap<SeriesId, Vec<(i64, i64, u64)>>,
     pub(super) report: SalvageReport,
     pub(super) running: Running<'a>,

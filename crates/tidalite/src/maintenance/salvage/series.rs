@@ -20,7 +20,7 @@ use tidalite_codec::{ColumnType as WordType, RowsRef};
 use tidalite_pager::Ptr;
 use tidalite_series::{OrphanLeaf, SeriesTree};
 
-/// Number of names tried before a series is given up.
+/// Maximum number of names that are tried for a series before it is given up.
 const NAMES_TRIED: usize = 100;
 
 /// Times covered by newer leaves: disjoint, both ends included.
@@ -419,7 +419,7 @@ impl Rescue<'_, '_> {
             });
         }
         let mut series = self.tx.series_by_id(new)?;
-        // Columns added after the rows were written.
+        // The leaf lacks columns that were added after its rows were written.
         let types = series.info().schema.word_types();
         let added = types.iter().skip(rows.column_count());
         let added: Vec<Vec<u64>> = added.map(|ty| vec![ty.fill(); rows.len()]).collect();

@@ -46,7 +46,7 @@ impl PageVisitor for Reached {
     fn enter(&mut self, page: &VisitedPage<'_>) -> tidalite_pager::Result<bool> {
         if page.level == 0 {
             self.leaves.push(page.ptr);
-            // Its readability is tested now, while its keys are known.
+            // Whether the page can be read is tested now, while its keys are known.
             self.lost.push(Lost {
                 from: page.from.to_vec(),
                 to: page.to.map(<[u8]>::to_vec),
