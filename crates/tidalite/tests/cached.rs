@@ -100,7 +100,7 @@ fn remembered_answers_hold_in_every_version() {
             }
         }
     }
-    // Although several versions are queried in turn.
+    // This also holds if several versions are queried in turn.
     assert!(remembered > 5000, "{remembered}");
 }
 

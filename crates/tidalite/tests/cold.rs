@@ -137,7 +137,7 @@ fn old_rows_become_cold_and_keep_their_values() {
     let report = db.check().unwrap();
     assert!(report.is_clean(), "{report:?}");
 
-    // With no time left nothing is done, and the result says so.
+    // With no time left nothing is done, and the result reports that.
     let mut tx = db.begin_write().unwrap();
     let late = (0..2000).map(|i| (i * SECOND + 77, 0.5));
     let mut series = tx.series("walk.a").unwrap();

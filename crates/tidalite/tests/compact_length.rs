@@ -161,7 +161,7 @@ struct Shape {
     name: &'static str,
     fill: fn(&Database, &mut Rng),
     remove: fn(&Database),
-    /// In lengths of the copy.
+    /// Maximum length of the compacted file, as a multiple of the length of the copy.
     length_max: f64,
 }
 
@@ -258,7 +258,7 @@ fn check(shape: &Shape, options: &Options, seed: u64) -> Vec<String> {
     let (moved, done) = compact(&db, 4 << 20);
     assert_eq!(content_of(&db.begin_read().unwrap()), content);
     let (again, _) = compact(&db, 4 << 20);
-    // Another handle does not know about the finished compaction.
+    // Another handle does not know that the compaction has finished.
     db.close().unwrap();
     let once = length(&path);
     let db = options.open(&path).unwrap();
@@ -386,7 +386,7 @@ fn the_table_of_pins_does_not_keep_a_file_long() {
     let read = db.begin_read_at("old").unwrap();
     assert_eq!(content_of(&read).len(), SERIES as usize);
     assert!(db.check().unwrap().is_clean());
-    // Closed and opened, the pin is there.
+    // The pin still exists after the database is closed and opened again.
     drop((read, db));
     let db = Database::open(&path).unwrap();
     assert_eq!(db.pins().unwrap(), pins);

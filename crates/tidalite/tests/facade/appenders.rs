@@ -78,7 +78,7 @@ fn jobs(ids: &[SeriesId], shared: Option<SeriesId>, from: i64, rng: &mut Rng) ->
                     continue;
                 };
                 for _ in 0..rng.below(300) {
-                    // Each thread its own times.
+                    // Each thread has times of its own.
                     let time = rng.below(100_000) as i64 * THREADS as i64 + thread as i64;
                     job.push((shared, time, words(0, rng)));
                 }
@@ -175,7 +175,7 @@ fn rows_of_several_threads_equal_rows_of_one() {
                     });
                 }
             });
-            // The transaction sees all of it, and goes on.
+            // The transaction sees all rows, and continues.
             let own = &ids[rng.index(ids.len())];
             let rows = model.entry(own.0).or_default();
             let mut series = txn.series_by_id(*own).unwrap();
@@ -325,7 +325,7 @@ fn a_panic_a_forgotten_appender_and_a_drop_commit_nothing() {
                 .unwrap();
         }
     };
-    // A panic in a thread of its own.
+    // A panic in another thread than the transaction's.
     let mut txn = db.begin_write().unwrap();
     let thread = std::thread::scope(|scope| {
         let mut appender = txn.appenders(1).unwrap().pop().unwrap();
@@ -338,7 +338,7 @@ fn a_panic_a_forgotten_appender_and_a_drop_commit_nothing() {
     assert!(thread.is_err());
     let error = txn.commit().unwrap_err();
     assert!(error.to_string().contains("panicked"), "{error}");
-    // And in the thread that owns the transaction.
+    // A panic in the thread that owns the transaction.
     let mut txn = db.begin_write().unwrap();
     let caught = catch_unwind(AssertUnwindSafe(|| {
         let mut appenders = txn.appenders(2).unwrap();

@@ -30,14 +30,14 @@ fn a_row_costs_one_page_and_the_meta_blocks() {
         assert_eq!(done.pages_written, 1, "row {i}");
         assert_eq!(done.bytes_written, PAGE_BYTES + META_BYTES);
     }
-    // Late rows cost the same.
+    // Late rows have the same cost.
     let mut tx = db.begin_write().unwrap();
     tx.series("b")
         .unwrap()
         .insert_point(Steps(77), 0, 1.5)
         .unwrap();
     assert_eq!(tx.commit().unwrap().pages_written, 1);
-    // Nothing changed, nothing written.
+    // If nothing has changed, nothing is written.
     let done = db.begin_write().unwrap().commit().unwrap();
     assert_eq!((done.pages_written, done.bytes_written), (0, 0));
     assert_clean(&db);
@@ -238,7 +238,7 @@ fn small_commits(options: &Options, page_size: u64, commits: u64, series: u64) {
         };
         for i in 0..count {
             let at = ((commit * 7 + i * 13) % series) as usize;
-            // Now and then a late one.
+            // Now and then a row is late.
             let time = if (commit + i) % 97 == 0 {
                 next[at] / 2
             } else {

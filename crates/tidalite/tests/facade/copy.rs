@@ -143,7 +143,7 @@ fn a_copy_overwrites_nothing() {
     );
     let refused = db.copy().to(&folder.0).unwrap_err();
     assert!(refused.path().is_some() && refused.io_error().is_some());
-    // An empty database too can be copied.
+    // An empty database can be copied, too.
     let empty = Database::open(folder.file("empty.tdl")).unwrap();
     empty.copy().to(folder.file("empty-copy.tdl")).unwrap();
     let copy = Database::open(folder.file("empty-copy.tdl")).unwrap();

@@ -541,7 +541,7 @@ fn zero_bytes_free() {
     }
 }
 
-/// A disk that is gone altogether: reading too is a typed error.
+/// If the disk has been removed, reads return a typed error, too.
 #[test]
 fn calls_on_a_removed_disk_return_errors() {
     let disk = Arc::new(SimDisk::from_image(plan().image));
@@ -569,7 +569,7 @@ fn calls_on_a_removed_disk_return_errors() {
     }
 }
 
-/// A policy can be set when nothing is left, and makes room.
+/// A retention policy can be set on a full disk, and then frees space.
 #[test]
 fn a_policy_is_set_on_a_full_disk() {
     use std::io::Write;
@@ -610,7 +610,7 @@ fn a_policy_is_set_on_a_full_disk() {
     drop(db);
 }
 
-/// Without room for the lock file, and on a file system that cannot be written, reading works.
+/// Reading works if there is no room for the lock file, and on a file system that cannot be written.
 #[test]
 fn no_room_for_the_lock_file() {
     use std::io::Write;

@@ -265,7 +265,7 @@ fn role_of_a_child_process() {
     println!("\nchild: {told}");
     std::io::stdout().flush().unwrap();
     if opened.is_ok() {
-        // Until the parent ends it, or closes the pipe.
+        // Runs until the parent ends it, or closes the pipe.
         let mut line = String::new();
         drop(std::io::stdin().read_line(&mut line));
     }
@@ -282,7 +282,7 @@ fn child_of(program: &Path, role: &str, path: &Path) -> Command {
     command
 }
 
-/// Starts a child and returns its output.
+/// Starts a child process and returns it with its output.
 fn start(command: &mut Command) -> std::io::Result<(Child, String)> {
     let mut child = command.spawn()?;
     let out = child.stdout.take().unwrap();
@@ -391,7 +391,7 @@ fn without_permission() {
         told.contains("new.tdl") && told.contains("ermission"),
         "{told}"
     );
-    // The folder can, but the file may not be written.
+    // The folder can hold the lock file, but the data file may not be written.
     mode(&folder.0, 0o777);
     let told = as_nobody("write", &path).unwrap();
     assert!(
@@ -399,7 +399,7 @@ fn without_permission() {
         "{told}"
     );
     assert_eq!(as_nobody("read", &path).unwrap(), "open");
-    // It may not be read either.
+    // The data file may not be read either.
     mode(&path, 0o600);
     for role in ["read", "write"] {
         let told = as_nobody(role, &path).unwrap();

@@ -164,7 +164,7 @@ fn calls_during_background_encoding_give_the_rows_of_one_thread() {
                 ids = series(&mut txn);
             }
             if seed % 4 == 3 && round == 1 {
-                // Dropped while the threads are at work.
+                // The transaction is dropped while the threads are at work.
                 feed(&mut txn, &ids, now..now + ROUNDS + 3, &mut model);
                 drop(txn);
                 model = before;

@@ -113,7 +113,7 @@ fn one_after_the_other_they_are_one_thread() {
             let db = options.clone().open_storage(storage).unwrap();
             let mut txn = db.begin_write().unwrap();
             for n in 0..SERIES {
-                // Every fifth has a policy that checks existing rows.
+                // Every fifth series has a policy that checks existing rows.
                 let merge = match n % 5 {
                     4 => MergePolicy::ALL[n / 5 % 5],
                     _ => MergePolicy::Replace,

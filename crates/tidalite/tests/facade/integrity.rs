@@ -336,7 +336,7 @@ fn status_calls_do_not_wait_for_writers() {
     looks.join().unwrap();
 }
 
-/// The same while commits come without a pause.
+/// The same check while commits follow each other without a pause.
 #[test]
 fn checks_during_many_commits_see_whole_states() {
     let db = in_memory(&Options::new());
