@@ -226,7 +226,7 @@ impl Area {
         }
     }
 
-    /// Copy of the slot of a unsynced meta record (0 or 1). The record has its own checksum, because it may be
+    /// Copy of the slot of an unsynced meta record (0 or 1). The record has its own checksum, because it may be
     /// half-written.
     pub fn unsynced_meta(&self, slot: usize) -> Vec<u8> {
         assert!(slot < 2, "there are two unsynced meta records");
@@ -236,7 +236,7 @@ impl Area {
         words.iter().flat_map(load).collect()
     }
 
-    /// Writes a unsynced meta record (at most 4096 bytes, the rest is zero). Caller must hold the pipeline lock of the
+    /// Writes an unsynced meta record (at most 4096 bytes, the rest is zero). Caller must hold the pipeline lock of the
     /// handle that has the writer lock.
     pub fn set_unsynced_meta(&self, slot: usize, record: &[u8]) {
         assert!(

@@ -29,7 +29,7 @@ pub(super) const VERSION: u64 = 5;
 pub const HANDLES_MAX: usize = 1024;
 /// Maximum number of snapshots of one file, in all processes together.
 pub const READERS_MAX: usize = 4096;
-/// Bytes of a unsynced meta record.
+/// Bytes of an unsynced meta record.
 pub(super) const UNSYNCED_META_BYTES: usize = 4096;
 
 pub(super) const PUBLISHED_AT: usize = 64;
