@@ -66,7 +66,7 @@ impl Clone for AppendCursor {
 }
 
 impl AppendCursor {
-    /// Must be called after any other change of the table.
+    /// Forgets the position. Must be called after any other change of the table.
     #[inline]
     pub fn forget(&mut self) {
         *self = Self::default();
@@ -89,11 +89,11 @@ impl AppendCursor {
         self.tail.as_ref().is_some_and(|tail| tail.is_below(key))
     }
 
-    /// Notes that a row was inserted by a descent; `last`: at the end.
+    /// Counts rows that were inserted at the end by a descent; `last` says whether this one was.
     pub(crate) fn descended<W: PageWrite>(&mut self, tree: &Tree, w: &W, last: bool) -> Result<()> {
         self.tail = None;
         self.descents = if last { self.descents + 1 } else { 0 };
-        // A single row is not worth searching its position.
+        // After a single row at the end, searching its position does not pay.
         if self.descents > 1 {
             self.remember(tree, w)?;
         }

@@ -105,7 +105,7 @@ mod tests {
                 assert_eq!(keys.place(&key), place, "seed {seed}");
                 assert_eq!(keys.below(&key, true), below + usize::from(there));
             }
-            // Two keys swapped, or one of them duplicated.
+            // Two keys are swapped, or one is stored twice.
             if set.len() > 1 && size > 0 {
                 let at = rng.index(set.len() - 1) * size;
                 let mut turned = bytes.clone();

@@ -27,7 +27,7 @@ pub(crate) enum Row {
     /// Tag and range of its payload.
     There(u32, Range<usize>),
     NotThere,
-    /// To be searched with `Node`.
+    /// Not found by this code: the caller searches with `Node`.
     Unclear,
 }
 
@@ -206,7 +206,7 @@ fn row(page: &[u8], key: &[u8]) -> Option<Row> {
         _ => return None,
     };
     if key_len >= SHORT || usize::from(key_len) != suffix.len() {
-        // Another key with this head, or a spilled one.
+        // The entry has another key with the same head, or a spilled key.
         return None;
     }
     let payload_at = lengths + suffix.len();

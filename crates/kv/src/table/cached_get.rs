@@ -6,7 +6,7 @@
 //!
 //! 1. A path holds the pointers from the root to the leaf for one key, the leaf's pointer last.
 //! 2. A page that may still change is represented by the null pointer, which equals no page's pointer. The root of an
-//!    empty table is null as well; no path begins there.
+//!    empty table is null as well, so a lookup in an empty table stores no path.
 
 use crate::error::key_holds_table;
 use crate::page::node::Node;

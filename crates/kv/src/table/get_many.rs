@@ -30,7 +30,7 @@ impl Tree {
     ///
     /// # Cost
     /// One page per level and key, but the waits for memory of sixteen keys at a time overlap, and so do the waits for
-    /// the disk if pages are read alone (`PageRead::reads_single_pages`).
+    /// the disk if each page costs a read of its own (`PageRead::reads_single_pages`).
     pub fn get_many<'r, R: PageRead, K: AsRef<[u8]>>(
         &self,
         r: &'r R,

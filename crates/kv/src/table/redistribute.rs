@@ -18,7 +18,7 @@ use crate::table::sequential::SequentialInserts;
 use crate::table::tree::Tree;
 use tidalite_pager::{Counters, PageWrite, Ptr, Result};
 
-/// Two leaves share if that leaves one part in this many free in each; else they become three.
+/// Two leaves share their entries if one part in this many of each then stays free; otherwise they become three leaves.
 const REDISTRIBUTE_ROOM_DIV: usize = 8;
 
 /// Two neighbouring leaves and the separator in their parent.

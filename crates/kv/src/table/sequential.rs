@@ -1,4 +1,5 @@
-//! Rows that ascend in many places of a table at once: for example, for every sensor, if keys begin with the sensor.
+//! Inserts in ascending order at many places of a table at once: for example one place per sensor, if keys begin with
+//! the sensor.
 //!
 //! ```text
 //!   [a a a a b b b]     ──>  [a a a a a  ] [b b b]       rows after the position get a leaf of their own, once
@@ -29,8 +30,8 @@ use tidalite_pager::{PageWrite, Ptr, Result};
 
 /// Number of newest rows that must lie just before a position at the end of a leaf.
 const RUN: usize = 4;
-/// The same for a position inside a leaf, where it must also be at least a fifth of the leaf's rows. Fewer may come
-/// from a single call that inserted rows where none ascend.
+/// The same number for a position inside a leaf. The rows must then also be at least a fifth of the leaf's rows: fewer
+/// may come from a single call at a place where rows do not ascend otherwise.
 const RUN_INSIDE: usize = 8;
 const RUN_INSIDE_DIV: usize = 5;
 
@@ -38,7 +39,7 @@ const RUN_INSIDE_DIV: usize = 5;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SequentialInserts {
     No,
-    /// It looks like it. A leaf that was written in one go looks the same.
+    /// The newest rows are in this order, but those of a leaf that was written in one go are, too.
     Maybe,
     Yes,
 }
