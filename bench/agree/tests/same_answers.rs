@@ -8,8 +8,8 @@
 use std::ffi::CStr;
 use std::ops::Bound;
 use std::sync::Arc;
-use tidalite::{Database, Error, SetCursor, SetTableMut, Options, TableCursor, WriteTxn};
 use tidalite::storage::MemoryStorage;
+use tidalite::{Database, Error, Options, SetCursor, SetTableMut, TableCursor, WriteTxn};
 use tidalite_agree::lmdb::*;
 use tidalite_testkit::rng::Rng;
 
@@ -225,8 +225,14 @@ fn multi(ours: &mut WriteTxn, theirs: &mut Txn<'_>, rng: &mut Rng) {
                 found = match step {
                     0 => both(cursor.next().unwrap(), other.go(MDB_NEXT, &[], &[])),
                     1 => both(cursor.previous().unwrap(), other.go(MDB_PREV, &[], &[])),
-                    2 => both(cursor.next_value().unwrap(), other.go(MDB_NEXT_DUP, &[], &[])),
-                    3 => both(cursor.previous_value().unwrap(), other.go(MDB_PREV_DUP, &[], &[])),
+                    2 => both(
+                        cursor.next_value().unwrap(),
+                        other.go(MDB_NEXT_DUP, &[], &[]),
+                    ),
+                    3 => both(
+                        cursor.previous_value().unwrap(),
+                        other.go(MDB_PREV_DUP, &[], &[]),
+                    ),
                     4 => both(
                         cursor.next_key().unwrap(),
                         other.go(MDB_NEXT_NODUP, &[], &[]),
@@ -239,7 +245,10 @@ fn multi(ours: &mut WriteTxn, theirs: &mut Txn<'_>, rng: &mut Rng) {
                         cursor.first_value().unwrap(),
                         other.go(MDB_FIRST_DUP, &[], &[]),
                     ),
-                    _ => both(cursor.last_value().unwrap(), other.go(MDB_LAST_DUP, &[], &[])),
+                    _ => both(
+                        cursor.last_value().unwrap(),
+                        other.go(MDB_LAST_DUP, &[], &[]),
+                    ),
                 };
                 if (2..4).contains(&step) && !found.0 {
                     // No such value of this key: both say so, and ours stays.
@@ -348,13 +357,7 @@ fn whole(ours: &mut WriteTxn, theirs: &mut Txn<'_>, named: &mut usize, rng: &mut
             ours.set_table("fixed").unwrap();
             assert!(ours.drop_table("fixed").unwrap());
             theirs.remake(Which::Fixed, c"fixed");
-            assert!(
-                ours.set_table("fixed")
-                    .unwrap()
-                    .view()
-                    .unwrap()
-                    .is_empty()
-            );
+            assert!(ours.set_table("fixed").unwrap().view().unwrap().is_empty());
         }
         3 => {
             ours.set_table("multi").unwrap();
