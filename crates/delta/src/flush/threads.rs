@@ -3,8 +3,8 @@
 //!
 //! ```text
 //! own thread   fill ─┬─ fill the other log, link pieces ─ ... ─ (full, or on request) help, link ─┬─ fill
-//!                    │ log, encoder states                         ^ pieces                                │ remainders
-//! others             └─ group and encode a part of the series, the next one, ... ─────────────────┘
+//!                    │ log, encoder states                                   ^ pieces               │ remainders
+//! others             └─ group and encode a part of the series, the next one, ... ───────────────────┘
 //! ```
 //!
 //! Invariants:
