@@ -12,9 +12,10 @@
 //! shared                                       several tables open for changes at once
 //! retain                                       removing entries by a predicate
 //! stream, cached                               a value as a stream; repeated gets
-//! owned                                        a table that holds its snapshot
+//! owned, batches                               a table that holds its snapshot; iteration in batches
 //! ```
 
+mod batches;
 pub(crate) mod bounds;
 pub(crate) mod cached;
 pub(crate) mod codec;

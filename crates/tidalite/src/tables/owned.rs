@@ -1,14 +1,13 @@
 //! Tables that hold their snapshot, for structs and iterators that outlive the function that took it.
 
 use crate::catalog::table_name::Named;
-use crate::tables::bounds::{Ends, owned};
+use crate::tables::batches::Batches;
 use crate::tables::codec::{TableKey, TableValue};
 use crate::tables::key_range::KeyRange;
-use crate::tables::shared::{BATCH, read_between};
 use crate::tables::table::Table;
 use crate::txn::pages::Pages;
 use crate::txn::read::ReadTxn;
-use crate::types::error::{Error, Result};
+use crate::types::error::Result;
 use std::iter::FusedIterator;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -117,11 +116,8 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> OwnedTable<K, V> {
     /// A descent for each 64 entries, and copies of them; [`Table::range`] of a view reads without either.
     pub fn into_entries(self, range: impl KeyRange<K>) -> OwnedEntries<K, V> {
         OwnedEntries {
-            ends: owned(range.bounds()),
             table: self,
-            batch: Vec::new().into_iter(),
-            left: true,
-            failed: None,
+            batches: Batches::new(range),
         }
     }
 }
@@ -129,35 +125,14 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> OwnedTable<K, V> {
 /// Entries of an [`OwnedTable`], ascending. An error ends the iteration.
 pub struct OwnedEntries<K: TableKey + ?Sized = [u8], V: TableValue + ?Sized = [u8]> {
     table: OwnedTable<K, V>,
-    /// The keys that were not read yet.
-    ends: Ends,
-    batch: std::vec::IntoIter<(K::Owned, V::Owned)>,
-    /// Whether there may be more entries between `ends`.
-    left: bool,
-    /// The error that follows the entries of the batch.
-    failed: Option<Error>,
+    batches: Batches<K, V>,
 }
 
 impl<K: TableKey + ?Sized, V: TableValue + ?Sized> Iterator for OwnedEntries<K, V> {
     type Item = Result<(K::Owned, V::Owned)>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            if let Some(entry) = self.batch.next() {
-                return Some(Ok(entry));
-            }
-            if let Some(error) = self.failed.take() {
-                return Some(Err(error));
-            }
-            if !self.left {
-                return None;
-            }
-            let mut batch = Vec::new();
-            let read = read_between(&self.table.view(), &mut self.ends, &mut batch);
-            self.left = read.is_ok() && batch.len() == BATCH;
-            self.failed = read.err();
-            self.batch = batch.into_iter();
-        }
+        self.batches.next(|read| read(&self.table.view()))
     }
 }
 

@@ -5,21 +5,16 @@
 //! 2. A handle knows its table by the index among the open tables. It stays the same, because a shared transaction drops
 //!    and renames no tables and rolls nothing back.
 
-use crate::tables::bounds::{Ends, owned};
-use crate::tables::codec::{TableKey, TableValue, key_of};
+use crate::tables::batches::Batches;
+use crate::tables::codec::{TableKey, TableValue};
 use crate::tables::key_range::KeyRange;
 use crate::tables::set_table_mut::SetTableMut;
-use crate::tables::table::Table;
 use crate::tables::table_mut::TableMut;
 use crate::txn::write::WriteTxn;
 use crate::types::error::{Error, Result};
 use std::cell::{RefCell, RefMut};
 use std::iter::FusedIterator;
 use std::marker::PhantomData;
-use std::ops::Bound;
-
-/// Maximum number of entries that an iteration holds in memory.
-pub(super) const BATCH: usize = 64;
 
 /// A write transaction whose tables can be open for changes side by side. Its handles take turns in using the
 /// transaction, so that one table can be read while another is changed.
@@ -182,10 +177,7 @@ impl<'s, 't, K: TableKey + ?Sized, V: TableValue + ?Sized> SharedTable<'s, 't, K
     pub fn entries(&self, range: impl KeyRange<K>) -> SharedEntries<'s, 't, K, V> {
         SharedEntries {
             table: *self,
-            ends: owned(range.bounds()),
-            batch: Vec::new().into_iter(),
-            left: true,
-            failed: None,
+            batches: Batches::new(range),
         }
     }
 }
@@ -238,74 +230,15 @@ impl<K: TableKey + ?Sized, V: TableKey + ?Sized> SharedSetTable<'_, '_, K, V> {
 /// Entries of a [`SharedTable`], ascending. An error ends the iteration.
 pub struct SharedEntries<'s, 't, K: TableKey + ?Sized = [u8], V: TableValue + ?Sized = [u8]> {
     table: SharedTable<'s, 't, K, V>,
-    /// The keys that were not read yet.
-    ends: Ends,
-    batch: std::vec::IntoIter<(K::Owned, V::Owned)>,
-    /// There may be entries between `ends`.
-    left: bool,
-    /// The error after the batch.
-    failed: Option<Error>,
-}
-
-impl<K: TableKey + ?Sized, V: TableValue + ?Sized> SharedEntries<'_, '_, K, V> {
-    fn read_batch(&mut self) {
-        let mut batch = Vec::new();
-        let (table, ends) = (self.table, &mut self.ends);
-        let read = table.with(|table| read_between(&table.view()?, ends, &mut batch));
-        self.left = read.is_ok() && batch.len() == BATCH;
-        self.failed = read.err();
-        self.batch = batch.into_iter();
-    }
-}
-
-/// Reads entries up to a full batch, and moves the lower bound behind them.
-pub(super) fn read_between<K: TableKey + ?Sized, V: TableValue + ?Sized>(
-    table: &Table<'_, K, V>,
-    (from, to): &mut Ends,
-    batch: &mut Vec<(K::Owned, V::Owned)>,
-) -> Result<()> {
-    let mut cursor = table.cursor_as::<[u8], V>();
-    let mut found = match from {
-        Bound::Unbounded => cursor.first()?,
-        Bound::Included(key) => cursor.seek_ge(key)?,
-        Bound::Excluded(key) => cursor.seek_gt(key)?,
-    };
-    while found {
-        let key = cursor.key();
-        let within = match to {
-            Bound::Unbounded => true,
-            Bound::Included(last) => key <= &last[..],
-            Bound::Excluded(end) => key < &end[..],
-        };
-        if !within {
-            break;
-        }
-        batch.push((key_of::<K>(&table.named, key)?, cursor.value()?));
-        if batch.len() == BATCH {
-            *from = Bound::Excluded(key.to_vec());
-            break;
-        }
-        found = cursor.next()?;
-    }
-    Ok(())
+    batches: Batches<K, V>,
 }
 
 impl<K: TableKey + ?Sized, V: TableValue + ?Sized> Iterator for SharedEntries<'_, '_, K, V> {
     type Item = Result<(K::Owned, V::Owned)>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            if let Some(entry) = self.batch.next() {
-                return Some(Ok(entry));
-            }
-            if let Some(error) = self.failed.take() {
-                return Some(Err(error));
-            }
-            if !self.left {
-                return None;
-            }
-            self.read_batch();
-        }
+        let table = self.table;
+        (self.batches).next(|read| table.with(|table| read(&table.view()?)))
     }
 }
 

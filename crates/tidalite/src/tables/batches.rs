@@ -1,0 +1,92 @@
+//! Iteration in batches, for iterators that cannot hold a cursor, because they own their snapshot or because the table
+//! changes between two steps.
+//!
+//! Invariants
+//! 1. `ends` contains exactly the keys that were not read yet.
+//! 2. Nothing is read after an error or after the last entry.
+
+use crate::tables::bounds::{Ends, owned};
+use crate::tables::codec::{TableKey, TableValue, key_of};
+use crate::tables::key_range::KeyRange;
+use crate::tables::table::Table;
+use crate::types::error::{Error, Result};
+use std::ops::Bound;
+
+/// Maximum number of entries that an iteration holds in memory.
+const BATCH: usize = 64;
+
+/// The entries of a table with keys in a range, ascending, 64 at a time.
+pub(super) struct Batches<K: TableKey + ?Sized, V: TableValue + ?Sized> {
+    ends: Ends,
+    batch: std::vec::IntoIter<(K::Owned, V::Owned)>,
+    /// Whether there may be more entries between `ends`.
+    left: bool,
+    /// The error that follows the entries of the batch.
+    failed: Option<Error>,
+}
+
+impl<K: TableKey + ?Sized, V: TableValue + ?Sized> Batches<K, V> {
+    pub(super) fn new(range: impl KeyRange<K>) -> Self {
+        Self {
+            ends: owned(range.bounds()),
+            batch: Vec::new().into_iter(),
+            left: true,
+            failed: None,
+        }
+    }
+
+    /// The next entry. `read` passes the table to the function that it gets, when a batch is used up.
+    pub(super) fn next(
+        &mut self,
+        read: impl Fn(&mut dyn FnMut(&Table<'_, K, V>) -> Result<()>) -> Result<()>,
+    ) -> Option<Result<(K::Owned, V::Owned)>> {
+        loop {
+            if let Some(entry) = self.batch.next() {
+                return Some(Ok(entry));
+            }
+            if let Some(error) = self.failed.take() {
+                return Some(Err(error));
+            }
+            if !self.left {
+                return None;
+            }
+            let (ends, mut batch) = (&mut self.ends, Vec::new());
+            let read = read(&mut |table| read_batch(table, ends, &mut batch));
+            self.left = read.is_ok() && batch.len() == BATCH;
+            self.failed = read.err();
+            self.batch = batch.into_iter();
+        }
+    }
+}
+
+/// Reads entries up to a full batch, and moves the lower bound behind them.
+fn read_batch<K: TableKey + ?Sized, V: TableValue + ?Sized>(
+    table: &Table<'_, K, V>,
+    (from, to): &mut Ends,
+    batch: &mut Vec<(K::Owned, V::Owned)>,
+) -> Result<()> {
+    let mut cursor = table.cursor_as::<[u8], V>();
+    let mut found = match from {
+        Bound::Unbounded => cursor.first()?,
+        Bound::Included(key) => cursor.seek_ge(key)?,
+        Bound::Excluded(key) => cursor.seek_gt(key)?,
+    };
+    while found {
+        let key = cursor.key();
+        let within = match to {
+            Bound::Unbounded => true,
+            Bound::Included(last) => key <= &last[..],
+            Bound::Excluded(end) => key < &end[..],
+        };
+        if !within {
+            break;
+        }
+        batch.push((key_of::<K>(&table.named, key)?, cursor.value()?));
+        if batch.len() == BATCH {
+            *from = Bound::Excluded(key.to_vec());
+            break;
+        }
+        found = cursor.next()?;
+    }
+    Ok(())
+}
