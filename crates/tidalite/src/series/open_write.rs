@@ -80,6 +80,15 @@ impl WriteTxn {
             }
             return Ok(index);
         }
+        self.create_series(key, schema)
+    }
+
+    /// Creates a series that does not exist, and opens it.
+    pub(super) fn create_series(
+        &mut self,
+        key: SeriesKey<'_>,
+        schema: Option<&Schema>,
+    ) -> Result<usize> {
         let default = Schema::point();
         let schema = schema.unwrap_or(&default);
         entries::expect_room(&self.roots, schema)?;

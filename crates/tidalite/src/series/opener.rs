@@ -101,10 +101,9 @@ impl<'t, 'n> SeriesOpener<'t, 'n> {
                 let wanted = parsed.to_string();
                 return Err(Error::from(Cause::NoSuchSeries { wanted }));
             }
-            let mut series = match self.schema {
-                Some(schema) => txn.series_with(self.name, &schema)?,
-                None => txn.series(self.name)?,
-            };
+            let key = SeriesKey::Name(&parsed);
+            let index = txn.create_series(key, self.schema.as_deref())?;
+            let mut series = SeriesMut::new(txn, index);
             if let Some(merge) = self.merge {
                 series.set_merge(merge)?;
             }
