@@ -9,6 +9,7 @@ use crate::format::pages::{Counters, PageRead, PageRef};
 use crate::format::pins;
 use crate::format::pins::Pin;
 use crate::format::ptr::Ptr;
+use std::path::Path;
 use std::sync::{Arc, Weak};
 use tidalite_base::{Corrupt, TxnId};
 use tidalite_disk::lock::Lock;
@@ -274,6 +275,12 @@ impl Snapshot {
         } else {
             Err(self.evicted())
         }
+    }
+
+    /// Path of the file with links resolved, if it was opened by path.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        self.inner.files.path.as_deref()
     }
 
     /// The commit that it shows.

@@ -43,17 +43,14 @@ const COPY_BYTES: usize = 1 << 20;
 #[must_use]
 pub struct DatabaseCopy<'a> {
     snapshot: Result<ReadTxn>,
-    /// The path of the database, if it is a file.
-    file: Option<&'a Path>,
     temporary_in: Option<PathBuf>,
     watch: Watch<'a>,
 }
 
 impl<'a> DatabaseCopy<'a> {
-    fn of(snapshot: Result<ReadTxn>, file: Option<&'a Path>) -> Self {
+    fn of(snapshot: Result<ReadTxn>) -> Self {
         Self {
             snapshot,
-            file,
             temporary_in: None,
             watch: Watch::new(),
         }
@@ -96,7 +93,7 @@ impl<'a> DatabaseCopy<'a> {
     /// writable.
     pub fn to_writer(self, mut out: impl Write) -> Result<u64> {
         let snapshot = self.snapshot?;
-        let temporary = temporary(self.temporary_in.as_deref(), self.file)?;
+        let temporary = temporary(self.temporary_in.as_deref(), snapshot.pages.path())?;
         snapshot.copy_through(temporary, &mut out, self.watch)
     }
 }
@@ -124,7 +121,7 @@ fn temporary(folder: Option<&Path>, file: Option<&Path>) -> Result<FileStorage> 
 impl ReadTxn {
     /// A packed copy of this version.
     pub fn copy(&self) -> DatabaseCopy<'_> {
-        DatabaseCopy::of(Ok(self.clone()), None)
+        DatabaseCopy::of(Ok(self.clone()))
     }
 
     fn copy_to(&self, path: &Path, running: &mut Running<'_>) -> Result<u64> {
@@ -242,7 +239,7 @@ impl ReadTxn {
 impl Database {
     /// A packed copy of the newest commit, which can be made concurrently with writers.
     pub fn copy(&self) -> DatabaseCopy<'_> {
-        DatabaseCopy::of(self.begin_read(), self.pager.path())
+        DatabaseCopy::of(self.begin_read())
     }
 }
 
