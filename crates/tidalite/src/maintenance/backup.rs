@@ -87,14 +87,9 @@ impl<'a> Backup<'a> {
     /// No such pin; a base that is newer than the version; an error of the stream;
     /// [`Cancelled`](crate::ErrorKind::Cancelled) if the watch stops it.
     pub fn to_writer(self, mut out: impl Write) -> Result<BackupInfo> {
-        let mut running = running(self.watch);
         let pager = &self.database.pager;
-        Ok(
-            pager.backup(self.pin, self.base, &mut out, &mut |bytes, done, total| {
-                (running.done, running.total) = (done, total);
-                running.moved(bytes)
-            })?,
-        )
+        let mut moved = progress(self.watch);
+        Ok(pager.backup(self.pin, self.base, &mut out, &mut moved)?)
     }
 }
 
@@ -117,19 +112,19 @@ impl<'a> Image<'a> {
     /// # Errors
     /// As for [`Backup::to_writer`]; [`LargeFile`](crate::ErrorKind::LargeFile) for a database with a second file.
     pub fn to_writer(self, mut out: impl Write) -> Result<u64> {
-        let mut running = running(self.watch);
         let pager = &self.database.pager;
-        Ok(pager.copy_image(&mut out, &mut |bytes, done, total| {
-            (running.done, running.total) = (done, total);
-            running.moved(bytes)
-        })?)
+        Ok(pager.copy_image(&mut out, &mut progress(self.watch))?)
     }
 }
 
-fn running(watch: Watch<'_>) -> Running<'_> {
+/// What the pager calls after each piece, with its bytes, the pages done, and the pages in total.
+fn progress(watch: Watch<'_>) -> impl FnMut(u64, u64, u64) -> tidalite_pager::Result<()> {
     let mut running = Running::new(watch, 0);
     running.at("pages");
-    running
+    move |bytes, done, total| {
+        (running.done, running.total) = (done, total);
+        running.moved(bytes)
+    }
 }
 
 /// Creates a database from a full backup and its increments, in order: see [`Database::backup`].
@@ -170,15 +165,11 @@ impl<'a, I: IntoIterator<Item: Read>> Restore<'a, I> {
     /// A backup that is damaged, cut off, or does not build on the one before; a full disk;
     /// [`Cancelled`](crate::ErrorKind::Cancelled) if the watch stops it.
     pub fn to(self, path: impl AsRef<Path>) -> Result<BackupInfo> {
-        let mut running = running(self.watch);
+        let mut moved = progress(self.watch);
         let mut chain = self.chain.into_iter().map(|from| {
             let from: Box<dyn Read + '_> = Box::new(BufReader::with_capacity(1 << 16, from));
             Ok(from)
         });
-        let mut moved = |bytes, done, total| {
-            (running.done, running.total) = (done, total);
-            running.moved(bytes)
-        };
         let (path, second) = (path.as_ref(), self.large_values.as_deref());
         Ok(tidalite_pager::restore(
             &mut chain, path, second, &mut moved,
