@@ -10,7 +10,7 @@
 //! 1. Age is a total order: every row of the tail is newer than every row of the same series in a run; of two runs in a
 //!    tier, the later in the list is newer; every run of a tier is newer than the runs of higher tiers.
 //! 2. An open compaction takes the oldest runs of its tier. Its output holds the rows of the inputs up to the
-//!    watermark, except those that were linked; readers ignore the rows of the inputs up to the watermark.
+//!    watermark, except linked rows; readers ignore the rows of the inputs up to the watermark.
 //! 3. Within a series, no live run (nor the tail) holds a row older than a leaf row with the same time. This follows
 //!    from the rule for linking: rows are linked only if the delta has no older row within their time span.
 //! 4. A tier has at most `TIER_RUNS_MAX` runs.

@@ -24,7 +24,7 @@ pub type DeltaRow = (i64, Vec<u64>);
 
 impl Delta {
     /// Collects all rows of a series with `from <= time <= to` that are not in its leaves, sorted. Of rows with one
-    /// time it takes only those that were written together last. These rows are newer than leaf rows with the same
+    /// time it takes only those of the last write. These rows are newer than leaf rows with the same
     /// time and replace them.
     ///
     /// # Errors

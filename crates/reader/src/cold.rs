@@ -1,4 +1,4 @@
-//! Columns in cold form: the end of section 6. The only part that needs a decoder of somebody else's format.
+//! Columns in cold form: the end of section 6. Only this part uses an external decoder, of the format Pco.
 
 use crate::chunk::widen;
 use crate::error::{Error, Result};

@@ -140,7 +140,7 @@ impl Image {
         &self.meta
     }
 
-    /// Numbers of the pages that were read until now; those of the second file begin at 2^62 / page size.
+    /// Numbers of the pages that were read until now. Pages of the second file have numbers from 2^62 / page size.
     #[must_use]
     pub fn pages_read(&self) -> BTreeSet<u64> {
         self.read.borrow().clone()

@@ -11,28 +11,28 @@ use tidalite_testkit::rng::Rng;
 /// A value at which the encoder of these tests panics.
 const PANIC: u64 = 0xdead;
 
-/// Stands for encoded rows in these tests.
+/// Encoded rows of these tests: plain rows.
 #[derive(Default)]
-pub(crate) struct LiveRows {
+pub(crate) struct PlainRows {
     begun: bool,
     rows: Option<Rows>,
 }
 
 impl<W: PageWrite> EncodingSink<W> for Leaves {
-    type Encoded = LiveRows;
+    type Encoded = PlainRows;
 
     fn begin(
         &mut self,
         _: &mut W,
         _: SeriesId,
         _: &[ColumnType],
-        held: &mut LiveRows,
+        held: &mut PlainRows,
     ) -> Result<()> {
         (held.begun, held.rows) = (true, None);
         Ok(())
     }
 
-    fn encode(_: &[ColumnType], rows: RowsRef<'_>, held: &mut LiveRows) {
+    fn encode(_: &[ColumnType], rows: RowsRef<'_>, held: &mut PlainRows) {
         assert!(held.begun, "begun by the transaction's thread");
         assert!(rows.is_sorted_unique());
         if rows.column(1).contains(&PANIC) {
@@ -46,7 +46,7 @@ impl<W: PageWrite> EncodingSink<W> for Leaves {
         w: &mut W,
         series: SeriesId,
         types: &[ColumnType],
-        held: &LiveRows,
+        held: &PlainRows,
     ) -> Result<bool> {
         let rows = held.rows.as_ref().unwrap().view();
         let behind = (series.0, rows.times()[0])..=(series.0, i64::MAX);
@@ -59,7 +59,7 @@ impl<W: PageWrite> EncodingSink<W> for Leaves {
 
 struct Feeder {
     world: World,
-    background: BackgroundFlush<LiveRows>,
+    background: BackgroundFlush<PlainRows>,
     threads: usize,
     slots: Vec<Slot>,
     /// Number of times that rows were lent while others were pushed.

@@ -39,7 +39,7 @@ const RUN_INSIDE_DIV: usize = 5;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SequentialInserts {
     No,
-    /// The newest rows are in this order, but those of a leaf that was written in one go are, too.
+    /// The newest rows of the leaf ascend, which is also so if the whole leaf was written in one go.
     Maybe,
     Yes,
 }
