@@ -68,11 +68,11 @@ fn insert_step_and_search() -> Result<()> {
     assert_eq!(cursor.next()?, None, "behind the last");
     assert_eq!(cursor.current(), None);
 
-    // From the row that was current at noon; from noon; from before the first.
+    // Three starts: from the row that was current at noon, from noon itself, and from a time before the first row.
     assert_eq!(series.query(noon..).from_current().count()?, 3);
     assert_eq!(series.query(noon..).count()?, 2);
     assert_eq!(series.query("2019-12-31"..).from_current().count()?, 4);
-    // Between two times, from the row that was current at the first.
+    // The same between two times: rows of the interval alone, then with the row that was current at its start.
     let noons = noon..Timestamp::parse("2020-01-03T12:00:00Z")?;
     assert_eq!(series.query(noons.clone()).aggregate(1)?.sum(), 3.0);
     assert_eq!(series.query(noons).from_current().aggregate(1)?.sum(), 5.0);

@@ -1,4 +1,5 @@
-//! Nested tables and tables of sets in every walk over tables: differences, salvage, copies, page walk.
+//! Every function that walks over tables must reach nested tables and tables of sets too: diff, salvage, copy, page
+//! walk.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -11,8 +12,8 @@ use tidalite_testkit::rng::Rng;
 
 const PAGE: usize = 1024;
 
-/// Table and keys of the path: a value, or `None` for a nested table. In a table of sets the key and the value, and
-/// nothing.
+/// An entry is addressed by its table's name and the keys on its path. It maps to its value, or to `None` for a nested
+/// table. In a table of sets the path is key and value, and the entry maps to empty bytes.
 type Content = BTreeMap<(String, Vec<Vec<u8>>), Option<Vec<u8>>>;
 
 fn memory() -> (Arc<MemoryStorage>, Database) {
@@ -90,7 +91,7 @@ fn change(db: &Database, rng: &mut Rng, operations: usize) {
                 table.remove(&[b'p', rng.below(4) as u8]).unwrap();
             }
             13 => {
-                // A value becomes a table, and the reverse.
+                // Replaces a nested table with a value; below, a value with a nested table.
                 let mut table = tx.table("topics").unwrap();
                 let at = [b'q', rng.below(3) as u8];
                 if let Err(error) = table.put(&at, b"value") {
@@ -225,7 +226,7 @@ fn saved(bytes: Vec<u8>) -> (Content, SalvageReport) {
     (content_of(&db.begin_read().unwrap()), report)
 }
 
-/// Rows that did not arrive: those covered by no loss, and the others.
+/// Counts the entries missing from the salvaged file: those that no reported loss covers, and those that one covers.
 fn missing(image: &Image, found: &Content, report: &SalvageReport) -> (usize, usize) {
     let (mut silent, mut reported) = (0, 0);
     for (place, value) in &image.content {
@@ -258,7 +259,8 @@ fn an_intact_file_is_salvaged_with_all_that_is_nested() {
     assert!(image.content.len() > 500, "{}", image.content.len());
 }
 
-/// By headers alone, rows of nested tables return to their places and not to the outermost table.
+/// Without superblocks and meta records, salvage finds pages by their headers alone. It must return rows of nested
+/// tables to their own tables, not to the outermost one.
 #[test]
 fn without_its_head_nested_tables_and_sets_arrive_by_headers() {
     for seed in 0..3 {

@@ -1,4 +1,5 @@
-//! Transactions in which an operation failed half-way: only a savepoint repairs them.
+//! A transaction in which an operation failed half-way refuses every further call; only a rollback to a savepoint
+//! repairs it.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -21,7 +22,8 @@ fn append(tx: &mut WriteTxn, from: i64, rows: i64) {
     }
 }
 
-/// A delta whose record has to be read.
+/// A database whose delta has runs, so that a transaction must read the delta's record from the disk before it changes
+/// a series.
 fn with_runs(disk: &Arc<SimDisk>) -> Database {
     let db = Options::new().open_storage(disk.clone()).unwrap();
     for step in 0..40 {
@@ -39,7 +41,7 @@ fn with_runs(disk: &Arc<SimDisk>) -> Database {
     db
 }
 
-/// A value whose bytes cannot be read.
+/// A value that panics when its bytes are read.
 struct Panics;
 
 impl AsRef<[u8]> for Panics {
@@ -81,7 +83,8 @@ fn tables_of_a_broken_transaction_refuse_reads() {
     tx.rollback_to(&point).unwrap();
     let mut pairs = tx.set_table("m").unwrap();
     assert!(pairs.view().is_ok());
-    // The bytes of the values are read before the change begins: nothing is half done.
+    // `put_many` reads the bytes of the values before it changes anything, so its panic does not break the transaction.
+    // `extend` reads them in between, so its panic does.
     panics(|| drop(pairs.put_many(b"k", &[Panics])));
     assert_eq!(pairs.view().unwrap().count(), 1);
     panics(|| drop(pairs.extend([(b"k", Panics)])));
@@ -114,7 +117,7 @@ fn a_table_that_cannot_be_read_is_not_an_empty_one() {
     assert_eq!(table.nested(b"n").view().unwrap().count(), 1);
     assert_eq!(table.nested(b"none").view().unwrap().count(), 0);
     assert!(table.nested(b"none").try_view().unwrap().is_none());
-    // A path through a value leads to an error, not to an empty table.
+    // Opening a nested table under a key that holds a value is an error, not an empty table.
     assert!(table.nested(b"value").view().is_err());
 }
 
@@ -133,9 +136,9 @@ fn a_way_back_that_fails_leaves_the_transaction_broken() {
     disk.set_fault(None);
     assert!(is_broken(tx.table("t").map(drop)));
     assert!(is_broken(tx.savepoint()));
-    // The savepoint stays.
+    // The failed rollback did not use up the savepoint.
     tx.rollback_to(&point).unwrap();
-    // Like the end of a nested transaction.
+    // A nested transaction that fails also rolls back at its end, and that rollback can fail in the same way.
     let nested = tx.nested(|tx| {
         append(tx, 0, 10);
         disk.kill();

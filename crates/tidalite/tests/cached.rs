@@ -24,7 +24,7 @@ fn key(i: u64) -> [u8; 8] {
     i.to_be_bytes()
 }
 
-/// Some are too long for their leaf.
+/// A random value; one in twenty is too long to be stored in the leaf.
 fn value(rng: &mut Rng) -> Vec<u8> {
     let len = if rng.one_in(20) { 900 } else { rng.index(30) };
     vec![rng.below(256) as u8; len]
@@ -48,7 +48,7 @@ fn ask(gets: &mut [CachedGet], table: &Table<'_>) -> usize {
         let expected = table.get(get.key()).unwrap();
         assert_eq!(get.get(table).unwrap(), expected.as_deref());
         remembered += usize::from(get.cached() != Cached::Searched);
-        // A repeated get searches no more than the first.
+        // A get searches again only if the first one searched as well.
         let first = get.cached();
         assert_eq!(get.get(table).unwrap(), expected.as_deref());
         assert!(get.cached() != Cached::Searched || first == Cached::Searched);
@@ -69,7 +69,8 @@ fn remembered_answers_hold_in_every_version() {
         let mut tx = db.begin_write().unwrap();
         let most = [3, 40, 1, 400][round as usize % 4];
         put_many(&mut tx, &mut rng, most);
-        // Own changes are visible, undone ones are not; nor are changes of a rolled-back transaction.
+        // The gets see the transaction's own changes. They do not see undone changes, nor those of a rolled-back
+        // transaction.
         ask(&mut gets, &tx.table("t").unwrap().view().unwrap());
         let point = tx.savepoint().unwrap();
         put_many(&mut tx, &mut rng, most);
@@ -100,7 +101,7 @@ fn remembered_answers_hold_in_every_version() {
             }
         }
     }
-    // This also holds if several versions are queried in turn.
+    // The cache was useful even though several versions were read in turn.
     assert!(remembered > 5000, "{remembered}");
 }
 
@@ -138,7 +139,8 @@ fn unchanged_tables_are_not_read_again() {
     ask((Cached::Searched, levels));
     ask((Cached::Hit, 0));
     for (changed, expected) in [
-        // Another table; the far end; the same leaf.
+        // A change in another table leaves a hit; at the far end of the table, one page must be read to confirm it; in
+        // the same leaf, the whole search is repeated.
         (("u", 5), (Cached::Hit, 0)),
         (("t", KEYS - 1), (Cached::Confirmed, 1)),
         (("t", 6), (Cached::Searched, levels)),
@@ -198,7 +200,8 @@ fn one_get_answers_for_the_table_that_it_is_given() {
     assert_eq!(topic.get(&empty).unwrap(), None);
 }
 
-/// A path through pages that may still change has a null pointer, and so has an empty table as its root.
+/// The cache compares page pointers. Pages that may still change have null pointers, and so has the root of an empty
+/// table, so a cached path must not survive a table that was cleared, rolled back or dropped.
 #[test]
 fn dropped_tables_leave_the_cache() {
     let db = small_pages();
@@ -216,7 +219,7 @@ fn dropped_tables_leave_the_cache() {
         get.get(&tx.table("t").unwrap().view().unwrap()).unwrap(),
         None
     );
-    // Undone.
+    // Created, then rolled back to a savepoint.
     put(&mut tx, &mut get);
     tx.rollback_to(&empty).unwrap();
     assert_eq!(
@@ -233,7 +236,7 @@ fn dropped_tables_leave_the_cache() {
     tx.rollback_to(&empty).unwrap();
     drop(tx.table("t").unwrap());
     tx.commit().unwrap();
-    // Rolled back.
+    // Created in a transaction that is dropped.
     let mut tx = db.begin_write().unwrap();
     put(&mut tx, &mut get);
     drop(tx);

@@ -1,5 +1,6 @@
-//! Rows of texts are compared by content: rewriting an equal text is not a change, wherever it is stored, nor is a
-//! column that reads as its default. Compared with the rows of both versions.
+//! Changed rows are found by comparing texts by content: writing an equal text again is not a change, wherever the text
+//! is stored, and neither is a new column that reads as its default. The reported ranges are compared with the rows of
+//! both versions.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -48,7 +49,7 @@ fn later() -> Vec<Column> {
     ]
 }
 
-/// The value of rows without the column.
+/// The value that a row written before the column was added reads in it.
 fn default(column: &Column) -> Value {
     match column.ty {
         _ if column.nullable => Value::Null,
@@ -60,7 +61,8 @@ fn default(column: &Column) -> Value {
     }
 }
 
-/// Few values, so that equal ones are often rewritten: on both sides of the maximum length of dictionary texts.
+/// One of few values, so that equal ones are often rewritten. Text lengths lie on both sides of the dictionary's
+/// maximum.
 fn value(rng: &mut Rng, column: &Column) -> Value {
     if rng.one_in(4) {
         return default(column);
@@ -76,7 +78,7 @@ fn value(rng: &mut Rng, column: &Column) -> Value {
     }
 }
 
-/// A version, and its rows.
+/// A version of the database, its expected rows, and the number of columns that it has.
 struct Version {
     snap: ReadTxn,
     rows: Rows,
@@ -187,7 +189,7 @@ fn rows_of_equal_text_are_not_reported() {
                 versions.remove(rng.index(4));
             }
             if rng.one_in(5) {
-                // Clears the caches of texts.
+                // Reopening clears the caches of texts, so that texts are compared as they are stored.
                 versions.clear();
                 db.close().unwrap();
                 db = open(&storage);
@@ -202,8 +204,8 @@ fn rows_of_equal_text_are_not_reported() {
     }
 }
 
-/// One row, rewritten with an equal text, for each length around the dictionary's maximum; and with another text of
-/// that length.
+/// Rewriting a row with an equal text is not a change, and with a longer text it is one. Lengths around the
+/// dictionary's maximum cover both ways of storing a text.
 #[test]
 fn a_text_written_again_is_not_a_change() {
     let db = open(&Arc::new(MemoryStorage::new()));

@@ -14,7 +14,7 @@ use tidalite_testkit::rng::Rng;
 const SECOND: i64 = 1_000_000_000;
 const ROWS: i64 = 40_000;
 
-/// Two series of walks with two decimals at jittered times, and one of constant steps.
+/// Two series that are random walks with two decimals at jittered times, and one series of constant steps.
 fn filled(storage: Arc<dyn Storage>) -> Database {
     tidalite_testkit::watch();
     let db = Options::new().open_storage(storage).expect("a fresh file");
@@ -63,7 +63,8 @@ fn at(seconds: i64) -> Budget {
     }
 }
 
-/// A `rows_max` that counts down to zero still makes a leaf cold, and the tree matches its record.
+/// `rewrite_cold` with `rows_max` zero still rewrites one leaf, and afterwards the tree agrees with its record in the
+/// catalog. Otherwise a loop over the remaining rows would never end.
 #[test]
 #[cfg(feature = "cold")]
 fn no_rows_left_still_makes_a_leaf_cold() {
@@ -100,7 +101,7 @@ fn old_rows_become_cold_and_keep_their_values() {
     let (before, bytes) = (rows(&db), leaf_bytes(&db));
     let pin = db.begin_read().unwrap();
 
-    // By a call: up to a time, of some series.
+    // By a call that names series and an end time.
     let half = Timestamp(ROWS / 2 * SECOND);
     let done = db.rewrite_cold("walk*", half, &at(0)).unwrap();
     assert_eq!(done.series, 2);
@@ -113,7 +114,7 @@ fn old_rows_become_cold_and_keep_their_values() {
     let again = db.rewrite_cold("walk*", half, &at(0)).unwrap();
     assert_eq!((again.rows, again.commits), (0, 0));
 
-    // By a policy, once they are old.
+    // By a policy, once the rows are old enough.
     let policy = Retention {
         cold: Some(Duration::from_secs(100)),
         ..Retention::default()
@@ -131,7 +132,7 @@ fn old_rows_become_cold_and_keep_their_values() {
     let cold = leaf_bytes(&db);
     println!("{bytes} bytes of leaves hot, {cold} cold");
     assert!(cold < bytes, "{bytes} bytes hot, {cold} cold");
-    // Rows take 2.381 bytes each (in the hot form, with times close to a line, 2.502).
+    // Measured: 2.381 bytes per row, and 2.502 in the hot form.
     let written = 3 * ROWS as u64;
     assert!(cold * 100 < written * 239, "{bytes} bytes hot, {cold} cold");
     let report = db.check().unwrap();
@@ -159,7 +160,7 @@ fn old_rows_become_cold_and_keep_their_values() {
     drop(tx);
     println!("{steps} more steps");
 
-    // Deleted, compacted, copied, salvaged.
+    // Cold leaves survive a delete, a compaction, a copy and a salvage.
     let mut tx = db.begin_write().unwrap();
     let mut series = tx.series("walk.a").unwrap();
     series.delete(..Steps(1000 * SECOND)).unwrap();

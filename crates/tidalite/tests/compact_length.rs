@@ -9,11 +9,12 @@ use tidalite::maintenance::Compaction;
 use tidalite::{Database, Options, ReadTxn, Steps, Tuning};
 use tidalite_testkit::rng::Rng;
 
-/// Maximum number of pages by which a compacted file may exceed its copy, besides 5 %.
+/// Number of pages by which a compacted file may exceed its copy, in addition to 5 %.
 const PAGES_MORE: u64 = 8;
-/// Maximum number of bytes moved by one compaction, in lengths of the file before it.
+/// Maximum number of bytes moved by one compaction, as a multiple of the file's length before it.
 const MOVED_MAX: u64 = 3;
-/// Rows added in small commits stay in the short vectors of these commits; a copy encodes them anew, in whole vectors.
+/// Maximum length of a compacted file, as a multiple of its copy, for rows of small commits: compaction moves their
+/// short vectors as they are, but a copy encodes them anew in whole vectors.
 const SHORT_VECTORS: f64 = 1.35;
 const SERIES: u64 = 9;
 
@@ -39,7 +40,7 @@ impl Drop for Folder {
     }
 }
 
-/// Everything in a database, by the names of its tables and series: rows as bytes.
+/// The content of a database: for each table or series name, all of its rows as bytes.
 type Content = BTreeMap<String, Vec<u8>>;
 
 fn content_of(read: &ReadTxn) -> Content {
@@ -115,7 +116,7 @@ fn append_and(db: &Database, commits: u64, rows: u64, rng: &mut Rng, mut then: i
     }
 }
 
-/// Pairs in random order, values of up to `most` bytes.
+/// Puts pairs in random order, with values of up to `most` bytes.
 fn put(db: &Database, name: &str, pairs: u64, most: u64, rng: &mut Rng) {
     for _ in 0..10 {
         let mut tx = db.begin_write().unwrap();
@@ -128,7 +129,7 @@ fn put(db: &Database, name: &str, pairs: u64, most: u64, rng: &mut Rng) {
     }
 }
 
-/// Deletes these times of these series.
+/// Deletes the rows in these time ranges from the selected series.
 fn delete(db: &Database, which: impl Fn(u64) -> bool, ranges: &[(i64, i64)]) {
     let mut tx = db.begin_write().unwrap();
     for series in (0..SERIES).filter(|series| which(*series)) {
@@ -245,7 +246,8 @@ const SHAPES: &[Shape] = &[
     },
 ];
 
-/// Fills, removes, compacts, and compares with a copy.
+/// Fills a database, removes most of it, compacts it, and compares its length with that of a packed copy. Returns what
+/// is wrong.
 fn check(shape: &Shape, options: &Options, seed: u64) -> Vec<String> {
     let folder = Folder::new(&format!("{seed}-{}", shape.name.len()));
     let path = folder.file("a.tdl");
@@ -258,7 +260,7 @@ fn check(shape: &Shape, options: &Options, seed: u64) -> Vec<String> {
     let (moved, done) = compact(&db, 4 << 20);
     assert_eq!(content_of(&db.begin_read().unwrap()), content);
     let (again, _) = compact(&db, 4 << 20);
-    // Another handle does not know that the compaction has finished.
+    // A new handle does not know that the compaction has finished, so it examines the file again.
     db.close().unwrap();
     let once = length(&path);
     let db = options.open(&path).unwrap();
@@ -309,7 +311,8 @@ fn a_compacted_file_is_as_short_as_a_copy() {
     assert!(problems.is_empty(), "{problems:#?}");
 }
 
-/// The positions of the table of pins and the clock in the newest meta record; docs/format.md, section 3.
+/// Reads the addresses of the table of pins and of the commit clock's table from the newest meta record
+/// (docs/format.md, section 3).
 fn pins_and_clock(path: &Path) -> [u64; 2] {
     let bytes = std::fs::read(path).unwrap();
     let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
@@ -320,7 +323,8 @@ fn pins_and_clock(path: &Path) -> [u64; 2] {
     [pins, clock].map(|pointer| word(newest + pointer))
 }
 
-/// Like the removal of a file without writes for a minute: the commit clock's table is after all other pages.
+/// Compaction must also move the commit clock's table when it lies after all other pages. Otherwise it would keep the
+/// file long, because commits rewrite it only once a clock step.
 #[test]
 fn the_clock_does_not_keep_a_file_long() {
     let folder = Folder::new("clock");
@@ -334,7 +338,7 @@ fn the_clock_does_not_keep_a_file_long() {
         readers.push(db.begin_read().unwrap());
     });
     drop((readers, db));
-    // None of these commits is late enough to rewrite the clock.
+    // These commits follow too soon after the last clock step to rewrite the clock's table.
     let db = Database::open(&path).unwrap();
     delete(&db, every, &[(i64::MIN, 600_000)]);
     let (before, clock) = (length(&path), pins_and_clock(&path)[1]);
@@ -345,12 +349,13 @@ fn the_clock_does_not_keep_a_file_long() {
     drop(db);
     let copy = folder.file("copy.tdl");
     Database::open(&path).unwrap().copy().to(&copy).unwrap();
-    // A copy fills its pages anew.
+    // Pages of a copy are full, while compaction moves pages as they are, so the bound is twice as generous.
     let most = length(&copy) + length(&copy) / 20 + 2 * PAGES_MORE * 4096;
     assert!(length(&path) <= most, "{} {}", length(&path), most);
 }
 
-/// A table of pins written after all other pages by an unpin is moved; pages retained by a pin move when it is removed.
+/// Compaction moves the table of pins even if an unpin wrote it after all other pages. Pages retained by a pin stay in
+/// place until the pin is removed.
 #[test]
 fn the_table_of_pins_does_not_keep_a_file_long() {
     let folder = Folder::new("pins");
@@ -363,7 +368,8 @@ fn the_table_of_pins_does_not_keep_a_file_long() {
     append_and(&db, 40, 2000, rng, || {
         readers.push(db.begin_read().unwrap());
     });
-    // Until the single free pages further down are used up.
+    // Repeated until the single free pages further forward are used up and the table of pins lands at the end of the
+    // file.
     let at_end = (0..500).any(|_| {
         db.pin("new").unwrap();
         readers.push(db.begin_read().unwrap());
@@ -377,7 +383,8 @@ fn the_table_of_pins_does_not_keep_a_file_long() {
     let (before, table) = (length(&path), pins_and_clock(&path)[0]);
     let (_, done) = compact(&db, 1 << 20);
     println!("{before}, table at {table}: {done:?}");
-    // The table is with the other pages, and the file ends before its old place. Pages retained by the pin stay.
+    // The table has moved forward, and the file now ends before its old address. Pages retained by the pin have not
+    // moved.
     let now = pins_and_clock(&path)[0];
     assert!(now * 10 < table && done.file_bytes <= table, "{done:?}");
     assert!(done.used_bytes * 10 < table, "{done:?}");

@@ -1,4 +1,4 @@
-//! Rows at occupied times: each merge policy compared with a sorted map, wherever the rows are stored.
+//! Rows whose time is already taken: each merge policy is compared with a sorted map, wherever the rows are stored.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -93,7 +93,7 @@ fn many_rows(series: &mut SeriesMut<'_>, model: &mut Model, merge: MergePolicy, 
         })
         .collect();
     if merge == MergePolicy::Error && scattered && rng.one_in(2) {
-        // A batch that is not refused: free times, each once.
+        // Makes a batch that will be accepted: only free times, each of them once.
         times.sort_unstable();
         times.dedup();
         times.retain(|time| !model.contains_key(time));

@@ -7,14 +7,14 @@ use tidalite::storage::MemoryStorage;
 use tidalite::{Column, ColumnType, ErrorKind, Options, Schema, Steps, Unit, Value};
 use tidalite_testkit::rng::Rng;
 
-/// Few items occur often, many rarely.
+/// A random item: few items occur often, many rarely.
 fn skewed(rng: &mut Rng, items: i64) -> i64 {
     let reach = rng.between(1, items);
     let reach = rng.between(1, reach);
     rng.between(0, reach)
 }
 
-/// Checks the guarantees for any stream.
+/// Checks the error bounds that the summary guarantees for any stream.
 fn assert_kept(told: &SpaceSaving<i64>, truth: &BTreeMap<i64, f64>, exact_sum: bool) {
     let total: f64 = truth.values().sum();
     assert_eq!(told.total(), total);
@@ -73,7 +73,7 @@ fn space_saving_keeps_its_error_bound_under_merges() {
                 *sums.entry(item).or_default() += weight;
             }
             assert_kept(whole, sums, false);
-            // The merged summary continues.
+            // A merged summary accepts further items.
             for _ in 0..rng.below(500) {
                 let item = skewed(&mut rng, items);
                 whole.add(item, 1.0).unwrap();
@@ -101,7 +101,8 @@ fn values_of_a_column_are_counted_wherever_they_are() {
             let mut log = tx.series_with("log", &schema).unwrap();
             for _ in 0..rng.between(1, 2000) {
                 let time = rng.between(0, 5000);
-                // Short texts have one number each, long ones a number per occurrence.
+                // Short texts are in the dictionary and have one number each; each occurrence of a long text has its
+                // own.
                 let long = "x".repeat(if rng.one_in(3) { 200 } else { 0 });
                 let client = format!("{}{long}", skewed(&mut rng, 40));
                 let client = (!rng.one_in(9)).then_some(client);

@@ -18,7 +18,7 @@ fn schema(unit: Unit) -> Schema {
         .with(Column::nullable("level", ColumnType::Decimal(1)))
 }
 
-/// Series with late rows, overwritten ones and nulls; some rows in leaves, some in the delta.
+/// Fills a series with late, overwritten and null rows, some of them in leaves and some in the delta.
 fn fill(db: &Database, name: &str, rng: &mut Rng) -> Plain {
     let mut rows = std::collections::BTreeMap::new();
     for _ in 0..4 {
@@ -136,7 +136,8 @@ fn functions_over_rows_equal_brute_force() {
     }
 }
 
-/// Exponential means by their definition, a sum over all values so far, and the errors for each kind of mean.
+/// Compares exponential means with their definition, a weighted sum over all values so far, and compares the errors of
+/// every kind of mean.
 fn exponential_means_and_errors<'s>(
     values: &[(i64, f64)],
     dots: impl Fn() -> tidalite::functions::Dots<'s>,
@@ -144,7 +145,7 @@ fn exponential_means_and_errors<'s>(
 ) {
     let weighted = |weight: &dyn Fn(usize, usize) -> f64| -> Vec<(i64, f64)> {
         let mean = |at: usize| {
-            // Beyond this many rows their weight is below 2^-53 in every query here, or there are no more rows.
+            // Older rows are left out: in every query here their weight is below 2^-53, the precision of a float.
             let rows = at.saturating_sub(2500)..=at;
             let weights = rows.clone().map(|i| weight(i, at)).sum::<f64>();
             rows.map(|i| weight(i, at) * values[i].1).sum::<f64>() / weights
@@ -207,20 +208,20 @@ fn exponential_means_of_odd_values() {
             .into_iter()
     };
     let values = |dots: Vec<(i64, f64)>| dots.into_iter().map(|dot| dot.1).collect::<Vec<_>>();
-    // Values that are not finite do not persist.
+    // A value that is not finite affects only its own mean, not later ones.
     let found = values(all(
         dots(&[f64::NAN, 1.0, f64::INFINITY, 3.0]).exponential_mean(3)
     ));
     assert!(found[0].is_nan());
     assert_eq!(found[1..], [1.0, 1.0, (0.5 * 1.0 + 3.0) / 1.5]);
-    // Nothing overflows, and a constant stays exact.
+    // Values at the limit do not overflow, and a constant series has errors of exactly zero.
     let found = values(all(
         dots(&[f64::MAX, -f64::MAX, f64::MAX]).exponential_mean(1000)
     ));
     assert!(found.iter().all(|mean| mean.is_finite()), "{found:?}");
     let errors = values(all(dots(&[0.1; 50]).exponential_mean(7).errors()));
     assert_eq!(errors, [0.0; 49]);
-    // A value long past leaves no trace, however large it was.
+    // A value must not affect the mean any more once it is far in the past, however large it was.
     let found = values(all(dots(&[1e300, 1.0]).exponential_mean_over(1000)));
     assert_eq!(found, [1e300, 1.0]);
     let ends = [(i64::MIN, 1.0), (i64::MAX, 2.0)].map(|(time, value)| Ok(Dot { time, value }));
@@ -244,7 +245,7 @@ fn a_moving_mean_drops_rows_that_leave_the_window() {
     assert_eq!(means[1].1, f64::INFINITY);
     assert!(means[2].1.is_nan() && means[3].1.is_nan());
     assert_eq!(means[5..], [(5, 1.5), (6, 2.5), (7, 3.5)]);
-    // Values too small for a plain sum count.
+    // Small values are not lost beside a huge one, as they would be in a plain sum of floats.
     let dots = [1.0, 1e100, 1.0, -1e100].iter().enumerate();
     let dots = dots.map(|(i, &value)| {
         Ok(Dot {

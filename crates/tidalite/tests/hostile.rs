@@ -1,5 +1,5 @@
-//! Files with valid checksums and wrong content above the pager: the roots, the catalog, the records. Nothing may
-//! panic, hang or allocate memory as the file demands; wrong content is reported as damage, or the call is refused.
+//! Files with valid checksums but wrong content above the pager: the roots, the catalog, the records. No call may
+//! panic, hang, or allocate as much memory as the file asks for. It must report damage or refuse.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use tidalite_testkit::rng::Rng;
 /// Byte offsets of fields in the app area, see docs/format.md, section 9.1.
 const NEXT_SERIES_AT: usize = 8;
 const NEXT_TABLE_AT: usize = 16;
-/// The offset of the inline table roots, each a table's number and its root; and bytes of the root of a nested table
-/// (section 5).
+/// Offset of the inline table roots, each of which is a table's number and its root; then the lengths of such an entry
+/// and of the root of a nested table (section 5).
 const TABLE_ROOTS_AT: usize = 728;
 const TABLE_ROOT_BYTES: usize = 72;
 const NESTED_ROOT_BYTES: usize = 28;
@@ -57,7 +57,7 @@ fn sound_image() -> Vec<u8> {
     disk.image()
 }
 
-/// The image with its app area changed, with valid checksums.
+/// A disk with this image, except that its app area is changed. All checksums are valid.
 fn with_app(image: &[u8], change: impl FnOnce(&mut Vec<u8>)) -> Arc<SimDisk> {
     let disk = Arc::new(SimDisk::from_image(image.to_vec()));
     let pager = Pager::open_storage(
@@ -74,7 +74,7 @@ fn with_app(image: &[u8], change: impl FnOnce(&mut Vec<u8>)) -> Arc<SimDisk> {
     disk
 }
 
-/// Uses everything that a user would; errors are acceptable.
+/// Calls everything that a user would call. Errors are acceptable.
 fn use_it(disk: &Arc<SimDisk>) {
     let Ok(db) = options().open_storage(Arc::clone(disk) as Arc<dyn Storage>) else {
         return;
@@ -146,7 +146,8 @@ fn counters_that_cannot_be_are_damage() {
     }
 }
 
-/// Removed series leave gaps, so an id far beyond the others is not damage; it must not determine the amount read.
+/// A series id far beyond the others is not damage, because removed series leave gaps. Reads must not scan all ids up
+/// to it.
 #[test]
 fn a_far_series_number_costs_nothing() {
     let disk = with_app(&sound_image(), |app| {
@@ -172,7 +173,8 @@ fn a_far_series_number_costs_nothing() {
     assert!(db.check().expect("the sound file works").is_clean());
 }
 
-/// The last id that a series can have, and none after it. (2^48 series are too many to create.)
+/// The last possible series id can be used, and the next series is refused with a limit error. The test sets the
+/// counter in the file because 2^48 series are too many to create.
 #[test]
 fn series_are_numbered_up_to_their_limit() {
     let disk = with_app(&sound_image(), |app| {
@@ -183,7 +185,7 @@ fn series_are_numbered_up_to_their_limit() {
     let mut tx = db.begin_write().expect("a gap is no damage");
     let mut series = tx.series("last").expect("one number is left");
     assert_eq!(series.id().0, SERIES_MAX);
-    // Enough for a leaf, and rows that wait.
+    // Enough rows for a leaf, and some that wait in the delta.
     for i in 0..1_500_i64 {
         series
             .insert_point(Steps(i), 0, 0.5)
@@ -200,7 +202,7 @@ fn series_are_numbered_up_to_their_limit() {
         }
         other => panic!("{other:?}"),
     }
-    // Nothing was changed: the transaction goes on.
+    // The refused call changed nothing, so the transaction can continue.
     let mut series = tx.series("last").expect("it is there");
     series
         .insert_point(Steps(-5), 0, 0.5)
@@ -240,8 +242,8 @@ fn no_app_area_makes_anything_panic() {
     }
 }
 
-/// Two keys lead to one nested table, as could each of forty tables inside one another: a walk over all paths would
-/// never end.
+/// A damaged page in which two keys refer to one nested table is reported. If each of forty tables inside one another
+/// did so, a walk over all 2^40 paths would never end.
 #[test]
 fn a_nested_table_with_two_references_is_reported() {
     let disk = Arc::new(SimDisk::from_image(sound_image()));
@@ -252,7 +254,7 @@ fn a_nested_table_with_two_references_is_reported() {
     let mut tx = db.begin_write().expect("the sound file works");
     tx.table("topics").expect("the sound file works");
     tx.commit().expect("the sound file works");
-    // The root of a table that was there before lies in the app area.
+    // The table already existed before this transaction, so the commit stores its new root in the app area.
     let mut tx = db.begin_write().expect("the sound file works");
     for topic in [b"a", b"b"] {
         let mut table = tx.table("topics").expect("the sound file works");
@@ -308,8 +310,8 @@ fn a_nested_table_with_two_references_is_reported() {
     assert!(!db.check().expect("it is checked").is_clean());
 }
 
-/// The offset, in a leaf, of the root of the table nested under a key of one byte: after the length of the key, the tag
-/// and the key.
+/// Finds the root of the table nested under a one-byte key in a leaf page. The root follows the length of the key, the
+/// tag and the key.
 fn root_in(page: &[u8], key: u8) -> Option<usize> {
     let cell = [1, (NESTED_ROOT_BYTES as u8) << 2 | 3, key];
     let at = page.windows(cell.len()).position(|bytes| bytes == cell)?;

@@ -1,5 +1,5 @@
-//! One row of each series in every transaction: the known series and the write buffer are reused by the next one,
-//! whatever happens in between.
+//! Each transaction adds one row to every series. The next transaction reuses the cached series and the write buffer of
+//! the previous one, whatever happens in between.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -22,7 +22,7 @@ impl World {
         format!("in.turn.{series}")
     }
 
-    /// One row of each series, some missing or late if requested.
+    /// Inserts one row into each series; unless `tidy`, some are missing or late.
     fn round(&mut self, txn: &mut WriteTxn, tidy: bool) {
         self.clock += 10;
         for series in 0..self.columns.len() {
@@ -38,7 +38,7 @@ impl World {
         }
     }
 
-    /// Another operation that changes the known state.
+    /// Another operation, which changes the state that the next transaction would reuse.
     fn disturb(&mut self, txn: &mut WriteTxn) {
         let series = self.rng.index(self.columns.len());
         let mut one = txn.series(&World::name(series)).unwrap();

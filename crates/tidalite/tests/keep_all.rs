@@ -1,5 +1,5 @@
-//! Series that keep all rows of a time, or all distinct ones: every query compared with a plain list in the order of
-//! time and arrival, wherever the rows are stored, for any options, while the policy is changed back and forth.
+//! Series that keep all rows of a time, or all distinct ones. Every query is compared with a plain list in the order of
+//! time and arrival, wherever the rows are stored, for any options, while the merge policy changes back and forth.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -175,7 +175,7 @@ fn aggregates(range: &Query<'_>, rows: &[Row], rng: &mut Rng) {
         for candle in range.candles(size, 1).expect("candles") {
             let end = at + candle.aggregate.count() as usize;
             assert_eq!(told(&candle.aggregate), told_of(&rows[at..end]));
-            // Rows of one time are in one candle.
+            // All rows of one time are in the same candle.
             assert!(before < Some(rows[at].0));
             before = Some(rows[end - 1].0);
             at = end;
@@ -254,7 +254,7 @@ fn equal(series: &Series<'_>, model: &Model, rng: &mut Rng) {
 }
 
 fn some_row(rng: &mut Rng) -> [u64; 2] {
-    // Many are equal.
+    // Few distinct values, so that many rows are equal.
     let most = if rng.one_in(2) { 8 } else { 1000 };
     [rng.below(9), (rng.below(most) as f64).to_bits()]
 }
@@ -287,9 +287,9 @@ fn many_rows(series: &mut SeriesMut<'_>, model: &mut Model, rng: &mut Rng) {
     let around = rng.between(0, TIMES);
     let times = (0..count).map(|i| match shape {
         0 => rng.between(0, TIMES),
-        // After the others, and over their last time.
+        // From the newest existing time on.
         1 => newest + i / each,
-        // Around one time, which may get very many rows.
+        // At one time or just after it, so that this time may get very many rows.
         2 => around + rng.between(0, 3) * i64::from(rng.one_in(3)),
         _ => newest + 1 + i,
     });
@@ -322,7 +322,7 @@ fn work(series: &mut SeriesMut<'_>, next: &mut Model, rng: &mut Rng) {
         }
         1 => equal(&series.view().expect("a view"), next, rng),
         2 => {
-            // Most of the time several are kept.
+            // Prefers policies that keep several rows of a time.
             let several = [MergePolicy::KeepAll, MergePolicy::KeepDistinct];
             let some: &[_] = if rng.one_in(2) {
                 &MergePolicy::ALL
@@ -435,13 +435,13 @@ fn run(seed: u64) {
     }
     let report = db.check().expect("a check");
     assert!(report.is_clean(), "{:?}", report.problems);
-    // Lazy changes are not in the file until a durable commit follows.
+    // A durable commit writes the lazy changes to the file, which the salvage reads.
     let tx = db.begin_write().expect("a transaction");
     tx.commit().expect("a commit");
     elsewhere(&db, storage, &model, &mut rng);
 }
 
-/// Copies and salvaged files hold the same rows.
+/// A copy and a salvaged file hold the same rows.
 fn elsewhere(db: &Database, storage: Arc<MemoryStorage>, model: &Model, rng: &mut Rng) {
     // A folder, because the lock file is next to the copy.
     let dir = std::env::temp_dir().join(format!("tidalite-keep-{}", std::process::id()));
@@ -505,7 +505,7 @@ fn a_time_has_room_for_as_many_rows_as_a_vector() {
     full(series.insert(Steps(7), 0.5).unwrap_err());
     series.insert(Steps(8), 0.5).unwrap();
     tx.commit().unwrap();
-    // In a transaction of its own, and in a batch, which is stored as a whole or not at all.
+    // The limit also holds for a row in a later transaction, and for a batch, which is stored as a whole or not at all.
     let mut tx = db.begin_write().unwrap();
     let mut series = tx.series(NAME).unwrap();
     full(series.insert(Steps(7), 0.5).unwrap_err());
@@ -516,7 +516,7 @@ fn a_time_has_room_for_as_many_rows_as_a_vector() {
             .unwrap_err(),
     );
     assert_eq!(series.view().unwrap().count().unwrap(), most as u64 + 1);
-    // No block of so many columns would hold them.
+    // With four more columns, a block could not hold all rows of the full time, so they are refused.
     let columns: Vec<Column> = (0..4)
         .map(|i| Column::new(format!("c{i}"), ColumnType::F64))
         .collect();

@@ -1,5 +1,5 @@
-//! Series that keep the distinct rows of a time: equality for every type of column, wherever the rows are stored and
-//! however they arrive. keep_all.rs tests that every query sees them.
+//! Series that keep the distinct rows of a time: rows are compared correctly in every type of column, wherever they are
+//! stored and however they arrive. keep_all.rs tests that every query sees them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use tidalite::{
 use tidalite_testkit::rng::Rng;
 
 const NAME: &str = "a";
-/// Few, so that a time has many rows.
+/// Number of distinct times; few, so that each has many rows.
 const TIMES: i64 = 40;
 
-/// The values of a row: numbers by their bits.
+/// The values of a row as texts; floats by their bits.
 type Said = Vec<String>;
 /// The values of each row, in the order of first arrival.
 type Model = BTreeMap<i64, Vec<Said>>;
@@ -59,11 +59,11 @@ fn number(rng: &mut Rng) -> f64 {
     *rng.pick(&[0.0, -0.0, f64::NAN, other_nan, 1.5])
 }
 
-/// One of few texts, some of which are too long for a dictionary, or one of a unique length.
+/// One of few texts, so that equal rows are common. Some are too long for the dictionary.
 fn text(rng: &mut Rng) -> String {
     let length = *rng.pick(&[0, 1, 128, 129, 129, 500, 70_000]);
     let letter = *rng.pick(&["a", "b"]);
-    // The longest fills a block.
+    // Rarely a text that fills a block alone.
     if length == 70_000 && !rng.one_in(8) {
         return "c".repeat(300) + letter;
     }
@@ -97,7 +97,7 @@ fn values(rng: &mut Rng, columns: usize) -> Vec<Value> {
     row
 }
 
-/// The values of existing rows in columns added later.
+/// Appends the values that existing rows have in the columns added later.
 fn widen(model: &mut Model) {
     for row in model.values_mut().flatten() {
         row.push(said(&Value::Null));
@@ -144,7 +144,7 @@ fn some_rows(series: &mut SeriesMut<'_>, model: &mut Model, rng: &mut Rng) {
         }
         times.push(time);
         for (c, value) in row.iter().enumerate() {
-            // Either of the two words of the empty text.
+            // The empty text has two words; both must be equal to each other.
             let empty = matches!(value, Value::Bytes(bytes) if bytes.is_empty());
             let word = match empty && rng.one_in(2) {
                 true => 0,
@@ -171,7 +171,8 @@ fn through_appenders(tx: &mut tidalite::WriteTxn, model: &mut Model, rng: &mut R
     }
 }
 
-/// Rows that are rolled back, and texts whose numbers are assigned again.
+/// Inserts rows in a nested transaction and rolls it back. Later texts reuse the numbers of the undone ones, so cached
+/// words must be dropped.
 fn undone(tx: &mut tidalite::WriteTxn, model: &Model, rng: &mut Rng) {
     let mut undone = model.clone();
     let done = tx.nested(|tx| {
@@ -181,7 +182,7 @@ fn undone(tx: &mut tidalite::WriteTxn, model: &Model, rng: &mut Rng) {
         let mut series = tx.series(NAME)?;
         some_rows(&mut series, &mut undone, rng);
         equal(&series.view()?, &undone);
-        // As when a row is refused.
+        // An invalid row ends the nested transaction with an error, which rolls it back.
         series.insert_values(Steps(0), &[])
     });
     assert!(
@@ -190,7 +191,7 @@ fn undone(tx: &mut tidalite::WriteTxn, model: &Model, rng: &mut Rng) {
     );
 }
 
-/// Copies and salvaged files have the same rows and continue likewise.
+/// A copy and a salvaged file have the same rows, and comparison with existing rows still works in them.
 fn elsewhere(db: &Database, storage: Arc<MemoryStorage>, model: &Model, rng: &mut Rng) {
     let dir = std::env::temp_dir().join(format!("tidalite-distinct-{}", std::process::id()));
     drop(std::fs::remove_dir_all(&dir));
@@ -222,7 +223,7 @@ fn elsewhere(db: &Database, storage: Arc<MemoryStorage>, model: &Model, rng: &mu
 
 #[test]
 fn rows_of_every_type_equal_a_set_of_values() {
-    // Or the seeds in `TIDALITE_MODEL_SEEDS=from..to`.
+    // `TIDALITE_MODEL_SEEDS=from..to` selects other seeds.
     let seeds = std::env::var("TIDALITE_MODEL_SEEDS").unwrap_or_default();
     let seeds = seeds.split_once("..").unwrap_or(("0", "8"));
     for seed in seeds.0.parse().unwrap()..seeds.1.parse().unwrap() {
@@ -241,7 +242,7 @@ fn rows_of_every_type_equal_a_set_of_values() {
         for round in 0..14 {
             let mut next = model.clone();
             let mut tx = db.begin_write().expect("a transaction");
-            // Texts fill the dictionary, so that short ones are in blocks, too.
+            // Fills the dictionary, so that later short texts are stored in blocks, too.
             if round == 3 && seed % 3 == 0 {
                 let mut series = tx.series(NAME).expect("a series");
                 for n in 0..4096 {
@@ -309,7 +310,8 @@ fn points(series: &Series<'_>) -> Vec<(i64, f64)> {
 fn a_row_is_left_out_wherever_its_equal_is() {
     let db = in_memory();
     let mut expected = Vec::new();
-    // Rows of 3000 times in leaves; a second one of each in runs; a third one of some in the tail.
+    // The first row of each of 3000 times goes to a leaf, a second one to a run, and a third one of some times to the
+    // tail page.
     for (value, step) in [(1.0, 1), (2.0, 2), (3.0, 300)] {
         let mut tx = db.begin_write().unwrap();
         let mut series = tx
@@ -324,7 +326,8 @@ fn a_row_is_left_out_wherever_its_equal_is() {
         tx.commit().unwrap();
     }
     expected.sort_by(|a, b| a.partial_cmp(b).unwrap());
-    // All of them again, the last ones first, and again in one batch, in transactions of their own and in one.
+    // Inserts all rows again, in reverse order and then as one batch. This is done once in a transaction, then twice in
+    // another.
     let again = |tx: &mut tidalite::WriteTxn| {
         let mut series = tx.series(NAME).unwrap();
         for &(time, value) in expected.iter().rev() {
@@ -345,7 +348,7 @@ fn a_row_is_left_out_wherever_its_equal_is() {
         let snap = db.begin_read().unwrap();
         let series = snap.series(NAME).unwrap().unwrap();
         assert_eq!(points(&series), expected);
-        // A, B, C, A: the order of first arrival.
+        // Inserting the first row again did not make it the newest: rows keep the order of first arrival.
         assert_eq!(
             series.at(Steps(300)).unwrap().unwrap().words[1],
             3.0f64.to_bits()
@@ -381,7 +384,7 @@ fn the_cache_of_a_time_is_dropped_when_its_rows_change() {
             series = tx.series(NAME).unwrap();
             series.insert(Steps(7), 2.0).unwrap();
         }
-        // A batch brings one more.
+        // Of this batch only one row is new.
         let batch = [2.0f64, 3.0, 3.0].map(f64::to_bits);
         series.append_rows(&[7; 3], &[&[0; 3], &batch]).unwrap();
         series.insert(Steps(7), 3.0).unwrap();
@@ -389,7 +392,7 @@ fn the_cache_of_a_time_is_dropped_when_its_rows_change() {
         series.delete(Steps(7)..Steps(8)).unwrap();
         series.insert(Steps(7), 2.0).unwrap();
         assert_eq!(values(&mut series), [2.0, 0.0]);
-        // More columns, without values.
+        // A new column, in which existing rows are null: a row with null is equal to them.
         let columns = series.info().schema.columns.len();
         let name = format!("c{columns}");
         series
@@ -445,7 +448,7 @@ fn equal_rows_need_no_room() {
     );
     full(series.insert(Steps(7), 0.5).unwrap_err());
     assert_eq!(series.view().unwrap().count().unwrap(), most as u64);
-    // Rows kept twice before stay, and rows equal to them are ignored.
+    // Equal rows stored under `KeepAll` both stay, and further rows equal to them are ignored.
     series.set_merge(MergePolicy::KeepAll).unwrap();
     series.insert(Steps(8), 1.0).unwrap();
     series.insert(Steps(8), 1.0).unwrap();
@@ -465,7 +468,7 @@ struct Event {
     message: Option<String>,
 }
 
-/// A text that packs badly.
+/// A text that hardly compresses.
 fn noise(rng: &mut Rng, length: usize) -> String {
     let chars = (0..length).map(|_| (b'!' + rng.below(90) as u8) as char);
     chars.collect()
@@ -479,7 +482,7 @@ fn events_that_come_again_leave_no_texts_behind() {
         .map(|i| Event {
             time: i / 40,
             level: rng.below(2) as u8,
-            // Some fill a block of texts alone.
+            // Some texts fill a block alone.
             message: Some(noise(&mut rng, if i % 80 == 7 { 40_000 } else { 400 })),
         })
         .collect();

@@ -4,7 +4,7 @@
 use std::process::Command;
 use tidalite_codec::{LEVEL_VARIABLE, level_name};
 
-/// From the plainest on.
+/// From the simplest level up.
 const LEVELS: [&str; 4] = ["portable", "neon", "avx2", "avx512"];
 
 fn place(name: &str) -> usize {
@@ -14,7 +14,7 @@ fn place(name: &str) -> usize {
 #[test]
 fn the_requested_kernel_runs() {
     if let Ok(asked) = std::env::var(LEVEL_VARIABLE) {
-        // Never above the processor's level: then it is the next one below.
+        // The level never exceeds what the processor supports; a higher request selects the highest supported level.
         assert!(place(level_name()) <= place(&asked));
         println!("runs {}", level_name());
         return;

@@ -1,5 +1,5 @@
-//! Tables that a write transaction knows from the previous one, in two handles of one file that alternate: puts,
-//! renames, removals, new tables, savepoints and rollbacks, compared with a model.
+//! A write transaction reuses the tables that the previous one opened. Two handles of one file alternate with puts,
+//! renames, removals, new tables, savepoints and rollbacks; the tables are compared with a model.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -11,7 +11,7 @@ const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
 
 type Model = BTreeMap<&'static str, BTreeMap<u8, u8>>;
 
-/// All tables visible to the transaction, side by side.
+/// Views all tables at the same time and compares them with the model.
 fn views_agree(txn: &WriteTxn, model: &Model) {
     let views = NAMES.map(|name| (name, txn.view_table(name).unwrap()));
     for (name, view) in views {
@@ -48,10 +48,10 @@ fn step(txn: &mut WriteTxn, model: &mut Model, rng: &mut Rng) {
             let table = txn.table_if_exists(name).unwrap();
             assert_eq!(table.is_some(), model.contains_key(name));
         }
-        // Viewing does not open.
+        // A view must not create the table.
         9 => views_agree(txn, model),
         3 => {
-            // Created as a table of sets it cannot be opened as one of single values.
+            // A table of single values cannot be opened as a table of sets.
             if model.contains_key(name) {
                 assert!(txn.set_table(name).is_err());
             }
@@ -102,7 +102,7 @@ fn tables_are_those_of_the_newest_commit() {
         let handles = [0, 1].map(|_| Options::new().open(&path).unwrap());
         let mut model = Model::new();
         for _ in 0..120 {
-            // Mostly the same handle again: otherwise nothing is known.
+            // Mostly the same handle as before: a commit of the other one invalidates the cached tables.
             let db = &handles[usize::from(rng.below(6) == 0)];
             let mut txn = db.begin_write().unwrap();
             let mut next = model.clone();

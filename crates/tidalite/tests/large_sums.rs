@@ -1,5 +1,5 @@
-//! Sums whose parts exceed the range of floats: in leaves, in the delta, in windows and in groups, after reopening, in
-//! any order.
+//! Sums whose intermediate results exceed the range of floats must still be right: in leaves, in the delta, in windows
+//! and in groups, after reopening, in any order.
 
 use std::sync::Arc;
 use tidalite::storage::{MemoryStorage, Storage};
@@ -20,7 +20,7 @@ fn a_sum_that_passes_the_floats_on_the_way_is_right() {
     };
     let db = open();
     let mut tx = db.begin_write().unwrap();
-    // 2,000 rows of one sign, then as many of the other one; in a second series, the other way round.
+    // The first series has 2,000 rows of one sign, then as many of the other; the second series has the signs reversed.
     for (name, sign) in [(r#"x{n="1"}"#, -1.0), (r#"x{n="2"}"#, 1.0)] {
         let mut series = tx.series(name).unwrap();
         for row in 0..4000i64 {
@@ -44,7 +44,7 @@ fn a_sum_that_passes_the_floats_on_the_way_is_right() {
                     .unwrap(),
                 Some(0.0)
             );
-            // For any cut the mean equals the rows' mean.
+            // The mean of any interval is that of its rows.
             for (from, to) in [
                 (0, 2000),
                 (1, 1999),
@@ -75,7 +75,7 @@ fn a_sum_that_passes_the_floats_on_the_way_is_right() {
                 assert!(window.aggregate.mean().unwrap().abs() <= MAX);
             }
         }
-        // Both together are nothing, window by window.
+        // The two series cancel each other in every window.
         let both = snap.select("x").unwrap();
         let group = both.query(..);
         let whole = group.aggregate("value").unwrap().unwrap();
@@ -96,7 +96,8 @@ fn a_sum_that_passes_the_floats_on_the_way_is_right() {
     db.close().unwrap();
     let db = open();
     look(&db);
-    // A late row within the first part, and others behind: both sums change by one.
+    // A late row replaces one -MAX with a zero, so the sum becomes MAX. The one after all others is too small to change
+    // it.
     let mut tx = db.begin_write().unwrap();
     let mut series = tx.series(r#"x{n="1"}"#).unwrap();
     series.insert(Steps(5), 0.0).unwrap();

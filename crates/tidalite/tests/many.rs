@@ -17,7 +17,7 @@ use tidalite_testkit::rng::Rng;
 const SECOND: i64 = 1_000_000_000;
 const UNITS: [Unit; 4] = [Unit::Nanos, Unit::Millis, Unit::Seconds, Unit::Ticks];
 
-/// The expected content of a series: nanoseconds to value.
+/// The expected content of a series; rows map nanoseconds to values.
 struct Plain {
     host: String,
     site: String,
@@ -30,8 +30,8 @@ struct World {
     series: Vec<Plain>,
 }
 
-/// Series in different units, with times at whole seconds and, if the unit has them, at half ones; some rows in leaves,
-/// some in the delta, some deleted again.
+/// Series in different units. Times are whole seconds and, if the unit allows it, half seconds. Some rows are in
+/// leaves, some in the delta, and some are deleted again.
 fn world(rng: &mut Rng) -> World {
     let options = Options::new().page_size(1024);
     let db = options
@@ -96,7 +96,7 @@ fn world(rng: &mut Rng) -> World {
     World { db, series }
 }
 
-/// `rows`: series by series, in the order of the selection.
+/// Compares an aggregate with brute force. `rows` are in the order of the selection, series by series.
 fn assert_near(found: &Aggregate, rows: &[(i64, f64)], what: &str) {
     assert_eq!(found.count(), rows.len() as u64, "{what}: count");
     let sum: f64 = rows.iter().map(|row| row.1).sum();
@@ -120,7 +120,7 @@ fn assert_near(found: &Aggregate, rows: &[(i64, f64)], what: &str) {
     };
     assert_eq!(found.min(), extreme(1.0), "{what}: min");
     assert_eq!(found.max(), extreme(-1.0), "{what}: max");
-    // At one time the rows of the first series come first, as in the merged rows.
+    // Among rows of one time, those of the selection's first series come first, as in the merged rows.
     let at = |t: i64| rows.iter().filter(move |row| row.0 == t).map(|row| row.1);
     let (first, last) = found.times().unzip();
     assert_eq!(
@@ -219,7 +219,7 @@ fn windows(rng: &mut Rng, world: &World, chosen: &tidalite::Selection<'_>, from:
     assert_eq!(all.len(), sites.len(), "a group a site");
 }
 
-/// Window rows contain the windows of each metric.
+/// Each row of windows contains the same windows as a query of the single metric.
 fn rows_beside(
     rng: &mut Rng,
     world: &World,
@@ -228,7 +228,7 @@ fn rows_beside(
     grid: &Grid,
 ) {
     assert_eq!(chosen.metrics(), ["load"]);
-    // Requested twice, with a missing one in between.
+    // One metric is requested twice, with a metric that does not exist in between.
     for group in chosen.query(times.clone()).group_by(["site"]) {
         let asked = [("load", "value"), ("none", "value"), ("load", "value")];
         let rows = group.window_rows(grid, &asked).unwrap();
@@ -248,7 +248,7 @@ fn rows_beside(
     }
     let wrong = chosen.query(..).window_rows(grid, &[("load", "no")]);
     assert!(wrong.is_err());
-    // Lists of values and sets of tags select the same as single selections.
+    // A pattern with a list of values, or with a set of tags, selects the same series as single patterns together.
     let sites = ["north", "south"];
     let site = *rng.pick(&sites);
     let count = |keep: &dyn Fn(&Plain) -> bool| world.series.iter().filter(|one| keep(one)).count();
@@ -280,7 +280,7 @@ fn rows_beside(
         names.units.values().sum::<u64>() as usize,
         world.series.len()
     );
-    // Exactly the words with a prefix.
+    // Returns exactly the tag values with this prefix.
     for prefix in ["", "h", "h1", "h2x", "n", "north", "s", "t"] {
         for (key, own) in [("host", true), ("site", false)] {
             let value = |one: &Plain| match own {
@@ -308,7 +308,7 @@ fn rows_beside(
         let told: u64 = begun.map(|(_, series)| series).sum();
         assert_eq!(told, series, "{prefix}");
     }
-    // By a prefix of the metric, and by other globs of it; with a tag beside.
+    // Selects by a prefix or another glob of the metric, also together with a tag.
     for (pattern, expected) in [
         ("lo*", world.series.len()),
         ("l?ad", world.series.len()),
@@ -323,7 +323,8 @@ fn rows_beside(
     }
 }
 
-/// Two metrics with times of their own beside each other, by hand.
+/// A row of windows has a cell for every metric, even if only one of the metrics has rows in the window. The expected
+/// rows are written by hand.
 #[test]
 fn a_row_has_a_cell_for_every_metric() {
     let db = Options::new()
@@ -369,7 +370,7 @@ fn a_row_has_a_cell_for_every_metric() {
     assert_eq!(rows_of(&all.query(..)), both);
 }
 
-/// Selected figures of a group equal the whole aggregates, bit by bit.
+/// Figures selected for a group equal those of the whole aggregates, bit by bit.
 fn figures(
     group: &tidalite::query::SelectionQuery<'_, '_>,
     grid: &Grid,
@@ -468,7 +469,7 @@ fn merged(world: &World, chosen: &tidalite::Selection<'_>, from: i64, to: i64) {
         found.push((row.time.0, row.series, f64::from_bits(row.words[0])));
     }
     assert_eq!(found, expected, "backward");
-    // The rows whose values lie in a range.
+    // Only rows with values in a range, in reverse order.
     let query = chosen.query(Timestamp(from)..Timestamp(to));
     let mut rows = query.filter("value", -3.0..3.0).reverse().rows().unwrap();
     expected.retain(|row| (-3.0..3.0).contains(&row.2));
@@ -579,7 +580,7 @@ fn pieces(rng: &mut Rng, plain: &Plain, series: &tidalite::Series<'_>) {
         let found = time(series.at(Steps(raw(t))).unwrap());
         assert_eq!(found, plain.rows.get(&t).map(|_| raw(t)));
     }
-    // Times on the clock, mostly between two steps of the unit.
+    // Searches at random times, most of which lie between two steps of the unit.
     for _ in 0..10 {
         let near = [0, 1, -1, SECOND / 2, rng.between(0, SECOND)];
         let t = rng.between(-2500, 4500) * SECOND + *rng.pick(&near);
@@ -651,7 +652,8 @@ fn times_outside_one_clock_are_a_typed_error() {
     );
 }
 
-/// From 1e154 on squares exceed the range of floats: wherever the rows are stored, however they are combined.
+/// Squares of values from 1e154 on exceed the range of floats, yet standard deviations must be right, wherever the rows
+/// are stored and however their statistics are combined.
 #[test]
 fn deviations_of_large_values_are_those_of_small_ones_times_their_scale() {
     tidalite_testkit::watch();
@@ -667,7 +669,7 @@ fn deviations_of_large_values_are_those_of_small_ones_times_their_scale() {
             for host in ["a", "b"] {
                 let name = format!("{name}{{host=\"{host}\"}}");
                 let mut series = tx.series(&name).unwrap();
-                // Sealed ones, and then late ones that wait in the delta.
+                // In the first part rows go to leaves; in the second part late rows go to the delta.
                 for time in (0..20_000i64).filter(|time| (time % 331 == 5) == (part == 1)) {
                     series.insert(Steps(time), value(time) * unit).unwrap();
                 }
@@ -726,7 +728,7 @@ fn a_grid_without_a_width_has_no_windows() {
     }
 }
 
-/// Windows beyond the filled range: neighbouring ones provide the values before and after.
+/// Filling a part of the windows uses the values just outside this part, so it equals that part of the filled whole.
 #[test]
 fn a_part_of_the_windows_is_filled_with_what_is_in_it() {
     tidalite_testkit::watch();

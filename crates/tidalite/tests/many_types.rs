@@ -16,7 +16,7 @@ use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
 
 const MILLI: i64 = 1_000_000;
-/// Times of rows, in milliseconds.
+/// End of the range of row times, in milliseconds.
 const TIMES: i64 = 6_000;
 
 type Rows = BTreeMap<i64, Vec<Value>>;
@@ -66,7 +66,7 @@ fn a_value(rng: &mut Rng, column: &Column) -> Value {
     }
 }
 
-/// The numeric value, for brute force.
+/// The value as a float, if it has one; used for brute force.
 fn number(value: &Value) -> Option<f64> {
     match value {
         Value::F64(x) => Some(*x),
@@ -83,7 +83,7 @@ struct Plain {
     site: &'static str,
     unit: Unit,
     columns: Vec<Column>,
-    /// By nanoseconds.
+    /// Rows by time in nanoseconds.
     rows: Rows,
 }
 
@@ -117,7 +117,7 @@ impl Plain {
         columns.position(|column| column.name == name).unwrap()
     }
 
-    /// The values of the column with this name in the rows of an interval.
+    /// Times and values of the named column in an interval.
     fn told(&self, name: &str, (from, to): (i64, i64)) -> Vec<(i64, Option<f64>)> {
         let c = self.column(name);
         let rows = self.rows.range(from..to.max(from));
@@ -125,7 +125,8 @@ impl Plain {
     }
 }
 
-/// A few series: rows in leaves and in the delta, late, overwritten, deleted, and cut by policies.
+/// Creates a few series with rows in leaves and in the delta; some rows are late, overwritten, deleted, or removed by
+/// retention.
 fn world(rng: &mut Rng) -> (Database, Vec<Plain>) {
     let options = Options::new().page_size(1024);
     let storage = Monitor::new(Arc::new(MemoryStorage::new()));
@@ -176,7 +177,8 @@ fn world(rng: &mut Rng) -> (Database, Vec<Plain>) {
     (db, series)
 }
 
-/// `rows` ascend in time, at one time in the order of the series.
+/// Compares an aggregate with brute force. `rows` are in ascending order of time; rows of one time are in the order of
+/// the series.
 fn assert_figures(found: &Aggregate, rows: &[(i64, Option<f64>)], what: &str) {
     let values = || {
         rows.iter()
@@ -216,7 +218,7 @@ fn assert_figures(found: &Aggregate, rows: &[(i64, Option<f64>)], what: &str) {
     );
 }
 
-/// Statistics and windows of each column of numbers over all series, and by site.
+/// Checks statistics and windows of each numeric column over all series, and of each site.
 fn groups(rng: &mut Rng, chosen: &Selection<'_>, series: &[Plain], times: (i64, i64)) {
     let (width, origin) = (rng.between(1, 900) * MILLI, rng.between(-500, 500) * MILLI);
     let grid = Grid {
@@ -229,7 +231,7 @@ fn groups(rng: &mut Rng, chosen: &Selection<'_>, series: &[Plain], times: (i64, 
             let site = &group.tags()[0].1;
             let own = series.iter().filter(|own| own.site == site);
             let mut rows: Vec<_> = own.flat_map(|own| own.told(name, times)).collect();
-            // Stable: at one time in the order of the series.
+            // The sort is stable: rows of one time keep the order of the series.
             rows.sort_by_key(|row| row.0);
             let what = format!("{name} of {site} in {times:?}");
             let whole = group.aggregate(name).unwrap().unwrap();
@@ -322,7 +324,7 @@ fn joined(rng: &mut Rng, chosen: &Selection<'_>, series: &[Plain], (from, to): (
     }
 }
 
-/// One series: all of its columns backwards, and its candles.
+/// Checks one series: all of its columns read backwards, and its candles.
 fn alone(rng: &mut Rng, chosen: &Selection<'_>, i: usize, own: &Plain, times: (i64, i64)) {
     let range = chosen.series()[i].query(Steps(own.raw(times.0))..Steps(own.raw(times.1)));
     let rows: Vec<_> = own.rows.range(times.0..times.1.max(times.0)).collect();

@@ -1,5 +1,5 @@
-//! Filtered rows, their windows and joins, and rows by index, compared with brute force over plain rows; skipped reads,
-//! by counters.
+//! Filtered rows, their windows and joins, and rows by index are compared with brute force over plain rows. Counters
+//! show which reads were skipped.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod aged;
@@ -16,7 +16,7 @@ use tidalite::{
 };
 use tidalite_testkit::rng::Rng;
 
-/// Columns: floats that rise with time, integers or null, tenths.
+/// The three columns: floats that rise with time, integers or null, and tenths.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Plain {
     rising: f64,
@@ -34,10 +34,10 @@ impl Plain {
     }
 }
 
-/// All rows of each time, in nanoseconds, in the order of their arrival.
+/// The rows of each time in nanoseconds, in the order of arrival.
 type Rows = BTreeMap<i64, Vec<Plain>>;
 
-/// A range of tenths, in one of the columns.
+/// A filter: a range of values, in tenths, of one of the columns.
 #[derive(Clone, Copy, Debug)]
 struct Wanted {
     column: usize,
@@ -183,7 +183,7 @@ fn assert_same(found: &Aggregate, rows: &[(i64, Plain)], column: usize, what: &s
     );
 }
 
-/// The queries of an interval.
+/// Runs the queries of a random interval with random filters.
 fn ask(rng: &mut Rng, series: &Series<'_>, plain: &Rows, nanos: i64) {
     let (from, to) = (rng.between(-10, 3000), rng.between(0, 6100));
     let wanted: Vec<Wanted> = (0..rng.between(0, 3)).map(|_| Wanted::any(rng)).collect();
@@ -354,7 +354,7 @@ fn rows_that_match_their_windows_and_joins_equal_brute_force() {
     }
 }
 
-/// A row by its index, and its neighbours.
+/// Reads rows by their index, and steps to their neighbours.
 fn number(rng: &mut Rng, series: &Series<'_>, plain: &Rows, nanos: i64) {
     let all = plain
         .iter()
@@ -374,7 +374,7 @@ fn number(rng: &mut Rng, series: &Series<'_>, plain: &Rows, nanos: i64) {
     assert_eq!(cursor.nth(u64::MAX).unwrap(), None);
 }
 
-/// Two million rows per series: neither excluded nor certain matches are read.
+/// If the extremes of a vector show that all of its rows match a filter, or that none does, the vector is not decoded.
 #[test]
 fn vectors_decided_by_extremes_are_not_decoded() {
     let db = memory();
@@ -383,7 +383,7 @@ fn vectors_decided_by_extremes_are_not_decoded() {
     for name in ["rising", "other"] {
         let mut series = tx.series_with(name, &schema).unwrap();
         for time in 0..1_000_000_i64 {
-            // Not a line, which would need no decoding at all.
+            // The values are not exactly linear, because a line would need no decoding at all.
             let value = time + (time * 7919) % 100;
             series.insert_row(Steps(time), &[value as u64]).unwrap();
         }
@@ -428,7 +428,7 @@ fn vectors_decided_by_extremes_are_not_decoded() {
         }
         assert!(found > 0);
     }
-    // Beside the few, the first vector of the series that is joined.
+    // A join reads the few matching vectors and the first vector of the other series.
     assert!(decoded() - before <= 12, "{} to join", decoded() - before);
 
     let before = decoded();

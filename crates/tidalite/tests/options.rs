@@ -1,5 +1,5 @@
-//! The same operations under random options give the same results; endless opening and closing leaves the file as small
-//! as it was.
+//! The same operations give the same results under random options; and a file stays small however often it is opened
+//! and closed.
 
 mod aged;
 
@@ -8,7 +8,7 @@ use tidalite::storage::{MemoryStorage, Storage};
 use tidalite::{Database, Direction, Durability, MergePolicy, Options, Steps, Tuning, Verify};
 use tidalite_testkit::rng::Rng;
 
-/// The setup of a run; its results must not depend on it.
+/// The options of a run, which must not affect its results.
 #[derive(Debug)]
 struct Setup {
     page_size: usize,
@@ -21,7 +21,7 @@ struct Setup {
     growth: (u64, u64),
     map: bool,
     verify: Verify,
-    /// Commits and reopenings have a separate generator, so that the operations are the same.
+    /// Seed of a separate generator for commits and reopenings, so that the operations are the same in all runs.
     seed: u64,
 }
 
@@ -62,11 +62,11 @@ impl Setup {
     }
 }
 
-/// One of each merge policy.
+/// One series for each merge policy.
 const SERIES: [&str; 5] = ["a", "b{site=\"n\"}", "b{site=\"s\"}", "c", "d"];
 const TIMES: i64 = 20_000;
 
-/// One operation; its result goes to `told`.
+/// Does one random operation and appends its result to `told`.
 fn operation(tx: &mut tidalite::WriteTxn, rng: &mut Rng, told: &mut Vec<String>) {
     let i = rng.index(SERIES.len());
     let merge = MergePolicy::ALL[i];
@@ -79,7 +79,7 @@ fn operation(tx: &mut tidalite::WriteTxn, rng: &mut Rng, told: &mut Vec<String>)
         0..=3 => {
             let start = rng.between(0, TIMES);
             for k in 0..rng.between(1, 60) {
-                // Whole numbers: their sums are exact in any order.
+                // Whole numbers, because their sums are exact in any order.
                 let value = rng.between(-1000, 1000) as f64;
                 let done = series.insert_point(Steps(start + 3 * k), rng.between(0, 3), value);
                 told.extend(done.err().map(|error| error.to_string()));
@@ -131,7 +131,7 @@ fn operation(tx: &mut tidalite::WriteTxn, rng: &mut Rng, told: &mut Vec<String>)
     }
 }
 
-/// Queries of every kind; the results go to `told`.
+/// Runs queries of every kind and appends their results to `told`.
 fn ask(db: &Database, rng: &mut Rng, told: &mut Vec<String>) {
     let snap = db.begin_read().expect("a snapshot");
     for name in SERIES {
@@ -235,7 +235,8 @@ fn run(seed: u64, setup: &Setup) -> Vec<String> {
             told.push(format!("{cut} rows too old"));
         }
         if own.one_in(6) {
-            // Commits that are not durable last as long as a lock area in memory, unless a durable one follows.
+            // Here the lock area is in memory and ends with the handle, so commits that are not durable survive only if
+            // a durable commit follows.
             let tx = db.begin_write().expect("a transaction");
             tx.commit().expect("a commit");
             drop(db);
@@ -336,7 +337,7 @@ fn five_hundred_openings_leave_height_and_bytes_bounded() {
         let db = open();
         let mut tx = db.begin_write().unwrap();
         for series in 0..4 {
-            // A row behind the others, a late one, and one that is overwritten.
+            // One row after all others, one late row, and one row that is overwritten in each cycle.
             let mut series = tx.series(&format!("s{series}")).unwrap();
             series.insert(Steps(10 * cycle), 0.5).unwrap();
             series.insert(Steps(5 * cycle + 1), 0.25).unwrap();
@@ -350,7 +351,7 @@ fn five_hundred_openings_leave_height_and_bytes_bounded() {
         let stat = db.stat().unwrap();
         assert!(stat.series_height_max <= 1, "cycle {cycle}: {stat:?}");
         assert!(stat.runs <= 40, "cycle {cycle}: {stat:?}");
-        // 4 series x 2 new rows x 24 bytes per cycle, if stored uncompressed.
+        // Bytes of all rows so far if stored uncompressed: 4 series x 2 new rows x 24 bytes in each cycle.
         let raw = 4 * 2 * 24 * u64::try_from(cycle).unwrap();
         let most = EMPTY_BYTES_MAX + 3 * raw;
         assert!(stat.file_bytes <= most, "cycle {cycle}: {stat:?}, {most}");

@@ -1,4 +1,4 @@
-//! Rows that a write transaction looks up in its own series while changing them.
+//! A write transaction looks up rows of its own series while it changes them.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Tables and series that hold their snapshot: they outlive it, and go on seeing its commit.
+//! Tables and series that own their snapshot outlive it and continue to read its version.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 

@@ -14,8 +14,8 @@ use tidalite_testkit::rng::Rng;
 const ROWS: i64 = 1_300_000;
 const SERIES: i64 = 40;
 
-/// One series of many rows at irregular times, with gaps, late rows and rows in the delta; and many series of some rows
-/// each. Opened twice: with helper threads and without.
+/// One series of many rows at irregular times, with gaps, late rows and rows in the delta, and many small series. The
+/// file is opened twice: with helper threads and without.
 fn world(rng: &mut Rng) -> [Database; 2] {
     let storage = Arc::new(MemoryStorage::new());
     let options = Options::new().scan_threads(3);
@@ -70,7 +70,7 @@ fn world(rng: &mut Rng) -> [Database; 2] {
     })
 }
 
-/// The results of both, which must be equal.
+/// Asks both databases and checks that their results are equal.
 fn both<T: PartialEq + std::fmt::Debug>(
     snaps: &[ReadTxn; 2],
     what: &str,
@@ -166,7 +166,7 @@ fn parts_of_an_interval_hold_each_row_once() {
             assert_eq!(split.len(), parts);
             assert!(*least * 100 > *most * 85, "about equal: {counts:?}");
         }
-        // In order, each row once, by whatever thread.
+        // The parts are in order and contain each row once, whichever thread reads them.
         let parts = whole.in_parallel(|part| {
             let mut numbers = Vec::new();
             part.for_each(|time, words| numbers.push((time, words[1])))?;
@@ -178,7 +178,7 @@ fn parts_of_an_interval_hold_each_row_once() {
             .unwrap();
         assert!(parts.unwrap().concat() == all, "rows of parts in order");
     }
-    // Four threads, four pieces each.
+    // Four threads get four parts each; a range of few rows is not divided.
     assert_eq!(long.query(..).in_parallel(|_| Ok(())).unwrap().len(), 16);
     let few = snap.select(r#"host{n="3"}"#).unwrap();
     let few = few.series()[0].query(..);
@@ -204,7 +204,7 @@ fn series_are_queried_in_order_and_the_first_error_is_returned() {
     });
     assert_eq!(failed.unwrap_err().to_string(), problem(11).to_string());
 
-    // Reads of the threads are counted once they are done.
+    // The threads' reads are added to the snapshot's counters when they have finished.
     let counted = |threads: usize| {
         let snap = dbs[usize::from(threads == 0)].begin_read().unwrap();
         let hosts = snap.select("host").unwrap();
@@ -217,7 +217,7 @@ fn series_are_queried_in_order_and_the_first_error_is_returned() {
     };
     assert_eq!(counted(3), counted(0));
 
-    // Series of two snapshots are read through their own.
+    // A selection may mix series of two snapshots; each series is read through its own snapshot.
     let mut tx_snap = dbs[0].begin_read().unwrap();
     tx_snap.renew().unwrap();
     let mut mixed = Vec::new();

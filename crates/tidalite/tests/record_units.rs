@@ -14,7 +14,7 @@ struct Wind {
     speed: f64,
 }
 
-/// The same columns and the same unit: its schema may be made by the same function.
+/// A record with the same columns and unit as another one whose time is a `Timestamp`.
 #[derive(Record, Clone, Debug, PartialEq)]
 struct Numbered {
     time: i64,
@@ -141,7 +141,7 @@ fn an_instant_between_two_steps_goes_to_the_one_before() {
         series.insert_record(&Wind { time, speed: 1.0 }).unwrap();
     }
     assert_eq!(series.view().unwrap().span(), Some((-1, 1)));
-    // A time beyond the range of nanoseconds is reported, not wrapped around.
+    // A time beyond the range of nanoseconds is an error; it does not wrap around.
     series.insert_row(Steps(i64::MAX), &[0]).unwrap();
     let read = series
         .view()
@@ -183,7 +183,8 @@ fn steps_of_another_unit_are_refused() {
         speed: 2.0,
     };
     for _ in 0..2 {
-        // Whichever of the two was used first: permission for one does not extend to the other.
+        // This holds whichever record type was used first: that one type was accepted does not make the other one
+        // acceptable.
         let mut series = tx.series_with("a", &speed).unwrap();
         refused(series.insert_record(&number));
         series.insert_record(&wind).unwrap();
@@ -220,7 +221,7 @@ fn steps_of_another_unit_are_refused() {
     let points = snap.series("a-point").unwrap().unwrap();
     assert_eq!(points.span(), Some((7, 7)));
     refused(points.query(..).for_each_record(|_: Sample| {}));
-    // The default points of any unit, their times in it.
+    // Points of the default schema can be read in any unit; their times are in the unit of the series.
     let mut times = Vec::new();
     points
         .query(..)

@@ -1,4 +1,4 @@
-//! `#[derive(Record)]`: values written are read back, for every kind of field.
+//! `#[derive(Record)]`: values of every kind of field are read back as they were written.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::sync::Arc;
@@ -92,12 +92,12 @@ fn every_kind_of_field_round_trips() {
     for record in [&first, &second] {
         assert_eq!(written(record).unwrap(), std::slice::from_ref(record));
     }
-    // Another scale than the column's is converted, or refused if a digit would be lost.
+    // A decimal with another scale than the column is converted, or refused if a digit would be lost.
     second.h = decimal(15, 1);
     assert_eq!(written(&second).unwrap()[0].h, decimal(1500, 3));
     second.h = decimal(1, 4);
     assert!(matches!(written(&second), Err(ref error) if error.kind() == ErrorKind::Schema));
-    // The word reserved for null is not a value.
+    // The word reserved for null cannot be stored as a value.
     second.h = decimal(0, 3);
     second.l = Some(u64::MAX);
     assert!(matches!(written(&second), Err(ref error) if error.kind() == ErrorKind::Schema));
@@ -169,11 +169,11 @@ fn a_record_grows_by_fields_at_its_end() {
     };
     series.insert_record(&new).unwrap();
     assert!(series.insert_record(&Old { time: t(1), a: 1 }).is_err());
-    // Every way of opening the series gives its new columns.
+    // Every way of opening the series shows the new columns, also opening it by id.
     let id = series.id();
     let again = tx.series_by_id(id).unwrap().insert_record(&new);
     again.unwrap();
-    // In the opposite case nothing is added.
+    // The file has more columns than the older record: nothing is added.
     tx.open_series("x")
         .schema(&New::schema())
         .add_columns()
@@ -202,7 +202,7 @@ fn a_record_grows_by_fields_at_its_end() {
     assert_eq!(grown[2999], new);
     assert_eq!((grown[7].b, grown[7].c), (None, false));
     assert_eq!(series.query(..).aggregate(1).unwrap().count(), 1);
-    // The older version keeps its columns, and only the row that was written differs.
+    // The older version keeps its columns, and the diff reports only the row that was written.
     let older = before.series("x").unwrap().unwrap();
     assert_eq!(older.info().schema, Old::schema());
     assert!(older.query(..).for_each_record(|_: New| {}).is_err());
@@ -218,7 +218,7 @@ fn a_record_grows_by_fields_at_its_end() {
     assert!(db.check().unwrap().is_clean());
 }
 
-/// A field by hand: a colour as a number.
+/// A field type implemented by hand: a colour stored as a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Colour {
     Red,

@@ -24,8 +24,8 @@ fn long() -> Vec<u8> {
 
 type Call = (&'static str, fn(&mut TableMut<'_>, &[u8]) -> Result<()>);
 
-/// Every writing call of a table, with a key that is too long, a value that is too long, or nothing. Calls that accept
-/// it return `Ok`.
+/// Every call that writes to a table, each with a key or value that is too long, or with nothing to write. A call that
+/// accepts the input returns `Ok`.
 const CALLS: [Call; 30] = [
     ("put", |t, long| t.put(long, b"v").map(drop)),
     ("insert", |t, long| t.insert(long, b"v").map(drop)),
@@ -122,7 +122,8 @@ fn refused_and_empty_calls_make_no_nested_table() {
                     _ => table.put(&[key], &value).unwrap(),
                 };
             }
-            // Small tables, and one in pages of its own, in which the others are to be created.
+            // The parent table is absent, small, or large enough for pages of its own. The calls would create their
+            // tables in it.
             for key in 0..rng.below(400) as u32 {
                 table
                     .nested(b"parent")
@@ -155,7 +156,7 @@ fn refused_and_empty_calls_make_no_nested_table() {
                     assert_eq!(entries(&view), entries(&before), "{what} at {path:?}");
                 }
             }
-            // The same for existing tables: nothing in them changes.
+            // The same calls to existing tables change no entry.
             for (what, call) in CALLS.iter().filter(|(what, _)| !what.starts_with("pop")) {
                 let mut parent = table.nested(b"parent");
                 let entries_before = entries(&parent.view().unwrap());
@@ -163,7 +164,7 @@ fn refused_and_empty_calls_make_no_nested_table() {
                 assert_eq!(entries(&parent.view().unwrap()), entries_before, "{what}");
             }
             tx.commit().unwrap();
-            // The commit copies the pages it touched: the older ones are freed by the next one.
+            // The commit has copied the pages that it touched, and the following commits free the old ones.
             db.begin_write().unwrap().commit().unwrap();
             drop(base);
             db.begin_write().unwrap().commit().unwrap();
@@ -173,7 +174,7 @@ fn refused_and_empty_calls_make_no_nested_table() {
     }
 }
 
-/// A table filled by a call is created, even if the call is refused later on; and so is an explicitly requested one.
+/// A call that stores some rows and is then refused does create its table, and so does an explicit request for one.
 #[test]
 fn rows_stored_before_a_refusal_create_the_table() {
     let (db, long) = (memory(512), long());
@@ -290,7 +291,7 @@ fn refused_and_empty_calls_store_no_pair() {
     }
 }
 
-/// Typed tables go the same way.
+/// A refused call of a typed table creates no table either.
 #[test]
 fn a_typed_table_is_not_made_by_a_refused_call() {
     let db = memory(512);
@@ -302,7 +303,7 @@ fn a_typed_table_is_not_made_by_a_refused_call() {
     assert_eq!(table.view().unwrap().count(), 0);
 }
 
-/// A lower bound is reported as such.
+/// The error for a window width that is too small states the lower bound.
 #[test]
 fn a_window_without_a_width_has_a_clear_error() {
     let db = memory(4096);

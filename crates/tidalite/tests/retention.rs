@@ -37,7 +37,8 @@ fn times(db: &Database, name: &str) -> Vec<i64> {
     times
 }
 
-/// A quoted `*` in the pattern of a policy is part of a name, not a glob.
+/// A policy whose pattern is the printed name of a series applies to this series only: a quoted `*` is part of a name,
+/// not a glob.
 #[test]
 fn a_policy_with_a_printed_name_touches_this_series_only() {
     let db = memory(&Options::new().page_size(1024));
@@ -67,7 +68,7 @@ fn age_cuts_each_series_in_its_own_unit_wherever_its_rows_are() {
     let seconds = Schema::new(Unit::Seconds, [("v", ColumnType::I64)]);
     let ticks = Schema::new(Unit::Ticks, [("v", ColumnType::I64)]);
     let zero = Unit::Ticks.steps_to_1970();
-    // 5000 rows that fill leaves, then rows that wait in the delta, before and behind.
+    // 5000 rows that fill leaves, then rows before and after them that wait in the delta.
     for (from, to) in [(1000, 6000), (400, 410), (6000, 6010)] {
         let mut tx = db.begin_write().unwrap();
         for t in from..to {
@@ -93,7 +94,8 @@ fn age_cuts_each_series_in_its_own_unit_wherever_its_rows_are() {
     tx.commit().unwrap();
     let before = db.begin_read().unwrap();
     let now = Timestamp(6010 * SECOND);
-    // One series per commit, and no time left: single steps lead to the same result.
+    // The budget allows one series per commit. A call whose budget has no time left does nothing and reports that work
+    // is left.
     let budget = Budget {
         time: Duration::from_secs(60),
         series: 1,
@@ -178,7 +180,8 @@ fn policies_that_cannot_be_are_refused() {
     assert_eq!(db.begin_read().unwrap().retentions().unwrap().len(), 2);
 }
 
-/// Endless ingest of hard values under a cap for the whole file.
+/// Rows of random values arrive without end under a cap for the whole file. After each call of `maintain` the bytes in
+/// use are within the cap, and the file is only slightly longer.
 #[test]
 fn a_cap_for_the_file_holds_whenever_it_is_kept_to() {
     tidalite_testkit::watch();
@@ -224,7 +227,7 @@ fn a_cap_for_the_file_holds_whenever_it_is_kept_to() {
         full_since < 100,
         "the cap was reached in round {full_since}"
     );
-    // Free pages come on top: the reserve, space grown ahead, and holes that the next rows do not fill.
+    // The file may also have free pages: the reserve, space grown ahead, and holes that the next rows do not fill.
     println!("{most} bytes at most under a cap of {cap}");
     let beside = (1 << 20) + (1 << 18);
     assert!(
@@ -237,7 +240,7 @@ fn a_cap_for_the_file_holds_whenever_it_is_kept_to() {
         "{} bytes of leaves are left",
         stat.leaf_bytes
     );
-    // The newest rows of each series are left, without a hole.
+    // Each series has kept its newest rows, without a gap.
     for series in 0..20 {
         let times = times(&db, &format!("hard.{series}"));
         assert_eq!(times.last(), Some(&(t - SECOND)));
@@ -260,7 +263,7 @@ fn a_small_cap_for_the_file_leaves_rows() {
             writer.insert(Steps(row * SECOND), rng.f64()).unwrap();
         }
         tx.commit().unwrap();
-        // Small durable commits, so that there is a log.
+        // Small durable commits, so that the file has a redo log.
         for n in 0..20u8 {
             let mut tx = db.begin_write().unwrap();
             tx.table("config").unwrap().put(b"n", &[n]).unwrap();
@@ -281,7 +284,7 @@ fn a_small_cap_for_the_file_leaves_rows() {
         db.maintain(&budget).unwrap();
         let stat = db.stat().unwrap();
         let used = (stat.pages_total - stat.pages_free - stat.pages_pending) * 4096;
-        // The log, which counted for a quarter of the cap, was given up when the file became shorter.
+        // The redo log took up a quarter of the cap; shortening the file has removed it.
         assert_eq!(stat.log_pages, 0);
         assert!(
             stat.leaf_bytes > cap / 2 && used <= cap,
@@ -317,7 +320,7 @@ fn a_background_thread_applies_policies_until_close() {
     }
     assert_eq!(times(&db, "load"), [now]);
     assert!(db.take_maintenance_error().is_none());
-    // The thread may want the writer lock that this transaction holds: closing must not wait for it.
+    // The thread may be waiting for the writer lock that this transaction holds; closing must not deadlock with it.
     let held = db.begin_write().unwrap();
     std::thread::sleep(Duration::from_millis(20));
     drop(db);
@@ -325,7 +328,7 @@ fn a_background_thread_applies_policies_until_close() {
     assert_eq!(Arc::strong_count(&storage), 1, "the thread is gone");
 }
 
-/// A round that leaves work is followed by the next at once: the interval is not waited for.
+/// A maintenance round that leaves work is followed by the next one at once, not after the interval.
 #[test]
 fn rounds_follow_each_other_while_there_is_work() {
     const SERIES: u64 = 40;
@@ -358,8 +361,8 @@ fn rounds_follow_each_other_while_there_is_work() {
     assert!(db.take_maintenance_error().is_none());
 }
 
-/// Three threads that start again at once never leave the write transaction free. The thread gets its turn all the
-/// same, and the cap holds.
+/// Three threads that begin the next transaction at once never leave the writer lock free. The maintenance thread must
+/// still get its turn, and the cap must hold.
 #[test]
 fn writers_without_end_do_not_keep_the_thread_out() {
     const WRITERS: u64 = 3;
@@ -402,7 +405,7 @@ fn writers_without_end_do_not_keep_the_thread_out() {
             .iter()
             .all(std::thread::ScopedJoinHandle::is_finished)
         {
-            // Concurrently: this never waits.
+            // `stat` never waits for the writers.
             most = most.max(db.stat().unwrap().leaf_bytes);
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -413,7 +416,8 @@ fn writers_without_end_do_not_keep_the_thread_out() {
     assert!(most < 2 * CAP + CAP / 2, "{most} bytes of leaves");
 }
 
-/// Examining the series may take longer than the time of a budget: each call makes progress nonetheless.
+/// Examining the series may take longer than the budget's time. Each call must still make progress, or maintenance
+/// would never finish.
 #[test]
 fn a_budget_that_is_too_short_gets_on_with_every_call() {
     let db = memory(&Options::new());

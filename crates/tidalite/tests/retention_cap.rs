@@ -1,5 +1,5 @@
-//! Caps for the whole file: the bytes in use decide, no more rows than necessary are removed, and the causes of a
-//! longer file are reported.
+//! Caps for the whole file: the bytes in use count, no more rows than necessary are removed, and the reasons why the
+//! file is longer are reported.
 
 #![expect(
     clippy::unwrap_used,
@@ -65,8 +65,8 @@ fn content(db: &Database) -> BTreeMap<String, Vec<i64>> {
     content
 }
 
-/// Like an import of a file with a column of names: one series after the other in a single transaction, so that an
-/// extent holds leaves of one or two series over all times.
+/// Writes one series after the other in a single transaction, as an import does. An extent then holds leaves of one or
+/// two series over all times, so removing old rows frees only parts of many extents.
 fn import(db: &Database, series: usize, rows: i64, seed: u64) {
     let mut rng = Rng::new(seed);
     let mut tx = db.begin_write().unwrap();
@@ -79,7 +79,7 @@ fn import(db: &Database, series: usize, rows: i64, seed: u64) {
     tx.commit().unwrap();
 }
 
-/// Each series keeps its newest rows, at least one.
+/// Checks that each series has lost only its oldest rows and keeps at least one. Returns the number of rows lost.
 fn only_the_oldest_are_gone(before: &BTreeMap<String, Vec<i64>>, db: &Database) -> u64 {
     let mut gone = 0;
     for (name, times) in content(db) {
@@ -135,17 +135,17 @@ fn a_cap_removes_what_is_too_much_of_an_import_and_no_more() {
     );
     assert_eq!(state(&done).used_bytes, used(&db));
     assert!(state(&done).used_before > bytes);
-    // Freed space inside the file is compacted away; the reserve and the space grown ahead stay.
+    // Compaction removes the freed space inside the file, but not the reserve and the space grown ahead.
     assert!(state(&done).file_bytes <= bytes + (5 << 19), "{done:?}");
-    // A leaf holds 16,384 rows at most.
+    // A preview may be wrong by a few leaves, which have at most 16,384 rows each.
     assert!(preview.rows.abs_diff(done.rows) <= 3 * 16_384);
     assert_eq!(preview.removals.len(), 12);
-    // All series are cut at about one time.
+    // All series are cut at about the same time.
     let firsts: Vec<i64> = content(&db).values().map(|times| times[0]).collect();
     let spread = firsts.iter().max().unwrap() - firsts.iter().min().unwrap();
     assert!(spread <= 2 * 16_384 * 10 * SECOND, "{firsts:?}");
     assert!(db.check().unwrap().is_clean());
-    // The cap holds already.
+    // A second call finds the cap met.
     assert_eq!(db.maintain(&budget()).unwrap().rows, 0);
 }
 
@@ -202,8 +202,8 @@ fn pins_and_readers_that_keep_the_file_long_are_named() {
     assert!(done.cap.is_none_or(|held| held.holders.is_empty()));
 }
 
-/// Series of all sizes and shapes, dead space, pins: the cap holds or nothing more can be removed, and no more than
-/// necessary is removed.
+/// With series of all sizes and shapes, dead space and pins, either the cap holds or nothing more can be removed, and
+/// no more than necessary is removed.
 #[test]
 fn random_files_are_cut_by_no_more_than_a_leaf_too_much() {
     for seed in 0..24u64 {
@@ -263,7 +263,8 @@ fn random_files_are_cut_by_no_more_than_a_leaf_too_much() {
         let left = used(&db);
         println!("{used_before} in use, cap {bytes}, {left} left, {gone} rows gone");
         if gone > 0 {
-            // The last leaf of each series that was cut, and a page or two for each for other structures.
+            // At most the last leaf removed of each series was too much, plus two pages per series for other
+            // structures.
             let mut last = 0;
             for (name, all) in &leaves_before {
                 let begin = content(&db)[name][0];
@@ -281,8 +282,8 @@ fn random_files_are_cut_by_no_more_than_a_leaf_too_much() {
     }
 }
 
-/// Checks that the reported minimum without rows is about right. (Rows of the delta removed one after the other leave
-/// pages that only a compaction packs.)
+/// Checks that the reported minimum, the size without removable rows, is about right. Deleting rows of the delta one
+/// after the other leaves sparse pages, so the file is compacted first.
 fn expect_least(db: &Database, least: u64) {
     let ends: Vec<(String, i64)> = content(db)
         .into_iter()
@@ -301,8 +302,8 @@ fn expect_least(db: &Database, least: u64) {
     );
 }
 
-/// A cap that a file can only just meet: no more than necessary is removed, though each byte of rows removed frees
-/// several, and most rows are removed.
+/// A cap that a file can only just meet removes most rows, but no more than necessary, although each removed byte of
+/// rows frees several bytes.
 #[test]
 fn near_the_smallest_size_no_more_goes_than_has_to() {
     for (series, rows) in [(1, 200_000i64), (12, 20_000), (40, 600), (300, 40)] {
@@ -333,7 +334,7 @@ fn near_the_smallest_size_no_more_goes_than_has_to() {
                 "{series} series of {rows} rows: {in_use} in use, cap {bytes} of at least {least_bytes}: {left} left, {} commits",
                 done.commits
             );
-            // The last leaf removed of each series, and other pages.
+            // At most the last leaf removed of each series was too much, plus some other pages.
             let leaf = (rows as u64).min(16_384) * 8;
             let more = (series as u64 * leaf).min(in_use / 8) + 8 * PAGE;
             assert!(left <= bytes, "{left} of {bytes}");
@@ -345,7 +346,7 @@ fn near_the_smallest_size_no_more_goes_than_has_to() {
     }
 }
 
-/// The file needs more than the cap for other data than rows: this is reported, and nothing is removed.
+/// If data other than rows exceeds the cap, this is reported and nothing is removed.
 #[test]
 fn a_cap_below_the_fixed_cost_is_refused() {
     let db = memory();
@@ -380,7 +381,7 @@ fn a_cap_below_the_fixed_cost_is_refused() {
         );
     }
     assert!(db.check().unwrap().is_clean());
-    // Without the policy, or with a possible cap, maintenance goes on.
+    // With a cap that is possible, maintenance works again.
     let refused = db.maintain(&budget()).unwrap_err();
     let (least_bytes, _) = refused.limit().unwrap();
     cap(&db, "", least_bytes + 2 * PAGE);
@@ -388,7 +389,7 @@ fn a_cap_below_the_fixed_cost_is_refused() {
     assert!(used(&db) <= least_bytes + 2 * PAGE);
 }
 
-/// First time and bytes of the leaves of each series, as far as its blocks show.
+/// First time and bytes of each leaf of each series, estimated from the number of rows.
 fn leaves(db: &Database) -> BTreeMap<String, Vec<(i64, u64)>> {
     let snap = db.begin_read().unwrap();
     let mut leaves = BTreeMap::new();

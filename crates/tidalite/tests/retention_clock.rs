@@ -1,4 +1,4 @@
-//! Wall clocks that jump, and their effect on retention.
+//! A wall clock that jumps must not make retention delete rows that are not old.
 
 #![expect(
     clippy::unwrap_used,
@@ -33,19 +33,19 @@ impl Computer {
         Arc::new(own)
     }
 
-    /// Time passes.
+    /// Both clocks advance.
     fn passes(&self, nanos: i64) {
         self.jumps(nanos);
         let nanos = nanos.unsigned_abs();
         self.since_boot.fetch_add(nanos, Ordering::Relaxed);
     }
 
-    /// The wall clock is set.
+    /// Only the wall clock changes.
     fn jumps(&self, nanos: i64) {
         self.wall.fetch_add(nanos, Ordering::Relaxed);
     }
 
-    /// It was off for this long, and its clock went on.
+    /// The computer is off for this long; the wall clock continues, and the time since boot starts again.
     fn restarts(&self, nanos: i64) {
         self.jumps(nanos);
         self.boot.fetch_add(1, Ordering::Relaxed);
@@ -57,7 +57,7 @@ impl Computer {
     }
 }
 
-/// Events that were logged.
+/// The events received so far.
 type Told = Arc<Mutex<Vec<Event>>>;
 
 struct World {
@@ -99,14 +99,14 @@ impl World {
         options.open_storage_with(storage, &self.memory).unwrap()
     }
 
-    /// How often the log reported that the wall clock is ahead.
+    /// Number of events so far that report the wall clock to be ahead.
     fn told(&self) -> usize {
         let told = self.told.lock().unwrap();
         let ahead = |event: &&Event| matches!(event, Event::ClockAhead { .. });
         told.iter().filter(ahead).count()
     }
 
-    /// A row of every hour of the last ten days; three days are kept.
+    /// Inserts a row for every hour of the last ten days, and a policy that keeps three days.
     fn fill(&self, db: &Database) {
         let now = self.computer.now();
         let mut tx = db.begin_write().unwrap();
@@ -155,16 +155,16 @@ fn a_wall_clock_that_jumps_ahead_removes_nothing_until_it_is_confirmed() {
     assert_eq!((done.rows, rows(&db)), (0, 72));
     let ahead = done.clock_ahead.expect("that rows wait");
     assert_eq!(ahead.wall.0 - ahead.commits.0, 365 * DAY);
-    // Nor do commits made meanwhile, however many; one notice is enough.
+    // Commits made meanwhile do not confirm the new time, however many they are. One event is enough.
     for hour in 0..50 {
         world.computer.passes(HOUR / 10);
         insert(&db, world.computer.now() + hour);
     }
     assert_eq!(world.told(), 1);
-    // Five hours have passed, and five rows are too old by them.
+    // Five hours have certainly passed, so five rows are too old by the commit clock.
     let done = db.maintain(&Budget::default()).unwrap();
     assert_eq!((done.rows, rows(&db)), (5, 72 + 50 - 5));
-    // Nor does closing it, or starting the computer again.
+    // Reopening the file or restarting the computer does not confirm the new time either.
     drop(db);
     world.computer.restarts(HOUR);
     let db = world.open();
@@ -197,7 +197,7 @@ fn after_a_restart_a_long_pause_is_confirmed_once() {
     let db = world.open();
     world.fill(&db);
     drop(db);
-    // Half an hour is a step.
+    // A pause of half an hour over a restart is accepted without confirmation.
     world.computer.restarts(HOUR / 2);
     let db = world.open();
     assert_eq!(db.maintain(&Budget::default()).unwrap().rows, 169);
@@ -219,7 +219,7 @@ fn a_wall_clock_that_jumps_back_removes_less_and_its_return_is_confirmed() {
     world.fill(&db);
     world.computer.jumps(-5 * DAY);
     assert_eq!(db.preview_maintenance(&Budget::default()).unwrap().rows, 48);
-    // Without a commit in between its return does not count as a jump.
+    // If no commit was made meanwhile, the return of the clock does not count as a jump.
     world.computer.jumps(5 * DAY);
     assert!(!db.clock().unwrap().is_ahead);
     world.computer.jumps(-5 * DAY);
@@ -257,10 +257,10 @@ fn a_copy_and_another_handle_do_not_believe_it_either() {
     let path = std::env::temp_dir().join(format!("tidalite-clock-{}.tdl", std::process::id()));
     let _ = std::fs::remove_file(&path);
     db.copy().to(&path).unwrap();
-    // The copy was made by the system's clock, years later.
+    // The copy is opened with the system's clock, which is years later.
     let copy = Database::open(&path).unwrap();
     assert!(copy.clock().unwrap().is_ahead);
-    // So was the salvaged file.
+    // The salvaged file is opened with it, too.
     let saved = path.with_extension("saved");
     let _ = std::fs::remove_file(&saved);
     drop(copy);
@@ -274,7 +274,7 @@ fn a_copy_and_another_handle_do_not_believe_it_either() {
     std::fs::remove_file(&saved).unwrap();
     let _ = std::fs::remove_file(path.with_extension("saved-lock"));
     let copy = Database::open(&path).unwrap();
-    // One row was just about to be too old.
+    // At most the row that was just about to become too old is removed.
     assert!(copy.maintain(&Budget::default()).unwrap().rows <= 1);
     drop(copy);
     std::fs::remove_file(&path).unwrap();
@@ -305,13 +305,13 @@ fn the_thread_reports_once_and_waits() {
             .maintain_every(Duration::from_millis(2), Budget::default()),
     );
     let began = std::time::Instant::now();
-    // Rows too old by the commit clock are removed; the rest waits.
+    // Rows that are too old by the commit clock are removed; the others wait for the confirmation.
     while rows(&db) > 72 || world.told() == 0 {
         assert!(began.elapsed() < Duration::from_secs(30), "{}", rows(&db));
         std::thread::sleep(Duration::from_millis(2));
     }
     std::thread::sleep(Duration::from_millis(40));
-    // Once by the thread, once by its commit, which noticed the jump itself.
+    // The thread reports it once, and its commit, which notices the jump itself, may report it once more.
     assert!(world.told() <= 2, "{}", world.told());
     assert_eq!(rows(&db), 72);
     db.confirm_clock().unwrap();

@@ -1,4 +1,5 @@
-//! `for_each` assembles rows from columns, by another loop for each small number of columns.
+//! `for_each` assembles rows from columns. It has separate loops for small numbers of columns, so each number is
+//! tested.
 
 use tidalite::{ColumnType, Database, Schema, Steps, Unit};
 

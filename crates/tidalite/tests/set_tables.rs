@@ -1,4 +1,4 @@
-//! Tables of sets: many keys at once, ranks of pairs, parts for parallel scans, changes of existing pairs.
+//! Tables of sets: many keys at once, ranks of pairs, parts for parallel scans, and changes of existing pairs.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -19,7 +19,7 @@ fn small_pages() -> Database {
         .unwrap()
 }
 
-/// Keys with one value, with a few, and two with thousands.
+/// Fills a table with keys of one or a few values, and two keys of thousands.
 fn filled() -> (Database, BTreeSet<Pair>) {
     let db = small_pages();
     let mut rng = Rng::new(3);
@@ -140,7 +140,7 @@ fn places_of_pairs_lead_there_and_back() {
         assert_eq!(cursor.key(), key);
         assert!(cursor.select_value(key, place as u64 - first).unwrap());
         assert_eq!(cursor.value(), value);
-        // Ranges of pairs, of any ends.
+        // Ranges of pairs with every kind of bound.
         let other = rng.index(all.len());
         let end = |place: usize, kind: u64| match kind {
             0 => Bound::Included(all[place].clone()),
@@ -196,7 +196,7 @@ fn update_changes_only_existing_pairs() {
         Some((b"3".to_vec(), 1))
     );
     assert!(table.update(b"k", b"3").unwrap(), "the same once more");
-    // An invalid value leaves the old one.
+    // A value that is too long is refused, and the old one stays.
     let long = vec![7; (16 << 20) + 1];
     let refused = table.update(b"k", &long);
     assert!(
@@ -215,7 +215,7 @@ fn update_changes_only_existing_pairs() {
     assert_eq!(table.view().unwrap().count(), 2);
 }
 
-/// Ranges from both ends of typed pairs, and every change, against a set of the same types.
+/// Typed tables of sets agree with a set of the same types in every change and in ranges read from both ends.
 #[test]
 fn typed_pairs_agree_with_a_set() {
     let db = small_pages();
@@ -354,7 +354,7 @@ fn typed_pairs_agree_with_a_set() {
     );
 }
 
-/// Stores pairs after all others in every way, and returns whether the set agrees.
+/// Stores pairs, mostly after all others, by one of the ways of writing; returns whether the table agrees with the set.
 fn put_behind(table: &mut SetTableMut<'_>, model: &mut BTreeSet<Pair>, rng: &mut Rng) {
     let from = model.last().map_or(0, |(key, _)| key[0]);
     let from = if rng.one_in(3) {
@@ -397,7 +397,7 @@ fn put_behind(table: &mut SetTableMut<'_>, model: &mut BTreeSet<Pair>, rng: &mut
     }
 }
 
-/// With rollbacks in between: the table's append cursor must not refer to undone rows.
+/// Appended pairs equal a set even with rollbacks in between: the table's append cursor must not refer to undone rows.
 #[test]
 fn appended_pairs_equal_a_set() {
     for seed in 0..12 {
@@ -431,7 +431,7 @@ fn appended_pairs_equal_a_set() {
     }
 }
 
-/// Borrowed values: all pairs, the values of a key, some of them from a position on.
+/// Reads borrowed values: all pairs, the values of a key, and some of them from a position on.
 fn lent(table: &SetTable<'_>, model: &BTreeSet<Pair>, rng: &mut Rng) {
     let mut all = Vec::new();
     table
@@ -461,14 +461,14 @@ fn lent(table: &SetTable<'_>, model: &BTreeSet<Pair>, rng: &mut Rng) {
     }
 }
 
-/// A copy lays sets out as `extend` does, whatever the fill of the pages it came from.
+/// A copy packs sets as tightly as `extend` does, however sparse the pages of the original are.
 #[test]
 fn a_copy_of_multi_values_is_packed() {
     tidalite_testkit::watch();
     let dir = std::env::temp_dir().join(format!("tidalite-packed-{}", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap();
     let pair = |n: u64| {
-        // Most keys have ten values; the values of one are many.
+        // Most keys have about ten values, and one has a quarter of all.
         let key = if n.is_multiple_of(4) { 7 } else { n / 13 };
         (key.to_be_bytes(), (n << 16).to_be_bytes())
     };

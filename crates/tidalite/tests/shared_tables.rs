@@ -1,4 +1,4 @@
-//! Several tables of one transaction that are changed side by side, and read while others are changed.
+//! Several tables of one transaction are changed in turn and read while others change.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -15,7 +15,7 @@ fn memory() -> Database {
     Options::new().page_size(512).open_storage(storage).unwrap()
 }
 
-/// A table, an index of it and a copy, changed in turn, agree with maps.
+/// A table and an index of it, changed in turn, agree with maps.
 #[test]
 fn tables_changed_in_turn_agree_with_maps() {
     for seed in 0..6 {
@@ -72,7 +72,8 @@ fn entries_are_read_while_tables_change() {
     );
     from.with(|from| from.extend((0..1000).map(|n| (n, n))))
         .unwrap();
-    // Each entry moves to another table; entries that are put far ahead are met, those behind are not.
+    // Each entry that the iteration returns moves to another table. The iteration returns entries that are put ahead of
+    // its position, but not those behind it.
     let mut met = BTreeSet::new();
     for entry in from.entries(100..) {
         let (key, value) = entry.unwrap();
@@ -89,7 +90,7 @@ fn entries_are_read_while_tables_change() {
     let rest: Vec<u32> = from.entries(..).map(|entry| entry.unwrap().0).collect();
     assert!(rest.iter().copied().eq((0..100).chain([101])));
 
-    // Every kind of bound, at and off the border of a batch.
+    // Every kind of bound, on and beside the border of a batch.
     for (start, end) in [(0, 64), (10, 74), (10, 73), (10, 75), (0, 0), (99, 10)] {
         let count =
             |range: (Bound<u32>, Bound<u32>)| from.entries(range).map(Result::unwrap).count();
@@ -143,7 +144,7 @@ fn refused_uses_of_shared_tables_change_nothing() {
         "{refused:?}"
     );
 
-    // A nested table in place of a value ends an iteration, after the entries before it.
+    // A nested table where a value is expected ends the iteration, but only after the entries before it.
     one.with(|one| {
         one.extend([("a", "1"), ("c", "3")])?;
         one.nested(b"b").put(b"x", b"y").map(drop)
@@ -159,7 +160,7 @@ fn refused_uses_of_shared_tables_change_nothing() {
     assert!(entries.next().is_none() && entries.next().is_none());
 }
 
-/// An error type of a program.
+/// An error type of the calling program.
 #[derive(Debug)]
 enum Own {
     Ended,

@@ -43,7 +43,7 @@ fn point(db: &Database) {
     tx.commit().unwrap();
 }
 
-/// The content of a database, and its bytes after it was closed.
+/// Name, content and expected file length after closing.
 type Case = (&'static str, fn(&Database), u64);
 
 fn expect_lengths(page_size: usize, cases: &[Case]) {
@@ -58,7 +58,8 @@ fn expect_lengths(page_size: usize, cases: &[Case]) {
         if length != *expected {
             wrong.push(format!("{name}: {length} bytes, not {expected}"));
         }
-        // Without its lock file, as after a copy to another machine.
+        // The data file works without its lock file, as after a copy to another machine, and nothing has to be
+        // recovered.
         let alone = folder.0.join(format!("{at}-alone.tdl"));
         std::fs::copy(&path, &alone).unwrap();
         let db = Database::open(&alone).unwrap();

@@ -1,4 +1,4 @@
-//! Values of tables as streams.
+//! Values of tables are read as streams.
 
 use std::io::{BufRead, ErrorKind, Read};
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use tidalite::storage::{MemoryStorage, Storage};
 use tidalite::{Database, Error, Options, Tuning, Verify};
 use tidalite_testkit::rng::Rng;
 
-/// A piece is no longer, header included.
+/// Maximum length of a piece of a value, header included.
 const PIECE_BYTES: usize = 64 << 10;
 
 fn random(rng: &mut Rng, len: usize) -> Vec<u8> {
@@ -16,7 +16,8 @@ fn random(rng: &mut Rng, len: usize) -> Vec<u8> {
     bytes
 }
 
-/// At most one piece is read ahead of its use, and none is held when the next one is read.
+/// A large value is read piece by piece: a piece is read only when it is used, and released before the next one, so the
+/// value never is in memory as a whole.
 #[test]
 fn a_large_value_comes_piece_by_piece() {
     tidalite_testkit::watch();
@@ -30,7 +31,7 @@ fn a_large_value_comes_piece_by_piece() {
     table.put(b"large", &large).unwrap();
     table.put(b"small", b"in its leaf").unwrap();
     table.put(b"none", b"").unwrap();
-    // Of a transaction, too.
+    // A write transaction's view streams values, too.
     let view = table.view().unwrap();
     let mut bytes = Vec::new();
     let mut own = view.read_value(b"large").unwrap().unwrap();
@@ -53,7 +54,7 @@ fn a_large_value_comes_piece_by_piece() {
         let len = piece.len();
         (at, pieces) = (at + len, pieces + 1);
         assert_eq!(read() - before, pieces, "no piece was read ahead");
-        // A second call returns the same piece.
+        // A second call without `consume` returns the same piece.
         assert_eq!(reader.fill_buf().unwrap().len(), len);
         reader.consume(len);
         assert_eq!(reader.left(), (large.len() - at) as u64);
@@ -61,7 +62,7 @@ fn a_large_value_comes_piece_by_piece() {
     assert_eq!(at, large.len());
     assert_eq!(pieces, large.len().div_ceil(PIECE_BYTES - 48) as u64);
 
-    // In portions of any length.
+    // Reads of any length return the right bytes.
     let mut reader = table.read_value(b"large").unwrap().unwrap();
     let mut at = 0;
     while at < large.len() {
@@ -80,7 +81,8 @@ fn a_large_value_comes_piece_by_piece() {
     }
 }
 
-/// Data before the error is correct, and data after it does not look like an end.
+/// The stream returns correct data up to the damage. Then it returns an error, which must not look like the end of the
+/// value.
 #[test]
 fn damage_in_a_value_is_reported_where_the_stream_reaches_it() {
     tidalite_testkit::watch();

@@ -122,7 +122,7 @@ fn cursors_that_write_agree_with_maps() {
         let db = memory(&Options::new().page_size(512));
         let mut tx = db.begin_write().unwrap();
         let mut table = tx.table("t").unwrap();
-        // Half of the runs are in a nested table.
+        // Half of the runs use a nested table, the others the table itself.
         let mut table = if seed.is_multiple_of(2) {
             table.nested(b"below")
         } else {
@@ -282,7 +282,7 @@ fn typed_tables_have_ranges() {
     assert_eq!(found, expected);
 }
 
-/// Results of one operation, and the content at the end, as bytes to compare.
+/// Results of all operations and the final content, as bytes that can be compared.
 #[derive(Default)]
 struct Answers(Vec<u8>);
 
@@ -446,7 +446,8 @@ fn all(db: &Database, answers: &mut Answers) {
     }
 }
 
-/// Every operation under different pages, memory, durability and ways of reading: the same results, the same content.
+/// The same operations with different page sizes, memory limits, durability and ways of reading give the same results
+/// and the same content.
 #[test]
 fn no_option_changes_an_answer() {
     tidalite_testkit::watch();
@@ -483,7 +484,7 @@ fn no_option_changes_an_answer() {
                     match operation(&mut tx, &mut rng, &mut answers) {
                         Ok(()) => {}
                         Err(error) => {
-                            // A value in place of a table, and the reverse.
+                            // The operation found a value in place of a table, or the reverse.
                             answers.add(error.kind());
                         }
                     }
@@ -493,7 +494,7 @@ fn no_option_changes_an_answer() {
                 } else {
                     tx.commit_with(*durability).unwrap();
                 }
-                // One that was opened again stands for one that was not.
+                // Half of the runs reopen the file, which must not change anything.
                 if commit == 4 && number % 2 == 0 {
                     db.sync().unwrap();
                     drop(db);

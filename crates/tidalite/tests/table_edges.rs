@@ -21,7 +21,7 @@ fn small_pages() -> Database {
         .unwrap()
 }
 
-/// The error names table and key.
+/// Checks that the error names the table and the key.
 #[track_caller]
 fn is_table<T: std::fmt::Debug>(answer: Result<T>, expected: &str) {
     let facts = answer
@@ -31,8 +31,8 @@ fn is_table<T: std::fmt::Debug>(answer: Result<T>, expected: &str) {
     assert_eq!(facts.err(), Some(expected), "{answer:?}");
 }
 
-/// Nothing is damaged: a request for a value where a nested table is gives that error, whether the enclosing table is
-/// nested and small, or has pages of its own.
+/// Asking for a value where there is a nested table is an error of its own, not damage. This holds in a table with
+/// pages of its own and in a small nested table.
 #[test]
 fn a_nested_table_is_not_a_damaged_value() {
     for (rows, depth) in [(0, 0), (0, 1), (2, 1), (300, 0), (300, 1)] {
@@ -76,8 +76,8 @@ fn a_nested_table_is_not_a_damaged_value() {
     }
 }
 
-/// A put does not lose one either: it exists after each way of writing that would replace it, and so do earlier puts;
-/// the extent of a long value is freed.
+/// A write that would replace a nested table with a value is refused. The nested table and earlier writes remain, and
+/// the extent of the refused long value is freed.
 #[test]
 fn a_nested_table_is_not_written_over() {
     for (rows, depth) in [(0, 0), (0, 1), (2, 1), (300, 0), (300, 1)] {
@@ -118,7 +118,7 @@ fn a_nested_table_is_not_written_over() {
             matches!(refused, Err(ref error) if error.kind() == ErrorKind::WrongType),
             "{refused:?}"
         );
-        // The transaction goes on.
+        // The transaction can continue.
         let mut table = tx.table("t").unwrap();
         let mut table = table.nested_at(&["in"][..depth]);
         assert_eq!(table.view().unwrap().count(), rows + 5);
@@ -127,7 +127,7 @@ fn a_nested_table_is_not_written_over() {
         tx.commit().unwrap();
         let report = db.check().unwrap();
         assert!(report.is_clean(), "{report:?}");
-        // It must be removed first, explicitly.
+        // The nested table must be removed explicitly before a value can take its place.
         let mut tx = db.begin_write().unwrap();
         let mut table = tx.table("t").unwrap();
         let mut table = table.nested_at(&["in"][..depth]);
@@ -139,7 +139,7 @@ fn a_nested_table_is_not_written_over() {
     }
 }
 
-/// Errors of reads name the table, too, however it was found.
+/// Errors of reads name the table, too, whether it was looked up in the catalog or taken from the cache.
 #[test]
 fn errors_of_reading_name_the_table() {
     let db = small_pages();

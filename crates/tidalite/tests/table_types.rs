@@ -1,4 +1,4 @@
-//! Types recorded with tables: which types open a table, and what keeps them.
+//! The types recorded with a table: which types may open it, and which operations keep them.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -14,7 +14,7 @@ fn memory() -> (Arc<MemoryStorage>, Database) {
     (storage, db.unwrap())
 }
 
-/// The texts of both types that a refused opening names.
+/// The recorded and the requested types that the error of a refused opening names.
 fn refused<T>(opened: Result<T>) -> (String, String) {
     let Err(error) = opened else { panic!("opened") };
     assert_eq!(error.kind(), ErrorKind::WrongType, "{error}");
@@ -52,7 +52,7 @@ fn a_table_is_opened_only_with_its_own_types() {
         let (own, wrong) = ("String -> (i8, [u8; 2])", "String -> (i8, [u8; 3])");
         assert_eq!(refused(other), pair(own, wrong));
 
-        // Text has one code, whether it is owned or borrowed.
+        // `String` and `str` are the same recorded type.
         assert!(tx.typed_set_table::<String, (i8, [u8; 2])>("s").is_ok());
         assert_eq!(
             tx.typed_table::<u64, u64>("t").unwrap().get(&1).unwrap(),
@@ -65,7 +65,7 @@ fn a_table_is_opened_only_with_its_own_types() {
     }
     let snap = db.begin_read().unwrap();
     for _ in 0..2 {
-        // Found in the catalog, then in the cache.
+        // The first lookup reads the catalog, the second one the cache.
         let other = snap.typed_table::<i64, u64>("t").map(drop);
         assert_eq!(refused(other), pair("u64 -> u64", "i64 -> u64"));
         refused(snap.typed_table::<[u8], [u8]>("t").map(drop));
@@ -120,7 +120,7 @@ fn a_table_of_bytes_gets_types_only_while_it_is_empty() {
     refused(tx.typed_table::<u64, u64>("full").map(drop));
     assert!(tx.typed_table::<[u8], [u8]>("full").is_ok());
     tx.typed_table::<u64, u64>("empty").unwrap();
-    // A rollback takes the types back, too.
+    // A rollback restores the types, too.
     let before = tx.savepoint().unwrap();
     tx.retype_table::<i64, u64>("full").unwrap();
     assert_eq!(
@@ -153,7 +153,7 @@ fn a_table_of_bytes_gets_types_only_while_it_is_empty() {
     assert_eq!(tx.table("full").unwrap().view().unwrap().count(), 3);
 }
 
-/// More tables than the meta record has places for changed roots, so that the catalog is written in several ways.
+/// More tables than the roots that fit into the meta record, so that the catalog is written in several ways.
 const TABLES: u64 = 30;
 
 fn change(tx: &mut WriteTxn, round: u64) {
@@ -207,7 +207,7 @@ fn types_stay_with_a_table_wherever_it_goes() {
         let mut tx = db.begin_write().unwrap();
         change(&mut tx, round);
         if round == 2 {
-            // A name and back.
+            // Renames `t0` to another name and back.
             for (from, to) in [("t0", "u"), ("u", "t0"), ("t1", "v")] {
                 assert!(tx.rename_table(from, to).unwrap());
             }

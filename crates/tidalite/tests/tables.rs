@@ -25,7 +25,7 @@ fn each_write_call_keeps_its_contract() {
     }
 }
 
-/// In a table with a name, and in one nested in it.
+/// Tests each way of writing in a named table or in one nested in it.
 fn each_way_of_writing(path: &[&str]) {
     let db = small_pages();
     let mut tx = db.begin_write().unwrap();
@@ -147,7 +147,7 @@ fn reading_tables_creates_and_changes_none() {
         .unwrap()
         .put(b"k", b"2")
         .unwrap();
-    // Open tables and others, side by side.
+    // Views tables that are open and tables that are not, at the same time.
     let (old, new) = (tx.view_table("old").unwrap(), tx.view_table("new").unwrap());
     let pairs = tx.view_set_table("pairs").unwrap().unwrap();
     assert_eq!(old.unwrap().get(b"k").unwrap().unwrap(), b"old");
@@ -276,7 +276,8 @@ fn tables_in_tables_come_back_after_reopening_and_in_a_copy() {
     std::fs::remove_dir_all(dir).unwrap();
 }
 
-/// The leaves of the outer table are written before the tables in them are sealed.
+/// When dirty pages exceed the memory limit, leaves of the outer table are written before the tables nested in them are
+/// sealed. Their roots must still be right.
 #[test]
 fn more_nested_tables_than_fit_memory_are_one_transaction() {
     tidalite_testkit::watch();
@@ -305,7 +306,8 @@ fn more_nested_tables_than_fit_memory_are_one_transaction() {
     assert!(problems.is_empty(), "{problems:?}");
 }
 
-/// The last row is remembered from one `put` to the next, but not across anything else.
+/// Consecutive `put` calls use an append cursor. Savepoints, rollbacks, removals and readers must reset it, or rows
+/// would be lost.
 #[test]
 fn ascending_rows_and_savepoints_do_not_disturb_each_other() {
     let mut rng = Rng::new(23);
@@ -412,8 +414,8 @@ fn names_change_with_the_transaction() {
     assert!(db.check().unwrap().problems.is_empty());
 }
 
-/// Tables are identified by name: a rolled-back writer that created one, or an evicted reader that opened it, leaves
-/// nothing behind.
+/// A rolled-back writer that created a table, or an evicted reader that opened one, leaves nothing behind in the caches
+/// of tables.
 #[test]
 fn tables_outlive_readers_and_writers_that_are_given_up() {
     tidalite_testkit::watch();
@@ -452,7 +454,7 @@ fn tables_outlive_readers_and_writers_that_are_given_up() {
     for _ in 0..10 {
         let reader = db.begin_read_evictable().unwrap();
         assert_eq!(newest(&reader), value);
-        // It is evicted when the file would grow for it.
+        // The reader is evicted when the file would otherwise have to grow.
         let lost = (0..20).find_map(|_| {
             value += 1;
             put(value);
@@ -555,7 +557,8 @@ fn savepoints_take_tables_and_series_back() {
     }
 }
 
-/// A panic in a nested transaction, and one in the middle of a change, both caught.
+/// A caught panic in a nested transaction undoes that transaction. A caught panic in the middle of a change breaks the
+/// whole transaction, which cannot be committed any more.
 #[test]
 fn a_half_done_call_is_undone_or_never_committed_after_a_panic() {
     use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -577,7 +580,7 @@ fn a_half_done_call_is_undone_or_never_committed_after_a_panic() {
     let (pairs, rows) = state(&mut tx);
     assert_eq!(pairs.keys().collect::<Vec<_>>(), [b"before"]);
     assert_eq!(rows.into_iter().collect::<Vec<_>>(), [(1, 1.0)]);
-    // Rows of an iterator that panics after the first page.
+    // An iterator of rows that panics after the first page.
     let rows = |i: u32| {
         assert!(i < 200, "in the middle of a change");
         (i.to_be_bytes(), [7; 30])
@@ -604,7 +607,7 @@ fn a_half_done_call_is_undone_or_never_committed_after_a_panic() {
     assert!(db.check().unwrap().problems.is_empty());
 }
 
-/// A nested transaction is given up for a reason of the program, which comes back with the program's own type.
+/// An error of the caller's own type rolls the nested transaction back and is returned unchanged.
 #[test]
 fn a_nested_transaction_is_undone_by_an_error_of_the_caller() {
     #[derive(Debug)]

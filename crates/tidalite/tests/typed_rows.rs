@@ -1,4 +1,4 @@
-//! Rows as records and typed values, by every way of reading.
+//! Rows are read as records and as typed values, by every call that reads.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::sync::Arc;
@@ -45,7 +45,7 @@ fn sale(rng: &mut Rng, number: i64, millis: i64) -> Sale {
     }
 }
 
-/// Includes several rows of one time: some in leaves, some in the front.
+/// Inserts random sales, several at one time, some of which are in leaves and some in the delta.
 fn sales(db: &Database, name: &str, rng: &mut Rng) -> Vec<Sale> {
     let mut all: Vec<Sale> = Vec::new();
     for rows in [rng.below(4000), rng.below(60), 3] {
@@ -116,7 +116,7 @@ fn a_record_is_read_by_every_way_to_its_row() {
     }
 }
 
-/// The records of an interval, taken from both ends in turn.
+/// Reads the records of an interval from both ends in turn.
 fn both_ends(rng: &mut Rng, series: &Series<'_>, all: &[Sale]) {
     let from = rng.between(-600, 2100);
     let to = from + rng.between(-5, 400);
@@ -200,7 +200,7 @@ fn merged_and_joined_rows_are_records_too() {
         assert_eq!(found, expected);
         expected.reverse();
     }
-    // Of several rows of a time the last to arrive, in both directions; filtered, too.
+    // Among several rows of one time, the last to arrive is found, in both directions, with and without a filter.
     let last = |all: &[Sale], t: Timestamp| all.iter().rfind(|sale| sale.time == t).cloned();
     let mut times: Vec<Timestamp> = a.iter().map(|sale| sale.time).collect();
     times.dedup();
@@ -277,7 +277,7 @@ fn a_value_has_the_type_of_its_column() {
         Some("north")
     );
     assert_eq!(series.get::<Option<f32>>(&row, "weight").unwrap(), None);
-    // 32-bit floats are stored as the float of the same value.
+    // 32-bit floats are stored as the 64-bit float of the same value, so they can be read as one.
     assert_eq!(
         series
             .get::<Option<f64>>(&row, &"weight".to_owned())
@@ -305,7 +305,7 @@ fn a_value_has_the_type_of_its_column() {
         words: vec![1],
     };
     schema_problem(reader.read(&cut), &["1 words"]);
-    // Columns after the record's are ignored.
+    // A row may lack the columns after the record's last one.
     assert_eq!(series.record::<OnlyNumber>(&cut).unwrap().number, 1);
 
     let (mut floats, mut integers) = (0, 0);

@@ -1,4 +1,5 @@
-//! Typed tables: every call compared with a map, bytes of another type, and a plain table's ends and ranks.
+//! Typed tables: every call is compared with a map, bytes of another type are refused, and the ends and ranks of a
+//! table are checked.
 
 #![expect(
     clippy::unwrap_used,
@@ -166,7 +167,8 @@ fn typed_tables_agree_with_a_map() {
     }
 }
 
-/// The file is sound, so no error may report damage.
+/// Bytes that do not decode as the requested type are a wrong-type error. The file is sound, so no error may report
+/// damage.
 #[test]
 fn bytes_of_another_type_are_a_wrong_type_and_no_damage() {
     #[track_caller]
@@ -215,7 +217,7 @@ fn bytes_of_another_type_are_a_wrong_type_and_no_damage() {
     let snap = db.begin_read().unwrap();
     let mut names: Vec<String> = (0..20).map(|n| format!("more {n}")).collect();
     names.push("config".to_owned());
-    // More tables than a snapshot caches, each twice: once looked up, once cached.
+    // More tables than a snapshot caches; each is opened twice, first from the catalog and then from the cache.
     for name in names.iter().chain(&names) {
         let table = snap.table(name).unwrap().unwrap();
         let table = table.typed::<i64, [u8; 2]>();
@@ -274,7 +276,8 @@ fn typed_pairs_are_appended_and_cleared() {
     assert!(table.view().unwrap().bytes().is_empty());
 }
 
-/// The rank of a row from its cursor, however it got there, small nested tables included.
+/// A cursor knows the rank of its row however it got there, and a range knows how many rows are left, in small nested
+/// tables, too.
 #[test]
 fn cursors_know_their_rank_and_ranges_how_many_are_left() {
     let db = memory(&Options::new().page_size(512));
@@ -343,7 +346,7 @@ fn cursors_know_their_rank_and_ranges_how_many_are_left() {
         (range.size_hint(), range.next().is_none()),
         ((0, Some(0)), true)
     );
-    // The nested table gives an error, and ends the iteration.
+    // The nested table causes an error, which ends the iteration.
     let mut all = table.iter();
     assert_eq!(all.left(), keys.len() as u64 + 1);
     assert!(all.next_back().unwrap().is_err());

@@ -1,5 +1,5 @@
-//! Columns of every type, with and without nulls, compared with a plain map: random rows, late ones, overwrites,
-//! deletes, own reads in the transaction, reopening.
+//! Columns of every type, with and without nulls, are compared with a plain map: random rows, late rows, overwrites,
+//! deletes, reads inside the transaction, reopening.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 #![expect(clippy::print_stdout, reason = "seeds belong in the log of a test")]
 
@@ -20,7 +20,7 @@ use tidalite_testkit::rng::Rng;
 
 type Model = BTreeMap<i64, Vec<Value>>;
 
-/// Values that must be equal bit by bit.
+/// Compares values; floats bit by bit.
 fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::F64(a), Value::F64(b)) => a.to_bits() == b.to_bits(),
@@ -53,7 +53,7 @@ fn schema() -> Schema {
     schema
 }
 
-/// A value that fits the column. `style` makes runs that encode differently.
+/// A random value of the column's type. `style` selects how values repeat, so that vectors are encoded differently.
 fn a_value(rng: &mut Rng, column: &Column, style: u64, i: i64) -> Value {
     let share = [0, 1, 8, 40][(style % 4) as usize];
     if column.nullable && share > 0 && rng.one_in(share) {
@@ -73,7 +73,7 @@ fn a_value(rng: &mut Rng, column: &Column, style: u64, i: i64) -> Value {
             units: rng.between(-100_000, 100_000),
             scale,
         }),
-        // Some that repeat, some that do not, some long ones.
+        // Some texts repeat, some do not, and some are long.
         (ColumnType::String, 0) => Value::String(format!("{i} is a text ").repeat(9)),
         (ColumnType::String, n) => Value::String(format!("state-{}", n * n % 7)),
         (ColumnType::Bytes, n) => Value::Bytes(i.to_le_bytes()[..(n % 9) as usize].to_vec()),
@@ -84,7 +84,7 @@ fn a_value(rng: &mut Rng, column: &Column, style: u64, i: i64) -> Value {
     match column.word(&value) {
         _ if column.ty.is_text() => value,
         Ok(_) => value,
-        // The one pattern reserved for null.
+        // The bit pattern that is reserved for null.
         Err(_) => Value::Null,
     }
 }
@@ -128,7 +128,7 @@ fn change(rng: &mut Rng, series: &mut SeriesMut<'_>, model: &mut Model) {
     }
 }
 
-/// Existing rows get null, or zero in a column without nulls.
+/// Adds a column; existing rows read null in it, or zero if the column is not nullable.
 fn add_columns(rng: &mut Rng, series: &mut SeriesMut<'_>, model: &mut Model) {
     let number = series.info().schema.columns.len();
     let ty = *rng.pick(&every_type());
@@ -215,7 +215,7 @@ fn compare(rng: &mut Rng, series: &Series<'_>, model: &Model) {
             continue;
         }
         let words = |row: &Vec<Value>| column.word(&row[c]).unwrap();
-        // Only the requested column is present.
+        // The vectors contain only the requested column.
         let mut read = Vec::new();
         range
             .clone()
@@ -260,7 +260,7 @@ fn compare(rng: &mut Rng, series: &Series<'_>, model: &Model) {
                         found.push(vector.times().to_vec());
                     })
                     .unwrap();
-                // Rows within a vector ascend in both.
+                // Rows within a vector ascend in both directions.
                 if direction == Direction::Backward {
                     found.reverse();
                 }
@@ -275,7 +275,7 @@ fn compare(rng: &mut Rng, series: &Series<'_>, model: &Model) {
     }
 }
 
-/// The rows of an interval with the last first, by vectors, and the last ones step by step.
+/// Reads the rows of an interval from the last to the first, by vectors; the last ones also by a cursor.
 fn backward(
     series: &Series<'_>,
     range: &tidalite::Query<'_>,
@@ -305,7 +305,7 @@ fn backward(
     }
 }
 
-/// Candles of every size hold all rows of an interval, each those between its two times.
+/// Candles of every size contain all rows of an interval, and each candle contains the rows between its two times.
 fn candles(range: &tidalite::Query<'_>, column: &Column, c: usize, rows: &[(&i64, &Vec<Value>)]) {
     for size in [
         CandleSize::Level(0),
@@ -335,7 +335,7 @@ fn candles(range: &tidalite::Query<'_>, column: &Column, c: usize, rows: &[(&i64
     }
 }
 
-/// Each figure alone, and two together, equal the whole aggregates, bit by bit.
+/// Checks that single figures and pairs of figures equal those of the whole aggregates, bit by bit.
 fn figures_alone(range: &tidalite::Query<'_>, c: usize, windows: &[tidalite::Window]) {
     use tidalite::Figure::{Count, First, Last, Max, Mean, Min, Stddev, Sum};
     let bits = |value: Option<f64>| value.map(f64::to_bits);
@@ -399,7 +399,7 @@ fn assert_aggregate(
         .iter()
         .copied()
         .max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
-    // For integers that map to one float, the time of the extreme belongs to the exact one.
+    // Several integers may map to one float. The extreme's time is then that of the exact integer.
     assert_eq!(
         found.min().map(|m| m.0),
         min.map(|m| m.0),
@@ -546,7 +546,7 @@ fn values_of_a_wrong_type_are_refused_without_effect() {
     refused(&mut series, &[Value::F64(1.0), Value::Null]);
     refused(&mut series, &[Value::I64(1), Value::I64(i64::MIN)]);
     assert_eq!(series.view().unwrap().count().unwrap(), 0);
-    // As a word it is null, for callers that use words.
+    // A caller that writes words can store this pattern, which is null.
     series
         .insert_values(Steps(2), &[Value::I64(i64::MIN), Value::Null])
         .unwrap();
@@ -563,7 +563,8 @@ fn values_of_a_wrong_type_are_refused_without_effect() {
     );
 }
 
-/// Columns never null cost as much as columns without nulls, and so do columns always null.
+/// A nullable column without a null takes no more bytes than a column that is not nullable, and a column of nulls takes
+/// hardly any.
 #[test]
 fn nulls_that_are_not_there_cost_nothing() {
     let bytes = |nullable: bool, value: fn(i64) -> Value| {
@@ -595,7 +596,7 @@ fn nulls_that_are_not_there_cost_nothing() {
             Value::I64(7)
         }
     };
-    // A bit per row, and the directory's entry of each vector.
+    // One bit per row, and an entry in the directory for each vector.
     assert!(bytes(true, half) < 50_000 / 8 + 50 * 170 + 2000);
 }
 
@@ -626,7 +627,7 @@ fn texts_hold_at_their_limit_and_not_one_beyond() {
     assert_eq!(refused.kind(), ErrorKind::Limit);
     let most = TEXT_BYTES_MAX as u64;
     assert_eq!(refused.limit(), Some((most + 1, most)));
-    // Words without a text are refused, so that no row has a dangling reference.
+    // Words that refer to no text are refused, so that no row has a dangling reference.
     for word in [1000, (1 << 62) + 99] {
         assert!(series.insert_row(Steps(9), &[word, u64::MAX]).is_err());
         assert!(series.append_rows(&[9], &[&[word], &[u64::MAX]]).is_err());
@@ -645,7 +646,8 @@ fn texts_hold_at_their_limit_and_not_one_beyond() {
     assert!(series.query(..).filter(0, ..).count().is_err());
 }
 
-/// Repeated texts cost a number each, others their compressed size; deleting rows frees texts that only they used.
+/// A repeated text takes the bytes of its number, other texts take their compressed size, and deleting rows frees the
+/// texts that only they used.
 #[test]
 fn texts_take_their_length_and_are_removed_with_their_rows() {
     let storage = Arc::new(MemoryStorage::new());
@@ -691,7 +693,7 @@ fn texts_take_their_length_and_are_removed_with_their_rows() {
         tx.commit().unwrap();
         assert_clean(&db);
     }
-    // The rest: the dictionary of 4096 texts with its lookup, and the last block.
+    // What remains is the dictionary of 4096 texts with its lookup table, and the last block.
     assert!(
         used() < full / 2 && used() < 800_000,
         "{} of {full}",
@@ -710,7 +712,7 @@ fn texts_take_their_length_and_are_removed_with_their_rows() {
     assert_eq!(used(), 0);
 }
 
-/// Many small transactions: the last block is extended, numbers are never assigned twice.
+/// Many small transactions extend the last block of texts, and no number is assigned twice, even after rollbacks.
 #[test]
 fn texts_of_small_commits_and_savepoints() {
     let db = open(&Arc::new(MemoryStorage::new()), &Options::new());
@@ -755,7 +757,7 @@ fn texts_of_small_commits_and_savepoints() {
     assert_eq!(rows, 100 - 95);
 }
 
-/// Endless ingest of texts under a cap: old rows are removed, and no more than necessary.
+/// The cap in bytes counts texts: old rows are removed, and no more than necessary.
 #[test]
 fn a_cap_in_bytes_counts_texts() {
     let db = open(&Arc::new(MemoryStorage::new()), &Options::new());
@@ -787,7 +789,7 @@ fn a_cap_in_bytes_counts_texts() {
     let weights = db.weights().unwrap();
     let texts = weights.iter().find(|weight| weight.what.contains("texts"));
     let bytes = texts.map_or(0, |weight| weight.pages * 4096);
-    // Blocks take whole pages, and the dictionary has nothing to do here.
+    // The margin is for blocks, which take whole pages. The texts are too long for the dictionary.
     assert!(bytes < cap / 4 * 5, "{bytes} bytes of texts under {cap}");
     let snap = db.begin_read().unwrap();
     let rows = snap.series("log").unwrap().unwrap().count().unwrap();

@@ -1,4 +1,4 @@
-//! Uncommitted data is read like committed data: by the same calls, with the same results.
+//! Uncommitted data is read by the same calls as committed data, with the same results.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -18,7 +18,7 @@ fn memory() -> Database {
         .unwrap()
 }
 
-/// All contents of a state, by every reading call.
+/// Reads all contents of a state with every reading call, as lines that can be compared.
 fn told<S: ReadSource>(state: &Reading<S>) -> Vec<String> {
     let mut told = vec![format!("{} {:?}", state.txn(), state.user_data())];
     for name in state.tables().unwrap() {
@@ -128,7 +128,7 @@ fn change(tx: &mut WriteTxn, rng: &mut Rng) {
     }
 }
 
-/// Both, or the first line in which they differ.
+/// Checks that both are equal, or reports the first line that differs.
 #[track_caller]
 fn same(seed: u64, found: &[String], expected: &[String]) {
     for line in 0..found.len().max(expected.len()) {
@@ -145,7 +145,7 @@ fn uncommitted_answers_equal_answers_after_the_commit() {
         for _ in 0..12 {
             let mut tx = db.begin_write().unwrap();
             let before = told(&db.begin_read().unwrap());
-            // A transaction without changes gets no number.
+            // Makes sure that the transaction has changes, because only then it gets a number.
             tx.table("t3")
                 .unwrap()
                 .put(b"key", &rng.below(1 << 60).to_be_bytes())
@@ -155,7 +155,7 @@ fn uncommitted_answers_equal_answers_after_the_commit() {
             }
             let reader = tx.reader().unwrap();
             let uncommitted = told(&reader);
-            // It stays unchanged while the transaction goes on, and so does the earlier snapshot.
+            // The reader does not change while the transaction goes on, and neither does the earlier snapshot.
             let point = tx.savepoint().unwrap();
             for _ in 0..rng.index(6) {
                 change(&mut tx, &mut rng);

@@ -1,5 +1,5 @@
-//! Positions of write cursors after missed searches and removals, compared with lists; and removal of entries by a
-//! predicate.
+//! Positions of write cursors after searches that found nothing and after removals are compared with lists; then
+//! removal of entries by a predicate.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -18,7 +18,8 @@ fn small_pages() -> Database {
         .unwrap()
 }
 
-/// After a seek of exactly `probe` a step goes to the neighbour, in either direction, and back.
+/// After a seek to `probe`, whether it is found or not, a step in either direction goes to the neighbour, and a step
+/// back returns.
 fn steps_from_a_miss(table: &mut TableMut<'_>, keys: &[Vec<u8>], probe: &[u8]) {
     let at = keys.partition_point(|key| key.as_slice() < probe);
     let there = keys.get(at).is_some_and(|key| key == probe);
@@ -38,7 +39,7 @@ fn steps_from_a_miss(table: &mut TableMut<'_>, keys: &[Vec<u8>], probe: &[u8]) {
             behind.is_some() && at + usize::from(there) == 0
         );
         if round == 1 && !there {
-            // Back over the place.
+            // Steps back over the gap where `probe` would be.
             assert_eq!(edit.previous().unwrap(), before.is_some());
             continue;
         }
@@ -71,7 +72,7 @@ fn a_key_that_is_not_there_leaves_the_cursor_in_its_gap() {
         for key in &keys {
             table.put(key, b"v").unwrap();
         }
-        // Of the outer table the nested ones come last, and are left out here.
+        // In the outer table the keys of the nested tables come last; the probes stay before them.
         for probe in 0..2 * rows.min(40) + 2 {
             steps_from_a_miss(&mut table, &keys, &probe.to_be_bytes());
         }
@@ -85,7 +86,7 @@ fn a_key_that_is_not_there_leaves_the_cursor_in_its_gap() {
 
 type Pair = (Vec<u8>, Vec<u8>);
 
-/// The position of a cursor among pairs; in a gap: its key, and the pair after it.
+/// The position of a cursor among pairs. In a gap it is a key and the index of the pair after it.
 #[derive(Clone, Debug, PartialEq)]
 enum Here {
     Before,
@@ -108,7 +109,7 @@ impl Model {
         self.pairs.partition_point(|other| other <= pair)
     }
 
-    /// The pairs of a key.
+    /// Indexes of the pairs of a key.
     fn of(&self, key: &[u8]) -> std::ops::Range<usize> {
         let from = self.pairs.partition_point(|other| other.0.as_slice() < key);
         let to = self
@@ -141,14 +142,14 @@ impl Model {
         there
     }
 
-    /// Moves to the last pair before this one.
+    /// Moves to the pair before index `before`, if there is one.
     fn backward(&mut self, before: usize) -> bool {
         let found = before.checked_sub(1);
         self.here = found.map_or(Here::Before, Here::On);
         found.is_some()
     }
 
-    /// Moves to a pair if it belongs to this key; else to `miss`.
+    /// Moves to pair `to` if it belongs to this key, otherwise into the gap at `miss`.
     fn among(&mut self, key: &[u8], to: Option<usize>, miss: Option<usize>) -> bool {
         let found = to.filter(|to| self.of(key).contains(to));
         match (found, miss) {
@@ -160,7 +161,7 @@ impl Model {
     }
 }
 
-/// The same move in both; returns the result of each.
+/// Does the same move in the cursor and in the model, and returns both results.
 fn go(edit: &mut SetCursorMut<'_, '_>, model: &mut Model, number: u64, to: &Pair) -> (bool, bool) {
     let (key, value) = (&to.0[..], &to.1[..]);
     let (behind, before) = model.around();
@@ -290,8 +291,8 @@ fn moves_among_pairs_agree_with_a_list() {
         let db = small_pages();
         let mut tx = db.begin_write().unwrap();
         let mut table = tx.set_table("m").unwrap();
-        // Few values, so that one ends in a zero byte more than another, or so many that a key's set has pages of its
-        // own.
+        // Few values, among them some that differ only in the number of zero bytes at their end; or so many that the
+        // set of a key has pages of its own.
         let values = if seed < 2 { 5 } else { 90 };
         let pair = |rng: &mut Rng| {
             let key = vec![b'k'; rng.index(4)];
@@ -311,7 +312,7 @@ fn moves_among_pairs_agree_with_a_list() {
             let to = pair(&mut rng);
             if rng.one_in(4) {
                 let number = rng.below(9);
-                // As many pairs are added as removed, except for whole keys now and then.
+                // Keeps the number of pairs roughly constant: removal of a whole key is rare.
                 if number != 7 || rng.one_in(10) {
                     change(&mut edit, &mut model, number, &to);
                 }
@@ -367,7 +368,7 @@ fn retained_pairs_equal_a_map() {
         let mut table = tx.table("t").unwrap();
         let mut table = table.nested_at(&["below"][..seed as usize % 2]);
         let mut model: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
-        // More single entries than are collected at a time.
+        // More entries than a removal collects at a time.
         for i in 0..if seed < 4 { 5000u32 } else { 3 } {
             let len = if rng.one_in(100) { 900 } else { rng.index(9) };
             let (key, value) = (i.to_be_bytes().to_vec(), vec![i as u8; len]);
@@ -391,7 +392,7 @@ fn retained_pairs_equal_a_map() {
                 3 => (Bound::Unbounded, Bound::Unbounded),
                 _ => (bound(&mut rng), bound(&mut rng)),
             };
-            // Every second one, long runs, or by its value.
+            // Keeps every second entry, long runs of entries, or entries chosen by value.
             let kept = |key: &[u8], value: &[u8]| match round {
                 0 => key[3].is_multiple_of(2),
                 1 => key[2].is_multiple_of(3),

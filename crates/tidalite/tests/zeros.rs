@@ -1,4 +1,4 @@
-//! The two zeros and NaN: filter matches, extremes, and that no match is skipped.
+//! The two zeros and NaN: filters match them correctly, extremes are right, and no vector with a match is skipped.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -8,8 +8,8 @@ use tidalite::storage::MemoryStorage;
 use tidalite::{Column, ColumnType, Database, Options, Schema, Steps, Unit, Value};
 use tidalite_testkit::rng::Rng;
 
-/// Runs of thousands of rows of few values each, so that leaves and vectors have extremes that are one of the zeros;
-/// and late rows over them.
+/// Runs of thousands of rows, each with few distinct values, so that leaves and vectors have extremes that are one of
+/// the zeros. Late rows are inserted over them.
 fn values(rng: &mut Rng) -> Vec<Option<f64>> {
     let sets: [&[Option<f64>]; 9] = [
         &[Some(-0.0)],
@@ -66,7 +66,7 @@ fn stored(ty: ColumnType, rng: &mut Rng) -> (Database, Vec<Option<f64>>) {
             .unwrap();
     }
     tx.commit().unwrap();
-    // Late ones.
+    // Late rows, which go to the delta.
     let mut tx = db.begin_write().unwrap();
     let mut series = tx.series_with("s", &schema).unwrap();
     for _ in 0..50 {
@@ -133,7 +133,7 @@ fn a_filter_matches_as_numbers_compare_and_loses_no_row() {
                 let matching = series.query(..).filter(0, (*low, *high));
                 let vectors = matching.clone().columns::<usize>([]);
                 vectors.for_each_vector(take).unwrap();
-                // Statistics, where extremes show that all rows match or none does.
+                // These use statistics where the extremes show that all rows match, or that none does.
                 assert_eq!(matching.count().unwrap(), expected.len() as u64);
                 let count = matching.aggregate(0).unwrap().count();
                 assert_eq!(count, expected.len() as u64);
@@ -156,7 +156,7 @@ fn extremes_are_the_same_whatever_the_order_and_a_filter_finds_them() {
         let aggregate = range.aggregate(0).unwrap();
         let numbers = (from..to).filter_map(|time| Some((values[time]?, time as i64)));
         let numbers: Vec<(f64, i64)> = numbers.filter(|(x, _)| !x.is_nan()).collect();
-        // -0.0 lies just before 0.0, and of equals the first one counts.
+        // -0.0 lies just before 0.0, and of equal values the first one counts.
         let least = numbers
             .iter()
             .copied()
@@ -174,7 +174,7 @@ fn extremes_are_the_same_whatever_the_order_and_a_filter_finds_them() {
             let matching = range.clone().filter(0, bound..=bound);
             let count = matching.columns::<usize>([]).for_each_vector(take).unwrap();
             assert!(found.contains(&time), "{bound} at {time}");
-            // All that are equal as numbers, including the other zero.
+            // A filter for a value finds all rows that are equal as numbers, including the other zero.
             let equal = numbers.iter().filter(|(x, _)| *x == bound).count();
             assert_eq!(count, equal as u64);
         }

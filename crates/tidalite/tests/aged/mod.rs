@@ -1,4 +1,4 @@
-//! Retention in the mix of a random test.
+//! Applies a retention policy between the other steps of a random test.
 
 use std::time::Duration;
 use tidalite::retention::{Budget, Retention};

@@ -1,4 +1,5 @@
-//! Several threads append to one transaction, and others help to encode: the rows equal the rows of one thread.
+//! Several threads append to one transaction, and other threads help to encode: the stored rows equal those of a single
+//! thread.
 
 use crate::common::in_memory;
 use std::collections::BTreeMap;
@@ -39,10 +40,11 @@ fn words(n: usize, rng: &mut Rng) -> Vec<u64> {
     }
 }
 
-/// The work of a thread: its rows in their order.
+/// The rows that one thread appends, in their order.
 type Job = Vec<(SeriesId, i64, Vec<u64>)>;
 
-/// The index of the `own`-th series of a thread: interleaved with other threads' series, or apart from them.
+/// Index of the `own`-th series of a thread: the series of a thread are consecutive if `apart`, otherwise they
+/// alternate with those of the other threads.
 fn place(apart: bool, thread: usize, own: usize) -> usize {
     match apart {
         true => thread * OWN + own,
@@ -78,7 +80,7 @@ fn jobs(ids: &[SeriesId], shared: Option<SeriesId>, from: i64, rng: &mut Rng) ->
                     continue;
                 };
                 for _ in 0..rng.below(300) {
-                    // Each thread has times of its own.
+                    // Threads use different times, because the order of the threads is not defined.
                     let time = rng.below(100_000) as i64 * THREADS as i64 + thread as i64;
                     job.push((shared, time, words(0, rng)));
                 }
@@ -143,7 +145,7 @@ fn rows_of_several_threads_equal_rows_of_one() {
                 }
                 shared = txn.series("shared").unwrap().id();
             }
-            // Rows that the transaction itself buffered or read are older.
+            // Rows that the transaction itself inserts before the appenders begin; rows of the appenders replace them.
             for (n, id) in ids.iter().enumerate() {
                 for time in 0..rng.below(40) as i64 {
                     let words = words(n, &mut rng);
@@ -157,7 +159,7 @@ fn rows_of_several_threads_equal_rows_of_one() {
             if rng.one_in(2) {
                 txn.series("own3").unwrap().view().unwrap();
             }
-            // If the threads' series are apart, they encode all rows themselves.
+            // Without a shared series no series has rows of two threads, so each thread encodes all of its rows itself.
             let everybodys = (seed % 2 == 0).then_some(shared);
             let jobs = jobs(&ids, everybodys, round * 4000, &mut rng);
             for job in &jobs {
@@ -175,7 +177,7 @@ fn rows_of_several_threads_equal_rows_of_one() {
                     });
                 }
             });
-            // The transaction sees all rows, and continues.
+            // The transaction sees the rows of all appenders, and continues.
             let own = &ids[rng.index(ids.len())];
             let rows = model.entry(own.0).or_default();
             let mut series = txn.series_by_id(*own).unwrap();
@@ -195,7 +197,7 @@ fn rows_of_several_threads_equal_rows_of_one() {
     }
 }
 
-/// One thread, with and without helpers, gives the same rows. The file takes as many bytes.
+/// A single thread stores the same rows with and without helper threads, in as many bytes.
 #[test]
 fn a_transaction_that_is_helped_stores_the_same() {
     let mut pages = Vec::new();
@@ -268,7 +270,7 @@ fn texts_and_values_go_through_an_appender_too() {
     assert_eq!(snap.series("both").unwrap().unwrap().count().unwrap(), 2);
 }
 
-/// If a thread fails, the others stop with an error, none waits, and the commit is refused.
+/// If one thread fails, the others stop with an error instead of waiting, and the commit is refused.
 #[test]
 fn a_failing_appender_fails_the_transaction() {
     let storage = Arc::new(MemoryStorage::new());
@@ -325,7 +327,7 @@ fn a_panic_a_forgotten_appender_and_a_drop_commit_nothing() {
                 .unwrap();
         }
     };
-    // A panic in another thread than the transaction's.
+    // A panic in a thread other than the transaction's.
     let mut txn = db.begin_write().unwrap();
     let thread = std::thread::scope(|scope| {
         let mut appender = txn.appenders(1).unwrap().pop().unwrap();
@@ -360,7 +362,7 @@ fn a_panic_a_forgotten_appender_and_a_drop_commit_nothing() {
     assert!(txn.appenders(0).unwrap().is_empty());
     drop(txn);
     assert!(db.begin_read().unwrap().series("s").unwrap().is_none());
-    // One after the other in one thread works as well: the newer rows stay.
+    // Two appenders, one after the other in one thread: the later rows win.
     let mut txn = db.begin_write().unwrap();
     for value in [1.0, 2.0] {
         let mut appender = txn.appenders(1).unwrap().pop().unwrap();
@@ -379,8 +381,8 @@ fn a_panic_a_forgotten_appender_and_a_drop_commit_nothing() {
     assert_eq!(sum, 6000.0);
 }
 
-/// The delta's counters after three threads appended rows in these numbers, each to series apart from or between those
-/// of the others. Before that the tail held one row.
+/// Runs and rows of the delta after three threads have appended these numbers of rows, each to series of its own,
+/// `apart` from the other threads' series or interleaved with them. The tail page held one row before.
 fn delta_of(apart: bool, counts: &[i64]) -> (u64, u64) {
     let db = in_memory(&Options::new().tuning(Tuning::new().write_buffer_bytes(3 << 20)));
     let mut txn = db.begin_write().unwrap();
@@ -391,7 +393,7 @@ fn delta_of(apart: bool, counts: &[i64]) -> (u64, u64) {
     txn.commit().unwrap();
     let mut txn = db.begin_write().unwrap();
     std::thread::scope(|scope| {
-        // All threads wait until each has opened its series.
+        // Each thread waits until all have appended, so that their appenders overlap.
         let opened = Arc::new(Barrier::new(THREADS));
         for (thread, mut appender) in txn.appenders(THREADS).unwrap().into_iter().enumerate() {
             let (opened, ids) = (Arc::clone(&opened), &ids);
@@ -421,10 +423,11 @@ fn delta_of(apart: bool, counts: &[i64]) -> (u64, u64) {
 
 #[test]
 fn threads_of_disjoint_series_encode_runs() {
-    // The tail becomes a run before the run of the blocks; a run of buffered rows absorbs it.
+    // If the series are apart, the threads encode blocks: the tail page becomes a run of its own, and the blocks form a
+    // second one. If they are interleaved, the rows are buffered and the run made of them absorbs the tail page.
     assert_eq!(delta_of(true, &[450; OWN]), (2, 27_001));
     assert_eq!(delta_of(false, &[450; OWN]), (1, 27_001));
-    // The rows left over by leaves fit into the tail, whatever their number.
+    // The few rows that do not fill a leaf fit into the tail page.
     let mut counts = [1000; 30];
     counts[17] = 10;
     assert_eq!(delta_of(true, &counts), (0, 31));

@@ -1,4 +1,4 @@
-//! Backups, full and incremental, and their restore; copies as streams.
+//! Backups, full and incremental, and how they are restored; copies as streams.
 
 use crate::common::{Content, Folder, assert_clean, content_of};
 use std::io::Write;
@@ -106,7 +106,7 @@ fn a_chain_of_increments_restores_every_version() {
             let error = restored(&folder, &parts).unwrap_err();
             let typed = matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Damaged);
             assert!(typed, "{wrong:?}: {error}");
-            // A file is named by the digits of its identity.
+            // The error shows the file's identity as digits, not as a list of bytes.
             let told = error.to_string();
             assert!(!told.contains('['), "{told}");
             assert!(!folder.file("restored.tdl").exists());
@@ -136,7 +136,7 @@ fn a_chain_of_increments_restores_every_version() {
     }
 }
 
-/// Without a pin, and with commits that are not durable yet.
+/// A backup needs no pin, and it includes commits that are not durable yet.
 #[test]
 fn the_newest_version_is_backed_up_without_a_pin() {
     let folder = Folder::new("backup-newest");
@@ -204,7 +204,7 @@ fn copies_as_streams_are_databases() {
     assert_clean(&copy);
 }
 
-/// A stream that commits while it is written to.
+/// A stream that commits a transaction at each write.
 struct Committing<'a> {
     db: &'a Database,
     commits: u64,
@@ -225,7 +225,8 @@ impl Write for Committing<'_> {
     }
 }
 
-/// An image at a bounded rate takes time, while others commit; it equals the file at its beginning.
+/// An image written at a limited rate takes its time. Others commit meanwhile, and the image equals the file as it was
+/// at the beginning.
 #[test]
 fn an_image_is_held_back_while_others_commit() {
     const RATE: u64 = 2 << 20;
@@ -251,7 +252,7 @@ fn an_image_is_held_back_while_others_commit() {
     assert_clean(&copy);
 }
 
-/// A stream that, while written to, looks for the temporary file of the copy.
+/// A stream that looks for the temporary file of the copy at each write.
 struct Looking<'a> {
     folder: &'a Path,
     /// Path and mode of files without a name.
@@ -272,7 +273,7 @@ impl Write for Looking<'_> {
         }
         for entry in std::fs::read_dir("/proc/self/fd")? {
             let entry = entry?.path();
-            // A file that another test has just closed does not exist.
+            // Another test may have closed the file since the folder was listed.
             let Ok(to) = std::fs::read_link(&entry) else {
                 continue;
             };
@@ -291,8 +292,8 @@ impl Write for Looking<'_> {
     }
 }
 
-/// The temporary file of a streamed copy cannot be guessed, read or replaced, and nothing remains of it if the process
-/// is killed.
+/// The temporary file of a streamed copy has no name, so it cannot be guessed, read or replaced, and nothing remains of
+/// it if the process is killed.
 #[test]
 fn a_copy_as_a_stream_is_made_in_a_file_without_a_name() {
     let folder = Folder::new("copy-unnamed");
@@ -327,7 +328,8 @@ fn a_copy_as_a_stream_is_made_in_a_file_without_a_name() {
     );
 }
 
-/// The offsets of the parts of a backup, including the end mark, and their lengths without the head.
+/// Offset and length of each part of a backup, including the end mark, after the backup's head. Lengths do not count a
+/// part's own head.
 fn parts_of(backup: &[u8]) -> Vec<(usize, usize)> {
     const HEAD: usize = 16 + 4 + 4 + 16 + 8 * 4 + 4096 + 8;
     let word = |at: usize| u64::from_le_bytes(backup[at..at + 8].try_into().unwrap());
@@ -376,7 +378,7 @@ fn damage_of_a_backup_is_named_with_its_place_in_it() {
         match part {
             None if place < 16 => assert_eq!(told.at, 0),
             None => assert_eq!(told.at, sum_of_head as u64, "byte {place}: {told}"),
-            // Errors caused by a damaged head are found there, or in the bytes that it describes.
+            // Damage in the head of a part is reported in the head or in the bytes that it describes.
             Some((begin, len)) => {
                 let own = *begin as u64..=(*begin + 24 + *len) as u64;
                 assert!(own.contains(&told.at), "byte {place}: {told}");
@@ -387,7 +389,7 @@ fn damage_of_a_backup_is_named_with_its_place_in_it() {
         }
         assert_eq!(told.what, "backup");
         assert!(!told.found.is_empty() && !told.expected.is_empty());
-        // A truncation is reported at the end of the bytes; or, if the next part of the chain follows, in that part.
+        // A truncated backup is reported at the end of its bytes; a truncated increment is reported in that increment.
         let told = damage(&[&full[..place]]);
         assert_eq!((told.at, &told.found[..]), (place as u64, "its end"));
         let place = place % more.len();

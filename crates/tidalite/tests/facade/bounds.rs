@@ -1,4 +1,5 @@
-//! Counts, not times: bytes written by a small commit, pages read by an interval aggregate, number of runs.
+//! Upper bounds of costs, counted instead of timed: bytes written by a small commit, pages read for an aggregate of an
+//! interval, number of runs.
 
 use crate::common::{assert_clean, in_memory, rows_of};
 use std::sync::atomic::Ordering;
@@ -37,7 +38,7 @@ fn a_row_costs_one_page_and_the_meta_blocks() {
         .insert_point(Steps(77), 0, 1.5)
         .unwrap();
     assert_eq!(tx.commit().unwrap().pages_written, 1);
-    // If nothing has changed, nothing is written.
+    // A commit without changes writes nothing.
     let done = db.begin_write().unwrap().commit().unwrap();
     assert_eq!((done.pages_written, done.bytes_written), (0, 0));
     assert_clean(&db);
@@ -73,7 +74,7 @@ fn a_pair_costs_the_path_of_its_table() {
     assert_clean(&db);
 }
 
-/// Pages of a table, and its levels as a get reads them.
+/// Number of pages of a table, and the number of levels that a get reads.
 fn pages_and_levels(db: &Database, table: &str) -> (u64, u64) {
     let of_it = format!("table {table}: ");
     let mut pages = 0;
@@ -91,7 +92,7 @@ fn pages_and_levels(db: &Database, table: &str) -> (u64, u64) {
     (pages, read() - before)
 }
 
-/// Nodes tell which leaves changed.
+/// Coarse changes come from the inner nodes alone: no leaf is read, because links to unchanged leaves are equal.
 #[test]
 fn coarse_changes_are_reported_without_reading_leaves() {
     let db = in_memory(&Options::new());
@@ -131,14 +132,15 @@ fn page_outcomes_are_counted() {
         tx.table("t").unwrap().put(&key(i), &[7; 40]).unwrap();
     }
     tx.commit().unwrap();
-    // Each page but the first came from a split, or was added above the two halves of a root.
+    // Each page comes from a split, except the first one and those added above the two halves of a split root.
     let (pages, levels) = pages_and_levels(&db, "t");
     let filled = db.metrics();
     assert_eq!(filled.pages_split, pages - levels);
     assert_eq!((filled.pages_merged, filled.pages_copied), (0, 0));
     assert!(filled.pages_read_back > 0 && filled.pages_spilled > filled.pages_read_back);
 
-    // A path is copied; once more if a savepoint retains it. Rolled-back changes are not counted.
+    // The transaction copies the path to the leaf once, and once more because a savepoint retains the first copy. A
+    // rolled-back change is not counted.
     let change = |tx: &mut tidalite::WriteTxn, with: u8| {
         tx.table("t").unwrap().put(&key(5), &[with; 40]).unwrap();
     };
@@ -158,7 +160,7 @@ fn page_outcomes_are_counted() {
         assert!(tx.table("t").unwrap().remove(&key(i)).unwrap());
     }
     tx.commit().unwrap();
-    // All but the few pages that a merge left as only children, or a removal left empty.
+    // All removed pages were merged, except the few that a merge left as only children or a removal left empty.
     let (left, lower) = pages_and_levels(&db, "t");
     let merged = db.metrics().pages_merged;
     let gone = pages - left - (levels - lower);
@@ -179,7 +181,7 @@ fn a_hundred_thousand_small_commits_stay_cheap() {
 
 #[test]
 fn small_commits_into_small_pages_stay_cheap() {
-    // The log has blocks of 4 KiB, whatever the page size.
+    // Without the redo log, because its blocks are 4 KiB whatever the page size is.
     small_commits(
         &Options::new().tuning(Tuning::new().log_bytes(0)),
         512,
@@ -188,7 +190,8 @@ fn small_commits_into_small_pages_stay_cheap() {
     );
 }
 
-/// With the log a row costs its page, which the medium gets later, and a block written twice, with one sync.
+/// With the redo log, a commit of one row writes its page, which is synced only later, and a log block, twice if
+/// durable, with one sync.
 #[test]
 fn a_row_in_the_log_costs_a_block_twice_and_one_sync() {
     let db = in_memory(&Options::new());
@@ -260,7 +263,7 @@ fn small_commits(options: &Options, page_size: u64, commits: u64, series: u64) {
             assert!(runs <= TIER_RUNS_MAX, "{runs} runs after {commit} commits");
         }
     }
-    // Extents are counted in bytes only.
+    // Pages of extents are counted only in the bytes.
     let all_pages = bytes.div_ceil(page_size);
     let bound = PAGES_A_COMMIT_MAX * commits as f64
         + BYTES_A_BYTE_MAX * (rows * ROW_BYTES) as f64 / page_size as f64;
@@ -286,7 +289,7 @@ fn small_commits(options: &Options, page_size: u64, commits: u64, series: u64) {
     assert_clean(&db);
 }
 
-/// Nodes read and vectors decoded by a call.
+/// The result of a call, and the numbers of nodes read and vectors decoded by it.
 fn counted<T>(snap: &ReadTxn, call: impl FnOnce() -> T) -> (T, u64, u64) {
     let now = || {
         let counters = snap.counters();
@@ -409,7 +412,7 @@ fn a_snapshot_sees_no_later_commit() {
     assert_clean(&db);
 }
 
-/// The same rows, in different states of the delta.
+/// The results of all queries as text, to compare the same rows in different states of the delta.
 fn answers(series: &Series<'_>) -> String {
     let mut text = String::new();
     let mut add = |part: &dyn std::fmt::Debug| text.push_str(&format!("{part:?}\n"));
@@ -475,7 +478,7 @@ fn waiting_and_linked_rows_give_equal_answers() {
         for &(time, value) in part {
             series.insert_point(Steps(time), time % 3, value).unwrap();
         }
-        // Others beside it, so that the pages are shared.
+        // A row of another series, so that pages of the delta hold rows of both.
         tx.series("other")
             .unwrap()
             .insert_point(Steps(part[0].0), 0, 1.0)
@@ -515,7 +518,7 @@ fn waiting_and_linked_rows_give_equal_answers() {
         states.push(waiting);
         assert_clean(&db);
     }
-    // The same once more, with the rows overwritten by a transaction that is still open.
+    // The same once more, but wrong rows are committed first and then overwritten in a transaction that stays open.
     let db = in_memory(&Options::new());
     let wrong: Vec<_> = rows.iter().map(|&(time, value)| (time, -value)).collect();
     insert(&db, &wrong);

@@ -1,4 +1,4 @@
-//! Shared by several scenarios: folders, databases in memory, contents to compare.
+//! Helpers shared by the scenarios: folders, databases in memory, and contents to compare.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tidalite::storage::MemoryStorage;
 use tidalite::{Database, Options, ReadTxn, Result, Series, Table};
 
-/// A temporary directory, removed when dropped. After the first one every database of this process is monitored.
+/// A temporary directory, removed when dropped. The first call switches on the monitor for every database of this
+/// process.
 pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
@@ -43,7 +44,7 @@ pub(crate) fn in_memory(options: &Options) -> Database {
 pub(crate) type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
 pub(crate) type Rows = BTreeMap<i64, Vec<u64>>;
 
-/// Everything in a database: tables and series by name.
+/// The whole content of a database: tables and series by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Content {
     pub(crate) tables: BTreeMap<String, Pairs>,

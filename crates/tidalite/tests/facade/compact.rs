@@ -1,4 +1,4 @@
-//! Compaction: content stays, the file gets short, readers and other writers go on.
+//! Compaction keeps the content and shortens the file, while readers and other writers continue.
 
 use crate::common::{Folder, assert_clean, content_of};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ fn rows(tx: &mut WriteTxn, name: &str, from: i64, count: i64, rng: &mut Rng) {
     series.append_rows(&times, &[&flags, &values]).unwrap();
 }
 
-/// Every structure, in many commits, so that the pieces of each are spread over the file.
+/// Fills every kind of structure in many commits, so that the parts of each are scattered over the file.
 fn fill(db: &Database, rng: &mut Rng) {
     for commit in 0..30i64 {
         let mut tx = db.begin_write().unwrap();
@@ -97,7 +97,7 @@ fn thin(db: &Database) {
     tx.commit().unwrap();
 }
 
-/// Steps until nothing is left to do.
+/// Runs steps until nothing is left to do; returns the number of steps and the bytes moved.
 fn compact(db: &Database, budget: u64) -> (u64, u64) {
     let (mut steps, mut moved) = (0, 0);
     loop {
@@ -105,7 +105,7 @@ fn compact(db: &Database, budget: u64) -> (u64, u64) {
         steps += 1;
         moved += done.moved_bytes;
         assert!(steps < 2_000, "{done:?}");
-        // A large value counts in full.
+        // A step may exceed its budget by one large value, which moves as a whole.
         assert!(
             done.moved_bytes <= budget + (64 << 10) + (1 << 16),
             "{done:?}"
@@ -129,7 +129,7 @@ fn a_thinned_database_gets_as_short_as_a_copy() {
         thin(&db);
         let before = content_of(&db.begin_read().unwrap()).unwrap();
         let long = std::fs::metadata(&path).unwrap().len();
-        // A reader that sees all of it, and a writer in between.
+        // A reader that sees the whole content, and a writer between the steps.
         let reader = db.begin_read().unwrap();
         let (steps, _) = compact(&db, 128 << 10);
         assert!(steps > 3);
@@ -154,7 +154,8 @@ fn a_thinned_database_gets_as_short_as_a_copy() {
     }
 }
 
-/// Under the monitor, with other writers between the steps and readers of every age.
+/// Compaction steps alternate with other writers while readers of every age are open. The monitor checks that no page
+/// of a reader is overwritten.
 #[test]
 fn compaction_beside_writers_and_readers() {
     let mut rng = Rng::new(7);
@@ -194,8 +195,8 @@ fn compaction_beside_writers_and_readers() {
     assert_clean(&db);
 }
 
-/// Contiguous free space counts as not scattered; removing every second value of a table leaves holes, and compaction
-/// closes them.
+/// The measure is low for contiguous free space. Removing every second value of a table leaves holes, which raise it,
+/// and compaction closes them.
 #[test]
 fn fragmentation_measures_how_scattered_free_space_is() {
     const VALUES: u64 = 200;
@@ -209,7 +210,7 @@ fn fragmentation_measures_how_scattered_free_space_is() {
             table.remove(&key.to_be_bytes()).unwrap();
         }
         txn.commit().unwrap();
-        // Dead pages become free with the following commits.
+        // Pages removed by a commit become free only with later commits.
         for n in 0..4u64 {
             let mut txn = db.begin_write().unwrap();
             txn.table("small")

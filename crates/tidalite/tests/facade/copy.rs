@@ -1,4 +1,4 @@
-//! Copies while writers continue.
+//! Copies made while writers continue.
 
 use crate::common::{Content, Folder, assert_clean, content_of};
 use std::collections::BTreeSet;
@@ -22,7 +22,8 @@ fn schemas() -> [Schema; 3] {
     ]
 }
 
-/// Series by name and by GUID of every schema, sealed and waiting rows, small and large values.
+/// Writes series of every schema, by name and by GUID, with rows in leaves and in the delta, and small and large
+/// values.
 fn write(tx: &mut WriteTxn, rng: &mut Rng, from: i64) {
     for (i, schema) in schemas().into_iter().enumerate() {
         for by_guid in [false, true] {
@@ -88,7 +89,7 @@ fn a_copy_made_while_writing_goes_on_is_the_snapshot() {
                     commit += 1;
                 }
             });
-            // Begun before the writer, and once somewhere among its commits.
+            // This snapshot is older than the writer's commits; the next copy begins somewhere among them.
             let bytes = snap.copy().to(&to).unwrap();
             assert!(bytes > 0);
             db.copy().to(folder.file("later.tdl")).unwrap();
@@ -107,7 +108,7 @@ fn a_copy_made_while_writing_goes_on_is_the_snapshot() {
         );
         assert_eq!(copy.stat().unwrap().page_size, page_size);
         assert_clean(&Database::open(folder.file("later.tdl")).unwrap());
-        // New series get the numbers that they would get in the original.
+        // New series get the same ids in the copy as in the original.
         let next = |db: &Database, snap: &ReadTxn| {
             let mut tx = db.begin_write().unwrap();
             let id = tx.series("brand.new").unwrap().id();
@@ -154,8 +155,8 @@ fn a_copy_overwrites_nothing() {
     assert_clean(&copy);
 }
 
-/// A table that a thread reads ahead of the copier: thousands of leaves, with large values and nested tables between
-/// them.
+/// A table large enough for a thread that reads ahead of the copier: thousands of leaves, with large values and nested
+/// tables between them.
 fn large_table(db: &Database) {
     let mut rng = Rng::new(0x0504);
     let mut tx = db.begin_write().unwrap();
@@ -192,7 +193,7 @@ fn a_table_that_is_read_ahead_is_copied_whole() {
     }
 }
 
-/// Walks over the table of both forward, and over the first one's backward.
+/// Walks forward over the table in both files, and backward over the first one, and compares them.
 fn assert_same(db: &Database, copy: &Database) {
     let (snap, there) = (db.begin_read().unwrap(), copy.begin_read().unwrap());
     let (table, copied) = (snap.table("large").unwrap(), there.table("large").unwrap());

@@ -1,5 +1,6 @@
-//! A disk that is full, has errors or writes short, at every single call of transactions over tables and series; and a
-//! small real file system that fills up. The result is always a typed error, correct reads, and no partial change.
+//! A disk that is full, has errors or writes only a part, at every single call of transactions over tables and series;
+//! and a small real file system that fills up. The result is always a typed error, correct reads, and no partial
+//! change.
 
 use crate::common::{Content, Folder, Rows, assert_clean, content_of};
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use tidalite::{
 };
 use tidalite_testkit::{Fault, FaultKind, Monitor, SimDisk};
 
-/// Small steps, so that a transaction makes many calls.
+/// Small sizes, so that a transaction makes many calls to the disk.
 fn options() -> Options {
     Options::new().tuning(
         Tuning::new()
@@ -36,7 +37,7 @@ fn append(tx: &mut WriteTxn, name: &str, from: i64, rows: i64) -> Result<()> {
     tx.series(name)?.append_rows(&times, &[&flags, &values])
 }
 
-/// Rows sealed and waiting, small and large values.
+/// The content before the faults: rows in leaves and in the delta, and small and large values.
 fn before(tx: &mut WriteTxn) -> Result<()> {
     append(tx, "bulk", 0, 6_000)?;
     append(tx, "second", 0, 40)?;
@@ -48,7 +49,8 @@ fn before(tx: &mut WriteTxn) -> Result<()> {
     Ok(())
 }
 
-/// A bit of everything: bulk, late rows, deletes, tables with small and large values, a new series and table.
+/// A transaction with some of everything: bulk rows, late rows, deletes, tables with small and large values, a new
+/// series and a new table.
 fn mix(tx: &mut WriteTxn, step: i64) -> Result<()> {
     append(tx, "bulk", 6_000 * (step + 1), 5_000)?;
     for i in 0..60 {
@@ -72,7 +74,7 @@ fn mix(tx: &mut WriteTxn, step: i64) -> Result<()> {
     Ok(())
 }
 
-/// A few changes, which go to the log.
+/// A few changes, which are committed through the redo log.
 fn few(tx: &mut WriteTxn, step: i64) -> Result<()> {
     append(tx, "few", 20 * step, 20)?;
     let mut table = tx.table("small")?;
@@ -101,13 +103,13 @@ fn now(db: &Database) -> Content {
 }
 
 struct Plan {
-    /// A disk with one commit.
+    /// Image of a disk with one commit.
     image: Vec<u8>,
     /// Its content, and the content after each step.
     contents: Vec<Content>,
 }
 
-/// The first of these are large.
+/// Number of steps at the beginning that are large transactions.
 const LARGE_STEPS: i64 = 3;
 const STEPS: [Durability; 9] = [
     Durability::Durable,
@@ -178,11 +180,11 @@ fn strike(plan: &Plan, fault: Fault) -> bool {
     }
     drop((held, evictable));
     if fault.forever {
-        // The disk has room again, or was repaired.
+        // A permanent fault ends: the disk has room again, or was repaired.
         disk.set_fault(None);
     }
     let poisoned = match failed {
-        // It avoided the fault: the file grew by less than intended.
+        // No step failed although the fault occurred: the file grew by less than intended.
         None => false,
         Some(error) => {
             match (fault.kind, error.kind()) {
@@ -220,12 +222,12 @@ fn strike(plan: &Plan, fault: Fault) -> bool {
     };
     goes_on(&db, &allowed);
     drop(db);
-    // The next opening finds the same.
+    // The file is also sound when it is opened again.
     assert_clean(&open(&disk).unwrap());
     true
 }
 
-/// The next transaction commits, and the file is sound.
+/// Checks that the next transaction commits and that the file is sound.
 fn goes_on(db: &Database, found: &Content) {
     let mut tx = db.begin_write().unwrap();
     append(&mut tx, "after", 0, 10).unwrap();
@@ -260,7 +262,8 @@ fn at_every_call(kind: FaultKind) {
     }
 }
 
-/// A fault that does not apply to some calls hits the next call that it applies to: `strike` continues counting.
+/// Injects the fault at each call in turn. If the fault does not apply to a call, `strike` injects it at the next call
+/// to which it applies.
 fn at_every_call_it_concerns(kind: FaultKind) {
     let plan = plan();
     let disk = Arc::new(SimDisk::from_image(plan.image.clone()));
@@ -306,7 +309,7 @@ fn a_short_write_at_every_call() {
     at_every_call(FaultKind::ShortWrite);
 }
 
-/// A file system of its own in a file.
+/// A small file system, in a file or in memory.
 pub(crate) struct Mounted {
     folder: Folder,
     pub(crate) mount: PathBuf,
@@ -340,7 +343,7 @@ impl Mounted {
         mounted.then_some(Self { folder, mount })
     }
 
-    /// One in memory, without a disk below.
+    /// A file system in memory, without a file below it.
     pub(crate) fn in_memory(folder: Folder, bytes: &str) -> Option<Self> {
         let mount = folder.file("mounted");
         std::fs::create_dir(&mount).unwrap();
@@ -375,7 +378,7 @@ fn a_small_file_system_fills_up() {
     let rows = 20_000;
     let mut full = None;
     let mut stored = 0;
-    // Numbers without a pattern: they do not pack.
+    // Random numbers, which do not compress.
     let fill = |db: &Database, commit: i64| -> Result<()> {
         let mut tx = db.begin_write()?;
         append(&mut tx, "bulk", commit * rows, rows)?;
@@ -431,7 +434,7 @@ fn a_small_file_system_fills_up() {
     let full = |error: &Error| error.kind() == ErrorKind::Full;
     let copied = db.copy().to(disk.mount.join("copy.tdl")).unwrap_err();
     assert!(full(&copied), "{copied:?}");
-    // No byte is free, but deletes go on, and with the space they free, writes.
+    // No byte is free, but deletes still work, and so do writes with the space that they free.
     let delete = |from: i64, to: i64| -> Result<u64> {
         let mut tx = db.begin_write()?;
         let gone = tx
@@ -465,8 +468,8 @@ fn a_small_file_system_fills_up() {
     assert_clean(&db);
 }
 
-/// Zero bytes free from the start, on the simulated disk: rows, pairs, tables go, in any order and size, and then there
-/// is room again.
+/// The simulated disk has no free byte from the start. Rows, pairs and tables can be deleted in any order and size, and
+/// afterwards there is room again.
 #[test]
 fn zero_bytes_free() {
     for (seed, part) in [(1u64, 1i64), (2, 3), (3, 10)] {
@@ -541,7 +544,7 @@ fn zero_bytes_free() {
     }
 }
 
-/// If the disk has been removed, reads return a typed error, too.
+/// Calls on a disk that has been removed, also reads, return a typed error.
 #[test]
 fn calls_on_a_removed_disk_return_errors() {
     let disk = Arc::new(SimDisk::from_image(plan().image));
@@ -569,7 +572,7 @@ fn calls_on_a_removed_disk_return_errors() {
     }
 }
 
-/// A retention policy can be set on a full disk, and then frees space.
+/// A retention policy can be set on a full disk, and then it frees space.
 #[test]
 fn a_policy_is_set_on_a_full_disk() {
     use std::io::Write;
@@ -610,7 +613,7 @@ fn a_policy_is_set_on_a_full_disk() {
     drop(db);
 }
 
-/// Reading works if there is no room for the lock file, and on a file system that cannot be written.
+/// Reading works if there is no room for the lock file, and on a read-only file system.
 #[test]
 fn no_room_for_the_lock_file() {
     use std::io::Write;
@@ -659,7 +662,8 @@ fn no_room_for_the_lock_file() {
     }
 }
 
-/// A service that has reached its limit continues with a higher one, without a restart; and a lowered limit holds.
+/// The maximum file size can be raised while the file is open, so a service that has reached it continues without a
+/// restart. A lowered maximum holds at once.
 #[test]
 fn the_bound_of_the_file_is_raised_while_it_is_open() {
     const MIB: u64 = 1 << 20;
@@ -679,7 +683,7 @@ fn the_bound_of_the_file_is_raised_while_it_is_open() {
     assert_eq!(bound_of(put(2)), 2 * MIB);
     db.set_file_bytes(0, 4 * MIB);
     put(2).unwrap();
-    // A clone is the same handle.
+    // A clone shares the limit, because it is the same handle.
     db.clone().set_file_bytes(0, 3 * MIB);
     assert_eq!(bound_of(put(3)), 3 * MIB);
     assert!(std::fs::metadata(&path).unwrap().len() <= 4 * MIB);

@@ -1,5 +1,5 @@
-//! Each reason for which a file cannot be opened or a call fails is a typed error with the problem, the place and the
-//! next step; and it does no harm.
+//! Each reason why a file cannot be opened or a call fails is a typed error that states the problem, the place and the
+//! next step. The failed call does no harm.
 
 use crate::common::{Folder, assert_clean, content_of, in_memory};
 use std::fs;
@@ -23,7 +23,7 @@ const FILE: &str = "TIDALITE_TEST_FILE";
 const NOBODY: u32 = 65_534;
 const BLOCK: usize = 4096;
 
-/// The error's text, which must contain all of these.
+/// Checks that the error's text contains all of these parts.
 fn says(error: &impl std::fmt::Display, parts: &[&str]) {
     let text = error.to_string();
     for part in parts {
@@ -35,7 +35,7 @@ fn read_only() -> Options {
     Options::new().read_only(true)
 }
 
-/// A file with tables, leaves and a delta.
+/// Creates a file with tables, leaves and a delta.
 fn sample(path: &Path) {
     let db = Database::open(path).unwrap();
     for commit in 0..4 {
@@ -206,7 +206,7 @@ fn modes_and_places_that_do_not_fit() {
             _ => "one of its folders is a file",
         };
         says(&error, &[next]);
-        // Without the folder the lock file, which is opened first, is missing.
+        // The error may name the lock file, because it is opened first and is missing if the folder is.
         let mut lock = path.as_os_str().to_owned();
         lock.push("-lock");
         assert!([Some(path), Some(Path::new(&lock))].contains(&error.path()));
@@ -247,7 +247,7 @@ fn modes_and_places_that_do_not_fit() {
     assert_clean(&Database::open(&path).unwrap());
 }
 
-/// Not a test of its own: the work of the child processes of the tests below.
+/// Not a test of its own: child processes of the tests below run this function.
 #[test]
 fn role_of_a_child_process() {
     let (Ok(role), Ok(path)) = (std::env::var(ROLE), std::env::var(FILE)) else {
@@ -282,7 +282,7 @@ fn child_of(program: &Path, role: &str, path: &Path) -> Command {
     command
 }
 
-/// Starts a child process and returns it with its output.
+/// Starts a child process and returns it with the line that it prints.
 fn start(command: &mut Command) -> std::io::Result<(Child, String)> {
     let mut child = command.spawn()?;
     let out = child.stdout.take().unwrap();
@@ -379,7 +379,7 @@ fn without_permission() {
         println!("skipped");
         return;
     };
-    // The folder cannot hold the lock file: no writing, but reading.
+    // The lock file cannot be created in the folder: the file can be read but not written.
     says(
         &told,
         &["plant.tdl", "ermission", "obtain read and write permission"],
@@ -391,7 +391,7 @@ fn without_permission() {
         told.contains("new.tdl") && told.contains("ermission"),
         "{told}"
     );
-    // The folder can hold the lock file, but the data file may not be written.
+    // The lock file can be created, but the data file may not be written.
     mode(&folder.0, 0o777);
     let told = as_nobody("write", &path).unwrap();
     assert!(
@@ -452,7 +452,7 @@ fn names_that_cannot_be() {
     );
     let error = tx.series_by_id(SeriesId(u64::MAX)).err();
     says(&error.unwrap(), &["no series", "18446744073709551615"]);
-    // The transaction goes on.
+    // The transaction can continue.
     tx.series("fine")
         .unwrap()
         .insert_point(Steps(1), 0, 2.0)
@@ -536,7 +536,7 @@ fn schemas_and_columns_that_do_not_fit() {
         schema_problem(tx.series_of_guid([1; 16], schema).err(), &["schema", part]);
     }
     schema_problem(tx.series_with("two", &one).err(), &["two", "value"]);
-    // The differences are reported, not the names alone.
+    // The error states the differing columns and units, not only the series' name.
     let other = Schema::new(Unit::Millis, [("x", ColumnType::I64)]);
     let told = ["one has x:f64, time in seconds", "x:i64, time in millis"];
     schema_problem(tx.series_with("one", &other).err(), &told);

@@ -1,5 +1,5 @@
-//! Alternating series are encoded in parallel with the thread that feeds them (`Options::flush_threads`): whatever
-//! happens meanwhile, the rows equal the rows of one thread.
+//! Rows of series in round robin are encoded in parallel with the thread that inserts them (`Options::flush_threads`).
+//! Whatever happens meanwhile, the rows equal those of a single thread.
 
 use crate::common::in_memory;
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use tidalite::{Database, ErrorKind, MergePolicy, Options, SeriesId, Steps, Tunin
 use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
 
-/// The number of series with whole vectors when a flush is due.
+/// So many series that all of them have whole vectors when a flush is due.
 const SERIES: usize = 256;
 const ROUNDS: i64 = 1024;
 /// A series that keeps all rows of a time; its rows are the last ones of the model.
@@ -32,7 +32,7 @@ fn series(txn: &mut WriteTxn) -> Vec<SeriesId> {
         .collect()
 }
 
-/// A row of every series in each round.
+/// Inserts a row into every series, for each round.
 fn feed(txn: &mut WriteTxn, ids: &[SeriesId], rounds: std::ops::Range<i64>, model: &mut Model) {
     for round in rounds {
         for (i, &id) in ids.iter().enumerate() {
@@ -65,7 +65,7 @@ fn compare(db: &Database, model: &Model, what: &str) {
     assert!(report.is_clean(), "{what}: {report:?}");
 }
 
-/// Interference right after rows went to the other threads, when these have most of their work to do.
+/// Interferes right after rows were handed to the other threads, when these have most of their work ahead.
 fn disturb(txn: &mut WriteTxn, ids: &[SeriesId], model: &mut Model, rng: &mut Rng, now: i64) {
     let i = rng.index(SERIES);
     let id = ids[i];
@@ -84,7 +84,7 @@ fn disturb(txn: &mut WriteTxn, ids: &[SeriesId], model: &mut Model, rng: &mut Rn
             assert_eq!(gone, (before - model[i].len()) as u64);
         }
         2 => {
-            // Rows being encoded are overwritten, and one is inserted between them.
+            // Overwrites rows that are being encoded and inserts a row between them.
             for time in [(now - 500) * 10, (now - 500) * 10 + 3, 5] {
                 let mut own = txn.series_by_id(id).unwrap();
                 own.insert_point(Steps(time), 0, 0.25).unwrap();
@@ -98,7 +98,7 @@ fn disturb(txn: &mut WriteTxn, ids: &[SeriesId], model: &mut Model, rng: &mut Rn
             txn.rollback_to(&savepoint).unwrap();
         }
         4 => {
-            // More than one flush is undone, the last one while in progress.
+            // The rollback undoes more than one flush, and the last one is still in progress.
             let savepoint = txn.savepoint().unwrap();
             let mut lost = model.clone();
             feed(txn, ids, now..now + 2 * ROUNDS + 10, &mut lost);
@@ -126,7 +126,7 @@ fn disturb(txn: &mut WriteTxn, ids: &[SeriesId], model: &mut Model, rng: &mut Rn
             table.put(b"k", &now.to_le_bytes()).unwrap();
         }
         8 => {
-            // The previous transaction had it open, this one perhaps not yet.
+            // Inserts into a series that the previous transaction had open and this one perhaps has not.
             let mut kept = txn.series(KEPT).unwrap();
             kept.insert(Steps(now), 2.0).unwrap();
             model[SERIES].insert(now, 2.0);
@@ -143,7 +143,7 @@ fn calls_during_background_encoding_give_the_rows_of_one_thread() {
     for seed in 0..12 {
         println!("seed {seed}");
         let mut rng = Rng::new(seed);
-        // A whole flush and the next one, a part of the next one, less than a flush.
+        // At the end of a step the buffer holds more than a flush, a part of one, or less than one.
         let budget = [64 << 20, 9 << 20, 3 << 20][seed as usize % 3];
         let db = open(1 + seed as usize % 3, budget);
         let mut model = vec![BTreeMap::new(); SERIES + 1];
@@ -185,7 +185,8 @@ fn a_series_that_keeps_the_rows_of_a_time_is_opened_while_rows_are_sealed() {
         let ids = series(&mut txn);
         txn.open_series(KEPT).merge(policy).open().unwrap();
         txn.commit().unwrap();
-        // The slots of these series stay, and the buffers of the others are dropped with the one that is not open.
+        // The slots of the fed series are kept from the previous transaction. The series with a policy is opened while
+        // their rows are being encoded.
         let mut txn = db.begin_write().unwrap();
         feed(&mut txn, &ids, 0..ROUNDS + 5, &mut model);
         txn.series(KEPT).unwrap().insert(Steps(1), 2.0).unwrap();

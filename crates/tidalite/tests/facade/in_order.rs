@@ -1,5 +1,5 @@
-//! Appenders one after the other in one thread: later rows win, although ended appenders left blocks that are flushed
-//! later.
+//! Appenders that run one after the other in one thread: later rows win, although appenders that have ended left
+//! encoded blocks that are flushed later.
 
 use crate::common::in_memory;
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use tidalite::{
 use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
 
-/// Other series; with 400 rows each they are enough for blocks.
+/// Number of other series; with 400 rows each they suffice for encoded blocks.
 const BESIDE: usize = 20;
-/// Two appenders get half of it each.
+/// Each of two appenders gets half of it.
 const WRITE_BUFFER_BYTES: usize = 1 << 20;
 
-/// Series `s0` to `s20`.
+/// Creates series `s0` to `s20`.
 fn open_all(db: &Database) -> Vec<SeriesId> {
     let mut txn = db.begin_write().unwrap();
     let ids = (0..=BESIDE).map(|n| txn.series(&format!("s{n}")).unwrap().id());
@@ -73,7 +73,7 @@ fn a_later_appender_counts_where_an_earlier_one_left_blocks() {
             fill(&mut b, &ids[7..8], rows, 2.0);
             b.finish().unwrap();
             if let Some(alive) = &mut alive {
-                // It opens a series late, too.
+                // The appender also opens a series after others have ended.
                 fill(alive, &ids[9..10], 200, 4.0);
                 fill(alive, &[other], 100, 5.0);
             }
@@ -94,8 +94,9 @@ fn a_later_appender_counts_where_an_earlier_one_left_blocks() {
     }
 }
 
-/// Random series, rows and ends of appenders. A series passes to another appender once the appenders that had opened it
-/// are gone: the rows then equal the rows of a transaction that gets them in the same order, under each merge policy.
+/// Random rows go to random series through appenders that end at random times. A series passes to another appender once
+/// those that had opened it have ended. The rows must equal those of one transaction that gets them in the same order,
+/// under each merge policy.
 #[test]
 fn one_after_the_other_they_are_one_thread() {
     const SERIES: usize = 60;
@@ -113,7 +114,7 @@ fn one_after_the_other_they_are_one_thread() {
             let db = options.clone().open_storage(storage).unwrap();
             let mut txn = db.begin_write().unwrap();
             for n in 0..SERIES {
-                // Every fifth series has a policy that checks existing rows.
+                // Every fifth series has a policy that looks up existing rows.
                 let merge = match n % 5 {
                     4 => MergePolicy::ALL[n / 5 % 5],
                     _ => MergePolicy::Replace,
@@ -189,7 +190,8 @@ fn one_after_the_other_they_are_one_thread() {
     }
 }
 
-/// Rows with texts go through the transaction, whose worker threads hold them while blocks are flushed.
+/// Rows with texts go through the transaction, whose worker threads may still hold them when blocks are flushed. They
+/// must be returned first, or they would be missing.
 #[test]
 fn lent_rows_return_before_blocks_are_added() {
     let options = Options::new()
@@ -199,7 +201,8 @@ fn lent_rows_return_before_blocks_are_added() {
     let ids = open_all(&db);
     let schema = Schema::new(Unit::Nanos, [("state", ColumnType::String)]);
     let mut txn = db.begin_write().unwrap();
-    // With other ids than the texts: they must not meet the blocks before those are flushed.
+    // These series have no texts and smaller ids, so their rows do not mix with those of texts before the blocks are
+    // flushed.
     let more: Vec<_> = (0..150)
         .map(|n| txn.series(&format!("more{n}")).unwrap().id())
         .collect();
@@ -210,7 +213,7 @@ fn lent_rows_return_before_blocks_are_added() {
     let (mut b, mut a) = (appenders.pop().unwrap(), appenders.pop().unwrap());
     drop(appenders);
     fill(&mut a, &ids, 2000, 1.0);
-    // Leaves take all rows of those: these make blocks worthwhile.
+    // All rows of the series before go to leaves. These rows make blocks worthwhile.
     fill(&mut a, &more, 400, 1.0);
     a.finish().unwrap();
     for time in 0..1300_i64 {
@@ -236,8 +239,8 @@ fn lent_rows_return_before_blocks_are_added() {
     }
 }
 
-/// Rows that all go to leaves need no layout class, so they are stored even if the file has all the layouts it may
-/// have.
+/// A series whose rows all go to leaves needs no layout in the delta, so it can be written even if the file already has
+/// the maximum number of layouts.
 #[test]
 fn the_layout_limit_counts_only_rows_in_the_delta() {
     let db =
@@ -272,8 +275,8 @@ fn the_layout_limit_counts_only_rows_in_the_delta() {
     assert!(db.stat().unwrap().runs > 0, "there were blocks");
 }
 
-/// All blocks are flushed when the last appender ends, and the disk is full: that one reports it, and nothing is
-/// committed.
+/// When the last appender ends, it flushes all blocks. If the disk is full then, that appender reports it, and nothing
+/// is committed.
 #[test]
 fn a_full_disk_at_the_last_flush_is_reported() {
     tidalite_testkit::watch();

@@ -1,4 +1,5 @@
-//! Checks: concurrent with writers, watched, stopped; and each damage reported with the data affected.
+//! Checks of a database: they run beside writers, report progress, can be stopped, and name the data that each damage
+//! affects.
 
 use crate::common::{Folder, assert_clean, in_memory};
 use std::ops::ControlFlow;
@@ -10,7 +11,7 @@ use tidalite::storage::{LockMemory, MemoryStorage, Storage};
 use tidalite::{ColumnType, Database, Durability, Options, Schema, Steps, Tuning, Unit, Verify};
 use tidalite_testkit::rng::Rng;
 
-/// The text of a row of the series of texts: one of a few, or its own.
+/// A row's text: one that many rows share, or one of its own.
 fn text(n: i64) -> String {
     match n % 5 {
         0 => "stands".to_owned(),
@@ -18,7 +19,7 @@ fn text(n: i64) -> String {
     }
 }
 
-/// Two tables, series with leaves, one of texts, annotations, and rows in the delta.
+/// Fills two tables, and series with leaves, texts, annotations and rows in the delta.
 fn fill(db: &Database) {
     let texts = Schema::new(Unit::Seconds, [("state", ColumnType::String)]);
     for part in 0..6u64 {
@@ -55,7 +56,7 @@ fn fill(db: &Database) {
     }
 }
 
-/// A file with `fill`'s content, as bytes.
+/// The bytes of a file with the content of `fill`.
 fn image() -> Vec<u8> {
     let folder = Folder::new("integrity-image");
     let path = folder.file("a.tdl");
@@ -74,11 +75,11 @@ fn check_of(image: &[u8]) -> CheckReport {
     db.check().unwrap()
 }
 
-/// Internal tables in which a page names series.
+/// Internal tables of whose pages a finding names the series.
 const NAMING: [&str; 3] = ["catalog of series", "names of series", "GUIDs of series"];
 
-/// Damage in any page is reported; and every table entry or row that cannot be read lies within a finding's keys or
-/// times.
+/// Damage in any page is reported, and every table entry or row that cannot be read lies within the keys or times of a
+/// finding.
 #[test]
 fn damage_is_named_by_table_and_keys_or_series_and_times() {
     let sound = image();
@@ -108,7 +109,8 @@ fn damage_is_named_by_table_and_keys_or_series_and_times() {
                 _ => false,
             })
         };
-        // A series cannot be opened if its newest rows are damaged: any time of it is then acceptable.
+        // If the newest rows of a series are damaged it cannot be opened. A finding of any of its times is then
+        // acceptable.
         let in_series = |name: &str, time: Option<i64>| {
             let within = |from: i64, to: i64| time.is_none_or(|time| from <= time && time <= to);
             report.findings.iter().any(|finding| match &finding.place {
@@ -226,7 +228,7 @@ fn a_finding_reads_well() {
     }
 }
 
-/// A slow check while commits go on: they do not wait for it, and it finds no problem.
+/// Commits do not wait for a slow check that runs beside them, and the check finds no problem.
 #[test]
 fn a_check_runs_beside_writers() {
     let folder = Folder::new("online-check");
@@ -264,7 +266,7 @@ fn a_check_runs_beside_writers() {
     assert_clean(&db);
 }
 
-/// Pending pages become free when the next transaction begins: before and after that the figures are equal.
+/// Statistics as text. Pending pages count as free, because they become free when the next transaction begins.
 fn figures(stat: &Stat) -> String {
     let mut stat = stat.clone();
     stat.pages_free += std::mem::take(&mut stat.pages_pending);
@@ -272,8 +274,8 @@ fn figures(stat: &Stat) -> String {
     format!("{stat:?}")
 }
 
-/// A thread with an open write transaction may query everything meanwhile, and so may another process. They see the
-/// newest commit visible to all processes.
+/// Status calls do not wait for an open write transaction, neither in its own thread nor in another process. They show
+/// the newest commit that all processes see.
 #[test]
 fn status_calls_do_not_wait_for_writers() {
     tidalite_testkit::watch();
@@ -298,7 +300,7 @@ fn status_calls_do_not_wait_for_writers() {
             let committed = db.stat().unwrap();
             assert!(committed.txn > seen_by_all.txn);
             let expected = match durability {
-                // No other process sees it.
+                // Other processes do not see this commit.
                 Durability::None => seen_by_all.txn,
                 _ => committed.txn,
             };
@@ -336,7 +338,7 @@ fn status_calls_do_not_wait_for_writers() {
     looks.join().unwrap();
 }
 
-/// The same check while commits follow each other without a pause.
+/// Checks beside commits that follow each other without a pause see complete versions only.
 #[test]
 fn checks_during_many_commits_see_whole_states() {
     let db = in_memory(&Options::new());
@@ -389,7 +391,7 @@ fn a_check_can_be_stopped_and_slowed() {
         .check_with(Watch::new().on_progress(|_| ControlFlow::Break(())))
         .unwrap();
     assert!(report.cancelled && !report.is_clean());
-    // Nothing is retained: the next ones work.
+    // The stopped check leaves nothing locked: later checks work.
     let began = Instant::now();
     assert_clean(&db);
     let free = began.elapsed();
@@ -406,8 +408,8 @@ fn a_check_can_be_stopped_and_slowed() {
     );
 }
 
-/// Every way to verify, over a map and over `pread`, gives the same answers for a sound file; damage is a typed error
-/// with both, unless nothing is verified, and then neither a panic.
+/// For a sound file, every way to verify gives the same content, through a map and through `pread`. Damage is a typed
+/// error with both. If nothing is verified, damage may go unnoticed but must not cause a panic.
 #[test]
 fn all_ways_of_verifying_agree_over_map_and_pread() {
     let folder = Folder::new("verify");
@@ -453,7 +455,7 @@ fn all_ways_of_verifying_agree_over_map_and_pread() {
     }
 }
 
-/// A verified page is trusted, unless every touch is verified.
+/// A page is verified once and then trusted, except with `Verify::Always`.
 #[test]
 fn verify_always_looks_at_every_touch() {
     let folder = Folder::new("verify-always");
@@ -474,7 +476,7 @@ fn verify_always_looks_at_every_touch() {
             let snap = db.begin_read().unwrap();
             let table = snap.table("t").unwrap().unwrap();
             assert_eq!(table.get(b"key").unwrap().unwrap(), b"value");
-            // The value's own bytes change under the open file.
+            // Changes the bytes of the value in the open file.
             let at = sound
                 .windows(5)
                 .rposition(|bytes| bytes == b"value")
@@ -489,15 +491,15 @@ fn verify_always_looks_at_every_touch() {
     }
 }
 
-/// Overwrites a file without making it shorter meanwhile.
+/// Overwrites a file in place; truncating it would break maps of it.
 fn write_over(path: &std::path::Path, bytes: &[u8]) {
     use std::os::unix::fs::FileExt;
     let file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
     file.write_all_at(bytes, 0).unwrap();
 }
 
-/// Problems of a file opened read-only are reported, not healed. A damaged superblock is a problem; one damaged block
-/// of a pair of commit records looks like a crash, so it is a note.
+/// A check of a file opened read-only reports problems but does not heal them. A damaged superblock is a problem. One
+/// damaged meta block of a pair looks like a crash, so it is a note.
 #[test]
 fn a_read_only_check_changes_nothing() {
     let folder = Folder::new("read-only-check");
@@ -515,11 +517,11 @@ fn a_read_only_check_changes_nothing() {
     assert!(report.notes[0].contains("byte 4096"), "{:?}", report.notes);
     drop(db);
     assert!(std::fs::read(&path).unwrap() == bytes);
-    // Opened for writing it is healed.
+    // Opening the file for writing heals it.
     assert_clean(&Database::open(&path).unwrap());
 }
 
-/// The page walk and the weights cover exactly the used pages, and each page reports its kind.
+/// The page walk and the weights cover exactly the used pages, and each page has a kind.
 #[test]
 fn pages_are_walked_and_weighed() {
     let db = in_memory(&Options::new());
@@ -549,7 +551,7 @@ fn pages_are_walked_and_weighed() {
     assert!(db.page(1 << 60).unwrap().is_none() && db.page(1 << 30).unwrap().is_none());
 }
 
-/// The logger gets the events of the file.
+/// The event callback receives the events of the file.
 #[test]
 fn the_logger_hears_of_opening_growing_and_healing() {
     let folder = Folder::new("logger");

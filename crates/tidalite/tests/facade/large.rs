@@ -15,7 +15,7 @@ fn fill(db: &Database, from: u8, to: u8) {
     let mut tx = db.begin_write().unwrap();
     let mut table = tx.table("pictures").unwrap();
     for i in from..to {
-        // Some below, some above the bound.
+        // Some values are shorter than the bound, some longer.
         let bytes = if i % 3 == 0 {
             20_000
         } else {
@@ -64,7 +64,7 @@ fn large_values_lie_in_the_second_file() {
     assert!(stat.file_bytes < 5 << 20, "{stat:?}");
     db.pin("before").unwrap();
 
-    // Another handle, as another process, finds it by its name.
+    // Another handle, like another process, finds the second file by its name.
     let other = Database::open(&path).unwrap();
     verify(&other, 0, 30);
     let old = other.begin_read().unwrap();
@@ -74,7 +74,7 @@ fn large_values_lie_in_the_second_file() {
         for i in 0..15 {
             table.remove(&[i]).unwrap();
         }
-        // No longer part of this transaction.
+        // This value is rolled back.
         let savepoint = tx.savepoint().unwrap();
         tx.table("pictures")
             .unwrap()
@@ -112,7 +112,7 @@ fn large_values_lie_in_the_second_file() {
     verify(&db, 15, 40);
     assert_clean(&db);
 
-    // A copy combines both in one file; an image contains one file.
+    // A copy combines both files in one. An image holds one file only, so it is refused.
     let copy = folder.file("copy.tdl");
     db.copy().to(&copy).unwrap();
     let refused = db.image().to_writer(&mut Vec::new()).err().unwrap();
@@ -141,7 +141,7 @@ fn a_missing_or_foreign_second_file_is_named() {
     let gone = Database::open(&path).err().unwrap();
     assert!(gone.to_string().contains("plant.values"), "{gone}");
     problem(&gone);
-    // The new path must be given once.
+    // After a move, the new path of the second file must be given once.
     let db = Options::new()
         .large_values(&moved, 100_000)
         .open(&path)
@@ -168,7 +168,7 @@ fn a_missing_or_foreign_second_file_is_named() {
     assert!(problem(&wrong).contains("another database"), "{wrong}");
     let wrong = with(&path, &other);
     assert!(problem(&wrong).contains("another file"), "{wrong}");
-    // An older image of it has the right name and lacks later writes.
+    // An older version of the second file has the right identity but lacks later writes.
     let old = std::fs::read(&moved).unwrap();
     fill(&Database::open(&path).unwrap(), 6, 12);
     std::fs::write(&moved, &old[..old.len() / 2]).unwrap();
@@ -228,7 +228,7 @@ fn backups_carry_the_second_file() {
     tx.commit().unwrap();
     fill(&db, 12, 16);
     let info = db.backup().since("monday").to_writer(&mut more).unwrap();
-    // Three large values and a small one are new; older data is not included again.
+    // The increment has three new large values and a small one; older data is not included again.
     assert!(info.bytes < 900_000, "{info:?}");
 
     let restored = folder.file("restored.tdl");
@@ -237,7 +237,7 @@ fn backups_carry_the_second_file() {
     verify(&monday, 0, 12);
     assert_clean(&monday);
     assert!(folder.file("restored.tdl-large").exists());
-    // Its second file is its own.
+    // The restored database has a second file of its own.
     let mut tx = monday.begin_write().unwrap();
     for i in 0..12 {
         tx.table("pictures").unwrap().remove(&[i]).unwrap();
@@ -263,7 +263,7 @@ fn backups_carry_the_second_file() {
     assert!(tuesday.pins().unwrap().is_empty());
     drop(tuesday);
 
-    // Cut off in the second file's pages, or a bit of them changed: nothing is left.
+    // A backup cut off or damaged in the pages of the second file leaves no files behind.
     let (cut, mut bent) = (&full[..full.len() - 200_000], full.clone());
     bent[full.len() - 100_000] ^= 4;
     for broken in [cut, &bent] {
@@ -272,7 +272,7 @@ fn backups_carry_the_second_file() {
         error.expect_err("a damaged backup");
         assert!(!first.exists() && !second.exists());
     }
-    // A file in the way stays unchanged.
+    // If a file already exists at the second path, it stays unchanged.
     let (first, second) = (folder.file("none.tdl"), folder.file("in the way"));
     std::fs::write(&second, b"mine").unwrap();
     Restore::from([&full[..]])
@@ -298,7 +298,7 @@ fn compaction_packs_the_second_file() {
         tx.table("pictures").unwrap().remove(&[i]).unwrap();
     }
     tx.commit().unwrap();
-    // The snapshot keeps all of it where it is.
+    // The snapshot keeps all pages of the second file in place.
     while !db.compact(512 << 10).unwrap().done {}
     assert!(std::fs::metadata(&second).unwrap().len() >= full - (2 << 20));
     let table = held.table("pictures").unwrap().unwrap();
@@ -317,7 +317,7 @@ fn compaction_packs_the_second_file() {
     );
     verify(&db, 100, 120);
     assert_clean(&db);
-    // It grows again, here and from another handle.
+    // The shortened file can grow again, from this handle and from another one.
     fill(&Database::open(&path).unwrap(), 120, 160);
     verify(&db, 100, 160);
     fill(&db, 160, 170);
@@ -336,7 +336,7 @@ fn damage_of_the_second_file_is_named_healed_and_worked_around() {
     let second = folder.file("disk2").join("plant.values");
     let db = options(&folder).open(&path).unwrap();
     fill(&db, 0, 6);
-    // A copy of its head, while it is open.
+    // Damages one copy of the second file's head while the database is open.
     let sound = std::fs::read(&second).unwrap();
     let mut bytes = sound.clone();
     bytes[12_288 + 70] ^= 1;
@@ -352,7 +352,7 @@ fn damage_of_the_second_file_is_named_healed_and_worked_around() {
     drop(db);
     assert_eq!(std::fs::read(&second).unwrap(), sound);
 
-    // A value: which one, and where.
+    // Damages a value; the check must name its key and place.
     let piece = &value(5, 150_005)[90_000..90_064];
     let at = sound.windows(64).position(|bytes| bytes == piece).unwrap();
     let mut bytes = sound.clone();
@@ -376,7 +376,7 @@ fn damage_of_the_second_file_is_named_healed_and_worked_around() {
         .count();
     assert_eq!(kept, 5, "one value is lost");
 
-    // Moved, its head destroyed, and the first file's head, too.
+    // Moves the second file and destroys its head, and the head of the first file, too.
     let mut bytes = sound.clone();
     bytes[..16_384].fill(0);
     let moved = folder.file("moved");

@@ -1,4 +1,4 @@
-//! Lazy commits that write through a map, and a power cut among them.
+//! Lazy commits that write through a memory map, and a power cut among them.
 
 use crate::common::{Folder, content_of};
 use std::sync::Arc;
@@ -29,7 +29,8 @@ fn write(db: &Database, number: u64, durability: Durability) {
     tx.commit_with(durability).unwrap();
 }
 
-/// Whichever sectors of lazy commits had reached the medium at the power cut: the newest durable commit is complete.
+/// Any subset of the sectors of lazy commits may have reached the medium at a power cut. The newest durable commit must
+/// be complete all the same.
 #[test]
 fn lazy_commits_through_a_map_do_not_damage_durable_commits() {
     for log_bytes in [0, 1 << 20] {

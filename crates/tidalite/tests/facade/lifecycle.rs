@@ -1,4 +1,4 @@
-//! Series that are created, renamed and removed, compared with a map; old versions are unchanged.
+//! Series are created, renamed and removed, and compared with a map. Old versions do not change.
 
 use crate::common::{Folder, in_memory, rows_of};
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use tidalite::{
 };
 use tidalite_testkit::rng::Rng;
 
-/// Name and rows by number.
+/// Name and rows of each series, by id.
 type Model = BTreeMap<u64, (String, BTreeMap<i64, Vec<u64>>)>;
 
 fn compare(snap: &ReadTxn, model: &Model) {
@@ -36,7 +36,7 @@ fn compare(snap: &ReadTxn, model: &Model) {
     }
 }
 
-/// The ranges transform the rows of one version into the rows of the other.
+/// Checks that replacing the reported ranges turns the rows of one version into those of the other.
 fn compare_ranges(snap: &ReadTxn, base: &ReadTxn, new: &Model, old: &Model) {
     let none = BTreeMap::new();
     for id in 0..60 {
@@ -76,8 +76,8 @@ fn compare_ranges(snap: &ReadTxn, base: &ReadTxn, new: &Model, old: &Model) {
     }
 }
 
-/// The records can be inspected before opening, and the durable commit before the newest one can be opened. A copy of
-/// it makes the rollback permanent.
+/// The meta records of a file can be inspected without opening it, and the durable commit before the newest one can be
+/// opened. Copying that commit makes the rollback permanent.
 #[test]
 fn the_commit_before_the_newest_is_looked_at_opened_and_copied() {
     let folder = Folder::new("older");
@@ -132,7 +132,7 @@ fn the_commit_before_the_newest_is_looked_at_opened_and_copied() {
     assert_eq!((user, back), (vec![2], vec![vec![2; 500]; 200]));
 }
 
-/// It is equal for every process that opens the file, and different in a copy of the content.
+/// The identity is the same for every process that opens the file, and different in a copy of the content.
 #[test]
 fn a_file_keeps_its_identity() {
     let folder = Folder::new("identity");
@@ -390,7 +390,7 @@ fn guids_in_the_order_of_dotnet_and_series_without_a_name() {
     assert!(db.check().unwrap().is_clean());
 }
 
-/// The next transaction reuses the series known to the previous one; no other writer may have changed the catalog
+/// A transaction reuses the series that the previous one opened, unless another writer has changed the catalog
 /// meanwhile.
 #[test]
 fn cached_series_follow_the_catalog() {
@@ -417,7 +417,7 @@ fn cached_series_follow_the_catalog() {
     };
     let first = insert(&ours, "a", 1);
     assert_eq!(insert(&ours, "a", 2), first);
-    // Another process gives it another name, and rows.
+    // Another handle, like another process, renames the series and adds rows.
     let mut txn = other.begin_write().unwrap();
     txn.rename_series(first, "b").unwrap();
     txn.commit().unwrap();
@@ -425,7 +425,7 @@ fn cached_series_follow_the_catalog() {
     assert_ne!(insert(&ours, "a", 4), first);
     assert_eq!(insert(&ours, "b", 5), first);
     assert_eq!((count(&ours, "a"), count(&ours, "b")), (Some(1), Some(4)));
-    // A rolled-back transaction knows series that never existed.
+    // A rolled-back transaction had opened series that never existed in the file.
     let mut txn = ours.begin_write().unwrap();
     let gone = txn.series("c").unwrap().id();
     txn.rename_series(first, "d").unwrap();
@@ -440,7 +440,7 @@ fn cached_series_follow_the_catalog() {
         .insert_row(Steps(7), &[7])
         .unwrap();
     txn.commit().unwrap();
-    // Columns added by another handle.
+    // Another handle adds columns.
     let mut txn = ours.begin_write().unwrap();
     txn.series_by_id(level)
         .unwrap()

@@ -1,5 +1,5 @@
-//! Every limit of docs/limits.md that this library exposes, at the limit and one beyond. (Values of 4 GiB and 2^48
-//! series are too much for a test; there only one beyond is tried.)
+//! Every limit of docs/limits.md that the library exposes is tested at the limit and one beyond. (Values of 4 GiB and
+//! 2^48 series are too much for a test, so only one beyond is tried.)
 
 use crate::common::{Folder, Pairs, assert_clean, content_of, in_memory, pairs_of};
 use tidalite::limits::{COLUMN_NAME_BYTES_MAX, SERIES_NAME_BYTES_MAX, TABLE_NAME_BYTES_MAX};
@@ -145,7 +145,7 @@ fn keys_up_to_16_mib() {
     assert_eq!(table.get(&key).unwrap(), Some(b"longest".to_vec()));
 }
 
-/// The pairs before an invalid one are stored; the transaction goes on.
+/// The pairs before an invalid one are stored, and the transaction can continue.
 #[test]
 fn bulk_pairs_end_at_the_first_that_cannot_be() {
     let db = sized(4096);
@@ -172,7 +172,8 @@ fn values_of_every_size_around_every_border() {
         let db = sized(page_size);
         let mut tx = db.begin_write().unwrap();
         let mut table = tx.table("t").unwrap();
-        // Values stored in the page end at half of its capacity; the entry's own bytes count.
+        // A value is stored in the page if its entry, including its own header, takes at most half of the page's
+        // capacity.
         let inline = (page_size - 48) / 2;
         let chunk = CHECKSUM_SPAN_MAX - 48;
         let mut sizes: Vec<usize> = (inline - 40..=inline + 4).collect();
@@ -217,7 +218,7 @@ fn values_of_every_size_around_every_border() {
             }
         }
     }
-    // Memory that is never touched.
+    // The value's memory is zeroed lazily and never touched, so this takes no real memory.
     let beyond = vec![0u8; VALUE_BYTES_MAX as usize + 1];
     let db = sized(4096);
     let mut tx = db.begin_write().unwrap();
@@ -229,7 +230,7 @@ fn values_of_every_size_around_every_border() {
     assert_clean(&db);
 }
 
-/// A name of this length with a tag, in its canonical form.
+/// A series name of this length with a tag, in canonical form.
 fn series_name(bytes: usize, number: usize) -> String {
     let head = format!("m{number}{{k=\"");
     format!("{head}{}\"}}", "v".repeat(bytes - head.len() - 2))
@@ -238,7 +239,7 @@ fn series_name(bytes: usize, number: usize) -> String {
 #[test]
 fn names_of_series_up_to_their_bound_and_that_of_keys() {
     for page_size in page_sizes() {
-        // A name is a key of the catalog: in pages below 4 KiB a third of a page is less.
+        // A name is a key in the catalog, and in pages below 4 KiB the maximum key is shorter than the maximum name.
         let most = SERIES_NAME_BYTES_MAX.min(key_bytes_max(page_size));
         let db = sized(page_size);
         let mut tx = db.begin_write().unwrap();
@@ -336,7 +337,7 @@ fn columns_and_their_names() {
             series.insert_row(Steps(t), &row(t)).unwrap();
         }
         tx.commit().unwrap();
-        // One at a time too: the tail's page may be smaller than a row.
+        // Also one row per commit: the tail page may be smaller than a row.
         for t in 3_000..3_020 {
             let mut tx = db.begin_write().unwrap();
             tx.series("a")
@@ -394,7 +395,7 @@ fn layouts_of_a_file() {
     let (what, found, bound) = limit(write(LAYOUTS_MAX).unwrap_err());
     assert!(what.contains("layouts"), "{what}");
     assert_eq!((found, bound), (LAYOUTS_MAX as u64 + 1, LAYOUTS_MAX as u64));
-    // Known ones go on.
+    // Series with existing layouts still work.
     let mut tx = db.begin_write().unwrap();
     tx.series_with("another", &schema(7))
         .unwrap()
@@ -423,7 +424,8 @@ fn hundreds_of_tables() {
                 .unwrap();
         }
         tx.commit().unwrap();
-        // The meta block holds the roots of eight changed tables: one fewer, as many, one more, many more.
+        // The meta record has room for eight changed roots. The test changes one fewer, as many, one more, and many
+        // more.
         let mut changed = vec![1usize; TABLES];
         for (round, many) in [7, 8, 9, 1, 8, 30, 3, TABLES, 2].into_iter().enumerate() {
             let mut tx = db.begin_write().unwrap();

@@ -1,4 +1,4 @@
-//! The lock file next to a data file of another time: its record of lazy commits is a hint, never evidence.
+//! A lock file that does not match its data file: its record of lazy commits is only a hint, never evidence.
 
 use crate::common::{Folder, assert_clean};
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use tidalite_pager::{HEADER_BYTES, Header, Kind};
 /// The unit that a medium writes atomically.
 const SECTOR: usize = 512;
 
-/// The number of the newest commit.
+/// The number of the newest commit, which `commit` stores as user data.
 fn number_of(db: &Database) -> u64 {
     let snap = db.begin_read().unwrap();
     let user = snap.user_data();
@@ -83,7 +83,7 @@ fn commit_to_all(db: &Database, number: u64, durability: Durability) {
         let mut series = tx.series(&format!("late-{}", (i * number) % 70)).unwrap();
         series.insert_point(Steps(number as i64), 0, 1.5).unwrap();
     }
-    // A commit that pins is a durable one.
+    // A commit with a pin must be durable.
     if durability == Durability::Durable {
         tx.pin(&format!("pin {number}")).unwrap();
     }
@@ -96,8 +96,8 @@ fn image(storage: &MemoryStorage) -> Vec<u8> {
     bytes
 }
 
-/// Of three lazy commits over every structure each sector is lost in turn, in either file, with the lock file present:
-/// opening finds a complete commit.
+/// After three lazy commits to every structure, each sector of either file is lost in turn, while the lock file
+/// survives. Opening must find a complete commit.
 #[test]
 fn any_lost_sector_of_lazy_commits_is_detected() {
     const DURABLE: u64 = 3;
@@ -157,14 +157,15 @@ fn any_lost_sector_of_lazy_commits_is_detected() {
     assert!(dropped > 300 && unused > 0);
 }
 
-/// Kind of the block at the beginning of a page, if it names this place as its own.
+/// Kind of the block at the beginning of a page, if its header names this address.
 fn kind_at(image: &[u8], at: usize) -> Option<Kind> {
     let header = Header::decode(image.get(at..at + HEADER_BYTES)?);
     (header.address == at as u64).then_some(header.kind)
 }
 
-/// Damages one byte at a time of parts that no pointer of a lazy commit names alone: the tail page, the padding after
-/// the delta's record, and the padding after the leaves of a packed extent.
+/// A lazy commit must be dropped if any byte of its pages is damaged. The test damages bytes that no pointer of this
+/// commit alone covers: the tail page, the padding after the delta's record, and the padding after the leaves of a
+/// packed extent.
 #[test]
 fn one_damaged_byte_of_tail_or_padding_drops_a_lazy_commit() {
     const PAGE: usize = 1024;
@@ -211,7 +212,7 @@ fn one_damaged_byte_of_tail_or_padding_drops_a_lazy_commit() {
         let newest = number_of(&db);
         assert_eq!(newest < 3, dropped, "{name}, byte {at}: commit {newest}");
         let report = db.check().unwrap();
-        // Bytes whose damage does not drop the commit are not part of it.
+        // If the damage does not drop the commit, these bytes are not part of it.
         assert!(report.is_clean(), "{name}: {:?}", report.problems);
         *found.entry(name).or_insert(0) += u32::from(dropped);
     }
@@ -222,12 +223,13 @@ fn one_damaged_byte_of_tail_or_padding_drops_a_lazy_commit() {
     );
 }
 
-/// The files of a killed process: the data file and the lock file.
+/// Copies one of the files of a killed process: the data file or the lock file.
 fn copy_beside(path: &Path, copy: &Path, name: &str) {
     fs::copy(path.with_file_name(name), copy.with_file_name(name)).unwrap();
 }
 
-/// A folder is copied while commits go on, file after file, and the copy is opened on the same machine.
+/// A folder is copied file by file while commits go on, and the copy is opened on the same machine. It must hold the
+/// durable commits of its data file.
 #[test]
 fn a_copy_of_a_folder_in_use_holds_the_durable_commits_of_its_data_file() {
     let folder = Folder::new("copied-while-in-use");
@@ -241,8 +243,8 @@ fn a_copy_of_a_folder_in_use_holds_the_durable_commits_of_its_data_file() {
         let mut work = |commits: u64| {
             for _ in 0..commits {
                 number += 1;
-                // Some rounds with durable commits alone, which go to the log; some with lazy ones alone; some with
-                // both.
+                // Some rounds have only durable commits, which go to the redo log, some have only lazy commits, and
+                // some have both.
                 let lazy = match round % 3 {
                     0 => false,
                     1 => true,
@@ -273,7 +275,7 @@ fn a_copy_of_a_folder_in_use_holds_the_durable_commits_of_its_data_file() {
         let found = number_of(&copied);
         assert!(found >= promised, "round {round}: {found}, not {promised}");
         dropped += u64::from(copied.recovery().dropped_unrecorded.is_some());
-        // It continues from there, and is durable then.
+        // The copy accepts further commits, which become durable when it is closed.
         commit(&copied, 1000, Durability::Lazy);
         copied.close().unwrap();
         fs::remove_file(copy.with_file_name(lock)).unwrap();
@@ -284,7 +286,8 @@ fn a_copy_of_a_folder_in_use_holds_the_durable_commits_of_its_data_file() {
     println!("{dropped} times the lock file named a commit that was not copied");
 }
 
-/// A backup replaces a file with lazy commits, in the same inode, while no handle was closed.
+/// A backup is copied over a file with lazy commits, into the same inode, and no handle was closed properly. Opening
+/// must use the backup and ignore the lazy commits.
 #[test]
 fn a_backup_in_place_of_lazy_commits_is_opened_as_it_is() {
     for (verify, read_only) in [
@@ -315,7 +318,7 @@ fn a_backup_in_place_of_lazy_commits_is_opened_as_it_is() {
         let dropped = db.recovery().dropped_unrecorded;
         let newest = db.begin_read().unwrap().txn();
         let told = |event: &Event| matches!(event, Event::DroppedUnrecorded { txn, used, .. } if Some(*txn) == dropped && *used == newest);
-        // Unless the lock file already knows that it does not belong to this file.
+        // There is no dropped commit if the lock file already shows that it does not belong to this file.
         assert!(dropped.is_none() || heard.lock().unwrap().iter().any(told));
         if !read_only {
             // Dropped commits do not reappear.
@@ -339,7 +342,7 @@ fn a_backup_in_place_of_lazy_commits_is_opened_as_it_is() {
     }
 }
 
-/// The next process to open the file after a kill reads exactly the lazy commits.
+/// The next process that opens the file after a kill reads only the pages of the lazy commits to verify them.
 #[test]
 fn verifying_lazy_commits_reads_only_their_pages() {
     let folder = Folder::new("believing-lazy-commits");
@@ -373,7 +376,7 @@ fn verifying_lazy_commits_reads_only_their_pages() {
         (newest, None)
     );
     assert!((4096..200_000).contains(&recovery.verified_bytes));
-    // Once they are durable the lock file is not needed.
+    // Once the commits are durable, the lock file is not needed.
     db.close().unwrap();
     let db = Database::open(&path).unwrap();
     assert_eq!(db.recovery().verified_bytes, 0);

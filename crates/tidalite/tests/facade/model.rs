@@ -1,5 +1,5 @@
-//! Random transactions compared with plain maps: series of several schemas and clocks, tables, own reads inside the
-//! transaction, rollback, reopening a real file.
+//! Random transactions are compared with plain maps: series of several schemas and ranges of times, tables, reads
+//! inside the transaction, rollback, and reopening a real file.
 
 use crate::aged;
 use crate::common::{Content, Folder, Pairs, Rows, assert_clean, content_of, in_memory, pairs_of};
@@ -12,15 +12,15 @@ use tidalite::{
 use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
 
-/// Maximum number of rows of a series: beyond it, intervals are deleted.
+/// Maximum number of rows of a series; when it is exceeded, intervals are deleted.
 const ROWS_MAX: usize = 25_000;
 
 /// Distribution of the times of a series.
 #[derive(Clone, Copy, Debug)]
 enum Clock {
-    /// Small numbers, close together: many overwrites.
+    /// Small numbers close together, so that many rows are overwritten.
     Dense,
-    /// Both ends of i64 and all over it.
+    /// The whole range of i64, its ends included.
     Whole,
     /// .NET ticks, beginning with 0001-01-01.
     YearOne,
@@ -84,7 +84,7 @@ fn schemas() -> [(Schema, Clock); 6] {
     ]
 }
 
-/// A float of many kinds; `style` makes runs that encode differently.
+/// A random float of many kinds. `style` selects how values repeat, so that vectors are encoded differently.
 fn a_float(rng: &mut Rng, style: u64, i: i64) -> u64 {
     let odd = match rng.below(60) {
         0 => f64::from_bits(0x7ff8_0000_0000_0000 | rng.below(1 << 51)),
@@ -128,7 +128,7 @@ fn series_name(i: usize) -> String {
 }
 
 impl World {
-    /// One random change of a series, in the database and in the map.
+    /// Makes one random change of a series, in the database and in the map.
     fn change_series(&mut self, tx: &mut WriteTxn, content: &mut Content) {
         let rng = &mut self.rng;
         let which = rng.index(self.series.len());
@@ -163,7 +163,7 @@ impl World {
                 }
             }
             kind => {
-                // A run after the last row, or anywhere: new, late, or over existing rows.
+                // Consecutive rows after the last one, or anywhere: new, late, or over existing rows.
                 let count = *rng.pick(&[5, 70, 300, 1024, 1025, 2500]);
                 let step = clock.step(rng);
                 let last = rows.last_key_value().map(|(&time, _)| time);
@@ -194,7 +194,7 @@ impl World {
         }
     }
 
-    /// One random change of a table.
+    /// Makes one random change of a table, in the database and in the map.
     fn change_table(&mut self, tx: &mut WriteTxn, content: &mut Content) {
         let rng = &mut self.rng;
         let name = format!("t{}", rng.below(11));
@@ -255,7 +255,7 @@ impl World {
         }
     }
 
-    /// A policy removes old rows of one series, on its own clock; false if nothing was done.
+    /// Lets a retention policy remove old rows of one series, at a time chosen for it; false if nothing was done.
     fn cut(&mut self, db: &Database, content: &mut Content) -> bool {
         let rng = &mut self.rng;
         let which = rng.index(self.series.len());
@@ -267,7 +267,7 @@ impl World {
             let steps = i128::from(raw) - i128::from(unit.steps_to_1970());
             steps * i128::from(unit.nanos())
         };
-        // The clock of policies ends where nanoseconds do.
+        // Policies compute in nanoseconds, which cannot express all times of coarser units.
         let near = i128::from(i64::MIN / 4)..i128::from(i64::MAX / 4);
         let until = nanos(a_time(rng, rows));
         if !near.contains(&until) {
@@ -286,7 +286,7 @@ impl World {
         let rng = &mut self.rng;
         for (name, rows) in &content.series {
             if rng.one_in(2) {
-                // Without opening the series, if it is not open already.
+                // `latest` works without opening the series, if it is not open already.
                 let info = &snap.list(name).unwrap()[0];
                 let latest = snap.latest(info.id).unwrap();
                 let newest = rows.last_key_value();
@@ -364,7 +364,7 @@ fn run(seed: u64, page_size: usize, transactions: usize) {
         series: schemas(),
     };
     let verify = [Verify::OnFirstTouch, Verify::Always, Verify::Never][seed as usize % 3];
-    // Little memory, so that transactions spill.
+    // Small memory limits, so that transactions spill to the file.
     let options = Options::new().page_size(page_size).tuning(
         Tuning::new()
             .growth_bytes(64 << 10, 1 << 20)
@@ -399,7 +399,7 @@ fn run(seed: u64, page_size: usize, transactions: usize) {
             }
         }
         if world.rng.one_in(12) {
-            // Earlier commits become durable with it.
+            // The commit of the policy is durable, so earlier commits become durable with it.
             if world.cut(&db, &mut newest) {
                 durable.clone_from(&newest);
             }
@@ -426,7 +426,8 @@ fn run(seed: u64, page_size: usize, transactions: usize) {
     );
 }
 
-/// Thousands of transactions of a few rows: exercises runs, tiers and merges, with deletes and reopening in between.
+/// Thousands of transactions of a few rows each create and merge runs of several tiers, with deletes and reopening in
+/// between.
 fn run_small(seed: u64, page_size: usize, transactions: usize) {
     tidalite_testkit::watch();
     println!("seed {seed}, pages of {page_size}, {transactions} small transactions");
@@ -503,7 +504,7 @@ fn run_small(seed: u64, page_size: usize, transactions: usize) {
     );
 }
 
-/// Few changes of many rows: leaves that are cut, merged and rewritten in the middle.
+/// Few changes of many rows each: leaves are cut, merged and rewritten in the middle.
 fn run_large(seed: u64, changes: usize) {
     println!("seed {seed}, {changes} large changes");
     let mut rng = Rng::new(seed);
@@ -565,7 +566,7 @@ fn run_large(seed: u64, changes: usize) {
     assert!(highest >= 1);
 }
 
-/// Seeds of a test, or the seeds in `TIDALITE_MODEL_SEEDS=from..to`.
+/// The test's own seeds, unless `TIDALITE_MODEL_SEEDS=from..to` gives others.
 fn seeds(own: std::ops::Range<u64>) -> std::ops::Range<u64> {
     let Ok(given) = std::env::var("TIDALITE_MODEL_SEEDS") else {
         return own;

@@ -5,12 +5,13 @@ use std::ops::Bound;
 use tidalite::{Aggregate, ColumnType, Cursor, Figure, Query, Row, Series, Steps, Window};
 use tidalite_testkit::rng::Rng;
 
-/// Bound of sums, relative to the sum of the magnitudes; docs of `Aggregate`.
+/// Maximum error of sums, relative to the sum of the magnitudes; see the docs of `Aggregate`.
 const SUM_BOUND: f64 = 1.0 / (1u64 << 50) as f64;
-/// Bound of the variance, relative to the mean square: it is a difference of two such sums; docs of `Aggregate`.
+/// Maximum error of the variance, relative to the mean square, because it is a difference of two such sums; see the
+/// docs of `Aggregate`.
 const VARIANCE_BOUND: f64 = 8.0 * SUM_BOUND;
 
-/// A sum in twice the precision of a float: exact enough to judge one.
+/// A sum in twice the precision of a float, which is exact enough to judge a float's.
 #[derive(Clone, Copy, Default)]
 struct Exact {
     high: f64,
@@ -39,7 +40,7 @@ fn float(ty: ColumnType, word: u64) -> f64 {
     }
 }
 
-/// Order of the values, -0.0 before 0.0.
+/// The order of values of this type, with -0.0 before 0.0.
 fn before(ty: ColumnType, a: u64, b: u64) -> bool {
     match ty {
         ColumnType::F64 => f64::from_bits(a).total_cmp(&f64::from_bits(b)).is_lt(),
@@ -137,7 +138,7 @@ pub(crate) fn assert_aggregate(found: &Aggregate, ty: ColumnType, rows: &[(i64, 
     assert_eq!(found.mean().is_some(), !floats.is_empty(), "mean");
     assert_eq!(found.stddev().is_some(), !floats.is_empty(), "stddev");
     if squares.is_infinite() && magnitude.is_finite() {
-        // The same for values scaled down so that squares fit.
+        // The squares overflow, so the values are scaled down first.
         let down = 2f64.powi(-600);
         let (mut spread, mut squares) = (Exact::default(), 0.0);
         for x in floats.iter().map(|x| x * down) {
@@ -167,7 +168,7 @@ pub(crate) fn assert_aggregate(found: &Aggregate, ty: ColumnType, rows: &[(i64, 
     }
 }
 
-/// A time worth testing: an existing one, a neighbour, an end of the range, any.
+/// A time worth testing: an existing one, a neighbour of one, an end of the range, or any.
 pub(crate) fn a_time(rng: &mut Rng, rows: &Rows) -> i64 {
     let inside = |rng: &mut Rng| {
         let (Some((&first, _)), Some((&last, _))) = (rows.first_key_value(), rows.last_key_value())
@@ -195,7 +196,7 @@ fn interval(rows: &Rows, from: i64, to: i64) -> Vec<(i64, &[u64])> {
     range.map(|(&time, words)| (time, &words[..])).collect()
 }
 
-/// Runs every query of an interval, and walks a cursor.
+/// Compares every query of a random interval, and the moves of a cursor, with the map.
 pub(crate) fn compare(rng: &mut Rng, series: &Series<'_>, rows: &Rows) {
     assert_eq!(series.count().unwrap(), rows.len() as u64, "count");
     let ends = rows.first_key_value().zip(rows.last_key_value());
@@ -329,7 +330,7 @@ fn windows(
     assert!(found.next().is_none(), "a window without rows");
 }
 
-/// Selected figures equal the whole aggregates, bit by bit.
+/// Checks that selected figures equal those of the whole aggregates, bit by bit.
 pub(crate) fn figures(
     rng: &mut Rng,
     range: &Query<'_>,
@@ -352,7 +353,7 @@ pub(crate) fn figures(
         assert_eq!((some.start, some.last), (whole.start, whole.last));
         assert_eq!(own(some.aggregate), of(&whole.aggregate), "{wanted:?}");
     }
-    // One, and as many as an array has.
+    // A single figure, and arrays of figures.
     let one = *rng.pick(&FIGURES);
     let found = range.clone().figures(one).aggregate(column).unwrap();
     assert_eq!(bits(found), bits(one.of(&all)), "{one:?}");
@@ -366,7 +367,7 @@ pub(crate) fn figures(
 }
 
 fn walk(rng: &mut Rng, cursor: &mut Cursor<'_>, rows: &Rows) {
-    // -1: before the first row; the number of rows: after the last.
+    // Position -1 is before the first row; the number of rows is the position after the last.
     let times: Vec<i64> = rows.keys().copied().collect();
     let count = times.len() as i64;
     let mut at = -1i64;

@@ -1,4 +1,4 @@
-//! Old versions that stay readable, and the changes since.
+//! Pins: old versions stay readable, and changes since then can be listed.
 
 use crate::common::{Content, Folder, assert_clean, content_of, in_memory};
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use tidalite::maintenance::Change;
 use tidalite::{Database, ErrorKind, Options, ReadTxn, Steps, Timestamp, Tuning};
 use tidalite_testkit::rng::Rng;
 
-/// A random transaction over three tables and six series.
+/// Commits a random transaction over three tables and six series.
 fn change(db: &Database, rng: &mut Rng, step: i64) {
     let mut tx = db.begin_write().unwrap();
     for _ in 0..rng.index(4) {
@@ -52,7 +52,7 @@ fn change(db: &Database, rng: &mut Rng, step: i64) {
     tx.commit().unwrap();
 }
 
-/// The base's content with every change of the diff applied from the new version.
+/// The base's content after applying every change of the diff.
 fn patched(base: &Content, new: &ReadTxn, at: &ReadTxn) -> Content {
     let mut content = base.clone();
     let fresh = content_of(new).unwrap();
@@ -146,7 +146,7 @@ fn pinned_versions_stay_and_diffs_lead_from_one_to_the_next() {
         assert_clean(&db);
         let report = db.check().unwrap();
         assert_eq!(report.pins, pinned.len() as u64);
-        // Without pins, all pages retained by them are returned.
+        // Once the pins are removed, all pages that they retained become free.
         for name in &names {
             assert!(db.unpin(name).unwrap());
         }
@@ -186,7 +186,7 @@ fn a_read_of_a_pin_outlives_the_pin() {
     assert_clean(&db);
 }
 
-/// Many rows beside a small change: the diff reads the change.
+/// The diff of a small change beside many unchanged rows reads only what has changed.
 #[test]
 fn a_diff_reads_only_what_changed() {
     let db = in_memory(&Options::new());
@@ -280,7 +280,7 @@ fn bounds_of_pins() {
     tx.commit().unwrap();
     assert_eq!(db.pins().unwrap().len(), 128);
     assert!(db.pin("one too many").is_err());
-    // One of them may move.
+    // An existing pin may move to the newest version although the maximum number is reached.
     db.pin(&format!("{:0>255}", 7)).unwrap();
     assert_clean(&db);
 }

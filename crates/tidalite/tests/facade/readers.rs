@@ -51,7 +51,8 @@ fn clones_renewals_and_the_listing() {
         .iter()
         .map(|r| (r.kind, r.lag_txns, r.own))
         .collect();
-    // By slot, and which slots a thread takes depends on how many threads have read before.
+    // Readers are listed by slot, and the slots that a thread gets depend on earlier readers, so the list is sorted
+    // first.
     found.sort_by_key(|&(_, lag, _)| std::cmp::Reverse(lag));
     assert_eq!(
         found,
@@ -122,7 +123,7 @@ fn an_evictable_snapshot_is_consistent_until_evicted() {
     assert_clean(&db);
 }
 
-/// `amend` builds on the state of the snapshot, or returns nothing.
+/// `amend` begins a transaction if the snapshot is still the newest version, and otherwise returns `None`.
 #[test]
 fn a_snapshot_is_amended_only_while_it_is_the_newest() {
     let folder = Folder::new("amend");
@@ -140,14 +141,16 @@ fn a_snapshot_is_amended_only_while_it_is_the_newest() {
     assert!(a.amend(&snap).unwrap().is_none(), "its own commit is newer");
     assert_eq!(snap.table("state").unwrap().unwrap().count(), 400);
 
-    // Another handle, as another process: behind a commit of it, and on top of one.
+    // Another handle, like another process, commits: a snapshot from before its commit is refused, a snapshot from
+    // after it is not.
     let snap = a.begin_read().unwrap();
     commit(&b, 2);
     assert!(a.amend(&snap).unwrap().is_none(), "another's is newer");
     let snap = a.begin_read().unwrap();
     assert!(a.amend(&snap).unwrap().is_some());
 
-    // A commit waiting for its sync is not visible yet, but newer all the same; so is one of this process alone.
+    // A commit that waits for its sync is newer although it is not visible yet, and so is a commit that only this
+    // process sees.
     let mut tx = a.begin_write().unwrap();
     tx.table("state").unwrap().put(b"late", b"1").unwrap();
     let ticket = tx.commit_ticket(Durability::Durable).unwrap();
@@ -164,7 +167,7 @@ fn a_snapshot_is_amended_only_while_it_is_the_newest() {
     let snap = a.begin_read().unwrap();
     assert!(a.amend(&snap).unwrap().is_some());
 
-    // A snapshot of another file.
+    // A snapshot of another file is refused.
     let other = Database::open(folder.file("other.tdl")).unwrap();
     let mut tx = other.begin_write().unwrap();
     tx.table("other").unwrap().put(b"a", b"1").unwrap();
@@ -175,7 +178,7 @@ fn a_snapshot_is_amended_only_while_it_is_the_newest() {
     assert!(other.amend(&snap).unwrap().is_none());
 }
 
-/// Among threads that all commit, each reads its own commit, and the writer lock is free afterwards.
+/// Several threads commit and then read: each reads its own commit, and the writer lock is free afterwards.
 #[test]
 fn a_commit_goes_on_as_a_reader_of_itself() {
     let folder = Folder::new("commit-and-read");

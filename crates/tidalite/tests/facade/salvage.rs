@@ -1,4 +1,4 @@
-//! Whatever is destroyed: every row in an intact leaf arrives in the new file.
+//! Whatever is destroyed, salvage brings every row of an intact leaf into the new file.
 
 use crate::common::{Content, assert_clean, content_of, in_memory};
 use std::sync::Arc;
@@ -23,8 +23,8 @@ fn options() -> Options {
     Options::new().page_size(PAGE)
 }
 
-/// Tables of several levels with overwritten, deleted and large values; series of several nodes, with rows inserted
-/// late and deleted; rows in tail and runs.
+/// Creates a file with tables of several levels, which have overwritten, deleted and large values; series of several
+/// nodes, with rows inserted late and deleted; and rows in the tail page and in runs.
 fn image() -> Image {
     tidalite_testkit::watch();
     let storage = Arc::new(MemoryStorage::new());
@@ -43,7 +43,7 @@ fn image() -> Image {
                 table
                     .put(key.as_bytes(), &vec![(i + part) as u8; len])
                     .unwrap();
-                // Overwritten in each round.
+                // The value is overwritten in each round.
                 let key = format!("{name}-{:05}", i * 7);
                 table.put(key.as_bytes(), &part.to_le_bytes()).unwrap();
             }
@@ -63,7 +63,7 @@ fn image() -> Image {
             tank.insert_row(Steps(t), &[(i as f64).to_bits(), i * part])
                 .unwrap();
         }
-        // Few rows of many series: they stay in the delta.
+        // Few rows of each of many series stay in the delta.
         for s in 0..20 {
             let mut late = tx.series(&format!("late.{s}")).unwrap();
             late.insert_point(Steps(part as i64), 0, f64::from(s))
@@ -88,7 +88,7 @@ fn saved(bytes: Vec<u8>) -> (Content, SalvageReport) {
     (content, report)
 }
 
-/// Whether a reported loss covers this.
+/// Whether a reported loss covers this entry or row.
 fn told(report: &SalvageReport, what: What<'_>) -> bool {
     report.lost.iter().any(|lost| match (&lost.place, what) {
         (Place::Table { name, from, to }, What::Entry(table, key)) => {
@@ -98,7 +98,7 @@ fn told(report: &SalvageReport, what: What<'_>) -> bool {
             name == series && span.is_some_and(|(from, to)| from <= time && time <= to)
         }
         (Place::Delta { .. }, What::Row(..)) => true,
-        // Without its record or its root, its rows are unknown.
+        // If the catalog's record or root of the table or series is lost, any of its rows may be lost.
         (Place::Catalog { .. }, _) => true,
         _ => false,
     })
@@ -110,7 +110,8 @@ enum What<'a> {
     Row(&'a str, i64),
 }
 
-/// Entries and rows of `expected` that did not arrive unchanged: those reported, and those not.
+/// Counts the entries and rows of `expected` that did not arrive unchanged: those that no loss covers, and those that
+/// one covers.
 fn missing(expected: &Content, found: &Content, report: &SalvageReport) -> (usize, usize) {
     let (mut silent, mut reported) = (0, 0);
     let mut count = |what: What<'_>| {
@@ -146,7 +147,7 @@ fn an_intact_file_arrives_whole() {
     assert!(report.headers > 100 && report.rows() > 60_000, "{report:?}");
 }
 
-/// Superblocks, meta records, both destroyed: everything is found by headers.
+/// With the superblocks, the meta records or both destroyed, everything is found by page headers.
 #[test]
 fn without_its_head_everything_arrives_by_headers() {
     let image = image();
@@ -167,12 +168,12 @@ fn without_its_head_everything_arrives_by_headers() {
         );
         assert_eq!(report.txn.is_none(), numbers.contains(&1));
     }
-    // One of each pair is enough for the record.
+    // One intact block of each pair is enough to read the newest meta record.
     let (found, report) = saved(blocks(&[1, 2]));
     assert!(found == image.content && report.is_complete());
 }
 
-/// Each page without rows, destroyed by itself: nothing is lost. Each other page: the loss is reported.
+/// Each page is destroyed in turn. If it holds no rows, nothing is lost; otherwise the loss is reported.
 #[test]
 fn every_page_destroyed_by_itself() {
     let image = image();
@@ -187,7 +188,7 @@ fn every_page_destroyed_by_itself() {
         let is_header = image.bytes[at + 16..at + 24] == (at as u64).to_le_bytes();
         let holds_no_rows =
             is_header && (kind == BRANCH || NODES.contains(&kind) || FREE_SPACE.contains(&kind));
-        // Of the pages with rows a sample is enough.
+        // A sample of the pages with rows is enough.
         if !holds_no_rows && !rng.one_in(12) {
             continue;
         }
@@ -210,7 +211,7 @@ fn every_page_destroyed_by_itself() {
     assert!(branches > 10 && leaves > 5, "{branches} {leaves}");
 }
 
-/// One page in a hundred, with and without the head.
+/// Destroys one page in a hundred, with and without the superblocks and meta records.
 #[test]
 fn one_page_in_a_hundred() {
     let image = image();
@@ -248,7 +249,7 @@ fn one_page_in_a_hundred() {
     }
 }
 
-/// A hostile file: no panic, bounded memory, and a result.
+/// Salvage of a hostile file does not panic, uses bounded memory, and ends.
 #[test]
 fn hostile_files_are_survived() {
     let image = image();
@@ -260,7 +261,7 @@ fn hostile_files_are_survived() {
             let at = rng.index(bytes.len());
             bytes[at] = rng.below(256) as u8;
         }
-        // Headers with right addresses all over some pages.
+        // Writes headers with valid addresses all over some pages.
         let page = 24 + rng.index(bytes.len() / PAGE - 24);
         for slot in (0..PAGE - 32).step_by(8) {
             let at = page * PAGE + slot;

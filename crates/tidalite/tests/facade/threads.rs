@@ -48,7 +48,7 @@ fn transactions_may_move_between_threads() {
     });
 }
 
-/// One more transaction of the writer below.
+/// Commits one more transaction of the writer below.
 fn write(db: &Database, rng: &mut Rng, content: &mut Content, newest: &Mutex<(u64, Content)>) {
     let mut tx = db.begin_write().unwrap();
     for _ in 0..rng.between(1, 4) {
@@ -145,7 +145,7 @@ fn a_second_writer_waits_its_turn() {
             while waiting.load(Ordering::SeqCst) <= number {
                 thread::yield_now();
             }
-            // Between counting and queueing there is only the call.
+            // The thread has counted itself but may not be in the queue yet; only the call is in between.
             thread::sleep(Duration::from_millis(30));
         }
         assert!(
@@ -245,7 +245,7 @@ fn several_threads_read_uncommitted_rows() {
         for _ in 0..3 {
             threads.spawn(|| (0..20).for_each(|_| read()));
         }
-        // The transaction goes on beside them.
+        // The transaction continues while the threads read.
         for i in 0..200u64 {
             let mut table = tx.table("new").unwrap();
             table.put(&i.to_be_bytes(), b"changed").unwrap();

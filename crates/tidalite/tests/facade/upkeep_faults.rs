@@ -1,5 +1,6 @@
-//! Compaction, maintenance, backup, restore and salvage over disks that fail, at every single call, once and for ever:
-//! nothing is lost, the error is typed, the database goes on or is poisoned, and a target is complete or absent.
+//! Compaction, maintenance, backup, restore and salvage run over disks that fail at every single call, once or
+//! permanently. Nothing is lost, the error is typed, the database continues or is poisoned, and a target is complete or
+//! absent.
 
 use crate::common::{Content, Folder, assert_clean, content_of};
 use crate::disk_full::Mounted;
@@ -26,7 +27,7 @@ const NEVER: u64 = u64::MAX;
 struct Disk {
     disk: Arc<SimDisk>,
     reads: AtomicU64,
-    /// The first read that fails, and whether all later ones do.
+    /// The first read that fails; with `forever` all later ones fail, too.
     at: AtomicU64,
     forever: bool,
 }
@@ -100,7 +101,7 @@ fn content(db: &Database) -> Content {
     content_of(&db.begin_read().unwrap()).unwrap()
 }
 
-/// Both disks full of holes: there is something to compact, to cut and to copy.
+/// Images of both disks with holes, so that there is something to compact, to delete and to copy.
 fn images() -> [Vec<u8>; 2] {
     let disks = [0, 1].map(|_| Disk::new(Vec::new(), false));
     let db = open(&disks).unwrap();
@@ -156,7 +157,7 @@ impl Job {
     fn run(self, db: &Database) -> Result<()> {
         match self {
             Self::Compact => {
-                // Some steps; the last ones only look.
+                // Enough steps to finish; the last ones find nothing to move.
                 for _ in 0..12 {
                     if db.compact(24 << 10)?.done {
                         break;
@@ -172,7 +173,7 @@ impl Job {
                 db.maintain(&budget)?;
             }
             Self::Backup => {
-                // Lazy commits become durable first.
+                // A backup first makes lazy commits durable.
                 let mut tx = db.begin_write()?;
                 tx.set_user_data(b"lazy")?;
                 tx.commit_with(Durability::Lazy)?;
@@ -184,7 +185,7 @@ impl Job {
     }
 }
 
-/// One fault; false if it was not hit.
+/// Runs the job with one fault and checks the result; false if the fault was not hit.
 fn strike(
     job: Job,
     images: &[Vec<u8>; 2],
@@ -214,7 +215,7 @@ fn strike(
         };
         assert!(typed, "{job:?}, {fault:?}: {error:?}");
     }
-    // Readers work whatever has happened.
+    // Readers work whatever has failed.
     let shown = content(&db);
     assert!(allowed.contains(&shown), "{job:?}, {fault:?}");
     let poisoned = match db.begin_write() {
@@ -262,7 +263,7 @@ fn at_every_call(job: Job) {
         let calls = disks[side].disk.calls() - before[side];
         let reads = disks[side].reads.load(Ordering::SeqCst) - reads[side];
         let kinds = KINDS.into_iter().map(|kind| (Some(kind), calls, 1));
-        // Reads are many and similar.
+        // Only some reads are tested, because they are many and similar.
         for (kind, calls, step) in kinds.chain([(None, reads, 1 + reads / 60)]) {
             for at in (0..calls).step_by(step as usize) {
                 for forever in [false, true] {
@@ -291,7 +292,7 @@ fn backups_from_failing_disks() {
     at_every_call(Job::Backup);
 }
 
-/// A stream that accepts or returns this many calls, then fails, after a short write.
+/// A stream that succeeds for `left` calls and then fails, after a short write.
 struct Broken<S> {
     stream: S,
     left: u64,
@@ -359,7 +360,7 @@ fn a_backup_whose_stream_breaks_is_refused() {
         calls += 1;
     }
     assert!(calls > 10, "{calls}");
-    // A reader of the stream that fails.
+    // The stream that is read fails.
     let mut reads = 0;
     loop {
         let broken = Broken {
@@ -440,7 +441,7 @@ fn salvage_into_a_failing_disk_is_all_or_nothing() {
                 assert_clean(&db);
                 let snap = db.begin_read().unwrap();
                 let some = snap.series("a").unwrap().is_some();
-                // A failed sync of the record may have brought it to the medium all the same.
+                // If the sync of the meta record failed, the record may have reached the medium all the same.
                 assert!(some || saved.is_err(), "{kind:?} at {at_call}");
                 if let Err(error) = saved {
                     let typed = matches!(error.kind(), ErrorKind::Io | ErrorKind::Full);
