@@ -6,16 +6,16 @@
 //!  ├ header       the checked header fields
 //!  ├ key          keys, and the rest of a key that is too long for a page
 //!  ├ overflow     large values and long keys in extents of their own
-//!  ├ node, search, point_get, row       reading: a page, a key in it, for a get, for a scan
+//!  ├ node, search, point_get, row       reading: a page as a whole, searching a key, point gets, scans
 //!  ├ edit         changing a page in place
 //!  ├ entries      entries taken out of pages: sizes, split points, writing them back
 //!  ├ row_count    the number of rows that an entry stands for
-//!  └ prefetch, read_ahead    of bytes into the processor's cache, of pages from the file
+//!  └ prefetch, read_ahead    of bytes into the processor's cache; of pages from the file
 //! value       Value, Stored                inline in the leaf, or in an extent
 //! inline      a nested table (inline_table) or a set (packed_set, fixed_width) inside a leaf cell
 //! table       the B+tree
 //!  ├ tree         Tree: root, height, count, id           a catalog stores it in 64 bytes
-//!  ├ get, get_many, cached_get        point lookups through lent pages; with a CachedPath
+//!  ├ get, get_many, cached_get        point lookups: of one key, of many, with a path from an earlier lookup
 //!  ├ path         descent paths, and copying their pages for the transaction
 //!  ├ insert       in place, redistribute (with a neighbour), sequential, split
 //!  ├ remove       merge, rebalance, reduce the height; range_delete cuts branches off

@@ -7,7 +7,8 @@ use std::borrow::Cow;
 use std::ops::Range;
 use tidalite_pager::{Error, PageRead, PageRef, PageWrite, Result};
 
-/// Above this length a value's buffer grows with the bytes that were read: the leaf's length field is not trusted.
+/// Maximum size of the buffer that is allocated for a value in advance. For a longer value the buffer grows with the
+/// bytes read, because the length in the leaf may be damaged.
 const TRUSTED_BYTES_MAX: u64 = 1 << 20;
 
 /// Checks a value's length before anything is changed.
@@ -98,7 +99,7 @@ impl<'r> Value<'r> {
         Self(ValueRepr::Inline(PageSlice::new(page, range)))
     }
 
-    /// A part of another piece.
+    /// An inline value that is a part of `slice`.
     pub(crate) fn part(slice: &PageSlice<'r>, range: Range<usize>) -> Self {
         let (page, range) = slice.within(range);
         Self::inline(page.clone(), range)

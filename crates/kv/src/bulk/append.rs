@@ -6,12 +6,11 @@
 //! ```
 //!
 //! Invariants
-//! 1. The rows of the builder of a `NextLeaf` are in no page yet. They become a page when it is full, when a row belongs
-//!    elsewhere, and at the end. Until then the table does not count them.
-//! 2. While leaves are linked, `Tail::path` is the path from the root to the last leaf's branch; the transaction owns
+//! 1. The rows in the builder of a `NextLeaf` are in no page yet. They become a page when the builder is full, when a
+//!    row that does not follow them arrives, and at the end. Until then the table does not count them.
 //!    all of it.
-//! 3. Branches count the rows below them, but of the last entries on that path only the lowest is right; `count_last`
-//!    finally corrects the others.
+//! 3. A branch stores the row count of each child. In the branches of `Tail::path` the count of the last entry is out
+//!    of date, except in the lowest one; at the end `count_last` corrects the others.
 //! 4. After an error the cursor has no tail: rows that were held back are lost with the transaction.
 
 use crate::bulk::append_cursor::{AppendCursor, NextLeaf, Tail};
@@ -26,10 +25,11 @@ use crate::table::split::Split;
 use crate::table::tree::{HAS_REFERENCES, Tree};
 use tidalite_pager::{PageWrite, Result};
 
-/// A last leaf with more than one part in this many of a page free is rewritten rather than left as it is.
+/// If more than a page divided by this number is free in the last leaf, the leaf is rewritten to use this space;
+/// otherwise it is left as it is, and a new leaf begins.
 const FREE_DIV: usize = 4;
 
-/// Receives lent rows: key and value.
+/// Callback that receives the key and the value of a row, both borrowed.
 pub type PutRow<'p> = dyn FnMut(&[u8], &[u8]) -> Result<()> + 'p;
 
 impl Tree {
@@ -62,7 +62,8 @@ impl Tree {
         Ok(self.rows.wrapping_sub(before))
     }
 
-    /// As `append`, for rows that `feed` lends one by one to its callback; they need no memory of their own.
+    /// As `append`, for rows that `feed` passes one by one to the callback that it receives, so they need not all be in
+    /// memory.
     ///
     /// # Errors
     /// As for `append`, and errors of `feed`: the rows before the error are inserted.
@@ -80,7 +81,7 @@ impl Tree {
         Ok(self.rows.wrapping_sub(before))
     }
 
-    /// Inserts a row, quickly if it follows the one before it.
+    /// Inserts a row; without a descent if it follows the row before it.
     #[inline]
     pub(crate) fn append_row<W: PageWrite>(
         &mut self,
@@ -103,8 +104,8 @@ impl Tree {
         cursor.remember(self, w)
     }
 
-    /// Inserts the row of a key with its set, quickly if it follows the row before it. False if it must be inserted
-    /// by a descent: the table is complete in that case.
+    /// Inserts the row of a key with its set; without a descent if it follows the row before it. False if it must be
+    /// inserted by a descent: the table is complete in that case.
     pub(crate) fn append_set<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -210,7 +211,8 @@ impl Tree {
         }))
     }
 
-    /// Makes a page of the laid-out rows and links it after the last leaf; `open`: rows may be added to it soon.
+    /// Makes a page of the laid-out rows and links it after the last leaf. If `open`, the page can still be changed,
+    /// because rows may be added to it soon.
     fn link<W: PageWrite>(&mut self, w: &mut W, tail: &mut Tail, open: bool) -> Result<()> {
         let Some(next) = &mut tail.next else {
             return Ok(());
@@ -223,7 +225,8 @@ impl Tree {
             tail.path.len() + 1 == usize::from(self.height),
             "the path of this tree (invariant 2)"
         );
-        // `key` is above the last key, so the common part ends inside it; it is plain, and so is the separator.
+        // `key` is above the last key, so their common part is shorter than `key`. `key` is plain, and so is the
+        // separator.
         let separator = KeyBuf::plain(key[..common(&tail.last_key, key) + 1].to_vec());
         let bytes = next.builder.finish(self.page_flags());
         let right = if open {

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Invariants
-//! 1. A tail is true of the table with the root and the row count stored in it, provided that every other change of the
-//!    table is followed by `forget`. It is only a hint for speed: without it the row is inserted by a descent.
+//! 1. A tail is valid while the table has the root and the row count stored in the tail, provided that every other
+//!    change of the table is followed by `forget`. It only serves speed: without it the row is inserted by a descent.
 //! 2. The transaction owns the remembered path; pages that a savepoint or reader has pinned since are detected by
 //!    `may_change`.
 //! 3. Between calls of the public functions a tail has no `next` leaf and no uncounted rows.
@@ -45,7 +45,7 @@ pub(crate) struct Tail {
     pub(crate) last_key: Vec<u8>,
     /// Rows added to the leaf that its ancestors do not count yet.
     uncounted: u64,
-    /// In a bulk load: the leaf that follows, in no page yet.
+    /// In a bulk load: the next leaf, which is laid out in memory and in no page yet.
     pub(super) next: Option<NextLeaf>,
     /// In a table of sets: the position of the last value of the last key, if its set has pages.
     pub(crate) set: AppendCursor,
@@ -89,7 +89,7 @@ impl AppendCursor {
         self.tail.as_ref().is_some_and(|tail| tail.is_below(key))
     }
 
-    /// Counts rows that were inserted at the end by a descent; `last` says whether this one was.
+    /// Counts consecutive rows that were inserted at the end by a descent; `last` tells whether this row was.
     pub(crate) fn descended<W: PageWrite>(&mut self, tree: &Tree, w: &W, last: bool) -> Result<()> {
         self.tail = None;
         self.descents = if last { self.descents + 1 } else { 0 };

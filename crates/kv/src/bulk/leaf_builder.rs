@@ -1,7 +1,7 @@
 //! Leaf builder: lays out a leaf in memory, from its first row to its last, before it becomes a page.
 //!
 //! ```text
-//! | header | ... | prefix | heads ... ->    free    <- ... cells |     offsets, beside: they come after the last head
+//! | header | ... | prefix | heads ... ->    free    <- ... cells |     offsets: `finish` puts them after the heads
 //! ```
 //!
 //! Invariants
@@ -23,14 +23,14 @@ use crate::page::layout::{
 use crate::page::row_count::weight;
 use tidalite_base::{put_u16, put_u32};
 
-/// A row that takes more than one part in this many of a page is inserted by a descent: two rows always fit one
+/// A row larger than a page divided by this number is inserted by a descent, so that two laid-out rows always fit one
 /// page.
 const ROW_DIV: usize = 4;
 
 /// The same for a row with a set, which may be as large as a quarter of a page and is stored in its row only.
 const SET_DIV: usize = 3;
 
-/// Bytes of two keys from which the advance of keys is computed.
+/// Number of bytes of each of two keys from which the advance of keys is computed.
 const PREDICTION_BYTES: usize = 16;
 
 #[derive(Debug)]
@@ -265,11 +265,11 @@ impl LeafBuilder {
     }
 }
 
-/// Predicts the common prefix of the leaf's keys: the number of bytes that `key` shares with a key as far after it as
-/// it is after `before`, taken as numbers.
+/// Predicts the common prefix of the leaf's keys. Keys are taken as numbers, and the last key of the leaf is assumed to
+/// be as far after `key` as `key` is after `before`. Returns the number of leading bytes that these two share.
 fn predicted_prefix_len(before: &[u8], key: &[u8]) -> usize {
     let shared = common(before, key);
-    // Includes a few of the shared bytes, for carries.
+    // Begins a few bytes before the first difference, so that a carry does not overflow.
     let from = shared.saturating_sub(PREDICTION_BYTES / 2);
     let number = |key: &[u8]| {
         let mut bytes = [0; PREDICTION_BYTES];
@@ -280,7 +280,7 @@ fn predicted_prefix_len(before: &[u8], key: &[u8]) -> usize {
     };
     let (before, now) = (number(before), number(key));
     let step = now.saturating_sub(before);
-    // A little farther, since leaves differ.
+    // Goes a little farther, because leaves differ in size.
     let Some(end) = now
         .checked_add(step)
         .and_then(|end| end.checked_add(step / 16))
@@ -300,7 +300,7 @@ mod tests {
     fn prefix_prediction_follows_the_advance_of_keys() {
         let key = |n: u64| n.to_be_bytes();
         assert_eq!(predicted_prefix_len(&key(0x1000), &key(0x1010)), 7);
-        // From here on the next 0x10 change another byte.
+        // From this key on, an advance of 0x10 changes another byte.
         assert_eq!(predicted_prefix_len(&key(0x10e0), &key(0x10f0)), 6);
         assert_eq!(predicted_prefix_len(&key(0xfff0), &key(0xfffe)), 5);
         assert_eq!(predicted_prefix_len(b"same", b"same"), 4);

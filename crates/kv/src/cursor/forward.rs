@@ -17,7 +17,8 @@ use std::cmp::Ordering;
 use tidalite_base::prefetch_at;
 use tidalite_pager::{PageRead, PageRef, Ptr, Result};
 
-/// Number of rows whose cells a scan prefetches ahead of its position: cells lie in no order.
+/// Number of rows whose cells a scan prefetches ahead of its position, because cells lie in the page in no particular
+/// order.
 const CELLS_AHEAD: usize = 8;
 
 /// The first cache line of a row is prefetched, and a later one if the row is long.
@@ -115,7 +116,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         }
     }
 
-    /// If the cursor is at a row, lets the next steps go by the leaf's offsets.
+    /// If the cursor is at a row, makes the next steps read the leaf's offsets directly.
     fn begin_steps(&mut self) {
         if let (CursorState::At, Some(leaf)) = (self.place, self.frames.last()) {
             debug_assert!(leaf.shape.level == 0, "the last frame is a leaf");

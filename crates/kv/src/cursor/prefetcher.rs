@@ -1,14 +1,14 @@
 //! Prefetcher: requests leaves ahead of a scan, in files so large that the kernel reads each page alone
 //! (`PageRead::reads_single_pages`).
 //!
-//! Without it a scan waits for each leaf: 10,000 a second, on a disk that reads a hundred times as many bytes if the
-//! requests come ahead. A `Prefetcher` visits the branches ahead of the cursor and requests their leaves; when it
-//! enters a branch it also requests the following branch.
+//! Without it a scan waits for each leaf: it reads 10,000 leaves a second, from a disk that would read a hundred times
+//! as many bytes if the requests came ahead. A `Prefetcher` visits the branches ahead of the cursor and requests their
+//! leaves; when it enters a branch it also requests the following branch.
 //!
 //! Invariants
 //! 1. It is only a hint: it reads verified pages as any reader does, reports nothing, and stops at damage. The cursor
 //!    will meet the same damage.
-//! 2. `lead` leaves lie between the cursor and the prefetcher, in the direction of the scan: those were requested.
+//! 2. `lead` leaves lie between the cursor and the prefetcher, in the direction of the scan; they have been requested.
 //! 3. A prefetcher stays valid while the cursor leaves the last entered leaf by a step in the same direction; after any
 //!    other move, or a turn, the cursor makes a new one.
 //! 4. It begins with the next two leaves and doubles its distance as the scan continues, up to `AHEAD_BYTES`: a short

@@ -12,9 +12,9 @@
 //!    prefetcher does not request is read as part of a sequential range.
 //! 2. No kernel readahead happens around a leaf that lies elsewhere: the leaves of a sequential range lie within their
 //!    branch's window, which is at most twice as long as they are.
-//! 3. The bytes read in vain after the end of a sequential range are in proportion to the bytes scanned: `LONG_BYTES`
-//!    of leaves in windows come before the first range, and each jump to a window elsewhere costs `JUMP_BYTES` of the
-//!    credit.
+//! 3. The bytes read in vain after the end of a sequential range are in proportion to the bytes scanned. Leaves in
+//!    windows earn a credit of their bytes; a range begins only when the credit is `LONG_BYTES`, and each jump to a
+//!    window elsewhere costs `JUMP_BYTES`.
 //! 4. It is only a hint: in a hostile file pages may be read by the wrong method, but they are verified as always.
 
 use crate::cursor::frame::Frame;
@@ -41,14 +41,14 @@ pub(super) struct SequentialRange {
     last: Range<u64>,
     /// Bytes of leaves in windows, less the cost of jumps.
     credit: u64,
-    /// The branches from the cursor to the prefetcher.
+    /// The windows of the branches from the cursor to the prefetcher.
     windows: VecDeque<Window>,
     sorted: Vec<u64>,
 }
 
 struct Window {
     branch: u64,
-    /// The branch lies near the leaves before it.
+    /// The page of the branch itself lies near the leaves before it.
     along: bool,
     /// The range in which leaves are read as part of a sequential range; empty if they are requested instead.
     leaves: Range<u64>,

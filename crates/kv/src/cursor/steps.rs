@@ -1,8 +1,8 @@
 //! Position of a scan among the row offsets of its leaf.
 //!
-//! Invariant: `Steps` are empty (`end` is 0), or: `page` holds the bytes of the leaf, lent from the map; its cells
-//! begin at `heap` and its slots end at `end`; its offsets have two bytes, and the offset of the current row lies at
-//! `slot`.
+//! Invariant: `Steps` are empty (`end` is 0), or: `page` holds the bytes of the leaf, lent from the memory map; its
+//! cells begin at `heap` and its slots end at `end`; its offsets have two bytes, and the offset of the current row lies
+//! at `slot`.
 
 use crate::cursor::frame::Frame;
 use crate::page::layout::offset_bytes;

@@ -7,8 +7,8 @@
 //! 3. After an error the cursor is off the table, before its first row.
 //! 4. While `steps` is not empty, `place` is `At` and `steps` gives the current row; the index in the leaf's frame may
 //!    then be an earlier row (`cursor/steps.rs`).
-//! 5. In steps from leaf to leaf the first keys ascend; in steps backward the last keys descend. Otherwise a scan of a
-//!    few pages of a hostile file could run forever.
+//! 5. Each step forward to another leaf arrives at a greater key than the last such step, each step backward at a
+//!    smaller one. Otherwise a scan of a few pages of a hostile file could run forever.
 
 use crate::cursor::frame::{CursorState, Frame, Target};
 use crate::cursor::prefetcher::Prefetcher;
@@ -37,14 +37,15 @@ pub struct Cursor<'r, R> {
     pub(super) payload: (u32, usize),
     pub(super) place: CursorState,
     pub(super) steps: Steps<'r>,
-    /// Whether a forward seek is expected to be followed by steps: initially, and after a seek that was.
+    /// Whether steps are expected after the next forward seek: true initially, and after a seek that was followed by
+    /// steps.
     pub(super) continues: bool,
     /// Whether the last seek has prefetched the rows after it.
     pub(super) has_prefetched: bool,
     /// The key at which the last step from leaf to leaf arrived, and the step's direction (`Greater`: forward); `None`
     /// before the first such step after a seek.
     pub(super) entered: (Vec<u8>, Option<Ordering>),
-    /// The prefetcher, if pages are read alone.
+    /// The prefetcher, if the kernel reads each page alone (`PageRead::reads_single_pages`).
     pub(super) prefetcher: Option<Box<Prefetcher<'r>>>,
     /// The only leaf of an inline table.
     pub(super) only: Option<PageRef<'r>>,
@@ -147,8 +148,8 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         self.place == CursorState::After || self.tree.is_empty() && self.only.is_none()
     }
 
-    /// Resets the cursor to before the first row, of this version of the table or of any other table, in the same pages
-    /// or others.
+    /// Moves the cursor to before the first row of another table, or of another version of the same table, read through
+    /// `r`.
     pub fn renew(&mut self, tree: &Tree, r: &'r R) {
         (self.tree, self.reader) = (*tree, r);
         (self.only, self.prefetcher) = (None, None);
@@ -197,7 +198,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         }
     }
 
-    /// The row's value, for a user's request.
+    /// As `value`, but a nested table is a mistake of the user, not damage.
     ///
     /// # Errors
     /// `Corrupt`; `IsTable` for a nested table.
@@ -466,7 +467,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         Ok(true)
     }
 
-    /// The cursor leaves its row; it is at no row, or about to be at one.
+    /// Leaves the current row: sets the new state and empties the steps.
     #[inline]
     pub(super) fn leave(&mut self, place: CursorState) {
         (self.place, self.steps) = (place, Steps::default());

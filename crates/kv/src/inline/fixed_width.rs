@@ -54,7 +54,7 @@ impl<'a> FixedWidthKeys<'a> {
         }
     }
 
-    /// Number of keys below a key, or not above it if `or_equal`.
+    /// Number of keys below `key`; if `or_equal`, number of keys that are not above it.
     pub(crate) fn below(&self, key: &[u8], or_equal: bool) -> usize {
         let (mut from, mut to) = (0, self.count);
         while from < to {
@@ -72,7 +72,7 @@ impl<'a> FixedWidthKeys<'a> {
 
 fn ascend<const N: usize, T: Ord>(keys: &[u8], number: impl Fn(&[u8; N]) -> T) -> bool {
     let keys = keys.as_chunks::<N>().0;
-    // Without a branch in the loop: nearly always the keys ascend.
+    // The loop has no branch, because nearly always the keys ascend and an early exit would gain nothing.
     let pairs = keys.iter().zip(keys.iter().skip(1));
     pairs.fold(true, |ascend, (a, b)| ascend & (number(a) < number(b)))
 }

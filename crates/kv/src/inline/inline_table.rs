@@ -16,10 +16,11 @@ use crate::page::row_count::{BEGUN, CELLS, PACKED, head};
 use std::cmp::Ordering;
 use tidalite_pager::Result;
 
-/// Bytes of the page that an inline table becomes in memory, if two-byte offsets suffice.
+/// Maximum size of the page that a cursor builds in memory from an inline table, if offsets of two bytes suffice.
 pub(crate) const PAGE_BYTES: usize = 1 << 16;
 
-/// Maximum bytes for one key without a payload beside the key itself, plus the growth of the entry count.
+/// Maximum number of bytes that a new key without a payload adds, besides the key itself: two varints, and a byte if
+/// the entry count becomes longer.
 const ENTRY_BYTES: usize = 2 * VARINT_BYTES_MAX + 1;
 
 /// An owned entry of an inline table.

@@ -68,7 +68,7 @@ impl<'r> PackedSet<'r> {
         self.index + 1 == self.count
     }
 
-    /// Number of values below a value, or not above it if `or_equal`.
+    /// Number of values below `value`; if `or_equal`, number of values that are not above it.
     fn below(&self, value: &[u8], or_equal: bool) -> usize {
         let values = FixedWidthKeys::new(&self.set[self.begin..], self.size, self.count);
         values.map_or(0, |values| values.below(value, or_equal))

@@ -12,10 +12,10 @@ use crate::table::free::OldPayload;
 use crate::table::tree::{HAS_REFERENCES, Tree};
 use tidalite_pager::{PageRead, PageWrite, Result};
 
-/// An inline table takes at most one part in this many of a page.
+/// Maximum size of an inline table: a page divided by this number.
 const INLINE_DIV: usize = 4;
 
-/// A table in one leaf becomes inline again when it takes at most one part in this many of a page.
+/// Maximum size at which a table in one leaf becomes inline again: a page divided by this number.
 const SHRINK_DIV: usize = 8;
 
 /// Whether an inline table with these bytes is small enough, by itself and in the row of a key of this length.
@@ -34,7 +34,8 @@ pub(crate) const fn inline_bytes_max(page_size: usize) -> usize {
     page_size / INLINE_DIV
 }
 
-/// The payload for the row of a nested table in pages, or of an empty one.
+/// The payload of the row that holds a nested table in pages: its root. For an empty table it is that of an empty
+/// inline table.
 pub(crate) fn root_payload(tree: &Tree) -> (u32, Vec<u8>) {
     if tree.is_empty() {
         let none = InlineTable {
@@ -60,7 +61,8 @@ pub(crate) fn to_pages<W: PageWrite>(w: &mut W, id: u64, inline: &InlineTable) -
     Ok(tree)
 }
 
-/// The rows of a table that has become small enough to be inline; its page is freed.
+/// The rows of a table that has become small enough to be inline; its page is freed. `None` if the table stays in its
+/// pages.
 pub(crate) fn shrink_to_inline<W: PageWrite>(
     w: &mut W,
     tree: &Tree,

@@ -77,7 +77,8 @@ impl InlineRows for InlineTable {
 }
 
 impl<I: InlineRows> TableRepr<I> {
-    /// The nested table of a payload in the leaf at `leaf_at`; `inline` takes the bytes of an inline one.
+    /// Decodes the nested table in a payload of the leaf at `leaf_at`; for an inline table it calls `inline`, which
+    /// takes the bytes.
     pub(crate) fn decode(
         payload: Payload<'_>,
         id: u64,

@@ -452,7 +452,7 @@ impl TableWriter {
         }
     }
 
-    /// The key of an inline table with exactly one row.
+    /// The key of an inline table with exactly one row; `None` for any other table.
     pub(crate) fn only_key(&self) -> Option<&[u8]> {
         match &self.repr {
             TableRepr::Inline(inline) if inline.entries.len() == 1 => Some(&inline.entries[0].key),

@@ -172,7 +172,8 @@ pub(crate) fn try_insert(
     Ok(Placed::Yes)
 }
 
-/// Removes entry `index`. Not for the first entry of a branch that has other entries (invariant 3).
+/// Removes entry `index`. Must not be called for the first entry of a branch that has other entries (invariant 3 of
+/// `layout.rs`).
 pub(crate) fn remove(page: &mut [u8], level: u8, at: u64, index: usize) -> Result<()> {
     let node = Node::open(page, level, at)?;
     let shape = node.shape();
@@ -288,7 +289,8 @@ pub(crate) fn set_child_ptr(
     Ok(())
 }
 
-/// Branch: adds to the row count of entry `index`. Damaged counts wrap; `check` finds them.
+/// Branch: adds to the row count of entry `index`. The addition wraps, because a damaged count must not cause a panic;
+/// `check` reports it.
 pub(crate) fn change_rows(
     page: &mut [u8],
     level: u8,
@@ -310,7 +312,7 @@ pub(crate) fn fill(page: &[u8], level: u8, at: u64) -> Result<(usize, usize)> {
     Ok((shape.count, live))
 }
 
-/// Restores the `ASCENDS` mark of a page that was only rewritten.
+/// Copies the `ASCENDS` mark from the bytes of a page before a rewrite, which clears the mark, to the page.
 pub(crate) fn keep_mark(page: &mut [u8], before: &[u8]) {
     debug_assert!(page.len() == before.len(), "the same page before and after");
     page[FLAGS_AT] |= before[FLAGS_AT] & ASCENDS;

@@ -1,5 +1,5 @@
-//! Entries taken out of pages: the size of a page with them, the split point, and writing them back.
-//! The slow half of every change; the fast half is `edit.rs`.
+//! Entries collected from pages: computes the size of a page that would hold them, chooses a split point, and writes
+//! them to pages. This is the slow path of every change; `edit.rs` is the fast path.
 //!
 //! Two pages always suffice for the entries of one page plus one more. Under the old page's prefix the
 //! entries take at most a page plus half of a page's space (invariant 6 of `layout.rs`). Filling the left
@@ -86,7 +86,7 @@ pub(crate) struct Group<'a> {
     pub(crate) entries: Vec<Entry<'a>>,
     leaf: bool,
     page_size: usize,
-    /// A leaf entry counts as many rows as its set has values.
+    /// True in a table of sets, where a leaf entry counts as many rows as its set has values.
     multi: bool,
 }
 
@@ -225,7 +225,8 @@ impl<'a> Group<'a> {
         sums
     }
 
-    /// Approximate bytes of the separator; a separator that may need an extent counts a page more.
+    /// Approximate bytes of the separator. One that may need an extent counts as at least a page, so that the split point
+    /// avoids it.
     fn separator_len(&self, at: usize) -> usize {
         let entry = &self.entries[at];
         if !self.leaf {

@@ -9,8 +9,8 @@
 //! bytes are equal, the rest is read. A separator of a branch that must be this long has its own extent, too; the
 //! extent moves with the separator from page to page and is freed with it.
 //!
-//! A search for a plain key among plain keys never runs this code: a spilled cell looks like a cell that is too long
-//! for its page, and only then is its `SPILLED` bit tested.
+//! A search for a plain key among plain keys never runs this code. Decoded as plain, a spilled cell looks like a cell
+//! that is too long for its page; only then is its `SPILLED` bit tested.
 
 use crate::error::damaged;
 use crate::page::layout::{REFERENCE_BYTES, key_bytes_max};
@@ -20,7 +20,8 @@ use tidalite_pager::{Error, PageRead, PageWrite, Result};
 /// Maximum number of bytes of a key.
 pub const KEY_BYTES_MAX: usize = 16 << 20;
 
-/// A page's prefix leaves at least this many bytes of a spilled key as suffix: those four make the head exact.
+/// Minimum length of the suffix of a spilled key in its page; the page's prefix is kept short enough for it. With four
+/// bytes the head is exact.
 const SUFFIX_BYTES_MIN: usize = 4;
 
 /// Bytes of a spilled key that lie in the page.
@@ -28,7 +29,7 @@ pub(crate) const fn inline_bytes(page_size: usize) -> usize {
     key_bytes_max(page_size) - REFERENCE_BYTES
 }
 
-/// Maximum bytes per page's prefix, so that any page can take a spilled key.
+/// Maximum length of a page's prefix, so that any page can take a spilled key.
 pub(crate) const fn prefix_bytes_max(page_size: usize) -> usize {
     inline_bytes(page_size) - SUFFIX_BYTES_MIN
 }

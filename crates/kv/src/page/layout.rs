@@ -247,7 +247,7 @@ pub(crate) mod tag {
 /// The content of an entry beside its key: in a leaf the payload with its tag, in a branch the child.
 #[derive(Clone, Copy)]
 pub(crate) struct Payload<'a> {
-    /// As in `Cell`.
+    /// In a leaf the tag of the cell (see `Cell`), in a branch 0.
     pub(crate) tag: u32,
     pub(crate) bytes: &'a [u8],
 }

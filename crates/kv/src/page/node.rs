@@ -110,7 +110,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// A cell that is not plain: spilled, or damaged.
+    /// Slow path of `cell`: a spilled cell, or an error for a damaged one.
     #[cold]
     pub(crate) fn other_cell(&self, index: usize) -> Result<Cell<'a>> {
         self.spilled_cell(index).ok_or_else(|| {
@@ -257,7 +257,8 @@ impl<'a> Node<'a> {
         Ok(child)
     }
 
-    /// Branch: the entries whose children were born in a transaction. Usually few of many, so only the births are read.
+    /// Branch: the entries whose children were born in a transaction. Usually these are few, so only the births are
+    /// read.
     pub(crate) fn born_in(&self, txn: TxnId) -> impl Iterator<Item = usize> + use<'a> {
         let (from, to) = match self.is_leaf() {
             true => (0, 0),

@@ -256,7 +256,7 @@ impl<'r> PageSlice<'r> {
         Self { page, range }
     }
 
-    /// The page, and the range in it of a range of this piece.
+    /// The page of this slice, and the range in the page that corresponds to a range of this slice.
     pub(crate) fn within(&self, range: Range<usize>) -> (&PageRef<'r>, Range<usize>) {
         debug_assert!(range.end <= self.range.len(), "the part lies in the slice");
         let from = self.range.start;
@@ -272,14 +272,14 @@ impl Deref for PageSlice<'_> {
     }
 }
 
-/// The pieces of a value in order; the iterator ends after an error.
+/// The chunks of a value in order; the iterator ends after an error.
 pub struct Chunks<'r> {
     inline: Option<PageSlice<'r>>,
     extent: Option<ChunkReader<'r>>,
 }
 
 impl<'r> Chunks<'r> {
-    /// The single piece of an inline value.
+    /// The single chunk of an inline value.
     pub(crate) fn of_inline(slice: PageSlice<'r>) -> Self {
         Self {
             inline: Some(slice),

@@ -24,10 +24,10 @@ use tidalite_pager::Ptr;
 
 /// Result of searching a key in a leaf.
 pub(crate) enum Row {
-    /// Tag and range of its payload.
+    /// The key exists: tag and range of its payload.
     There(u32, Range<usize>),
     NotThere,
-    /// Not found by this code: the caller searches with `Node`.
+    /// This code cannot decide: the caller searches with `Node`.
     Unclear,
 }
 
@@ -35,7 +35,7 @@ pub(crate) enum Row {
 const SHORT: u8 = 0x80;
 /// Keys are compared in words of this many bytes.
 const WORD: usize = 8;
-/// Longer keys are compared by a call.
+/// Longer keys are compared by a call of `memcmp`.
 const WORDS_BYTES_MAX: usize = 8 * WORD;
 
 /// Whether both slices are equal.
@@ -115,7 +115,8 @@ fn key_at<'p>(page: &'p [u8], shape: &Shape, index: usize) -> Option<&'p [u8]> {
     rest.get(..usize::from(len))
 }
 
-/// Among entries with the head of `suffix`, from `index` on: the first that is not below it, and whether it is equal.
+/// Searches the entries from `index` on whose head equals that of `suffix`. Returns the first entry that is not below
+/// `suffix`, and whether it is equal.
 #[inline(never)]
 fn among_equals(
     page: &[u8],

@@ -11,13 +11,15 @@ use tidalite_base::prefetch;
 pub(crate) const HEADS_AHEAD_BYTES: usize = 256;
 /// Maximum bytes prefetched of a leaf.
 pub(crate) const SLOTS_AHEAD_BYTES_MAX: usize = 1024;
-/// Granularity of the amount: with these steps the processor predicts the end of the loop for most leaves of a table.
+/// The amount is a multiple of this, so that most leaves of a table need the same number of loop steps, which the
+/// processor then predicts.
 const STEP_BYTES: usize = 128;
 /// Bytes that a scan prefetches of each cell: its key, and the beginning of its value.
 pub(super) const CELL_AHEAD_BYTES: usize = 65;
 
-/// Bytes to prefetch of a child of a branch of this level. For a leaf: all its slots, because its row count stands
-/// beside its pointer. (In a table of sets the count is of pairs, so the amount is too large.)
+/// Number of bytes to prefetch of a child of a branch of this level. For a leaf they cover all its slots, because the
+/// branch stores the leaf's row count beside the pointer. (In a table of sets that count is of pairs, so the amount is
+/// too large.)
 #[inline(always)]
 pub(crate) fn slots_ahead(level: u8, rows: u64) -> usize {
     if level != 1 {
@@ -30,7 +32,8 @@ pub(crate) fn slots_ahead(level: u8, rows: u64) -> usize {
         .clamp(HEADS_AHEAD_BYTES, SLOTS_AHEAD_BYTES_MAX)
 }
 
-/// Prefetches this many bytes per page. The addresses prefetched depend only on the address of the page.
+/// Prefetches the first `bytes` bytes of a page, and at least `HEADS_AHEAD_BYTES`. The addresses depend only on the
+/// address of the page, not on its contents, so that nothing waits for the page.
 #[inline(always)]
 pub(crate) fn prefetch_slots(page: &[u8], bytes: usize) {
     prefetch(&page[..HEADS_AHEAD_BYTES.min(page.len())]);

@@ -3,8 +3,8 @@
 use crate::page::node::Node;
 use tidalite_pager::{PageRead, Ptr};
 
-/// Requests all children of a branch ahead, if each page that is not in memory costs a read of its own
-/// (`PageRead::reads_single_pages`). Only a hint: a damaged child is reported when it is read.
+/// Requests read-ahead of all children of a branch, if the kernel reads each page that is not in memory alone
+/// (`PageRead::reads_single_pages`). This is only a hint: a damaged child is reported when it is read.
 pub(crate) fn request_children<R: PageRead>(r: &R, branch: &Node<'_>) {
     if !r.reads_single_pages() {
         return;

@@ -6,10 +6,11 @@ use crate::page::prefetch::CELL_AHEAD_BYTES;
 use std::ops::Range;
 use tidalite_base::{get_u16, get_u32, prefetch_at};
 
-/// Suffixes up to this length are copied as a block.
+/// Suffixes up to this length are copied as one block of this fixed length.
 pub(crate) const BLOCK_BYTES: usize = 32;
 
-/// Bytes of the longest beginning of a short row: two lengths, the payload's in up to two bytes, and a block.
+/// Maximum bytes of a short row up to the end of its suffix, copied as a block: the key length in one byte, the tag in
+/// up to two bytes, and the block.
 const SHORT_BYTES: usize = 1 + 2 + BLOCK_BYTES;
 
 /// A row whose key is short.
@@ -25,8 +26,9 @@ pub(crate) struct ShortRow<'p> {
 }
 
 impl<'p> ShortRow<'p> {
-    /// The row of a leaf with cells from `heap` on whose two-byte offset lies at `slot`. `None` if it is not short, or
-    /// lies within the last bytes of the page, or the page is damaged. Makes the same checks as `plain_row`.
+    /// Decodes the row whose two-byte offset lies at `slot`, in a leaf with cells from `heap` on. `None` if the row is
+    /// not short, if it lies within the last bytes of the page, or if the page is damaged. Makes the same checks as
+    /// `plain_row`.
     #[inline(always)]
     pub(crate) fn at(page: &'p [u8], heap: usize, slot: usize) -> Option<Self> {
         let offset = page.get(slot..)?.first_chunk()?;
@@ -86,7 +88,7 @@ impl Shape {
             return None;
         }
         let (tag, len, at) = match page.get(offset..)? {
-            // Both lengths in a byte each: the most common rows.
+            // The key length and the tag take a byte each: the most common rows.
             &[len, tag, ..] if (len | tag) < 0x80 => (u32::from(tag), usize::from(len), offset + 2),
             _ => {
                 let (len, at) = varint(page, offset)?;

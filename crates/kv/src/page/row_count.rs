@@ -9,7 +9,7 @@ pub(crate) const PACKED: u8 = 1;
 /// Flag of either form: a sequence number is stored.
 pub(crate) const BEGUN: u8 = 2;
 
-/// Number of rows of an entry of a table of sets.
+/// Number of rows that an entry of a table of sets counts as: the number of values in its set.
 pub(crate) fn weight(payload: Payload<'_>) -> u64 {
     match tag::kind(payload.tag) {
         tag::NESTED => count(payload.bytes),
@@ -27,7 +27,8 @@ pub(crate) fn count(bytes: &[u8]) -> u64 {
     count.map_or(0, |(count, _)| u64::from(count))
 }
 
-/// Whether the keys are packed, the sequence number, and the offset of the number of entries.
+/// Decodes the first bytes of an inline table: whether the keys are packed, the sequence number, and the offset of the
+/// number of entries.
 pub(crate) fn head(bytes: &[u8]) -> Option<(bool, u64, usize)> {
     let form = *bytes.first()?;
     let (sequence, at) = match form & BEGUN {

@@ -6,7 +6,8 @@ use crate::page::node::Node;
 use std::cmp::Ordering;
 use tidalite_pager::{PageRead, Result};
 
-/// Up to this many heads are counted rather than searched: the heads of a full page of 4 KiB.
+/// Up to this many heads, the search counts the heads that are below, instead of halving the range. A full page of 4
+/// KiB has about as many.
 const HEADS_COUNTED: usize = 256;
 
 impl Node<'_> {
@@ -99,7 +100,7 @@ impl Node<'_> {
         }
     }
 
-    /// As `find` without a reader; `None` if one is needed.
+    /// As `find`, but without a reader; `None` if the rest of a spilled key would have to be read.
     #[inline]
     pub(crate) fn find_plain(&self, key: &[u8]) -> Result<Option<(usize, bool)>> {
         self.search(key, 0)
@@ -116,7 +117,7 @@ impl Node<'_> {
         Ok(if found { index } else { index - 1 })
     }
 
-    /// As `find_child` without a reader; `None` if one is needed.
+    /// As `find_child`, but without a reader; `None` if the rest of a spilled key would have to be read.
     #[inline]
     pub(crate) fn find_plain_child(&self, key: &[u8]) -> Result<Option<usize>> {
         let found = self.search(key, 1)?;

@@ -71,7 +71,8 @@ impl PairWriter<'_> {
         })
     }
 
-    /// As `extend`, for pairs that `feed` lends one by one to its callback; they need no memory of their own.
+    /// As `extend`, for pairs that `feed` passes one by one to the callback that it receives, so they need not all be
+    /// in memory.
     ///
     /// # Errors
     /// As for `extend`, and errors of `feed`: the pairs before the error are inserted.
@@ -204,7 +205,7 @@ impl SetLoader<'_> {
                 return Ok(());
             }
         }
-        // The key exists already, or its row does not simply follow.
+        // The key exists already, or its row cannot simply be appended.
         self.tree.finish_append(w, &mut self.cursor)?;
         let mut pairs = self.tree.pairs();
         match one {

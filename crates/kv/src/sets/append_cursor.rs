@@ -158,7 +158,7 @@ impl PairWriter<'_> {
             "the last row of the leaf is the last of the table"
         );
         let not_behind = match order {
-            // The value may exist.
+            // The set may contain the value already.
             AllowedPosition::Any => HintedInsert::Elsewhere,
             AllowedPosition::LastOfKey | AllowedPosition::LastOfTable => HintedInsert::NotLast,
         };

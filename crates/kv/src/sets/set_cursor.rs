@@ -68,8 +68,8 @@ impl<R> Clone for PairCursor<'_, R> {
 }
 
 impl<'r, R: PageRead> PairCursor<'r, R> {
-    /// Resets the cursor to before the first pair, of this version of the table or of any other table, in the same
-    /// pages or others.
+    /// Moves the cursor to before the first pair of another table, or of another version of the same table, read
+    /// through `r`.
     pub fn renew(&mut self, tree: &Tree, r: &'r R) {
         self.outer.renew(tree, r);
         self.inner = InSet::None;
@@ -394,7 +394,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         }
     }
 
-    /// Moves to the first value of the key of the pair with this many pairs before it.
+    /// Moves to the first value of a key: the key of the pair that has this many pairs before it.
     ///
     /// # Errors
     /// As for `first`.

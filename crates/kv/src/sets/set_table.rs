@@ -40,7 +40,7 @@ pub(crate) enum PairInsert {
     NotLast,
 }
 
-/// A set after adding one value, as far as its row shows.
+/// Result of adding one value to the set in a row.
 pub(crate) enum SetWithValue {
     There,
     /// The new contents of the row; `last`: the value is above the others.
@@ -279,7 +279,7 @@ impl PairWriter<'_> {
         Ok(count)
     }
 
-    /// Removes every pair from one up to another, exclusive (`None`: to the end); returns the number of pairs.
+    /// Removes every pair from `from` up to but excluding `to` (`None`: to the end); returns the number of pairs.
     ///
     /// # Errors
     /// As for [`Tree::remove`].
@@ -321,7 +321,7 @@ impl PairWriter<'_> {
         Ok(removed.wrapping_add(whole?))
     }
 
-    /// Removes the values of one key from one up to another, exclusive.
+    /// Removes the values of one key from `from` up to but excluding `to` (`None`: to the end).
     fn remove_values<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -355,7 +355,7 @@ impl PairWriter<'_> {
 }
 
 impl Tree {
-    /// Inserts a key without a value into a set; `behind`: only if it comes after all others.
+    /// Inserts a key without a value into a table that is a set; if `behind`, only if the key comes after all others.
     fn add<W: PageWrite>(&mut self, w: &mut W, key: &[u8], behind: bool) -> Result<PairInsert> {
         let Some((read_path, ())) = self.read_path(&*w, key, |_, _, _| Ok(()))? else {
             self.put_payload(w, key, Payload::inline(&[]), OldPayload::Keep)?;

@@ -142,9 +142,8 @@ impl Tree {
         Ok(below.wrapping_add(values.rank(r, value)?))
     }
 
-    /// Pairs that divide the pairs of a table of sets from one rank up to another into `parts` of equal size,
-    /// to within one pair: one less than parts, fewer if there are not enough pairs. Each is the first pair of its
-    /// part.
+    /// Divides the pairs of a table of sets from one rank up to another into `parts` of equal size, to within one pair.
+    /// Returns the first pair of each part except the first part; there are fewer parts if there are not enough pairs.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.

@@ -1,4 +1,5 @@
-//! Descent for one key: through lent pages as far as possible, else page by page.
+//! Descent for one key: through pages that the reader lends, because they are already verified, as far as possible;
+//! then page by page.
 
 use crate::error::corrupt_by_table;
 use crate::page::layout::tag;
@@ -119,7 +120,7 @@ impl Tree {
     }
 }
 
-/// A page that is already verified; prefetches the bytes that a search reads first.
+/// Borrows a page that is already verified, and prefetches the bytes that a search reads first.
 #[inline(always)]
 fn lent_page<'r, R: PageRead>(r: &'r R, ptr: &Ptr, ahead: usize) -> Option<&'r [u8]> {
     let page = r.lent_page(ptr)?;
@@ -130,13 +131,13 @@ fn lent_page<'r, R: PageRead>(r: &'r R, ptr: &Ptr, ahead: usize) -> Option<&'r [
 /// A page's pointer, and its bytes if they were lent.
 type Lent<'r, 'p> = (&'p Ptr, Option<&'r [u8]>);
 
-/// The page: the lent bytes, or read.
+/// The page: its lent bytes if there are any, otherwise the page is read.
 #[inline]
 fn page_of<'r, R: PageRead>(r: &'r R, (ptr, lent): Lent<'r, '_>) -> Result<PageRef<'r>> {
     lent.map_or_else(|| r.page(ptr), |page| Ok(PageRef::Borrowed(page)))
 }
 
-/// The child of a branch whose subtree would hold `key`, for any page and key.
+/// As `child_towards`, for any page and key.
 #[inline(never)]
 fn child_from<'r, R: PageRead>(
     r: &'r R,
@@ -149,7 +150,7 @@ fn child_from<'r, R: PageRead>(
     Ok(node.child(node.find_child(r, key)?)?.0)
 }
 
-/// The value of `key` in the leaf that would hold it, for any page and key.
+/// As `row_of`, for any page and key: the value of `key` in the leaf that would hold it.
 #[inline(never)]
 fn get_from<'r, R: PageRead>(
     r: &'r R,

@@ -180,8 +180,8 @@ impl Tree {
         Ok((rows, done, rest))
     }
 
-    /// Inserts a row with a value of `len` bytes and lets `fill` write them in the page (a large value: in memory
-    /// first). The bytes are zero before. True if the key existed.
+    /// Inserts a row with a value of `len` bytes that `fill` writes in place: into the page, or for a large value into
+    /// a buffer. The bytes are zero before. True if the key existed.
     ///
     /// # Errors
     /// As for `insert`.

@@ -1,7 +1,7 @@
 //! Descent paths from the root to a position in a leaf: read only, or with every page owned by the transaction.
 //!
-//! A descent for writing shadows each page on the path and stores its new address in the parent at
-//! once, so the tree is consistent after every step.
+//! A descent for writing makes each page on the path the transaction's own (`PageWrite::shadow`) and stores its new
+//! address in the parent at once, so the tree is consistent after every step.
 
 use crate::page::edit;
 use crate::page::node::Node;

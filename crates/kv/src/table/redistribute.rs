@@ -18,7 +18,8 @@ use crate::table::sequential::SequentialInserts;
 use crate::table::tree::Tree;
 use tidalite_pager::{Counters, PageWrite, Ptr, Result};
 
-/// Two leaves share their entries if one part in this many of each then stays free; otherwise they become three leaves.
+/// Two leaves share their entries if a page divided by this number then stays free in each; otherwise they become three
+/// leaves.
 const REDISTRIBUTE_ROOM_DIV: usize = 8;
 
 /// Two neighbouring leaves and the separator in their parent.
@@ -38,8 +39,8 @@ struct NewLeaf {
 
 impl Tree {
     /// Inserts an entry at the path's end, in a full leaf, by redistribution with a neighbour. False, with nothing
-    /// changed, if the leaf has no neighbour, or large entries do not divide well. `ascends`: whether the leaf that
-    /// receives the entry is marked.
+    /// changed, if the leaf has no neighbour, or large entries do not divide well. Unless `ascends` is `No`, the leaf
+    /// that receives the entry gets the `ASCENDS` mark.
     pub(crate) fn redistribute<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -193,7 +194,8 @@ fn neighbours<W: PageWrite>(w: &W, parent: &Step, leaf: &Ptr) -> Result<Option<N
     .filter(|pair| !pair.separator.inline.is_empty()))
 }
 
-/// Where to divide the entries of two leaves plus one new entry: for two pages or for three.
+/// The positions at which to divide the entries of two leaves plus one new entry: one position for two pages, two for
+/// three.
 fn cuts(group: &Group<'_>, page_size: usize) -> Option<Vec<usize>> {
     let room = page_size - PREFIX_AT;
     let sums = group.estimate();

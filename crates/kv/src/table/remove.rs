@@ -16,16 +16,16 @@ use crate::table::split::Split;
 use crate::table::tree::Tree;
 use tidalite_pager::{Counters, PageWrite, Ptr, Result};
 
-/// A page is sparse if less than one part in this many of it is used.
+/// A page is sparse if less than its size divided by this number is used.
 const SPARSE_DIV: usize = 4;
 
-/// Two pages are merged if the result leaves at least one part in this many free, so that the next
-/// insert does not split it again.
+/// Two pages are merged if the result leaves at least a page divided by this number free, so that the next insert does
+/// not split it again.
 const MERGE_ROOM_DIV: usize = 8;
 
 /// Result of rebalancing a sparse page.
 enum Rebalanced {
-    /// Left as it was: no gain.
+    /// The pages were left as they were, because a change would gain nothing.
     Left,
     /// Merged: its parent has one entry less.
     Merged,

@@ -39,7 +39,7 @@ const RUN_INSIDE_DIV: usize = 5;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SequentialInserts {
     No,
-    /// The newest rows of the leaf ascend, which is also so if the whole leaf was written in one go.
+    /// The newest rows of the leaf ascend. This is also the case if the whole leaf was written in one go.
     Maybe,
     Yes,
 }
@@ -92,7 +92,7 @@ impl Tree {
         group.entries.insert(index, Entry::new(key, payload));
         let count = group.entries.len();
         let fits = |range| group.page_bytes(range) <= copy.len();
-        // A leaf that began with one row had no prefix until now.
+        // All entries may fit now: a leaf that began with one row had no prefix until now.
         if fits(0..count) {
             let page = w.page_mut(leaf)?;
             group.write(0..count, 0, page);

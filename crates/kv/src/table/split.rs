@@ -53,7 +53,7 @@ impl Tree {
         self.split(w, ptr, None, level, &group, bias).map(Some)
     }
 
-    /// Distributes a group over two owned pages; allocates the right one if it is `None`.
+    /// Distributes a group of entries over two owned pages; allocates the right page if it is `None`.
     pub(crate) fn split<W: PageWrite>(
         &self,
         w: &mut W,

@@ -13,7 +13,7 @@
 //! if its sequence has begun: the next number follows.
 //!
 //! Invariants:
-//! 1. No root, no height, no rows: all three together.
+//! 1. A table without rows has no root and height 0; any other table has a root and a height above 0.
 //! 2. The root's level is height - 1; every leaf has level 0.
 //! 3. A page born in the running transaction has only ancestors born in it.
 //! 4. After a failed operation the value must not be used: the transaction must be rolled back.
@@ -318,8 +318,8 @@ impl Tree {
         Ok(rank)
     }
 
-    /// Completes every page that this transaction wrote: checksums, bottom-up. Must be called before the
-    /// root is stored anywhere; the table may be changed and sealed again afterwards.
+    /// Seals every page that this transaction wrote, bottom-up: computes checksums and stores the final pointers. Must
+    /// be called before the root is stored anywhere; the table may be changed and sealed again afterwards.
     ///
     /// # Errors
     /// `Io`, `Corrupt`.

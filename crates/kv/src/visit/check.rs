@@ -31,7 +31,7 @@ pub struct UsedPages {
 pub struct Damage {
     /// The first key that may be affected.
     pub from: Vec<u8>,
-    /// The first key after those; `None`: up to the last.
+    /// The first key after the affected keys; `None` if all following keys are affected.
     pub to: Option<Vec<u8>>,
     /// Description of the damage.
     pub corrupt: Corrupt,

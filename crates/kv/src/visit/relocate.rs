@@ -25,7 +25,7 @@ pub struct Relocation {
     pub second_boundary: u64,
     /// Number of pages that may still be moved. A step exceeds it slightly.
     pub pages: u64,
-    /// Number of pages that may still be read to search for them.
+    /// Number of pages that may still be read in search of pages to move.
     pub reads: u64,
 }
 
@@ -303,7 +303,8 @@ impl Relocator<'_> {
         if tree.height == 1 {
             self.passed.visit(&before)?;
         }
-        // The search starts over each time, so only moved pages may end the step.
+        // The next step searches this nested table from its start again. So the number of reads may not end the step,
+        // or it might end at the same place forever; only moved pages may.
         let mut step = Relocation {
             reads: u64::MAX,
             ..*self.step

@@ -95,7 +95,7 @@ impl Tree {
     /// `Corrupt`, `Io`, and errors of `f`.
     ///
     /// # Cost
-    /// Reads the younger pages.
+    /// Reads the branches and leaves written after that transaction.
     pub fn leaves_since<R: PageRead>(
         &self,
         r: &R,
@@ -133,7 +133,7 @@ impl Tree {
     }
 }
 
-/// Passes the younger leaves to `f`; enters no leaf.
+/// Visitor that passes the leaves written after `since` to `f`, and does not descend into them.
 struct LeavesSince<'a, R> {
     r: &'a R,
     since: TxnId,
@@ -333,7 +333,7 @@ fn children<R: PageRead>(
     Ok(found)
 }
 
-/// A page of one of two versions, on the descent.
+/// A page of one of the two compared versions that is still to be compared.
 #[derive(Clone, Debug)]
 struct PendingPage {
     ptr: Ptr,
