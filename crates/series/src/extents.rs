@@ -38,7 +38,7 @@ pub struct ExtentRecord {
 }
 
 impl ExtentRecord {
-    /// The extent in the form of the pager.
+    /// This extent as a value of the pager's type.
     #[must_use]
     pub fn extent(&self, addr: u64) -> Extent {
         Extent {

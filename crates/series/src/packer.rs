@@ -64,7 +64,7 @@ pub struct Packer {
     spare: Vec<Box<OpenLeaf>>,
     /// Memory for the bytes of a leaf, borrowed by one leaf at a time.
     bytes: Vec<u8>,
-    /// Memory of the trees' open leaves.
+    /// Total memory of the open leaves of all trees.
     open_bytes: usize,
     /// Maximum number of vectors in a leaf.
     leaf_vectors: usize,
@@ -392,8 +392,8 @@ impl Packer {
 }
 
 /// Size of an extent of about `wanted` bytes whose first leaf has `size` bytes: as many such leaves as fit; later
-/// leaves may be slightly longer. The part trimmed when the extent is closed is too short for another extent, since
-/// pages of trees follow it by then.
+/// leaves may be slightly longer. Whole leaves leave only a short part to trim when the extent is closed. That part
+/// would be too short for another extent, since pages of trees follow it by then.
 fn extent_bytes_for(size: usize, wanted: usize) -> usize {
     let each = size + LEAF_ALIGN;
     let bytes = (wanted / each).max(1) * each;
@@ -431,7 +431,7 @@ mod tests {
             packer.finish(&mut pages).unwrap();
             let (allocated, live) = (pages.pages_allocated(), pages.live_pages());
             println!("leaves of {size}: {allocated} pages allocated, {live} stay");
-            // Except for the last extent, which is trimmed at the end of the transaction.
+            // Few pages are trimmed, except in the last extent, which is trimmed at the end of the transaction.
             assert!(allocated - live <= 256 + live / 200);
         }
     }

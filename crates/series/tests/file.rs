@@ -186,7 +186,7 @@ fn commits_snapshots_and_reopening_keep_every_row() {
                 for (snapshot, model) in readers.drain(..) {
                     assert_content(&snapshot, &model);
                 }
-                // Unsynced commits count if the file is closed in an orderly way: make them durable.
+                // Makes unsynced commits durable before the file is closed and opened again.
                 let txn = pager.begin_write().unwrap();
                 let app = txn.app().to_vec();
                 txn.commit(&app, Durability::Durable).unwrap();

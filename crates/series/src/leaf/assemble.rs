@@ -56,7 +56,7 @@ struct Section<'m> {
     number: usize,
     /// Type of its values; 0 for times.
     ty: u8,
-    /// The constant step, or value, of the whole leaf.
+    /// The constant step (of times) or value (of a column) of the whole leaf, if there is one.
     whole: Option<u64>,
     model: Option<&'m Model>,
 }

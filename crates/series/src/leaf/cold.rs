@@ -1,5 +1,5 @@
-//! A leaf in cold form: columns that become smaller this way are stored as pages of one shared model; other columns do
-//! not change.
+//! A leaf in cold form: a column that becomes smaller this way stores one model that all its vectors share; other
+//! columns do not change.
 
 use crate::leaf::layout::{MODEL_ENTRY_BYTES, payload_checksum};
 use crate::leaf::open_vector::{Model, OpenVector};

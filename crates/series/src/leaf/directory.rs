@@ -123,7 +123,7 @@ impl Sections {
         ColumnType::from_code(code).unwrap_or(ColumnType::I64)
     }
 
-    /// The constant step, or value, of the leaf.
+    /// The constant step or value of the whole leaf, if the section stores one.
     #[inline]
     pub(super) fn whole(&self, block: &[u8], number: usize) -> Option<u64> {
         let is_whole = Self::mode(block, number) == MODE_WHOLE;

@@ -373,7 +373,7 @@ mod tests {
             entry.is_column_form(ty, &span)
         };
         assert!(!chunk.is_empty() && read(&bytes).unwrap());
-        // The bytes end early, or go on behind the checksum.
+        // The bytes end early, or continue after the checksum.
         for len in 0..bytes.len() {
             assert!(read(&bytes[..len]).is_err(), "{len} bytes");
         }

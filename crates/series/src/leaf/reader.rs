@@ -533,7 +533,7 @@ impl<'r> Leaf<'r> {
                 .all(|c| self.constant(c).is_some() || continues(&|v| self.column_chunk(v, c)))
     }
 
-    /// Whether the times of its vectors have their own payloads or rules.
+    /// Whether each vector has times of its own, because the leaf has no constant step.
     pub(crate) fn has_times(&self) -> bool {
         self.step.is_none()
     }

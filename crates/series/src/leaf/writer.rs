@@ -323,7 +323,7 @@ impl OpenLeaf {
         at - from
     }
 
-    /// Appends one of these vectors; returns its row count.
+    /// Appends one vector that was encoded elsewhere; returns its row count.
     fn push_encoded(
         &mut self,
         types: &[ColumnType],

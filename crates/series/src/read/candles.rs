@@ -1,7 +1,7 @@
 //! Candlesticks: statistics of existing parts of the tree, delivered without splitting these parts. Their number
 //! depends on the level in the tree, or on the maximum time span of a candle. Nothing below is read, except for the
-//! parts at the ends of the interval and those that overlap late rows. (Based on the candlesticks of the numeric
-//! B+tree, which had them by level.)
+//! parts at the ends of the interval and those that overlap late rows. (Akumuli's numeric B+tree has such candlesticks
+//! by level.)
 //!
 //! 1. Candles ascend, do not overlap, and together cover each row of the interval once.
 //! 2. `open` is the candle that collects smaller pieces and rows; it is delivered before any later candle.

@@ -293,7 +293,7 @@ impl<F: FnMut(usize, Window)> Collector for Windows<F> {
         while let Some(&time) = rows.times().first() {
             let last = self.at(time).last;
             let times = rows.times();
-            // Most windows end soon or not at all here: search ahead with doubling steps.
+            // Most windows end soon, or not within these rows: search ahead with doubling steps.
             let mut low = 1;
             let mut step = 1;
             while low + step <= times.len() && times[low + step - 1] <= last {

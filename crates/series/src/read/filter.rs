@@ -372,7 +372,7 @@ impl<'a, R: PageRead, F: FnMut(&Vector<'_>)> Filter<'a, R, F> {
         if self.out.times.is_empty() {
             return Ok(());
         }
-        // The column decoded last comes first.
+        // The column that was decoded last comes first, because its values are still in the buffer.
         let decoded = self.ranges.last().map(|range| range.column);
         let others = (0..self.wanted.len()).filter(|&c| decoded != Some(c));
         for c in decoded.into_iter().chain(others) {

@@ -1,7 +1,7 @@
 //! Aggregates: one recursion for an interval, its windows, its count, and the row at a given rank.
 //!
-//! 1. A link (or a vector of a leaf) is folded unread if its span is inside the interval and one window, and contains
-//!    no late row; otherwise the recursion descends one level.
+//! 1. A link (or a vector of a leaf) is folded unread, from its statistics, if its span is inside the interval and one
+//!    window, and contains no late row; otherwise the recursion descends one level.
 //! 2. Pieces reach the collector in ascending order of time, so that first, last and the times of extremes are correct,
 //!    and only one window is open at a time.
 //! 3. Several columns are folded in one walk: a column number here is an index in the list of the collector's columns.
@@ -41,7 +41,7 @@ pub(super) struct Fold<'a, 'l, R, C> {
     pub(super) collect: C,
     /// A decoded vector.
     rows: PooledRows,
-    /// The matching rows of a group.
+    /// Buffer for the rows that match the ranges, before they are passed to the collector.
     matching_rows: Rows,
     /// Per column, the position up to which the statistics of the open leaf were read.
     reached: Vec<SectionPosition>,
@@ -334,8 +334,8 @@ impl<'a, 'l, R: PageRead, C: Collector> Fold<'a, 'l, R, C> {
         let first = leaf.vector_at(self.from);
         debug_assert!(self.late_at <= self.late.len(), "a late row or the end");
         if leaf.has_times() {
-            // The next vector that will be split. (Stepped times have no payloads, and the payloads of their columns
-            // are short.)
+            // Prefetches the next vector that cannot be taken as a whole. (Stepped times have no payloads, and the
+            // payloads of their columns are short.)
             let (begin, _) = leaf.span(first);
             let last = self.collect.takes_whole_up_to(begin).min(self.to);
             let cut = leaf.vector_at(last);
@@ -404,7 +404,8 @@ impl<'a, 'l, R: PageRead, C: Collector> Fold<'a, 'l, R, C> {
             times.partition_point(|&t| t <= self.to)
         };
         let mut rows = own.slice(low..high.max(low));
-        // Rows of the tree up to the next late row, then that row, which replaces rows with equal time.
+        // Takes the rows of the tree up to the next late row, then that late row, which replaces rows of the tree with
+        // equal time.
         while let Some(&late) = self.late.times().get(self.late_at)
             && late <= end
         {

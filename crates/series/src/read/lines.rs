@@ -1,9 +1,9 @@
 //! Rows with constant steps, for a caller that iterates row by row.
 //!
 //! Decoding a vector and then iterating over its rows takes the sum of both times: a processor looks ahead a few
-//! hundred instructions, and a sum in strict order stalls it throughout. Such rows are therefore not materialized. Each
-//! value is computed where it is used, in a few instructions that depend only on the row number: they execute while the
-//! sum waits. (Blocks of 64 rows, computed just ahead, were a tenth slower.)
+//! hundred instructions, and a caller that adds values up in strict order stalls it throughout. Such rows are therefore
+//! not materialized. Each value is computed where it is used, in a few instructions that depend only on the row number:
+//! they execute while the caller's addition waits. (Blocks of 64 rows, computed just ahead, were a tenth slower.)
 
 use tidalite_codec::LineWords;
 

@@ -21,7 +21,7 @@ pub struct Matching<'a, R> {
     ranges: Vec<ValueRange>,
 }
 
-// Not derived: it must also be cloneable for pages that are not.
+// Not derived, because a derived `Clone` would require that `R` implements it.
 impl<R> Clone for Matching<'_, R> {
     fn clone(&self) -> Self {
         let (view, ranges) = (self.view, self.ranges.clone());
@@ -139,8 +139,8 @@ impl<'a, R: PageRead> Matching<'a, R> {
         Filter::new(r, tree, late, (from, to), &self.ranges, columns, f).run(direction)
     }
 
-    /// Start of the first piece or late row within `from ..= to` that may match, clipped to the interval; true for a
-    /// late row.
+    /// Start of the first piece or late row within `from ..= to` that may match, clipped to the interval; the flag is
+    /// true for a late row.
     pub(super) fn first_that_may_match(&self, from: i64, to: i64) -> Result<Option<(i64, bool)>> {
         if from > to {
             return Ok(None);

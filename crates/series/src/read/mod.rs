@@ -10,7 +10,7 @@
 //! cursor    Cursor                                 a row of a segment
 //! fold      aggregate, windows, count              statistics where possible, rows elsewhere
 //! collect   collectors of a fold                   counts, windows
-//! candles   candlesticks                           likewise, split as the tree is
+//! candles   candlesticks                           statistics of parts of the tree
 //! filter    rows with values in ranges             skips subtrees whose extremes rule out a match
 //! matching  Matching                               all of these queries, on matching rows only
 //! ```

@@ -153,7 +153,7 @@ impl<'a, R: PageRead> Scan<'a, R> {
     /// Moves to the next segment whose span overlaps the interval.
     fn step(&mut self) -> Result<bool> {
         let segments = &mut self.segments;
-        // State after an error.
+        // This state stays if an error occurs.
         let mut before = std::mem::replace(&mut self.state, State::After);
         let mut at_late = false;
         if let Some(only) = &self.only
@@ -186,7 +186,7 @@ impl<'a, R: PageRead> Scan<'a, R> {
             State::After => false,
         };
         if on && before == State::Within && segments.span().1 < self.from {
-            // Many rows may be skipped.
+            // Many rows may be skipped: seek instead of stepping.
             on = segments.seek(self.from)?;
         }
         while on && segments.span().0 <= self.to {
@@ -278,7 +278,7 @@ impl<'a, R: PageRead> ReverseScan<'a, R> {
     /// Loads the preceding segment; false if it does not overlap the interval.
     fn step(&mut self) -> Result<bool> {
         let segments = &mut self.segments;
-        // State after an error.
+        // This state stays if an error occurs.
         let before = std::mem::replace(&mut self.state, State::After);
         let mut on = match before {
             State::Before => segments.seek(self.to)?,
@@ -286,7 +286,7 @@ impl<'a, R: PageRead> ReverseScan<'a, R> {
             State::After => false,
         };
         if on && before == State::Within && segments.span().0 > self.to {
-            // Many rows may be skipped.
+            // Many rows may be skipped: seek instead of stepping.
             on = self.from <= self.to && segments.seek(self.to)?;
         }
         if !on || segments.span().1 < self.from {
@@ -376,8 +376,8 @@ impl<'a, R: PageRead> View<'a, R> {
 }
 
 impl<'a, R: PageRead> Matching<'a, R> {
-    /// Whole vectors; vectors in which no row can match are skipped unread. The delivered vectors may contain rows that
-    /// do not match.
+    /// Scans whole vectors; vectors in which no row can match are skipped unread. The delivered vectors may contain
+    /// rows that do not match.
     ///
     /// # Panics
     /// If a column does not exist.

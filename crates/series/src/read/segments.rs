@@ -113,7 +113,8 @@ impl<'a, R: PageRead> Segments<'a, R> {
             None
         };
         if behind > 0 && end.is_none_or(|end| end < late[behind - 1]) {
-            // A part of the gap around the found row, so that steps in both directions stay in it for a while.
+            // The segment begins about half a vector before the found row, but not before the end of the tree's vector,
+            // so that steps backward stay in it for a while.
             let gap = end.map_or(0, |end| late.partition_point(|&time| time <= end));
             let from = first_of_time(late, behind.saturating_sub(VECTOR_ROWS / 2)).max(gap);
             // The tree has no rows between the found row and `t`; it may have rows after `t`.
@@ -171,7 +172,7 @@ impl<'a, R: PageRead> Segments<'a, R> {
             (begin, Some(&time)) if time <= to && begin.is_none_or(|begin| time < begin) => {
                 let stop = begin.map_or(late.len(), |begin| late.partition_point(|&t| t < begin));
                 let end = stop.min(next + VECTOR_ROWS);
-                // Including all rows of the last time.
+                // Includes all rows with the time of the last one.
                 let end = end + late[end..stop].partition_point(|&t| t == late[end - 1]);
                 self.set_position(Source::Late(next..end))?;
             }

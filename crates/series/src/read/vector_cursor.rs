@@ -274,7 +274,7 @@ impl<'a, R: PageRead> VectorCursor<'a, R> {
             if next_end > to || !leaf.lines_continue(next) {
                 break;
             }
-            // The directory must confirm it.
+            // The span in the directory must agree with the lines.
             let own = leaf.rows_of(next);
             let [first, last] = [0, own - 1].map(|row| times.word(rows + row) as i64);
             if (first, last) != (begin, next_end) {

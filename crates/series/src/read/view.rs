@@ -19,7 +19,7 @@ pub struct View<'a, R> {
     pub(super) late: RowsRef<'a>,
 }
 
-// Not derived: a view must also be copyable for pages that are not.
+// Not derived, because a derived `Clone` would require that `R` implements it.
 impl<R> Clone for View<'_, R> {
     fn clone(&self) -> Self {
         *self

@@ -52,7 +52,7 @@ fn old_leaves_shrink_in_cold_form_and_keep_their_rows() {
         world.link(rows.view());
     }
     let before = world.tree.stored_bytes();
-    // In steps of at least one leaf each, up to the middle.
+    // Rewrites the leaves up to the middle, in steps of at least one leaf each.
     let middle = begin / 2;
     let mut steps = 0;
     while world.tree.has_warm_leaves(&world.pages, middle).unwrap() {

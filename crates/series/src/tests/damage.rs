@@ -36,7 +36,7 @@ fn world(rng: &mut Rng) -> World {
     }
     world.delete(21_000_000, 21_999_999);
     if COLD {
-        // A leaf whose times and values become smaller, before all others; short leaves; and dead leaves.
+        // A leaf whose times and values become smaller in cold form, before all others; short leaves; and dead leaves.
         let mut rows = ramp(-10_000_000, 10, 2500);
         for (time, word) in rows.times.iter_mut().zip(&mut rows.columns[1]) {
             *time += i64::from(rng.u64().trailing_zeros().min(8));

@@ -178,7 +178,7 @@ fn own_writes_are_readable_after_a_flush() {
             let view = View::new(pages, tree, none.view());
             assert_eq!(view.last().map(|row| row.time), Some(i * 10_240 + 10_230));
         }
-        // Rewritten in the transaction that wrote it.
+        // Leaves are rewritten in the transaction that wrote them.
         tree.link(pages, packer, ramp(5, 10, 2000).view()).unwrap();
         tree.delete(pages, packer, 0, 500).unwrap();
     });

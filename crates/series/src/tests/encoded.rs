@@ -55,7 +55,7 @@ fn encoded_vectors_produce_the_same_bytes() {
         }
         let [linked, other] = &worlds;
         assert_eq!(linked.check(), other.check(), "seed {seed}");
-        // A record refers to the blocks below it by checksum: therefore all bytes are equal.
+        // A record refers to the blocks below it by checksum, so equal records prove that all bytes are equal.
         assert_eq!(linked.tree.encode(), other.tree.encode(), "seed {seed}");
     }
 }

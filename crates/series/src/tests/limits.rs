@@ -17,7 +17,7 @@ const LINKS_AT: usize = HEADER_BYTES + 1;
 /// Offset of the height in a record; docs/format.md.
 const HEIGHT_AT: usize = 2;
 
-/// A world with one tree over `leaves` links, of one row each, and the links.
+/// Pages with `leaves` leaves of one row each, and the links to these leaves.
 fn leaves(leaves: i64) -> (World, Vec<Entry>) {
     let mut world = World::new(4096, NODE_LINKS_MAX, &TYPES);
     let mut entries = Vec::new();

@@ -367,7 +367,7 @@ fn windows(
     }
 }
 
-/// Some aggregate functions: compared bit by bit.
+/// Compares some aggregate functions, bit by bit, with the same functions of a query for all.
 fn some_figures(
     rng: &mut Rng,
     world: &World,

@@ -88,7 +88,7 @@ fn an_interval_aggregate_reads_two_nodes_a_level_and_two_vectors() {
 #[test]
 fn late_rows_decode_only_vectors_that_they_overlap() {
     let mut world = high(4);
-    // One inside a vector, one between two vectors, one after everything.
+    // Late rows: one inside a vector, one between two vectors, one after everything.
     let mut late = Rows::new(2);
     for time in [55_555, 10_240 * 9 - 5, 10_240 * 200] {
         late.push_row(time, &[1, 7.5f64.to_bits()]);
@@ -176,7 +176,7 @@ fn a_ramp_takes_a_quarter_of_a_byte_a_point() {
     assert!(per_point < 0.25, "{per_point} bytes a point");
     assert_eq!(report.leaves, 64);
 
-    // A single vector: its leaf.
+    // A leaf with a single vector.
     let mut world = World::new(4096, 64, &POINT);
     world.link(rows.slice(0..1024));
     let bytes = world.check().live_bytes;

@@ -1,4 +1,4 @@
-//! Rewrites old leaves in cold form: leaves before a given time are read, joined to full leaves, and written with
+//! Rewrites old leaves in cold form: leaves before a given time are read, joined to full leaves, and encoded with
 //! models (leaf/cold.rs).
 //!
 //! 1. A leaf in cold form has its own kind, so links alone show which leaves are due; no leaf is read twice for this.
@@ -86,7 +86,7 @@ impl SeriesTree {
     }
 }
 
-/// Decides whether a leaf below a link is due.
+/// Decides at each link of a walk; the walk stops at the first leaf that is due.
 fn due_at(before: i64, from: i64) -> impl Fn(u8, &Link) -> Step {
     move |level, link| match level {
         _ if link.begin >= before || link.end < from => Step::Skip,
@@ -181,8 +181,8 @@ impl<W: PageWrite> Edit<'_, W> {
         step.bytes_before = step.bytes_before.saturating_add(bytes);
         step.rows += rows.len() as u64;
         step.rows_left = step.rows_left.saturating_sub(rows.len() as u64);
-        // Short leaves may be small because of a constant step up to their end; this advantage is lost in the middle of
-        // a longer leaf's vector.
+        // Joined leaves may be larger. A short leaf may be small because its rows advance by a constant step up to its
+        // end; this advantage is lost in the middle of a longer leaf's vector.
         if ends.len() > 1 && self.cold_bytes(rows.view()) >= bytes {
             let mut begin = 0;
             for end in ends {

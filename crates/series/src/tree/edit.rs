@@ -3,7 +3,7 @@
 //! Every function here takes links of one level and returns the links that replace them: none, one or several. The
 //! level above packs them into nodes again. `level` is the level of a link's target: 0 for a leaf.
 //!
-//! 1. Links always ascend and their spans are disjoint, even with several rows of one time; begin, end, count and
+//! 1. Links always ascend and their spans are disjoint, even if several rows have equal times; begin, end, count and
 //!    statistics of a link always match the rows below it.
 //! 2. The target of a replaced link is freed (nodes) or recorded as dead (leaves) in the same step.
 //! 3. A node is split when it has more links than the fan-out; it is never merged with a neighbour.

@@ -45,7 +45,7 @@ fn encode_entry(entry: &Entry, out: &mut Vec<u8>) {
     entry.link.encode(out, at);
     for stats in &entry.stats {
         let (ty, link) = (stats.column_type(), &entry.link);
-        // The usual case for flags.
+        // Usual for the flags column, whose values are nearly always zero.
         if stats.to_bytes() == Stats::of_zeros(ty, link.begin, link.count).to_bytes() {
             out.push(FORM_ZERO);
         } else if ty.null().is_some() && stats.null_count() == link.count {
@@ -208,7 +208,7 @@ impl SeriesTree {
         for (c, ty) in self.types.iter().enumerate() {
             out[TYPES_AT + c] = ty.code();
         }
-        // The state of the times is not stored: one search finds it again.
+        // The encoder state of the times is not stored: one search for the best encoding finds it again.
         for state in &self.states[..self.types.len()] {
             out.extend_from_slice(&state.to_bytes());
         }

@@ -39,7 +39,7 @@ pub(crate) trait Visitor {
         Ok(())
     }
 
-    /// A node is damaged, and everything below it is skipped; or only its statistics are.
+    /// A node is damaged and everything below it is skipped, or only the node's statistics are damaged.
     ///
     /// # Errors
     /// An error ends the walk.
@@ -102,7 +102,7 @@ fn walk<R: PageRead, V: Visitor>(
     Ok(true)
 }
 
-/// Visitor that only decides.
+/// Visitor made of a function that decides at each link.
 struct Decide<F>(F);
 
 impl<F: FnMut(u8, &Link) -> Step> Visitor for Decide<F> {

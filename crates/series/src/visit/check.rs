@@ -235,7 +235,7 @@ impl Check {
         expect_stats("series leaf", link, &entry.stats, &all)
     }
 
-    /// Names the damaged columns and vectors of a leaf with unreadable rows.
+    /// Reports the damaged columns and vectors of a leaf with unreadable rows.
     fn vectors<R: PageRead>(
         &mut self,
         r: &R,
@@ -505,7 +505,7 @@ fn expect_owner(block: &[u8], ptr: &Ptr, tree: &SeriesTree) -> Result<()> {
 
 fn expect_stats(what: &str, link: &Link, stored: &[Stats], rows: &[Stats]) -> Result<()> {
     if stored.is_empty() && !rows.is_empty() {
-        // They could not be read; that damage is reported separately.
+        // The stored statistics could not be read; that damage is reported separately.
         return Ok(());
     }
     let equal =

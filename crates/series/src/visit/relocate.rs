@@ -2,7 +2,7 @@
 //! number of pages at a time.
 //!
 //! Rows do not change; a rewritten leaf has identical values. Nodes are rewritten if something below them moved. The
-//! search for it reads only the spines of nodes, without statistics or leaves.
+//! search for blocks to move reads only the spines of nodes, without statistics or leaves.
 
 use crate::extents;
 use crate::link::{Entry, Link};
@@ -17,10 +17,11 @@ use std::collections::BTreeMap;
 use tidalite_kv::{Relocation, Tree};
 use tidalite_pager::{Kind, PageRead, PageWrite, Result};
 
-/// Sparse extents are rewritten if more than this fraction of all extents is dead, and two pages ...
+/// Sparse extents are rewritten if the dead bytes exceed the bytes of all extents divided by this number, plus two
+/// pages.
 const DEAD_PART_MAX: u64 = 32;
-/// ... until at most this fraction is dead. The two bounds are far enough apart that the next compaction does not start
-/// again.
+/// The rewriting ends when the dead bytes are at most the bytes of all extents divided by this number. The two bounds
+/// are far enough apart that the next compaction does not start again.
 const DEAD_PART_LEFT: u64 = 64;
 /// In an extent with fewer pages, the end of the last page counts as dead: many such extents together would waste much
 /// space.
@@ -69,7 +70,7 @@ impl Moving {
             all_bytes = all_bytes.saturating_add(bytes);
             dead_bytes = dead_bytes.saturating_add(dead);
             if dead > 0 {
-                // Steps of a 64th are precise enough for the order.
+                // The order of the extents needs no more precision than a 64th.
                 wasteful.push((
                     dead.saturating_mul(64) / bytes.max(1),
                     addr,

@@ -117,7 +117,7 @@ pub fn leaf_rows<R: PageRead>(r: &R, ptr: &Ptr) -> Result<(Rows, Vec<(i64, i64)>
         for c in 0..columns {
             read = read.and_then(|()| leaf.column(r, v, c, &mut rows.columns[c][at.clone()]));
         }
-        // Not lost, but this build cannot read it.
+        // The rows are not lost, but this build cannot read them.
         if let Err(error @ Error::Unsupported { .. }) = read {
             return Err(error);
         }
