@@ -116,7 +116,7 @@ fn bulk_loads_of_every_shape_agree_with_a_map() {
     }
 }
 
-/// If the source of lent rows fails, the rows before the error stay.
+/// If the source of the rows fails, the rows before the error stay.
 #[test]
 fn rows_before_a_failure_of_the_source_stay() {
     for count in [0, 1, 50, 2000] {

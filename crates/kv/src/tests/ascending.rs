@@ -40,7 +40,7 @@ fn filled(places: u64, rows: u64, page_size: usize, transactions: u64) -> f64 {
     }
     tree.seal(&mut pages).unwrap();
     check_rows(&tree, &pages, &model);
-    // Slot, lengths, value, suffix of the key.
+    // The bytes of the slot, the two lengths, the value, and the suffix of the key.
     let bytes_of_a_row = 6 + 2 + 16 + 2;
     let used = places * rows * bytes_of_a_row;
     used as f64 / (pages.live_pages() as f64 * page_size as f64)

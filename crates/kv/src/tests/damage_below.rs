@@ -340,8 +340,8 @@ fn damage_in_nested_data_with_valid_checksums_neither_panics_nor_loops() {
     }
 }
 
-/// A table under two keys, in a table under two keys, and so on: 2 to the 40th paths to one page. And branches
-/// that contain a child three times, thirty levels high. Each is reported at once.
+/// A table stored under two keys of its parent, forty levels deep, so that 2^40 paths lead to one page; and branches
+/// that contain the same child three times, thirty levels high. Each is reported at once.
 #[test]
 fn page_with_several_parents_is_visited_once() {
     let mut pages = RawPages::new(512);

@@ -1,4 +1,4 @@
-//! Limits at and one beyond, empty tables, page fill, the state after a full disk.
+//! Sizes at a limit and one beyond it, empty tables, page fill, the state after a full disk.
 
 use super::{check_all, claims, few, random_key, random_value};
 use crate::page::edit;
@@ -31,7 +31,7 @@ fn longest_plain_keys_and_shortest_spilled_keys() {
         let mut model = BTreeMap::new();
         for i in 0..60 {
             let mut key = vec![b'm'; most];
-            // Differences at the front, at the back, or all over: no, long and short common prefix.
+            // The keys differ at the front (no common prefix), at the back (a long one), or everywhere (a short one).
             match i % 3 {
                 0 => key[0] = i,
                 1 => key[most - 1] = i,
@@ -273,7 +273,7 @@ fn ascending_rows_fill_their_pages() {
     }
     tree.seal(&mut inserted).unwrap();
     check_all(&tree, &inserted);
-    // Single inserts choose the prefix of a leaf after its keys are known, `append` before.
+    // Single inserts choose the prefix of a leaf after its keys are known, `append` chooses it before.
     let (inserted, appended) = (inserted.live_pages(), appended.live_pages());
     assert!(
         inserted <= appended && appended <= inserted + 2,
@@ -386,7 +386,7 @@ fn tree_decodes_only_its_own_encoding() {
     assert!(Tree::decode(&tall.encode()).is_err());
 }
 
-/// Counts the pages below the root that hold less than a quarter of a page: leaves, branches.
+/// Counts the pages below the root that are less than a quarter full: leaves, branches.
 struct Sparse<'p> {
     pages: &'p ScratchPages,
     found: [u64; 2],

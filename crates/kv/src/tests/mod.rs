@@ -73,8 +73,8 @@ fn random_key(rng: &mut Rng, page_size: usize) -> Vec<u8> {
     }
 }
 
-/// Keys too long for a page with long common prefixes and few differences, and keys that end near the border
-/// between the two parts.
+/// Keys too long for a page with long common prefixes and few differences, and keys whose lengths are near the longest
+/// that fits a page.
 fn long_key(rng: &mut Rng, page_size: usize) -> Vec<u8> {
     let most = key_bytes_max(page_size);
     let len = match rng.below(12) {

@@ -172,7 +172,7 @@ impl Harness {
     }
 }
 
-/// The whole content, forward; its keys backward.
+/// Compares all rows, read forward, and their keys, read backward.
 fn assert_same<R: PageRead>(tree: &Tree, pages: &R, model: &Model) {
     let mut rows = tree.iter(pages).unwrap();
     for (key, value) in model {

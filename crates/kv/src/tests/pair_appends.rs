@@ -270,7 +270,7 @@ fn bytes_a_pair(pairs: &[([u8; 8], [u8; 8])], at_once: bool) -> f64 {
         tree.pairs()
             .extend(&mut pages, pairs.iter().copied())
             .unwrap();
-        // A full page leads to the next through its branch.
+        // For each full page only a few pages are read: the branches above it.
         let once = read(&pages) - before;
         assert!(once < 8 * pages.live_pages(), "{once} pages read");
     } else {

@@ -104,7 +104,8 @@ fn range_deletes_of_pairs_agree_with_a_list() {
     }
 }
 
-/// Sets of a few values lie in their leaves: the leaves in between are read to count the keys, but not written.
+/// Sets of a few values lie in their leaves: the leaves between the two edges of the range are read to count the keys,
+/// but not written.
 #[test]
 #[cfg_attr(miri, ignore = "tens of thousands of rows, counted")]
 fn range_delete_of_pairs_writes_two_paths() {

@@ -1,4 +1,4 @@
-//! Multi-values against a map of sets, nested tables against a map of maps, range deletes and ranks.
+//! Tables of sets against a map of sets, nested tables against a map of maps, range deletes and ranks.
 
 use super::pair_moves::exact_moves;
 use super::ranks::ranks;
@@ -406,7 +406,7 @@ fn range_deletes_agree_with_a_model() {
     }
 }
 
-/// Ranks, parts of equal size, many keys at once.
+/// Checks ranks, division into parts of equal size, and lookups of many keys at once.
 fn places(rng: &mut Rng, tree: &Tree, pages: &ScratchPages, model: &BTreeMap<Vec<u8>, Vec<u8>>) {
     let keys: Vec<&Vec<u8>> = model.keys().collect();
     let mut cursor = tree.cursor(pages);
@@ -506,7 +506,7 @@ fn inline_table_is_scanned_in_every_page_size() {
     for page_size in [512, 4096, 1 << 16, 1 << 17, PAGE_SIZE_MAX] {
         let mut pages = ScratchPages::new(page_size);
         let mut tree = Tree::new_multi(3);
-        // Two lengths, a key and a tag in a byte each: as many values as fit the row.
+        // Few enough values to fit the row even if they were not packed: four bytes, a length and a tag each.
         let count = ((page_size / 4 - 8) / 6) as u32;
         let values: Vec<_> = (0..count).map(u32::to_be_bytes).collect();
         let new = tree.pairs().insert_many(&mut pages, b"k", &values).unwrap();

@@ -169,7 +169,7 @@ fn scan_requests_every_leaf_in_advance() {
     }
 }
 
-/// 26 MiB of leaves.
+/// Number of rows for 26 MiB of leaves.
 const LONG_ROWS: u64 = 120_000;
 
 /// The maximum distance between consecutive leaves of sequential ranges.
@@ -190,7 +190,7 @@ fn long_sequential_scan_uses_kernel_readahead() {
         waited <= usize::from(tree.height()) + 1,
         "{waited} pages waited for"
     );
-    // The first 16 MiB, and the branches.
+    // Explicit requests for the leaves of the first 16 MiB, and for the branches.
     assert!((4096..4500).contains(&asked), "{asked} pages asked for");
     let sequential = alone.sequential();
     assert!(
@@ -252,7 +252,7 @@ fn short_random_and_backward_scans_use_no_kernel_readahead() {
         assert_eq!(walk(&tree, &alone, forward), rows);
         assert_eq!(alone.sequential(), [], "in order: {in_order}");
         assert!(alone.waited.borrow().len() <= usize::from(tree.height()) + 1);
-        // 13 MiB of a range, and then another place.
+        // Each scan covers 13 MiB of leaves and then begins elsewhere: too short for kernel readahead.
         let mut cursor = tree.cursor(&alone);
         for _ in 0..3 {
             let at = rng.below(rows - 60_000);

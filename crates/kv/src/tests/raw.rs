@@ -1,5 +1,5 @@
-//! The bytes of a table in contiguous memory, read without verification: like a map with pages that
-//! are already verified, and like a file with damage that no checksum detects.
+//! The bytes of a table in contiguous memory, read without verification: like a memory map with pages that are already
+//! verified, and like a file with damage that no checksum detects.
 
 use crate::Tree;
 use std::cell::RefCell;
