@@ -110,7 +110,8 @@ impl Feeder {
         assert!(!world.buffer.is_lent(self.slots[0]));
     }
 
-    /// Buffered rows of a series are in no leaf; together with the leaves and the delta they are complete.
+    /// Checks that the buffered rows of a series are in no leaf, and that buffer, leaves and delta together hold all
+    /// its rows.
     fn read(&mut self, i: usize) {
         self.finish_background();
         let id = i as u64 * 7;
