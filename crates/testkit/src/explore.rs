@@ -2,7 +2,7 @@
 //! or the death of the process leaves after every operation, and computes the promise that holds there. The caller
 //! opens that state and checks it.
 //!
-//! Commits are identified by content numbers that ascend in commit order. A run leaves notes:
+//! Each commit of a run has a number, its *content*, which ascends in the order of commits. A run leaves notes:
 //!
 //! ```text
 //! Begun n      a commit of content n begins          Recorded n   it gets a meta record, so it may be found
@@ -11,21 +11,21 @@
 //! Second n     the second disk has executed its first n operations
 //! ```
 //!
-//! After a power cut the newest content acknowledged as durable must be found, or a later one with a record; this
-//! holds without a lock area and with the area of any instant of the run. After a kill (the area survives) the newest
-//! content acknowledged as durable or lazy must be found, or a later one. A failed sync, or a record that could not
-//! be written, voids lazy acknowledgements.
+//! After a power cut the newest content acknowledged as durable must be found, or a later one with a record. This holds
+//! without a lock area, and also if the lock area comes from another moment of the run. After a kill, which leaves the
+//! area, the newest content acknowledged as durable or lazy must be found, or a later one. After a failed sync, or a
+//! record that could not be written, lazy acknowledgements no longer count.
 
 use crate::rng::Rng;
 use crate::simdisk::{Op, Recording, Replay};
 use std::collections::BTreeSet;
 
-/// Offset of the unsynced meta records in the lock area, and their length; `crates/disk/src/lock/layout.rs`.
+/// Offset of the unsynced meta records in the lock area, and the length of each; `crates/disk/src/lock/layout.rs`.
 const WEAK_AT: usize = 4096;
 const WEAK_BYTES: usize = 4096;
 /// Offset of the field that marks a failed sync or a failed write of a record.
 const POISON_AT: usize = 128;
-/// One power cut in this many is also examined with a lock area.
+/// One power cut in this many is also examined with a lock area that survived it.
 const KEPT_ONE_IN: u64 = 3;
 /// Number of bits of a note that hold its kind.
 const KIND_BITS: u32 = 3;
@@ -35,13 +35,13 @@ const KIND_BITS: u32 = 3;
 pub enum Note {
     /// A commit of this content begins.
     Begun(u64),
-    /// It has a meta record, or is about to get one.
+    /// The content has a meta record, or is about to get one.
     Recorded(u64),
-    /// It is acknowledged, and survives the death of the process.
+    /// The content is acknowledged, and survives the death of the process.
     Lazy(u64),
-    /// It is acknowledged, and survives a power cut.
+    /// The content is acknowledged, and survives a power cut.
     Durable(u64),
-    /// From here on the lock area is this image.
+    /// From here on the lock area is the image with this index.
     Area(u64),
     /// From here on the second disk has executed this many of its operations.
     Second(u64),
@@ -82,22 +82,22 @@ impl Note {
 pub struct Taped {
     /// Operations of the disk.
     pub recording: Recording,
-    /// Operations of the second disk, in the order given by the notes of the first one; `None` without a second disk.
+    /// Operations of the second disk, if there is one; the notes of the first disk say when they occur.
     pub second: Option<Recording>,
     /// The lock area images that the notes name.
     pub areas: Vec<Vec<u8>>,
 }
 
-/// The contents that may be found.
+/// The contents that may be found after a crash.
 #[derive(Clone, Debug, Default)]
 pub struct Promise {
     /// The newest content acknowledged as durable.
     pub durable: u64,
-    /// The newest content acknowledged as lazy; 0 if void.
+    /// The newest content acknowledged as lazy; 0 if lazy acknowledgements no longer count.
     pub lazy: u64,
     /// The newest content whose commit has begun.
     pub begun: u64,
-    /// Contents begun without a record: these are never found.
+    /// Contents begun without a record, which can never be found.
     unrecorded: BTreeSet<u64>,
 }
 
@@ -115,13 +115,14 @@ impl Promise {
         }
     }
 
-    /// Whether this content may be found if nothing older than `from` may be.
+    /// Whether this content may be found, given that no content older than `from` may be.
     #[must_use]
     pub fn allows(&self, number: u64, from: u64) -> bool {
         (from..=self.begun.max(from)).contains(&number) && !self.unrecorded.contains(&number)
     }
 
-    /// The promise for a run that continues after a crash that left nothing older than `from`.
+    /// The promise at the beginning of a run that continues after a crash of this kind. `from` is the oldest content
+    /// that the crash could leave.
     #[must_use]
     pub fn after(&self, cut: Cut, from: u64) -> Self {
         Self {
@@ -136,19 +137,19 @@ impl Promise {
 pub enum Cut {
     /// Power failed: the lock area is empty.
     Power,
-    /// The disk lost the data that a power cut loses while the system went on, or the file was replaced by one of
-    /// another instant: the lock area of this, an earlier or a later instant remains.
+    /// The disk lost the data that a power cut loses, but the system went on; or the file was replaced by a version
+    /// from another moment. The lock area remains, from this, an earlier or a later moment.
     Disk,
-    /// The process died; the area may be half written.
+    /// The process died; the lock area may be half written.
     Killed,
-    /// No crash: a commit was just acknowledged as durable. `from` is the content that was durable before.
+    /// No crash: a commit was just acknowledged as durable. `Crash::from` is the content that was durable before it.
     Acknowledged,
 }
 
 /// The state left by one crash.
 #[derive(Debug)]
 pub struct Crash<'a> {
-    /// The event.
+    /// The kind of crash.
     pub cut: Cut,
     /// The file.
     pub image: Vec<u8>,
@@ -202,8 +203,9 @@ impl Disks<'_> {
     }
 }
 
-/// Replays a run and calls `look` with the state left by each crash: after every operation the outcomes of `images`
-/// power cuts and, once in `kill_one_in` operations and whenever the lock area has changed, the outcome of a kill.
+/// Replays a run and calls `look` with the state that each crash leaves. After every operation it tries `images`
+/// outcomes of a power cut. It tries a kill after one operation in `kill_one_in`, and whenever the lock area has
+/// changed.
 ///
 /// # Errors
 /// The errors that `look` reports, with their position.
@@ -221,8 +223,8 @@ pub fn explore(
         at: 0,
     };
     let mut promise = first.clone();
-    // A lazy commit is noted before its area and acknowledged after it: a half-written area is held to the earlier
-    // promise.
+    // A lazy commit is noted before the image of its lock area. If that image is half written, the earlier promise
+    // holds.
     let mut lazy_before = first.lazy;
     let (mut area, mut areas): (&[u8], usize) = (&[], 0);
     for (at, op) in taped.recording.ops.iter().enumerate() {
@@ -259,7 +261,7 @@ pub fn explore(
                 areas = number as usize + 1;
                 continue;
             }
-            // The second disk advances, and one of its syncs has failed.
+            // The second disk advances, and one of its syncs fails.
             Some(Note::Second(to)) if disks.second_to(to) => {
                 (promise.lazy, lazy_before) = (0, 0);
                 continue;
@@ -311,9 +313,9 @@ pub fn explore(
     Ok(())
 }
 
-/// The lock area found with the data that the disk has kept after operation `at`: the area of this instant, which is
-/// the newest of `areas`, or an older or a newer one. With a newer area the newest content begun by then may be
-/// found, if all of it is on the disk.
+/// The lock area that is found with the data of the disk after operation `at`, and the promise then: the area of this
+/// moment, which is the newest of `areas`, or an older or newer one. With a newer area the newest content begun by then
+/// may be found, if all of its data is on the disk.
 fn kept(
     taped: &Taped,
     at: usize,
@@ -341,7 +343,8 @@ fn kept(
     }
 }
 
-/// The lock area while an unsynced meta record is being written, word by word in order.
+/// The lock area while an unsynced meta record is being written to it: words are written in order, and the last ones
+/// still have their old value.
 fn torn(before: &[u8], after: &[u8], rng: &mut Rng) -> Vec<u8> {
     let slot = |number: usize| WEAK_AT + number * WEAK_BYTES..WEAK_AT + (number + 1) * WEAK_BYTES;
     let same = |number: usize| before[slot(number)] == after[slot(number)];

@@ -1,7 +1,7 @@
 //! Lets a storage that wraps another one implement only the methods in which it differs.
 
-/// Methods of [`Storage`](tidalite_pager::Storage) that forward the call to a field: `forward_storage!(disk: read_at,
-/// sync);` inside the `impl`.
+/// Methods of [`Storage`](tidalite_pager::Storage) that forward the call to a field. Inside the `impl` write
+/// `forward_storage!(disk: read_at, sync);`.
 #[macro_export]
 macro_rules! forward_storage {
     (@ $to:ident read_at) => {

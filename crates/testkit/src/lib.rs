@@ -34,6 +34,6 @@ pub use scratch::{ScratchPages, ScratchSnapshot};
 pub use second::Second;
 pub use simdisk::{Fault, FaultKind, Op, Recording, Replay, SECTOR_BYTES, SimDisk};
 pub use tap::{Hook, Tap};
-/// For errors that a test cannot cause.
+/// For tests of errors that cannot be caused otherwise.
 pub use tidalite_pager::{DiskError, Error as FileError};
 pub use watch::watch;

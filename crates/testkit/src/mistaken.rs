@@ -1,7 +1,7 @@
-//! Storages that break a promise of [`Storage`]: deliberate bugs that need no code in the pager. Tests show that the
-//! harness finds them, like the bugs of `tidalite_pager::seeded`.
+//! Storages with deliberate bugs: each breaks a promise of [`Storage`], without code in the pager. Tests show that the
+//! harness finds these bugs, like the bugs of `tidalite_pager::seeded`.
 //!
-//! A bug of either kind affects the calling thread: the pagers that it opens while the bug is enabled.
+//! A bug of either kind affects only the pagers that the calling thread opens while the bug is enabled.
 
 use std::cell::Cell;
 use std::fmt;
@@ -17,9 +17,10 @@ const HEAD_BYTES: u64 = 6 * 4096;
 /// A broken promise of a storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mistake {
-    /// A sync does nothing unless the head was written since the last one: meta records are written over unsynced data.
+    /// A sync does nothing unless the head was written since the last sync, so meta records are written before their
+    /// data is synced.
     SkipSync,
-    /// Data is held back until the head was written and is synced.
+    /// Writes of data are held back until the head is written and synced.
     MetaBeforeData,
     /// A failed sync is reported as successful.
     IgnoreFailedSync,
@@ -30,9 +31,9 @@ pub enum Mistake {
 /// A deliberate bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deliberate {
-    /// Code of the pager.
+    /// A bug in the code of the pager.
     Pager(Bug),
-    /// A storage below it.
+    /// A bug of the storage below the pager.
     Storage(Mistake),
 }
 
@@ -87,7 +88,7 @@ fn mistaken(inner: Arc<dyn Storage>) -> Arc<dyn Storage> {
 
 #[derive(Default)]
 struct State {
-    /// The head was written since the last sync.
+    /// Whether the head was written since the last sync.
     head_is_written: bool,
     /// Writes held back, in order.
     held: Vec<(u64, Vec<u8>)>,
@@ -166,7 +167,7 @@ impl Storage for Mistaken {
     }
 
     fn write_durably(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
-        // Held zeros of a new log must not overwrite its blocks later.
+        // Writes that are held back go first, or the zeros of a new log would overwrite its blocks later.
         self.write_held(&mut self.state())?;
         match self.mistake {
             Mistake::LogUnsynced => self.inner.write_at(at, bytes),

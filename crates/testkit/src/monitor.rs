@@ -1,14 +1,14 @@
-//! The write-protocol monitor: a storage around a storage that checks every write when it happens. It finds ordering
-//! errors in ordinary tests, without a crash.
+//! The write-protocol monitor: a storage that wraps another one and checks every write when it happens. It finds errors
+//! in the order of writes in ordinary tests, without a crash.
 //!
 //! Rules
-//! 1. A meta record of a new commit is written only after all data that this commit sees is synced. (Concurrent
-//!    writes of a later commit or of an open transaction are exempt.)
+//! 1. A meta record of a new commit is written only after all data that this commit sees is synced. (Writes of a later
+//!    commit or of an open transaction at the same time are exempt.)
 //! 2. At every moment, some synced meta block holds the newest durable record.
 //! 3. A page is never overwritten while it is in use, or while a live reader, the newest commit, the newest durable
 //!    commit, the newest lazy commit, the flush in progress or, if it is kept, the previous durable commit sees it.
-//!    Pages of the log that the newest durable record names are exempt. (Visibility is recomputed here from the
-//!    reports of each commit.)
+//!    Pages of the redo log that the newest durable record names are exempt. (The monitor computes by itself which
+//!    commit sees a page, from the reports of each commit.)
 //! 4. When a durable commit is reported, both copies of its record are synced.
 
 use std::collections::{BTreeMap, HashMap};
@@ -34,7 +34,7 @@ const UNIT: u64 = 512;
 struct Record {
     sequence: u64,
     txn: u64,
-    /// First page and number of pages of its log; at least one of them is not 0.
+    /// First page and number of pages of its redo log, if it has one.
     log: Option<(u64, u64)>,
 }
 
@@ -48,19 +48,19 @@ struct Slot {
 struct Life {
     birth: u64,
     freed: Option<u64>,
-    /// Its commit left the write to a later commit ...
+    /// The commit that created this unit left the write to a later commit.
     unwritten: bool,
-    /// ... which has written it, but may have failed after that: then it is written again.
+    /// The later commit has written the unit, but may have failed after that; then the unit is written again.
     written_late: bool,
 }
 
 #[derive(Debug, Default)]
 struct State {
     page_size: u64,
-    /// By block number: 1, 2, 4, 5 are meta blocks.
+    /// By block number; 1, 2, 4 and 5 are meta blocks.
     slots: [Slot; 6],
     newest: Record,
-    /// Units written and not synced, with the number of their write.
+    /// Units written but not synced yet, with the number of their write.
     unsynced: HashMap<u64, u64>,
     writes: u64,
     lives: HashMap<u64, Life>,
@@ -77,7 +77,7 @@ struct State {
     violations: Vec<String>,
 }
 
-/// A storage that checks every write. Dropping it with violations that were not taken fails the test.
+/// A storage that checks every write. When it is dropped with violations that were not taken, the test fails.
 pub struct Monitor {
     inner: Arc<dyn Storage>,
     shared: Arc<Shared>,
@@ -139,7 +139,7 @@ impl Monitor {
         Self::sharing(inner, Arc::new(Shared(Mutex::new(state))))
     }
 
-    /// Another handle on a monitored storage.
+    /// A monitor for another handle on a monitored storage.
     pub(crate) fn sharing(inner: Arc<dyn Storage>, shared: Arc<Shared>) -> Arc<Self> {
         static HANDLES: AtomicUsize = AtomicUsize::new(1);
         Arc::new(Self {
@@ -195,7 +195,7 @@ impl State {
             let known = self.violations.len();
             self.write_data(at, bytes.len() as u64);
             if self.violations.len() > known {
-                // Pages of the log are rewritten in place; a write of equal bytes loses nothing.
+                // Pages of the redo log are rewritten in place, so a write of the same bytes is not an error.
                 let mut before = vec![0; bytes.len()];
                 if below.read_at(at, &mut before).is_ok() && before == bytes {
                     self.violations.truncate(known);
@@ -226,7 +226,7 @@ impl State {
 
     fn write_meta(&mut self, number: usize, found: Option<Record>) {
         if self.newest == Record::default() {
-            // Creation of the file.
+            // The file is being created.
             self.slots[number].written = Some(found);
             return;
         }
@@ -269,7 +269,8 @@ impl State {
         self.slots[number].written = Some(found);
     }
 
-    /// Another handle writes: commits of the handle before it that were never recorded are lost.
+    /// Another handle writes: commits of the previous handle that were never recorded are lost, so the monitor forgets
+    /// them.
     fn writes_now(&mut self, handle: usize) {
         let before = std::mem::replace(&mut self.newest_by, handle);
         if before == handle || before == 0 {
@@ -302,7 +303,8 @@ impl State {
         }
     }
 
-    /// Checks that a range may lose its content; `besides` are snapshots in addition to readers and durable commits.
+    /// Checks that a range may be overwritten: no reader and no durable commit sees it, and none of the snapshots
+    /// `besides`.
     fn lose(&mut self, at: u64, len: u64, besides: &[u64]) {
         let readers = self.readers.keys().map(|txn| (*txn, "of a reader"));
         let mut snapshots: Vec<(u64, &str)> = readers.collect();
@@ -327,7 +329,7 @@ impl State {
         }
     }
 
-    /// `begun`: number of writes done when the sync began.
+    /// Marks writes as synced; `begun` is the number of writes done when the sync began.
     fn synced(&mut self, begun: u64) {
         self.unsynced.retain(|_, write| *write > begun);
         for slot in &mut self.slots {
@@ -415,7 +417,7 @@ impl Storage for Monitor {
 
     fn cut(&self, len: u64) -> io::Result<()> {
         let end = self.inner.len()?.max(len);
-        // Data at the end of the file that was never durable may be cut off.
+        // Truncation may remove data at the end of the file only if it was never durable.
         self.state().lose(len, end - len, &[]);
         self.inner.cut(len)
     }
@@ -482,7 +484,7 @@ impl Observer for Monitor {
             }
         }
         if commit.unwritten.is_empty() && state.any_unwritten {
-            // It has written all data that earlier commits had left to it.
+            // This commit has written all data that earlier commits had left to a later one.
             let lives = state.lives.values_mut();
             lives.for_each(|life| life.unwritten &= !life.written_late);
             state.any_unwritten = false;

@@ -1,6 +1,6 @@
-//! Places of a storage that cannot lend mapped memory of the file. A place is written when its change begins and when
-//! the change ends, like any other write (`Storage::changed_in_place`), so a power cut may leave either version or a
-//! part of both.
+//! Buffers for places, the ranges of a file that are changed directly in mapped memory. A simulated disk has no mapped
+//! memory, so it writes a place when its change begins and when it ends, like any other write
+//! (`Storage::changed_in_place`). A power cut may then leave either version or a part of both.
 
 use std::collections::HashMap;
 use tidalite_disk::storage::Places;
@@ -17,7 +17,7 @@ impl Places for Buffers {
         if (at / len as u64).is_multiple_of(REFUSED) {
             return false;
         }
-        // The previous contents are irrelevant.
+        // The previous content does not matter, because the caller overwrites all of it.
         self.0.insert(at, vec![0xa5; len].into());
         true
     }

@@ -1,6 +1,5 @@
-//! Pages and extents in memory for tests of the structures: without a file or durability, and strict.
-//!
-//! It panics on errors that the real pager could only notice later:
+//! Pages and extents in memory for tests of data structures, without a file and without durability. They panic on
+//! errors that the real pager could notice only later:
 //! 1. reading or freeing a free page (addresses are never reused, so a stale pointer is always detected);
 //! 2. changing a page that an earlier transaction wrote;
 //! 3. writing outside the extents of this transaction;
@@ -36,7 +35,7 @@ struct StoredExtent {
 #[derive(Clone, Debug, Default)]
 struct Content {
     pages: HashMap<u64, Page>,
-    /// By address; each holds whole pages.
+    /// By address; each extent holds whole pages.
     extents: BTreeMap<u64, StoredExtent>,
 }
 

@@ -1,6 +1,6 @@
-//! A second simulated disk, for the second file of a database. Each disk has its own log; the log of the first one
-//! notes the progress of the second one. Both logs thus form one order of events, and a power cut hits both disks at
-//! once, each with its own losses.
+//! A second simulated disk, for the second file of a database. Each disk has its own log, and the log of the first disk
+//! notes the progress of the second one. Together the logs give the order of all operations, so a power cut hits both
+//! disks at the same moment, each with its own losses.
 //!
 //! 1. Both disks belong to one process: a fault that kills it on one disk kills it on both.
 

@@ -1,8 +1,8 @@
 //! A simulated disk, harsher than any real one.
 //!
-//! Until `sync`, each 512-byte sector that was written may after a power cut hold its previous content, any version
-//! written since, or garbage. The file's length is durable only after `sync_all`. A failed sync dooms the data that
-//! it should have made durable: later syncs succeed without it, as on Linux.
+//! After a power cut, each 512-byte sector written since the last `sync` may hold its old content, any version written
+//! since, or garbage. The file's length is durable only after `sync_all`. If a sync fails, the data that it should have
+//! made durable stays lost: later syncs succeed without it, as on Linux.
 //!
 //! All operations are logged. From one recorded run, `Replay` builds the images of a power cut after every single
 //! operation, without another run.
@@ -28,7 +28,7 @@ pub enum Op {
     Grow(u64),
     /// Truncation of the file to this length.
     Cut(u64),
-    /// All writes are durable; with `true` the length too.
+    /// All writes before this are durable; with `true`, the file's length too.
     Sync(bool),
     /// A range is durable: address and number of bytes.
     SyncRange(u64, u64),
@@ -89,7 +89,7 @@ struct State {
     cuts: u64,
     fault: Option<Fault>,
     fault_hit: bool,
-    /// The process was killed between two calls.
+    /// Whether the process was killed between two calls.
     killed: bool,
     /// Ranges (from, to) that were punched and not written since.
     holes: Vec<(u64, u64)>,
@@ -556,7 +556,8 @@ impl Replay {
             }
         };
         let mut image = self.durable[..len].to_vec();
-        // Chances out of 16 that a sector is old, and that it is garbage; the extremes are common in practice.
+        // The probabilities, in sixteenths, that a sector keeps its old content and that it is garbage. All or nothing
+        // is common in practice.
         let (old, garbage) = *rng.pick(&[(0, 0), (16, 0), (8, 0), (1, 0), (15, 0), (5, 5), (0, 2)]);
         let spoilt = match rng.below(4) {
             0 => self

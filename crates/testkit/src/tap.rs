@@ -1,5 +1,5 @@
-//! A storage around the simulated disk for recorded runs with a lock area. It notes the area in the log whenever it
-//! has changed, and can run a hook before a sync, such as commits of other threads.
+//! A storage around the simulated disk, for recorded runs with a lock area. It notes the lock area in the disk's log
+//! whenever it has changed. It can run a hook before a sync, for example to let other threads commit.
 
 use crate::explore::Note;
 use crate::simdisk::SimDisk;
@@ -25,7 +25,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Tap {
-    /// Wraps `inner`, which is the disk or ends at it. `areas` are the areas that the log of the disk names so far.
+    /// Wraps `inner`, which is the disk or forwards to it. `areas` are the areas that the log of the disk names so far.
     pub fn new(
         inner: Arc<dyn Storage>,
         disk: &Arc<SimDisk>,
@@ -46,8 +46,8 @@ impl Tap {
         *lock(&self.hook) = hook;
     }
 
-    /// Notes the area if it has changed. Changes that a dead process still makes to the area in this process's memory
-    /// are ignored.
+    /// Notes the area if it has changed. Changes after the simulated death of the process are ignored, because a dead
+    /// process makes none.
     pub fn note(&self) {
         if self.disk.is_dead() {
             return;

@@ -1,7 +1,7 @@
 //! Puts the monitor around every storage that a test process opens, files of the operating system included.
 //!
-//! Handles of one process on one file, or on one storage, share their state. Writes of another process cannot be
-//! observed: a test with several writing processes runs without the monitor.
+//! Handles of one process on one file, or on one storage, share their state. The monitor does not see writes of another
+//! process, so a test with several writing processes runs without it.
 
 use crate::monitor::{Monitor, Shared};
 use std::os::unix::fs::MetadataExt;
@@ -34,7 +34,7 @@ fn monitored(opened: Opened<'_>) -> Arc<dyn Storage> {
         let found = known.iter().find(|(known, _)| *known == same);
         return match found.and_then(|(_, shared)| shared.upgrade()) {
             Some(shared) => Monitor::sharing(opened.storage, shared),
-            // Another process opened it first.
+            // Another process opened the file first, so its writes were not seen.
             None => opened.storage,
         };
     }

@@ -226,7 +226,8 @@ fn saved(bytes: Vec<u8>) -> (Content, SalvageReport) {
     (content_of(&db.begin_read().unwrap()), report)
 }
 
-/// Counts the entries missing from the salvaged file: those that no reported loss covers, and those that one covers.
+/// Counts the entries missing from the salvaged file: first the ones that no reported loss covers, then the ones that a
+/// loss covers.
 fn missing(image: &Image, found: &Content, report: &SalvageReport) -> (usize, usize) {
     let (mut silent, mut reported) = (0, 0);
     for (place, value) in &image.content {

@@ -69,8 +69,7 @@ fn remembered_answers_hold_in_every_version() {
         let mut tx = db.begin_write().unwrap();
         let most = [3, 40, 1, 400][round as usize % 4];
         put_many(&mut tx, &mut rng, most);
-        // The gets see the transaction's own changes. They do not see undone changes, nor those of a rolled-back
-        // transaction.
+        // The gets see the transaction's own changes. They see no changes that were undone or rolled back.
         ask(&mut gets, &tx.table("t").unwrap().view().unwrap());
         let point = tx.savepoint().unwrap();
         put_many(&mut tx, &mut rng, most);

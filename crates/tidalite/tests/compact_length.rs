@@ -246,8 +246,8 @@ const SHAPES: &[Shape] = &[
     },
 ];
 
-/// Fills a database, removes most of it, compacts it, and compares its length with that of a packed copy. Returns what
-/// is wrong.
+/// Fills a database, removes most of it, compacts it, and compares its length with the length of a packed copy. Returns
+/// the problems found.
 fn check(shape: &Shape, options: &Options, seed: u64) -> Vec<String> {
     let folder = Folder::new(&format!("{seed}-{}", shape.name.len()));
     let path = folder.file("a.tdl");

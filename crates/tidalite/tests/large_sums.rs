@@ -44,7 +44,7 @@ fn a_sum_that_passes_the_floats_on_the_way_is_right() {
                     .unwrap(),
                 Some(0.0)
             );
-            // The mean of any interval is that of its rows.
+            // The mean of any interval is the mean of its rows.
             for (from, to) in [
                 (0, 2000),
                 (1, 1999),

@@ -120,7 +120,7 @@ fn assert_near(found: &Aggregate, rows: &[(i64, f64)], what: &str) {
     };
     assert_eq!(found.min(), extreme(1.0), "{what}: min");
     assert_eq!(found.max(), extreme(-1.0), "{what}: max");
-    // Among rows of one time, those of the selection's first series come first, as in the merged rows.
+    // Among rows of one time, the rows of the selection's first series come first, as in the merged rows.
     let at = |t: i64| rows.iter().filter(move |row| row.0 == t).map(|row| row.1);
     let (first, last) = found.times().unzip();
     assert_eq!(
@@ -370,7 +370,7 @@ fn a_row_has_a_cell_for_every_metric() {
     assert_eq!(rows_of(&all.query(..)), both);
 }
 
-/// Figures selected for a group equal those of the whole aggregates, bit by bit.
+/// Figures selected for a group equal the figures of whole aggregates, bit by bit.
 fn figures(
     group: &tidalite::query::SelectionQuery<'_, '_>,
     grid: &Grid,

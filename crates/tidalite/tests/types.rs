@@ -335,7 +335,7 @@ fn candles(range: &tidalite::Query<'_>, column: &Column, c: usize, rows: &[(&i64
     }
 }
 
-/// Checks that single figures and pairs of figures equal those of the whole aggregates, bit by bit.
+/// Checks that single figures and pairs of figures equal the figures of whole aggregates, bit by bit.
 fn figures_alone(range: &tidalite::Query<'_>, c: usize, windows: &[tidalite::Window]) {
     use tidalite::Figure::{Count, First, Last, Max, Mean, Min, Stddev, Sum};
     let bits = |value: Option<f64>| value.map(f64::to_bits);
@@ -399,7 +399,7 @@ fn assert_aggregate(
         .iter()
         .copied()
         .max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
-    // Several integers may map to one float. The extreme's time is then that of the exact integer.
+    // Several integers may map to one float. The extreme then has the time of the exact integer.
     assert_eq!(
         found.min().map(|m| m.0),
         min.map(|m| m.0),

@@ -1,5 +1,5 @@
-//! Several threads append to one transaction, and other threads help to encode: the stored rows equal those of a single
-//! thread.
+//! Several threads append to one transaction, and other threads help to encode: a single thread would store the same
+//! rows.
 
 use crate::common::in_memory;
 use std::collections::BTreeMap;
@@ -43,8 +43,8 @@ fn words(n: usize, rng: &mut Rng) -> Vec<u64> {
 /// The rows that one thread appends, in their order.
 type Job = Vec<(SeriesId, i64, Vec<u64>)>;
 
-/// Index of the `own`-th series of a thread: the series of a thread are consecutive if `apart`, otherwise they
-/// alternate with those of the other threads.
+/// Index of the `own`-th series of a thread: the series of a thread are consecutive if `apart`, otherwise the threads'
+/// series alternate.
 fn place(apart: bool, thread: usize, own: usize) -> usize {
     match apart {
         true => thread * OWN + own,

@@ -1,5 +1,5 @@
 //! Rows of series in round robin are encoded in parallel with the thread that inserts them (`Options::flush_threads`).
-//! Whatever happens meanwhile, the rows equal those of a single thread.
+//! Whatever happens meanwhile, a single thread would store the same rows.
 
 use crate::common::in_memory;
 use std::collections::BTreeMap;

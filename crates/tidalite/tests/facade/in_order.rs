@@ -95,8 +95,8 @@ fn a_later_appender_counts_where_an_earlier_one_left_blocks() {
 }
 
 /// Random rows go to random series through appenders that end at random times. A series passes to another appender once
-/// those that had opened it have ended. The rows must equal those of one transaction that gets them in the same order,
-/// under each merge policy.
+/// all appenders that had opened it have ended. One transaction that gets the rows in the same order must store the
+/// same, under each merge policy.
 #[test]
 fn one_after_the_other_they_are_one_thread() {
     const SERIES: usize = 60;
@@ -201,8 +201,7 @@ fn lent_rows_return_before_blocks_are_added() {
     let ids = open_all(&db);
     let schema = Schema::new(Unit::Nanos, [("state", ColumnType::String)]);
     let mut txn = db.begin_write().unwrap();
-    // These series have no texts and smaller ids, so their rows do not mix with those of texts before the blocks are
-    // flushed.
+    // These series have no texts and smaller ids, so their rows do not mix with texts before the blocks are flushed.
     let more: Vec<_> = (0..150)
         .map(|n| txn.series(&format!("more{n}")).unwrap().id())
         .collect();

@@ -36,7 +36,7 @@ fn compare(snap: &ReadTxn, model: &Model) {
     }
 }
 
-/// Checks that replacing the reported ranges turns the rows of one version into those of the other.
+/// Checks that replacing the rows in the reported ranges turns one version into the other.
 fn compare_ranges(snap: &ReadTxn, base: &ReadTxn, new: &Model, old: &Model) {
     let none = BTreeMap::new();
     for id in 0..60 {

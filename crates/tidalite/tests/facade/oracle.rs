@@ -330,7 +330,7 @@ fn windows(
     assert!(found.next().is_none(), "a window without rows");
 }
 
-/// Checks that selected figures equal those of the whole aggregates, bit by bit.
+/// Checks that selected figures equal the figures of whole aggregates, bit by bit.
 pub(crate) fn figures(
     rng: &mut Rng,
     range: &Query<'_>,

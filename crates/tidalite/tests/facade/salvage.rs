@@ -110,8 +110,8 @@ enum What<'a> {
     Row(&'a str, i64),
 }
 
-/// Counts the entries and rows of `expected` that did not arrive unchanged: those that no loss covers, and those that
-/// one covers.
+/// Counts the entries and rows of `expected` that did not arrive unchanged: first the ones that no loss covers, then
+/// the ones that a loss covers.
 fn missing(expected: &Content, found: &Content, report: &SalvageReport) -> (usize, usize) {
     let (mut silent, mut reported) = (0, 0);
     let mut count = |what: What<'_>| {
