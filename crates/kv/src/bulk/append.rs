@@ -126,8 +126,8 @@ impl Tree {
         Ok(true)
     }
 
-    /// Appends a row that the builder does not take as it is. False if it must be inserted by a descent: the table is
-    /// complete then, and the cursor has no tail.
+    /// Appends a row that the builder did not take. False if it must be inserted by a descent: the table is complete
+    /// then, and the cursor has no tail.
     fn append_otherwise<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -192,8 +192,8 @@ impl Tree {
         Ok(true)
     }
 
-    /// The first leaf after a full last leaf. `None`, with nothing changed, if the last leaf would have room after a
-    /// rewrite.
+    /// Prepares the first leaf after a full last leaf. `None`, with nothing changed, if the last leaf would have room
+    /// after a rewrite.
     fn next_leaf<W: PageWrite>(&mut self, w: &mut W, tail: &mut Tail) -> Result<Option<NextLeaf>> {
         let page_size = w.page_size();
         let page = w.page(&tail.leaf)?;

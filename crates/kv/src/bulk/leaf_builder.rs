@@ -42,7 +42,7 @@ pub(crate) struct LeafBuilder {
     weight: u64,
     /// Whether some payload is a set, and whether some set has pages of its own.
     nested: (bool, bool),
-    /// Lowest byte of the cells.
+    /// Offset of the lowest cell.
     heap: usize,
     /// The offsets as they will lie in the page.
     offsets: Vec<u8>,
@@ -148,7 +148,7 @@ impl LeafBuilder {
         true
     }
 
-    /// Suffixes and payloads, in order.
+    /// Suffixes and payloads of the rows, in order.
     fn rows(&self) -> impl Iterator<Item = (&[u8], Payload<'_>)> {
         let width = offset_bytes(self.page.len());
         self.offsets.chunks_exact(width).filter_map(move |offset| {

@@ -11,8 +11,8 @@
 //! 2. `lead` leaves lie between the cursor and the prefetcher, in the direction of the scan; they have been requested.
 //! 3. A prefetcher stays valid while the cursor leaves the last entered leaf by a step in the same direction; after any
 //!    other move, or a turn, the cursor makes a new one.
-//! 4. It begins with the next two leaves and doubles its distance as the scan continues, up to `AHEAD_BYTES`: a short
-//!    range requests little in vain.
+//! 4. It begins with the next two leaves and doubles its distance as the scan continues, up to `AHEAD_BYTES`, so that a
+//!    short range requests few leaves in vain.
 
 use crate::cursor::frame::Frame;
 use crate::cursor::sequential_range::SequentialRange;
@@ -23,7 +23,7 @@ use tidalite_pager::{PageRead, Ptr};
 /// Maximum distance: the amount that a disk reads in a millisecond or two, small enough to stay in memory until the
 /// cursor arrives.
 const AHEAD_BYTES: usize = 2 << 20;
-/// Leaves requested at the first step.
+/// Number of leaves requested at the first step.
 const FIRST: usize = 2;
 /// Factor by which the distance grows each time.
 const FURTHER: usize = 2;

@@ -20,10 +20,10 @@ pub struct Range<'r, R> {
 }
 
 impl Tree {
-    /// All rows.
+    /// All rows of the table.
     ///
     /// # Errors
-    /// None so far; as for `range`.
+    /// As for `range`; at present none occur.
     pub fn iter<'r, R: PageRead>(&self, r: &'r R) -> Result<Range<'r, R>> {
         self.range::<_, Vec<u8>>(r, ..)
     }

@@ -15,7 +15,7 @@ pub(super) struct RowKey {
 }
 
 impl RowKey {
-    /// Enters a leaf with this prefix.
+    /// Sets the prefix, when the cursor enters a leaf.
     pub(super) fn enter(&mut self, prefix: &[u8]) {
         // Room for the prefix and a block.
         self.bytes.resize(prefix.len() + BLOCK_BYTES, 0);

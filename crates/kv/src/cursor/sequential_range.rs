@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! branch             │ a b c x d e f … │ g h y i …     leaves in the order of keys
-//! file     … y …  [a b c   d e f …   ]·[g h   i … ] … x    windows of two branches, the second behind the first
+//! file     … y …  [a b c   d e f …   ]·[g h   i … ] … x    windows of two branches, the second after the first
 //! ```
 //!
 //! Invariants

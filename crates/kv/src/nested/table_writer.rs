@@ -216,7 +216,7 @@ impl TableWriter {
         Ok(self.len().wrapping_sub(before))
     }
 
-    /// As [`extend`](Self::extend), for rows that `feed` lends one by one to its callback.
+    /// As [`extend`](Self::extend), for rows that `feed` passes one by one to the callback that it receives.
     ///
     /// # Errors
     /// As for [`Tree::append_lent`].

@@ -36,7 +36,7 @@ pub(crate) fn common(a: &[u8], b: &[u8]) -> usize {
 }
 
 impl<'a> Entry<'a> {
-    /// A new entry.
+    /// An entry that is in no page yet.
     pub(crate) fn new(key: Key<'a>, payload: Payload<'a>) -> Self {
         Self {
             key: (&[], key.inline),
@@ -75,9 +75,9 @@ impl<'a> Entry<'a> {
 /// Position of a new entry, for the choice of a split point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bias {
-    /// Anywhere: both sides become about equal.
+    /// The new entry may be anywhere: both sides become about equal.
     Balance,
-    /// At the end of the table: keys probably keep ascending, so the left side stays full.
+    /// The new entry is at the end of the table: keys probably keep ascending, so the left side stays full.
     Ascending,
 }
 
@@ -91,7 +91,7 @@ pub(crate) struct Group<'a> {
 }
 
 impl<'a> Group<'a> {
-    /// No entries yet.
+    /// A group without entries.
     pub(crate) fn empty(leaf: bool, page_size: usize, multi: bool) -> Self {
         Self {
             entries: Vec::new(),

@@ -12,7 +12,7 @@ use tidalite_pager::{Error, Result};
 pub(crate) struct Shape {
     pub(crate) count: usize,
     pub(crate) level: u8,
-    /// Lowest byte of the cells.
+    /// Offset of the lowest cell.
     pub(crate) heap: usize,
     /// Offset of the heads, just after the prefix.
     pub(crate) heads: usize,

@@ -79,7 +79,7 @@ pub(crate) const fn slot_parts(leaf: bool, page_size: usize) -> [usize; 3] {
     [HEAD_BYTES, child, offset_bytes(page_size)]
 }
 
-/// Bytes of an entry outside its cell.
+/// Bytes of an entry outside its cell: head, child and offset.
 #[inline(always)]
 pub(crate) const fn slot_bytes(leaf: bool, page_size: usize) -> usize {
     let [head, child, offset] = slot_parts(leaf, page_size);

@@ -38,7 +38,7 @@ impl<'a> Cell<'a> {
     }
 }
 
-/// A page for reading.
+/// Read access to a page whose header fields were checked.
 #[derive(Clone, Copy)]
 pub(crate) struct Node<'a> {
     bytes: &'a [u8],

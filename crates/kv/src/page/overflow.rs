@@ -50,7 +50,7 @@ const _: () = assert!(LENGTH_AT + 8 == REFERENCE_BYTES);
 /// The location of a value in the file, and its division into chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reference {
-    /// Chunk 0.
+    /// Pointer to chunk 0.
     first: Ptr,
     /// Bytes of the value.
     pub(crate) len: u64,

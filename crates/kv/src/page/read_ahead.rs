@@ -23,7 +23,7 @@ pub(crate) struct PageRuns {
 }
 
 impl PageRuns {
-    /// Adds a page; if it is not adjacent to the pages before, those are requested first.
+    /// Adds a page. If it is not adjacent to the pages added before, these are requested first.
     pub(crate) fn add<R: PageRead>(&mut self, r: &R, ptr: Ptr) {
         let end = ptr.addr.saturating_add(u64::from(ptr.len));
         debug_assert!(self.from <= self.to, "the range is in order");

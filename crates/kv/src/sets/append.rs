@@ -39,7 +39,7 @@ struct SetLoader<'t> {
 struct LargeSet {
     tree: Tree,
     cursor: AppendCursor,
-    /// Its key is above all others of the table.
+    /// The key of the set is above all others of the table.
     new: bool,
 }
 

@@ -9,8 +9,8 @@
 //! Flags: 1 = table of sets (`rows` then counts pairs, `keys` the keys; else `keys` is 0); 2 = there may be rows with
 //! an extent or a nested table, so leaves have to be read before they are freed.
 //!
-//! A nested table's root takes 28 bytes in its parent's leaf: a child as a branch stores it, height, flags; or 36 bytes
-//! if its sequence has begun: the next number follows.
+//! The root of a nested table takes 28 bytes in its parent's leaf: a child in the form that a branch stores, the height
+//! and the flags. It takes 36 bytes if the table's sequence has begun: then the next number follows.
 //!
 //! Invariants:
 //! 1. A table without rows has no root and height 0; any other table has a root and a height above 0.
@@ -61,7 +61,7 @@ pub struct Tree {
     pub(crate) id: u64,
     pub(crate) height: u8,
     pub(crate) flags: u8,
-    /// Distinct keys of a table of sets.
+    /// Number of distinct keys of a table of sets.
     pub(crate) keys: u64,
     pub(crate) sequence: u64,
 }
@@ -154,7 +154,7 @@ impl Tree {
         bytes
     }
 
-    /// An empty table inside a table with this id.
+    /// An empty table to be nested in a table with this id.
     pub(crate) fn new_inner(id: u64) -> Self {
         Self {
             flags: INNER,

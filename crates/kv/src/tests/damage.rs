@@ -168,7 +168,7 @@ impl crate::PageVisitor for Saved {
 }
 
 /// After one flipped bit, `check_each` reports the affected keys, all other keys are readable, and a walk finds at
-/// least those.
+/// least the keys that were not reported.
 #[test]
 fn damage_is_reported_by_key_range_and_spares_other_keys() {
     for seed in 0..few(6) {

@@ -1,4 +1,4 @@
-//! Random operations against a `BTreeMap`, several transactions in a row, old snapshots still unchanged.
+//! Random operations against a `BTreeMap`, in several transactions; old snapshots stay unchanged.
 
 use super::{check_all, few, random_key, random_value};
 use crate::Tree;

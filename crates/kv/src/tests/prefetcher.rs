@@ -1,4 +1,5 @@
-//! Read-ahead of a scan whose pages are read alone: every leaf is requested before it is read, and few in vain.
+//! Read-ahead of a scan if the kernel reads each page alone: every leaf is requested before it is read, and few leaves
+//! are requested in vain.
 
 use super::{Seed, check_all};
 use crate::Tree;
@@ -8,7 +9,7 @@ use tidalite_pager::{Counters, Kind, PageRead, PageRef, Ptr, Result};
 use tidalite_testkit::ScratchPages;
 use tidalite_testkit::rng::Rng;
 
-/// Pages that are read alone; records the requested pages, and the pages read without a request.
+/// A reader whose kernel reads each page alone; records the requested pages, and the pages read without a request.
 struct Alone<'a> {
     pages: &'a ScratchPages,
     asked: RefCell<BTreeSet<u64>>,

@@ -20,7 +20,7 @@ use tidalite_pager::{Error, Header, Kind, PageRead, Ptr, Result};
 pub struct UsedPages {
     /// Byte offset in the file.
     pub addr: u64,
-    /// Pages.
+    /// Number of pages.
     pub pages: u64,
     /// Its type: "table branch", "table leaf", "large value", "long key".
     pub what: &'static str,

@@ -48,7 +48,7 @@ fn read_below<R: PageRead>(
         if !go_on(*before) {
             return Ok(false);
         }
-        // Reads one byte, so that a page lent from the map is loaded even if it needs no verification.
+        // Reads one byte, so that a page lent from the memory map is loaded even if it needs no verification.
         black_box(r.page(&child)?.first());
         *before = before.wrapping_add(rows);
     }

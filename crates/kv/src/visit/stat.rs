@@ -11,13 +11,13 @@ use tidalite_pager::{Extent, PageRead, Result};
 pub struct TableShape {
     /// Number of levels, leaves included; 0 without a page of its own.
     pub depth: u8,
-    /// Branch pages.
+    /// Number of branch pages.
     pub branch_pages: u64,
-    /// Leaf pages.
+    /// Number of leaf pages.
     pub leaf_pages: u64,
-    /// Pages of long values and of long keys, including those in nested tables.
+    /// Number of pages of long values and of long keys, including values and keys in nested tables.
     pub overflow_pages: u64,
-    /// Pages of nested tables, or of sets that are too large for a row.
+    /// Number of pages of nested tables, or of sets that are too large for a row.
     pub nested_pages: u64,
 }
 

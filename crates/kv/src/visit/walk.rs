@@ -16,7 +16,7 @@ use tidalite_pager::{Error, Extent, Header, Kind, PageRead, Ptr, Result};
 /// A page of a table, before it is read.
 #[derive(Clone, Copy, Debug)]
 pub struct VisitedPage<'k> {
-    /// Its address and birth.
+    /// The pointer to the page, with its address and birth.
     pub ptr: Ptr,
     /// 0 for a leaf.
     pub level: u8,
