@@ -33,7 +33,7 @@ pub struct Link {
     pub begin: i64,
     /// Last timestamp below.
     pub end: i64,
-    /// Rows below.
+    /// Number of rows below.
     pub count: u64,
     /// Newest transaction of the rows below.
     pub data_txn: TxnId,

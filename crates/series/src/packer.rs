@@ -28,7 +28,7 @@ use tidalite_pager::{Extent, Header, Kind, PageWrite, Ptr, Result, seal_block};
 
 /// Size of the first extent of a transaction; each further one is twice as large, up to the maximum.
 const EXTENT_BYTES_FIRST: usize = 64 * 1024;
-/// Extent size of a bulk load.
+/// Maximum size of an extent, reached in a bulk load.
 const EXTENT_BYTES_MAX: usize = 1024 * 1024;
 /// Buffer size at which the buffer is written.
 const WRITE_BYTES: usize = 256 * 1024;

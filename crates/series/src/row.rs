@@ -1,6 +1,6 @@
 //! One row of a series, owned.
 
-/// A row, copied out.
+/// A row that owns its values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
     /// Its timestamp.

@@ -99,7 +99,7 @@ impl Sections {
         Ok(Self { begins })
     }
 
-    /// Columns that the leaf was written with.
+    /// Number of columns that the leaf was written with.
     #[inline]
     pub(super) fn columns(&self) -> usize {
         self.begins.len() - 2

@@ -176,12 +176,12 @@ impl<'r> Leaf<'r> {
         (field(DIRECTORY_BYTES_AT), field(DATA_BYTES_AT))
     }
 
-    /// Columns of the leaf that begins with `head`.
+    /// Number of columns of the leaf that begins with `head`.
     pub(crate) fn columns(head: &[u8]) -> usize {
         usize::from(head[COLUMNS_AT])
     }
 
-    /// Columns that the leaf was written with.
+    /// Number of columns that the leaf was written with.
     pub(crate) fn own_columns(&self) -> usize {
         self.sections.columns()
     }
@@ -288,7 +288,8 @@ impl<'r> Leaf<'r> {
         Ok(Entry::at(&self.block, position))
     }
 
-    /// The entry of the times of vector `v`. Only for leaves that store times: not those with one constant step.
+    /// The entry of the times of vector `v`. Must not be called for a leaf with one constant step, which stores no
+    /// times.
     fn time_entry(&self, v: usize) -> Result<Entry<'_>> {
         let position = self.sections.find(&self.block, 0, v, self.vectors)?;
         Ok(Entry::at(&self.block, position))
@@ -331,7 +332,7 @@ impl<'r> Leaf<'r> {
         }
     }
 
-    /// Rows of vector `v`.
+    /// Number of rows of vector `v`.
     pub(crate) fn rows_of(&self, v: usize) -> usize {
         debug_assert!(v < self.vectors, "a vector of the leaf");
         match self.step {

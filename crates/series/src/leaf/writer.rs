@@ -428,7 +428,7 @@ impl OpenLeaf {
         push(&mut self.times, vector);
     }
 
-    /// Gives each vector so far an entry, for a column that had a constant value.
+    /// Gives each existing vector an entry, for a column that had a constant value.
     fn expand_constant(&mut self, c: usize, ty: ColumnType, word: u64) {
         debug_assert!(self.columns[c].vectors.is_empty(), "no vector has an entry");
         let words = [word; VECTOR_ROWS];

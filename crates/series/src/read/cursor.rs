@@ -32,7 +32,7 @@ pub struct Cursor<'a, R> {
     view: View<'a, R>,
     segments: Segments<'a, R>,
     columns: usize,
-    /// Rows of the loaded segment.
+    /// Number of rows of the loaded segment.
     rows: usize,
     at: At,
 }

@@ -124,7 +124,7 @@ pub(super) fn nth<R: PageRead>(
 pub(super) struct AggregateRequest<'c> {
     /// First and last time, both included.
     pub(super) interval: (i64, i64),
-    /// Windows, or the interval as one.
+    /// The windows; `None` if the whole interval is one window.
     pub(super) grid: Option<Grid>,
     pub(super) columns: &'c [usize],
     /// The aggregate functions of each column.

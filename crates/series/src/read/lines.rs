@@ -10,7 +10,7 @@ use tidalite_codec::LineWords;
 /// Maximum number of columns; rows of series with more columns are decoded into memory first.
 const COLUMNS_MAX: usize = 4;
 
-/// Linear rules for consecutive rows.
+/// Consecutive rows whose times and values are linear functions of the row number.
 pub struct Lines {
     /// The line of the times, then the lines of the columns.
     lines: [LineWords; 1 + COLUMNS_MAX],

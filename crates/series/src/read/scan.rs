@@ -41,7 +41,7 @@ pub struct Scan<'a, R> {
     to: i64,
     range: Range<usize>,
     state: State,
-    /// Segments without a row that may match are skipped.
+    /// If set, segments without a row that may match are skipped.
     only: Option<Matching<'a, R>>,
 }
 
@@ -153,7 +153,7 @@ impl<'a, R: PageRead> Scan<'a, R> {
     /// Moves to the next segment whose span overlaps the interval.
     fn step(&mut self) -> Result<bool> {
         let segments = &mut self.segments;
-        // This state stays if an error occurs.
+        // If an error occurs, the scan stays in this state.
         let mut before = std::mem::replace(&mut self.state, State::After);
         let mut at_late = false;
         if let Some(only) = &self.only
@@ -278,7 +278,7 @@ impl<'a, R: PageRead> ReverseScan<'a, R> {
     /// Loads the preceding segment; false if it does not overlap the interval.
     fn step(&mut self) -> Result<bool> {
         let segments = &mut self.segments;
-        // This state stays if an error occurs.
+        // If an error occurs, the scan stays in this state.
         let before = std::mem::replace(&mut self.state, State::After);
         let mut on = match before {
             State::Before => segments.seek(self.to)?,

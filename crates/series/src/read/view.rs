@@ -78,8 +78,8 @@ impl<'a, R: PageRead> View<'a, R> {
         segments::Segments::new(self.r, self.tree, self.late, wanted)
     }
 
-    /// The time of the row with `n` rows before it, and how many of those have equal time; `None` if there are no more
-    /// than `n`. Leaves before it are counted, not read, unless they overlap late rows.
+    /// The time of the row with `n` rows before it, and how many of these rows have the same time; `None` if there are
+    /// no more than `n`. Leaves before it are counted, not read, unless they overlap late rows.
     ///
     /// # Errors
     /// `Io`, `Corrupt`.

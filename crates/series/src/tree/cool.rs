@@ -19,11 +19,11 @@ use tidalite_pager::{Error, Kind, PageRead, PageWrite, Result};
 /// Budget and result of one step of rewriting leaves in cold form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cooling {
-    /// Rows that may still be rewritten; the last leaf may exceed this.
+    /// Number of rows that may still be rewritten; the last leaf may exceed this.
     pub rows_left: u64,
-    /// Rows rewritten.
+    /// Number of rows rewritten.
     pub rows: u64,
-    /// Number of leaves that contained them.
+    /// Number of leaves that contained these rows.
     pub leaves: u64,
     /// Bytes of these leaves.
     pub bytes_before: u64,

@@ -23,9 +23,9 @@ pub(crate) const STANDALONE_ROWS: usize = VECTOR_ROWS / 2;
 /// How links that exceed one node are divided.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Split {
-    /// All nodes full except the last: at the right edge.
+    /// All nodes are full except the last: at the right edge of a tree.
     Full,
-    /// Evenly: in the middle.
+    /// The links are divided evenly: in the middle of a tree.
     Even,
 }
 

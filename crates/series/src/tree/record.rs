@@ -10,7 +10,7 @@
 //! entry   | link 72 B | statistics: for each column a form and its data |
 //!           form 0: | 0 u8 | statistics |     as in leaf/entry.rs, with times since the link's begin
 //!           form 1: | 1 u8 |          every value is zero and begin, end, count equal the link's
-//!           form 2: | 2 u8 |          every value is null, likewise; only if the column has nulls
+//!           form 2: | 2 u8 |          every value is null, and the same holds; only if the column has nulls
 //! ```
 //!
 //! At most 8 links are pending, so a record of c columns has at most 15 + 9 c + 9 (72 + 103 c) bytes.

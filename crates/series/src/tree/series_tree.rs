@@ -231,12 +231,12 @@ impl SeriesTree {
         (edit, &mut self.root, &mut self.height, &mut self.pending)
     }
 
-    /// Links rows: sorted, at most 1024 with equal times. They replace all rows with these times.
+    /// Links rows, which must be sorted, with at most 1024 rows of equal time. They replace all rows with these times.
     ///
     /// Rows after all others go to a leaf that stays open for more; call `close_leaf` before reading them, or `save`.
     ///
-    /// Cost: appended rows are encoded once; rows between others rewrite the leaves that they touch and the nodes above
-    /// those.
+    /// Cost: appended rows are encoded once. Rows between existing ones cause the leaves that they touch, and the nodes
+    /// above, to be rewritten.
     ///
     /// # Errors
     /// `DiskFull`, `Io`; `Corrupt` if a leaf that must be merged is damaged. The transaction must then be rolled back.

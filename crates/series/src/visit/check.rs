@@ -45,17 +45,17 @@ pub struct Report {
     pub problems: Vec<String>,
     /// The problems, each with its affected rows.
     pub damages: Vec<Damage>,
-    /// Nodes walked.
+    /// Number of nodes walked.
     pub nodes: u64,
-    /// Leaves reached.
+    /// Number of leaves reached.
     pub leaves: u64,
-    /// Vectors decoded.
+    /// Number of vectors decoded.
     pub vectors: u64,
-    /// Rows in them.
+    /// Number of rows in the decoded vectors.
     pub rows: u64,
-    /// Packed extents.
+    /// Number of packed extents.
     pub extents: u64,
-    /// Bytes of leaves reached, alignment included.
+    /// Bytes of the reached leaves, alignment included.
     pub live_bytes: u64,
 }
 

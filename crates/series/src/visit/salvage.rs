@@ -55,9 +55,9 @@ pub struct OrphanLeaf {
     pub ptr: Ptr,
     /// The series of its rows.
     pub series: SeriesId,
-    /// First time.
+    /// First timestamp.
     pub begin: i64,
-    /// Last time.
+    /// Last timestamp.
     pub end: i64,
     /// Number of rows.
     pub rows: usize,
@@ -65,7 +65,7 @@ pub struct OrphanLeaf {
     pub columns: usize,
 }
 
-/// The leaf at a found header; its directory is verified.
+/// Reads the leaf at a header that a search of the file has found; verifies its directory.
 ///
 /// # Errors
 /// `Corrupt` without a valid leaf; `Io`.
