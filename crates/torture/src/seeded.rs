@@ -6,7 +6,7 @@ use tidalite_delta::bugs;
 use tidalite_pager::seeded::{Bug, LAZY_BUGS};
 use tidalite_testkit::{Deliberate, Mistake};
 
-/// Number of seeds within which a deliberate bug must be found: the fixed slice runs at least this many.
+/// Number of seeds within which a deliberate bug must be found; the slice for the test suite runs at least this many.
 pub const SEEDS_MAX: u64 = 180;
 
 /// Result of the search for one deliberate bug.
@@ -90,8 +90,8 @@ pub fn enable_by_name(name: &str) -> Result<(), String> {
 #[must_use]
 pub fn find((bug, switch): &Switch, first: u64) -> Finding {
     let plan = |seed| Plan::of_seed(seed, Plan::default().page_size);
-    // Compaction starts at sixteen runs. The short seeds of the slice never reach that, so they are skipped for the
-    // compaction bug.
+    // Compaction starts at sixteen delta runs. Short seeds never reach that, so they are skipped for the compaction
+    // bug.
     let merges = *bug == format!("{:?}", bugs::Bug::CompactionForgetsWatermark);
     let tried = (first..first + SEEDS_MAX).filter(|&seed| !merges || Plan::is_long(seed));
     switch(true);

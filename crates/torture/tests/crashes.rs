@@ -1,4 +1,4 @@
-//! The fixed slice of the long searches: power cuts, the write protocol, deliberate bugs.
+//! The part of the long searches that runs with the test suite: power cuts, the write protocol, deliberate bugs.
 //!
 //! To run more, or one seed again: `cargo run --release -p tidalite-torture -- crash --states N --seed S`.
 
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tidalite_torture::crash::{Plan, Tally, examine, watch};
 use tidalite_torture::seeded;
 
-/// Minimum number of crash states in the slice. Each takes a fifth longer than when the workload had only point
+/// Minimum number of crash states examined here. Each takes a fifth longer than when the workload had only point
 /// series.
 const STATES: u64 = 50_000;
 const THREADS: usize = 2;
@@ -48,7 +48,7 @@ fn a_power_cut_anywhere_leaves_a_promised_state() {
     );
 }
 
-/// To run more: `crash --flush-threads 2`.
+/// A power cut while helper threads encode must leave a promised state. To run more: `crash --flush-threads 2`.
 #[test]
 fn a_power_cut_beside_threads_that_encode_leaves_a_promised_state() {
     let tally = Tally::default();

@@ -1,4 +1,4 @@
-//! Files changed under correct checksums: a slice of the long search.
+//! Files changed under correct checksums: the part of the long search that runs with the test suite.
 //!
 //! To run more: `cargo run --release -p tidalite-torture -- hostile --files N --seed S`.
 
@@ -26,7 +26,7 @@ fn the_sound_files_hold_every_kind_of_block() {
     assert!(kinds.contains_key("None"), "payloads of leaves");
 }
 
-/// A page that the graph does not reach is never changed.
+/// The block graph reaches every page of the valid files. A page that it does not reach would never be changed.
 #[test]
 fn the_search_reaches_every_page_of_the_sound_files() {
     tidalite_testkit::watch();
@@ -59,7 +59,7 @@ fn the_search_reaches_every_page_of_the_sound_files() {
     }
 }
 
-/// Otherwise the errors from hostile files would prove nothing.
+/// Every operation succeeds on a valid file; otherwise its errors on hostile files would prove nothing.
 #[test]
 fn every_operation_on_hostile_files_succeeds_on_a_sound_file() {
     tidalite_testkit::watch();
@@ -68,7 +68,7 @@ fn every_operation_on_hostile_files_succeeds_on_a_sound_file() {
     }
 }
 
-/// The highest number of a block kind.
+/// The number of block kinds.
 fn kinds_known() -> u8 {
     (1..=u8::MAX)
         .take_while(|&n| tidalite_pager::Kind::from_u8(n) != tidalite_pager::Kind::None)
@@ -88,8 +88,8 @@ fn no_hostile_file_makes_it_panic_hang_or_take_memory() {
     assert!(output.status.success(), "{said}");
 }
 
-/// The catalog contains a table name smaller than the names before it: the last of these leads to it, and it leads back
-/// to them.
+/// Compaction must end although the catalog is damaged: the first name in a leaf was made smaller than the names before
+/// it, so the search for the next name leads back to them.
 #[test]
 fn compaction_ends_where_the_names_of_tables_lead_back() {
     tidalite_testkit::watch();
@@ -115,7 +115,7 @@ fn compaction_ends_where_the_names_of_tables_lead_back() {
     let mut image = vec![0; file.len().unwrap() as usize];
     file.read_at(0, &mut image).unwrap();
 
-    // A name is stored in its cell, and its first four bytes again as a number in the array of heads.
+    // A name is stored in its cell, and its first four bytes are stored again as a number in the array of key prefixes.
     let graph = Graph::of(&Files::one(image.clone()));
     let stands = |bytes: &[u8], text: &str| bytes.windows(text.len()).any(|w| w == text.as_bytes());
     let leaves = graph.blocks.iter().enumerate().filter(|(_, block)| {

@@ -1,4 +1,4 @@
-//! Kills processes at random instants: a slice, and a deliberate bug that must be found.
+//! Kills processes at random moments: a short run, and a deliberate bug that must be found.
 //!
 //! To run more: `cargo run --release -p tidalite-torture -- kills --readers N --writers N --seed S`.
 

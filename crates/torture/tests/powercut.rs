@@ -25,8 +25,8 @@ fn nor_on_a_device_without_a_file_system() {
     println!("{}", nothing_lost(&raw));
 }
 
-/// Nothing is lost, and the slice includes its critical case: lock files that name lazy commits with pages lost from
-/// the disk.
+/// Checks that nothing is lost, and that the run includes the critical case: lock files that name lazy commits with
+/// pages that the disk has lost.
 fn nothing_lost(arguments: &[&str]) -> String {
     let (well, said) = powercut(arguments);
     assert!(well, "{said}");
@@ -38,7 +38,7 @@ fn nothing_lost(arguments: &[&str]) -> String {
     said
 }
 
-/// Opening without verification of such a lock file finds missing pages.
+/// If a lock file is trusted without verification, opening finds missing pages, and the search must detect it.
 #[test]
 fn trusting_an_unverified_lock_file_is_detected() {
     let arguments = [

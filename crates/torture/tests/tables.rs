@@ -1,6 +1,6 @@
 //! Power cuts over all table operations: tables of sets, nested tables, range deletes, renames, sequences, savepoints,
-//! checkpoints. After every operation of a recorded run the images that a cut could leave must open, check clean, and
-//! hold the newest acknowledged commit or the one under way.
+//! checkpoints. After every operation of a recorded run, each image that a cut could leave must open, check clean, and
+//! hold the newest acknowledged commit or the commit in progress.
 //!
 //! More: `TIDALITE_TABLE_SEEDS=500 cargo test -p tidalite-torture --test tables`.
 
@@ -86,7 +86,7 @@ fn content(db: &Database) -> Result<Model> {
 fn operation(tx: &mut WriteTxn, model: &mut Model, rng: &mut Rng) -> Result<()> {
     let mut key = vec![b'k', rng.below(120) as u8];
     if rng.one_in(7) {
-        // Too long for a page; the difference is in the part after it.
+        // The key is too long for a page, and keys differ only in the part stored outside it.
         key.resize(600, b'l');
         key.push(rng.below(3) as u8);
     }
@@ -169,8 +169,8 @@ fn operation(tx: &mut WriteTxn, model: &mut Model, rng: &mut Rng) -> Result<()> 
     Ok(())
 }
 
-/// Adds pairs of a few keys in one call, mostly ascending, then appends some one by one: sets get pages of their own
-/// and give them up.
+/// Adds pairs of a few keys in one call, mostly in ascending order, then appends some one by one, so that sets get
+/// pages of their own and give them up.
 fn many_pairs(
     table: &mut SetTableMut<'_>,
     model: &mut BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>>,
@@ -202,7 +202,8 @@ fn many_pairs(
     Ok(())
 }
 
-/// Returns the content after each commit and checkpoint; the recording has a mark after each acknowledged one.
+/// Runs random transactions and returns the content after each commit and checkpoint. The recording has a mark after
+/// each acknowledged one.
 fn run(seed: u64, disk: &Arc<SimDisk>) -> Vec<Model> {
     let mut rng = Rng::new(seed);
     let db = options().open_storage(disk.clone()).unwrap();

@@ -14,8 +14,8 @@ use tidalite_testkit::{Crash, SECTOR_BYTES, SimDisk};
 /// Size of a log block in bytes.
 const BLOCK: usize = 4096;
 
-/// Damages one sector just after a commit was acknowledged. No commit may be lost, unless the sector is in a log block
-/// that is stored only once.
+/// Damages one sector just after a commit was acknowledged. No commit may be lost, unless the sector is in a block of
+/// the redo log that is stored only once.
 pub(super) fn damaged(
     crash: Crash<'_>,
     plan: &Plan,
@@ -38,7 +38,7 @@ pub(super) fn damaged(
             options(plan.page_size).accept_lost_commits(true),
         )
     };
-    // Half of the damage is in the log.
+    // Half of the damaged sectors are in the redo log.
     let log = log_of(&image, plan.page_size);
     let at = match &log {
         Some(log) if rng.one_in(2) => {
@@ -46,7 +46,8 @@ pub(super) fn damaged(
         }
         _ => HEAD_BYTES + rng.index(sectors) * SECTOR_BYTES,
     };
-    // Kind and flags in the block header: a log block that is stored only once; docs/format.md sections 1 and 5.
+    // These values of kind and flags in its header mark a block of the redo log that is stored only once;
+    // docs/format.md sections 1 and 5.
     let once = log.is_some_and(|log| {
         let block = log
             .contains(&at)
@@ -60,7 +61,7 @@ pub(super) fn damaged(
     let place = |error: String| format!("one damaged sector at {at}: {error}");
     let db = opened(image).map_err(place)?;
     tally.opened(&db, crash.cut, false);
-    // Damage below a meta record is reported when it is read.
+    // Damage in a page below the meta record is reported when the page is read.
     let Ok(snap) = db.begin_read() else {
         return Ok(());
     };
@@ -79,7 +80,7 @@ pub(super) fn damaged(
     }
 }
 
-/// Position of the log named by the newest meta record; docs/format.md section 3.
+/// Position of the redo log that the newest meta record names; docs/format.md section 3.
 fn log_of(image: &[u8], page_size: usize) -> Option<Range<usize>> {
     let newest = [4096, 8192].into_iter();
     let newest = newest.max_by_key(|at| get_u64(image, at + 48))?;

@@ -19,9 +19,9 @@ pub(super) struct Content {
 /// Work of appenders in the transaction that made a content.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Made {
-    /// They encoded vectors of leaves.
+    /// Whether appenders encoded vectors of leaves.
     pub(super) leaves: bool,
-    /// They encoded blocks of runs.
+    /// Whether appenders encoded blocks of runs.
     pub(super) blocks: bool,
 }
 
@@ -41,7 +41,7 @@ impl Content {
 #[derive(Clone, Debug)]
 pub(super) struct History {
     contents: Vec<Content>,
-    /// User data number -> newest content with that number in the current history of the file.
+    /// Number in the user data -> newest content with that number in the current history of the file.
     line: HashMap<u64, u64>,
 }
 

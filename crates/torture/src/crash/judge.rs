@@ -16,23 +16,23 @@ use tidalite_testkit::{Crash, Cut, Promise, SimDisk, explore};
 
 /// Maximum depth of nested crashes: in the run, in the reopening after it, in the reopening after that ...
 const DEPTH_MAX: u32 = 3;
-/// One in so many states inside a reopening is continued from.
+/// After one in this many states inside a reopening, the run continues.
 const DEEPER_ONE_IN: u64 = 60;
-/// One in so many states is queried, and the answers compared with the model.
+/// One in this many states is queried, and the answers are compared with the model.
 const QUESTIONS_ONE_IN: u64 = 10;
-/// One in so many states is checked through a read-only handle before a writer heals anything.
+/// One in this many states is checked through a read-only handle before a writer heals anything.
 const READ_ONLY_ONE_IN: u64 = 4;
-/// Number of steps added to a state found after a crash.
+/// Number of steps of a run that continues after a crash.
 const NESTED_STEPS: u64 = 2;
 
-/// Judges states after crashes, and continues from some.
+/// Judges states after crashes, and continues the run from some of them.
 pub(super) struct Judge<'a> {
     pub(super) plan: &'a Plan,
     pub(super) tally: &'a Tally,
     pub(super) history: &'a History,
-    /// Number of this nested crash; 1 in the first run.
+    /// Nesting depth of the crash; 1 in the first run.
     pub(super) depth: u32,
-    /// An earlier crash was a `Cut::Disk`: pages named by the lock area may be lost.
+    /// Whether an earlier crash was a `Cut::Disk`, so that pages named by the lock area may be lost.
     pub(super) has_lost: bool,
 }
 
@@ -110,7 +110,7 @@ impl Judge<'_> {
         Ok(())
     }
 
-    /// Continues from the state after a crash, and cuts the power again inside that run.
+    /// Continues the run from the state after a crash, and cuts the power again inside that run.
     fn go_on(&self, crash: Crash<'_>, rng: &mut Rng) -> Judged {
         let deep = u64::from(self.depth > 1);
         self.tally.deep.fetch_add(deep, Ordering::Relaxed);

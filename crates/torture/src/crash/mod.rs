@@ -1,13 +1,15 @@
 //! Power cuts and process kills on a whole database.
 //!
-//! A seeded run of processes is recorded on the simulated disk: transactions over tables (plain, nested, of sets),
-//! series, appenders, policies and pins with every durability, tickets that wait, commits inside the syncs of others,
-//! compaction, maintenance, backups, two handles in turn, held snapshots, kills, failing disks, reopenings. Then, after
-//! every operation of the recording, the possible results of a power cut or of the death of the process are opened,
-//! also with the lock file of another instant. Each must open, check clean (even before a writer has healed anything),
-//! and hold exactly the content of a commit that was promised (`tidalite_testkit::Promise`). Some seeds keep large
-//! values on a second disk, and each disk loses sectors independently. Some states are continued from (healing, further
-//! commits), and cut again inside that.
+//! A seeded run of processes is recorded on the simulated disk. It has transactions over tables (plain, nested, of
+//! sets) and series, appenders, policies and pins, with every durability, tickets that wait, and commits inside the
+//! syncs of others; also compaction, maintenance, backups, two handles in turn, held snapshots, kills, failing disks
+//! and reopenings.
+//!
+//! Then the judge opens, for every operation of the recording, the states that a power cut or the death of the process
+//! may leave, also with the lock file of another moment. Each must open, check clean (even before a writer has healed
+//! anything), and hold exactly the content of a commit that was promised (`tidalite_testkit::Promise`). In some seeds
+//! large values are on a second disk, and each disk loses sectors independently. From some states the run continues
+//! (healing, further commits) and is cut again.
 //!
 //! ```text
 //! plan      parameters of a run and its judging
@@ -50,7 +52,7 @@ use tidalite_testkit::{Promise, SimDisk};
 use trace::lines;
 
 fn start(seed: u64, plan: &Plan, watch: bool) -> Judged<Run> {
-    // Runs are short in this test. Half of the seeds use short extents, so that a run still has several.
+    // Recordings are short in this test. Half of the seeds use short extents, so that a delta run still has several.
     tidalite_delta::short_extents(seed % 2 == 1);
     let empty = Arc::new(SimDisk::new());
     let second = plan.two_disks.then(|| Arc::new(SimDisk::new()));

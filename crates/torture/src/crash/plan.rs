@@ -2,7 +2,7 @@
 
 use crate::workload::Shape;
 
-/// One in so many operations feeds series in turn if helper threads encode them.
+/// One in this many operations appends to series in round robin, if helper threads encode them.
 const TURNS_ONE_IN: u64 = 12;
 
 /// Parameters for recording and judging a run.
@@ -12,14 +12,14 @@ pub struct Plan {
     pub steps: u64,
     /// Number of power-cut results examined after each operation.
     pub images: u64,
-    /// After one in so many operations the death of the process is examined as well; 0 = never.
+    /// After one in this many operations the death of the process is examined as well; 0 = never.
     pub kill_one_in: u64,
-    /// One in so many images is continued from and cut again; 0 = none.
+    /// From one in this many images the run continues and is cut again; 0 = none.
     pub nest_one_in: u64,
-    /// Large values are on a second disk.
+    /// Whether large values are on a second disk.
     pub two_disks: bool,
-    /// Number of helper threads that encode for a writer (`Options::flush_threads`). With any, page positions do not
-    /// follow from the seed: the run is judged as recorded, and a repetition differs.
+    /// Number of helper threads that encode for a writer (`Options::flush_threads`). With helper threads the positions
+    /// of pages depend on timing, so only the recorded run is judged: a run of the same seed differs.
     pub flush_threads: usize,
     /// Page size in bytes.
     pub page_size: usize,
@@ -44,8 +44,8 @@ impl Default for Plan {
 
 impl Plan {
     /// The plan of a seed. One in eight runs is long, so that delta runs accumulate and compactions are cut in the
-    /// middle; one in four, long or not, has two disks; one in three has small durable commits, many of which follow
-    /// each other in the log.
+    /// middle. One in four, long or not, has two disks. One in three has small durable commits, many of which follow
+    /// each other in the redo log.
     #[must_use]
     pub fn of_seed(seed: u64, page_size: usize) -> Self {
         let plan = Self {
@@ -65,7 +65,7 @@ impl Plan {
         }
     }
 
-    /// Adds helper threads that encode for the writer, and series fed in turn for them to encode.
+    /// Adds helper threads that encode for the writer, and operations that append to series in round robin for them.
     #[must_use]
     pub fn helped(self, flush_threads: usize) -> Self {
         let shape = Shape {

@@ -160,7 +160,7 @@ impl Process<'_> {
         self.db
             .compact(budget)
             .map_err(|error| format!("compact: {error}"))?;
-        // With nothing to move, no commit is made.
+        // The sync makes the content durable even if nothing was moved and no commit was made.
         if self.rng.one_in(2) && self.has_turn()? {
             self.db.sync().map_err(text)?;
             self.world.note(Note::Durable(number));
@@ -181,8 +181,8 @@ impl Process<'_> {
         Ok(number)
     }
 
-    /// Applies the retention policies in one commit, whose result the model computes beforehand. (It cannot predict
-    /// commits inside the syncs, so these are off.)
+    /// Applies the retention policies in one commit, whose result the model computes beforehand. The model cannot
+    /// predict commits inside the syncs, so these are switched off meanwhile.
     fn maintain(&mut self) -> Judged {
         if !self.has_turn()? {
             return Ok(());
@@ -194,7 +194,7 @@ impl Process<'_> {
     }
 
     fn maintain_alone(&mut self) -> Judged {
-        // Maintenance decides by the content that readers see, so make that the newest.
+        // Maintenance decides by the content that readers see, so this is first made the newest content.
         self.sync()?;
         let now = TIME_MAX + self.rng.below(TIME_MAX as u64) as i64;
         let tip = self.tip()?;

@@ -1,5 +1,5 @@
-//! A few queries with answers compared with the model: after a crash, not only the rows but also the statistics
-//! must be right.
+//! A few queries whose answers are compared with the model: after a crash the statistics must be right, not only the
+//! rows.
 
 use crate::model::Model;
 use crate::model::wide::same_row;
@@ -124,7 +124,7 @@ fn wrong_figures(found: &Aggregate, rows: &[(i64, Option<f64>)]) -> Option<Strin
     if (found.sum() - sum).abs() > size * 1e-12 {
         return Some(format!("the sum is {}, not {sum}", found.sum()));
     }
-    // Of equal values, the earliest.
+    // Of equal values, the earliest counts.
     let by = |a: &(f64, i64), b: &(f64, i64)| a.0.total_cmp(&b.0);
     let least = plain().min_by(by);
     let most = plain().max_by(|a, b| by(a, b).then(b.1.cmp(&a.1)));

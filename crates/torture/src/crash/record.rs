@@ -11,7 +11,7 @@ use tidalite::storage::{LockMemory, Storage};
 use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Fault, FaultKind, Hook, Monitor, Second, SimDisk, Tap, Taped};
 
-/// A fault hits one of so many calls that change the disk.
+/// A fault hits one of this many next calls that change the disk.
 const FAULT_CALLS: u64 = 14;
 
 /// A recorded run, to be judged.
@@ -28,7 +28,7 @@ pub(super) struct Start<'a> {
     pub(super) history: History,
     pub(super) steps: u64,
     pub(super) plan: &'a Plan,
-    /// Record under the write-protocol monitor.
+    /// Whether to record under the write-protocol monitor.
     pub(super) watch: bool,
 }
 
@@ -129,7 +129,7 @@ fn live(
     if rng.one_in(4) {
         processes[0].sync()?;
     }
-    // Inside a sync: further commits, which must not wait.
+    // The hook makes further commits inside a sync; they must not wait.
     let (inside_world, hooked) = (Arc::clone(world), processes[0].db.clone());
     let (kept, may) = (Arc::clone(&waiting), Arc::clone(&overlap));
     let mut hook_rng = Rng::new(rng.u64());
@@ -160,9 +160,8 @@ fn live(
         world.kill();
         memory.kill_all();
     }
-    // A process that closes waits for its commits, and for the writer lock if it has to lead their flush. The process
-    // that can take the writer lock, for commits that are not visible yet, must close first: all run on one thread
-    // here.
+    // A process that closes waits for its commits, and for the writer lock if it has to lead their flush. All processes
+    // run on one thread here, so the process that can take the writer lock must close first.
     processes.sort_by_key(|process| !process.has_turn().unwrap_or(false));
     for process in processes {
         lock(&process.waiting).clear();

@@ -11,17 +11,17 @@ pub struct Tally {
     pub states: AtomicU64,
     /// States left by a kill.
     pub kills: AtomicU64,
-    /// States after a power cut with the lock area of some instant of the run.
+    /// States after a power cut with a lock area from some moment of the run.
     pub kept: AtomicU64,
     /// States with a lock area that named an incomplete commit.
     pub dropped: AtomicU64,
     /// States cut inside a reopening or after it.
     pub nested: AtomicU64,
-    /// Continued reopenings inside a crash of a reopening.
+    /// Runs continued from a crash that was itself inside a reopening.
     pub deep: AtomicU64,
-    /// States with commits in the log.
+    /// States with commits in the redo log.
     pub replayed: AtomicU64,
-    /// States that had lost commits of the log to damage.
+    /// States in which damage had lost commits of the redo log.
     pub went_back: AtomicU64,
     /// States with leaves encoded by an appender in the newest commit, begun or complete.
     pub leaves: AtomicU64,

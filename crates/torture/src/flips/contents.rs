@@ -46,8 +46,8 @@ impl Contents {
     fn fill(self, db: &Database, rng: &mut Rng) -> tidalite::Result<()> {
         match self {
             Self::Mixed => {
-                // Free pages for everything but the leaves. At the end of its transaction the leaf extent is truncated
-                // after the last leaf; a page after it would keep the file long.
+                // Creates free pages, which take everything but the leaves. When the transaction ends, the leaf extent
+                // is truncated after the last leaf, and a page behind it would keep the file long.
                 put_one(db, &vec![0; 40 * PAGE_BYTES])?;
                 put_one(db, &[])?;
                 put_one(db, &[])?;
@@ -72,7 +72,7 @@ impl Contents {
                     rows(db, rng, MERGED_SERIES, 100 * run..100 * run + MERGED_ROWS)?;
                 }
                 if deletes {
-                    // Not from all series, so that replaced blocks are beside others.
+                    // Deletes from some series only, so that replaced blocks lie beside unchanged ones.
                     delete(db, MERGED_SERIES / 3, 203..1_102)?;
                 }
                 rows(db, rng, 1, 20_000..20_003)
@@ -150,7 +150,8 @@ pub(super) fn options() -> Options {
         Tuning::new()
             .growth_bytes(PAGE_BYTES as u64, PAGE_BYTES as u64)
             .reserve_bytes(0)
-            // Damage in an emptied log loses nothing. (Damage in a log with commits: crates/pager/tests/redo.rs.)
+            // Without a redo log: damage in an emptied one loses nothing and is not reported.
+            // (crates/pager/tests/redo.rs tests damage in a log with commits.)
             .log_bytes(0),
     )
 }

@@ -1,9 +1,9 @@
 //! Flips every single bit of a file.
 //!
 //! `check` must report a flip in the head of the file or in any reachable page, padding included. A query that touches
-//! it (rows, aggregates, windows, counts, lookups) must be right or give a typed error. A flip in free space must
-//! change nothing. The test does not trust the file about free pages: the number of pages without a reported flip must
-//! equal the number that the check of the valid file counts as free or pending.
+//! the flipped bit (rows, aggregates, windows, counts, lookups) must be right or give a typed error. A flip in free
+//! space must change nothing. The test does not trust the damaged file about its free pages: the number of pages
+//! without a reported flip must equal the number of pages that are free or pending in the valid file.
 //!
 //! If the content is not read for every bit, the check tests bits of many pages in one file (`batch.rs`).
 //!

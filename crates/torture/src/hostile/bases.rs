@@ -20,7 +20,7 @@ const TRANSACTIONS: u64 = 60;
 const LONG_VALUE_BYTES: usize = 140 << 10;
 /// Rows of a series with enough leaves for tree nodes.
 const TREE_ROWS: i64 = 60_000;
-/// Log size in bytes, for the file with a log.
+/// Size in bytes of the redo log, in the file that has one.
 const LOG_BYTES: u64 = 64 << 10;
 
 /// All base files.
@@ -107,7 +107,7 @@ fn small(page_size: usize, log_bytes: u64) -> Options {
         Tuning::new()
             .growth_bytes(16 << 10, 64 << 10)
             .log_bytes(log_bytes)
-            // Every commit gets its own clock step, so that the clock of commits has pages.
+            // Every commit rewrites the commit clock, so that the clock has pages.
             .clock_step(Duration::from_nanos(1)),
     )
 }
@@ -116,7 +116,7 @@ fn worked(db: &Database) -> Result<()> {
     worked_through(db, (5, 30), TRANSACTIONS, |_| Durability::Durable)
 }
 
-/// Commits that are only in the log, which was not emptied.
+/// Makes commits that are only in the redo log, because the log was not emptied.
 fn logged(db: &Database) -> Result<()> {
     let both = [Durability::OneFlush, Durability::Durable];
     worked_through(db, (6, 0), 9, |number| both[number as usize % 2])

@@ -238,7 +238,8 @@ impl Search<'_> {
         self.link(number, NEXT_CHUNK_AT, next);
     }
 
-    /// Adds the blocks of the logs that meta records name. They contain the checksum of the first copy of the record.
+    /// Adds the blocks of the redo logs that meta records name. They contain the checksum of the first copy of the
+    /// record.
     fn logs(&mut self) {
         let page_size = get_u32(self.file, PAGE_SIZE_AT) as usize;
         for pair in [1, 2] {

@@ -47,8 +47,8 @@ use tidalite_testkit::rng::{Rng, mix};
 
 /// Memory that a case may use beyond the usage of the process before the first case.
 const MEMORY_BYTES: u64 = 256 << 20;
-/// Time limit of a case; far above the normal time, for busy machines. It is checked every `LOOK_TIME`, and each check
-/// adds at most twice that, so that a program that is suspended as a whole is not reported as a hang.
+/// Time limit of a case, far above the normal time, for busy machines. It is checked every `LOOK_TIME`. Each check
+/// counts at most twice that time, so that a program that is suspended as a whole is not reported as a hang.
 const CASE_TIME: Duration = Duration::from_secs(10);
 const LOOK_TIME: Duration = Duration::from_millis(10);
 /// Number of input bytes that determine a change.

@@ -1,12 +1,12 @@
 //! System calls of a real writing process that fail or kill it, one after another, through `strace -e inject`.
 //!
 //! For each kind of call and each error, the N-th such call fails, once or from then on, N = 1, 2, 3, ... with growing
-//! gaps, until a run ends without reaching it. (Without the map a run makes 270 similar calls of `pread64`, and a dozen
-//! calls of any other kind.) Each run continues with the file of the previous one. After each, the file opens, its
-//! check is clean, and it has the content of the last acknowledged transaction or of a later one that had begun. After
-//! an error, which may have voided lazy commits, the limit is the last transaction acknowledged as durable. The process
-//! ends by itself with a typed error, unless the call was to kill it. The same is done with the restore of a backup
-//! (`restore.rs`).
+//! gaps, until a run ends without reaching it. (Without a memory map a run makes 270 similar calls of `pread64`, and a
+//! dozen calls of any other kind.) Each run continues with the file of the previous one. After each run the file must
+//! open, its check must be clean, and it must have the content of the last acknowledged transaction or of a later one
+//! that had begun. An error may cost lazy commits, so after an error only transactions acknowledged as durable count.
+//! The process must end by itself with a typed error, unless the call was to kill it. The same is done with the restore
+//! of a backup (`restore.rs`).
 
 #![expect(clippy::print_stdout, reason = "a program talks")]
 
@@ -153,7 +153,8 @@ fn through(
     };
     for error in errors.iter().copied().chain(["KILL"]) {
         for forever in [false, true] {
-            // A process rightly repeats a call that is always interrupted, forever.
+            // A process rightly repeats an interrupted call forever, so EINTR is injected only once. A process can be
+            // killed only once.
             if matches!(error, "KILL" | "EINTR") && forever {
                 continue;
             }
@@ -282,7 +283,7 @@ impl Search<'_> {
         if !report.is_clean() {
             return Err(format!("check: {:?}", report.problems));
         }
-        // A lazy commit that was found must not depend on the next error.
+        // Makes a lazy commit that was found durable, because the next error may cost it.
         db.sync().map_err(text)?;
         self.acknowledged = number;
         Ok(())

@@ -14,7 +14,8 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use tidalite::Durability;
 
-/// Calls and their possible errors. The first calls load the program, so the list has no call used for that.
+/// Calls and their possible errors. Calls that load the program are not in the list, because they would be the first
+/// ones to fail.
 const CALLS: [(&str, &[&str]); 8] = [
     ("fdatasync", &["EIO", "ENOSPC"]),
     ("fsync", &["EIO", "ENOSPC"]),

@@ -103,7 +103,7 @@ fn write(db: &Database, seed: u64, rng: &mut Rng) -> Result<()> {
         tx.commit_with(script.durability(last + 1))?;
         say(&format!("a {}", last + 1));
         known = Some((last + 1, next));
-        // Limits the rate, since the oracle repeats and judges all transactions on one processor.
+        // Limits the rate, because the oracle repeats and judges all transactions on one processor.
         std::thread::sleep(Duration::from_micros(rng.below(PAUSE_US)));
     }
 }

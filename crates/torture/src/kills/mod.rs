@@ -36,9 +36,10 @@ use tidalite_testkit::rng::{Rng, mix};
 /// Number of concurrent processes.
 const WRITERS: usize = 2;
 const READERS: usize = 3;
-/// One in so many readers is evictable.
+/// One in this many readers is evictable.
 const EVICTABLE_ONE_IN: u64 = 3;
-/// After one in so many kills of a writer, all other processes are killed, and the file is reopened with a new handle.
+/// After one in this many kills of a writer, all other processes are killed, and the file is reopened with a new
+/// handle.
 const ALL_DIE_ONE_IN: u64 = 3;
 /// Maximum wait for a resource that only dead processes held.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -89,9 +90,9 @@ struct Victim {
     process: Child,
     reader: bool,
     evictable: bool,
-    /// The known process id is the id of `unshare`.
+    /// Whether the known process id is the id of `unshare`.
     namespace: bool,
-    /// It has sent a line, so it has the file open.
+    /// Whether the process has sent a line, so that it certainly has the file open.
     has_spoken: Arc<AtomicBool>,
 }
 

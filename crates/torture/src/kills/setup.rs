@@ -10,7 +10,7 @@ use tidalite::{Database, Options, Tuning};
 const OLD: Duration = Duration::from_millis(1);
 /// Values of at least this many bytes are in the second file, if there is one.
 const LARGE_BYTES_MIN: u64 = 600;
-/// One in so many operations feeds series in turn, if the writer has helper threads.
+/// One in this many operations appends to series in round robin, if the writer has helper threads.
 const TURNS_ONE_IN: u64 = 30;
 
 /// The transactions of a file.

@@ -1,9 +1,9 @@
 //! One power cut: its time, the writing process until then, and the lock file afterwards.
 //!
-//! A lock file is shared memory. A process that survives a failed sync voids its lazy commits there, and the copy on
-//! the file system is usually older than the disk. So at some cuts the writer is killed while the disk is stopped, and
-//! the lock file of that instant, of an earlier or of a later one, is put back: its unsynced meta record may then name pages
-//! that the disk has lost.
+//! A lock file is shared memory, and its copy on the file system is usually older than the disk. A process that
+//! survives a failed sync also drops its lazy commits from it. So at some cuts the writer is killed while the disk is
+//! stopped, and the lock file of that moment, or of an earlier or later one, is put back: its unsynced meta record may
+//! then name pages that the disk has lost.
 
 use super::device::Seen;
 use super::rig::Rig;
@@ -40,15 +40,15 @@ const DATA_FILE: Range<usize> = 80..96;
 /// The lock file after the cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kept {
-    /// From another boot of the system, as after a power cut of the computer.
+    /// From another boot of the system, as after a power cut of the whole computer.
     OtherRun,
-    /// As the file system has kept it.
+    /// As it is found on the file system.
     AsFound,
-    /// As at the cut, with the writer killed.
+    /// As it was at the cut; the writer is killed then.
     AtCut,
-    /// As some time before the cut.
+    /// As it was some time before the cut.
     Older,
-    /// As some time after the disk ceased to keep writes.
+    /// As it was some time after the disk ceased to keep writes.
     Newer,
 }
 
@@ -79,8 +79,8 @@ pub(super) struct Cut {
     image_at: Option<u64>,
     cut_at: u64,
     death_at: u64,
-    /// Cut earlier, when the writer has reported this many lazy commits: then there is a meta record with unsynced
-    /// pages.
+    /// The cut comes earlier if the writer has reported this many lazy commits, because then there is a meta record
+    /// with unsynced pages.
     lazy_commits: usize,
 }
 
@@ -271,7 +271,8 @@ impl Watch<'_> {
         }
     }
 
-    /// Handles the call at which the disk stops. It has received the syncs of all commits acknowledged as durable.
+    /// Handles the call at which the disk stops. By then the disk has received the syncs of all commits acknowledged as
+    /// durable.
     fn stopped(&mut self, call: u64, child: &mut Child) {
         if call == self.cut.cut_at {
             std::thread::sleep(HEARING);
@@ -292,9 +293,9 @@ impl Watch<'_> {
     }
 }
 
-/// Prepares the lock file for the situation after this cut. A power cut of the computer ends its boot, which voids the
-/// lazy commits in the lock file; the rest is unchanged. If the computer keeps running, the disk returns under its own
-/// name.
+/// Prepares the lock file for the situation after this cut. After a power cut of the computer it is from another boot,
+/// so its lazy commits do not count; the rest is unchanged. If the computer keeps running, the disk returns under its
+/// own name.
 pub(super) fn leave_lock(rig: &Rig, kept: Kept, image: Option<&[u8]>) -> Result<(), String> {
     let path = rig.lock();
     let failed = |error: std::io::Error| format!("lock file: {error}");

@@ -45,15 +45,15 @@ use tidalite_testkit::rng::Rng;
 const DISK_BYTES: u64 = 48 << 20;
 /// Number of cuts before the file system is recreated.
 const CUTS_OF_A_LIFE: u64 = 25;
-/// One in so many writers gets a failing flush before the power cut.
+/// One in this many writers gets a failing flush before the power cut.
 const FAILED_FLUSH_ONE_IN: u64 = 8;
-/// One in so many journal replays is cut as well.
+/// One in this many journal replays is cut as well.
 const CUT_REPLAY_ONE_IN: u64 = 8;
-/// A deliberate bug in opening a file, so this process enables it as well.
+/// A deliberate bug in opening a file. This process opens the file too, so it enables the bug as well.
 const OPENING_BUG: &str = "UnsyncedMetaUnverified";
 /// Without a cut for this long, something other than the database is stuck: hanging writers are detected earlier.
 const STUCK_AFTER: Duration = Duration::from_secs(90);
-/// The exit code for this.
+/// The exit code of a process that is stuck.
 const STUCK: i32 = 75;
 const ATTEMPTS: u32 = 3;
 static PROGRESS: AtomicU64 = AtomicU64::new(0);

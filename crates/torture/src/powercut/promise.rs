@@ -48,7 +48,8 @@ impl Promise {
         number == self.last || self.begun.contains(&number) || lazy
     }
 
-    /// Updates the promise with the transaction found. One found only through the lock file is not on the disk yet.
+    /// Updates the promise with the transaction found. A transaction found only through the lock file is not on the
+    /// disk yet.
     pub(super) fn found(&mut self, number: u64, same_boot: bool) {
         self.opened = true;
         if same_boot && self.lazy.contains(&number) {

@@ -48,7 +48,8 @@ pub const FLAVOURS: [Flavour; 5] = [
         make: &[],
         mount: None,
     },
-    // Only on request: its replay assigns blocks of a file to its own trees (see docs/proofs.md).
+    // Only on request, because the replay of fast commits assigns blocks of a file to the file system's own trees (see
+    // docs/proofs.md).
     Flavour {
         name: "ext4 fast_commit",
         may_be_lost: true,

@@ -15,7 +15,7 @@ pub struct Tally {
     pub later_found: u64,
     /// Cuts with a lock file from the same boot of the system.
     pub same_boot: u64,
-    /// Cuts with the lock file of the cut, or of an earlier or later instant, with the writer killed.
+    /// Cuts with the lock file of the cut, or of an earlier or later moment, with the writer killed.
     pub lock_files: u64,
     /// Cuts after which the lock file named a lazy commit with lost pages.
     pub dropped: u64,

@@ -89,7 +89,7 @@ pub fn run(arguments: &Arguments) -> std::result::Result<(), String> {
     let mut opened = None;
     if let Err(error) = write(path, &script, &options, commits, &mut opened) {
         say(&format!("e {}", one_line(&error)));
-        // No commit may succeed after a failed sync; one may after another error.
+        // No commit may succeed after a failed sync; after another error one may succeed.
         if let Some((db, next)) = opened {
             let again = again(&db, &script, next);
             say(&match again {

@@ -16,11 +16,11 @@ use tidalite_testkit::rng::Rng;
 const TURN_ROWS_MAX: u64 = 300;
 /// Start times of batches are below this; small, so that they overlap existing rows.
 const START_MAX: u64 = 300;
-/// Rows of a batch that usually stays in the tail page with other series ...
+/// Number of rows of a batch that usually stays in the tail page, together with rows of other series.
 const FEW: (i64, i64) = (1, 40);
-/// ... of which two or three justify blocks of their own, ...
+/// Number of rows of a batch of which two or three justify run blocks of their own.
 const BLOCKS: (i64, i64) = (270, 400);
-/// ... or that justifies a leaf.
+/// Number of rows of a batch that justifies a leaf.
 const LEAF: (i64, i64) = (520, 800);
 
 /// A batch of rows for one series.
@@ -30,7 +30,7 @@ struct Batch {
     times: Vec<i64>,
     flags: Vec<u64>,
     values: Vec<u64>,
-    /// Inserted as columns, not row by row.
+    /// Whether the rows are inserted as columns, not row by row.
     as_columns: bool,
 }
 
@@ -40,7 +40,7 @@ struct Feed {
     batches: Vec<Batch>,
     /// Remaining pieces: a batch and a range of its rows.
     pieces: VecDeque<(usize, Range<usize>)>,
-    /// The appender is dropped at the end instead of finished.
+    /// Whether the appender is dropped at the end instead of finished.
     dropped: bool,
 }
 
@@ -101,8 +101,8 @@ pub(crate) fn lend(
 /// The series available to appenders, ordered by id; mostly the series reserved for appenders.
 fn names(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng, shape: &Shape) -> Result<Vec<String>> {
     let mut names: Vec<_> = (SERIES..SERIES + APPENDED).map(series_name).collect();
-    // Rows with a merge policy other than `Replace` go through the transaction one at a time, and threads
-    // would make their order random.
+    // Rows with a merge policy other than `Replace` go through the transaction one at a time, and threads would make
+    // their order random, so threaded runs leave these series out.
     if rng.one_in(4) && !shape.threads {
         names.push(series_name(rng.below(SERIES)));
     }
@@ -158,7 +158,8 @@ fn feed(
         Lie::Among | Lie::OneByOne => names,
     };
     let usual = *match lie {
-        // The blocks of the first appender wait, and leaves of the later ones must not overtake them.
+        // The blocks of the first appender are flushed late, and leaves of the later appenders must not be stored
+        // before them.
         Lie::OneByOne if n == 0 => &BLOCKS,
         Lie::OneByOne => rng.pick(&[FEW, LEAF]),
         Lie::Apart | Lie::Among => rng.pick(&[FEW, FEW, BLOCKS, BLOCKS, LEAF]),

@@ -1,9 +1,9 @@
-//! Series that are fed one row each in turn. A transaction can use other threads to encode such rows
-//! (`Options::flush_threads`).
+//! Operations that append to series in round robin, one row at a time. A transaction can use other threads to encode
+//! such rows (`Options::flush_threads`).
 //!
-//! The content of the file does not depend on the number of threads or the write buffer size, but the positions of
-//! pages do, since pages are allocated in the order in which threads finish. So a run whose every write must follow
-//! from its seed does not use this; a run with such threads is judged as recorded.
+//! The content of the file does not depend on the number of threads or on the size of the write buffer. The positions
+//! of pages do, because pages are allocated in the order in which threads finish. So a run whose every write must
+//! follow from its seed does not use these operations, and a run with helper threads is judged as recorded.
 
 use super::names::{SERIES, series_name, value_of};
 use super::points::series;
@@ -14,12 +14,12 @@ use tidalite_testkit::rng::Rng;
 
 /// Size of the write buffer that triggers a flush: with two series in turn, each has more than a vector by then.
 pub(crate) const WRITE_BUFFER_BYTES: usize = 64 << 10;
-/// Rounds of two series: enough rows to fill the write buffer, ...
+/// Number of rounds of two series: enough rows to fill the write buffer.
 const ROUNDS: (i64, i64) = (1_500, 1_800);
-/// ... at times that may exist already, in a range small enough to keep contents small.
+/// Start times are below this, so that the times may exist already and contents stay small.
 const START_MAX: i64 = 600;
 
-/// Feeds two series in turn. The write buffer becomes full on the way.
+/// Appends to two series in turn. The write buffer becomes full on the way.
 ///
 /// # Errors
 /// An error of the database.

@@ -12,7 +12,7 @@ use tidalite::storage::MemoryStorage;
 use tidalite::{Database, Durability, Options, ReadTxn, Result, Tuning, WriteTxn};
 use tidalite_testkit::rng::{Rng, mix};
 
-/// Options for opening a database: the file grows and shrinks in small steps, hence often; leaves of larger
+/// Options for opening a database. The file grows and shrinks in small steps, hence often. Leaves of larger
 /// transactions are written early, and a few hundred rows of an appender justify blocks of a run.
 pub fn small_steps() -> Options {
     Options::new().tuning(small_tuning())
@@ -58,9 +58,9 @@ impl Script {
         Rng::new(mix(self.seed ^ mix(number)))
     }
 
-    /// Durability of transaction `number`. The first durable one-barrier commit creates the log, which then takes both
-    /// kinds of commit unless they follow a lazy one. So every other phase of the script has no lazy commits, to fill
-    /// the log.
+    /// Durability of transaction `number`. The first durable `OneFlush` commit creates the redo log. The log then takes
+    /// durable commits of both kinds, unless they follow a lazy one. So in every other phase the script has no lazy
+    /// commits, to fill the log.
     #[must_use]
     pub fn durability(&self, number: u64) -> Durability {
         let mut rng = Rng::new(mix(self.seed ^ 0xd0 ^ mix(number)));

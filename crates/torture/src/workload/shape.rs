@@ -7,24 +7,24 @@ use tidalite_testkit::rng::Rng;
 pub struct Shape {
     /// Maximum number of operations in a transaction.
     pub operations_max: u64,
-    /// One in so many appends is a batch of more than a vector.
+    /// One in this many appends is a batch of more than a vector.
     pub bulk_one_in: u64,
-    /// One in so many commits is `None`.
+    /// One in this many commits is `None`.
     pub none_one_in: u64,
-    /// One in so many of the other commits is `Lazy`.
+    /// One in this many of the other commits is `Lazy`.
     pub lazy_one_in: u64,
-    /// One in so many of the other commits is `OneFlush`.
+    /// One in this many of the commits that remain is `OneFlush`.
     pub one_flush_one_in: u64,
-    /// One in so many transactions pins its commit, and one in so many removes a pin.
+    /// One in this many transactions pins its commit, and as many remove a pin.
     pub pin_one_in: u64,
-    /// One in so many transactions is rolled back.
+    /// One in this many transactions is rolled back.
     pub rollback_one_in: u64,
-    /// One in so many operations lends series to appenders.
+    /// One in this many operations lends series to appenders.
     pub appenders_one_in: u64,
-    /// One in so many operations feeds series in turn (`round_robin.rs`).
+    /// One in this many operations appends to series in round robin (`round_robin.rs`).
     pub turns_one_in: u64,
-    /// Appenders run on threads of their own: the content is deterministic, the positions in the file are not. If
-    /// false, one thread calls them in an order given by the seed.
+    /// Whether appenders run on threads of their own: the content is then deterministic, the positions in the file are
+    /// not. Otherwise one thread calls them in an order given by the seed.
     pub threads: bool,
 }
 

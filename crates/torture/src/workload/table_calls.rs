@@ -21,7 +21,7 @@ fn key(rng: &mut Rng) -> Vec<u8> {
     format!("k{:03}", rng.below(150)).into_bytes()
 }
 
-/// One such operation on a table of single values or of sets.
+/// Does one such operation on a table of single values or of sets.
 pub(crate) fn call(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
     if rng.one_in(2) {
         let keys = next.multis.entry("m0".to_owned()).or_default();

@@ -16,7 +16,7 @@ use tidalite_testkit::rng::Rng;
 pub(crate) const WIDE: u64 = 4;
 /// Maximum number of rows before a series gets no more batches.
 const ROWS_MAX: u64 = 1_500;
-/// Rows of a batch: from fewer than justify a leaf to more.
+/// Minimum and maximum number of rows of a batch; a batch may have fewer rows than justify a leaf, or more.
 const STRETCH: (i64, i64) = (300, 1_100);
 /// Maximum number of rows at one time from single inserts.
 const SAME_TIME_MAX: usize = 60;

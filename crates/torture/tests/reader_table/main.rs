@@ -30,8 +30,8 @@ macro_rules! table {
             use crate::$with::protocol;
             use crate::$with::sync::{AtomicU64, Ordering, fence};
 
-            /// Slots; the owner, users and idle bits of the first slot's handle; the published state; the newest state
-            /// of the reader's own handle; the page.
+            /// The slots; the owner, users and idle bits of the first slot's handle; the published state; the newest
+            /// state of the reader's own handle; and the page.
             pub(crate) struct Table {
                 pub(crate) slots: [AtomicU64; 2],
                 pub(crate) owner: AtomicU64,
@@ -257,7 +257,8 @@ fn a_page_of_a_state_that_one_handle_sees_is_never_overwritten() {
     );
 }
 
-/// A late clear by the previous owner must not remove the next owner's state.
+/// A slot is cleared before its next owner can take it. A late clear by the previous owner would remove the next
+/// owner's state.
 #[test]
 fn a_slot_that_is_given_back_is_cleared_before_others_have_it() {
     sound::model(
