@@ -1,5 +1,5 @@
-//! The quickstart in a clone: its commands run as printed, and its answers are recomputed from the CSV file, without
-//! the library.
+//! The quickstart in a clone: its commands run as printed, and its answers are recomputed from the CSV file without the
+//! library.
 
 #![expect(
     clippy::unwrap_used,
@@ -14,10 +14,10 @@ use std::time::Instant;
 
 const BY_CARGO: &str = "cargo run --release -q --";
 
-/// The measurements of an airport: hour and value, in the order of the file.
+/// Measurements by name and airport: hour and value, in the order of the file.
 type Measured = BTreeMap<(String, String), Vec<(String, f64)>>;
 
-/// The current path of this crate: another clone that shares the target directory may have built the test.
+/// The path of this crate now. Another clone that shares the target directory may have built the test.
 fn crate_root() -> PathBuf {
     let now = std::env::var_os("CARGO_MANIFEST_DIR");
     now.map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from)
@@ -193,7 +193,7 @@ fn the_quickstart_keeps_its_word() {
             .any(|c| ('\u{2801}'..='\u{28ff}').contains(&c))
     );
 
-    // The other printed commands run too, including the manual import over the stored weather.
+    // The other commands run too, including the import by hand over the stored weather.
     paste(&steps[0].command);
     for step in &steps[7..] {
         paste(&step.command);
@@ -225,7 +225,7 @@ fn how_hot(sample: &Measured, answer: &str) {
     assert_eq!(rows.len(), 3);
     for (row, airport) in rows.iter().zip(["EWR", "JFK", "LGA"]) {
         let temps = points(sample, "temp", airport);
-        // Of equal values the first counts.
+        // Of equal values, the first one counts.
         let coldest = temps.iter().fold(
             &temps[0],
             |best, this| if this.1 < best.1 { this } else { best },

@@ -15,7 +15,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Error {
     /// A system call on the data file failed.
     Io {
-        /// The operation: "write of 4096 bytes".
+        /// The operation, such as "write of 4096 bytes".
         what: String,
         /// Byte address in the file.
         at: u64,
@@ -43,20 +43,20 @@ pub enum Error {
     FileReplaced {
         /// Path of the file.
         path: PathBuf,
-        /// The process that has the previous file open, by its number in its own namespace; 0 if unknown.
+        /// Process id of the process that has the previous file open, in its own namespace; 0 if unknown.
         process: u32,
     },
     /// The data file was replaced, renamed or deleted while it was open here. This handle commits nothing more; reads
     /// still work.
     FileMoved {
-        /// The path at which it was opened, with symbolic links resolved.
+        /// The path at which this handle opened it, with symbolic links resolved.
         path: PathBuf,
-        /// State of that path now.
+        /// What is at that path now.
         found: &'static str,
         /// Current path of the file, if it has one and the system reports it.
         now_at: Option<PathBuf>,
     },
-    /// A database on a file system that other computers write to was opened for shared use.
+    /// A database was opened for shared use on a file system that other computers can write to.
     NetworkFileSystem {
         /// The data file or the lock file.
         path: PathBuf,
@@ -70,8 +70,8 @@ pub enum Error {
         /// The problem.
         problem: String,
     },
-    /// Other processes have the database open, and a reader beside them must write to the lock file, which the system
-    /// refuses.
+    /// Other processes have the database open. A reader beside them must write to the lock file, and the system refuses
+    /// this.
     LockRefused {
         /// The lock file.
         path: PathBuf,

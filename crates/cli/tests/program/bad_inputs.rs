@@ -131,7 +131,7 @@ fn a_quote_that_is_not_closed_is_named() {
         "time,note\n2014-06-01,\"a\n2014-06-02,b\n",
         &["a quote that begins in line 2 is not closed"],
     );
-    // The rows after the quote would otherwise become part of an ignored cell.
+    // Otherwise the rows after the open quote would silently become part of a cell.
     let text = "time,v,note\n2014-06-01,1,a\n2014-06-02,2,\"b\n2014-06-03,3,c\n";
     refused(
         &folder,
@@ -144,7 +144,8 @@ fn a_quote_that_is_not_closed_is_named() {
     assert!(ran.ok().starts_with("1 rows"));
 }
 
-/// As pandas writes a frame: with an unnamed index column.
+/// pandas writes a data frame with an unnamed index column. The import uses such a column only if there is no other
+/// one.
 #[test]
 fn a_column_without_a_name_is_used_only_if_needed() {
     let folder = Folder::new("a_column_without_a_name");
@@ -197,7 +198,7 @@ fn numbers_that_are_no_times_are_refused() {
     );
     let out = folder.say("import a.tdl count.csv --time-format s").ok();
     assert!(out.starts_with("3 rows, 3 points"), "{out}");
-    // A number that reads as a date is a date on the command line, too.
+    // On the command line too, a number that has the form of a date is a date.
     folder.write("a.csv", "time,v\n20140531,1\n20140601,2\n20140602,3\n");
     folder.say("import b.tdl a.csv --quiet").ok();
     for (from, to) in [
@@ -238,7 +239,8 @@ fn negative_numbers_are_wrong_values() {
     }
 }
 
-/// Ignored signals stay ignored; this is not tested here, because the shell would need `trap`.
+/// An interrupted first import leaves no file behind. (That ignored signals stay ignored is not tested, because the
+/// shell would need `trap`.)
 #[test]
 #[cfg(target_os = "linux")]
 fn an_interrupted_first_import_leaves_nothing() {

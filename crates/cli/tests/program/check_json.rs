@@ -35,7 +35,7 @@ fn open(folder: &Folder, file: &str) -> Database {
     options.open(folder.path(file)).unwrap()
 }
 
-/// The pages of this kind, according to the walk over the intact database.
+/// Numbers of the pages of this kind, according to the page walk over the intact database.
 fn pages_of(folder: &Folder, file: &str, what: &str) -> Vec<usize> {
     let mut found = Vec::new();
     let take = &mut |range: &PageRange<'_>| {
@@ -96,7 +96,7 @@ fn a_damaged_table_leaf_is_reported_with_exactly_its_keys() {
             let lost: Vec<u32> = (0..1500).filter(lost).collect();
             let report = damage_of(&folder, "damaged.tdl");
             if lost.is_empty() {
-                // The damaged byte is after the value, in its last page.
+                // The damaged byte is padding after the value, in its last page.
                 continue;
             }
             let told = findings(&report, "table");
@@ -167,7 +167,7 @@ fn a_damaged_series_leaf_is_reported_with_exactly_its_times() {
                     told.extend(texts.values().filter(|time| span.contains(time)));
                 }
             }
-            // Every tenth time, and the ends: single reads are slow.
+            // Looks up every tenth time and the ends only, because single reads are slow.
             let looked: BTreeSet<i64> = (0..40_000)
                 .filter(|i| i % 10 == 0)
                 .map(|i| i * 1_000_000_000)
@@ -184,7 +184,8 @@ fn a_damaged_series_leaf_is_reported_with_exactly_its_times() {
     assert!(leaves > 3 && rows < leaves * 1000, "{leaves} {rows}");
 }
 
-/// Series of two layouts with few rows each, with ids and layouts in different orders: their rows stay in the delta.
+/// Creates series of two layouts with few rows each, which stay in the delta. Their ids and layouts are in different
+/// orders, so a run does not have them in the order of ids.
 fn waiting_rows(folder: &Folder) -> BTreeMap<String, Vec<i64>> {
     // Without a redo log, which would hold copies of the newest pages.
     let options = Options::new().tuning(Tuning::new().log_bytes(0));
@@ -219,7 +220,7 @@ fn damaged_rows_are_reported_with_series_names_and_times() {
     let rows = waiting_rows(&folder);
     let sound = std::fs::read(folder.path("front.tdl")).unwrap();
     let all: usize = rows.values().map(Vec::len).sum();
-    // The bounds of a run may be times of series with another unit.
+    // The bounds of a run may be times of a series with another unit, so both texts of each time are known.
     let times: BTreeSet<i64> = rows.values().flatten().copied().collect();
     let units = [Unit::Seconds, Schema::point().unit];
     let texts = units.map(|unit| {
@@ -272,7 +273,8 @@ fn damaged_rows_are_reported_with_series_names_and_times() {
     assert!(blocks > 1, "{blocks} blocks of many series");
 }
 
-/// If a page of the catalog is damaged too, the series that it still names are reported, and that there may be others.
+/// If a page of the catalog is damaged too, the report names the series that the catalog still names, and says that
+/// there may be others.
 #[test]
 fn waiting_rows_are_reported_by_the_remaining_names() {
     let folder = Folder::new("check_json_names_left");
@@ -307,7 +309,8 @@ fn waiting_rows_are_reported_by_the_remaining_names() {
     assert!(fewer > 0, "a page of the catalog takes the names of some");
 }
 
-/// If a page that leads to all buffered rows cannot be read, any row may be affected.
+/// If a page that leads to all rows of the delta cannot be read, any row of the delta may be affected, and the report
+/// says so.
 #[test]
 fn a_damaged_delta_record_is_reported_as_all_waiting_rows() {
     let folder = Folder::new("check_json_record");

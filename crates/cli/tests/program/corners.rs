@@ -1,4 +1,5 @@
-//! First steps of a new user: pipes in both directions, zero widths, values of nested keys, series that cannot be
+//! Cases that a new user meets early: pipes in both directions, windows of zero width, values of nested keys, series
+//! that cannot be drawn.
 //! drawn.
 
 use crate::support::{Folder, Ran};
@@ -44,7 +45,8 @@ fn backups_and_copies_go_through_pipes() {
         .failed(2, &["only one picture"]);
 }
 
-/// A symbolic link with the name of an unfinished export is not followed.
+/// An export does not follow a symbolic link that has the name of its unfinished file, so it cannot overwrite another
+/// file.
 #[test]
 fn an_export_writes_to_nothing_that_is_there() {
     let folder = Folder::with_plant("an_export_writes_to_nothing_that_is_there");

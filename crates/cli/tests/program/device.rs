@@ -1,4 +1,4 @@
-//! Files at other places: a lock file with another name, a block device.
+//! Databases at other places: with a lock file of another name, and on a block device.
 
 use crate::support::Folder;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! Events selected by text, points page by page, and the most frequent values.
+//! Selecting events by text, reading points page by page, and finding the most frequent values.
 
 use crate::support::Folder;
 

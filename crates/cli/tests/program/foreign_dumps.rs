@@ -1,7 +1,7 @@
 //! Dumps of other databases as input of `load`: text of `mdb_dump`, text of `mdbx_dump`, and damaged text.
 //!
-//! The fixtures hold the same seven tables: bytes, sorted duplicates, and one for each order that tables here do not
-//! have.
+//! The fixtures hold the same seven tables: one of bytes, one of sorted duplicates, and one for each order that tables
+//! here do not have.
 
 use crate::support::Folder;
 use std::process::Stdio;
@@ -124,7 +124,8 @@ fn a_dump_in_an_order_that_the_table_cannot_have_is_refused() {
         .ok();
 }
 
-/// With invalid bytes replaced, both names would be equal.
+/// Names that are not UTF-8 are refused. If their invalid bytes were replaced, both names would become equal and their
+/// tables would be merged.
 #[test]
 fn names_that_are_no_text_do_not_fall_into_one_table() {
     let folder = Folder::new("foreign-names");
@@ -173,7 +174,7 @@ fn odd_ends_are_read_and_damage_is_named_with_its_line() {
         ),
         (format!("{head} \n \n a\n \nDATA=END\n"), 2),
         (format!("{head}DATA=END\n"), 0),
-        // Flags that are not set, unknown words, no version.
+        // Flags set to 0, unknown header lines, and no version.
         (
             format!("integerkey=0\ndupsort=0\ncolour=red\n{head} ab\n 1\nDATA=END\n"),
             1,

@@ -84,7 +84,7 @@ fn nan_is_a_value_and_survives_an_export() {
         let rows = if file == "b" { 8 } else { 6 };
         assert_eq!(before.lines().count(), 1 + rows, "{before}");
     }
-    // An input that writes NaN for missing values needs --null.
+    // For an input that writes NaN for missing values, --null must be given.
     folder.say("import c.tdl a.csv --null NaN,nan,NA").ok();
     let rows = folder.say("scan c.tdl v -f csv").ok();
     assert!(!rows.contains("NaN") && rows.lines().count() == 5, "{rows}");
@@ -140,7 +140,7 @@ fn json_lines_packed_with_zstd() {
         .failed(5, &["line 2"]);
 }
 
-/// As programs on Windows write it.
+/// JSON lines may begin with a byte order mark, as programs on Windows write it.
 #[test]
 fn json_behind_a_byte_order_mark() {
     let folder = Folder::new("json_behind_a_byte_order_mark");
@@ -155,7 +155,7 @@ fn json_behind_a_byte_order_mark() {
     );
 }
 
-/// Blanks are part of a text; in a column that is not nullable, null words are texts.
+/// Texts are stored as they are: blanks belong to them, and in a column that is not nullable even null words are texts.
 #[test]
 fn texts_go_out_and_in_as_they_are() {
     let folder = Folder::new("texts_go_out_and_in_as_they_are");
@@ -182,7 +182,8 @@ fn texts_go_out_and_in_as_they_are() {
     assert_eq!(folder.say("export b.tdl").ok(), out);
 }
 
-/// Such a row is a bad row with its line; the import continues if requested.
+/// A number equal to the word reserved for null makes its row a bad row, reported with its line. The import continues
+/// if requested.
 #[test]
 fn a_number_that_encodes_null_is_a_bad_row() {
     let folder = Folder::new("a_number_that_encodes_null_is_a_bad_row");
@@ -203,7 +204,7 @@ fn a_number_that_encodes_null_is_a_bad_row() {
     );
 }
 
-/// Options that name the columns decide which keys are ignored.
+/// If options name the columns, keys that appear late are ignored. Otherwise they are an error.
 #[test]
 fn keys_that_come_late_are_passed_over_where_columns_are_named() {
     let folder = Folder::new("keys_that_come_late_are_passed_over");
@@ -310,7 +311,7 @@ fn bad_rows_stop_the_import_and_store_nothing() {
         !folder.path("a.tdl").exists(),
         "a file created for nothing stays behind"
     );
-    // The earlier content is unchanged.
+    // A failed import does not change existing content.
     folder.write("good.csv", "time,v\n2014-05-01,1\n");
     folder.say("import a.tdl good.csv").ok();
     folder
@@ -447,14 +448,15 @@ fn a_forgotten_tag_is_mentioned() {
     let ran = folder.say("import b.tdl a.csv --tag site");
     assert!(ran.err.is_empty(), "{}", ran.err);
     assert!(!ran.ok().contains("replaced"));
-    // Nothing is replaced if the series has another policy, set now or at its creation.
+    // Under another merge policy, set now or at creation, no point is replaced.
     for merge in ["--merge keep-distinct", ""] {
         let out = folder.say(&format!("import c.tdl a.csv {merge}")).ok();
         assert!(!out.contains("replaced"), "{out}");
     }
 }
 
-/// Rows of a second sensor after all rows of the first, at the same times: half of the points would be lost.
+/// Rows of two sensors at the same times, imported into one series, would lose half of the points. The import counts
+/// replaced points, and refuses if they are many.
 #[test]
 fn points_that_replace_others_anywhere_are_counted_or_refused() {
     let folder = Folder::new("points_that_replace_others_anywhere");

@@ -1,4 +1,5 @@
-//! Inputs of many blocks, read by parallel threads: the rows, their order and the lines of errors are as in the file.
+//! Inputs of many blocks, which parallel threads read: the rows, their order and the lines in errors must be those of
+//! the file.
 
 use crate::support::Folder;
 use std::fmt::Write;
@@ -44,7 +45,7 @@ fn rows_in_quotes_across_blocks_come_back_as_they_were() {
     );
     let back = folder.say("export a.tdl").ok();
     assert!(back == csv, "what was exported is not what was imported");
-    // If a time is taken, the row is left out, and its texts are not added to the series.
+    // If its time is already taken, the row is left out, and its texts are not added to the series.
     let again = csv.replace("note ", "other ");
     folder.write("b.csv", again);
     for merge in ["keep-first", "keep-distinct"] {
@@ -155,7 +156,7 @@ fn errors_in_late_blocks_have_their_lines() {
             csv += "\n\n";
         }
     }
-    // Line at which each bad row begins.
+    // The line at which each bad row begins.
     let line = |row: usize| 2 + row + row.div_ceil(3) + if row > 30_000 { 2 } else { 0 };
     let lines = [19_999, 39_999, 59_999].map(line);
     for (number, line) in lines.iter().enumerate() {
@@ -199,7 +200,7 @@ fn errors_in_late_blocks_have_their_lines() {
                 line(1_401_630_000 - 1_401_580_800)
             )],
         );
-    // A truncation in a late block is reported after all good rows.
+    // A truncated last block is reported after all good rows were read.
     let mut packed = {
         let level = ruzstd::encoding::CompressionLevel::Fastest;
         ruzstd::encoding::compress_to_vec(csv.replace(",x,", ",1,").as_bytes(), level)
@@ -211,7 +212,8 @@ fn errors_in_late_blocks_have_their_lines() {
         .failed(5, &["cut.csv.zst", "durable commits before it remain"]);
 }
 
-/// The columns of a series are found by number in each of two files: their names decide whether they are the same.
+/// Columns given by number are compared by the names in each file, so two files that swap their columns do not go into
+/// one series.
 #[test]
 fn files_that_call_columns_otherwise_do_not_go_into_one_series() {
     let folder = Folder::new("files_that_call_columns_otherwise");

@@ -1,4 +1,4 @@
-//! Numbers read back as they were written, and a bad cell affects only that cell.
+//! Numbers are read back as they were written, and a bad cell affects only that cell.
 
 use crate::support::Folder;
 
@@ -11,7 +11,8 @@ fn values(folder: &Folder, file: &str, name: &str) -> Vec<String> {
         .collect()
 }
 
-/// Regression: they were rounded to doubles without a warning; the difference of two meter readings was 4, not 2.
+/// Whole numbers beyond 53 bits stay exact. (Regression: they were rounded to doubles without a warning, and the
+/// difference of two meter readings was 4 instead of 2.)
 #[test]
 fn whole_numbers_beyond_53_bits_stay_whole() {
     let folder = Folder::new("whole_numbers_beyond_53_bits");
@@ -77,7 +78,7 @@ fn values_that_a_series_cannot_store_exactly_are_bad() {
     assert!(ran.err.contains("line 3: series v"), "{}", ran.err);
     assert!(ran.ok().contains("1 value skipped"));
     assert_eq!(values(&folder, "a.tdl", "v"), ["0.5", "9007199254740994"]);
-    // In the other order: whole numbers, and a fraction after some of them are stored.
+    // The other order: whole numbers come first, and a fraction after some of them are stored.
     let mut csv = "time,n\n".to_owned();
     for second in 0..5_000_u64 {
         csv += &format!("{second},{}\n", 9_007_199_254_740_993 + second);
@@ -94,7 +95,7 @@ fn values_that_a_series_cannot_store_exactly_are_bad() {
     assert!(out.contains(",-7,9007199254745992\n"), "{out}");
 }
 
-/// Regression: 1e400 became infinite and 1e-400 zero.
+/// Numbers beyond the range of a double are refused. (Regression: 1e400 became infinite and 1e-400 became zero.)
 #[test]
 fn magnitudes_beyond_a_double_are_refused() {
     let folder = Folder::new("magnitudes_beyond_a_double");
@@ -128,7 +129,8 @@ fn magnitudes_beyond_a_double_are_refused() {
 
 const ONE_BAD_CELL: &str = "time,a,b,c\n2024-01-01,1,Err,3\n2024-01-02,4,5,6\n";
 
-/// Regression: a column with a bad cell among the first rows was dropped without a warning.
+/// A bad cell affects only that cell. (Regression: a column with a bad cell among its first rows was dropped without a
+/// warning.)
 #[test]
 fn a_bad_cell_costs_that_cell() {
     let folder = Folder::new("a_bad_cell_costs_that_cell");
@@ -163,7 +165,7 @@ fn a_bad_cell_costs_that_cell() {
     assert_eq!(values(&folder, "c.tdl", "b"), ["5"]);
 }
 
-/// A row that cannot be read at all is still left out, and its cells are not counted individually.
+/// A row without a readable time is left out, and its cells are not counted one by one.
 #[test]
 fn rows_without_a_time_are_bad() {
     let folder = Folder::new("a_row_without_a_time");
@@ -190,7 +192,7 @@ fn rows_without_a_time_are_bad() {
     assert!(!folder.path("b.tdl").exists());
 }
 
-/// In the columns of one series, only nullable columns can have nulls.
+/// In a series of several columns, a bad cell becomes null only if its column is nullable.
 #[test]
 fn a_bad_cell_of_a_typed_column_is_null_where_it_may_be() {
     let folder = Folder::new("a_bad_cell_of_a_typed_column");
@@ -213,7 +215,7 @@ fn a_bad_cell_of_a_typed_column_is_null_where_it_may_be() {
     assert!(ran.ok().starts_with("1 rows"));
 }
 
-/// A column with few numbers among words is not a value column, and is mentioned.
+/// A column with few numbers among words is not imported as values, but it is mentioned.
 #[test]
 fn a_column_with_some_numbers_is_mentioned() {
     let folder = Folder::new("a_column_with_some_numbers");

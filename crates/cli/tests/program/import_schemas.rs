@@ -11,7 +11,7 @@ const UNITS: [(&str, Unit); 5] = [
     ("ticks", Unit::Ticks),
 ];
 
-/// A database with one series, created by a program, with one row at the raw time 7.
+/// Creates a database with one series, as a program would, and one row at the raw time 7.
 fn with_series(folder: &Folder, file: &str, name: &str, schema: &Schema) {
     let database = Database::open(folder.path(file)).unwrap();
     let mut txn = database.begin_write().unwrap();
@@ -34,8 +34,8 @@ fn rows(folder: &Folder, file: &str, name: &str, column: usize) -> (Unit, Vec<(i
     (series.info().schema.unit, rows)
 }
 
-/// Regression: single values were stored in the second column of any series with two, with nanoseconds taken for its
-/// steps.
+/// Single values are stored only in a series with one value column. (Regression: they were stored in the second column
+/// of any series with two, and nanoseconds were taken for its steps.)
 #[test]
 fn single_values_go_into_no_other_columns() {
     let folder = Folder::new("single_values_go_into_no_other_columns");
@@ -112,7 +112,7 @@ fn times_go_into_the_unit_of_the_series() {
     }
 }
 
-/// A time between two steps, or beyond 64 bits, is a bad row with its line.
+/// A time between two steps of the series' unit, or beyond 64 bits, is a bad row that is reported with its line.
 #[test]
 fn a_time_that_the_unit_has_not_is_a_bad_row() {
     let folder = Folder::new("a_time_that_the_unit_has_not_is_a_bad_row");
@@ -150,7 +150,8 @@ fn a_time_that_the_unit_has_not_is_a_bad_row() {
     assert_eq!(folder.say("scan b.tdl log -f csv").ok().lines().count(), 4);
 }
 
-/// With times as dates and as numbers, for single values and for columns; an existing series keeps its unit.
+/// An export can be imported again in every unit, with times as dates or as numbers, for single values and for several
+/// columns. An existing series keeps its unit.
 #[test]
 fn an_export_comes_back_in_every_unit() {
     let folder = Folder::new("an_export_comes_back_in_every_unit");

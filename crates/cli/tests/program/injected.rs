@@ -1,4 +1,4 @@
-//! System calls of the program that fail, or that kill it: `strace -e inject`.
+//! System calls of the program fail or kill it, through `strace -e inject`.
 //!
 //! A longer test, of a process that commits many times: `cargo run --release -p tidalite-torture -- inject`.
 
@@ -14,10 +14,10 @@ const CALLS: [(&str, &[&str]); 6] = [
     ("fallocate", &["ENOSPC", "KILL"]),
     ("ftruncate", &["EIO", "KILL"]),
 ];
-/// Each of this many first calls of a kind fails, once alone and once with all later calls.
+/// Each of the first calls of a kind, this many, fails: once alone and once with all later calls.
 const FIRST: usize = 3;
 
-/// A command, a command that shows its effect, and the output of the latter after and before.
+/// A command, a second command that shows its effect, and the output of the second one after and before the first.
 const WORK: [(&str, &str, &str, &str); 4] = [
     (
         "kv put a.tdl config speed 8",
@@ -49,7 +49,7 @@ fn injects() -> bool {
     probe.is_ok_and(|probe| probe.status.success())
 }
 
-/// Runs a command with the N-th call of a kind failing; returns whether the call was made, and the result.
+/// Runs a command of which the N-th call of a kind fails; returns whether that call was made, and the result.
 fn run(folder: &Folder, line: &str, (call, error): (&str, &str), when: &str) -> (bool, Ran) {
     let what = match error {
         "KILL" => "signal=KILL".to_owned(),
@@ -75,7 +75,8 @@ fn run(folder: &Folder, line: &str, (call, error): (&str, &str), when: &str) -> 
     (met, ran)
 }
 
-/// After any failure: acknowledged changes are present, without an acknowledgement the old data are, and nothing else.
+/// After any failure, acknowledged changes are present. Without an acknowledgement the file has the old data or the
+/// complete change.
 #[test]
 fn a_call_that_fails_ends_the_program_and_loses_nothing() {
     if !injects() {

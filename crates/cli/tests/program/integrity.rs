@@ -39,7 +39,8 @@ fn long_key(n: u64) -> String {
     format!("{}{n:05}", "k".repeat(120))
 }
 
-/// A table of short keys and one of long ones, a series in leaves, and series whose rows are in blocks of the delta.
+/// Fills a table of short keys and one of long keys, a series with leaves, and series whose rows are in blocks of the
+/// delta.
 fn fill(db: &Database) {
     for part in 0..4u64 {
         let mut txn = db.begin_write().unwrap();
@@ -159,7 +160,7 @@ fn json_names_keys_and_times() {
     assert!(keys > 5 && long > 5 && times > 3);
 }
 
-/// At most this many mebibytes per second, and all of the data.
+/// A limited rate slows a copy down, and the copy is complete.
 #[test]
 fn a_rate_holds_a_copy_back() {
     let folder = Folder::new("a_rate_holds_a_copy_back");

@@ -81,7 +81,7 @@ fn tables_of_multi_values_are_made_by_hand() {
     folder
         .say("kv put a.tdl plain k v --multi")
         .failed(5, &["plain"]);
-    // Numbers of one length, which sort as numbers.
+    // Keys and values are stored as numbers of fixed length, so they sort as numbers.
     let form = "--keys u32 --values i64";
     for (key, value) in [(9, -5), (10, 80), (9, 700), (9, 0)] {
         let line = format!("kv put a.tdl readings {key} {value} --multi {form}");
@@ -123,7 +123,7 @@ fn values_come_from_files_and_pipes_and_go_to_them() {
     piped.stdin(std::fs::File::open(folder.path("value")).unwrap());
     Ran::of(piped).ok();
     assert_eq!(raw("kv get a.tdl t 01 --hex --raw"), every);
-    // Empty standard input; and a dash, in its printed form.
+    // A value of `-` is read from standard input, which is empty here; an escaped dash is a dash.
     folder.say("kv put a.tdl t k -").ok();
     assert_eq!(raw("kv get a.tdl t k --raw"), b"");
     folder.say("kv put a.tdl t k \\2d").ok();
@@ -221,7 +221,7 @@ fn a_truncated_file_points_to_possible_remedies() {
         }
         assert!(!ran.err.contains("tidalite check"), "{ran:?}");
     };
-    // After its first pages the file is free space.
+    // Most of the file is free space after its first pages, and still all of it is needed.
     for end in [100, 5_000, 30_000] {
         refused(&whole[..end]);
     }

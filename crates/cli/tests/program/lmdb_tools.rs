@@ -1,5 +1,5 @@
-//! `dump` and `load` against LMDB's `mdb_load` and `mdb_dump`. If these are not installed the tests say so and pass;
-//! with `TIDALITE_REQUIRE_LMDB_UTILS` set they fail instead.
+//! `dump` and `load` exchange data with LMDB's `mdb_load` and `mdb_dump`. If these are not installed, the tests say so
+//! and pass; with `TIDALITE_REQUIRE_LMDB_UTILS` set they fail instead.
 
 use crate::support::Folder;
 use std::ffi::OsStr;
@@ -32,7 +32,7 @@ fn lmdb(tool: &str, words: &[&OsStr], input: &str) -> Option<String> {
     Some(String::from_utf8(done.stdout).unwrap())
 }
 
-/// The lines between header and end, of one section or several.
+/// The lines between header and end of each section.
 fn data(dump: &str) -> Vec<&str> {
     let sections = dump.split("VERSION=3\n").skip(1);
     sections
@@ -58,7 +58,7 @@ fn section(table: &str, flags: &str, pairs: impl Iterator<Item = (Vec<u8>, Vec<u
     text + "DATA=END\n"
 }
 
-/// Pseudo-random bytes, without the backslash if the other tool does not escape it.
+/// Pseudo-random bytes, without the byte `without`: the other tool does not escape backslashes.
 fn bytes(number: u32, without: u8) -> Vec<u8> {
     let byte = |at: u32| (scrambled(number + at) >> 13) as u8;
     (0..1 + number % 40)
@@ -123,7 +123,7 @@ fn dumps_are_exchanged_with_mdb_load_and_mdb_dump() {
     }
 }
 
-/// Integer and reversed keys and values: sorted in LMDB, sorted here, and unchanged in LMDB again.
+/// Tables with integer or reversed keys and values go from LMDB into a database and back to LMDB unchanged.
 #[test]
 fn tables_in_other_orders_go_there_and_back() {
     let folder = Folder::new("lmdb-orders");
@@ -174,7 +174,7 @@ fn tables_in_other_orders_go_there_and_back() {
         let file = format!("{number}.tdl");
         folder.run(&["load", &file, "theirs.dump"]).ok();
         let ours = folder.run(&["dump", &file, "t", "--as", flags]).ok();
-        // Here they are in LMDB's order, too.
+        // This dump is in LMDB's order, too.
         assert_eq!(data(&ours), data(&theirs), "{flags}");
         let mdb = folder.path(&format!("{number}-back.mdb"));
         lmdb("mdb_load", &["-n".as_ref(), mdb.as_os_str()], &ours).unwrap();

@@ -1,4 +1,4 @@
-//! Local times that clocks repeat or skip, at import.
+//! Imports of local times that clocks repeat or skip.
 
 use crate::support::Folder;
 use std::fmt::Write;
@@ -39,7 +39,7 @@ fn the_order_of_rows_resolves_the_repeated_hour() {
         let out = folder.say(&format!("scan {name} v -f csv")).ok();
         assert_eq!(out, AUTUMN_SCANNED, "{input}");
     }
-    // The columns of one series are parsed alike.
+    // Times of a series with several columns are read in the same way.
     folder
         .say("import d.tdl a.csv --tz Europe/Berlin --into log --columns v:i64 --quiet")
         .ok();
@@ -57,7 +57,8 @@ fn the_order_of_rows_resolves_the_repeated_hour() {
     assert!(!out.contains("hour"), "{out}");
 }
 
-/// 60,000 rows of two sensors in ten blocks or more, with each minute of the repeated hour twice.
+/// In an input of ten blocks or more, the import must find the hour that is repeated when clocks go back. It has two
+/// sensors, and each minute of that hour occurs twice.
 #[test]
 fn the_repeated_hour_is_found_in_inputs_of_many_blocks() {
     let folder = Folder::new("the_repeated_hour_in_many_blocks");
@@ -182,7 +183,8 @@ fn ambiguous_local_times_are_refused_or_decided_by_an_option() {
         .failed(5, &["once.csv, line 2: `2024-10-27 02:00` occurs twice"]);
 }
 
-/// Regression: a leap second was stored as the second before and replaced its row.
+/// Leap seconds are refused, and 24:00 is midnight. (Regression: a leap second was stored as the second before and
+/// replaced its row.)
 #[test]
 fn leap_seconds_are_refused_and_24_hours_are_midnight() {
     let folder = Folder::new("leap_seconds_and_24_hours");
@@ -212,7 +214,8 @@ fn leap_seconds_are_refused_and_24_hours_are_midnight() {
     );
 }
 
-/// Regression: the daily mean of a day depended on the range of the query, without a note.
+/// A note says that days do not begin at midnight. (Regression: without it, the daily mean of a day depended on the
+/// range of the query.)
 #[test]
 fn days_that_leave_midnight_are_mentioned() {
     let folder = Folder::new("days_that_leave_midnight");

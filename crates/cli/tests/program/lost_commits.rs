@@ -1,4 +1,4 @@
-//! Messages about a file that lacks durable commits, and about one after a crash.
+//! Messages about a file that lacks durable commits, and about a file after a crash.
 
 use crate::support::Folder;
 use serde_json::Value;
@@ -18,7 +18,8 @@ fn put(db: &Database, key: u64) {
     tx.commit_with(Durability::Durable).unwrap();
 }
 
-/// A file whose newest commits are in the redo log, as after a restart of the computer: without the lock file.
+/// Creates a file whose newest commits are in the redo log, and removes the lock file, as after a restart of the
+/// computer.
 fn with_log(folder: &Folder, commits: u64) -> Vec<u8> {
     let path = folder.path("a.tdl");
     let db = Database::open(&path).unwrap();
@@ -50,7 +51,8 @@ fn flushes(folder: &Folder, bytes: &[u8]) -> Vec<Vec<usize>> {
     flushes
 }
 
-/// One flush in the middle of the redo log is damaged in all its copies. Nothing may hide the missing commits.
+/// If one flush in the middle of the redo log is damaged in all its copies, later commits are missing, and every
+/// command must report it.
 #[test]
 fn every_command_reports_a_damaged_log() {
     let folder = Folder::new("a_damaged_log_is_told");
@@ -111,7 +113,7 @@ fn every_command_reports_a_damaged_log() {
         "the evidence was written over"
     );
 
-    // With the loss accepted the command runs, and warns once more.
+    // If the user accepts the loss, the command runs and warns once more.
     let ran = folder.say("kv put a.tdl t new value --accept-lost-commits");
     assert!(ran.err.contains(missing), "{ran:?}");
     ran.ok();
@@ -121,7 +123,8 @@ fn every_command_reports_a_damaged_log() {
     assert_eq!(folder.say("kv get a.tdl t new").err, "");
 }
 
-/// A power cut between the two copies of the newest record.
+/// A power cut between the two copies of the newest meta record leaves two different copies. A check reports this as a
+/// note, not as damage.
 #[test]
 fn remains_of_a_crash_are_a_note() {
     let folder = Folder::with_plant("remains_of_a_crash_are_a_note");
@@ -151,7 +154,7 @@ fn remains_of_a_crash_are_a_note() {
             "a check wrote"
         );
     }
-    // A damaged superblock is not an effect of a crash, but its other copy is intact.
+    // Damage of a superblock is not the effect of a crash, so it is a problem, but the other copy is intact.
     let mut damaged = sound.clone();
     damaged[100] ^= 1;
     folder.write("damaged.tdl", &damaged);

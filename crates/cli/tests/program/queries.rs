@@ -80,7 +80,8 @@ fn windows_of_metrics_stand_side_by_side() {
         assert_eq!(*row, format!("{power},{},{}", wind[2], wind[3]));
     }
     assert_eq!(lines.len(), power.lines().count());
-    // Gaps are filled over the range of all metrics, also if a metric is missing in a group; each has its own column.
+    // Gaps are filled over the range of all metrics, even in a group that lacks a metric. Each metric has its own
+    // column.
     folder.write("late.csv", "time,turbine,late\n2014-06-01T03:00:00Z,A,5\n");
     folder
         .say("import plant.tdl late.csv --tag turbine --prefix hb. --quiet")
@@ -325,7 +326,7 @@ fn an_import_reads_an_export() {
          \"hb.wind{turbine=\"\"A\"\"}\",2014-06-01T01:59:00Z,0,9.5\n\
          \"hb.wind{turbine=\"\"B\"\"}\",2014-06-01T01:59:00Z,0,119\n"
     );
-    // A column of names returns each row to its series.
+    // The column of names brings each row back to its series.
     for name in ["long.csv", "long.jsonl.gz"] {
         folder
             .say(&format!("export plant.tdl --output {name}"))
@@ -356,7 +357,7 @@ fn an_import_reads_an_export() {
     folder
         .say("export plant.tdl --from 2020-01-01")
         .failed(3, &["no point in this range"]);
-    // Every point twice: in the database, in the export, and in its import.
+    // Every point is stored twice, and both copies are in the export and in its import.
     for file in ["twice.tdl", "plant.tdl"] {
         folder
             .say(&format!(
@@ -378,7 +379,8 @@ fn an_import_reads_an_export() {
         .say("import again.tdl twice.csv --series series --merge keep-all --quiet")
         .ok();
     assert_eq!(scan("again.tdl"), twice);
-    // Each point once, although the file has each twice and is imported twice; and also one with another value.
+    // With keep-distinct each point is stored once, although the file has each twice and is imported twice. A point
+    // with another value at the same time is stored, too.
     for _ in 0..2 {
         folder
             .say("import once.tdl twice.csv --series series --merge keep-distinct --quiet")
@@ -488,7 +490,7 @@ fn series_side_by_side() {
     assert!(join(&["as-of"]).contains("2014-06-01T00:30:00Z,0.5,290\n"));
     assert!(join(&["as-of", "--tolerance", "30s"]).contains("2014-06-01T00:30:00Z,0.5,\n"));
 
-    // The rows that match each --where are the matching rows of the join without it.
+    // Each --where returns the matching rows of the join without it.
     let all = join(&["inner"]);
     let wanted = |wind: &dyn Fn(f64) -> bool, power: &dyn Fn(f64) -> bool| {
         let rows = all.lines().skip(1).filter(|row| {
@@ -632,8 +634,8 @@ fn series_are_annotated() {
     assert_eq!(words("copy.tdl"), words("plant.tdl"));
 }
 
-/// For groups and with filled gaps, windows begin as they do otherwise: at the offset of the zone at the beginning of
-/// the range.
+/// For groups and with filled gaps, windows begin at the same times as without: at the zone's offset at the beginning
+/// of the range.
 #[test]
 fn filled_days_of_a_zone_begin_at_local_midnight() {
     let folder = Folder::new("filled_days_of_a_zone_begin_at_local_midnight");
@@ -673,7 +675,7 @@ fn a_figure_alone_equals_the_figure_among_others() {
         let line = format!("window plant.tdl hb.power --by 7m --fn {functions} -f csv");
         let text = folder.say(&line).ok();
         let lines = text.lines().map(|line| {
-            // Here names have commas only within quotes.
+            // In this output, commas within names occur only inside quotes.
             let (_, fields) = line.split_once("Z,").unwrap_or(("", "head"));
             fields.split(',').map(str::to_owned).collect::<Vec<_>>()
         });

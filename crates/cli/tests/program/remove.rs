@@ -31,7 +31,7 @@ fn points_of_a_range_go_and_the_others_stay() {
     assert_eq!(rows().lines().collect::<Vec<_>>(), expected);
     // The range is empty now.
     folder.run(&said).failed(3, &["no point in this range"]);
-    // The newest points of each series; one of them has no point of its own there.
+    // Removes the last minute of all series; a series with no point in it loses none.
     let out = folder
         .say("remove plant.tdl hb.power --last 1m -f json")
         .ok();
@@ -44,7 +44,7 @@ fn points_of_a_range_go_and_the_others_stay() {
     assert!(folder.say("remove plant.tdl hb.power --to 2013").code == 3);
 }
 
-/// A name as the program prints it selects this series alone, though it has a `*`.
+/// A name as the program prints it selects only this series, even if it contains a `*`.
 #[test]
 fn a_printed_name_removes_one_series() {
     let folder = Folder::new("a_printed_name_removes_one_series");
@@ -120,7 +120,7 @@ fn a_series_gets_another_name() {
         "hb.power{turbine=\"A\"} is called power{site=\"x\",turbine=\"R1\"} now\n"
     );
     assert_eq!(rows(new), before);
-    // The order of tags does not matter; a part of a name selects series, but is not a name.
+    // The order of tags does not matter. A part of a name selects series, but it is not the name of one.
     let swapped = r#"power{site="x", turbine="R1"}"#;
     folder.run(&["rename", "plant.tdl", swapped, "p"]).ok();
     assert_eq!(rows("p"), before);

@@ -1,4 +1,4 @@
-//! `retention --apply`: caps that are kept, previews, and clocks that are ahead.
+//! `retention --apply`: caps hold, previews change nothing, and a clock that is ahead must be confirmed.
 
 use crate::support::Folder;
 use std::fmt::Write;
@@ -9,7 +9,7 @@ use tidalite_testkit::rng::Rng;
 
 const DAY: i64 = 86_400 * 1_000_000_000;
 
-/// Twelve series as in an export: ordered by name, then by time.
+/// Imports twelve series, ordered by name and then by time, as in an export.
 fn imported(name: &str) -> Folder {
     let folder = Folder::new(name);
     let mut rng = Rng::new(12);
@@ -111,7 +111,7 @@ fn a_clock_that_is_ahead_is_confirmed() {
         out.starts_with("4 rows removed from 1 series in 1 commit"),
         "{out}"
     );
-    // From here on the clock is trusted.
+    // The clock is confirmed now, so it is trusted.
     folder.say("retention a.tdl --apply").ok();
 }
 

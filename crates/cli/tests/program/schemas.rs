@@ -67,7 +67,7 @@ fn ticks_and_integers_are_exact() {
     folder
         .say("window a.tdl trades --by 50ns")
         .failed(2, &["shorter than one step"]);
-    // Ticks are 100 ns: windows of a rounded width would not be those requested.
+    // Ticks are 100 ns. Windows of another width would have to be rounded, so they are refused.
     for line in [
         "window a.tdl trades --by 150ns",
         "plot a.tdl trades --by 150ns",
@@ -122,7 +122,7 @@ fn a_series_without_a_name_is_found_by_its_guid() {
     );
 }
 
-/// All columns that any series has; a cell is empty if its series lacks the column.
+/// The table has all columns that any series has; a cell is empty if its series lacks the column.
 #[test]
 fn the_newest_points_of_series_with_other_columns_are_one_table() {
     let folder = folder_with_trades("the_newest_points_of_series_with_other_columns");

@@ -120,7 +120,7 @@ fn a_dump_with_nested_tables_round_trips() {
         let refused = folder.run(&["load", "m.tdl", "bad.dump", "-t", "new"]);
         refused.failed(5, &[told]);
     }
-    // Nothing of a batch that ends with an error is stored.
+    // A batch that ends with an error stores nothing.
     folder
         .run(&["kv", "scan", "m.tdl", "new"])
         .failed(3, &["no table new"]);
@@ -158,7 +158,8 @@ fn a_dump_round_trips_byte_for_byte() {
     }
 }
 
-/// A name with a line end would be two lines of the header, and could control a terminal.
+/// Names with control characters are escaped. Otherwise a line end would add a line to the dump's header, and an escape
+/// sequence could control a terminal.
 #[test]
 fn names_with_control_characters_are_dumped_and_shown_escaped() {
     let folder = Folder::new("kv-names");

@@ -100,7 +100,7 @@ fn a_database_opened_exclusively_is_busy() {
     folder.say("series plant.tdl").ok();
 }
 
-/// The file size is limited, as on a full disk.
+/// With a limited file size, as on a full disk, an import reports the error and stores nothing.
 #[test]
 fn a_full_disk_stores_nothing_and_is_reported() {
     const BYTES_MAX: u64 = 2 << 20;
@@ -112,7 +112,7 @@ fn a_full_disk_stores_nothing_and_is_reported() {
     }
     folder.write("noise.csv", csv);
     let limited = |line: &str| {
-        // The signal that comes with this limit would end the program.
+        // The signal of this limit would end the program, so it is ignored.
         let script = format!(
             "trap '' XFSZ; ulimit -f {}; exec \"$0\" {line}",
             BYTES_MAX / 512
@@ -184,7 +184,7 @@ fn a_hostile_column_name_stays_text() {
     assert!(!folder.say("plot a.tdl *").ok().contains('\u{1b}'));
 }
 
-/// A reader such as `head` takes one line and closes the pipe.
+/// A reader such as `head`, which takes one line and closes the pipe, does not cause an error.
 #[test]
 fn a_closed_pipe_is_not_an_error() {
     let folder = Folder::with_plant("a_closed_pipe_is_not_an_error");
@@ -249,7 +249,7 @@ fn a_database_in_use_can_be_looked_at_and_written_in_turn() {
             .spawn()
             .unwrap();
         let mut pipe = child.stdin.take().unwrap();
-        // With 40,000 rows the import has started to write: it samples fewer.
+        // With 40,000 rows the import has begun to write, because it reads fewer rows as a sample first.
         let mut rows = format!("time,{series}\n");
         for second in 0..seconds {
             let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
@@ -311,7 +311,8 @@ fn permissions_are_respected() {
     folder.say("series plant.tdl").ok();
 }
 
-/// Run by the superuser: repeats the test as another user, in a folder that this user can access.
+/// Repeats the test as a user without rights, in a folder that this user can access, because the superuser may read any
+/// file.
 #[cfg(unix)]
 fn a_copy_run_by_nobody(folder: &Folder) {
     use std::os::unix::fs::PermissionsExt;
@@ -357,7 +358,7 @@ fn a_copy_run_by_nobody(folder: &Folder) {
         backup.status.success() && !backup.stdout.is_empty(),
         "{backup:?}"
     );
-    // The folder of the database is not writable, and the temporary file of the copy is created in another one.
+    // The folder of the database is not writable, so the temporary file of the copy is created in another one.
     let mut copy = Command::new(&program);
     copy.args(["copy", "plant.tdl", "-"]).current_dir(&place);
     let copy = copy.uid(NOBODY).gid(NOBODY).output().unwrap();
@@ -380,7 +381,7 @@ fn a_copy_run_by_nobody(folder: &Folder) {
     std::fs::remove_dir_all(&place).unwrap();
 }
 
-/// Another process has the old file open.
+/// If the file was replaced while another process has the old one open, the error says so.
 #[test]
 fn a_file_that_was_replaced_while_it_is_open_is_named() {
     let folder = Folder::with_plant("a_file_that_was_replaced_while_it_is_open_is_named");

@@ -1,11 +1,12 @@
-//! The output shows the stored data: no addresses of texts as values, no estimates as counts, no columns that depend on
-//! the data.
+//! The output shows the stored data: values of texts instead of their addresses, exact counts instead of estimates, and
+//! columns that do not depend on the data.
 
 use crate::support::{Folder, Ran};
 use std::io::Read;
 use std::process::Stdio;
 
-/// Series with columns of every kind: `mixed` g, n, msg, x, t; `words` a, b, without numbers.
+/// Imports series with columns of every kind: `mixed` with g, n, msg, x and t, and `words` with a and b, which have no
+/// numbers.
 fn with_texts(name: &str) -> Folder {
     let folder = Folder::new(name);
     folder.write(
@@ -55,7 +56,7 @@ fn figures_of_texts_are_refused() {
     folder
         .say("candles z.tdl words --level 0")
         .failed(2, &["`b` of words holds strings"]);
-    // Any column can be counted.
+    // Values of any column can be counted.
     let count = folder.say("aggregate z.tdl words --fn count -f csv").ok();
     assert_eq!(count, "series,count\nwords,2\n");
     for more in ["", " --group-by=", " --fill null"] {
@@ -93,7 +94,7 @@ fn the_default_column_is_the_last_one_with_numbers() {
         .say("aggregate z.tdl two --where f=2.. --fn count -f csv")
         .ok();
     assert_eq!(wanted, "series,count\ntwo,1\n");
-    // Filled gaps of series with different columns: each has its own.
+    // The series have different columns; the gaps of each are filled in its own.
     let filled = folder
         .say("window z.tdl * --by 1d --fn count --fill null -f csv")
         .ok();
@@ -180,7 +181,7 @@ fn an_empty_window_has_no_points_whatever_fills_it() {
 #[test]
 fn frequent_values_are_counted_exactly() {
     let folder = Folder::new("frequent_values_are_counted_exactly");
-    // One value 380 times, and more distinct other values than an estimate has counters, once each.
+    // One value occurs 380 times, and more other values than the estimate has counters occur once each.
     let mut csv = String::from("time,v\n");
     for n in 0..20_000 {
         let value = if n < 380 { 42 } else { n };
@@ -223,7 +224,7 @@ fn a_wide_export_has_every_column_and_row() {
         .say("import n.tdl null.csv --into n --columns n:i64? --quiet")
         .ok();
     assert_eq!(folder.say("export n.tdl --wide").ok().lines().count(), 3);
-    // Two columns with the same name.
+    // Two columns would get the same name.
     folder.write("other.csv", "time,mixed.n\n2024-01-01,1\n");
     folder.say("import z.tdl other.csv --quiet").ok();
     folder
@@ -343,7 +344,7 @@ fn counts_use_the_singular_and_changes_one_line_each() {
     limit.failed(2, &["invalid value '-1' for '--limit"]);
 }
 
-/// A whole number is exact; a rounded number is recognisable.
+/// A table prints whole numbers exactly, and rounds other numbers so that they do not look like whole numbers.
 #[test]
 fn a_table_does_not_round_to_whole_numbers() {
     let folder = Folder::new("a_table_does_not_round_to_whole_numbers");

@@ -20,11 +20,11 @@ fn stat_counts() {
     );
 }
 
-/// Compares every figure with the library's figure for the same file.
+/// Every figure of `stat` equals the library's figure for the same file.
 #[test]
 fn stat_agrees_with_the_library() {
     let folder = Folder::with_plant("stat_agrees_with_the_library");
-    // Leaves, buffered rows, a table, and freed pages.
+    // The file has leaves, rows in the delta, a table, and freed pages.
     let mut csv = String::from("time,level\n");
     for second in 0..40_000 {
         csv += &format!("{},{}\n", 1_401_580_800 + second, second % 977);
@@ -128,8 +128,8 @@ fn compact_keeps_the_content() {
     folder.say("check plant.tdl").ok();
 }
 
-/// A command that ends without an error leaves no commit in the redo log: the data file alone is the database, and as
-/// short as possible.
+/// A command that succeeds leaves no commit in the redo log: the data file alone is the database, and it is as short as
+/// possible.
 #[test]
 fn a_command_that_writes_empties_the_log() {
     for page_size in [512, 4096, 8192] {
@@ -226,7 +226,8 @@ fn help_teaches() {
     folder.say("impotr a b").failed(2, &["import"]);
 }
 
-/// Page by page, including the parts that a packed copy omits, to a file and through a pipe.
+/// An image equals the file page by page, including the parts that a packed copy omits, whether it is written to a file
+/// or a pipe.
 #[test]
 fn an_image_is_the_file_as_it_is() {
     let folder = Folder::with_plant("an_image_is_the_file_as_it_is");
@@ -292,7 +293,7 @@ fn the_head_is_shown_be_it_damaged() {
     let stands = format!(",{newest},20");
     assert!(lines.iter().any(|line| line.contains(&stands)), "{whole}");
     assert!(lines[1..].iter().all(|line| line.ends_with(',')), "{whole}");
-    // One copy of a meta record and one of the superblock.
+    // Damages one copy of a meta record and one of the superblock.
     let mut bytes = std::fs::read(folder.path("plant.tdl")).unwrap();
     bytes[20] ^= 1;
     bytes[usize::try_from(look.records[1].at).unwrap() + 20] ^= 1;

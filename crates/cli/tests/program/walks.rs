@@ -1,4 +1,4 @@
-//! The newest points, points selected by value, older versions.
+//! Reading the newest points, points selected by value, and older versions.
 
 use crate::support::Folder;
 use tidalite::{Column, ColumnType, Database, Schema, Steps, Unit};
@@ -51,7 +51,7 @@ fn the_newest_points_come_first_or_alone() {
     folder
         .run(&["scan", "plant.tdl", A, "--reverse", "--offset", "119"])
         .failed(3, &["after the offset"]);
-    // Each series backwards, and the newest points of all series together.
+    // Reads each series backwards, and the newest points of all series together.
     let told = scan(&["hb.power", "--reverse", "-n", "2"]);
     let times = |told: &str| -> Vec<String> {
         let own = |line: &str| {
@@ -66,7 +66,7 @@ fn the_newest_points_come_first_or_alone() {
     assert_eq!(times(&told), ["B01:58", "A01:59", "B01:59"]);
     let told = scan(&["hb.power", "--tail", "3", "--reverse"]);
     assert_eq!(times(&told), ["B01:59", "A01:59", "B01:58"]);
-    // Around the missing value, in both series.
+    // The value of minute 30 is missing in one of the series.
     let told = scan(&["hb.power", "--tail", "3", "--to", "2014-06-01 00:31"]);
     assert_eq!(times(&told), ["A00:29", "B00:29", "B00:30"]);
     assert_eq!(scan(&[A, "--tail", "0"]), "series,time,value\n");
@@ -76,7 +76,7 @@ fn the_newest_points_come_first_or_alone() {
     }
 }
 
-/// Over many chunks of a long series, compared with a filter of the rows themselves.
+/// Points selected by their values equal the filtered rows, over many vectors of a long series.
 #[test]
 fn points_are_chosen_by_their_values() {
     let folder = Folder::new("points_are_chosen_by_their_values");
@@ -153,7 +153,7 @@ fn points_are_chosen_by_their_values() {
         lines(&scan("--regex ^late --reverse -n 2 --offset 3")),
         late[3..5]
     );
-    // The same rows in aggregates and in windows.
+    // Aggregates and windows select the same rows.
     let out = folder
         .say("aggregate a.tdl s -c temp --where 990<.. --fn count,min,max -f csv")
         .ok();
@@ -276,8 +276,8 @@ fn pins_are_read_and_compared_with() {
             .count()
             == 1
     );
-    // At a coarse resolution a leaf is reported as its whole time range, and two points a day apart as one range of two
-    // days.
+    // At a coarse resolution a leaf is reported as its whole range of times, and two points a day apart are reported as
+    // one range of two days.
     let coarse = folder.say("changed plant.tdl --since monday --resolution 2d -f csv");
     let coarse = coarse.ok();
     assert!(coarse.contains("new,2014-06-01T01:00:00Z,2014-06-03T00:00:00Z,,2"));
@@ -303,7 +303,7 @@ fn pins_are_read_and_compared_with() {
         .failed(3, &["matches `new`"]);
 }
 
-/// Every point is in one chunk, and the chunks have the stated lengths.
+/// Every point is in exactly one chunk, and the chunks have the lengths requested.
 #[test]
 fn a_series_is_seen_in_pieces() {
     let folder = Folder::new("a_series_is_seen_in_pieces");

@@ -18,7 +18,7 @@ pub struct Identity {
     pub boot: [u8; 16],
     /// Identity of the database.
     pub uuid: [u8; 16],
-    /// Distinguishes a file from its copy, which has the same uuid.
+    /// Device and inode, which distinguish a file from a copy of it with the same uuid.
     pub file: FileId,
 }
 
@@ -83,18 +83,19 @@ impl Area {
     pub(super) fn poison(&self) -> &AtomicU64 {
         self.word(POISON_AT)
     }
-    /// 0: generation of the last writer; 1: owner word of the handle that writes now; 2: its thread; 3: since when.
+    /// Field 0 is the generation of the handle that wrote last; 1 is the owner word of the handle that writes now, 2
+    /// its thread, and 3 the time at which it began.
     pub(super) fn writer(&self, field: usize) -> &AtomicU64 {
         self.word(WRITER_AT + field * 8)
     }
     pub(super) fn next_ticket(&self) -> &AtomicU64 {
         self.word(TICKET_AT)
     }
-    /// Number of tickets drawn and not returned; may be too high after a kill, never too low.
+    /// Number of tickets drawn and not returned. After a kill it may be too high, never too low.
     pub(super) fn waiting(&self) -> &AtomicU64 {
         self.word(TICKET_AT + 8)
     }
-    /// Owner word of the handle that holds the writer lock without a ticket, or 0; may name a dead handle.
+    /// Owner word of the handle that holds the writer lock without a ticket, or 0. The handle may be dead.
     pub(super) fn lock_word(&self) -> &AtomicU64 {
         self.word(TICKET_AT + 16)
     }
@@ -109,12 +110,12 @@ impl Area {
     pub fn freed_pages(&self) -> &AtomicU64 {
         self.word(COUNTERS_AT + 16)
     }
-    /// Line of a handle: 0 generation, 1 process id, 2 opened at, 3 kind.
+    /// The cache line of a handle: generation, process id, time of opening, kind.
     pub(super) fn handle(&self, index: usize) -> &[AtomicU64] {
         let at = (HANDLES_AT + index * LINE) / 8;
         &self.words()[at..at + LINE / 8]
     }
-    /// Line of a reader slot.
+    /// The cache line of a reader slot.
     #[inline]
     pub(super) fn slot(&self, index: usize) -> &[AtomicU64] {
         let at = (READERS_AT + index * LINE) / 8;
@@ -155,7 +156,7 @@ impl Area {
         }
     }
 
-    /// The identity that the area was reset with.
+    /// The identity with which the area was last reset.
     pub fn identity(&self) -> Identity {
         Identity {
             boot: self.bytes16(24),

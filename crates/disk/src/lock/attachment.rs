@@ -43,8 +43,8 @@ impl LockMemory {
         }
     }
 
-    /// The part that outlives the handles: the current words and unsynced meta records. It survives the kill of a
-    /// process, but not a power cut.
+    /// The content that outlives the handles: the words before the table of handles, and the unsynced meta records. It
+    /// survives the kill of a process, but not a power cut.
     #[must_use]
     pub fn image(&self) -> Vec<u8> {
         let words = self.words.words[..RECORDS_BYTES / 8].iter();
@@ -95,7 +95,7 @@ pub struct Attachment {
     pub(super) path: PathBuf,
 }
 
-/// Acquires the setup lock. It must be released with [`Lock::opened`], or it dies with its owner.
+/// Acquires the setup lock. [`Lock::opened`] releases it; otherwise it ends with its owner.
 pub(super) fn wait_for_setup(locks: &ByteLocks, path: &Path) -> Result<()> {
     let begun = Instant::now();
     let mut pause = Duration::from_micros(20);
@@ -115,9 +115,9 @@ pub(super) fn wait_for_setup(locks: &ByteLocks, path: &Path) -> Result<()> {
     }
 }
 
-/// The error if a lock file serves another file than the one at this path, which may be missing, and that other file is
-/// open. If the lock file has the name of the data file, or the other file is the same database (`is_copy`), that file
-/// was at this path before. Caller must hold the setup lock.
+/// The error for a lock file that serves another file than the one at this path, while that other file is open. (The
+/// file at this path may be missing.) If the lock file has the name of the data file, or if the other file is the same
+/// database (`is_copy`), the other file was at this path before. Caller must hold the setup lock.
 fn in_use(attachment: &Attachment, named: &Path, is_copy: bool) -> Error {
     let handle = (0..HANDLES_MAX).find(|&index| {
         let opened = attachment.area.handle(index)[0].load(Ordering::SeqCst) != 0;
@@ -141,7 +141,7 @@ fn in_use(attachment: &Attachment, named: &Path, is_copy: bool) -> Error {
 }
 
 impl Attachment {
-    /// Acquires the setup lock: until [`Lock::opened`] no other handle opens, closes or cleans up.
+    /// Acquires the setup lock. Until [`Lock::opened`], no other handle opens, closes or cleans up.
     pub fn begin(&self) -> Result<()> {
         wait_for_setup(&self.locks, &self.path)
     }
@@ -154,8 +154,8 @@ impl Attachment {
             .map_err(|source| Error::of_open(&self.path, source))
     }
 
-    /// Fails if a file served by this lock file is open while the file at this path is missing. Caller must hold the
-    /// setup lock.
+    /// Fails if this lock file serves a file that is open, although no file is at this path. Caller must hold the setup
+    /// lock.
     pub fn expect_unused(&self, named: &Path) -> Result<()> {
         if self.is_alone()? {
             return Ok(());
@@ -163,9 +163,9 @@ impl Attachment {
         Err(in_use(self, named, false))
     }
 
-    /// Registers as a handle. Caller must hold the setup lock. Returns whether no other handle was alive; the area was
-    /// then reset, except for unsynced meta records of the same file (the inode, not a copy of it) and the same start
-    /// of the system.
+    /// Registers as a handle. Caller must hold the setup lock. Returns whether no other handle was alive. In that case
+    /// the area was reset, except for unsynced meta records of the same file (the inode, not a copy of it) from the
+    /// same start of the system.
     pub fn attach(
         self,
         identity: &Identity,
@@ -188,7 +188,7 @@ impl Attachment {
         if alone {
             let known = area.is_ours() && area.version() == VERSION;
             // After a failed sync the pages of lazy commits may be lost. If the system does not identify its start, the
-            // records may be from another one.
+            // records may be from another start.
             let sound = area.poison().load(Ordering::SeqCst) == 0 && identity.boot != [0; 16];
             area.reset(identity, known && sound && area.identity() == *identity);
         } else if !area.is_ours() || area.version() != VERSION || area.identity() != *identity {

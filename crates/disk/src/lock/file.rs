@@ -26,7 +26,8 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt, fc
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Locks on the data file, far beyond any data: every handle shares the byte of its lock file.
+/// Byte locks on the data file, far beyond any data. Each handle takes a shared lock on the byte that stands for its
+/// lock file.
 const GROUPS: u64 = 1 << 61;
 const GROUPS_LEN: u64 = 1 << 60;
 /// Mode of a lock file before it is shared.
@@ -42,10 +43,10 @@ pub enum Opened {
         attachment: Attachment,
         /// Inode number of the lock file.
         number: u64,
-        /// The file was not used before.
+        /// Whether the file was not used before.
         is_new: bool,
     },
-    /// A reader may not write to the lock file, and must exclude writers otherwise.
+    /// The process may not write to the lock file, so a reader must exclude writers in another way.
     Refused {
         /// The lock file.
         path: PathBuf,
@@ -64,8 +65,8 @@ impl Opened {
         }
     }
 
-    /// Gives a new lock file the owner and group of the data file. If the system refuses, it keeps those of its
-    /// creator.
+    /// Gives a new lock file the owner and group of the data file. If the system refuses, the lock file keeps the owner
+    /// and group of its creator.
     pub fn share_as(&self, data: &File) {
         if let Self::Attached {
             attachment, is_new, ..
@@ -88,16 +89,16 @@ fn share_as(file: &File, data: &Metadata) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(mode_as(data.mode(), same_group)))
 }
 
-/// Owner, group and others may each both read and write a lock file or do neither: even with read permission alone a
-/// process could block others by a byte lock.
+/// Permission bits of the lock file. Owner, group and others may each both read and write it, or neither: even with
+/// read permission alone a process could block others by a byte lock.
 fn mode_as(data: u32, same_group: bool) -> u32 {
     let group = same_group && data & 0o040 != 0;
     let others = data & 0o006 == 0o006;
     OWNER_ONLY | if group { 0o060 } else { 0 } | if others { 0o006 } else { 0 }
 }
 
-/// An existing file is opened without the create flag: in a world-writable folder the system refuses that flag for
-/// files of other users.
+/// Opens a lock file, or creates it if it is missing. An existing file is opened without the create flag, because in a
+/// world-writable folder the system refuses that flag for files of other users.
 fn open_or_make(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true);
@@ -112,7 +113,8 @@ fn open_or_make(path: &Path) -> io::Result<File> {
 /// Opens the lock file, and creates it if missing.
 pub fn open(path: PathBuf, read_only: bool) -> Result<Opened> {
     for _ in 0..ATTEMPTS {
-        // Two openings, one for the locks and one for the map: a map keeps its opening alive, in forked children too.
+        // The file is opened twice, for the locks and for the map, because a map keeps its own opening alive, in forked
+        // children too.
         let opened = open_or_make(&path);
         let (file, mapped) = match opened.and_then(|file| Ok((file, open_or_make(&path)?))) {
             Ok(files) => files,
@@ -179,7 +181,7 @@ fn make_whole(file: &File, len: u64) -> io::Result<()> {
     }
 }
 
-/// Marks on the data file which lock file is used, if any; fails if other handles use another one.
+/// Marks on the data file which lock file this handle uses, if any; fails if other handles use another one.
 pub fn join(file: &File, opened: &Opened, exclusive: bool, path: &Path) -> Result<()> {
     let fail = |error| Error::of_open(path, error);
     let number = match opened {
@@ -228,13 +230,14 @@ mod tests {
         named.count()
     }
 
-    /// A waiting handle does not use a lock file that lost its name during the wait.
+    /// A handle that waits for a lock file must not use it if the file lost its name during the wait: others would use
+    /// a new file.
     #[test]
     #[cfg_attr(miri, ignore = "files of the system")]
     fn a_lock_file_that_lost_its_name_while_it_was_waited_for_is_not_used() {
         let folder = std::env::temp_dir().join(format!("tidalite-lock-{}", std::process::id()));
         fs::create_dir_all(&folder).expect("a folder");
-        // The path as the system reports it.
+        // The path in the form that the system reports.
         let folder = fs::canonicalize(folder).expect("its path");
         let (path, other) = (folder.join("a-lock"), folder.join("away"));
         let first = open(path.clone(), false).expect("a lock file");

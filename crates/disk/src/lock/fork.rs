@@ -53,16 +53,16 @@ fn page() -> &'static AtomicU64 {
 
 /// Descriptors whose locks a forked child must not keep alive, plus one; 0 marks a free entry.
 static WATCHED: [AtomicI32; WATCHED_MAX] = [const { AtomicI32::new(0) }; WATCHED_MAX];
-/// Maximum number of watched lock files in a process. A forked child keeps the locks of further ones until it ends or
-/// executes another program.
+/// Maximum number of watched lock files in a process. A forked child keeps the locks of further lock files until it
+/// ends or executes another program.
 const WATCHED_MAX: usize = 1024;
 /// A harmless descriptor that stays open; -1 until it is opened.
 #[cfg(not(miri))]
 static NOTHING: AtomicI32 = AtomicI32::new(-1);
 static ARMED: Once = Once::new();
 
-/// A forked child shares its parent's locks. From now on it releases the locks of this descriptor at once, so that they
-/// die with the parent alone.
+/// Watches a descriptor. A forked child shares its parent's locks; it releases the locks of a watched descriptor at
+/// once, so that they end when the parent dies.
 pub(super) fn watch(descriptor: i32) {
     ARMED.call_once(arm);
     for place in &WATCHED {
@@ -73,7 +73,7 @@ pub(super) fn watch(descriptor: i32) {
     }
 }
 
-/// Must be called before the descriptor is closed.
+/// Ends the watch. Must be called before the descriptor is closed.
 pub(super) fn unwatch(descriptor: i32) {
     for place in &WATCHED {
         let found = place.compare_exchange(descriptor + 1, 0, Ordering::AcqRel, Ordering::Relaxed);

@@ -22,7 +22,7 @@ pub struct Lock {
     pub(super) generation: u64,
     pub(super) born: u64,
     pub(super) slots: Slots,
-    /// Excludes the other threads of this handle, which byte locks do not.
+    /// Excludes other threads of this handle, which byte locks do not exclude.
     pub(super) setup: Mutex<()>,
 }
 
@@ -47,7 +47,7 @@ impl Lock {
         fork::generation() == self.born && self.locks.alive()
     }
 
-    /// Process id of the handle whose sync failed, if any; kept as long as any handle has the file open.
+    /// Process id of the handle whose sync failed, if any. The mark stays as long as any handle has the file open.
     pub fn poisoned_by(&self) -> Option<u32> {
         match self.area.poison().load(Ordering::Acquire) {
             0 => None,

@@ -1,4 +1,4 @@
-//! Unused slots that a handle keeps, and the number of snapshots that share a slot.
+//! The unused slots that a handle keeps, and the number of snapshots that share each slot.
 
 use super::layout::READERS_MAX;
 use std::sync::atomic::AtomicU64;

@@ -42,7 +42,7 @@ pub(super) const WAKE_COUNTER_AT: usize = 320;
 pub(super) const COUNTERS_AT: usize = 384;
 pub(super) const UNSYNCED_META_AT: usize = 4096;
 pub(super) const HANDLES_AT: usize = UNSYNCED_META_AT + 2 * UNSYNCED_META_BYTES;
-/// Bytes in front of the handles: the part that outlives them.
+/// Number of bytes before the table of handles: the part of the area that outlives the handles.
 pub(super) const RECORDS_BYTES: usize = HANDLES_AT;
 pub(super) const LINE: usize = 64;
 pub(super) const READERS_AT: usize = HANDLES_AT + HANDLES_MAX * LINE;

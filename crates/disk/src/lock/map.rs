@@ -15,7 +15,7 @@ pub struct SharedMap {
     start: *mut c_void,
 }
 
-// SAFETY: the map is only lent as atomics and never moves.
+// SAFETY: the map is lent only as atomics and never moves.
 #[expect(unsafe_code, reason = "a shared map is shared between threads")]
 unsafe impl Send for SharedMap {}
 // SAFETY: as above.

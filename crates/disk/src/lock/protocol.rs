@@ -27,7 +27,7 @@ pub const IDLE: u64 = 0;
 pub const FREE: u64 = 0;
 /// The snapshot was evicted.
 pub const EVICTED: u64 = u64::MAX;
-/// Flag of a reader that copies its pages and validates its snapshot afterwards.
+/// Flag of an evictable reader, which copies its pages and validates its snapshot afterwards.
 pub const EVICTABLE: u64 = 1 << 62;
 /// Flag of a reader that is idle and validates its snapshot before it continues.
 pub const PARKED: u64 = 1 << 63;
@@ -46,9 +46,9 @@ pub fn may_be_evicted(word: u64) -> bool {
     word != EVICTED && word & (EVICTABLE | PARKED) != 0
 }
 
-/// Enters a state into a slot of the caller. `newest`: the words that name the newest state, of all processes and of
-/// this handle, each with the value that the reader expects. False: a newer state was published, and the entered one
-/// may have lost its pages before the slot was visible.
+/// Enters a state into a slot of the caller. `newest` has the words that name the newest state, of all processes and of
+/// this handle, each with the value that the reader expects. Returns false if a newer state was published: the entered
+/// state may then have lost its pages before the slot was visible.
 #[inline]
 pub fn enter(slot: &AtomicU64, word: u64, newest: &[(&AtomicU64, u64)]) -> bool {
     slot.store(word, Ordering::SeqCst);
@@ -72,7 +72,7 @@ pub fn load_slot(slot: &AtomicU64) -> u64 {
     slot.load(Ordering::SeqCst)
 }
 
-/// Evicts an evictable or parked reader. False: the slot has changed in the meantime.
+/// Evicts an evictable or parked reader. Returns false if the slot has changed in the meantime.
 pub fn evict(slot: &AtomicU64, seen: u64) -> bool {
     may_be_evicted(seen)
         && slot
@@ -80,20 +80,20 @@ pub fn evict(slot: &AtomicU64, seen: u64) -> bool {
             .is_ok()
 }
 
-/// Switches the caller's slot between reading and parked. False: it was evicted.
+/// Switches the caller's slot between reading and parked. Returns false if the reader was evicted.
 pub fn exchange(slot: &AtomicU64, from: u64, to: u64) -> bool {
     slot.compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst)
         .is_ok()
 }
 
-/// True if the slot still holds the state; data copied before then belongs to that state.
+/// Whether the slot still holds the state. If so, data copied before this call belongs to that state.
 #[inline]
 pub fn still(slot: &AtomicU64, word: u64) -> bool {
     super::sync::fence(Ordering::Acquire);
     slot.load(Ordering::Acquire) == word
 }
 
-/// Claims a free slot for a handle. False: another handle has it.
+/// Claims a free slot for a handle. Returns false if another handle has it.
 pub fn claim(owner: &AtomicU64, mine: u64) -> bool {
     owner.load(Ordering::Relaxed) == FREE
         && owner
@@ -120,7 +120,7 @@ pub fn is_last(users: &AtomicU64) -> bool {
     users.load(Ordering::Acquire) == 1 || users.fetch_sub(1, Ordering::AcqRel) == 1
 }
 
-/// Returns a slot without users: to the owner's idle slots, as this bit, or to all handles.
+/// Returns a slot without users: as this bit to the owner's idle slots, or otherwise to all handles.
 #[inline]
 pub fn give_back(slot: &AtomicU64, owner: &AtomicU64, idle: Option<(&AtomicU64, u32)>) {
     leave(slot);

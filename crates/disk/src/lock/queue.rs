@@ -1,7 +1,7 @@
 //! The queue of writers across handles: first come, first served, robust against the death of any writer.
 //!
-//! A writer draws a ticket under the *draw* lock, locks the byte of that ticket, and releases that lock. It holds the
-//! writer lock when no byte of a lower ticket is locked any more: the earlier writers have finished or died.
+//! A writer draws a ticket under the *draw lock*, locks the byte of that ticket, and releases the draw lock. It holds
+//! the writer lock when no byte of a lower ticket is locked any more: the earlier writers have finished or died.
 //!
 //! If the queue is empty, a writer needs no ticket: it enters itself in the *lock word* of the area, and then
 //! checks that no other handle waits (`waiting`, and only if that is nonzero, the bytes). This path takes no system
@@ -134,7 +134,7 @@ impl Lock {
         }
     }
 
-    /// Whether another handle waits for the writer lock held by this one. One load if none does.
+    /// Whether another handle waits for the writer lock that this one holds. If none waits, this costs one load.
     pub fn others_wait(&self) -> bool {
         let waits = self.area.waiting().load(Ordering::SeqCst) > 0;
         // The waiter may have died or given up.
@@ -164,19 +164,20 @@ impl Lock {
         Some(Ticket::LockWord)
     }
 
-    /// Whether this word belongs to another, live handle. (A handle asks only while it does not hold the writer lock.)
+    /// Whether this word belongs to another handle that is alive. (A handle calls this only while it does not hold the
+    /// writer lock.)
     fn is_held_by_other(&self, holder: u64) -> bool {
         holder != self.owner_word() && self.owner_alive(holder)
     }
 
-    /// Whether a handle writes without a ticket. Removes a dead one.
+    /// Whether a live handle holds the lock word. Removes the word of a dead handle.
     fn word_taken(&self) -> bool {
         let lock_word = self.area.lock_word();
         let holder = lock_word.load(Ordering::SeqCst);
         if holder == 0 {
             return false;
         }
-        // A handle that entered in between may be alive.
+        // If the word has changed meanwhile, a live handle may have entered it.
         self.is_held_by_other(holder)
             || lock_word
                 .compare_exchange(holder, 0, Ordering::SeqCst, Ordering::SeqCst)
@@ -194,7 +195,7 @@ impl Lock {
         self.try_take_word()
     }
 
-    /// Waits for the writer lock. `None`: timed out. Calls `waiting` from time to time during the wait.
+    /// Waits for the writer lock; `None` after a timeout. Calls `waiting` from time to time.
     pub(crate) fn wait_ticket(
         &self,
         patience: &WaitLimit<'_>,
@@ -257,7 +258,7 @@ impl Lock {
         writer(1).store(self.owner_word(), Ordering::Release);
     }
 
-    /// Removes this handle as the current writer, if it is.
+    /// Removes this handle as the current writer, if it is the current writer.
     pub(super) fn forget_writer(&self) {
         let writer = self.area.writer(1);
         let _ = writer.compare_exchange(self.owner_word(), 0, Ordering::AcqRel, Ordering::Relaxed);
@@ -274,7 +275,7 @@ impl Lock {
             Ticket::LockWord => self.release_word(),
             Ticket::Number(byte) => {
                 waiting.fetch_sub(1, Ordering::SeqCst);
-                // Cannot fail for a lock that is held; otherwise the lock ends with the handle.
+                // This cannot fail for a lock that is held; otherwise the lock ends with the handle.
                 let _ = self.locks.unlock(byte, 1);
             }
         }
@@ -293,8 +294,8 @@ impl Lock {
         }
     }
 
-    /// True if this handle was the last writer, so its view of the free space is still valid. Makes it the last writer.
-    /// Caller must hold the writer lock.
+    /// Makes this handle the last writer. Returns true if it already was, so that its view of the free space is still
+    /// valid. Caller must hold the writer lock.
     pub fn was_last_writer(&self) -> bool {
         let last = self.area.writer(0);
         last.swap(self.generation, Ordering::AcqRel) == self.generation

@@ -6,11 +6,11 @@ use tidalite_base::TxnId;
 /// Kind of a reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReaderKind {
-    /// Lends pages and retains them for its lifetime.
+    /// A reader that lends pages and retains them for its lifetime.
     Read,
-    /// Copies pages and may be evicted.
+    /// A reader that copies pages and may be evicted.
     Evictable,
-    /// Idle, and may be evicted.
+    /// An idle reader, which may be evicted.
     Parked,
 }
 
@@ -18,9 +18,9 @@ pub enum ReaderKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reader {
-    /// Its slot in the reader table.
+    /// The reader's slot in the reader table.
     pub slot: usize,
-    /// Its kind.
+    /// The kind of reader.
     pub kind: ReaderKind,
     /// Its process, by its number in its own PID namespace.
     pub process: u32,

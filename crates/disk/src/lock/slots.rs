@@ -21,9 +21,10 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 use tidalite_base::TxnId;
 
-/// Idle slots of a group that a handle keeps; slightly more if threads return slots at once.
+/// Maximum number of idle slots of a group that a handle keeps; slightly more if several threads return slots at the
+/// same time.
 const KEPT_MAX: u32 = 4;
-/// Idle slots from this number on are free for every handle.
+/// A handle keeps only idle slots below this number; higher ones are free for every handle.
 const KEPT_END: usize = READERS_MAX / 4;
 
 const STATE: usize = 0;
@@ -47,7 +48,7 @@ pub struct Seen {
     pub process: u32,
     /// The thread that began it.
     pub thread: u32,
-    /// When it began, in the time of [`now_ns`].
+    /// The time at which it began, on the clock of [`now_ns`].
     pub since_ns: u64,
     /// Pages that all commits had freed when it began.
     pub freed_before: u64,
@@ -136,7 +137,7 @@ impl Lock {
     fn claim_slot(&self, start: usize) -> Result<usize> {
         let mine = self.owner_word();
         for attempt in 0..2 {
-            // Low numbers first, to keep scans short; among these the slot of the thread's own group first.
+            // Tries low numbers first, to keep scans short, and among these first the slot of the thread's own group.
             for row in 0..READERS_MAX / GROUPS {
                 for i in 0..GROUPS {
                     let slot = row * GROUPS + (start + i) % GROUPS;
@@ -232,7 +233,7 @@ impl Lock {
         }
     }
 
-    /// Describes a reader. `newest`: the newest commit that this handle knows, published or not.
+    /// Describes a reader. `newest` is the newest commit that this handle knows, published or not.
     #[must_use]
     pub fn describe(&self, seen: &Seen, newest: u64, page_bytes: u64) -> Reader {
         let kind = match seen.word {
@@ -258,7 +259,7 @@ impl Lock {
         }
     }
 
-    /// Evicts an evictable or parked reader. False: it is neither, or has ended.
+    /// Evicts an evictable or parked reader. Returns false if the reader is neither, or has ended.
     pub fn evict(&self, reader: &Seen) -> bool {
         protocol::evict(&self.area.slot(reader.slot)[STATE], reader.word)
     }

@@ -1,3 +1,3 @@
-//! The atomics used by [`super::protocol`]; a model checker replaces this file by its own.
+//! The atomics that [`super::protocol`] uses; a model checker replaces this file with its own.
 
 pub(super) use std::sync::atomic::{AtomicU64, Ordering, fence};

@@ -30,8 +30,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-/// Maximum time for which others overtake the head of the queue: enough for many commits with one barrier, and too
-/// short for a person to notice.
+/// Maximum time for which other threads may overtake the head of the queue: enough for many commits with one barrier,
+/// and too short for a person to notice.
 const PASSED_BY_MAX: Duration = Duration::from_millis(5);
 
 #[derive(Debug, Default)]
@@ -70,11 +70,13 @@ pub enum Acquisition {
     Satisfied,
 }
 
-/// Whether a waiter for a flush does not need the lock any more. The argument says whether a lock of this handle leads.
+/// Decides whether a waiter for a flush needs the lock no longer. The argument says whether a lock of this handle
+/// leads.
 pub type Satisfied<'a> = &'a dyn Fn(bool) -> bool;
 
 impl Queue {
-    /// Asserts that numbers ascend, and that the lock is handed to a waiter, and only while it is free for it.
+    /// Asserts that the numbers of waiters ascend, and that the lock is handed only to a waiter, and only while it is
+    /// free.
     fn check(&self) {
         assert!(
             self.waiting
@@ -93,7 +95,7 @@ impl Queue {
         );
     }
 
-    /// Takes the local lock if it is free for this waiter; `None`: for a thread that does not wait.
+    /// Takes the local lock if it is free for this waiter, or, with `None`, for a thread that is not in the queue.
     fn take(&mut self, number: Option<u64>) -> bool {
         let taken = !self.busy && (self.handed.is_none() || self.handed == number);
         if taken {
@@ -241,7 +243,7 @@ impl WriterLock {
         wake(first);
     }
 
-    /// Waits for the shared lock; `None`: timed out. Calls `waiting` from time to time.
+    /// Waits for the shared lock; `None` after a timeout. Calls `waiting` from time to time.
     pub fn wait(
         self: &Arc<Self>,
         patience: &WaitLimit<'_>,
@@ -298,7 +300,7 @@ impl WriterLock {
         }
     }
 
-    /// Waits for the local lock only, for a handle that only reads.
+    /// Waits only for the local lock, for a handle that only reads.
     pub fn wait_as_reader(self: &Arc<Self>) -> WriterGuard {
         // A wait without a limit always ends with the lock.
         let ticket = match self.wait_local(&WaitLimit::default(), None) {
@@ -326,8 +328,8 @@ impl WriterLock {
         }
     }
 
-    /// Retains the shared lock for a background flush beside the transaction that holds it; false if there is none.
-    /// Caller must hold the pipeline lock.
+    /// Retains the shared lock for a background flush beside the transaction that holds it. Returns false if no
+    /// transaction leads. Caller must hold the pipeline lock.
     pub fn keep_for_background(&self) -> bool {
         let _until_kept = self.queue();
         let leads = self.leads();
@@ -392,7 +394,7 @@ mod tests {
 
     #[test]
     fn who_is_awake_takes_a_free_lock() {
-        // In the future, so that the wait is never long, however slow the test is.
+        // The wait begins in the future, so that it is never long, however slow the test is.
         let mut queue = with_one_waiting(Instant::now() + Duration::from_secs(3600));
         assert!(queue.first().is_some(), "the first in line is woken");
         assert!(queue.take(None), "and passed by");

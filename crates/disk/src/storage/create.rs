@@ -44,9 +44,9 @@ pub fn create_file(path: &Path, initial: &[u8]) -> Result<()> {
     created.map_err(|error| Error::of_open(path, error))
 }
 
-/// Completes a creation or restore of this file by a process that was killed: removes the temporary name and syncs the
-/// directory; without the sync a power cut could remove the file with all its commits. `is_new`: nothing was committed
-/// yet. The caller holds the setup lock, which excludes a concurrent creation.
+/// Completes the creation or restore of this file by a process that was killed: removes the temporary name and syncs
+/// the directory. Without the sync a power cut could remove the file with all its commits. `is_new` says that nothing
+/// was committed yet. Caller must hold the setup lock, which excludes a concurrent creation.
 pub fn finish_creation(path: &Path, named: &Named, is_new: bool) -> Result<()> {
     let fail = |error| Error::of_open(path, error);
     if !named.is_file() {
@@ -92,8 +92,8 @@ fn remove_temporary_names(path: &Path, id: FileId) {
 }
 
 fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    // The caller holds the lock: an existing file of this name is a leftover of a crash, or a planted link. Neither is
-    // written to.
+    // The caller holds the setup lock, so an existing file of this name is a leftover of a crash or a planted link.
+    // Neither is written to.
     drop(fs::remove_file(path));
     let mut file = File::create_new(path)?;
     file.write_all(bytes)?;
@@ -112,7 +112,8 @@ pub fn give_name(temporary: &Path, path: &Path) -> io::Result<()> {
     use rustix::fs::{CWD, RenameFlags, renameat_with};
     match fs::hard_link(temporary, path) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => {
-            // Some file systems have no links. A renamed file never has two names.
+            // Some file systems have no hard links. A renamed file never has two names, so a marker file takes the
+            // place of the second name.
             let mark = unsynced_mark(path);
             File::create(&mark)?;
             let renamed = renameat_with(CWD, temporary, CWD, path, RenameFlags::NOREPLACE);
@@ -128,12 +129,12 @@ pub fn give_name(temporary: &Path, path: &Path) -> io::Result<()> {
 /// Syncs the directory in which a file was named.
 pub fn sync_name(path: &Path) -> io::Result<()> {
     let synced = sync_directory(path);
-    // After an error the file is removed, or the error is reported.
+    // After an error the file is removed, or the error is reported, so the marker is not needed.
     drop(fs::remove_file(unsynced_mark(path)));
     synced
 }
 
-/// Syncs the directory of this path: names given or removed there are then durable.
+/// Syncs the directory of this path, which makes names given or removed there durable.
 pub fn sync_directory(path: &Path) -> io::Result<()> {
     let parent = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,

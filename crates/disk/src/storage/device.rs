@@ -14,7 +14,7 @@ use std::ops::Range;
 use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
-/// Inspected, and wiped on request, at both ends.
+/// Number of bytes at each end that are inspected, and wiped on request.
 const ENDS_BYTES: u64 = 1 << 20;
 
 /// Whether this is the metadata of a block device.
@@ -23,7 +23,7 @@ pub fn is_device(metadata: &Metadata) -> bool {
     metadata.file_type().is_block_device()
 }
 
-/// Length of a device in bytes, which its metadata lacks.
+/// Length of a device in bytes; the metadata of a device does not contain it.
 pub fn len(mut file: &File) -> io::Result<u64> {
     file.seek(SeekFrom::End(0))
 }
@@ -57,8 +57,8 @@ pub fn is_blank(file: &File) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Creates a database on a device and discards its content. `last`: the parts of the image that are written one after
-/// the other once everything else is synced.
+/// Creates a database on a device and discards the device's content. `last` are the parts of the image that are written
+/// one after the other once everything else is synced.
 pub fn create(file: &File, image: &[u8], last: &[Range<usize>], path: &Path) -> Result<()> {
     let failed = |source| Error::of_open(path, source);
     let len = len(file).map_err(failed)?;

@@ -40,7 +40,7 @@ pub enum ReadAhead {
 /// (docs/performance/durable-commits.md).
 const ZEROS_BYTES: usize = 64 << 10;
 
-/// A file is large if it exceeds this fraction of the memory that the process may use.
+/// A file is large if it exceeds the memory that the process may use, divided by this.
 const LARGE_PART: u64 = 4;
 
 /// A file of the operating system, or a block device.
@@ -51,20 +51,20 @@ pub struct FileStorage {
     len: Length,
     use_map: bool,
     read_ahead: ReadAhead,
-    /// Whether pages are read without readahead: decided at open, and after each growth.
+    /// Whether pages are read without readahead; decided when the file is opened and after each growth.
     pages_alone: AtomicBool,
     write_map: Option<Arc<WriteMap>>,
-    /// For blocks of extents, which are contiguous.
+    /// Maps for blocks of extents, which are contiguous.
     maps: [OnceLock<Option<Map>>; MAPS_MAX],
-    /// For single pages, which are scattered.
+    /// Maps for single pages, which are scattered.
     page_maps: [OnceLock<Option<Map>>; MAPS_MAX],
-    /// For pages read in file order when single pages are read without readahead.
+    /// Maps for pages that are read in file order, used when single pages are read without readahead.
     range_maps: OnceLock<Option<Box<RangeMaps>>>,
 }
 
 impl FileStorage {
-    /// Takes over an open file or block device. With `use_map`, reads are lent from a read-only map, and a media error
-    /// is a signal; without it every read is a `pread`, and every media error a typed error.
+    /// Takes over an open file or block device. With `use_map`, reads are lent from a read-only map, and an error of
+    /// the medium is a signal. Without it every read is a `pread`, and every error of the medium is a typed error.
     ///
     /// # Errors
     /// If the system does not report the length of the file.
@@ -99,7 +99,7 @@ impl FileStorage {
         Self::new(unnamed::create(folder)?, use_map)
     }
 
-    /// The file together with the path, symbolic links resolved, at which it should be found.
+    /// The file together with the path at which it should be found, with symbolic links resolved.
     pub fn named(&self, path: PathBuf) -> io::Result<Named> {
         let metadata = self.file.metadata()?;
         Ok(Named::new(Arc::clone(&self.file), path, &metadata))
@@ -120,8 +120,7 @@ impl FileStorage {
         Self { write_map, ..self }
     }
 
-    /// Readahead helps while the extra pages can stay in memory; from the size of a large file on, pages are read
-    /// alone.
+    /// Decides whether pages are read alone: readahead helps only while the extra pages can stay in memory.
     fn judge(&self) {
         let is_large = || match self.read_ahead {
             ReadAhead::Auto => self.len.known() > machine::memory_bytes() / LARGE_PART,
@@ -129,7 +128,7 @@ impl FileStorage {
             ReadAhead::Off => true,
         };
         if self.use_map && !self.reads_single_pages() && is_large() {
-            // A map made concurrently sees this flag, or is found below.
+            // A map that another thread makes now sees this flag, or is found below.
             self.pages_alone.store(true, Ordering::SeqCst);
             let maps = self.page_maps.iter().filter_map(OnceLock::get);
             maps.flatten().for_each(Map::read_single_pages);
@@ -191,7 +190,8 @@ impl FileStorage {
     fn reserve(&self, from: u64, to: u64) -> io::Result<()> {
         match fallocate(&self.file, FallocateFlags::empty(), from, to - from) {
             Ok(()) => Ok(()),
-            // The file system cannot reserve: extend the file; a full disk then shows when the pages are written.
+            // The file system cannot reserve space, so the file is only extended. A full disk then shows when the pages
+            // are written.
             Err(rustix::io::Errno::OPNOTSUPP) => self.file.set_len(to),
             Err(error) => Err(error.into()),
         }
@@ -218,7 +218,7 @@ impl Storage for FileStorage {
         if written == bytes {
             return Ok(());
         }
-        // A short write: write the rest piece by piece.
+        // After a short write, writes the rest piece by piece.
         let mut start = at;
         for piece in pieces {
             debug_assert!(start >= at, "pieces are written in order");
@@ -298,7 +298,7 @@ impl Storage for FileStorage {
         if self.is_device {
             return Ok(());
         }
-        // Other processes may have punched holes.
+        // Other processes may have punched holes, so the places of the `WriteMap` are invalid.
         self.forget_written();
         self.len.refresh(|| Ok(self.file.metadata()?.len()))?;
         self.judge();
@@ -312,7 +312,7 @@ impl Storage for FileStorage {
         if self.is_device {
             return Err(io::ErrorKind::StorageFull.into());
         }
-        // The file may be longer than known after a failed truncation: data written there since must stay.
+        // After a failed truncation the file may be longer than known, and data written there since must stay.
         let old = self.file.metadata()?.len();
         self.len.change(len, || {
             let grown = match how {
@@ -420,8 +420,8 @@ mod tests {
 
     const KIB: u64 = 1 << 10;
 
-    /// Sequential reads with readahead disabled for pages return the same bytes as page reads, including pages appended
-    /// later. With `ReadAhead::Off`, or for a small file, this path is not taken.
+    /// In a large file, sequential reads with readahead return the same bytes as reads of single pages, including pages
+    /// appended later. With `ReadAhead::Off`, or for a small file, the separate maps are not used.
     #[test]
     #[cfg_attr(miri, ignore = "a file of the system's")]
     fn a_range_is_read_as_pages_are() {
@@ -445,7 +445,8 @@ mod tests {
         assert!(!off.reads_ahead_in_order(), "switched off");
     }
 
-    /// The file keeps its length, and the space behind the length it should have had is used again.
+    /// After a failed truncation the file keeps its length, and data written behind the intended length survives a later
+    /// growth.
     #[test]
     #[cfg_attr(miri, ignore = "a file of the system's")]
     fn a_cut_that_fails_costs_nothing_when_the_file_grows() {

@@ -6,10 +6,10 @@ use std::io;
 /// How new space at the end of the file is created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Growth {
-    /// Written with zeros: a later small write and its sync then cost half, because no block needs to be allocated or
+    /// Written with zeros. A later small write and its sync then cost half, because no block has to be allocated or
     /// marked as written.
     Zeros,
-    /// Only allocated: for bulk writes, which would otherwise write everything twice.
+    /// Only allocated, for bulk writes, which would otherwise write everything twice.
     Reserve,
 }
 
@@ -35,7 +35,7 @@ pub trait Storage: Send + Sync {
         self.write_at(at, &pieces.concat())
     }
 
-    /// Like `write_pieces`, for data that no sync follows and that is likely to be overwritten soon.
+    /// Like `write_pieces`, for data that is likely to be overwritten soon, and after which no sync follows.
     ///
     /// # Errors
     /// As for `write_at`.
@@ -46,13 +46,14 @@ pub trait Storage: Send + Sync {
         }
     }
 
-    /// Memory of the file for pages that are changed in place, if the storage supports it and it is not in use.
+    /// Memory of the file for pages that are changed in place. `None` if the storage does not support it, or if it is
+    /// in use.
     fn places(&self) -> Option<Box<dyn Places>> {
         None
     }
 
-    /// Reports the current bytes per page of `places`, when its change begins and when it has ended. For storages that
-    /// observe or simulate a file; a storage whose memory is the file itself has nothing to do.
+    /// Reports the current bytes of a page of `places`, when its change begins and when it has ended. This is for
+    /// storages that observe or simulate a file. A storage whose memory is the file itself has nothing to do.
     ///
     /// # Errors
     /// As for `write_at`.
@@ -66,14 +67,14 @@ pub trait Storage: Send + Sync {
         let _ = (at, len);
     }
 
-    /// Whether `write_back` has an effect. If not, no thread calls it beside the writer, and early writes depend on the
+    /// Whether `write_back` has an effect. If it has none, no other thread calls it, and early writes depend on the
     /// transaction alone.
     fn writes_back(&self) -> bool {
         false
     }
 
-    /// Makes everything written durable. The file's length is durable only if `sync_all` made it so; callers must not
-    /// rely on more.
+    /// Makes everything written durable. The file's length is durable only after `sync_all`, even if this call happens
+    /// to make it durable.
     ///
     /// # Errors
     /// Errors of the system. Afterwards the durable content is unknown.
@@ -105,7 +106,7 @@ pub trait Storage: Send + Sync {
         true
     }
 
-    /// Reads the length anew, which another process may have changed.
+    /// Reads the length again, because another process may have changed it.
     ///
     /// # Errors
     /// Errors of the system.
@@ -113,10 +114,10 @@ pub trait Storage: Send + Sync {
         Ok(())
     }
 
-    /// Makes the file at least `len` bytes long. Not durable until `sync_all`.
+    /// Makes the file at least `len` bytes long. The new length is not durable until `sync_all`.
     ///
-    /// Errors of the system; the file is at least as long as before.
-    /// The system's; the file is as long as before or longer.
+    /// # Errors
+    /// Errors of the system; the file is then at least as long as before.
     fn grow(&self, len: u64, how: Growth) -> io::Result<()>;
 
     /// Truncates the file. Bytes of the truncated range are not lent any more, nor will be before the file grows again.
@@ -138,7 +139,8 @@ pub trait Storage: Send + Sync {
         Ok(false)
     }
 
-    /// The bytes `[at, at + len)` without copying, if the storage supports it and they lie inside the file.
+    /// The bytes `[at, at + len)` without copying. `None` if the storage does not support it or if they are not inside
+    /// the file.
     fn mapped(&self, at: u64, len: usize) -> Option<&[u8]> {
         let _ = (at, len);
         None
@@ -158,8 +160,8 @@ pub trait Storage: Send + Sync {
         Ok(())
     }
 
-    /// Locks the first `bytes` bytes in memory and unlocks those behind; waits until they are loaded. Returns how many
-    /// are locked: none if nothing is mapped.
+    /// Locks the first `bytes` bytes in memory and unlocks the rest; waits until they are loaded. Returns the number of
+    /// locked bytes, which is 0 if nothing is mapped.
     ///
     /// # Errors
     /// Errors of the system: the limit of locked memory of a process. Nothing is locked then.
@@ -168,13 +170,13 @@ pub trait Storage: Send + Sync {
         Ok(0)
     }
 
-    /// True if a page of `mapped_page` that is not in memory is read alone while its reader waits. Callers that know
+    /// Whether a page of `mapped_page` that is not in memory is read alone, while its reader waits. Callers that know
     /// the next pages should then announce them by `read_ahead`.
     fn reads_single_pages(&self) -> bool {
         false
     }
 
-    /// True if pages of `mapped_in_order` get readahead although pages of `mapped_page` do not. Callers that read pages
+    /// Whether pages of `mapped_in_order` get readahead although pages of `mapped_page` do not. Callers that read pages
     /// in file order should then use `mapped_in_order`, and need not prefetch.
     fn reads_ahead_in_order(&self) -> bool {
         false
@@ -204,15 +206,15 @@ pub trait Storage: Send + Sync {
 pub struct Committed<'a> {
     /// The transaction.
     pub txn: u64,
-    /// Ranges it allocated: (byte address, bytes).
+    /// Ranges that the transaction allocated: (byte address, bytes).
     pub allocated: &'a [(u64, u64)],
-    /// Ranges it freed: (byte address, bytes, birth).
+    /// Ranges that the transaction freed: (byte address, bytes, birth).
     pub freed: &'a [(u64, u64, u64)],
-    /// Allocated ranges that are not written yet; they will be before a record names them.
+    /// Allocated ranges that are not written yet. They will be written before a meta record names them.
     pub unwritten: &'a [(u64, u64)],
 }
 
-/// Observes commits and snapshots to judge every single write.
+/// Observes commits and snapshots, so that a test can judge every single write.
 pub trait Observer {
     /// A commit is complete: its pages are written or kept in memory (`unwritten`), and the next commit builds on it.
     /// It is not acknowledged yet.

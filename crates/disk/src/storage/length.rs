@@ -1,7 +1,7 @@
 //! The length of a file as this process knows it.
 //!
-//! The holder of the writer lock, in whichever process, changes the length. It is therefore read anew when this process
-//! acquires the writer lock, and when a commit of another process is read.
+//! The holder of the writer lock, in whichever process, changes the length. This process therefore reads the length
+//! again when it acquires the writer lock, and when it reads a commit of another process.
 //!
 //! Invariants
 //! 1. The known length is never beyond the file's end while this process holds the writer lock, nor while a snapshot
@@ -42,7 +42,7 @@ impl Length {
         self.changes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes over the length that other processes have set.
+    /// Takes over the length that another process has set. `ask` reads it from the system.
     pub(super) fn refresh(&self, ask: impl FnOnce() -> io::Result<u64>) -> io::Result<()> {
         let begun = {
             let changes = self.changes();

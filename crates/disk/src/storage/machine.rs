@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 /// Usual mount point of the control groups.
 const GROUPS: &str = "/sys/fs/cgroup";
 
-/// In bytes. Read once.
+/// The memory in bytes; determined once.
 pub(super) fn memory_bytes() -> u64 {
     static BYTES: OnceLock<u64> = OnceLock::new();
     *BYTES.get_or_init(|| {
@@ -27,7 +27,7 @@ fn bound(own: &str, read: impl Fn(&str) -> Option<String>) -> u64 {
         let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else {
             continue;
         };
-        // Version 1 has one tree for each controller, version 2 one tree without a name.
+        // Version 1 of control groups has one tree for each controller, version 2 has one tree without a name.
         let (tree, file) = match controllers {
             "" => ("", "memory.max"),
             named if named.split(',').any(|name| name == "memory") => {

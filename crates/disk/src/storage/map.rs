@@ -11,8 +11,8 @@ pub(super) const MAP_BYTES: u64 = 1 << 40;
 /// Maximum number of maps: 64 of 1 TiB. Bytes beyond are read by `pread`.
 pub(super) const MAPS_MAX: usize = 64;
 
-/// Index of the map that contains these bytes, the file offset of its start, and the offset of the bytes in it. `None`:
-/// no map contains all of them.
+/// Index of the map that contains these bytes, the file offset of its start, and the offset of the bytes in it. `None`
+/// if no map contains all of them.
 #[inline]
 pub(super) fn place(at: u64, len: usize) -> Option<(usize, u64, usize)> {
     let (index, inside) = ((at / MAP_BYTES) as usize, at % MAP_BYTES);
@@ -34,7 +34,7 @@ unsafe impl Send for Mapped {}
 unsafe impl Sync for Mapped {}
 
 impl Mapped {
-    /// `None` if the system refuses.
+    /// Maps part of a file; `None` if the system refuses.
     pub(super) fn new(file: &File, from: u64, prot: ProtFlags) -> Option<Self> {
         let len = usize::try_from(MAP_BYTES).ok()?;
         let flags = MapFlags::SHARED | MapFlags::NORESERVE;

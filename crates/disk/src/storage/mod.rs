@@ -1,5 +1,5 @@
-//! All access to the data file goes through one small trait, implemented by files of the operating system, by memory,
-//! and by the simulated disk of the test kit.
+//! All access to the data file goes through one small trait. Files of the operating system, memory, and the simulated
+//! disk of the test kit implement it.
 
 mod create;
 pub mod device;

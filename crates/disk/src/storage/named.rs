@@ -29,11 +29,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// Maximum interval between checks of the path during commits, in nanoseconds. A check costs three times an `fstat`
-/// (decision 0028). A file that was renamed, unlike a deleted one, loses nothing in between.
+/// (decision 0028). In between a renamed file loses nothing; a deleted file is found by its number of names.
 const FULL_LOOK_NS: u64 = 20_000_000;
 
-/// Identity of a file: device and inode. For a block device: its device number and 0. All zero: the storage is not a
-/// file.
+/// Identity of a file: device and inode. A block device has its device number and 0. All zero means that the storage is
+/// not a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileId {
     /// The device that the file lies on, or the device itself.
@@ -89,14 +89,14 @@ pub struct Named {
 /// Depth of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MoveCheck {
-    /// Looks at the path only if the open file has lost a name, or the last look was long ago.
+    /// Looks at the path only if the open file has lost a name or if the last look was long ago.
     Quick,
-    /// Looks at the path.
+    /// Always looks at the path.
     Full,
 }
 
 impl Named {
-    /// `path`: the real path.
+    /// Takes over an open file; `path` is its real path.
     pub(super) fn new(file: Arc<File>, path: PathBuf, metadata: &Metadata) -> Self {
         Self {
             id: FileId::of(metadata),
@@ -182,7 +182,7 @@ impl Named {
         self.path.parent().is_some_and(Path::is_dir)
     }
 
-    /// The name under which the system knows the open file, if it leads to that file.
+    /// The current name of the open file, as the system knows it, if that name leads to the file.
     fn name_now(&self) -> Option<PathBuf> {
         let descriptor = self.file.as_fd().as_raw_fd();
         let name = fs::read_link(format!("/proc/self/fd/{descriptor}")).ok()?;
@@ -225,7 +225,7 @@ mod tests {
         }
     }
 
-    /// The current path in the error.
+    /// The current path that the error names.
     fn now_at(done: Result<()>) -> Option<PathBuf> {
         match done {
             Err(Error::FileMoved { now_at, .. }) => now_at,

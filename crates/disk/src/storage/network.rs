@@ -48,7 +48,7 @@ pub fn refuse(path: &Path) -> Result<()> {
     }
 }
 
-/// Lets tests take a folder for one on another kind of file system.
+/// Lets tests pretend that a folder is on another kind of file system.
 #[cfg(feature = "test-hooks")]
 mod pretended {
     use std::cell::RefCell;
@@ -58,7 +58,7 @@ mod pretended {
         static FOLDER: RefCell<Option<(PathBuf, u32)>> = const { RefCell::new(None) };
     }
 
-    /// From now on this thread takes a folder for one on a file system of this kind; `None`: for none.
+    /// From now on, this thread treats the folder as one on a file system of this kind; `None` ends that.
     pub fn pretend(folder: Option<(PathBuf, u32)>) {
         FOLDER.set(folder);
     }
@@ -73,7 +73,7 @@ mod pretended {
 #[cfg(feature = "test-hooks")]
 pub use pretended::pretend;
 
-/// The kind of file system of a path, or of its folder where nothing is there yet.
+/// The kind of file system of a path. If nothing is there yet, the kind of its folder counts.
 fn kind_at(path: &Path) -> Option<u32> {
     #[cfg(feature = "test-hooks")]
     if let Some(kind) = pretended::kind_of(path) {

@@ -24,7 +24,7 @@ pub(super) struct RangeMaps {
 
 impl RangeMaps {
     pub(super) fn of(file: &File) -> Option<Self> {
-        // Outside of Linux such a name is a duplicate of the same opening, or missing.
+        // Outside Linux such a name denotes a duplicate of the same opening, or is missing.
         if !cfg!(target_os = "linux") {
             return None;
         }
@@ -35,7 +35,7 @@ impl RangeMaps {
         })
     }
 
-    /// Bytes that the caller knows to lie before the file's end.
+    /// Returns bytes that the caller knows to lie before the file's end.
     #[inline]
     pub(super) fn slice(&self, at: u64, len: usize) -> Option<&[u8]> {
         let (index, from, inside) = place(at, len)?;

@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// For its owner alone, which is the only process that can reach it anyway.
+/// Permission for the owner alone, whose process is the only one that can reach the file anyway.
 const MODE: u32 = 0o600;
 
 /// Creates an unnamed file in this folder.

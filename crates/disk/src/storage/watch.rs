@@ -12,22 +12,22 @@ use std::{cell::Cell, sync::OnceLock};
 pub struct Opened<'a> {
     /// The storage.
     pub storage: Arc<dyn Storage>,
-    /// Path of its file; does not denote a file if the storage is not one.
+    /// Path of the storage's file. It does not denote a file if the storage is not one.
     pub path: &'a Path,
-    /// No other handle has it open.
+    /// Whether no other handle has the storage open.
     pub first: bool,
 }
 
 #[cfg(feature = "test-hooks")]
 static WRAP: OnceLock<fn(Opened<'_>) -> Arc<dyn Storage>> = OnceLock::new();
 
-/// From now on `wrap` wraps each storage that this process opens. Only the first call has an effect.
+/// From now on, `wrap` wraps each storage that this process opens. Only the first call has an effect.
 #[cfg(feature = "test-hooks")]
 pub fn wrap_opened(wrap: fn(Opened<'_>) -> Arc<dyn Storage>) {
     WRAP.get_or_init(|| wrap);
 }
 
-/// Makes a storage that passes calls on to the given one, as far as the test wants.
+/// A function that makes a storage around the given one. It may pass calls on or handle them itself.
 #[cfg(feature = "test-hooks")]
 type Wrapper = fn(Arc<dyn Storage>) -> Arc<dyn Storage>;
 
@@ -36,7 +36,7 @@ thread_local! {
     static WRAP_HERE: Cell<Option<Wrapper>> = const { Cell::new(None) };
 }
 
-/// From now on `wrap` wraps each storage that this thread opens, outside of all other wrappers; `None`: nothing does.
+/// From now on, `wrap` wraps each storage that this thread opens, outside all other wrappers; `None` ends that.
 #[cfg(feature = "test-hooks")]
 pub fn wrap_opened_here(wrap: Option<Wrapper>) {
     WRAP_HERE.set(wrap);

@@ -28,7 +28,7 @@ pub struct WriteBack {
 }
 
 impl WriteBack {
-    /// `bytes`: total to be written, if known.
+    /// Begins a large write of `bytes` bytes in total, if that is known.
     pub fn new(bytes: Option<u64>) -> Self {
         let piece_bytes = bytes.map_or(PIECE_BYTES_MAX, |bytes| bytes / PIECES);
         Self {

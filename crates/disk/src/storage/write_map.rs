@@ -1,9 +1,9 @@
 //! Writes through a map: pages of lazy commits that are overwritten repeatedly are copied into the system's cache by
 //! the process itself, at a third of the cost of a system call (docs/performance/lazy-commits.md).
 //!
-//! A write to a map cannot return an error; a failure is a signal. So only places that this handle recently wrote by
-//! `pwrite` are written this way: their blocks are allocated, and they are in the cache. The file system must overwrite
-//! blocks in place; where a write moves blocks (btrfs, clones on XFS) a full disk would be a signal.
+//! A write to a map cannot return an error; a failure is a signal. So a place is written this way only if this handle
+//! has recently written it by `pwrite`: its blocks are then allocated, and it is in the system's cache. The file system
+//! must overwrite blocks in place. If a write moves blocks (btrfs, clones on XFS), a full disk would be a signal.
 //!
 //! After the system has written a mapped page to the disk, it protects the page again, and the next change costs a page
 //! fault, more than a `pwrite`. So a place is written through the map only if it was written often since the last sync.
@@ -56,7 +56,7 @@ impl WriteMap {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From now on every place must be written by `pwrite` first.
+    /// Empties the table: every place must be written by `pwrite` again first.
     pub(super) fn forget(&self) {
         // The next write through a map allocates the entries again; handles that never write this way pay nothing.
         self.table().clear();
@@ -68,7 +68,7 @@ impl WriteMap {
         (!taken).then(|| Lent(Arc::clone(own)))
     }
 
-    /// The map, if every place of the range was written often enough to be written there.
+    /// The map, if every place of the range was written often enough to be written through it.
     fn often(&self, at: u64, len: usize) -> Option<&Map> {
         let map = self.map.get()?.as_ref()?;
         let end = at.checked_add(len as u64)?;
@@ -83,8 +83,8 @@ impl WriteMap {
             .then_some(map)
     }
 
-    /// Writes pieces one after the other from byte `at` on, inside the file: through the map, or by `pwrite`, which
-    /// takes several adjacent pieces at once and everything beyond the map.
+    /// Writes pieces one after the other from byte `at` on, inside the file. Each goes through the map, or by `pwrite`
+    /// together with its neighbours; everything beyond the map goes by `pwrite`.
     pub(super) fn write(
         &self,
         file: &File,
@@ -259,8 +259,8 @@ mod tests {
         assert!(!note(&mut table, 7), "which has driven it out");
     }
 
-    /// Runs of pages, some written often and some not, with syncs, truncations and growth in between, against a copy in
-    /// memory.
+    /// Pages written through the map and pages written by `pwrite` must all be in the file. Runs of pages are written,
+    /// some often and some not, with syncs, truncations and growth in between, and compared with a copy in memory.
     #[test]
     #[cfg(not(miri))]
     fn what_is_written_either_way_is_there() {
@@ -305,8 +305,8 @@ mod tests {
         std::fs::remove_file(path).unwrap();
     }
 
-    /// A place may be changed in the map if it was written often since the last sync, by one borrower at a time; the
-    /// file has the changes.
+    /// A place may be changed in the map only if it was written often since the last sync, and by one borrower at a
+    /// time. The file has the changes.
     #[test]
     #[cfg(not(miri))]
     fn places_are_lent_once_and_where_they_were_written_often() {
@@ -334,7 +334,7 @@ mod tests {
             assert_eq!(found, [1, 1, 1, 1, 1, 1, 1, 9, 1]);
             assert_eq!(storage.mapped_page(at, 9), Some(&found[..]));
         }
-        // A place whose blocks were returned, or that may wait for a sync, is written by a call first.
+        // After blocks were returned or a sync, a place must be written by a system call first.
         type Call<'a> = &'a dyn Fn();
         let calls: [(&str, Call<'_>); 3] = [
             ("synced", &|| storage.sync().unwrap()),

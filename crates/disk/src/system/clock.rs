@@ -75,7 +75,7 @@ pub fn wall_ns() -> i64 {
     })
 }
 
-/// Constant while this process runs.
+/// The random number of this start of the system, which is constant while the process runs.
 fn boot() -> u64 {
     static BOOT: OnceLock<u64> = OnceLock::new();
     *BOOT.get_or_init(|| get_u64(&boot_id(), 0))
