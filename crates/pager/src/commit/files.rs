@@ -1,8 +1,8 @@
 //! The open files, their options, and the conditions that end their use.
 //!
 //! Invariants
-//! 1. After a failed sync or meta write `poisoned` is set for good, and with it the word in the lock area:
-//!    no handle of the file, in any process, acknowledges anything more.
+//! 1. After a failed sync or a failed write of a meta record, `poisoned` is set for good, and so is the poison word in
+//!    the lock area. From then on no handle of the file, in any process, acknowledges a commit.
 
 use super::second_file::LargeFile;
 use super::verified_pages::Verified;
@@ -52,7 +52,7 @@ pub(crate) struct Files {
     pub(crate) storage: Arc<dyn Storage>,
     /// Path of the data file with links resolved, if it was opened by path.
     pub(crate) path: Option<PathBuf>,
-    /// The path together with the open file; `None` for a storage that is not a file.
+    /// The open file with its path, to detect that the file was moved; `None` for a storage that is not a file.
     pub(crate) named: Option<Named>,
     /// The second file, if the database has one.
     pub(crate) large: Option<LargeFile>,
@@ -139,10 +139,10 @@ impl Files {
         }
     }
 
-    /// Ends all acknowledgements.
+    /// Poisons the file: no commit is acknowledged any more, in any handle.
     pub(crate) fn poison(&self, error: &Error) {
         let first = error.to_string();
-        // Of several failures at once only the first is told.
+        // If several threads fail at the same time, only the first failure is logged.
         if self.poison_unlogged(&first) {
             self.log(&Event::Poisoned { first });
         }

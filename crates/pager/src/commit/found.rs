@@ -20,10 +20,10 @@ use tidalite_base::{Corrupt, TxnId};
 use tidalite_disk::lock::Lock;
 use tidalite_disk::storage::Storage;
 
-/// Maximum search time for a published record.
+/// Maximum time for which a reader searches for the record of the published commit.
 const PUBLISHED_WAIT: Duration = Duration::from_secs(2);
 
-/// The newest unsynced meta record.
+/// Transaction and slot (in the lock area) of the newest unsynced meta record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UnsyncedMeta {
     pub(crate) txn: u64,
@@ -39,8 +39,8 @@ pub struct Recovery {
     /// Durable commits that cannot be found any more. A handle for writing opens such a file only with
     /// [`Options::accept_lost_commits`](crate::Options::accept_lost_commits).
     pub lost: Option<LostCommits>,
-    /// The newest commit named by the lock file, if it was dropped because pages of it are not in the file. No durable
-    /// commit is lost.
+    /// The newest commit named by the lock file, if it was dropped because some of its pages are not in the file. No
+    /// durable commit is lost.
     pub dropped_unrecorded: Option<TxnId>,
     /// Bytes read to verify commits named by the lock file.
     pub verified_bytes: u64,
@@ -49,7 +49,7 @@ pub struct Recovery {
 /// The newest records of the file and the lock area.
 #[derive(Clone, Debug)]
 pub(crate) struct Found {
-    /// The newest state: `durable`, or a unsynced meta record that stands on it.
+    /// The newest state: `durable`, or an unsynced meta record that builds on it.
     pub(crate) meta: Meta,
     pub(crate) durable: Meta,
     /// The transaction of the previous durable record.
@@ -65,7 +65,7 @@ impl Found {
     /// The newest record of the file.
     pub(crate) fn newest(blocks: &MetaBlocks) -> Result<Self> {
         let (meta, older) = blocks.newest()?;
-        // Without a readable older record, everything pending counts as needed by that record.
+        // If no older record is readable, assume the newest possible one: all pending pages count as needed by it.
         let before = older.map_or(meta.txn.saturating_sub(1), |older| older.txn);
         let confirmation = Confirmation::after(blocks.confirmations(&meta));
         Ok(Self {
@@ -78,8 +78,9 @@ impl Found {
         })
     }
 
-    /// Adds the newest unsynced meta record that stands on the durable record, if any. Requires a live handle which has
-    /// opened the file since the unsynced meta record was written, or has verified it: see `open/unsynced_state.rs`.
+    /// Adds the newest unsynced meta record that builds on the durable record, if any. Its pages are not verified here.
+    /// Therefore a live handle must have had the file open since the record was written, or must have verified it: see
+    /// `open/unsynced_state.rs`.
     pub(crate) fn with_unsynced(
         self,
         storage: &dyn Storage,
@@ -96,7 +97,7 @@ impl Found {
         })
     }
 
-    /// The unsynced meta records that stand on the durable record and are newer than `meta`, ascending.
+    /// The unsynced meta records that build on the durable record and are newer than `meta`, ascending.
     pub(crate) fn unsynced_metas(&self, lock: &Lock) -> Vec<(UnsyncedMeta, Meta)> {
         let record = |slot| {
             let record = unsynced_meta(lock, slot, &self.durable)?;
@@ -141,7 +142,7 @@ impl Found {
         lost_commits::find(storage, (page_size, options.roots), record, logged)
     }
 
-    /// Replaces the newest state by the end of the log.
+    /// Replaces the newest state by the newest commit in the log.
     pub(crate) fn with_replayed(self, replayed: Replayed) -> Self {
         assert!(
             replayed.meta.txn > self.durable.txn,
@@ -169,12 +170,13 @@ impl Found {
             if known == Some(word) {
                 return Ok(None);
             }
-            // Two more commits may overwrite the record while it is read; then a newer one is published.
+            // Two more commits may overwrite the record while it is read. In that case `published` names a newer
+            // commit, and the search is repeated.
             let blocks = MetaBlocks::load(storage, &superblock.uuid);
             let mut found =
                 Self::of_txn(&blocks, word).or_else(|| Self::of_unsynced(&blocks, lock, word));
             if found.is_none() && known.is_none() {
-                // The first handle to open the file may have been read-only.
+                // The commit may be in the log only: a read-only handle that opened the file first could not replay it.
                 found = Self::of_log(storage, superblock.page_size, &blocks, word)?;
             }
             if let Some(found) = found {
@@ -183,7 +185,7 @@ impl Found {
                     && let Err(error) = check_length(storage, superblock, &found.meta)
                 {
                     if lock.area.published().load(Ordering::SeqCst) != word {
-                        // No reader held it, so the file may have been truncated for the newer commit.
+                        // No reader held this commit, so the newer one may have truncated the file.
                         continue;
                     }
                     return Err(error);
@@ -240,8 +242,8 @@ impl Found {
     fn of_unsynced(blocks: &MetaBlocks, lock: &Lock, txn: u64) -> Option<Self> {
         let found = Self::newest(blocks).ok()?;
         let (_, older) = blocks.newest().ok()?;
-        // The process that was writing a newer record may have died unnoticed; then the unsynced meta record stands on
-        // the previous one.
+        // The process that was writing the newest durable record may have been killed before it published it. The
+        // unsynced meta record then builds on the previous durable record.
         let before = older.map(|older| Self {
             before: older.txn.saturating_sub(1),
             confirmation: Confirmation::after(blocks.confirmations(&older)),
@@ -265,12 +267,13 @@ impl Found {
     }
 }
 
-/// The unsynced meta record in a slot, if it stands on this durable record.
+/// The unsynced meta record in a slot, if it builds on this durable record.
 fn unsynced_meta(lock: &Lock, slot: usize, durable: &Meta) -> Option<Meta> {
     let record = Meta::decode(&lock.area.unsynced_meta(slot), 0, &durable.uuid).ok()?;
     let lazy_base = &record.lazy_base;
     let checksum = checksum_of(durable);
-    // If the boot is unknown (0) to all, both are equal: the first handle to open the file has discarded older content.
+    // On systems without a boot id both ids are 0 and thus equal. That is safe: the first handle to open the file has
+    // discarded records of an earlier boot.
     let same_boot = lazy_base.boot_id == lock.area.identity().boot;
     let on_it = (lazy_base.sequence, lazy_base.checksum) == (durable.sequence, checksum);
     let on_the_one_before =

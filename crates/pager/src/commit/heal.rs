@@ -8,7 +8,7 @@ use crate::format::superblock::{self, Superblock};
 use tidalite_base::Corrupt;
 use tidalite_disk::storage::Storage;
 
-/// The file must be as long as the newest record requires: a shorter file was truncated.
+/// Fails if the file is shorter than the newest record requires, that is, if it was truncated.
 pub(crate) fn check_length(
     storage: &dyn Storage,
     superblock: &Superblock,

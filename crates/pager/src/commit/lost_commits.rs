@@ -4,7 +4,7 @@
 //!
 //! 1. The log has a hole: a flush is missing, and a block of a later one is present. A flush begins only after the
 //!    barrier of the previous one has succeeded, so the missing flush was durable.
-//! 2. The log holds blocks that stand on a newer record than the newest one found. A log begins only when its record is
+//! 2. The log holds blocks that name a newer record than the newest one found. A log begins only when its record is
 //!    durable.
 //! 3. A page to which the newest durable record found points was overwritten by a later commit. Pages of the newest
 //!    durable record are not reused, so there was a newer record.
@@ -24,11 +24,11 @@ use crate::options::{Options, RootsOf};
 use tidalite_base::TxnId;
 use tidalite_disk::storage::Storage;
 
-/// Longer blocks are not checked: either the pointer is damaged, or the check would delay opening.
+/// Maximum length of a block whose birth is compared. A longer one means a damaged pointer, or would delay opening.
 const BLOCK_BYTES_MAX: usize = 1 << 20;
 
-/// The durable commits missing after the found state: the newest durable record, its log, and a state of
-/// transaction `known`.
+/// The durable commits that are missing after the found state. That state consists of the newest durable record, its
+/// log, and possibly an unsynced meta record; `known` is its transaction.
 pub(crate) fn find(
     storage: &dyn Storage,
     (page_size, roots): (usize, Option<RootsOf>),

@@ -1,12 +1,12 @@
 //! Commit metrics: lock-free counters, and histograms of the duration of each phase.
 //!
-//! A histogram has four buckets to each power of two of nanoseconds, so a percentile read from it is at most a
-//! quarter too high. All counters are relaxed atomics: exact in the end, a moment behind while other threads count.
+//! A histogram has four buckets for each power of two of nanoseconds, so a percentile read from it is at most a
+//! quarter too high. All counters are relaxed atomics: while other threads count, a reading may lag a moment behind.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Buckets to a power of two.
+/// Buckets for each power of two.
 const PARTS: usize = 4;
 /// Up to 2^42 ns, more than an hour.
 const BUCKETS: usize = 42 * PARTS;
@@ -31,7 +31,7 @@ pub enum Phase {
     Log,
     /// Publishing the commit to readers.
     Publish,
-    /// A durable commit from its call to its return.
+    /// A whole durable commit, from the call to its return.
     Commit,
 }
 
@@ -49,7 +49,7 @@ pub const PHASES: [Phase; 9] = [
 ];
 
 impl Phase {
-    /// A name for people and for JSON.
+    /// The name of the phase in texts and in JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -91,7 +91,8 @@ impl Histogram {
     }
 }
 
-/// The two bits below the highest one select the part.
+/// The bucket of a time. The highest set bit selects the power of two, and the two bits below it one of its four
+/// buckets.
 fn bucket(ns: u64) -> usize {
     if ns < PARTS as u64 {
         return ns as usize;
@@ -101,7 +102,7 @@ fn bucket(ns: u64) -> usize {
     ((exponent - 1) * PARTS + part).min(BUCKETS - 1)
 }
 
-/// The first value beyond a bucket.
+/// The exclusive upper bound of a bucket.
 fn bucket_end(bucket: usize) -> u64 {
     if bucket < PARTS {
         return bucket as u64 + 1;
@@ -120,12 +121,12 @@ pub struct Times {
     pub total_ns: u64,
     /// Longest time, nanoseconds.
     pub max_ns: u64,
-    /// Counts by bucket: (first value beyond the bucket in nanoseconds, count), without the empty buckets.
+    /// Counts by bucket: (exclusive upper bound in nanoseconds, count), without the empty buckets.
     pub buckets: Vec<(u64, u64)>,
 }
 
 impl Times {
-    /// The time within which this share (0 to 1) of all executions ended, in nanoseconds; at most a quarter too high.
+    /// The quantile of the times for this share (0 to 1), in nanoseconds; at most a quarter too high.
     #[must_use]
     pub fn quantile_ns(&self, share: f64) -> u64 {
         let wanted = (self.count as f64 * share.clamp(0.0, 1.0)).ceil().max(1.0);
@@ -162,7 +163,7 @@ pub struct MetricsReport {
     pub syncs: u64,
     /// Data syncs saved, because the sync of the previous record began after the data was written.
     pub syncs_saved: u64,
-    /// Flushes led by the leader thread thread while many threads wait.
+    /// Flushes led by the leader thread, which takes over while many threads wait.
     pub flushes_by_leader: u64,
     /// Flushes that went to the log, each with one sync.
     pub appends: u64,
@@ -271,7 +272,7 @@ impl Metrics {
         value
     }
 
-    /// Ends a phase that began at `begun`; returns the time, at which the next phase may begin.
+    /// Ends a phase that began at `begun`. Returns the current time, for use as the beginning of the next phase.
     pub(crate) fn lap(&self, phase: Phase, begun: Instant) -> Instant {
         let now = Instant::now();
         self.record(phase, now.saturating_duration_since(begun));

@@ -1,4 +1,4 @@
-//! Path of a commit from committed to durable: the newest record, the redo log, the flush pipeline.
+//! The path of a commit until it is durable: the newest record, the redo log, the flush pipeline.
 
 pub(crate) mod files;
 pub(crate) mod found;

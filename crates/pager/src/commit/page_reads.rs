@@ -1,4 +1,4 @@
-//! Reads of bytes, pages and blocks of the file: borrowed from the map or copied, and verified.
+//! Reads of bytes, pages and blocks of the file. They are borrowed from the memory map or copied, and verified.
 
 use super::files::Files;
 use super::shared::Shared;
@@ -28,7 +28,7 @@ impl Files {
         match &self.large {
             Some(large) => large.bytes(addr, len, lend),
             None => {
-                // Or the database got one after it was opened here.
+                // Either the pointer is damaged, or another process added a second file after this handle was opened.
                 let found = format!("{len} bytes in a second file");
                 let expected =
                     "an address of this file; the database was opened without a second one";
@@ -37,7 +37,7 @@ impl Files {
         }
     }
 
-    /// Bytes borrowed from the map. `None`: out of range, or not mapped.
+    /// Bytes borrowed from the memory map. `None`: out of range, or not mapped.
     #[inline]
     fn lent(&self, addr: u64, len: usize, end: u64) -> Option<&[u8]> {
         let inside = addr.checked_add(len as u64).is_some_and(|to| to <= end);
@@ -47,7 +47,7 @@ impl Files {
         self.storage.mapped(addr, len)
     }
 
-    /// A page borrowed from the map of pages.
+    /// A page borrowed from the memory map of single pages.
     #[inline]
     fn lent_page(&self, addr: u64, end: u64) -> Option<&[u8]> {
         let inside = addr
@@ -59,7 +59,7 @@ impl Files {
         self.storage.mapped_page(addr, self.page_size)
     }
 
-    /// The bytes per page, unverified.
+    /// The bytes of a page, unverified.
     pub(crate) fn page_as_it_is(&self, number: u64, end: u64) -> Result<PageRef<'_>> {
         let addr = number * self.page_size as u64;
         match self.lent_page(addr, end) {
@@ -116,8 +116,8 @@ impl Files {
         Ok(())
     }
 
-    /// Copies a block or page without touching the map: pages that no snapshot holds may be truncated at any time, and
-    /// an access to the map would then raise a signal.
+    /// Copies a block or page without touching the memory map. Pages that no snapshot holds may be truncated at any
+    /// time, and an access to the map would then raise SIGBUS.
     #[cold]
     pub(crate) fn copied(&self, ptr: &Ptr, end: u64) -> Result<PageRef<'_>> {
         let bytes = self.read_owned(ptr.addr, ptr.len as usize, end)?;
@@ -127,7 +127,7 @@ impl Files {
         Ok(bytes)
     }
 
-    /// A page of the file as a state sees it, if it is mapped and need not be verified.
+    /// A page of the file as a state sees it, if it is mapped and was verified before.
     #[inline(always)]
     pub(crate) fn known_page(&self, state: &State, ptr: &Ptr) -> Option<&[u8]> {
         let is_page =
@@ -148,8 +148,8 @@ impl Files {
     #[inline]
     pub(crate) fn page(&self, ptr: &Ptr, end: u64) -> Result<PageRef<'_>> {
         self.expect_page(ptr)?;
-        // The common case constructs the result once and in one place: a `Result<PageRef>` that is passed
-        // on is copied, and each copy waits for the stores before it.
+        // In the common case the result is constructed here, in its final place. A `Result<PageRef>` passed on from
+        // another function would be copied, and each copy waits for the stores before it.
         match self.lent_page(ptr.addr, end) {
             Some(bytes) => {
                 if self.options.verify != Verify::OnFirstTouch || !self.verified.knows(ptr) {
@@ -176,8 +176,8 @@ impl Files {
         Ok(())
     }
 
-    /// A block inside an extent for a reader, verified as the options require; its mark is stored at the page in which
-    /// it begins.
+    /// A block inside an extent, for a reader; verified as the options require. The table of verified blocks
+    /// (`verified_pages.rs`) stores its mark at the page in which the block begins.
     #[inline]
     pub(crate) fn block_once(&self, ptr: &Ptr, end: u64) -> Result<PageRef<'_>> {
         let bytes = self.bytes(ptr.addr, ptr.len as usize, end)?;

@@ -1,35 +1,36 @@
-//! From committed to durable: group commit, lazy commits, and the flush that makes the newest commit durable.
+//! The pipeline that makes commits durable: group commit, lazy commits, and the flush of the newest commit.
 //!
 //! ```text
 //! writer, holds the writer lock               flush, does not hold it
 //! stage, write pages, `push`                  choose the newest commit (or one whose data is already synced)
 //! Durable: wait here, or keep a ticket        if the log has all waiting commits and room: append, one barrier; else
-//! Lazy: unsynced meta record, visible to all           sync the data, unless a sync began after it was written
-//! None: visible to this process               write the record to both blocks of the pair, sync
+//! Lazy: unsynced meta record, visible to all    sync the data, unless a sync began after it was written
+//! None: visible to this process                 write the record to both blocks of the pair, sync
 //!                                             publish; acknowledge all commits up to it
 //! ```
 //!
 //! A thread that waits for a commit leads the flush if no other thread does: a lone writer flushes its own commit in
-//! its own thread. While a transaction is open in this handle, a lazy commit can be flushed beside it without the
-//! writer lock, however long the transaction or its successors (`WriteTxn::checkpoint`) run. Commits that arrive during
-//! a flush share the next one. Under load a dedicated thread leads (`leader`).
+//! its own thread. While a transaction is open in this handle, another thread can flush an earlier lazy commit without
+//! the writer lock, however long the transaction or its successors (`WriteTxn::checkpoint`) run. Commits that arrive
+//! during a flush share the next one. Under load a dedicated thread leads (`leader`).
 //!
 //! Invariants
 //! 1. `base` is the newest commit of this handle if it is newer than the state shown to readers. The next writer builds
 //!    on it.
 //! 2. `tip` is the newest commit with a record; one flush can make everything up to it durable. `covered` is an older
 //!    commit whose data is covered by a sync that has already begun.
-//! 3. One flush runs at a time (`flushing`), started by a waiting thread or by the leader thread (`on_duty`). It
-//!    holds the writer lock between handles (`WriterLock::set_keep`), not the lock between the threads of this handle.
+//! 3. One flush runs at a time (`flushing`), started by a waiting thread or by the leader thread (`on_duty`). The
+//!    writer lock has two parts: one between handles, and one between the threads of a handle. A flush keeps only the
+//!    first (`WriterLock::set_keep`), so the next writer of this handle can begin.
 //! 4. `durable` is the newest record of the file. It counts as durable only while it is known to be on the medium
 //!    (`on_medium`): a record found at opening, or after another handle has written, may be only in the system's cache
 //!    until a writer confirms it (`Writer::confirm`). `logged` is the newest commit that is durable through the log of
-//!    that record; it has a unsynced meta record, by which other processes find it.
-//! 5. A unsynced meta record stands on `durable`, and during a flush also on the record being written. The unsynced
-//!    meta record is therefore valid whichever of the two a killed process leaves as the newest.
-//! 6. All states named here are in `holds`: their pages are not overwritten.
-//! 7. A flush counts no sync as done while another sync of this handle runs or after one has failed: the system reports
-//!    a lost write to only one of the syncs under way, possibly not to the flush.
+//!    that record; it has an unsynced meta record, by which other processes find it.
+//! 5. An unsynced meta record builds on `durable`, and during a flush also on the record being written. It is therefore
+//!    valid whichever of the two a killed process leaves as the newest.
+//! 6. `holds` lists all states named here, so their pages are not overwritten.
+//! 7. A flush counts its sync as done only when no other sync of this handle runs or has failed. The system reports a
+//!    lost write to only one of the concurrent syncs, which may be the other one.
 
 pub(crate) mod flush;
 mod leader;
@@ -63,9 +64,9 @@ use std::time::Instant;
 #[derive(Debug)]
 pub(crate) struct Recorded {
     pub(crate) state: Arc<State>,
-    /// Its sequence number and lazy base are set when it is written.
+    /// The meta record. Its sequence number and lazy base are set only when it is written.
     pub(crate) record: Arc<Meta>,
-    /// Syncs begun before the data of the commit was completely written.
+    /// Number of syncs that began before the data of the commit was completely written. A later sync covers the data.
     pub(crate) syncs_before: u64,
 }
 
@@ -79,7 +80,7 @@ impl Recorded {
 #[derive(Debug)]
 struct Flushing {
     txn: u64,
-    /// See `checksum_of`.
+    /// Checksum of the record being written, see `checksum_of`.
     checksum: u64,
 }
 
@@ -113,15 +114,15 @@ struct Stages {
     unsynced_bytes: u64,
     unsynced_since: Option<Instant>,
     waiting: Vec<Waiting>,
-    /// The leader thread flushes for the waiting threads.
+    /// True while the leader thread leads the flushes.
     on_duty: bool,
 }
 
 #[derive(Debug)]
 pub(crate) struct Pipeline {
     stages: Mutex<Stages>,
-    /// Lock-free copy of `Stages::reached` for woken threads: sixteen threads that take the lock at once would delay
-    /// the writer.
+    /// Lock-free copies of `Stages::reached` (`kept`, `recorded`) for woken threads: sixteen threads that take the lock
+    /// at the same time would delay the writer.
     kept: AtomicU64,
     recorded: AtomicU64,
     /// The newest commit with a record that this handle has written or found.
@@ -129,13 +130,13 @@ pub(crate) struct Pipeline {
     syncs_begun: AtomicU64,
     /// The highest number of a successful sync.
     syncs_done: AtomicU64,
-    /// Held by `sync_in_background`; on failure until the handle is poisoned.
+    /// Held during `sync_in_background` until its result is known; if the sync fails, until the handle is poisoned.
     beside: Mutex<()>,
     pub(crate) metrics: Metrics,
     pub(crate) leader: LeaderThread,
 }
 
-/// The unit that a flush writes.
+/// What a flush writes: a meta record, or log blocks.
 enum Chosen {
     Record(Box<ChosenMeta>),
     Log(ChosenLog),
@@ -170,7 +171,7 @@ pub(crate) enum LogUse {
     Append,
 }
 
-/// Condition that a wait is for.
+/// The condition for which a thread waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Until {
     /// The commit survives a power cut.
@@ -183,14 +184,14 @@ pub(crate) enum Until {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waited {
     Durable,
-    /// The flush needs a thread with the writer lock: the commit has no record yet, or it is already visible to all and
-    /// no writer of this handle is active, so the lock may be elsewhere.
+    /// Only a thread that holds the writer lock can flush this commit. Either the commit has no record yet, or it is
+    /// already visible to all and no writer of this handle is active, so another handle may hold the lock.
     NeedsWriterLock,
     TimedOut,
 }
 
 impl Pipeline {
-    /// `on_medium`: the found record is known to be on the medium.
+    /// `on_medium`: whether the found record is known to be on the medium.
     pub(crate) fn new(found: &Found, on_medium: bool) -> Self {
         let kept = if on_medium { found.durable.txn } else { 0 };
         Self {
@@ -230,7 +231,7 @@ impl Pipeline {
     }
 
     /// Adopts the state found in the file, when other handles have written since or this handle has not written yet.
-    /// `on_medium`: its record is known to be on the medium. Caller must hold the writer lock.
+    /// `on_medium`: whether its record is known to be on the medium. Caller must hold the writer lock.
     pub(crate) fn reset(&self, found: &Found, state: &Arc<State>, on_medium: bool) {
         let mut stages = self.stages();
         stages.durable_checksum = checksum_of(&found.durable);
@@ -256,13 +257,14 @@ impl Pipeline {
         }
         stages.check();
         self.note_reached(&stages);
-        // Another process may have made commits durable that threads of this one wait for; if not, one of them leads.
+        // Threads of this process may wait for commits that another process has made durable: wake them. Also wake one
+        // of the others to lead a flush.
         let woken = stages.take_reached();
         drop(stages);
         unpark(woken);
     }
 
-    /// The found record is on the medium. Caller must hold the writer lock.
+    /// Notes that the found record is on the medium. Caller must hold the writer lock.
     pub(crate) fn confirmed(&self) {
         let mut stages = self.stages();
         stages.on_medium = true;
@@ -305,7 +307,7 @@ impl Pipeline {
     pub(crate) fn log_for(&self, base: u64, at_once: bool) -> LogUse {
         let stages = self.stages();
         match &stages.log {
-            // A record comes first; its flush syncs the length.
+            // The next flush must write a record, since only such a flush syncs the file length.
             _ if stages.length_unsynced => LogUse::None,
             Some(log) if log.takes(base) => LogUse::Append,
             None if at_once || stages.small >= SMALL_FLUSHES => LogUse::Wanted,
@@ -348,8 +350,8 @@ impl Pipeline {
     }
 
     /// Adds a complete commit. `recorded`: its record, if a flush can make it durable. `entry`: its log entry and the
-    /// commit below it. `lazy`: write its unsynced meta record. Caller must hold the writer lock, which stays with this
-    /// handle until the commit is visible to all.
+    /// number of the commit it builds on. `lazy`: whether to write its unsynced meta record. Caller must hold the
+    /// writer lock, which stays with this handle until the commit is visible to all.
     pub(crate) fn push(
         &self,
         files: &Files,
@@ -415,7 +417,8 @@ impl Pipeline {
         stages.unsynced_meta = before;
     }
 
-    /// A commit is visible to all: the writer lock may go to other handles unless a newer commit waits.
+    /// Called when a commit has become visible to all: releases the writer lock to other handles, unless a newer commit
+    /// still waits.
     pub(crate) fn shown(&self, files: &Files) {
         self.may_give(files, &self.stages());
     }
@@ -455,7 +458,7 @@ impl Pipeline {
         let mut slept = false;
         loop {
             if slept && self.reached(wanted) >= txn {
-                // The thread that made it durable has removed this one from the waiters.
+                // The thread that made the commit durable has removed this thread from the waiters.
                 return Ok(Waited::Durable);
             }
             let mut stages = self.stages();
@@ -466,7 +469,7 @@ impl Pipeline {
                 return Ok(Waited::Durable);
             }
             if let Err(error) = files.check_poison() {
-                // Unpublished commits will never be published: do not keep the writer lock for them.
+                // Unpublished commits will never be published now, so do not keep the writer lock for them.
                 self.may_give(files, &stages);
                 let woken = stages.take_all();
                 drop(stages);
@@ -475,7 +478,7 @@ impl Pipeline {
             }
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
             if slept && left.is_some_and(|left| left.is_zero()) {
-                // This thread may have been chosen to lead.
+                // This thread may have been woken to lead the next flush: wake another one instead.
                 let leader = stages.take_leader();
                 drop(stages);
                 unpark(leader);
@@ -483,8 +486,8 @@ impl Pipeline {
             }
             if stages.flushing.is_none() && !stages.on_duty {
                 let Some(chosen) = self.begin(files, &mut stages, wanted) else {
-                    // This thread may have been woken to lead; the others must decide for themselves, each with its own
-                    // patience.
+                    // This thread may have been woken to lead, but cannot. Wake the others: each decides by its own
+                    // timeout whether to wait for the writer lock.
                     let woken = stages.take_all();
                     drop(stages);
                     unpark(woken);
@@ -541,8 +544,8 @@ impl Pipeline {
         chosen
     }
 
-    /// Whether a thread that waits for this need not wait for the writer lock: the condition holds already, or a flush
-    /// beside the leading transaction can meet it.
+    /// Whether a thread that waits for this need not take the writer lock: the condition holds already, or, if a
+    /// transaction of this handle is active (`leads`), a flush beside that transaction can meet it.
     pub(crate) fn needs_no_writer_lock(&self, (txn, wanted): (u64, Until), leads: bool) -> bool {
         let newest = leads && self.newest.load(Ordering::SeqCst) >= txn;
         newest || self.reached(wanted) >= txn
@@ -556,7 +559,8 @@ impl Pipeline {
         }
     }
 
-    /// Call under the lock when more has become durable, and remove the satisfied waiters before the lock is released.
+    /// Updates the lock-free copies. Call under the lock when a newer commit has become durable, and remove the
+    /// satisfied waiters before the lock is released.
     fn note_reached(&self, stages: &Stages) {
         let kept = stages.reached(Until::Kept);
         self.kept.store(kept, Ordering::SeqCst);
@@ -592,7 +596,7 @@ impl Pipeline {
         stages.tip.as_ref().map(|tip| tip.txn())
     }
 
-    /// Commits not yet durable: bytes written since the newest durable record, and the time of the first.
+    /// Bytes written by commits since the newest durable record, and the time of the first of these commits.
     pub(crate) fn unsynced(&self) -> (u64, Option<Instant>) {
         let stages = self.stages();
         (stages.unsynced_bytes, stages.unsynced_since)

@@ -1,5 +1,5 @@
-//! The second file: large values, possibly on another disk. It holds only extents; all pointers to them, the free
-//! space and the record are in the first file, and therefore one record commits both files.
+//! The second file, which holds large values, possibly on another disk. It holds only extents; all pointers to them,
+//! the free space and the record are in the first file, and therefore one record commits both files.
 //!
 //! ```text
 //! 0        32            48            52          56  60     76                        92  4096      at 0 and, again, at 12288
@@ -11,7 +11,7 @@
 //! Invariants
 //! 1. `unsynced` is set after every write that still needs a sync, and when another process may have written. Before a
 //!    record becomes durable, this file is synced, data and length.
-//! 2. It belongs to one first file, by uuid, and the first file knows its uuid; neither works with any other.
+//! 2. Each of the two files stores the uuid of the other; neither works with any other file.
 
 use crate::PageRef;
 use crate::error::{Error, Result};
@@ -51,7 +51,7 @@ pub(crate) struct LargeFile {
     unsynced: AtomicBool,
 }
 
-/// Location of the second file: a storage if the first file is one, or a path.
+/// Location of the second file: a user-supplied storage if the first file is one, or a path.
 pub(crate) enum LargePlace<'a> {
     Storage(Arc<dyn Storage>),
     /// Relative to this file, unless the name includes a folder.
@@ -104,8 +104,8 @@ fn identity(storage: &dyn Storage, page_size: usize) -> Result<Identity> {
     first.or_else(|error| read_head(storage, page_size, 1).map_err(|_| error))
 }
 
-/// Opens the second file of the database with this newest record: `None` if the database has none and the options ask
-/// for none.
+/// Opens the second file that the newest record (`meta`) names. Returns `None` if the database has none and the options
+/// ask for none.
 pub(crate) fn open(
     first: &dyn Storage,
     superblock: &Superblock,
@@ -173,7 +173,7 @@ pub(crate) fn open(
     }))
 }
 
-/// The name stored in the first file: without the folder if both files share it.
+/// The name of the second file as stored in the first: without the folder if both files are in the same one.
 fn short_name(path: &Path, place: &LargePlace<'_>) -> String {
     let LargePlace::NextTo(beside) = place else {
         return String::new();
@@ -256,7 +256,7 @@ fn read_page<'a>(storage: &dyn Storage, page_size: usize, ptr: &Ptr) -> Result<P
 }
 
 impl LargeFile {
-    /// A file for salvage. Its head is ignored, since values carry checksums of their own.
+    /// Opens a second file for salvage. Its head is ignored, since values carry checksums of their own.
     pub(crate) fn raw(path: &Path) -> Result<Self> {
         let failed = |source| Error::of_open(path, source);
         let file = std::fs::File::open(path).map_err(failed)?;
@@ -333,21 +333,21 @@ impl LargeFile {
         written.map_err(failed)
     }
 
-    /// Grows the file to at least `len` bytes, by one more step if possible.
+    /// Grows the file to `len` bytes, and by another `step` bytes if there is room.
     pub(crate) fn grow(&self, len: u64, step: u64) -> io::Result<()> {
         self.unsynced.store(true, Ordering::SeqCst);
         let with_step = self.storage.grow(len + step, Growth::Reserve);
         with_step.or_else(|_| self.storage.grow(len, Growth::Reserve))
     }
 
-    /// Another process may have written to the file.
+    /// Notes that another process may have written to the file: the next flush must sync it.
     pub(crate) fn touched_by_others(&self) -> Result<()> {
         self.unsynced.store(true, Ordering::SeqCst);
         let refreshed = self.storage.refresh();
         refreshed.map_err(|error| read_failed(LARGE_AT, error))
     }
 
-    /// Before a record is written: on success all earlier writes to this file are on the medium.
+    /// Syncs the file before a record is written. On success all earlier writes to it are on the medium.
     pub(crate) fn sync(&self) -> io::Result<()> {
         if active(Bug::SkipLargeSync) || !self.unsynced.swap(false, Ordering::SeqCst) {
             return Ok(());

@@ -17,14 +17,14 @@ use tidalite_disk::lock::WaitLimit;
 use tidalite_disk::lock::{Acquisition, Satisfied, WriterGuard};
 use tidalite_disk::storage::MoveCheck;
 
-/// Usual maximum of live transactions, for a preallocation.
+/// Capacity preallocated for the list of live transactions.
 const LIVE: usize = 16;
 
 /// The open file, without the state of its writer.
 pub(crate) struct Shared {
     pub(crate) versions: Versions,
     pub(crate) pipeline: Pipeline,
-    /// Dropped last, with the lock as its last part.
+    /// Dropped last. Its last field is the lock, which must outlive everything else.
     pub(crate) files: Files,
 }
 
@@ -34,7 +34,7 @@ impl Shared {
         self.versions.state()
     }
 
-    /// Shows a commit of this handle, see [`Versions::publish`].
+    /// Publishes a commit of this handle, see [`Versions::publish`].
     pub(crate) fn publish(&self, state: &Arc<State>, to_all: bool) {
         self.versions.publish(&self.files.lock, state, to_all);
     }
@@ -56,7 +56,7 @@ impl Shared {
         self.lock_writer_since(Instant::now())
     }
 
-    /// Like `turn`, for a thread that has waited since `begun`.
+    /// Like `lock_writer`, for a thread that has waited since `begun`.
     pub(crate) fn lock_writer_since(&self, begun: Instant) -> Result<WriterGuard> {
         match self.lock_writer_unless(begun, None)? {
             Acquisition::Acquired(guard) => Ok(guard),
@@ -64,7 +64,7 @@ impl Shared {
         }
     }
 
-    /// Like `lock_writer_since`, unless another event is sufficient (`WriterLock::wait_unless`).
+    /// Like `lock_writer_since`, but gives up as soon as `satisfied` holds (`WriterLock::wait_unless`).
     pub(crate) fn lock_writer_unless(
         &self,
         begun: Instant,
@@ -96,9 +96,9 @@ impl Shared {
         Ok(acquired)
     }
 
-    /// While commits of this handle wait for a shared flush, the writer lock between handles stays here, for ever if
-    /// new commits keep coming. If another handle waits, a writer therefore first makes the pending commits durable,
-    /// which passes the lock on, and then queues.
+    /// While commits of this handle wait for a shared flush, this handle keeps the writer lock, for ever if new commits
+    /// keep coming. If another handle waits, a writer therefore first makes the pending commits durable, which releases
+    /// the lock, and then queues for it.
     pub(crate) fn yield_to_other_handles(&self) -> Result<()> {
         if !self.files.writer_lock.keeps() || !self.files.lock.others_wait() {
             return Ok(());
@@ -116,7 +116,8 @@ impl Shared {
         self.pipeline.check_moved(&self.files, look)
     }
 
-    /// The transactions held by readers in all processes, and the newest ones, ascending.
+    /// The transactions whose pages must be kept, ascending: those held by readers in all processes, and the newest
+    /// ones.
     pub(crate) fn live(&self) -> Vec<u64> {
         let mut live = Vec::with_capacity(LIVE);
         live.push(self.versions.local.load(Ordering::SeqCst));
@@ -146,7 +147,8 @@ impl Shared {
         by_bytes || age_max.is_some_and(|most| age() >= most)
     }
 
-    /// Like `sync_is_due` for a writer that keeps the writer lock: it must also do the work of the background flusher.
+    /// Like `sync_is_due` for a writer that keeps the writer lock between transactions. The background flusher cannot
+    /// run meanwhile, so its limit applies as well.
     pub(crate) fn sync_is_due_for_writer(&self) -> bool {
         let ages = [
             self.files.options.sync_after,

@@ -1,11 +1,11 @@
-//! Pages of `None` commits, which are in memory only: just this process sees such a commit, and it carries no promise.
-//! Its sealed pages wait here until a commit with a record writes them once; pages that are freed before are never
-//! written.
+//! Pages of commits with `Durability::None`, which are in memory only. Such a commit is visible to this process alone
+//! and promises nothing. Its sealed pages wait here until a commit with a record writes them. Pages that are freed
+//! before that are never written.
 //!
 //! Invariants
 //! 1. A page of a commit of this process is in the file, or here, or both. Pages born up to `State::written` are in the
 //!    file. Readers of that state look here for younger pages only, and in the file for any page not found here.
-//! 2. A page is removed only when it is in the file, when its number is given to another page, or when it is free.
+//! 2. A page is removed only when it is in the file, when its number is reused for another page, or when it is free.
 //! 3. Only the holder of the writer lock adds and removes pages.
 //! 4. Together with the dead pages still visible to a reader, these are at most `Options::unwritten_bytes_max` bytes
 //!    plus the pages of one transaction.
@@ -22,7 +22,7 @@ pub(crate) struct Waiting {
     pub(crate) kind: Kind,
     pub(crate) checksum: u64,
     pub(crate) birth: TxnId,
-    /// No newer commit uses it.
+    /// True once a commit has freed it: only older snapshots may still need it.
     pub(crate) is_freed: bool,
     pub(crate) bytes: Arc<[u8]>,
 }
@@ -30,7 +30,7 @@ pub(crate) struct Waiting {
 #[derive(Debug, Default)]
 pub(crate) struct Pages {
     map: PageMap<Waiting>,
-    /// Set while any page here is not dead: everything born up to this transaction is in the file.
+    /// All pages born up to this transaction are in the file. `None` if every page here is freed.
     written: Option<u64>,
 }
 
@@ -99,20 +99,22 @@ impl Pages {
         written
     }
 
-    /// The free space was read anew: all pages here belong to commits that will never get a record.
+    /// Marks all pages as freed. Called when the free space was read anew from the file: all pages here then belong to
+    /// commits that will never get a record.
     pub(crate) fn bury_all(&mut self) {
         self.written = None;
         self.map.values_mut().for_each(|page| page.is_freed = true);
     }
 
-    /// A commit has freed a page, which may have been born before it.
+    /// Marks a page as freed by a commit, if it is here.
     pub(crate) fn bury(&mut self, number: u64) {
         if let Some(page) = self.map.get_mut(&number) {
             page.is_freed = true;
         }
     }
 
-    /// All pages used by newer commits are written. Dead pages stay while a reader may still see them (`is_held`).
+    /// Called when all pages that newer commits use are written: removes them. Freed pages stay while a reader may
+    /// still see them (`is_held`).
     pub(crate) fn written(&mut self, mut is_held: impl FnMut(u64) -> bool) {
         self.written = None;
         self.map

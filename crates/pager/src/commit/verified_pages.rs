@@ -1,5 +1,5 @@
-//! Pages and blocks that this open database has already verified, or has itself sealed and committed: a lock-free,
-//! direct-mapped table of 16-bit marks.
+//! Remembers which pages and blocks this open database has already verified, or has itself sealed and committed. It is
+//! a lock-free, direct-mapped table of 16-bit marks.
 //!
 //! A mark means that the bytes matched the pointer once, when they were read or handed over for writing; it does not
 //! say that they are unchanged since. Marks live in memory only and end with the open database, because others may
@@ -8,14 +8,15 @@
 //! A mark covers (page, expected checksum, kind, birth); the mark of a block is stored at the page in which the block
 //! begins. If several blocks begin in one page, only the last keeps its mark; such blocks are short and are verified
 //! again. When a page is rewritten, its pointers carry another checksum. An old mark would vouch for new bytes only if
-//! it collided in 15 bits and the new bytes were damaged too. Two bytes a page keep the marks of a gigabyte in half a
-//! mebibyte, near the processor; with eight bytes, a `get` waited for its marks as long as for its pages.
+//! it collided in 15 bits and the new bytes were damaged too. With two bytes a page, the marks of a gigabyte take half
+//! a mebibyte and stay in the processor cache; with eight bytes, a `get` waited for its marks as long as for its pages.
 
 use crate::format::ptr::Ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-/// Marks for 256 GiB of 4 KiB pages. Parts are allocated on demand, so a small file takes little memory.
+/// The table has marks for 256 GiB of 4 KiB pages. Its parts are allocated on demand, so a small file takes little
+/// memory.
 const PARTS: usize = 2048;
 const PART_SLOTS: usize = 32 * 1024;
 const _: () = assert!((PARTS * PART_SLOTS).is_power_of_two());

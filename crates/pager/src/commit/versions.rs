@@ -1,9 +1,9 @@
 //! The commit visible to readers of this handle.
 //!
 //! Invariants
-//! 1. `state` is the newest commit known to this handle, and `local` its transaction. It is the newest commit
-//!    of all handles exactly while its `word` equals the published word of the lock area. A state that is not the
-//!    newest gets no new readers.
+//! 1. `state` is the newest commit known to this handle, and `local` its transaction number. It is the newest commit
+//!    of all handles exactly while its `word` equals the published word of the lock area. New snapshots begin only at
+//!    the newest state.
 
 use super::files::Files;
 use super::found::Found;
@@ -34,7 +34,7 @@ pub(crate) struct State {
     /// Pointers to the table of pins and to the clock.
     pub(crate) pins: Ptr,
     pub(crate) clock: Ptr,
-    /// Read-only handles: the location of this state's free space.
+    /// In a read-only handle: the record from which the free space of this state can be read.
     pub(crate) found: Option<Arc<Found>>,
 }
 
@@ -61,10 +61,10 @@ impl State {
     }
 }
 
-/// The newest commit of this handle, and commit pages not yet written.
+/// The newest commit of this handle, and pages of commits that are not written to the file yet.
 pub(crate) struct Versions {
     pub(crate) state: ArcSwap<State>,
-    /// The transaction of `state`, for readers that check again.
+    /// The transaction number of `state`. A beginning reader checks it again after it has entered its slot.
     pub(crate) local: AtomicU64,
     pub(crate) unwritten: Unwritten,
     /// Held while `state` changes.

@@ -14,7 +14,7 @@
 //! from the free-space structure under `free root`; changes do not overlap. A pending range is `(page, count, birth,
 //! freed)`: in use for a snapshot of transaction t with birth <= t < freed, and free otherwise. `confirmations` u16 is
 //! 0 in a record as committed, see `Confirmation`. The durable record (sequence number, checksum, boot id; checksum of
-//! the next record) is the base of a unsynced meta record in the lock file; zero in the data file. The pointer to the
+//! the next record) is the base of an unsynced meta record in the lock file; zero in the data file. The pointer to the
 //! free space of the second file (32 B) is at 1920, behind the app area; then, at 1952, `(page, pages, birth)` of the
 //! redo log, or zeros; zeros follow to 2048.
 
@@ -101,7 +101,7 @@ impl FreedRange {
     }
 }
 
-/// The durable record on which a unsynced meta record builds. Zero in the data file.
+/// The durable record on which an unsynced meta record builds. Zero in the data file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LazyBase {
     pub(crate) sequence: u64,
@@ -346,7 +346,8 @@ pub(crate) struct Redo {
     pub(crate) birth: u64,
 }
 
-/// Identification of a durable record in a unsynced meta record that builds on it: the checksum of copy a as committed.
+/// Identifies a durable record in an unsynced meta record that builds on it: the checksum of its first copy as
+/// committed.
 pub(crate) fn checksum_of(record: &Meta) -> u64 {
     let committed = Meta {
         confirmations: 0,

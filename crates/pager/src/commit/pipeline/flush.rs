@@ -1,4 +1,4 @@
-//! Execution of a flush: a record with two barriers, or log blocks with one.
+//! Execution of a flush. It writes a record with two barriers, or log blocks with one.
 
 use super::Until;
 use super::{Chosen, ChosenLog, ChosenMeta, Pipeline, Recorded, unpark};
@@ -19,7 +19,8 @@ use tidalite_disk::storage::MoveCheck;
 use tidalite_disk::storage::Storage;
 
 impl Pipeline {
-    /// One flush, by its leader. Also returns the threads to wake; under the lock they would only block on it.
+    /// Runs one flush in the thread of its leader. Also returns the threads to wake: if they were woken here, under the
+    /// lock, they would only block on it.
     pub(super) fn flush(
         &self,
         files: &Files,
@@ -31,8 +32,8 @@ impl Pipeline {
             Chosen::Record(chosen) => self.write(files, chosen),
             Chosen::Log(chosen) => self.append(files, chosen),
         };
-        // Acknowledge nothing in a file that cannot be found at its path. The effect is that of a kill after the last
-        // barrier.
+        // Acknowledge nothing if the file is no longer at its path. The file then looks as if the process had been
+        // killed after the last barrier.
         let done = done.and_then(|()| self.check_moved(files, MoveCheck::Full));
         if let Err(error) = done {
             if !matches!(error, Error::Disk(DiskError::FileMoved { .. })) {
@@ -83,7 +84,8 @@ impl Pipeline {
                 return Vec::new();
             }
             let Some(chosen) = self.begin(files, &mut stages, Until::Kept) else {
-                // Each waiter decides for itself, with its own patience.
+                // A flush needs the writer lock now. Wake all waiters: each decides by its own timeout whether to wait
+                // for the lock.
                 stages.on_duty = false;
                 return stages.take_all();
             };
@@ -98,7 +100,8 @@ impl Pipeline {
         }
     }
 
-    /// The flush has failed and the handle is poisoned: no thread flushes any more. Returns the threads to wake.
+    /// Called after a flush has failed and the handle is poisoned: no thread flushes any more. Returns the threads to
+    /// wake.
     fn broken(&self, files: &Files) -> Vec<Thread> {
         let mut stages = self.stages();
         stages.flushing = None;
@@ -136,7 +139,7 @@ impl Pipeline {
         self.sync(files, Phase::SyncMeta, false)
     }
 
-    /// Writes log blocks, with one barrier for these alone.
+    /// Writes log blocks, with one barrier that covers nothing else.
     fn append(&self, files: &Files, ChosenLog { appended, .. }: &ChosenLog) -> Result<()> {
         let (at, bytes) = appended.blocks();
         assert!(
@@ -178,8 +181,9 @@ impl Pipeline {
     }
 }
 
-/// Dropped if a user-supplied storage or logger panics inside a flush. As after an error it is unknown which writes
-/// reached the medium, and the waiters would wait for ever.
+/// Guard that is dropped only if a user-supplied storage or logger panics inside a flush. As after an error, it is
+/// unknown which writes reached the medium. The guard poisons the handle and wakes the waiters, which would otherwise
+/// wait for ever.
 struct Unwound<'a>(&'a Pipeline, &'a Files);
 
 impl Drop for Unwound<'_> {
@@ -190,7 +194,8 @@ impl Drop for Unwound<'_> {
     }
 }
 
-/// Writes both copies to the pair that does not hold the newest durable record. `block` is the first copy.
+/// Writes both copies of a record to the pair of meta blocks that does not hold the newest durable record. `block` is
+/// the first copy.
 fn write_meta(storage: &dyn Storage, record: &Meta, block: &[u8]) -> Result<()> {
     assert_eq!(block.len(), BLOCK_BYTES, "a meta record is one block");
     for copy in [0, 1] {
@@ -205,8 +210,8 @@ fn write_meta(storage: &dyn Storage, record: &Meta, block: &[u8]) -> Result<()> 
             second = record.encode(at);
             &second
         };
-        // After a failure the content of the block is unknown, and a later sync may make it count. (Even a full disk is
-        // fatal here.)
+        // After a failure the content of the block is unknown, and a later sync may make it durable. Therefore every
+        // error, even a full disk, is fatal here.
         let failed = |source| Error::of_call("write of a meta block", at, source);
         storage.write_at(at, bytes).map_err(failed)?;
     }

@@ -2,24 +2,25 @@
 //!
 //! Without it, a waiting thread leads the flush and at its end wakes another to lead the next. Until that thread runs
 //! the medium is idle: 20 to 40 us when the processors are busy with the threads just woken, a third of a log flush. If
-//! `LEADER_FROM` or more threads still wait when a flush ends, a library thread takes over. It starts the next flush
-//! as soon as it has woken the threads of the last one, until none waits. InnoDB's log writer is such a thread; this
-//! one is on duty only under load: one or two threads never meet it. It starts with the first such flush and ends with
-//! the handle.
+//! `LEADER_FROM` or more threads still wait when a flush ends, the leader thread takes over. It starts the next flush
+//! as soon as it has woken the threads of the last one, until no thread waits. InnoDB's log writer is such a thread,
+//! but this one is on duty only under load: with one or two committing threads it is never used. It is started when
+//! first needed and ends with the handle.
 //!
 //! Invariants
 //! 1. While the leader thread is on duty (`Stages::on_duty`) no other thread begins a flush. It goes off duty under
 //!    the lock, and then either no thread waits or all waiters are woken.
 //! 2. The thread drops its reference to the handle before it wakes the last waiters, so that they can close the handle.
-//!    (A waiter that notices durability by itself, or gives up, may be faster; this thread then closes the file a
-//!    moment later.)
+//!    (A waiter that is not woken, because it sees the durable commit by itself or gives up, may be faster. The leader
+//!    thread then holds the last reference and closes the file a moment later.)
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::thread::Thread;
 use tidalite_base::{Signal, Worker};
 
-/// Waiters left at the end of a flush that justify waking the thread. With two committing threads at most one waits.
+/// Number of threads still waiting at the end of a flush from which the leader thread takes over. With two committing
+/// threads at most one waits.
 pub(super) const LEADER_FROM: usize = 2;
 
 /// The leader thread, started on demand.
@@ -27,7 +28,7 @@ pub(super) const LEADER_FROM: usize = 2;
 pub(crate) struct LeaderThread {
     worker: OnceLock<Worker>,
     wanted: AtomicBool,
-    /// Set by the thread that starts it: at most one is started.
+    /// Set by the thread that starts the leader thread, so that only one is started.
     started: AtomicBool,
 }
 
@@ -49,7 +50,7 @@ impl LeaderThread {
     }
 
     /// Starts the thread if one is requested. If the system refuses, nothing changes and the next request tries again.
-    /// `lead` flushes for a handle while threads wait, and returns the last ones to wake.
+    /// `lead` flushes for a handle while threads wait, and returns the last threads to wake.
     #[inline]
     pub(crate) fn start_if_wanted<T: Send + Sync + 'static>(
         &self,

@@ -14,8 +14,8 @@ use std::thread::Thread;
 use tidalite_base::get_u64;
 
 impl Stages {
-    /// Asserts the order of the commits named here: `covered` <= `tip` <= `base`, and a flush is newer than the durable
-    /// record. Call after each change.
+    /// Asserts the order of the commits: `covered` <= `tip` <= `base`, and a flush writes a commit that is newer than
+    /// the durable record. Call after each change.
     pub(super) fn check(&self) {
         let tip = self.tip.as_ref().map(|tip| tip.txn());
         if let (Some(tip), Some(base)) = (tip, &self.base) {
@@ -52,7 +52,7 @@ impl Stages {
         }
     }
 
-    /// Everything is durable: resets the counters of unsynced data.
+    /// Called when everything is durable: resets the counters of unsynced data.
     pub(super) fn note_all_durable(&mut self) {
         self.unsynced_bytes = 0;
         self.unsynced_since = None;
@@ -67,7 +67,7 @@ impl Stages {
         }
     }
 
-    /// Writes the unsynced meta record of a commit to the lock area, not over the newest unsynced meta record.
+    /// Writes the unsynced meta record of a commit to the lock area, into the slot that does not hold the newest one.
     pub(super) fn set_unsynced_meta(&mut self, files: &Files, commit: &Meta) {
         assert!(
             commit.txn >= self.durable.txn,
@@ -97,7 +97,7 @@ impl Stages {
         files.lock.area.set_unsynced_meta(slot, block);
     }
 
-    /// Begins a flush.
+    /// Begins a flush: chooses the commit and the form (log blocks, or a record) in which it becomes durable.
     pub(super) fn choose(&mut self, syncs_done: u64, wanted: Until) -> Option<Chosen> {
         assert!(self.flushing.is_none(), "two flushes at once");
         let tip = self.tip.as_ref()?;
@@ -223,7 +223,7 @@ impl Stages {
         commit
     }
 
-    /// A sync begins: it covers the data of the newest commit.
+    /// Notes that a sync begins, which covers the data of the newest commit.
     pub(super) fn cover(&mut self) {
         self.covered.clone_from(&self.tip);
     }
@@ -232,7 +232,7 @@ impl Stages {
         self.reached(one.wanted) >= one.txn
     }
 
-    /// Whether the leader thread leads the next flush, after one has ended.
+    /// Called after a flush: whether the leader thread leads the next one.
     pub(super) fn continues(&self, leader: &LeaderThread) -> bool {
         let waits = |one: &&Waiting| !self.is_reached(one);
         let left = self.waiting.iter().filter(waits).count();

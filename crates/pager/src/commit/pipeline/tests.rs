@@ -1,4 +1,4 @@
-//! A thread that waits for a commit is woken by the thread or handle that makes it durable.
+//! Tests that a thread which waits for a commit is woken by the thread or handle that makes it durable.
 
 use super::{Flushing, Until, Waited};
 use crate::commit::files::Files;
@@ -24,8 +24,8 @@ fn waiting_for(pager: &Pager, txn: u64) -> Receiver<Waited> {
     told
 }
 
-/// A flush of this handle is under way and two threads wait. It ends; before the next flush another handle takes
-/// the writer lock and makes the first of the two commits durable.
+/// A flush of this handle is under way, and two threads wait for two later commits. The flush ends. Before the next
+/// one, another handle takes the writer lock and makes the first of the two commits durable.
 #[test]
 fn what_another_handle_made_durable_wakes_who_waits() {
     tidalite_testkit::watch();
@@ -54,12 +54,12 @@ fn what_another_handle_made_durable_wakes_who_waits() {
         thread::yield_now();
     }
     pipeline.stages().flushing = None;
-    // The file as another handle leaves it.
+    // Simulates the state that another handle leaves in the file.
     found.durable.txn = first;
     found.meta.txn = first;
     let state = State::of_meta(&found.meta, pager.inner.files.page_size);
     pipeline.reset(&found, &Arc::new(state), true);
     assert_eq!(one.recv_timeout(LONG), Ok(Waited::Durable));
-    // No other thread can lead for the second.
+    // The thread that waits for the second commit must lead itself, since no other thread can.
     assert_eq!(other.recv_timeout(LONG), Ok(Waited::NeedsWriterLock));
 }

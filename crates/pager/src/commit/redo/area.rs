@@ -3,18 +3,18 @@
 use crate::format::layout::BLOCK_BYTES;
 use crate::format::meta::Meta;
 
-/// Minimum length of the log, unless the options allow less ...
+/// Minimum length of the log, unless the options allow less.
 pub(crate) const BYTES_MIN: u64 = 2 << 20;
-/// ... and the maximum as a part of the file (1/n).
+/// A log longer than the minimum takes at most this part of the file (1/n).
 pub(crate) const PART_OF_FILE: u64 = 2;
-/// Maximum length of the log, which is read as a whole.
+/// Maximum length of the log. It is bounded because opening reads the whole log.
 pub(crate) const BYTES_MAX: u64 = 64 << 20;
 /// Maximum bytes of pages changed by a logged commit. For larger commits a second barrier costs little in comparison,
 /// and a few of them would fill the log.
 pub(crate) const COMMIT_PAGE_BYTES_MAX: u64 = 256 << 10;
 /// Maximum length of the log record of a commit.
 pub(crate) const COMMIT_BYTES_MAX: usize = 32 << 10;
-/// Maximum bytes of pages that one log can rebuild: memory that opening may need.
+/// Maximum bytes of pages that one log can rebuild. Opening holds them in memory.
 pub(crate) const REPLAY_BYTES_MAX: u64 = 64 << 20;
 
 const _: () = assert!(BYTES_MIN <= BYTES_MAX && REPLAY_BYTES_MAX >= 2 * COMMIT_PAGE_BYTES_MAX);

@@ -8,7 +8,7 @@
 //!
 //! The header's owner is the number of the block, counted from 0; its flags give the number of adjacent copies, 1 or 2;
 //! its birth is the newest commit of the flush. `sequence` and `checksum` name the durable record on which the log
-//! stands (`meta::checksum_of`); a block that names another record belongs to an older log in the same place. `first`
+//! builds (`meta::checksum_of`); a block that names another record belongs to an older log in the same place. `first`
 //! and `blocks`: the first block and the number of blocks of the flush. `used`: bytes of payload. The joined payloads
 //! of a flush are commit records.
 
@@ -29,7 +29,7 @@ const PAYLOAD_BYTES: usize = BLOCK_BYTES - PAYLOAD_AT;
 const _: () = assert!(PAYLOAD_AT == 56);
 const _: () = assert!(PAYLOAD_BYTES <= u16::MAX as usize);
 
-/// The durable record on which a log stands.
+/// The durable record on which a log builds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LogBase {
     pub(crate) sequence: u64,
@@ -45,7 +45,7 @@ pub(crate) struct Place {
     pub(crate) position: u64,
 }
 
-/// Blocks that a payload takes, each stored once.
+/// Number of blocks that a payload takes if each is stored once.
 pub(super) fn blocks_for(payload: usize) -> u64 {
     payload.div_ceil(PAYLOAD_BYTES) as u64
 }
@@ -102,12 +102,12 @@ struct Found<'a> {
     payload: &'a [u8],
 }
 
-/// The block at a position of the log, if it is intact and stands on this record.
+/// The block at a position of the log, if it is intact and names this record.
 fn block<'a>(log: &'a [u8], area: &Area, position: u64, log_base: LogBase) -> Option<Found<'a>> {
     block_if(log, area, position, |found| found == log_base)
 }
 
-/// The block at a position of the log, if it is intact and stands on a record that is `wanted`.
+/// The block at a position of the log, if it is intact and names a record that is `wanted`.
 fn block_if<'a>(
     log: &'a [u8],
     area: &Area,
@@ -144,7 +144,7 @@ pub(super) struct Flush {
 
 /// The flush at a place in `log`, the bytes of the area; `None` if all copies of one of its blocks are missing.
 pub(super) fn flush(log: &[u8], area: &Area, place: Place, log_base: LogBase) -> Option<Flush> {
-    // A flush of no blocks would be followed by itself.
+    // A flush of no blocks would lead back to itself and never end.
     let wanted = |found: &Found<'_>| {
         found.first == place.number && (1..=2).contains(&found.copies) && found.blocks > 0
     };
@@ -176,8 +176,8 @@ pub(super) fn newest(log: &[u8], area: &Area, log_base: LogBase) -> Option<TxnId
     blocks.map(|found| found.newest).max()
 }
 
-/// The newest commit in blocks that stand on a later record than this one. Such a record existed: a log begins only
-/// when its record is durable.
+/// The newest commit in blocks that name a later record than this one. Such a record existed: a log begins only when
+/// its record is durable.
 pub(super) fn newest_of_later(log: &[u8], area: &Area, log_base: LogBase) -> Option<TxnId> {
     let positions = 0..(log.len() / BLOCK_BYTES) as u64;
     let is_later = |found: LogBase| found.sequence > log_base.sequence;

@@ -5,11 +5,11 @@
 //!        varint         |               | varint        | zigzag varint (absent when nothing is copied)
 //! ```
 //!
-//! Steps follow until the page is full. An entry inserted into a slotted page moves the slots behind it, and a record
-//! moves whole lists; copies may therefore come from anywhere in the base. The encoder looks for a copy at or shortly
-//! after the continuation of the previous step, then at the same offset as in the new page, then a few bytes beside
-//! the continuation, and only then through a table of the base. Nothing is compressed: the aim is to fit a commit into
-//! a block, in a quarter of a microsecond a page.
+//! Steps follow until the page is full. An entry inserted into a slotted page moves the slots behind it, and a change
+//! of a meta record moves whole lists. Copies may therefore come from anywhere in the base. The encoder looks for a
+//! copy at or shortly after the continuation of the previous step, then at the same offset as in the new page, then a
+//! few bytes beside the continuation, and only then through a hash table of the base. Nothing is compressed: the aim is
+//! to fit a commit into a block, in a quarter of a microsecond a page.
 //!
 //! Invariants
 //! 1. For any two pages of one length, `decode` restores the new page from the base and the output of
@@ -51,7 +51,7 @@ fn place(word: u64) -> usize {
     (word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - TABLE_BITS)) as usize
 }
 
-/// Compares without a branch for each word, so that it is compiled to wide registers.
+/// Compares without a branch for each word, so that the compiler can use vector instructions.
 fn are_same(a: &[u8; LINE], b: &[u8; LINE]) -> bool {
     let words = a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0);
     let differs = words.fold(0, |differs, (a, b)| {
@@ -112,7 +112,7 @@ impl Encoder {
     /// Appends the steps that turn `base` into `new`, a page of the same length.
     pub(super) fn encode(&mut self, new: &[u8], base: &[u8], out: &mut Vec<u8>) {
         assert_eq!(new.len(), base.len(), "a page and its base");
-        // Up to `barren`, no copy exists at the expected position.
+        // For positions below `barren` it is already known that no copy exists at the expected position.
         let (mut knows_base, mut barren) = (false, 0);
         // The literal begins at `from`; byte `at` of the new page is expected at `here` of the base; a step continues
         // from `next`.
@@ -124,7 +124,7 @@ impl Encoder {
                 copied = common(&new[at..], expected);
                 let whole = at + copied == new.len();
                 if copied < COPY_MIN && !(whole && copied > 0) {
-                    // Usually a field has changed, and the following bytes are where they were.
+                    // Usually only a field has changed, and the following bytes are at their old place.
                     if let Some(skipped) = resumes(&new[at..], expected) {
                         (at, here) = (at + skipped, here + skipped);
                         continue;
@@ -149,7 +149,7 @@ impl Encoder {
                     (at, here) = (at + 1, here + 1);
                     continue;
                 }
-                // The table holds every eighth byte: the bytes before may match as well.
+                // The table holds only every eighth position, so the copy may begin a few bytes earlier.
                 while at > from && source > 0 && new[at - 1] == base[source - 1] {
                     (at, source, copied) = (at - 1, source - 1, copied + 1);
                 }
@@ -180,12 +180,12 @@ fn word(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// Whether both have the same eight bytes here.
+/// Whether the two pages have the same eight bytes at these positions.
 fn meet(a: (&[u8], usize), b: (&[u8], usize)) -> bool {
     word(a.0, a.1).is_some_and(|word_of_a| word(b.0, b.1) == Some(word_of_a))
 }
 
-/// Number of bytes until both again have eight bytes in common, if fewer than `FIELD_BYTES`.
+/// Number of bytes after which both pages again have the same eight bytes, if fewer than `FIELD_BYTES`.
 fn resumes(a: &[u8], b: &[u8]) -> Option<usize> {
     (1..FIELD_BYTES).find(|by| meet((a, *by), (b, *by)))
 }
@@ -307,8 +307,8 @@ mod tests {
         );
     }
 
-    /// Inserts a slot among slots with similar values, and its entry before the existing entries; the bytes behind each
-    /// stay in place.
+    /// Inserts a slot among slots with similar values, and its entry before the existing entries. The bytes behind the
+    /// slots, and those behind the entries, stay in place.
     #[test]
     fn what_stays_behind_what_has_moved_is_copied() {
         let mut base = vec![0; 4096];

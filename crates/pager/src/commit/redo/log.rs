@@ -30,7 +30,7 @@ struct Waiting {
     twice: bool,
 }
 
-/// Input of a flush: its blocks are encoded from this without holding the lock of the log.
+/// Input of a flush. Its blocks are encoded from this copy, without holding the lock of the pipeline.
 pub(crate) struct Appended {
     area: Area,
     log_base: LogBase,
@@ -78,8 +78,8 @@ impl Log {
         self.top
     }
 
-    /// The log that begins with a durable record; `None` if the record names no place. `older`: the previous log, whose
-    /// commits may be newer.
+    /// The log that begins with a durable record; `None` if the record names no place for a log. `older`: the previous
+    /// log; its waiting commits that are newer than the record move to the new log.
     pub(crate) fn begin(
         record: &Meta,
         checksum: u64,
@@ -112,9 +112,9 @@ impl Log {
         self.top == base && self.replay_bytes < REPLAY_BYTES_MAX / 2
     }
 
-    /// The record of this commit is being written, and the log will stand on it: commits on top of it may go to the log
-    /// although some earlier commits are not in the log. They wait until the record is durable, since one flush runs at
-    /// a time.
+    /// Called when the record of this commit is being written. The next log will build on that record, so commits on
+    /// top of it may go to the log even if some earlier commits are not in the log. They wait until the record is
+    /// durable, since only one flush runs at a time.
     pub(crate) fn go_on_from(&mut self, txn: u64) {
         if self.top < txn {
             self.top = txn;
@@ -123,7 +123,7 @@ impl Log {
         }
     }
 
-    /// Queues a commit for the next flush, unless another commit came between.
+    /// Queues a commit for the next flush, unless its base is no longer the top of the log.
     pub(crate) fn push(&mut self, base: u64, entry: Entry) {
         assert!(entry.txn > base, "a commit is newer than the one below it");
         if self.top == base {
@@ -171,7 +171,7 @@ impl Log {
         })
     }
 
-    /// The result of `flush` is on the medium; `tip` is the argument of that call.
+    /// Notes that the blocks returned by `flush` are on the medium; `tip` is the argument of that call.
     pub(crate) fn flushed(&mut self, appended: &Appended, tip: u64) {
         assert_eq!(appended.place, self.next, "the log has a gap");
         assert_eq!(appended.log_base, self.log_base, "blocks of another log");
@@ -192,14 +192,14 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// Bytes of the blocks that the entry fills alone.
+    /// Bytes of the blocks that the entry takes if it is flushed alone.
     pub(crate) fn bytes_written(&self) -> u64 {
         let blocks = block::blocks_for(self.bytes.len()) * (1 + u64::from(self.twice));
         blocks * BLOCK_BYTES as u64
     }
 
-    /// The entry of a commit: `records` are its meta record and the one of the commit below. `None` if it is too large
-    /// for the log.
+    /// The entry of a commit: `records` are its meta record and that of the commit it builds on. `None` if it is too
+    /// large for the log.
     pub(crate) fn of<'a>(
         records: (&Arc<Meta>, &Arc<Meta>),
         pages: impl ExactSizeIterator<Item = PageOf<'a>>,

@@ -19,16 +19,16 @@
 //! needed.
 //!
 //! Invariants
-//! 1. The log stands on the newest durable record. The record names the location of the log, and the log blocks name
-//!    the record. The log is written only when the record is known to be on the medium, by the handle that put it
-//!    there, and while no other handle has taken the writer lock.
+//! 1. The log builds on the newest durable record. The record names the location of the log, and the log blocks name
+//!    the record. Only the handle that wrote the record writes the log, only when the record is known to be on the
+//!    medium, and only until another handle takes the writer lock.
 //! 2. It holds all commits from that record up to the newest acknowledged one, without a gap.
 //! 3. Blocks are only appended: an acknowledged block is not overwritten before a newer record is durable.
 //! 4. A page in a log record is a difference from a page of the state left by the previous commit. Pages visible to the
 //!    durable record are not overwritten (`Writer::live`). Every later state can therefore be rebuilt from the durable
 //!    record and the log, whether or not the pages themselves reached the medium.
-//! 5. Each block of a `Durable` commit is stored twice: no single damaged block undoes it. A block of a `OneFlush`
-//!    commit is stored once.
+//! 5. Each block of a `Durable` commit is stored twice, so that no single damaged block undoes the commit. A block of a
+//!    `OneFlush` commit is stored once.
 
 pub(crate) mod area;
 mod block;

@@ -1,9 +1,9 @@
-//! A storage with pages of the redo log laid over it, for read-only handles, which must not write these pages to the
-//! file.
+//! A storage that shows pages rebuilt from the redo log in place of those in the file. It serves read-only handles,
+//! which must not write these pages to the file.
 //!
 //! Invariants
-//! 1. As soon as a newer commit is published, the pages are in the file (`redo::write_replayed` writes them first), and the
-//!    overlay is void. Its pages stay in memory, because slices of them may be lent.
+//! 1. As soon as a newer commit is published, the pages are in the file (`redo::write_replayed` writes them first), and
+//!    the overlay is void. Its pages stay in memory, because readers may still borrow slices of them.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -58,7 +58,7 @@ impl Overlay {
         let Some((start, page)) = self.over(at, len).next() else {
             return below();
         };
-        // A range across pages is read and copied.
+        // A range that crosses a page boundary cannot be borrowed; the caller reads and copies it.
         page.get(at.checked_sub(start)? as usize..)?.get(..len)
     }
 }

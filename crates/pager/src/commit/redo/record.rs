@@ -4,9 +4,10 @@
 //! | bytes u32 | txn u64 | record bytes u32 | record | pages u32 | page u64 | base u64 | bytes u32 | difference | ...
 //! ```
 //!
-//! `bytes` counts the bytes that follow it. The meta record is stored as a block with sequence number, lazy base,
-//! confirmations and address 0, as the difference from the block of the previous commit. A page is a difference from
-//! page `base` as the previous commit left it; 0: from a page of zeros. Page numbers ascend.
+//! `bytes` counts the bytes that follow it. The meta record is stored as the difference from that of the previous
+//! commit. In both, sequence number, lazy base, confirmations and address are set to 0 beforehand. A page is stored as
+//! the difference from page `base` as the previous commit left it; if `base` is 0, from a page of zeros. Page numbers
+//! ascend.
 
 use super::delta;
 use super::delta::Encoder;
@@ -55,11 +56,11 @@ fn with_length(out: &mut Vec<u8>, put: impl FnOnce(&mut Vec<u8>)) {
     out[at..at + 4].copy_from_slice(&len.to_le_bytes());
 }
 
-/// Encodes records; its memory is reused from one to the next.
+/// Encodes records; its buffers are reused from one record to the next.
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
     steps: Encoder,
-    /// The newest meta record and its image: the next commit is usually on top of it.
+    /// The newest meta record and its image, kept because the next commit usually builds on it.
     last: Option<(Arc<Meta>, Vec<u8>)>,
     zeros: Vec<u8>,
 }
@@ -153,7 +154,7 @@ pub(super) fn damaged(found: &str, expected: &str) -> crate::Error {
     Corrupt::new("record in the log", 0, found, expected).into()
 }
 
-/// Decodes the next record from the front of `bytes`; `before`: the meta record of the previous commit.
+/// Decodes and removes the first record of `bytes`. `before`: the meta record of the previous commit.
 pub(super) fn decode<'a>(bytes: &mut &'a [u8], before: &Meta) -> Result<Record<'a>> {
     let mut all = Reader(bytes);
     let mut own = Reader(all.part()?);

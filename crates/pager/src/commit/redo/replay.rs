@@ -1,10 +1,10 @@
-//! Reading the log at opening, and making its end a durable record.
+//! Reading the log at opening, and making its newest commit a durable record.
 //!
 //! Invariants
 //! 1. Nothing is written before the whole log is decoded. `write_replayed` then writes pages that the durable record
-//!    does not show, syncs, writes the record of the newest commit over the other pair, and syncs again. After a crash
-//!    in between, opening finds the same log again.
-//! 2. A page whose base is damaged gets a wrong checksum, and its readers get an error.
+//!    does not use, syncs, writes the record of the newest commit over the other pair of meta blocks, and syncs again.
+//!    After a crash in between, opening finds the same log again.
+//! 2. A page rebuilt from a damaged base does not match its checksum, so its readers get an error.
 
 use super::area::{Area, BYTES_MAX, REPLAY_BYTES_MAX};
 use super::block::{LogBase, Place, flush, newest, newest_behind, newest_of_later};
@@ -19,10 +19,10 @@ use std::collections::BTreeMap;
 use tidalite_base::TxnId;
 use tidalite_disk::storage::{Growth, Storage};
 
-/// The newest state that the log leads to.
+/// The state after the newest commit in the log.
 #[derive(Clone, Debug)]
 pub(crate) struct Replayed {
-    /// Its meta record.
+    /// The meta record of that commit.
     pub(crate) meta: Meta,
     /// Final content of pages, by number.
     pub(crate) pages: BTreeMap<u64, Vec<u8>>,
@@ -33,13 +33,13 @@ pub(crate) struct Replayed {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Logged {
     pub(crate) replayed: Option<Replayed>,
-    /// If the log has a hole: the newest commit of the flushes after it.
+    /// If a flush is missing in the log: the newest commit of the flushes after it.
     pub(crate) lost: Option<TxnId>,
-    /// The newest commit in blocks that stand on a later record than the given one.
+    /// The newest commit in blocks that name a later record than the given one.
     pub(crate) newer: Option<TxnId>,
 }
 
-/// Reads the log that stands on a durable record, if it has commits newer than `known`.
+/// Reads the log that builds on a durable record, if it has commits newer than `known`.
 ///
 /// # Errors
 /// `Io`; `Corrupt` when blocks with valid checksums have content that no writer would write.
@@ -80,8 +80,8 @@ pub(crate) fn read(
         pages: BTreeMap::new(),
         commits: 0,
     };
-    // The file has the length that the commits need, since growth is synced before they are written. Allow for a little
-    // more, which a power cut may have removed.
+    // A record that names more pages than this is damaged. Growth is synced before commits that need it are logged, so
+    // the file is long enough for them; the allowance covers growth that a power cut may have undone.
     let len = storage.len().map_err(|error| read_failed(0, error))?;
     let pages_max = (len + REPLAY_BYTES_MAX) / page_size as u64;
     let mut place = Place::default();
@@ -172,7 +172,7 @@ pub(crate) fn write_replayed(
             *page >= first_page(page_size),
             "a log rebuilds no meta record"
         );
-        // A commit later in the log gave the end of the file back, and this page with it.
+        // A later commit in the log has truncated the file before this page.
         if *page >= replayed.meta.pages {
             continue;
         }
@@ -214,7 +214,7 @@ mod tests {
     use std::sync::Arc;
     use tidalite_disk::storage::MemoryStorage;
 
-    /// A commit gave the end of the file back after an earlier one had written a page there.
+    /// A commit truncated the file after an earlier one had written a page there.
     #[test]
     fn pages_past_the_replayed_end_are_left_out() {
         const PAGE: usize = 4096;
@@ -237,7 +237,7 @@ mod tests {
         assert_eq!(page, vec![1; PAGE]);
     }
 
-    /// No more pages are created than a log may rebuild, however many one record lists.
+    /// Replay stops at the limit of pages that a log may rebuild, however many one record lists.
     #[test]
     #[cfg_attr(miri, ignore = "64 MiB of pages, byte for byte")]
     fn a_record_of_too_many_pages_ends_where_it_is_too_much() {
