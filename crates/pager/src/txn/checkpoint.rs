@@ -1,10 +1,10 @@
-//! Commit and continue: the writer lock passes directly from one transaction of a writer to its next.
+//! Commit and continue: the writer lock passes directly from one transaction of a writer to the next one.
 //!
-//! 1. From the beginning of the first transaction to the end of the last, one `WriterGuard` holds the writer lock, in
-//!    this handle and between handles: no other writer begins in between.
+//! 1. One `WriterGuard` holds the writer lock, within this handle and between handles, from the beginning of the first
+//!    transaction to the end of the last. No other writer begins in between.
 //! 2. Readers see each commit like any other.
-//! 3. Lazy commits are made durable by their writer, when they are due, or by a thread that waits for them, beside this
-//!    (`WriterLock::keep_for_background`).
+//! 3. Lazy commits are made durable by their writer when they are due, or by a thread that waits for them and flushes
+//!    while the next transaction runs (`WriterLock::keep_for_background`).
 //! 4. If a commit or its flush fails, the writer lock is released, as at the end of any transaction.
 
 use super::ticket::make_durable_locked;
@@ -36,7 +36,7 @@ impl WriteTxn {
         let Some(mut guard) = self.guard.take() else {
             unreachable!("only this takes it, with the transaction")
         };
-        // Restore the resources of this transaction before the writer lock moves.
+        // Restores the writer state and releases the resources of this transaction before the next one begins.
         drop(self);
         let (info, durability) = done?;
         if durability.is_durable() {

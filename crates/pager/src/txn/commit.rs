@@ -1,5 +1,5 @@
-//! Commit: gathers the facts, lets `commit_plan.rs` decide, then carries the plan out: writes pages to the file and
-//! passes a meta record to the pipeline. docs/durability.md argues it case by case.
+//! Commit: gathers the facts, lets `commit_plan.rs` decide, then carries the plan out. It writes pages to the file and
+//! passes a meta record to the pipeline. docs/durability.md argues its crash safety case by case.
 
 use super::WriteTxn;
 use super::commit_plan::{CommitFacts, CommitPlan, PageDestination, granted};
@@ -24,7 +24,7 @@ use std::time::Instant;
 use tidalite_base::TxnId;
 use tidalite_disk::storage::Committed;
 
-/// Content that a durable commit writes besides the changed pages.
+/// Content that a commit with a meta record writes besides the changed pages.
 struct Prepared {
     meta: Arc<Meta>,
     /// The space part of the record.
@@ -32,15 +32,15 @@ struct Prepared {
 }
 
 impl WriteTxn {
-    /// Writes the leaves of a large transaction to the file, in the background if possible, while the pages above them
-    /// are sealed. Call it when only sealing and a durable commit are left; pages may still be changed, but are then
-    /// written twice.
+    /// Starts writing the leaves of a large transaction to the file, in the background if possible, while the caller
+    /// seals the pages above them. Call it when only sealing and a durable commit are left. Pages may still be changed,
+    /// but are then written twice.
     ///
     /// # Errors
     /// The error that failed the transaction earlier; I/O errors.
     pub fn write_leaves(&mut self) -> Result<()> {
         self.check_usable()?;
-        // Changes that fit into the log are not written twice.
+        // Changes that fit into the log need no early writes: their commit does not sync the pages.
         if !self.is_large() {
             return Ok(());
         }
@@ -52,8 +52,9 @@ impl WriteTxn {
         done.map_err(|error| self.fail(error))
     }
 
-    /// The whole commit except the wait for the medium (`wanted`). A lazy commit is complete then. Also returns the
-    /// durability actually used. `begun`: start of the call. Afterwards the transaction may only be dropped.
+    /// Performs the whole commit except the wait until it is durable; a lazy commit is complete then. `wanted` is the
+    /// condition for which the caller will wait; `begun`: start of the call. Also returns the durability actually used.
+    /// Afterwards the transaction may only be dropped.
     pub(crate) fn enqueue(
         &mut self,
         app: &[u8],
@@ -182,7 +183,8 @@ impl WriteTxn {
         Ok(waiting)
     }
 
-    /// Pages just written by this process need no verification when it reads them. `waiting`: pages of earlier commits.
+    /// Marks the pages just written as verified, so that this process need not verify them when it reads them.
+    /// `waiting`: pages of earlier commits.
     fn learn_written(&self, waiting: &[(u64, Waiting)]) {
         let files = &self.inner.files;
         if files.options.verify != Verify::OnFirstTouch {
@@ -291,7 +293,7 @@ impl WriteTxn {
         };
         let own = &self.space.own;
         let space = &mut writer.space;
-        // A page behind the end of the file was free when the file was cut.
+        // A page behind the end of the file was free when the file was truncated.
         let mut is_used = |number| space.in_file(number, 1) && !space.any_free(number, 1);
         pages.written(|number| !own.contains(number, 1) && is_used(number));
         u64::MAX

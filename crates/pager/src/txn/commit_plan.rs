@@ -1,5 +1,5 @@
-//! The decisions of a commit, made from facts alone: no file, no clock, and no lock but the pipeline's, which says
-//! whether its log has room. `commit.rs` carries the plan out.
+//! The decisions of a commit, made from facts alone: no file, no clock, and no lock except that of the pipeline, which
+//! says whether its log has room. `commit.rs` carries the plan out.
 //!
 //! ```text
 //! durability  changed pages                    meta record                      acknowledged
@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Invariants of a plan
-//! 1. Pages stay in memory only if the commit has no meta record: a record leads to pages of the file.
+//! 1. Pages stay in memory only if the commit has no meta record, since a record points to pages in the file.
 //! 2. A commit is logged only if it is durable, keeps the log, and changes nothing that a log entry cannot carry.
 //! 3. A log is created or given up, never both.
 
@@ -19,17 +19,17 @@ use super::durability::Durability;
 use crate::commit::pipeline::LogUse;
 use crate::format::layout::BLOCK_BYTES;
 
-/// After this many commits without a record, their changes to the free space are no longer listed, since the next
-/// record could not hold the list; the structure is rewritten.
+/// Maximum number of consecutive commits without a record for which the changes to the free space are listed. The next
+/// record could not hold a longer list; beyond it, the free-space structure is rewritten instead.
 const LONG_CHAIN: u64 = 64;
 
 /// Facts about a transaction and its file that decide how it is committed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CommitFacts {
-    /// As granted, see [`granted`].
+    /// The granted durability, see [`granted`].
     pub(super) durability: Durability,
     pub(super) changes_pins: bool,
-    /// The commit hardly fits into the log.
+    /// The commit will hardly fit into the log, or is too large for it.
     pub(super) is_large: bool,
     /// It has pages in the second file.
     pub(super) writes_second_file: bool,
@@ -44,10 +44,10 @@ pub(super) struct CommitFacts {
     pub(super) log_is_in_the_way: bool,
     /// A meta record would free much space.
     pub(super) needs_meta: bool,
-    /// Bytes of changed pages in memory: of this commit, and of earlier ones that were not written.
+    /// Bytes of changed pages in memory: those of this commit, and those of earlier commits that were not written.
     pub(super) bytes_kept: usize,
     pub(super) bytes_kept_max: usize,
-    /// Number of commits, with this one, whose pages may not be in the file.
+    /// Number of commits, including this one, whose pages may not be in the file.
     pub(super) commits_unwritten: u64,
 }
 
@@ -75,7 +75,7 @@ pub(super) struct CommitPlan {
     pub(super) pages: PageDestination,
 }
 
-/// The durability of a commit: pins are promised to survive.
+/// The durability of a commit. A commit that changes pins is always durable, since pins are promised to survive.
 pub(super) fn granted(requested: Durability, changes_pins: bool) -> Durability {
     if changes_pins {
         Durability::Durable
@@ -184,7 +184,7 @@ impl CommitPlan {
         self.pages == PageDestination::File(WriteHint::ForSync)
     }
 
-    /// Bytes that make the commit known. `entry`: length of its log entry, if it has one.
+    /// Bytes of the commit's meta record or log entry. `entry`: length of its log entry, if it has one.
     pub(super) fn meta_bytes(&self, entry: Option<u64>) -> u64 {
         match self.durability {
             Durability::Durable | Durability::OneFlush => entry.unwrap_or(2 * BLOCK_BYTES as u64),
@@ -316,7 +316,7 @@ mod tests {
                 ..compacts
             };
             assert!(!CommitPlan::of(&none, unexpected).leaves_log);
-            // A lazy commit leaves it where it is: only a durable one knows that a shorter file is near.
+            // A lazy commit leaves the log in place: only a durable commit checks whether the log prevents truncation.
             let in_the_way = CommitFacts {
                 log_is_in_the_way: true,
                 ..small(durability)

@@ -10,14 +10,15 @@ pub enum Durability {
     #[default]
     Durable,
     /// Like `Durable`, but small commits go to the log from the second one on, and each log block is written once. The
-    /// price: if one of these blocks is damaged before the log is emptied, and the file is opened after a crash, it
-    /// goes back to the commit before (and reports this: `recovery` of the open database).
+    /// price: if one of these blocks is damaged before the log is emptied, and the file is opened after a crash, the
+    /// file goes back to the commit before the damaged one. The open database reports this (`recovery`).
     OneFlush,
-    /// The commit is visible to all processes and survives the death of this one. After a system crash the file is as
-    /// of the last durable commit. No barrier; the commit becomes durable later: with the next durable commit, by
-    /// `sync` of the open database, or after the bytes and time set in the options.
+    /// The commit is visible to all processes and survives the death of this one. After a system crash the file is at
+    /// its last durable commit. A lazy commit needs no barrier. It becomes durable later: with the next durable commit,
+    /// by `sync` of the open database, or after the bytes and time set in the options.
     Lazy,
-    /// The commit is visible to this process only, until the next commit of another kind stores it too. For bulk loads.
+    /// The commit is visible to this process only, until the next commit of another durability stores its changes too.
+    /// For bulk loads.
     None,
 }
 
@@ -36,7 +37,7 @@ impl Durability {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CommitInfo {
-    /// Its number; if nothing was changed, the number of the commit it builds on.
+    /// The number of the commit; if nothing was changed, the number of the commit that the transaction builds on.
     pub txn: TxnId,
     /// Whole pages written, including the free-space structure, without meta blocks and extents.
     pub pages_written: u64,

@@ -1,7 +1,7 @@
 //! The open file and its writer state.
 //!
 //! Invariants
-//! 1. The holder of the writer lock owns the writer state; it is in `writer` whenever the lock is free. It
+//! 1. The holder of the writer lock owns the writer state, which is in `writer` whenever the lock is free. The state
 //!    reflects the newest commit unless another handle has held the lock since; then it is read anew.
 
 use super::wakers::Wakers;
@@ -29,7 +29,7 @@ enum WriterSlot {
     /// The free space is not read yet, or others have changed it since.
     Unread,
     Present(Box<Writer>),
-    /// The holder of the writer lock has it.
+    /// The holder of the writer lock has taken the state.
     Taken,
 }
 
@@ -59,8 +59,8 @@ impl Deref for Inner {
 }
 
 impl Drop for Inner {
-    /// Cuts off space grown ahead at the end of the file, if it is a step or more. There are no readers any more, and
-    /// the newest durable record does not count these pages.
+    /// Truncates space grown ahead at the end of the file, if it is a growth step or more. That is safe: there are no
+    /// readers any more, and the newest durable record does not count these pages.
     fn drop(&mut self) {
         let moved = self.files.known_moved().is_err();
         if self.files.options.read_only || self.files.is_poisoned() || moved {
@@ -151,7 +151,7 @@ impl Inner {
         let Some(replayed) = logged.replayed else {
             return Ok(found);
         };
-        // The writer of the log was killed before it wrote the record.
+        // The process that wrote the log was killed before it wrote the next record.
         let settled = redo::write_replayed(
             &*self.files.storage,
             self.files.page_size,
@@ -169,7 +169,8 @@ impl Inner {
     }
 
     /// Takes the writer state. Reads the free space the first time, and after other handles have written. Caller must
-    /// hold the writer lock. `held`: the newest state, held by the caller; a read-only handle reads its free space.
+    /// hold the writer lock. `held`: the newest state, whose pages the caller holds; a read-only handle reads the free
+    /// space of that state.
     pub(crate) fn take_writer(&self, held: &State) -> Result<Box<Writer>> {
         let mut slot = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         if self.files.options.read_only || !self.files.lock.was_last_writer() {

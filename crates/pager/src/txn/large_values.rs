@@ -1,5 +1,5 @@
-//! The second file in a transaction: its free space, written as ordinary pages of the first file before a record names
-//! them, and its fill level for compaction.
+//! The second file in a transaction. Its free space is written as ordinary pages of the first file before a record
+//! names them; its fill level is reported for compaction.
 
 use super::WriteTxn;
 use crate::error::Result;
@@ -36,7 +36,7 @@ impl WriteTxn {
         }
     }
 
-    /// Whether its name or length differs from the record.
+    /// Whether the name or length of the second file differs from the record.
     pub(super) fn second_changed(&self) -> bool {
         let writer = self.writer.as_ref();
         let large = writer.and_then(|writer| writer.space.large.as_deref());

@@ -16,8 +16,9 @@ use tidalite_base::TxnId;
 
 /// Zeros are written in pieces of this size.
 const ZEROS_BYTES: u64 = 64 << 10;
-/// Commits with more extent bytes skip the log: extents are new and usually packed, so their differences are as long as
-/// the data. Half of the bytes may be unused ends of last pages.
+/// Commits with more extent bytes than this skip the log: extents are new and usually compressed, so their differences
+/// are as long as the data. The limit is twice that of a log entry, since half of the bytes may be the unused ends of
+/// last pages.
 const COMMIT_EXTENT_BYTES_MAX: u64 = 2 * COMMIT_BYTES_MAX as u64;
 /// In a file with a maximum length, the log takes at most this part of it (1/n).
 const PART_OF_BOUNDED: u64 = 8;
@@ -82,7 +83,7 @@ impl WriteTxn {
         let Some(writer) = &mut self.writer else {
             unreachable!("the writer state leaves with the transaction")
         };
-        // As low as possible: the log stays there for long.
+        // Allocate the log as low in the file as possible, since it stays there for long.
         let compacts = std::mem::replace(&mut self.space.compacts, true);
         let taken = writer.alloc(&inner, &mut self.space, pages, true, false);
         self.space.compacts = compacts;

@@ -3,7 +3,7 @@
 use crate::format::pages::Extent;
 use crate::format::pins::Pins;
 
-/// Names to pin, and to unpin.
+/// Names of pins to add and to remove.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PinNames {
     pub(super) add: Vec<String>,

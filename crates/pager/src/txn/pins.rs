@@ -1,4 +1,4 @@
-//! Pinning in a write transaction, and the clock that ticks with its commit.
+//! Pins in a write transaction, and the commit clock, to which its commit adds a tick.
 
 use super::WriteTxn;
 use super::dirty::write;
@@ -87,8 +87,8 @@ impl WriteTxn {
                 .wall_ns()
                 .saturating_sub(last)
                 >= step;
-        // A compacting transaction rewrites clock and table only to move them: at the end of the file they would
-        // prevent truncation.
+        // A compacting transaction rewrites the clock and the table of pins only to move them away from the end of the
+        // file, where they would prevent truncation.
         let boundary = self.space.boundary;
         let is_beyond = |ptr: &Ptr| !ptr.is_null() && ptr.addr / page_size as u64 >= boundary;
         let moves = self.space.compacts && durable;
@@ -205,7 +205,8 @@ impl WriteTxn {
     }
 }
 
-/// A pointer to the future place of a block, without its checksum: the pinned record is written before the block.
+/// A pointer to the future place of a block. It lacks the checksum, since the pinned record that contains the pointer
+/// is encoded before the block.
 fn place_of(kind: Kind, extent: Option<&Extent>, len: usize) -> Ptr {
     extent.map_or(Ptr::NULL, |extent| Ptr {
         addr: extent.addr,

@@ -2,8 +2,9 @@
 //! processes, and the free space described by its record.
 //!
 //! Invariants
-//! 1. The snapshot holds everything that the record leads to, including the free-space structure. Only data of the
-//!    durable record below it may disappear when a newer one is written; then the whole operation is repeated.
+//! 1. The snapshot holds everything that the record points to, including the free-space structure. Only data of the
+//!    durable record on which it builds may disappear, when a newer one is written; then the whole operation is
+//!    repeated.
 //! 2. Nothing is written to the file or the lock area, except the slot of the snapshot.
 
 use super::inner::Inner;

@@ -3,15 +3,17 @@
 //!
 //! A *holder* (a [`Savepoint`], or an `UncommittedRead`) holds the state of the transaction at the time the
 //! holder is made, and begins a new epoch. A page of an earlier epoch that a live holder sees is no longer changed in
-//! place: `PageWrite::shadow` returns a copy under a new address, as it does for committed pages, and
-//! `PageWrite::may_change` reports whether it would. Code that keeps pointers to its own pages between operations
-//! (a tail leaf, for example) must check again after a holder was made. Sealing stays in place: it changes no content.
+//! place: `PageWrite::shadow` returns a copy under a new address, as it does for committed pages.
+//! `PageWrite::may_change` reports whether a page may still be changed in place. Code that keeps pointers to its own
+//! pages between operations (to a tail leaf, for example) must check again after a holder was made. Sealing a page
+//! needs no copy, since it does not change the content.
 //!
 //! Invariants
 //! 1. `later` has the ranges allocated in epochs after the first; all other ranges of the transaction are of epoch 0.
-//! 2. A range of epoch a that is freed in epoch f is *parked* while a live holder h has a <= h < f: it stays owned and
-//!    its pages stay unchanged. A rollback to a holder therefore only discards later changes.
-//! 3. `freed` logs the freed ranges of earlier transactions while a holder lives, in order.
+//! 2. A range allocated in epoch a and freed in epoch f is *parked* while there is a live holder of an epoch h with
+//!    a <= h < f. A parked range still belongs to the transaction, and its pages stay unchanged. A rollback to a holder
+//!    therefore only discards later changes.
+//! 3. While a holder lives, `freed` logs the ranges of earlier transactions that are freed, in order.
 
 use super::pin_changes::PinNames;
 use crate::space::TxnSpace;
@@ -32,8 +34,8 @@ impl Token {
     }
 }
 
-/// A state of a write transaction that can be restored. Dropping it costs nothing and releases the pages that only
-/// it still needs.
+/// A state of a write transaction that can be restored. Dropping it costs nothing and releases the pages that nothing
+/// else needs.
 #[derive(Debug)]
 pub struct Savepoint {
     token: Arc<Token>,
@@ -52,7 +54,7 @@ struct Holder {
 struct Parked {
     page: u64,
     pages: u64,
-    /// Epochs: allocated, freed.
+    /// The epochs in which the range was allocated (`born`) and freed.
     born: u64,
     freed: u64,
 }
@@ -68,7 +70,7 @@ pub(crate) struct SavedState {
 /// State outside the pages that a rollback restores.
 pub(crate) struct Restored {
     pub(crate) kept: SavedState,
-    /// Owned ranges to release.
+    /// Ranges allocated since the savepoint, to be released.
     pub(crate) released: Vec<(u64, u64)>,
 }
 
@@ -88,12 +90,12 @@ impl Epochs {
         self.current
     }
 
-    /// True without a holder of a state of this transaction.
+    /// True if no holder of a state of this transaction exists.
     pub(crate) fn is_quiet(&self) -> bool {
         self.holders.is_empty()
     }
 
-    /// Asserts that holders are in the order of their epochs, and that parked ranges are owned and known.
+    /// Asserts that holders are in the order of their epochs, and that the lists of parked ranges agree.
     fn check(&self) {
         debug_assert!(
             self.holders
@@ -171,8 +173,8 @@ impl Epochs {
         }
     }
 
-    /// Frees an owned range. `Some(true)`: release it now; `Some(false)`: it is parked. `None`: it is not one
-    /// range of one allocation, or was freed already.
+    /// Frees a range that this transaction allocated. `Some(true)`: the caller must release it now; `Some(false)`: it
+    /// is parked. `None`: an error, the range lies in more than one epoch or was freed already.
     pub(crate) fn free_own(&mut self, page: u64, pages: u64) -> Option<bool> {
         if self.current == 0 {
             return Some(true);
@@ -215,7 +217,7 @@ impl Epochs {
         }
     }
 
-    /// Removes dead holders; returns the owned ranges that are no longer needed, for release.
+    /// Removes dropped holders; returns the parked ranges that are no longer needed, for release.
     pub(crate) fn prune(&mut self) -> Vec<(u64, u64)> {
         self.holders
             .retain(|holder| holder.token.strong_count() > 0);

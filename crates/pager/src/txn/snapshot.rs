@@ -15,30 +15,30 @@ use tidalite_base::{Corrupt, TxnId};
 use tidalite_disk::lock::Lock;
 use tidalite_disk::lock::protocol::{self, EVICTABLE, PARKED};
 
-/// Maximum ratio of the length of a pinned version to the current file. Pages beyond the file's end were free in it,
-/// but memory is allocated for them.
+/// Maximum ratio of the length of a pinned version to that of the current file. The pages of the version beyond the end
+/// of the file were free, but memory is still allocated for them.
 const PINNED_LONGER_MAX: u64 = 1 << 16;
 
-/// The file as of one commit. It never changes while it is held, in any thread; its pages are not
-/// reused before it is dropped. (For an evictable one see
+/// The file as of one commit. A snapshot never changes while it is held, in any thread, and its pages are not
+/// reused before it is dropped. (An evictable snapshot may lose its pages earlier: see
 /// [`Pager::begin_read_evictable`](crate::Pager::begin_read_evictable).)
 pub struct Snapshot {
     inner: Arc<Inner>,
     state: Arc<State>,
-    /// Slot of the reader table, occupied while this or a clone lives.
+    /// The slot of the reader table that this snapshot and its clones occupy.
     slot: usize,
     /// Content of the slot.
     word: u64,
-    /// Whether the observer counts it as a reader; not while it may be evicted.
+    /// Whether the observer counts this snapshot as a reader. It does not while the snapshot may be evicted.
     told: bool,
     counters: Counters,
 }
 
-/// The state shown by a snapshot, without holding its pages, for beginning another one: see
-/// [`Pager::begin_read_as`](crate::Pager::begin_read_as).
+/// The state shown by a snapshot, kept without holding its pages. Another snapshot of the same state can be begun with
+/// it: see [`Pager::begin_read_as`](crate::Pager::begin_read_as).
 #[derive(Clone)]
 pub struct Shown {
-    /// The handle of the state. Not kept open by this.
+    /// The handle to which the state belongs. The weak reference does not keep it open.
     inner: Weak<Inner>,
     state: Arc<State>,
 }
@@ -63,8 +63,8 @@ impl Shown {
     }
 }
 
-/// Writes a word into a slot; false if this is not the newest state, published or of this handle. Both are checked
-/// after the write of the slot: no newer state was published before the slot was visible.
+/// Writes a word into a slot of the reader table. Returns false if `newest` is not the newest state, both published and
+/// of this handle. Both are checked after the write: no newer state was published before the slot was visible.
 #[inline]
 fn enters(inner: &Inner, slot: usize, word: u64, newest: &State) -> bool {
     let published = (inner.files.lock.area.published(), newest.word);
@@ -91,7 +91,7 @@ impl Snapshot {
         Ok(Self::of_slot(inner, slot, state.txn.0 | kind, state))
     }
 
-    /// Like `begin`, for a reader that cannot be evicted, of this state; `None` if another state is the newest.
+    /// Like `begin`, for a reader of this state that cannot be evicted; `None` if another state is the newest.
     #[inline]
     fn begin_as(inner: &Arc<Inner>, state: &Arc<State>) -> Result<Option<Self>> {
         inner.files.lock.check_process()?;
@@ -143,8 +143,8 @@ impl Snapshot {
                 );
                 return Err(Corrupt::new("pinned record", pin.record.addr, found, expected).into());
             }
-            // Its last pages may have been dead already and truncated since: a version longer than the file is not
-            // damage.
+            // A version longer than the file is not damage: its last pages may have been free already when it was
+            // pinned, and truncated since.
             let page_size = inner.files.page_size as u64;
             let longest = newest.state.bytes.saturating_mul(PINNED_LONGER_MAX);
             let bytes = meta.pages.checked_mul(page_size);
@@ -155,15 +155,17 @@ impl Snapshot {
                 return Err(Corrupt::new("pinned record", pin.record.addr, found, expected).into());
             }
             let slot = inner.files.lock.take_slot()?;
-            // The pin exists in the newest commit; while that commit is the newest, the pages it held are not freed.
+            // The pin exists in the newest commit. While that commit is the newest, the pages of the pinned version are
+            // not freed.
             if !enters(inner, slot, meta.txn, &newest.state) {
                 inner.files.lock.leave_slot(slot);
                 continue;
             }
             let state = State {
-                // Never the newest state, even if its number is: it lacks the fields below.
+                // No published word: this is never treated as the newest state, even if its number is the newest,
+                // because it lacks the fields below.
                 word: u64::MAX,
-                // The pinned record has only the places of these blocks.
+                // The pinned record has only the places of these blocks, without checksums.
                 pins: Ptr::NULL,
                 clock: Ptr::NULL,
                 ..State::of_meta(&meta, inner.files.page_size)
@@ -172,7 +174,7 @@ impl Snapshot {
         }
     }
 
-    /// A slot that holds the published state, if it is this one.
+    /// Takes a slot that holds the published state; `None` if its transaction is not `txn`.
     pub(crate) fn hold(lock: &Lock, txn: u64) -> Result<Option<usize>> {
         let slot = lock.take_slot()?;
         let published = (lock.area.published(), txn);
@@ -183,7 +185,7 @@ impl Snapshot {
         Ok(None)
     }
 
-    /// The snapshot of a state that its slot holds with this word.
+    /// A snapshot of a state that a slot already holds. `word`: content of the slot.
     #[inline]
     pub(crate) fn of_slot(inner: &Arc<Inner>, slot: usize, word: u64, state: Arc<State>) -> Self {
         let mut snapshot = Self {
@@ -232,8 +234,8 @@ impl Snapshot {
         self.word & EVICTABLE != 0
     }
 
-    /// Moves to the newest commit, as the same kind of reader; clones stay at their commit. Its counters stay.
-    /// Costs as much as dropping it and beginning anew.
+    /// Moves the snapshot to the newest commit, as the same kind of reader. Its counters are kept, and clones stay at
+    /// their commit. Costs as much as dropping it and beginning another one.
     ///
     /// # Errors
     /// As for [`Pager::begin_read`](crate::Pager::begin_read); the snapshot is then unchanged.
@@ -250,7 +252,7 @@ impl Snapshot {
     pub fn park(mut self) -> Parked {
         let parked = self.state.txn.0 | PARKED;
         let lock = &self.inner.files.lock;
-        // Not if a clone shares the slot, since the clone continues to read.
+        // Fails if a clone shares the slot, since the clone continues to read.
         let is_parked = lock.exchange(self.slot, self.word, parked);
         if is_parked {
             self.report_ended();
@@ -267,7 +269,8 @@ impl Snapshot {
         }
     }
 
-    /// A copied read, valid only if the snapshot was not evicted meanwhile; eviction takes precedence over damage.
+    /// Returns the result of a copied read if the snapshot was not evicted meanwhile; otherwise `Evicted`, even if the
+    /// read reported damage.
     #[cold]
     fn if_still_here<'a>(&'a self, copied: Result<PageRef<'a>>) -> Result<PageRef<'a>> {
         if self.inner.files.lock.still(self.slot, self.word) {
@@ -283,13 +286,13 @@ impl Snapshot {
         self.inner.files.path.as_deref()
     }
 
-    /// The commit that it shows.
+    /// The commit that the snapshot shows.
     #[must_use]
     pub fn txn(&self) -> TxnId {
         self.state.txn
     }
 
-    /// The state that it shows, for later snapshots.
+    /// The state that the snapshot shows, for beginning later snapshots of it.
     #[must_use]
     pub fn shown(&self) -> Shown {
         Shown {
@@ -310,7 +313,7 @@ impl Snapshot {
         &self.state.user
     }
 
-    /// Time of the commit, nanoseconds since 1970 by the wall clock.
+    /// Wall-clock time of the commit, in nanoseconds since 1970.
     #[must_use]
     pub fn commit_time_ns(&self) -> i64 {
         self.state.time_ns
@@ -365,7 +368,7 @@ impl Parked {
         }
     }
 
-    /// The commit that it shows.
+    /// The commit that the parked snapshot shows.
     #[must_use]
     pub fn txn(&self) -> TxnId {
         self.snapshot.state.txn

@@ -14,10 +14,10 @@ use tidalite_base::{TxnId, Worker};
 use tidalite_disk::lock::WaitLimit;
 use tidalite_disk::lock::{Acquisition, WriterGuard};
 
-/// A commit on its way to the medium. Many threads may hold one each; one flush serves them all.
+/// A commit that is not durable yet. Many threads may hold a ticket each; one flush serves them all.
 ///
-/// Dropping the ticket of a durable commit waits for it, so that no commit stays hidden; an error then shows in
-/// the next call that writes.
+/// Dropping the ticket of a durable commit waits for the commit, since it would otherwise stay invisible. If that wait
+/// fails, the next call that writes returns the error.
 #[must_use = "a durable commit is waited for when its ticket is dropped"]
 pub struct Ticket {
     pub(super) inner: Arc<Inner>,
@@ -27,7 +27,7 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    /// Result of the commit.
+    /// The result of the commit.
     #[must_use]
     pub fn info(&self) -> CommitInfo {
         self.info
@@ -39,7 +39,8 @@ impl Ticket {
         self.inner.pipeline.persisted_txn() >= self.info.txn.0
     }
 
-    /// Waits until the commit is durable, whatever its durability; leads the flush if no other thread does.
+    /// Waits until the commit is durable, even if it was not requested as durable; leads the flush if no other thread
+    /// does.
     ///
     /// # Errors
     /// Any error of a sync or of writing the record; `Poisoned` for threads that waited for another thread's flush;
@@ -53,8 +54,8 @@ impl Ticket {
         Ok(self.info)
     }
 
-    /// Like `wait`, with a timeout: false if the commit is not durable by then, for example because of a long write
-    /// transaction. (A flush already begun is completed.)
+    /// Like `wait`, with a timeout. Returns false if the commit is not durable by then, for example because of a long
+    /// write transaction. (A flush already begun is completed.)
     ///
     /// # Errors
     /// As for `wait`.
@@ -74,8 +75,8 @@ impl Ticket {
 }
 
 impl WriteTxn {
-    /// Commits; `app` is data that the layers above find again. All structures have sealed their pages.
-    /// A durable commit is durable when this returns, flushed alone or together with commits of other threads.
+    /// Commits. `app` is data that the layers above get back with the commit. All structures must have sealed their
+    /// pages. A durable commit is durable when this returns, flushed alone or together with commits of other threads.
     ///
     /// # Errors
     /// The error that failed the transaction earlier; `Forked`; `DiskFull` and `Io` from writing the data (the
@@ -94,7 +95,8 @@ impl WriteTxn {
     }
 
     /// Commits without waiting: the next writer can begin, and the ticket reports when the commit is durable. A durable
-    /// commit is visible to readers once it is durable; some ticket must be waited for, or a background flusher run.
+    /// commit is visible to readers only once it is durable. That takes a thread that waits for this ticket or a later
+    /// one, or a background flusher.
     ///
     /// # Errors
     /// As for `commit`, except errors of the flush.
@@ -120,9 +122,10 @@ impl WriteTxn {
     }
 }
 
-/// For asynchronous code: ready when the commit is durable, whatever its durability. The first awaited ticket starts a
-/// thread that flushes for all of them together and ends with the last. Code that holds a write transaction must not
-/// wait for an earlier commit of [`Durability::None`], which gets its record only from a later commit.
+/// For asynchronous code: ready when the commit is durable, even if it was not requested as durable. The first awaited
+/// ticket starts a thread that flushes for all awaited tickets and ends with the last of them. Code that holds a write
+/// transaction must not wait for an earlier commit with [`Durability::None`], which gets its record only from a later
+/// commit.
 impl Future for Ticket {
     type Output = Result<CommitInfo>;
 
@@ -149,7 +152,7 @@ impl Drop for Ticket {
         // In a forked child the ticket belongs to the parent.
         let is_here = self.inner.files.lock.check_process().is_ok();
         if is_here && self.durability.is_durable() && !self.is_durable() {
-            // The error is stored: the file is poisoned.
+            // The error is stored, since it poisons the file.
             drop(self.wait());
         }
     }
@@ -171,7 +174,7 @@ pub(crate) fn make_durable(
             Waited::TimedOut => return Ok(false),
             Waited::NeedsWriterLock => {}
         }
-        // An empty durable commit: it takes the writer lock, and adds a record if the newest commit has none.
+        // Make an empty durable commit. It takes the writer lock, and adds a record if the newest commit has none.
         let satisfied = |leads: bool| {
             let needed = inner.pipeline.needs_no_writer_lock((txn.0, wanted), leads);
             needed || inner.files.check_poison().is_err()
@@ -198,7 +201,7 @@ pub(crate) fn make_durable(
     }
 }
 
-/// Like `make_durable`, for the holder of the writer lock, which keeps it.
+/// Like `make_durable`, for a caller that holds the writer lock and keeps it.
 pub(crate) fn make_durable_locked(
     inner: &Arc<Inner>,
     (txn, wanted): (TxnId, Until),
@@ -215,7 +218,7 @@ pub(crate) fn make_durable_locked(
     }
 }
 
-/// An empty durable commit, which gives the newest commit a record if it has none. Returns the writer lock.
+/// Makes an empty durable commit, which gives the newest commit a record if it has none. Returns the writer lock.
 fn write_newest_meta(
     inner: &Arc<Inner>,
     (txn, wanted): (TxnId, Until),
@@ -228,7 +231,7 @@ fn write_newest_meta(
     drop(empty);
     let (queued, _) = queued?;
     if queued.txn < txn {
-        // The commit was not visible to others, and was lost with a failed sync.
+        // The commit was not visible to other handles, and was lost because of a failed sync.
         return Err(Error::Poisoned {
             first: format!("{txn} is not among the commits any more"),
         });
@@ -239,7 +242,7 @@ fn write_newest_meta(
     }
 }
 
-/// Wakes this task when the commit is durable, or cannot become durable.
+/// Registers a task to be woken when the commit is durable or cannot become durable.
 fn ask(inner: &Arc<Inner>, txn: TxnId, waker: &Waker) -> Result<()> {
     let mut tasks = inner.wakers.tasks();
     if let Some(error) = tasks.failed.take() {

@@ -1,10 +1,11 @@
 //! Reads of the uncommitted state of a write transaction, from any thread.
 //!
 //! Invariants
-//! 1. Pages of the transaction are kept as they were when the reader was made: in memory, shared, or on disk under the
-//!    checksum of their bytes. Extents of the transaction are not reused while the reader lives and the transaction
-//!    continues.
-//! 2. `base` is held by its own slot of the reader table, so its pages can be borrowed even after the transaction ends.
+//! 1. Pages of the transaction are kept as they were when the reader was made: as shared buffers in memory, or on disk
+//!    with the checksum of their bytes. Extents of the transaction are not reused while the reader lives and the
+//!    transaction continues.
+//! 2. The reader holds `base` with a slot of its own in the reader table, so pages of `base` can be borrowed even after
+//!    the transaction ends.
 //! 3. Once the transaction has ended (committed, rolled back, or rolled back past this reader), every read of its own
 //!    pages returns `Error::Ended`: bytes are copied first, and the end is checked afterwards.
 
@@ -21,15 +22,16 @@ use std::sync::Arc;
 use tidalite_base::{Corrupt, TxnId};
 use tidalite_disk::lock::protocol;
 
-/// The content of a write transaction when this was made, and the commit it builds on. It does not follow the
-/// transaction, and ends with it: from then on reads of uncommitted data return `Error::Ended`.
+/// A reader of the uncommitted content of a write transaction, as it was when the reader was made, and of the commit on
+/// which it builds. The reader does not see later changes. It ends with the transaction: from then on reads of
+/// uncommitted data return `Error::Ended`.
 pub struct UncommittedRead {
     pub(super) inner: Arc<Inner>,
     pub(super) base: Arc<State>,
     /// Slot of the reader table that holds `base`.
     pub(super) slot: usize,
     pub(super) txn: TxnId,
-    /// The end of the file when this was made.
+    /// The end of the file when the reader was made.
     pub(super) end: u64,
     pub(super) user: Arc<[u8]>,
     pub(super) pages: CapturedPages,
@@ -38,11 +40,10 @@ pub struct UncommittedRead {
 }
 
 impl UncommittedRead {
-    /// Holds the base of a transaction that has the writer lock: no page of the base is reused before the transaction
-    /// ends.
+    /// Takes a slot of the reader table that holds the base of a running transaction.
     pub(super) fn hold(files: &Files, base: &State) -> Result<usize> {
         let slot = files.lock.take_slot()?;
-        // No check against the published state: the base is held already.
+        // No check against the published state is needed: the transaction holds the base already.
         protocol::enter(files.lock.state(slot), base.txn.0, &[]);
         if let Some(observer) = files.observer() {
             observer.reader_began(base.txn.0);
@@ -56,13 +57,13 @@ impl UncommittedRead {
         self.txn
     }
 
-    /// The user data that the commit would have carried when this was made.
+    /// The user data that a commit would have carried when the reader was made.
     #[must_use]
     pub fn user_data(&self) -> &[u8] {
         &self.user
     }
 
-    /// Bytes of the file when this was made.
+    /// Bytes of the file when the reader was made.
     #[must_use]
     pub fn file_bytes(&self) -> u64 {
         self.end
@@ -148,7 +149,7 @@ impl PageRead for UncommittedRead {
     }
 
     fn bytes(&self, addr: u64, len: usize) -> Result<PageRef<'_>> {
-        // The owner of the bytes is unknown here: copied, as if they were the transaction's own.
+        // It is unknown here whether the bytes belong to the transaction. They are copied, as if they did.
         self.unless_ended(self.inner.files.read_owned(addr, len, self.end))
     }
 

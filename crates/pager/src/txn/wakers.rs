@@ -12,9 +12,9 @@ pub(crate) struct Wakers(Mutex<Tasks>);
 #[derive(Default)]
 pub(super) struct Tasks {
     pub(super) waiting: Vec<(TxnId, Waker)>,
-    /// A thread flushes for them.
+    /// Whether a thread flushes for these tasks.
     pub(super) running: bool,
-    /// Error of its last flush, for the next task that polls.
+    /// Error of that thread's last flush, for the next task that polls.
     pub(super) failed: Option<Error>,
 }
 

@@ -10,7 +10,7 @@ use crate::format::ptr::Ptr;
 use tidalite_base::TxnId;
 
 impl WriteTxn {
-    /// Copies a page of an older commit, which stays unchanged.
+    /// Copies a page of an older commit; the original stays unchanged.
     fn copy_of_old(&mut self, ptr: &Ptr) -> Result<Ptr> {
         self.check_usable()?;
         let page = self.inner.page_of(&self.base, ptr)?;
@@ -102,7 +102,7 @@ impl PageWrite for WriteTxn {
     fn seal_page(&mut self, ptr: &Ptr) -> Result<Ptr> {
         self.check_shared()?;
         if !self.may_change(ptr) && self.dirty.is_spilled_unsealed(ptr) {
-            // The page will be written a second time, and a reader may expect the first content.
+            // Sealing will rewrite the page in the file, where an uncommitted reader may expect the earlier content.
             self.epochs.end_readers();
         }
         self.dirty.seal(&*self.inner.files.storage, ptr)

@@ -1,10 +1,10 @@
 //! The write transaction.
 //!
 //! Invariants
-//! 1. It holds the writer lock, and with it the writer state, until it is dropped. Dropping returns both and undoes all
-//!    uncommitted changes (also during a panic).
-//! 2. The first failed write or allocation, or an impossible pointer, fails the transaction: every later change and the
-//!    commit return the same error. A partial operation is never committed.
+//! 1. It holds the writer lock, and with it the writer state, until it is dropped. Dropping it, even during a panic,
+//!    returns both and undoes all uncommitted changes.
+//! 2. The first failed write or allocation, or the first impossible pointer, fails the transaction: every later change
+//!    and the commit return the same error. A partial operation is never committed.
 
 use super::dirty::Dirty;
 use super::inner::Inner;
@@ -29,7 +29,7 @@ use tidalite_disk::lock::WriterGuard;
 use tidalite_disk::storage::{MoveCheck, WriteBack};
 use tidalite_disk::system::Clocks;
 
-/// Data that a transaction has written to extents.
+/// Bytes that a transaction has written to extents, and the progress of their write-back.
 pub(super) struct ExtentWrites {
     pub(super) bytes_written: u64,
     pub(super) write_back: WriteBack,
@@ -44,12 +44,12 @@ impl ExtentWrites {
     }
 }
 
-/// Changes of a transaction to the log of small commits.
+/// Changes of a transaction to the redo log.
 #[derive(Default)]
 pub(super) struct LogChange {
-    /// The log that it has created.
+    /// The log that the transaction has created.
     pub(super) new: Option<Redo>,
-    /// It has given up the previous one.
+    /// Whether the transaction has given up the previous log.
     pub(super) is_left: bool,
 }
 
@@ -71,7 +71,8 @@ pub struct WriteTxn {
     /// `Space::stage` was called: a commit is under way.
     pub(super) staged: bool,
     pub(super) counters: Counters,
-    /// Dropped last: the next writer begins when everything is restored. `None` once a checkpoint has taken it.
+    /// Dropped last, so that the next writer begins only when everything is restored. `None` once a checkpoint has
+    /// taken it.
     pub(super) guard: Option<WriterGuard>,
 }
 
@@ -90,7 +91,7 @@ impl WriteTxn {
             return Err(error);
         }
         if inner.pipeline.base(inner.state()).txn.0 < writer.meta.txn {
-            // The writer of that commit was killed before it could publish it.
+            // The process that made the newest commit was killed before it could publish it.
             let state = State::of_meta(&writer.meta, inner.files.page_size);
             inner.publish(&Arc::new(state), true);
         }
@@ -141,7 +142,8 @@ impl WriteTxn {
         &self.base.app
     }
 
-    /// The user data that the commit will carry: as set here, else as in the commit before.
+    /// The user data that the commit will carry: the data set in this transaction, otherwise that of the previous
+    /// commit.
     #[must_use]
     pub fn user_data(&self) -> &[u8] {
         &self.user
@@ -170,7 +172,7 @@ impl WriteTxn {
         self.base.txn
     }
 
-    /// The time of that commit by the wall clock, nanoseconds since 1970.
+    /// Wall-clock time of the commit that this transaction builds on, in nanoseconds since 1970.
     #[must_use]
     pub fn base_time_ns(&self) -> i64 {
         self.base.time_ns
@@ -188,16 +190,16 @@ impl WriteTxn {
     }
 
     /// Declares that this transaction frees space: on a full disk it may use the pages reserved for this purpose
-    /// ([`Options::reserve_bytes`](crate::Options::reserve_bytes)). If it does, its commit is refused (`DiskFull`)
-    /// unless it frees at least as many pages as it takes, or leaves at least seven eighths of the reserve, freed pages
-    /// included.
+    /// ([`Options::reserve_bytes`](crate::Options::reserve_bytes)). If it uses them, its commit is refused (`DiskFull`)
+    /// unless it frees at least as many pages as it takes, or leaves at least seven eighths of the reserve, counting
+    /// the pages that it frees.
     pub fn free_space(&mut self) {
         self.space.frees_space = true;
     }
 
-    /// Declares that this transaction shortens the file: it takes the lowest free pages, and its commit moves the pages
-    /// of the free-space structure at or beyond `boundary` (bytes), and the blocks of the clock and of the pins. The
-    /// commit is written even if nothing else changed, and cuts the free end of the file.
+    /// Declares that this transaction shortens the file. It then allocates the lowest free pages. Its commit moves the
+    /// pages of the free-space structure, of the clock and of the pins that lie at or beyond `boundary` (bytes), and
+    /// truncates the free end of the file. The commit is written even if nothing else changed.
     pub fn compact(&mut self, boundary: u64) {
         self.space.compacts = true;
         self.space.frees_space = true;
@@ -206,27 +208,27 @@ impl WriteTxn {
         self.writer().space.move_structure(boundary);
     }
 
-    /// Pages of the file.
+    /// Number of pages of the file.
     #[must_use]
     pub fn file_pages(&self) -> u64 {
         self.end() / self.inner.files.page_size as u64
     }
 
-    /// Dead pages that wait until no snapshot and no durable record needs them.
+    /// Number of freed pages that cannot be reused yet, because a snapshot or a durable record still needs them.
     #[must_use]
     pub fn pages_waiting(&self) -> u64 {
         let writer = self.writer.as_ref();
         writer.map_or(0, |writer| writer.space.retained_pages())
     }
 
-    /// Pages of the log of small commits, which count as in use.
+    /// Number of pages of the redo log, which count as in use.
     #[must_use]
     pub fn log_pages(&self) -> u64 {
         let redo = self.writer.as_ref().and_then(|writer| writer.meta.redo);
         redo.map_or(0, |redo| redo.pages)
     }
 
-    /// Free pages reserved for transactions that free space
+    /// Number of free pages reserved for transactions that free space
     /// ([`Options::reserve_bytes`](crate::Options::reserve_bytes)).
     #[must_use]
     pub fn pages_reserved(&self) -> u64 {
@@ -234,14 +236,14 @@ impl WriteTxn {
         writer.map_or(0, |writer| writer.reserve_pages(&self.inner.files))
     }
 
-    /// Pages that this transaction has taken and not returned, and pages of earlier transactions that it has freed; of
-    /// the first file.
+    /// Number of pages of the first file that this transaction has allocated and not returned, and number of pages of
+    /// earlier transactions that it has freed.
     #[must_use]
     pub fn pages_changed(&self) -> (u64, u64) {
         (self.space.own_pages, self.space.freed_pages)
     }
 
-    /// Pages in use, including waiting ones, and the end of the last of them.
+    /// Number of pages in use, including freed pages that cannot be reused yet, and the end of the last of them.
     #[must_use]
     pub fn pages_in_use(&self) -> (u64, u64) {
         let space = self.writer.as_ref().map(|writer| &writer.space);
@@ -251,8 +253,8 @@ impl WriteTxn {
         })
     }
 
-    /// Saves the current state, for `rollback_to`. From here on, pages changed before are
-    /// copied before they are changed again. Costs nothing else; any number, nested.
+    /// Saves the current state, for `rollback_to`. From then on, pages that the transaction has already changed are
+    /// copied before they are changed again; a savepoint costs nothing else. Any number of savepoints may be nested.
     ///
     /// # Errors
     /// The error that failed the transaction earlier.
@@ -266,9 +268,9 @@ impl WriteTxn {
         }))
     }
 
-    /// Undoes everything since `savepoint`, including an error that failed the transaction since. Pointers to pages are
-    /// again as they were at that moment. Savepoints and uncommitted readers made later end; the savepoint itself
-    /// stays. The cost is proportional to the undone changes.
+    /// Undoes everything since `savepoint`, including an error that failed the transaction since. Pointers to pages
+    /// that were valid at that moment are valid again. Savepoints and uncommitted readers made later end; the savepoint
+    /// itself stays. The cost is proportional to the undone changes.
     ///
     /// # Errors
     /// `NoSavepoint` if it belongs to another transaction or was itself undone.
@@ -286,8 +288,9 @@ impl WriteTxn {
         Ok(())
     }
 
-    /// A reader of the current uncommitted state, for any thread. This transaction continues, and copies pages before
-    /// it changes them. The cost is proportional to the number of changed pages, which are shared, not copied.
+    /// Makes a reader of the current uncommitted state, for any thread. This transaction continues, and copies pages
+    /// before it changes them. The cost is proportional to the number of changed pages, although these are shared, not
+    /// copied.
     ///
     /// # Errors
     /// The error that failed the transaction earlier; `Limit` if too many snapshots are held, in all processes
@@ -335,7 +338,7 @@ impl WriteTxn {
         self.writer().space.release(page, pages);
     }
 
-    /// The file that it writes to.
+    /// The pager of the file to which this transaction writes.
     #[must_use]
     pub fn pager(&self) -> Pager {
         Pager {
@@ -355,7 +358,7 @@ impl WriteTxn {
         }
     }
 
-    /// Stores an error that leaves the transaction half-done.
+    /// Stores an error that leaves an operation half-done: the transaction has failed.
     pub(super) fn fail(&mut self, error: Error) -> Error {
         let again = error.clone();
         self.failed.get_or_insert(error);
@@ -375,8 +378,9 @@ impl WriteTxn {
         self.check()
     }
 
-    /// Called before access to a page that may have to be read back, may cause other pages to be written to make room,
-    /// or is changed in the file itself.
+    /// Check before an access that may touch the file: the page may have to be read back, may be changed in place, or
+    /// may cause other pages to be written to make room. Fails in a forked child unless all pages are in private
+    /// memory.
     pub(super) fn check_shared(&self) -> Result<()> {
         if self.dirty.is_private() {
             self.check()
@@ -437,7 +441,7 @@ impl WriteTxn {
             let owned = self.space.own.contains(page, pages);
             match owned.then(|| self.epochs.free_own(page, pages)).flatten() {
                 Some(true) => return self.release_own(page, pages),
-                // A savepoint or a reader still needs it.
+                // A savepoint or an uncommitted reader still needs the range.
                 Some(false) => return,
                 None => {}
             }

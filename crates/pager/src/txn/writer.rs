@@ -1,9 +1,9 @@
-//! State of the single writer: the free space and the newest durable record. Growth of the file.
+//! State of the single writer: the free space and the newest durable record. This file also grows the data file.
 //!
 //! Invariants
 //! 1. Before a page is reused for the first time after open, the durable record that was found is
-//!    rewritten (`confirm`), one block at a time. It may come from a process that was killed before
-//!    its sync, in which case only the previous record is on the medium.
+//!    rewritten and synced (`confirm`), one block at a time. A process may have been killed after it wrote that record
+//!    and before it synced it; in that case only the previous record is on the medium.
 //! 2. `length_unsynced` is set while a power cut may lose the file's length; the next durable commit then
 //!    syncs the length too, before any meta record relies on it.
 
@@ -46,18 +46,17 @@ use tidalite_disk::storage::Growth;
 
 /// A transaction is a bulk write once it has allocated this much, or needs this much at once.
 const BULK_BYTES: u64 = 1 << 20;
-/// A bulk write reserves a quarter of the amount already written, at most this.
+/// A bulk write grows the file by a quarter of the amount already written, at most by this.
 const BULK_GROWTH_BYTES_MAX: u64 = 64 << 20;
-/// The smallest reserve of a file that uses more pages than this.
+/// The minimum reserve, for files that use more pages than this.
 const RESERVE_PAGES_MIN: u64 = 64;
-/// The reserve of a smaller file is a copy of each page in use and this many extra pages: for the free-space structure,
-/// and for a copy that is a page longer than its original.
+/// The reserve of a smaller file has room for a copy of each page in use, plus this many extra pages. The extra pages
+/// are for the free-space structure, and for copies that are a page longer than their original.
 const RESERVE_SPARE_PAGES: u64 = 4;
-/// Divisor for the part of the reserve (at least a page) that may be used up by transactions that free slightly less
-/// than they take.
+/// Transactions that free slightly less than they take may use up this part of the reserve (1/n, at least a page).
 const RESERVE_WORN_PART: u64 = 8;
 
-/// Ends of commits without readers are dropped when there are this many for each live transaction.
+/// The map `ends` is pruned when it has more than this many entries for each live transaction.
 const ENDS_PER_LIVE: usize = 16;
 
 #[derive(Debug)]
@@ -67,23 +66,24 @@ pub(crate) struct Writer {
     pub(crate) meta: Arc<Meta>,
     pub(crate) length_unsynced: bool,
     pub(crate) pins: Pins,
-    /// The snapshots that were alive when this transaction began, ascending.
+    /// Transactions whose pages must be kept, ascending, as of the last `reclaim`: snapshots, pins and durable records.
     live: Vec<u64>,
-    /// Per transaction, the larger of its readers' end and the file length its record requires, in pages.
+    /// For each transaction, the file length that its readers and its record require, in pages.
     ends: BTreeMap<u64, u64>,
     cannot_punch: bool,
     cannot_punch_large: bool,
     confirming: Confirming,
     pub(crate) freed: Freed,
     pub(crate) log: LogState,
-    /// Memory for the next transaction.
+    /// Buffers that the next transaction reuses.
     pub(crate) spare: Recycled,
-    /// The last commit of this handle: the next one is likely to be of the same kind.
+    /// The kind of the last commit of this handle: the next one is likely to be of the same kind.
     pub(crate) last: Last,
 }
 
-/// A writer must have the second file that the record names: otherwise a record could cover unsynced values, or values
-/// could go to another file. Another process may have added the second file since the database was opened here.
+/// Fails unless this handle has opened the second file that the record names. Otherwise a commit could leave values in
+/// it unsynced, or write values to another file. Another process may have added the second file since the database was
+/// opened here.
 fn expect_known(files: &Files, large: Option<&Large>) -> Result<()> {
     let (path, problem) = match (&files.large, large) {
         (None, Some(large)) => (
@@ -102,8 +102,8 @@ fn expect_known(files: &Files, large: Option<&Large>) -> Result<()> {
     })
 }
 
-/// A number beyond `COUNT_MAX` could be committed, but not read again. Only a damaged file comes near it: half of the
-/// numbers are never used up.
+/// Fails if a transaction or sequence number is suspiciously large. A number beyond `COUNT_MAX` could be committed, but
+/// not read again. Only a damaged file comes near it, since real use never exhausts half of the numbers.
 fn expect_numbers(count: u64) -> Result<()> {
     let limit = COUNT_MAX / 2;
     if count < limit {
@@ -144,7 +144,7 @@ impl Writer {
         let pages = if files.storage.resizes() {
             (len / files.page_size as u64).max(meta.pages)
         } else {
-            // Space after the last page is taken step by step, as if the file grew.
+            // Such a storage has a fixed length. Space after the last page is taken step by step, as if the file grew.
             meta.pages
         };
         if !files.options.read_only {
@@ -159,7 +159,7 @@ impl Writer {
             if file.storage.resizes() {
                 let len = file.storage.len();
                 let len = len.map_err(|error| read_failed(LARGE_AT, error))?;
-                // The file was cut without a record of it.
+                // The second file may have been truncated after the newest record was written.
                 large.cut(len / files.page_size as u64);
             }
         }
@@ -167,7 +167,7 @@ impl Writer {
         let is_known = known == durable.txn;
         let longer = pages > meta.pages;
         if longer {
-            // Left by a growth that was never committed.
+            // The additional pages come from growth that was never committed.
             space.grow(pages);
         }
         Ok(Self {
@@ -187,7 +187,7 @@ impl Writer {
         })
     }
 
-    /// Ensures that the record this process builds on is on the medium.
+    /// Ensures that the durable record on which this process builds is on the medium.
     pub(crate) fn confirm(&mut self, shared: &Shared) -> Result<()> {
         if self.confirming.is_done() {
             return Ok(());
@@ -248,14 +248,15 @@ impl Writer {
         self.take_lists(&shared.files, LISTS_PER_COMMIT);
     }
 
-    /// Takes up to `lists_max` lists of freed ranges without holders; true if there was one.
+    /// Frees the ranges of up to `lists_max` lists of pending ranges that no holder needs. True if there was such a
+    /// list.
     fn take_lists(&mut self, files: &Files, lists_max: usize) -> bool {
         let end = self.space.pages() * files.page_size as u64;
         let read = |ptr: &Ptr| files.page(ptr, end);
         self.space.reclaim(&self.live, lists_max, &read) > 0
     }
 
-    /// Plans and builds the space part of a record, with the pages for it. `freed_ranges`: ranges freed by the
+    /// Plans and builds the free-space part of a record, with the pages for it. `freed_ranges`: ranges freed by the
     /// transaction; `txn`: its allocations so far (all staged).
     pub(crate) fn build_lists(
         &mut self,
@@ -276,9 +277,9 @@ impl Writer {
         self.space.install(built, &self.live);
     }
 
-    /// Allocates pages as one extent, adjacent to the transaction's other extents if possible, or as several. Growing
-    /// the file is the last resort: in a file with only single free pages, each request for a few pages would otherwise
-    /// grow it.
+    /// Allocates pages as one extent, adjacent to the transaction's other extents if possible, otherwise as several
+    /// extents. Growing the file is the last resort: in a file with only single free pages, each request for a few
+    /// pages would otherwise grow it.
     fn alloc_pieces(
         &mut self,
         shared: &Shared,
@@ -308,7 +309,7 @@ impl Writer {
         self.take_pieces(txn, pages, pieces_max).ok_or(full)
     }
 
-    /// Allocates currently free pages in few extents; `None`, with nothing allocated, if these do not suffice.
+    /// Allocates currently free pages as a few extents; `None`, with nothing allocated, if there are not enough.
     fn take_pieces(
         &mut self,
         txn: &mut TxnSpace,
@@ -361,7 +362,7 @@ impl Writer {
         let reserve = self.reserve_with(&shared.files, pages);
         let compacts = txn.compacts;
         let take = |space: &mut Space| {
-            // The reserve counts as not available.
+            // Pages of the reserve do not count as available.
             if space.written_free_pages() < pages + reserve {
                 None
             } else if compacts {
@@ -375,7 +376,7 @@ impl Writer {
         let mut retries = 0;
         let page = loop {
             let mut found = take(&mut self.space);
-            // Pages on the lists come before a longer file.
+            // Reclaiming pages from the lists of pending ranges comes before growing the file.
             while found.is_none() && may_reclaim && self.take_lists(&shared.files, 1) {
                 found = take(&mut self.space);
             }
@@ -402,7 +403,7 @@ impl Writer {
         Ok(page)
     }
 
-    /// Allocates pages that are not free, or would cut into the reserve: grows the file for both.
+    /// Grows the file to allocate pages for which there is no free range, or which would come out of the reserve.
     fn alloc_grown(
         &mut self,
         shared: &Shared,
@@ -413,13 +414,13 @@ impl Writer {
     ) -> Result<u64> {
         let tail = self.space.tail_free();
         let missing = (pages + reserve).saturating_sub(self.space.written_free_pages());
-        // From the beginning of the free end of the file, so that space grown ahead stays behind.
+        // Take the pages from the beginning of the free end of the file, so that space grown ahead stays at the end.
         let start = self.space.pages() - tail;
         let grown = self.grow(shared, txn, pages.max(tail + missing));
         let refused = match grown {
             Ok(()) => None,
             Err(error) if error.is_full() => {
-                // Make freed pages available soon.
+                // Ask for meta records soon, after which freed pages become available.
                 self.freed.ask_for_records();
                 Some(error)
             }
@@ -461,16 +462,16 @@ impl Writer {
     }
 
     /// Checks that a transaction that used the reserve frees as many pages as it takes, or leaves the reserve nearly
-    /// whole: deleting a few rows copies a leaf, and the copy, or a page above it, may be a page longer. At most an
+    /// whole. Deleting a few rows copies a leaf, and the copy, or a page above it, may be a page longer. At most an
     /// eighth of the reserve may be lost this way.
     pub(crate) fn check_reserve(&self, files: &Files, txn: &TxnSpace) -> Result<()> {
-        // The reserve at the start of the transaction. Its copies count as in use now, but they replace pages that it
-        // frees.
+        // The reserve at the start of the transaction. The copies that the transaction has made count as in use now,
+        // but they replace pages that it frees.
         let in_use = self.space.pages() - self.space.free_pages();
         let reserve = reserve_for(in_use.saturating_sub(txn.own_pages), files);
         let free = self.space.written_free_pages();
-        // If the file could grow, the reserve was not used, even if a reserve that grows with the pages in use
-        // now exceeds the free pages.
+        // `took_reserve` is false if the file could grow. Then the reserve was not used, even if it is larger now than
+        // the free pages, because more pages are in use.
         let worn = (reserve / RESERVE_WORN_PART).max(1);
         let whole = free + txn.freed_pages >= reserve.saturating_sub(worn);
         if !txn.took_reserve || free >= reserve || whole || txn.freed_pages >= txn.own_pages {
@@ -482,9 +483,10 @@ impl Writer {
         .into())
     }
 
-    /// Records how many pages of the file a committed transaction needs: those up to its last used page, or `recorded`,
-    /// the page count in its meta record, which is larger if the bitmaps also describe free pages at the end. Returns
-    /// the end of the used pages.
+    /// Records how many pages of the file a committed transaction needs. These are the pages up to the last used one,
+    /// or
+    /// `recorded`, the page count in its meta record, which is larger if the bitmaps also describe free pages at the
+    /// end. Returns the end of the used pages.
     pub(crate) fn note_end(&mut self, txn: u64, recorded: Option<u64>) -> u64 {
         let end = self.space.end();
         assert!(
@@ -496,7 +498,7 @@ impl Writer {
     }
 
     /// The smallest growth step: the current length, up to the step set in the options. A small file thus stays
-    /// small, and the number of steps to a length grows with its logarithm.
+    /// small, and the number of growth steps is logarithmic in the length.
     fn growth_bytes(&self, files: &Files) -> u64 {
         let file_bytes = self.space.pages() * files.page_size as u64;
         files.options.growth_bytes_min.min(file_bytes)
@@ -513,7 +515,8 @@ impl Writer {
         let (old, written) = (self.space.pages(), txn.own_pages * page_bytes);
         let most = options.growth_bytes_max.max(options.growth_bytes_min);
         let bulk = need * page_bytes >= BULK_BYTES || written >= BULK_BYTES;
-        // Space reserved by a bulk write costs a call but no write of zeros, and is wasted when the bulk write ends.
+        // Space reserved for a bulk write costs a call but no write of zeros, and what is left is wasted when the bulk
+        // write ends. Its step is therefore smaller.
         let part = if bulk { 16 } else { 8 };
         let step = (old * page_bytes / part).clamp(self.growth_bytes(&shared.files), most);
         let bytes_max = shared.files.bounds.most_bytes();
@@ -547,8 +550,8 @@ impl Writer {
             to: (old + more) * page_bytes,
         });
         if how == Growth::Zeros && !self.last.lazy && !active(Bug::GrowthNotDurable) {
-            // Sync ahead, so that the small commits to come find written, durable space. Lazy commits need none; the
-            // first durable one after them syncs the length (invariant 2).
+            // Sync now, so that later small commits find space that is already written and durable. Lazy commits need
+            // no sync; the first durable commit after them syncs the length (invariant 2).
             self.sync_length(shared)?;
         }
         Ok(())
@@ -570,13 +573,13 @@ impl Writer {
     }
 }
 
-/// The reserve of a file with this many pages in use, including the head: a quarter of them, at most the limit in the
-/// options. In a small file a transaction that removes data copies each page at most once, so a copy of every page and
-/// a few for the record suffice; from [`RESERVE_PAGES_MIN`] pages on it need not exceed that number.
+/// The reserve of a file with this many pages in use, including the head. It is a quarter of them, at most the limit in
+/// the options. A small file needs more: a transaction that removes data copies each page at most once, so room for a
+/// copy of every page and for a few extra pages suffices. This minimum never exceeds [`RESERVE_PAGES_MIN`].
 fn reserve_for(in_use: u64, files: &Files) -> u64 {
     let content = in_use.saturating_sub(first_page(files.page_size));
     let small = (content + RESERVE_SPARE_PAGES).min(RESERVE_PAGES_MIN);
     let most = files.options.reserve_bytes / files.page_size as u64;
-    // The head is never freed: it is not counted.
+    // The head is not counted, since it is never copied or freed.
     most.min((content / 4).max(small))
 }

@@ -1,7 +1,7 @@
 //! A thread that writes leaves of a large transaction on behalf of the transaction's thread, and asks the system to
-//! start writing them to the medium. Scattered pages are separate requests and soon fill the queue of the disk; a
-//! thread that submits more then blocks: for half of the time of such a commit, while there was work to do (decisions
-//! 0022, 0025).
+//! start writing them to the medium. Scattered pages are separate requests and soon fill the queue of the disk, and a
+//! thread that submits more then blocks. Without this thread, the transaction's thread was blocked for half of the time
+//! of such a commit, although it had other work to do (decisions 0022, 0025).
 //!
 //! ```text
 //! transaction ──pages, sealed──> [write, ask] [write, ask] ...      pages are written in the order of hand-over
@@ -9,13 +9,14 @@
 //! ```
 //!
 //! Invariants
-//! 1. Between `write` and `drain` no other thread writes to the file within pages of the transaction: a page freed
-//!    meanwhile may be reallocated, and a late write would overwrite its new content. Other code that writes there must
+//! 1. Between `write` and `drain` no other thread writes pages of the transaction to the file. A page freed meanwhile
+//!    may be reallocated, and a late write would overwrite its new content. Other code that writes such pages must
 //!    drain first.
 //! 2. A failure is reported by `drain`, once; the caller then abandons the thread and treats none of its pages as
 //!    written.
-//! 3. The thread ends with its transaction: dropping it waits for the pages in progress and discards the rest; none are
-//!    left after a drain. It holds the file, and with it the lock that marks the file as open.
+//! 3. The thread ends with its transaction. Dropping the `BackgroundWriter` waits for the pages being written and
+//!    discards the rest; after a drain there are none. The thread keeps the file open, and with it the lock that marks
+//!    the file as open.
 
 use super::write_pages::{WriteHint, write_pages};
 use crate::error::{Error, Result};
@@ -28,15 +29,15 @@ use std::thread;
 use tidalite_base::{Signal, Worker};
 use tidalite_disk::storage::Storage;
 
-/// Bytes written before the system is asked to start writing them to the medium: longer pieces leave the disk idle
-/// meanwhile, shorter ones split adjacent pages (docs/performance/durable-commits.md).
+/// Number of bytes after which the system is asked to start writing them to the medium. Longer pieces leave the disk
+/// idle meanwhile; shorter ones separate adjacent pages (docs/performance/durable-commits.md).
 const PIECE_BYTES: usize = 256 << 10;
 
 type Pages = Vec<(u64, Arc<[u8]>)>;
 
 enum Piece {
     Write(Pages),
-    /// A range that is written and should go to the medium.
+    /// A range that is already written to the file, and whose write-back to the medium should start.
     Ask(u64, u64),
 }
 
@@ -47,7 +48,7 @@ struct Writes {
     /// Write calls since the last `drain`.
     calls: u64,
     failed: Option<Error>,
-    /// The thread has ended.
+    /// True once the thread has ended.
     gone: bool,
 }
 
@@ -98,7 +99,8 @@ pub(crate) struct BackgroundWriter {
 }
 
 impl BackgroundWriter {
-    /// Starts it if useful: `None` if the storage does not need it, or there is only one processor.
+    /// Starts the thread; `None` if it is not useful, because the storage does not need it or there is only one
+    /// processor.
     pub(crate) fn if_useful(storage: &Arc<dyn Storage>, page_size: usize) -> Option<Self> {
         let cores = || thread::available_parallelism().map_or(1, NonZero::get);
         if !storage.writes_back() || cores() < 2 {
@@ -107,7 +109,7 @@ impl BackgroundWriter {
         Self::begin(storage, page_size)
     }
 
-    /// Starts it; `None` if the system refuses a thread.
+    /// Starts the thread; `None` if the system refuses to start one.
     fn begin(storage: &Arc<dyn Storage>, page_size: usize) -> Option<Self> {
         let (sender, pieces) = channel::<Piece>();
         let (storage, shared) = (Arc::clone(storage), Arc::<Shared>::default());
@@ -133,7 +135,7 @@ impl BackgroundWriter {
         })
     }
 
-    /// True if it has completed everything, so that the disk is about to become idle.
+    /// True if the thread has completed everything, so that the disk is about to become idle.
     pub(crate) fn is_idle(&self) -> bool {
         self.shared.ahead.load(Ordering::Relaxed) == 0
     }
@@ -191,7 +193,7 @@ impl Drop for BackgroundWriter {
         if let Some(worker) = &self.worker {
             worker.stop();
         }
-        // Without a sender, the thread waits for no more pieces. Its errors were reported when it was drained.
+        // Dropping the sender ends the thread. Its errors were reported by `drain`.
         self.pieces = None;
         drop(self.worker.take());
     }
@@ -209,7 +211,7 @@ mod tests {
 
     const PAGE: usize = 4096;
 
-    /// Records the requests, writes late, and fails or panics on demand.
+    /// A storage that records write-back requests, delays writes, and fails or panics on demand.
     #[derive(Default)]
     struct SlowStorage {
         memory: MemoryStorage,
@@ -268,7 +270,7 @@ mod tests {
         for round in 1..50u8 {
             background.write(vec![(9, page(round)), (8, page(round)), (40, page(round))]);
             background.write(vec![(9, page(round | 0x80))]);
-            // Two ranges and one.
+            // Two write calls for the first hand-over, one for the second.
             assert_eq!(background.drain().unwrap(), 3);
             let mut bytes = vec![0; 2 * PAGE];
             late.read_at(8 * PAGE as u64, &mut bytes).unwrap();

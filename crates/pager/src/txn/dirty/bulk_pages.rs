@@ -1,11 +1,12 @@
-//! Bulk pages: added complete and rarely changed again. They are written while they are in the
-//! processor's cache, many adjacent ones at once, and the system is asked to start writing them to the medium: the sync
-//! of the commit then has little left to do (docs/performance/durable-commits.md and docs/performance/table-inserts.md).
+//! Bulk pages: pages that are complete when they are added, and rarely changed again. Many adjacent ones are written at
+//! once, while they are in the processor's cache, and the system is asked to start writing them to the medium. The sync
+//! of the commit then has little left to do (docs/performance/durable-commits.md and
+//! docs/performance/table-inserts.md).
 //!
 //! Invariants
 //! 1. A page written here is sealed; it is then in the file only.
-//! 2. Nothing is written before a transaction has added `KEPT_BYTES`, unless memory is short: the log of small commits
-//!    needs its pages in memory.
+//! 2. Nothing is written before a transaction has added `KEPT_BYTES`, unless memory is short. The redo log needs the
+//!    pages of a small commit in memory.
 
 use super::buffers::filled;
 use super::dirty_pages::Dirty;
@@ -17,10 +18,10 @@ use crate::format::ptr::Ptr;
 use std::sync::Arc;
 use tidalite_disk::storage::Storage;
 
-/// Bytes of bulk pages kept in memory at first.
+/// Bytes of bulk pages that are kept in memory before the first of them are written.
 const KEPT_BYTES: usize = 4 << 20;
 
-/// Bytes written at a time afterwards.
+/// Bytes of bulk pages that are written at a time after that.
 const PART_BYTES: usize = 256 << 10;
 
 impl Dirty {
@@ -77,7 +78,7 @@ impl Dirty {
             let page = pages.get(number).filter(|page| page.buffer().is_some());
             let is_sealed = |page: &DirtyPage| page.sealed.is_some() && page.unwritten().is_some();
             if page.is_some_and(|page| !is_sealed(page)) {
-                // Changed since: it is written like any other page.
+                // The page was changed since it was added, so it is written like any other page.
                 order.push_back(*number);
             }
             page.is_some_and(is_sealed)

@@ -1,9 +1,9 @@
 //! The changed pages of a write transaction.
 //!
 //! Invariants
-//! 1. Each page is in one state (`PageState`). `in_memory` counts those with a buffer, `in_place.pages` those changed in
-//!    place; the others are in the file only.
-//! 2. `sealed` holds the checksum of the last seal exactly if nothing was changed since.
+//! 1. Each page is in one state (`PageState`). `in_memory` counts the pages with a buffer, `in_place.pages` those
+//!    changed in place; the others are in the file only.
+//! 2. `DirtyPage::sealed` holds the checksum of the last seal exactly if the page was not changed since.
 
 use super::buffers::read_back;
 use super::page_state::{DirtyPage, PageState};
@@ -21,7 +21,7 @@ use std::sync::Arc;
 use tidalite_base::{Corrupt, TxnId};
 use tidalite_disk::storage::Storage;
 
-/// Maximum bytes of page buffers that a transaction leaves to the next one: warm memory that need not be allocated.
+/// Maximum bytes of page buffers that a transaction leaves to the next one, which need not allocate them then.
 const SPARE_BYTES_MAX: usize = 2 << 20;
 
 /// Maximum capacity of a page map that a transaction leaves to the next one.
@@ -31,7 +31,7 @@ const SPARE_PAGES_MAX: usize = 1024;
 #[derive(Clone, Debug)]
 pub(crate) enum CapturedPage {
     InMemory(Arc<[u8]>),
-    /// Written early; the checksum of its bytes after the first eight.
+    /// The page was written before the commit. The number is the checksum of its bytes after the first eight.
     OnDisk(u64),
 }
 
@@ -44,7 +44,7 @@ type Pages = PageMap<DirtyPage>;
 pub(crate) struct Recycled {
     /// Page buffers.
     buffers: Vec<Arc<[u8]>>,
-    /// Empty, for its capacity.
+    /// An empty map, kept for its capacity.
     pages: Pages,
     order: VecDeque<u64>,
     in_place: InPlace,
@@ -55,7 +55,7 @@ pub(crate) struct Dirty {
     pub(super) page_size: usize,
     pub(super) txn: TxnId,
     pub(super) pages: Pages,
-    /// In the order in which they came into memory; for spilling.
+    /// Page numbers in the order in which the pages came into memory; spilling takes the oldest first.
     pub(super) order: VecDeque<u64>,
     pub(super) in_memory: usize,
     pub(super) in_memory_max: usize,
@@ -65,7 +65,7 @@ pub(crate) struct Dirty {
     pub(super) bulk: BulkPages,
     pub(super) write_behind: WriteBehind,
     pub(crate) pages_written: u64,
-    /// Calls that wrote them.
+    /// Number of write calls for these pages.
     pub(crate) writes: u64,
     /// Pages spilled to make room for others, and spilled pages that were read back for a change.
     pub(crate) spilled: u64,
@@ -93,7 +93,7 @@ impl Dirty {
         }
     }
 
-    /// Asserts that the pages are counted right.
+    /// Asserts that the page counters are correct.
     pub(super) fn check(&self) {
         assert!(
             self.in_memory + self.in_place.pages <= self.pages.len(),
@@ -121,7 +121,7 @@ impl Dirty {
         number(self.page_size, ptr)
     }
 
-    /// True if every page is in memory private to this process.
+    /// True if every page is in a buffer, thus in memory that is private to this process.
     #[inline]
     pub(crate) fn is_private(&self) -> bool {
         self.in_memory == self.pages.len()
@@ -150,14 +150,14 @@ impl Dirty {
         }
     }
 
-    /// Ends an abandoned transaction: background writes stop before its pages are reallocated. `here`: this is the
-    /// process that began it.
+    /// Ends an abandoned transaction: background writes stop before its pages are reallocated. `here`: whether this is
+    /// the process that began it, not a forked child.
     pub(crate) fn end(&mut self, here: bool) -> Recycled {
         self.stop_background(here);
         self.take_recycled()
     }
 
-    /// Takes the memory for the next transaction; the pages are dropped.
+    /// Takes the buffers that the next transaction will reuse; the pages are dropped.
     pub(crate) fn take_recycled(&mut self) -> Recycled {
         let (mut pages, mut order) = (
             std::mem::take(&mut self.pages),
@@ -203,7 +203,7 @@ impl Dirty {
         Ok(ptr)
     }
 
-    /// Enters an unsealed page; without `bytes` one that is changed in place.
+    /// Adds an unsealed page. Without `bytes`, the page is changed in place.
     pub(super) fn enter(
         &mut self,
         page: u64,
@@ -258,7 +258,7 @@ impl Dirty {
         Some((bytes, page.origin))
     }
 
-    /// True if the page is on disk only, was written early, and will be changed by its seal.
+    /// True if the page was written early, is in the file only, and will be changed by its seal.
     pub(crate) fn is_spilled_unsealed(&self, ptr: &Ptr) -> bool {
         self.known(ptr)
             .is_ok_and(|page| matches!(page.state, PageState::File(_)) && page.sealed.is_none())
@@ -482,7 +482,7 @@ impl Dirty {
     }
 }
 
-/// A page to change. Borrows only the map, not the counters beside it.
+/// Returns a page for a change. Borrows only the map, so the counters of `Dirty` remain usable.
 fn own<'p>(pages: &'p mut Pages, page_size: usize, ptr: &Ptr) -> Result<&'p mut DirtyPage> {
     match pages.get_mut(&number(page_size, ptr)) {
         Some(page) if page.is_at(page_size, ptr) => Ok(page),
@@ -490,7 +490,7 @@ fn own<'p>(pages: &'p mut Pages, page_size: usize, ptr: &Ptr) -> Result<&'p mut 
     }
 }
 
-/// The bytes per page whose change has begun (`DirtyPage::begin_change`).
+/// The bytes of a page whose change has begun (`DirtyPage::begin_change`).
 fn bytes_mut<'p>(
     page: &'p mut DirtyPage,
     in_place: &'p mut InPlace,

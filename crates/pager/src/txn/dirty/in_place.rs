@@ -1,14 +1,15 @@
-//! Pages that a small transaction changes in memory of the file, at their final place: they are copied once, from their
-//! origin, and need no write call at the commit (docs/performance/lazy-commits.md).
+//! Pages that a small transaction changes directly in the memory map of the file, at their final place. They are copied
+//! once, from their origin, and need no write call at the commit (docs/performance/lazy-commits.md).
 //!
 //! Invariants
-//! 1. A page changed in place was allocated by this transaction: no state held by a reader, or reachable by opening the
-//!    file, shows it. The system may therefore write any of its content at any time; if given up, it is a free page.
+//! 1. A page changed in place was allocated by this transaction. No reader, and no state that opening the file can
+//!    find, uses it. The system may therefore write its unfinished content to the medium at any time. If the
+//!    transaction is abandoned, the page is free.
 //! 2. Its state is `PageState::InPlace`. If a savepoint or a reader of uncommitted state keeps it, the
 //!    next change makes a copy with a new number; such readers get copies of the bytes.
-//! 3. While a thread writes pages beside the transaction, no further page is changed in place: a late write would
-//!    overwrite it.
-//! 4. `InPlace::pages` counts these pages in `Dirty::pages`.
+//! 3. While a background thread writes pages of the transaction, no further page is changed in place: a late write
+//!    would overwrite it.
+//! 4. `InPlace::pages` is the number of such pages in `Dirty::pages`.
 
 use super::buffers::filled;
 use super::dirty_pages::Dirty;
@@ -20,8 +21,8 @@ use std::sync::Arc;
 use tidalite_disk::storage::Storage;
 
 impl Dirty {
-    /// Enables changes in place where possible. For transactions that are likely to be followed by similar ones, and
-    /// not by a sync.
+    /// Enables changes in place where the storage supports them. Used for transactions that are likely to be followed
+    /// by similar ones, and not by a sync.
     pub(crate) fn change_in_place(&mut self, storage: &dyn Storage) {
         if self.in_place.places.is_none() {
             self.in_place.places = storage.places();
@@ -29,7 +30,7 @@ impl Dirty {
         self.in_place.is_on = self.in_place.places.is_some();
     }
 
-    /// Stops changing further pages in place: from now on a thread writes pages of the transaction (`background.rs`).
+    /// Stops changing further pages in place, because a background thread writes pages from now on (`background.rs`).
     pub(super) fn end_changing_in_place(&mut self) {
         self.in_place.is_on = false;
     }
@@ -59,7 +60,7 @@ impl Dirty {
         Ok(ptr)
     }
 
-    /// Finishes the pages changed in place, which have the content to commit.
+    /// Finishes the pages changed in place, whose content is now final: reports them to the storage.
     ///
     /// # Errors
     /// I/O errors.
@@ -81,7 +82,7 @@ impl Dirty {
         Ok(())
     }
 
-    /// Moves pages changed in place into memory: the commit leaves them, like the others, to a later one to write.
+    /// Moves pages changed in place into buffers. This commit does not write its pages; a later one will.
     pub(super) fn bring_out(&mut self) {
         if self.in_place.pages == 0 {
             return;

@@ -12,7 +12,7 @@ use crate::format::ptr::Ptr;
 use std::sync::Arc;
 use tidalite_base::{TxnId, checksum};
 
-/// The flags in a page's header.
+/// Offset of the flags in a page's header.
 pub(super) const FLAGS_AT: usize = 9;
 
 /// Where the newest content of a changed page is. Buffers belong to the transaction, or are shared with readers of
@@ -21,12 +21,12 @@ pub(super) const FLAGS_AT: usize = 9;
 pub(super) enum PageState {
     /// In memory only.
     Memory(Arc<[u8]>),
-    /// In memory, and with the same content in the file or on its way there; with the checksum of the bytes after the
-    /// first eight.
+    /// In memory, and with the same content in the file, or handed to a thread that writes it there. The number is the
+    /// checksum of the bytes after the first eight.
     Written(Arc<[u8]>, u64),
-    /// In the file only; with that checksum.
+    /// In the file only, with the same kind of checksum.
     File(u64),
-    /// In memory of the file itself (`in_place.rs`).
+    /// In the memory map of the file (`in_place.rs`).
     InPlace,
 }
 
@@ -46,9 +46,9 @@ pub(super) struct DirtyPage {
 }
 
 impl DirtyPage {
-    /// Whether a pointer has the kind of this page and leads to the beginning of a page.
+    /// Whether a pointer has the kind of this page and points to the beginning of a page.
     pub(super) fn is_at(&self, page_size: usize, ptr: &Ptr) -> bool {
-        // A power of two, so no division.
+        // The page size is a power of two, so no division is needed.
         self.kind == ptr.kind && ptr.addr & (page_size as u64 - 1) == 0
     }
 
@@ -61,7 +61,7 @@ impl DirtyPage {
         }
     }
 
-    /// The buffer of a page whose content is in no other place.
+    /// The buffer of a page whose content is in memory only.
     pub(super) fn unwritten(&self) -> Option<&Arc<[u8]>> {
         match &self.state {
             PageState::Memory(bytes) => Some(bytes),
@@ -73,7 +73,7 @@ impl DirtyPage {
         matches!(self.state, PageState::InPlace)
     }
 
-    /// Called before a change: a copy in the file is out of date. Returns whether there was one.
+    /// Called before a change, which makes a copy in the file out of date. Returns whether there was such a copy.
     #[inline]
     pub(super) fn begin_change(&mut self) -> bool {
         debug_assert!(
@@ -84,7 +84,7 @@ impl DirtyPage {
         self.forget_copy()
     }
 
-    /// The copy in the file, if there is one, no longer counts.
+    /// Treats the page as not written, even if the file has a copy. Returns whether there was such a copy.
     #[inline]
     pub(super) fn forget_copy(&mut self) -> bool {
         if !matches!(self.state, PageState::Written(..)) {
@@ -97,13 +97,13 @@ impl DirtyPage {
         true
     }
 
-    /// Replaces the state. (While `next` runs, the page has another one.)
+    /// Replaces the state by the result of `next`. (While `next` runs, the page has a placeholder state.)
     fn change_state(&mut self, next: impl FnOnce(PageState) -> PageState) {
         let state = std::mem::replace(&mut self.state, PageState::File(0));
         self.state = next(state);
     }
 
-    /// Seals a page with this content. `bytes`: its buffer, or its place.
+    /// Seals a page with this content. `bytes`: its buffer, or its place in the memory map.
     pub(super) fn seal(
         (kind, owner): (Kind, u64),
         bytes: &mut [u8],
@@ -119,8 +119,9 @@ impl DirtyPage {
         seal_block(bytes, &header)
     }
 
-    /// Seals a table leaf in memory that leads to no other page: it need not be written again unless it is changed, for
-    /// example by the seals of nested tables. False for any other page.
+    /// Seals a table leaf in memory that points to no other page. It need not be written again unless it is changed. A
+    /// leaf that points to nested tables would be changed again when these are sealed. Returns false for any other
+    /// page.
     pub(super) fn seal_leaf(&mut self, at: (u64, TxnId)) -> bool {
         let PageState::Memory(bytes) = &mut self.state else {
             return false;
@@ -135,7 +136,7 @@ impl DirtyPage {
         true
     }
 
-    /// The content was written to the file, or handed to a thread that writes it.
+    /// Notes that the content was written to the file, or handed to a thread that writes it.
     pub(super) fn note_written(&mut self) {
         let sealed = self.sealed;
         self.change_state(|state| match state {

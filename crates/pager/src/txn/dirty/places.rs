@@ -1,8 +1,9 @@
-//! Memory of the file in which a transaction changes pages.
+//! The memory map in which a transaction changes pages in place.
 
 use tidalite_disk::storage::Places;
 
-/// Maximum number of pages changed in place. For more pages, memory use and the order of disk writes matter.
+/// Maximum number of pages changed in place. With more pages, the order of disk writes begins to matter, and the system
+/// chooses a bad one.
 const PAGES_MAX: usize = 64;
 
 /// Pages that a transaction changes in place.
@@ -12,7 +13,7 @@ pub(super) struct InPlace {
     pub(super) places: Option<Box<dyn Places>>,
     /// Whether this transaction may change pages in place.
     pub(super) is_on: bool,
-    /// Number of its pages.
+    /// Number of pages that this transaction changes in place.
     pub(super) pages: usize,
 }
 
@@ -33,7 +34,7 @@ impl InPlace {
         Some(places.bytes_mut(at, len))
     }
 
-    /// The bytes of one of its pages.
+    /// The bytes of a page that is changed in place.
     #[inline]
     pub(super) fn bytes(&self, number: u64, page_size: usize) -> &[u8] {
         match &self.places {

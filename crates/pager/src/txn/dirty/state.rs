@@ -1,4 +1,4 @@
-//! State of the early writes of an open transaction.
+//! State of the pages that an open transaction writes before its commit.
 
 use super::background::BackgroundWriter;
 use std::collections::VecDeque;
@@ -9,24 +9,24 @@ use tidalite_disk::storage::{Storage, WriteBack};
 /// Number of pages written before the rate of repeated writes is checked.
 const WRITTEN_MIN: u64 = 256;
 
-/// Early writing continues while at most one page in this many is changed again.
+/// Early writing continues while at most this part (1/n) of the written pages is changed again.
 const AGAIN_PART: u64 = 4;
 
-/// Early writes of a transaction.
+/// State of a transaction's write-behind (`write_behind.rs`).
 #[derive(Debug, Default)]
 pub(super) struct WriteBehind {
     /// Set while pages are written early; dropped when too many are changed again.
     pub(super) storage: Option<OwnedStorage>,
-    /// Pages of a part.
+    /// Number of pages that are written at a time.
     pub(super) part: usize,
     /// The background thread; started once enough pages were changed.
     pub(super) background: Option<BackgroundWriter>,
-    /// Pages in the order in which they were allocated.
+    /// Pages that may be written early, in the order in which they were allocated.
     pub(super) waiting: VecDeque<u64>,
     /// Pages allocated since the last check whether the disk is idle.
     pub(super) not_requested: usize,
     pub(super) written: u64,
-    /// Number of these that were changed afterwards.
+    /// Number of the written pages that were changed afterwards.
     pub(super) again: u64,
 }
 
@@ -58,7 +58,7 @@ impl WriteBehind {
 pub(super) struct BulkPages {
     /// Numbers of bulk pages in memory; some may have been freed or changed since.
     pub(super) waiting: Vec<u64>,
-    /// Some were written.
+    /// Whether some bulk pages have been written.
     pub(super) has_begun: bool,
     pub(super) write_back: WriteBack,
 }

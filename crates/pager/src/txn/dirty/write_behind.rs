@@ -1,5 +1,5 @@
-//! Write-behind: leaves of a large transaction are written while it is still open. The disk works meanwhile, and part
-//! of the commit's pages are already written (docs/performance/durable-commits.md).
+//! Write-behind: leaves of a large transaction are written while it is still open. The disk works meanwhile, and the
+//! commit has fewer pages left to write (docs/performance/durable-commits.md).
 //!
 //! ```text
 //! changes:  oldest leaves, a part at a time, whenever the disk is idle       few are changed again and rewritten
@@ -7,15 +7,16 @@
 //! commit:   the pages that lead to them
 //! ```
 //!
-//! A page that is changed again is written a second time. With ten thousand random rows in a table of forty thousand
-//! leaves, this happens to an eighth of the pages; in one of ten thousand leaves, to half of them. Rewrites are
-//! therefore counted, and if there are too many, write-behind stops for this transaction and for some after it.
+//! A page that is changed again is written a second time. If ten thousand random rows are inserted into a table of
+//! forty thousand leaves, this happens to an eighth of the pages; in a table of ten thousand leaves, to half of them.
+//! Rewrites are therefore counted, and if there are too many, write-behind stops for this transaction and for some
+//! after it.
 //!
 //! Invariants
-//! 1. A page handed over here is sealed and `PageState::Written`, until it is changed. Until `drain` it may not be in the
-//!    file yet.
-//! 2. Only pages allocated by this transaction are written: no reader sees them before its commit, and if given up they
-//!    are free pages.
+//! 1. A page handed over here is sealed and `PageState::Written`, until it is changed. Until `drain` it may not be in
+//!    the file yet.
+//! 2. Only pages allocated by this transaction are written. No reader sees them before its commit, and if the
+//!    transaction is abandoned they are free.
 
 use super::background::BackgroundWriter;
 use super::dirty_pages::Dirty;
@@ -26,10 +27,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use tidalite_disk::storage::Storage;
 
-/// A part is this fraction (1/n) of the size that makes a transaction large (`Options::write_behind_bytes`). The newest
-/// part of the pages is not written: pages changed a moment ago are likely to be changed again.
+/// Pages are written in parts of this fraction (1/n) of the size that makes a transaction large
+/// (`Options::write_behind_bytes`). The newest part of the pages is not written yet: pages changed a moment ago are
+/// likely to be changed again.
 const PARTS: u64 = 8;
-/// Number of checks whether the disk is idle, for each part of changed pages.
+/// The disk is checked for idleness this many times for each part of changed pages.
 const ASKED_A_PART: usize = 4;
 /// Number of transactions without write-behind after one with too many rewrites.
 const PAUSE: u32 = 15;
@@ -42,7 +44,7 @@ pub(crate) struct WriteBehindChoice {
 }
 
 impl WriteBehindChoice {
-    /// Begins a transaction: whether it uses write-behind.
+    /// Called when a transaction begins. Returns whether it uses write-behind.
     pub(crate) fn begin(&mut self) -> bool {
         let pauses = self.pause > 0;
         if self.large {
@@ -51,8 +53,8 @@ impl WriteBehindChoice {
         self.large && !pauses
     }
 
-    /// Notes a committed transaction. `for_sync`: a sync follows. `write_behind_bytes`: size that makes a transaction
-    /// large, or 0.
+    /// Notes a committed transaction. `for_sync`: whether a sync follows. `write_behind_bytes`: size that makes a
+    /// transaction large, or 0 if write-behind is off.
     pub(crate) fn note(&mut self, dirty: &Dirty, for_sync: bool, write_behind_bytes: u64) {
         let bytes = dirty.pages_written * dirty.page_size as u64;
         let is_large = write_behind_bytes > 0 && bytes >= write_behind_bytes;
@@ -71,7 +73,7 @@ impl Dirty {
             (write_behind_bytes / PARTS / self.page_size as u64).max(1) as usize;
     }
 
-    /// Waits until all pages handed over are in the file.
+    /// Waits until all pages handed to the background thread are in the file.
     ///
     /// # Errors
     /// I/O errors: then no page in memory counts as written.
@@ -94,7 +96,7 @@ impl Dirty {
         }
     }
 
-    /// Ends the background writes. `here`: this is the process that began them.
+    /// Ends the background writes. `here`: whether this is the process that began them, not a forked child.
     pub(super) fn stop_background(&mut self, here: bool) {
         match self.write_behind.background.take() {
             Some(background) if !here => background.leave(),
@@ -102,8 +104,8 @@ impl Dirty {
         }
     }
 
-    /// Seals and writes the leaves of a large transaction: few will be changed again. `write_behind_bytes`: size that
-    /// makes it large.
+    /// Seals and writes the leaves of a large transaction, few of which will be changed again. `write_behind_bytes`:
+    /// size that makes a transaction large.
     ///
     /// # Errors
     /// I/O errors.
@@ -117,7 +119,7 @@ impl Dirty {
             return Ok(());
         }
         self.write_behind.storage = None;
-        // A late write may still hit the place of a leaf that is freed from now on.
+        // If a leaf is freed from now on, a late write may still overwrite its place. Do not change pages there.
         self.end_changing_in_place();
         if self.write_behind.background.is_none() {
             self.write_behind.background = BackgroundWriter::if_useful(storage, self.page_size);
@@ -133,7 +135,7 @@ impl Dirty {
         Ok(())
     }
 
-    /// Records an allocated page; from a certain number on, writes the oldest leaves.
+    /// Records an allocated page. If enough pages are recorded and the disk is idle, writes the oldest leaves.
     ///
     /// # Errors
     /// I/O errors, if pages are written.
@@ -172,7 +174,7 @@ impl Dirty {
         Ok(())
     }
 
-    /// Seals and writes the leaves among these pages that lead to no other page.
+    /// Seals and writes those of these pages that are leaves without pointers to other pages.
     fn write_behind_leaves(&mut self, storage: &dyn Storage, mut numbers: Vec<u64>) -> Result<()> {
         let (page_size, birth) = (self.page_size as u64, self.txn);
         numbers.retain(|number| {

@@ -1,4 +1,4 @@
-//! When changed pages are written before the commit, and how.
+//! Writing of changed pages before the commit: the reasons, and how the pages are written.
 //!
 //! ```text
 //! reason     pages                                        sealed first   afterwards   written by
@@ -7,13 +7,13 @@
 //! Behind     leaves of a large transaction                all            in both      a thread of the library, if useful
 //! ```
 //!
-//! The commit writes all others ([`Dirty::write_all`]): for a sync that follows, or in passing, also through the map of
-//! the file. Pages that are changed in place (`in_place.rs`) need no write, and a commit without a record leaves its
-//! pages in memory (`Dirty::take_unwritten`).
+//! The commit writes all other pages ([`Dirty::write_all`]), with a hint whether a sync follows (`WriteHint`). Pages
+//! that are changed in place (`in_place.rs`) need no write, and a commit without a record leaves its pages in memory
+//! (`Dirty::take_unwritten`).
 //!
 //! Invariants
 //! 1. Only pages of this transaction are written: no reader sees them before its commit.
-//! 2. A page leaves memory only if its content is in the file; its checksum stays.
+//! 2. A page leaves memory only if its content is in the file; its checksum stays in memory.
 
 use super::dirty_pages::Dirty;
 use super::write_pages::{WriteHint, write_pages};
@@ -26,24 +26,24 @@ use tidalite_disk::storage::Storage;
 pub(super) enum Reason {
     /// Too many pages are in memory.
     MakeRoom,
-    /// Pages of a bulk load, unlikely to change again.
+    /// The pages belong to a bulk load and are unlikely to change again.
     Bulk,
-    /// Leaves of a large transaction, so that the disk works while it is open.
+    /// The pages are leaves of a large transaction; writing them keeps the disk busy while the transaction is open.
     Behind,
 }
 
 impl Reason {
-    /// Leaves that lead to no other page are sealed, so that they need not be written again.
+    /// Whether leaves without pointers to other pages are sealed before, so that they need not be written again.
     fn seals_leaves(self) -> bool {
         self != Self::Bulk
     }
 
-    /// The pages leave memory.
+    /// Whether the pages leave memory after they are written.
     fn frees_memory(self) -> bool {
         self != Self::Behind
     }
 
-    /// Their buffers are used for the next pages.
+    /// Whether the buffers of the written pages are reused for the next pages.
     fn recycles(self) -> bool {
         self == Self::Bulk
     }
@@ -58,7 +58,7 @@ impl Reason {
 }
 
 impl Dirty {
-    /// Writes those of these pages whose content is in memory only.
+    /// Writes the given pages, except those that already have a copy in the file.
     ///
     /// # Errors
     /// I/O errors: the pages stay as they are.

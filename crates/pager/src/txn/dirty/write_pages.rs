@@ -7,19 +7,19 @@ use tidalite_disk::storage::{Storage, WriteBack};
 /// (docs/performance/durable-commits.md).
 const WRITE_BYTES_MAX: usize = 64 << 10;
 
-/// Expected fate of pages when they are written.
+/// A hint for writing pages: what is expected to happen to them next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WriteHint {
-    /// No sync is about to follow, and they are likely to be overwritten soon: `Storage::write_passing`.
+    /// No sync is about to follow, and the pages are likely to be overwritten soon: uses `Storage::write_passing`.
     Passing,
     /// No expectation.
     Plain,
-    /// A sync follows, and they are unlikely to be overwritten before it.
+    /// A sync follows, and the pages are unlikely to be overwritten before it.
     ForSync,
 }
 
 /// Writes pages, adjacent ones together; returns the number of ranges. `ask` requests write-back of a range to the
-/// medium, if a sync follows.
+/// medium; it is called if a sync follows.
 pub(super) fn write_pages(
     storage: &dyn Storage,
     ask: impl Fn(u64, u64),

@@ -1,9 +1,9 @@
-//! Progress of the confirmation of a record that was found: it is rewritten, one copy at a time, before a page is
-//! reused for the first time.
+//! Progress of the confirmation of the durable record that was found at opening. The record is rewritten, one copy at a
+//! time, before a page is reused for the first time.
 
 use crate::format::meta_blocks::Confirmation;
 
-/// Copies of a meta record.
+/// Number of copies of a meta record.
 const COPIES: usize = 2;
 
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub(super) struct Confirming {
 }
 
 impl Confirming {
-    /// `is_known`: another process, alive now or a moment ago, has noted that the record is on the medium.
+    /// `is_known`: whether the lock area notes that the record is on the medium, so that it need not be confirmed.
     pub(super) fn new(round: Confirmation, is_known: bool) -> Self {
         let done = if is_known { COPIES } else { 0 };
         Self { round, done }
@@ -25,8 +25,8 @@ impl Confirming {
         self.done == COPIES
     }
 
-    /// The number that the copies get, and the copy to write next. After a failed write it is the same one: the other
-    /// copy is intact.
+    /// The confirmation number for the copies, and the copy to write next. After a failed write it is the same copy
+    /// again, since the other one is intact.
     pub(super) fn next(&self) -> Option<(u16, usize)> {
         let Confirmation { number, first } = self.round;
         match self.done {
@@ -36,7 +36,7 @@ impl Confirming {
         }
     }
 
-    /// The copy named by `next` is on the medium.
+    /// Notes that the copy named by `next` is on the medium.
     pub(super) fn copy_is_written(&mut self) {
         assert!(self.done < COPIES, "there are two copies to confirm");
         self.done += 1;

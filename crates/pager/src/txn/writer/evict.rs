@@ -1,8 +1,8 @@
 //! Eviction of readers that hold much space.
 //!
-//! A reader that borrows pages (`begin_read`) is never disturbed: the writer can only wait for it. A reader that
-//! copies its reads (`begin_read_evictable`), or is parked, may lose its snapshot: when the disk is
-//! full, when it is older than `Options::evictable_age_max`, or when `Options::on_long_reader` decides so.
+//! A reader that borrows pages (`begin_read`) is never evicted: the writer can only wait for it. A reader that copies
+//! its reads (`begin_read_evictable`), or is parked, may lose its snapshot in three cases: the disk is full, the
+//! snapshot is older than `Options::evictable_age_max`, or `Options::on_long_reader` decides so.
 
 use super::Writer;
 use crate::commit::shared::Shared;
@@ -27,7 +27,8 @@ impl Writer {
         });
     }
 
-    /// Called when no free page is left: acts on readers that hold many. True if a retry makes sense.
+    /// Called when no free page is left: evicts readers that hold many pages, or waits for them. True if a retry makes
+    /// sense.
     pub(crate) fn wait_for_long_reader(
         &mut self,
         shared: &Shared,

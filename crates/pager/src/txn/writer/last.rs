@@ -4,10 +4,10 @@ use crate::txn::dirty::write_behind::WriteBehindChoice;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Last {
-    /// Its pages were written to the cache in passing, or stayed in memory: no sync was about to follow.
+    /// Whether the pages of the last commit were written without a sync to follow, or stayed in memory.
     pub(crate) passing: bool,
-    /// It was not durable.
+    /// Whether the last commit was not durable.
     pub(crate) lazy: bool,
-    /// Whether leaves are written while a transaction is open.
+    /// Whether the next transaction writes leaves while it is open.
     pub(crate) early: WriteBehindChoice,
 }

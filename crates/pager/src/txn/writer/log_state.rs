@@ -1,12 +1,12 @@
-//! Knowledge of the writer about the log of small commits.
+//! State of the writer for the redo log.
 
 use crate::commit::redo::Recorder;
 
 #[derive(Debug)]
 pub(crate) struct LogState {
-    /// Pages in use when this handle made the log.
+    /// Number of pages in use when this handle created the log.
     pub(crate) made_at: u64,
-    /// Maximum length of the log; lowered to half of a length for which there was no room.
+    /// Maximum length of the log. If there was no room for a log, this is lowered to half of the length that was tried.
     pub(crate) bytes_most: u64,
     /// Encoder of log records.
     pub(crate) recorder: Option<Recorder>,

@@ -9,7 +9,7 @@ const PATTERN: u8 = 0xdb;
 const WRITE_BYTES: usize = 64 << 10;
 
 impl Writer {
-    /// Overwrites freed pages. A failure is ignored: nothing reads them.
+    /// Overwrites freed pages. A failed write is ignored, since nothing should read these pages.
     pub(super) fn poison(&mut self, files: &Files) {
         if !files.options.poison_freed || files.options.read_only {
             return;

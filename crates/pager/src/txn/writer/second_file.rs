@@ -1,10 +1,11 @@
 //! The writer's view of the second file: extents for transactions, growth, holes, and truncation.
 //!
 //! Invariants
-//! 1. The file may be shorter than its free space says, by free pages at its end: a cut is recorded by the next record.
-//!    Before an extent is handed out, the file reaches to its end.
-//! 2. Only free pages are cut off: pages reachable from a live snapshot, a pin or one of the newest durable records are
-//!    held.
+//! 1. The file may be shorter than its recorded free space says, by free pages at its end, because only the next record
+//!    stores the new length after a truncation. Before an extent is handed out, the file is grown to the end of that
+//!    extent.
+//! 2. Only free pages are cut off. Pages reachable from a live snapshot, a pin or one of the newest durable records are
+//!    not free.
 
 use super::Writer;
 use super::truncate::PUNCH_BYTES_MIN;
@@ -15,7 +16,7 @@ use crate::format::layout::{LARGE_AT, is_large_page};
 use crate::options::event::Event;
 use crate::space::TxnSpace;
 
-/// The second file grows by an eighth beyond the need, within these limits.
+/// When it must grow, the second file grows by an additional eighth of its length, within these limits (bytes).
 const STEP_MIN: u64 = 1 << 20;
 const STEP_MAX: u64 = 64 << 20;
 
@@ -88,8 +89,8 @@ impl Writer {
         Ok(page)
     }
 
-    /// After a durable commit: cuts free space off the end of the second file, and punches long free ranges inside it,
-    /// a region a commit.
+    /// Called after a commit with a record: cuts free space off the end of the second file, and punches holes for long
+    /// free ranges inside it, one region per commit.
     pub(super) fn trim_large(&mut self, files: &Files, compacts: bool) {
         self.cut_large(files, compacts);
         let (Some(large), Some(file)) = (self.space.large.as_deref_mut(), &files.large) else {
@@ -110,7 +111,7 @@ impl Writer {
         }
     }
 
-    /// Cuts the file if the gain is large. Keeps one growth step, unless the file is being compacted.
+    /// Truncates the file if the gain is large. Keeps one growth step, unless the file is being compacted.
     fn cut_large(&mut self, files: &Files, compacts: bool) {
         let (Some(large), Some(file)) = (self.space.large.as_deref_mut(), &files.large) else {
             return;

@@ -1,9 +1,9 @@
-//! Shrinking the file: free space at its end is cut off, long free ranges inside are punched, i.e. returned to the file
-//! system.
+//! Shrinking the file: free space at its end is cut off, and holes are punched for long free ranges inside, which
+//! returns them to the file system.
 //!
 //! Invariants
-//! 1. Nothing is cut that a live snapshot may read, nor below the page count of any of these records: opening may find
-//!    any of the durable ones, the unsynced one and the one being written (`least_pages`).
+//! 1. Nothing is cut off that a live snapshot may read. The file stays as long as the page count of each record that
+//!    opening may find: the durable ones, the unsynced one and the one being written (`least_pages`).
 //! 2. Only free pages are punched, and the reserve always stays written.
 
 use super::Writer;
@@ -14,19 +14,19 @@ use crate::options::event::Event;
 /// Minimum length of a free range to punch.
 pub(super) const PUNCH_BYTES_MIN: u64 = 1 << 20;
 
-/// A log that exceeds this part of the file (1/n) is given up at close: it is recreated after a few small commits.
+/// A log that exceeds this part of the file (1/n) may be given up at close. It is recreated after a few small commits.
 const LOG_PART: u64 = 8;
 
 /// At close the file keeps space grown ahead if that is less than this part of it (1/n), and less than a step.
 const KEPT_PART: u64 = 32;
 
 impl Writer {
-    /// After a durable commit: cuts free space off the file's end, and punches long free ranges inside it,
-    /// a region a commit.
+    /// Called after a commit with a record: cuts free space off the file's end, and punches holes for long free ranges
+    /// inside it, one region per commit.
     pub(crate) fn trim(&mut self, shared: &Shared, compacts: bool) {
         self.trim_large(&shared.files, compacts);
         let page_bytes = shared.files.page_size as u64;
-        // A compaction cuts to the page: nothing is grown ahead for it.
+        // A compaction cuts off every free page at the end; otherwise a small gain is not worth the cut.
         let much = if compacts {
             1
         } else {
@@ -46,14 +46,14 @@ impl Writer {
         let stretch = PUNCH_BYTES_MIN.min(shared.files.options.shrink_bytes) / page_bytes;
         let stretch = stretch.max(1);
         let kept = much + self.reserve_pages(&shared.files);
-        // A compaction fills the free ranges, and cuts off the rest.
+        // A compaction punches no holes: it fills the free ranges and then cuts off the end.
         if compacts || self.cannot_punch || self.space.written_free_pages() < kept + stretch {
             return;
         }
         let end = self.space.pages();
         for (page, pages) in self.space.map.unpunched(stretch) {
             if page + pages == end {
-                // This range is cut with the file's end.
+                // This range will be cut off with the end of the file.
                 break;
             }
             let pages = pages.min(self.space.written_free_pages().saturating_sub(kept));
@@ -75,14 +75,14 @@ impl Writer {
         }
     }
 
-    /// Minimum length of the file after a cut: the end of the used and held pages plus a growth step (none in a
-    /// compaction), the end of any live snapshot, the page counts of all records that opening may find (the durable
-    /// ones, the unsynced one and the one being written), and the length set by the options. `None` if the end of one of
-    /// these is unknown.
+    /// Minimum length of the file after a cut, in pages. It is the maximum of: the end of the used and held pages plus
+    /// a growth step (none in a compaction); the end of any live snapshot; the page counts of all records that opening
+    /// may find (the durable ones, the unsynced one and the one being written); the length set by the options. `None`
+    /// if one of these is unknown.
     fn least_pages(&mut self, shared: &Shared, compacts: bool) -> Option<u64> {
         let mut live = shared.live();
         live.extend(self.space.durable);
-        // The commit being made is not among them yet.
+        // Keep entries above `newest`: the commit being made is not among the live transactions yet.
         let newest = live.iter().max().copied().unwrap_or(0);
         self.ends
             .retain(|txn, _| *txn > newest || live.contains(txn));
@@ -100,7 +100,7 @@ impl Writer {
         Some(least.max(shared.files.bounds.least_bytes() / page_bytes))
     }
 
-    /// Cuts the file if at least `much` can be cut. The reserve stays.
+    /// Truncates the file to `least` pages if that cuts off at least `much` pages. Free pages for the reserve stay.
     fn cut(&mut self, files: &Files, least: u64, much: u64) {
         let pages = self.space.pages();
         if least >= pages {
@@ -121,7 +121,8 @@ impl Writer {
         }
     }
 
-    /// Number of pages behind the log, if the log is a large part of the file and these pages are few compared with it.
+    /// Number of pages in use behind the log, if the log is a large part of the file and these pages are few compared
+    /// with it. Giving up such a log at close shortens the file.
     pub(crate) fn pages_behind_ballast(&self) -> Option<u64> {
         let redo = self.meta.redo?;
         let behind = self.space.end().saturating_sub(redo.page + redo.pages);
@@ -129,9 +130,9 @@ impl Writer {
         ballast.then_some(behind)
     }
 
-    /// At close, when there are no readers: cuts space grown ahead. Pages counted by the newest durable record stay:
-    /// the newest record of all may be a shorter lazy one. Pages counted by the previous durable record stay too, if it
-    /// is kept.
+    /// Called at close, when there are no readers: cuts off space grown ahead. Pages counted by the newest durable
+    /// record stay, since the newest record of all may belong to a lazy commit and count fewer pages. Pages counted by
+    /// the previous durable record stay too, if that record is kept.
     pub(crate) fn cut_at_close(&mut self, shared: &Shared) {
         let page_bytes = shared.files.page_size as u64;
         let durable = shared.pipeline.durable();
@@ -139,14 +140,15 @@ impl Writer {
         let older = if self.keeps_older(&shared.files.options) {
             let [_, older] = self.space.durable;
             let Some(&pages) = self.ends.get(&older) else {
-                // The file length it requires is unknown.
+                // The file length that the previous durable record requires is unknown.
                 return;
             };
             pages
         } else {
             0
         };
-        // A little free space stays at the end of a long file for the next opener: growth takes a sync.
+        // A little free space stays at the end of a long file, so that the next handle need not grow it, which takes a
+        // sync.
         let step = self.growth_bytes(&shared.files);
         let much = (self.space.pages() / KEPT_PART).min(step / page_bytes);
         let least = self
