@@ -185,7 +185,7 @@ pub struct MetricsReport {
     pub pages_split: u64,
     /// Merges of a sparse table page with a neighbour.
     pub pages_merged: u64,
-    /// Pages written before their commit because the transaction exceeded its memory (`Options::dirty_bytes`).
+    /// Pages written before their commit because the transaction exceeded its memory (`Options::dirty_bytes_max`).
     pub pages_spilled: u64,
     /// Spilled pages that were read back for another change.
     pub pages_read_back: u64,

@@ -10,10 +10,10 @@
 //!                bit i of byte j = page 8j + i of the region
 //! ```
 //!
-//! The structure describes the file *without the pages of its own latest rewrite*: these are a few extents, which the
-//! meta record that points to the new root lists as its first changes. So the structure takes its own pages in one
-//! pass, and a rewrite changes nothing that it describes. A null bitmap pointer means that all pages of the region are
-//! free.
+//! The structure does not count the pages of its own latest rewrite as used. These are a few extents, which the meta
+//! record that points to the new root lists as its first changes. So allocating pages for a rewrite does not change the
+//! content that the rewrite stores, and one pass suffices. A null bitmap pointer means that all pages of the region
+//! are free.
 
 use super::read::ReadPage;
 use super::read::{damaged, read_kind};
@@ -41,15 +41,15 @@ pub(super) fn regions_per_directory(page_size: usize) -> usize {
     (page_size - DIRECTORY_ENTRIES_AT) / DIRECTORY_ENTRY_BYTES
 }
 
-/// Place of the structure.
+/// The location of the free-space structure on disk.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Base {
-    /// Number of pages of the file that it describes.
+    /// Number of pages of the file that the structure describes.
     pub(super) pages: u64,
     pub(super) roots: Vec<Ptr>,
     pub(super) directories: Vec<Ptr>,
     pub(super) bitmaps: Vec<Ptr>,
-    /// Use of each region, as read.
+    /// Use of each region, as read from the file.
     pub(super) uses: Vec<Use>,
 }
 

@@ -1,4 +1,4 @@
-//! Builds the planned lists of a record, and installs them after the record was written.
+//! Builds the planned free-space part of a record, and installs it after the record was written.
 
 use super::base::{
     Base, DIRECTORY_ENTRIES_AT, DIRECTORY_ENTRY_BYTES, ROOT_COUNT_AT, ROOT_ENTRIES_AT,
@@ -17,7 +17,7 @@ use crate::format::meta::{Change, FreedRange, fit};
 use crate::format::ptr::{PTR_BYTES, Ptr};
 use tidalite_base::{TxnId, put_u32, put_u64};
 
-/// Space information of a record.
+/// The free-space part of a meta record.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lists {
     /// Length of the file in pages.
@@ -28,7 +28,7 @@ pub(crate) struct Lists {
     pub(crate) pendings: Vec<FreedRange>,
 }
 
-/// The lists of a record and the pages that they need, until the commit.
+/// The free-space part of a record and the pages to write for it, before the commit is complete.
 pub(crate) struct Built {
     pub(crate) lists: Lists,
     /// Writes to perform: (byte address, bytes).
@@ -88,7 +88,8 @@ impl Builder {
 }
 
 impl Space {
-    /// Assigns pages to a plan: extents as (page, pages), as many pages as planned.
+    /// Assigns pages to a plan and encodes them. `pieces`: the allocated extents as (page, pages), together as many
+    /// pages as planned.
     pub(crate) fn build(
         &self,
         mut plan: Plan,
@@ -162,7 +163,7 @@ impl Space {
             changes.set(page, pages, true);
         }
         let mut changes = changes.into_vec();
-        // Free pages beyond the stored length need no entry.
+        // Pages beyond the stored length are free and need no entry.
         changes.retain(|change| change.page < pages);
         if let Some(last) = changes.last_mut() {
             last.pages = last.pages.min(pages - last.page);
@@ -272,7 +273,7 @@ impl Space {
         Ok(base)
     }
 
-    /// Makes these lists the base of the next record.
+    /// Makes the built state the base of the next record.
     pub(crate) fn install(&mut self, built: Built, live: &[u64]) {
         let Built {
             plan,
@@ -290,7 +291,7 @@ impl Space {
             self.overflow = false;
             self.map.touched.clear();
             if self.pages() > bitmaps.base_pages {
-                // Pages beyond count as free, and their regions as touched.
+                // Pages beyond the described length count as free, and their regions as touched.
                 let first = (bitmaps.base_pages / self.map.region_pages) as usize;
                 self.map.touched.extend(first..self.map.regions.len());
             }

@@ -1,7 +1,8 @@
-//! Free pages of one file: a bitmap per region, and the ranges among them that were punched. Both files have one.
+//! Free pages of one file: a bitmap per region, and the free ranges for which a hole was punched in the file. Each of
+//! the two files has such a map.
 //!
 //! Invariants
-//! 1. There are as many regions as `pages` need. Bits beyond `pages` are not set.
+//! 1. There are as many regions as a file of `pages` pages needs. Bits beyond `pages` are not set.
 //! 2. `touched` are the regions that differ from their bitmaps on disk.
 //! 3. Punched pages are free, and `punched_pages` counts them.
 
@@ -19,10 +20,10 @@ pub(crate) struct FreeMap {
     pages: u64,
     pub(super) regions: Vec<Region>,
     pub(super) touched: BTreeSet<usize>,
-    /// Free pages for which the file system would have to allocate space.
+    /// Free pages in punched holes: the file system would have to allocate space for them again.
     pub(super) punched: RangeSet,
     punched_pages: u64,
-    /// The region in which `unpunched` looked last.
+    /// The region that `unpunched` searched last.
     punch_region: usize,
 }
 
@@ -115,7 +116,7 @@ impl FreeMap {
         self.pages.saturating_sub(from).min(self.region_pages)
     }
 
-    /// Number of the region that contains a page, and its place there.
+    /// Number of the region that contains a page, and the index of the page in that region.
     #[inline]
     pub(super) fn place(&self, page: u64) -> (usize, u64) {
         (
@@ -124,14 +125,14 @@ impl FreeMap {
         )
     }
 
-    /// The page at a place of a region.
+    /// The number of the page at an index of a region.
     #[inline]
     pub(super) fn page_at(&self, number: usize, bit: u64) -> u64 {
         debug_assert!(bit < self.region_pages, "a place inside the region");
         number as u64 * self.region_pages + bit
     }
 
-    /// Calls `f(region, from, len)` for the part of a range in each region.
+    /// Splits a range at region boundaries and calls `f(region, from, len)` for each part.
     pub(super) fn for_regions(
         &mut self,
         page: u64,
@@ -172,7 +173,7 @@ impl FreeMap {
         page < self.pages && self.regions[number].is_free(bit, 1)
     }
 
-    /// Marks regions as different from their bitmaps.
+    /// Marks the regions of a range as different from their bitmaps on disk.
     pub(super) fn touch(&mut self, page: u64, pages: u64) {
         assert!(pages > 0, "a changed range has pages");
         let (first, last) = (self.place(page).0, self.place(page + pages - 1).0);
@@ -216,7 +217,7 @@ impl FreeMap {
         longest
     }
 
-    /// Takes pages that are known to be free.
+    /// Takes pages that are known to be free; returns the first.
     pub(super) fn take_at(&mut self, page: u64, pages: u64) -> u64 {
         self.for_regions(page, pages, |region, from, len| region.take(from, len));
         self.unpunch(page, pages);
@@ -236,12 +237,12 @@ impl FreeMap {
         Some(self.take_at(page, pages))
     }
 
-    /// End of the used pages.
+    /// End of the last used page.
     pub(crate) fn end(&self) -> u64 {
         self.end_from(first_page(self.page_size))
     }
 
-    /// End of the used pages, at least `least`.
+    /// End of the last used page, at least `least`.
     pub(super) fn end_from(&self, least: u64) -> u64 {
         let mut end = self.pages;
         while end > least {
@@ -255,15 +256,15 @@ impl FreeMap {
         least
     }
 
-    /// Records that these pages are to be written: they have space in the file system again.
+    /// Records that these pages will be written and thus have space in the file system again.
     pub(super) fn unpunch(&mut self, page: u64, pages: u64) {
         if self.punched_pages > 0 {
             self.punched_pages -= self.punched.cut_out(page, pages);
         }
     }
 
-    /// Free ranges of at least `least` pages that are not punched yet, in the region after the last one searched: page
-    /// and pages.
+    /// Free ranges of at least `least` pages that are not punched yet, as (page, pages). Each call searches the next
+    /// region.
     pub(crate) fn unpunched(&mut self, least: u64) -> Vec<(u64, u64)> {
         if self.regions.is_empty() {
             return Vec::new();
@@ -289,7 +290,7 @@ impl FreeMap {
         );
     }
 
-    /// While loading: sets the bits of a region from its bitmap page, which describes `here` pages.
+    /// Called while loading: sets the bits of a region from its bitmap page, which describes `here` pages.
     pub(super) fn load_bitmap(&mut self, number: usize, bitmap: &[u8], here: u64) {
         let region = &mut self.regions[number];
         let words = region.words().len();
@@ -302,7 +303,7 @@ impl FreeMap {
         region.load_range(here, bits - here, false);
     }
 
-    /// While loading: sets the state of a range.
+    /// Called while loading: sets the state of a range.
     pub(super) fn load_range(&mut self, page: u64, pages: u64, free: bool) {
         self.for_regions(page, pages, |region, from, len| {
             region.load_range(from, len, free);

@@ -1,20 +1,20 @@
-//! Free space: allocation, and the space information of the next record.
+//! Free space: allocation, and the free-space part of the next record.
 //!
 //! Invariants
-//! 1. A page is one of: head, used, held (dead, but visible to a snapshot) or free. In a record, held pages count as
+//! 1. A page is one of: head, used, held (freed, but visible to a snapshot) or free. In a record, held pages count as
 //!    used and are on a list, so that any process that opens the file knows which pages become free, and when.
 //! 2. A range born at b and freed at d is held by every snapshot s with b <= s < d. It is recorded under one of these
-//!    (`pending`), in memory or on that holder's stack of lists on disk; when that holder ends, it moves to another
-//!    one or becomes free.
-//! 3. Pending ranges in memory form the pending list of the next record, or are moved to the stacks by it
+//!    (`pending`), in memory or on that holder's stack of lists on disk. When that holder ends, the range moves to
+//!    another holder or becomes free.
+//! 3. Pending ranges in memory form the pending list of the next record, or that record moves them to the stacks
 //!    (`plan`).
-//! 4. `changes` turns the structure under `base` into the state of the next record, unless it has become too long
-//!    (`overflow`); `touched` are the regions that differ.
-//! 5. Taking a list from a stack changes memory only; its page stays in use until a record without it was written
-//!    (`popped`).
+//! 4. `changes` lists the differences between the structure on disk (`base`) and the state of the next record, unless
+//!    the list has become too long (`overflow`). `touched` are the regions that differ.
+//! 5. Taking a list from a stack changes memory only. The page of the list stays in use until a record without it was
+//!    written (`popped`).
 //!
-//! Work per commit: the ranges that the transaction itself freed, and at most `LISTS_PER_COMMIT` lists of ended
-//! holders; more only to avoid growing the file.
+//! The work per commit is bounded: it processes the ranges that the transaction itself freed, and at most
+//! `LISTS_PER_COMMIT` lists of ended holders. It processes more lists only to avoid growing the file.
 
 use super::base::Base;
 use super::free_map::FreeMap;
@@ -31,11 +31,11 @@ use crate::format::layout::{first_page, is_large_page};
 use crate::format::meta::FreedRange;
 use crate::format::ptr::Ptr;
 
-/// Lists that one write transaction takes from the stacks of ended holders: at most 16 x 125 ranges, or 16 x 32,000
-/// pages if they are close together.
+/// Number of lists that one write transaction takes from the stacks of ended holders. They have at most 16 x 125
+/// ranges, or 16 x 32,000 pages if these are close together.
 pub(crate) const LISTS_PER_COMMIT: usize = 16;
 
-/// Maximum number of changes kept: more cannot fit in a meta record.
+/// Maximum number of changes kept, since more do not fit in a meta record.
 const CHANGES_MAX: usize = 256;
 
 #[derive(Debug)]
@@ -54,13 +54,13 @@ pub(crate) struct Space {
     pub(super) base: Base,
     /// Free space of the second file.
     pub(crate) large: Option<Box<Large>>,
-    /// The newest two durable transactions.
+    /// The newest two durable transactions, the newest first.
     pub(crate) durable: [u64; 2],
-    /// Counts since the file was opened.
+    /// Counters of work since the file was opened.
     pub(crate) work: Work,
 }
 
-/// Counts of operations, which prove bounds without timing.
+/// Counters of operations. Tests use them to prove bounds without measuring time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Work {
     /// Lists taken from the stacks of ended holders.
@@ -147,14 +147,15 @@ impl Space {
         &self.pending.stacks
     }
 
-    /// All pages of the structure except the lists on the stacks; includes the lists taken since the last record.
+    /// All pages of the free-space structure except the lists on the stacks; includes the lists taken since the last
+    /// record.
     pub(crate) fn structure(&self) -> impl Iterator<Item = &Ptr> {
         let own = self.pending.directory.iter().chain(&self.pending.popped);
         let large = self.large.iter().flat_map(|large| large.structure());
         self.base.pages().chain(own).chain(large)
     }
 
-    /// The second file and the place in it, if the page lies there.
+    /// If the page lies in the second file: the state of that file, and the index of the page in it.
     fn in_large(&mut self, page: u64) -> Option<(&mut Large, u64)> {
         if !is_large_page(page) {
             return None;
@@ -192,7 +193,7 @@ impl Space {
             .for_each(&mut f);
     }
 
-    /// Adjusts to a file that has grown.
+    /// Adjusts the map to a file that has grown.
     pub(crate) fn grow(&mut self, pages: u64) {
         if pages > self.pages() {
             self.search_again();
@@ -209,12 +210,14 @@ impl Space {
         self.map.regions[number].run_before(bit + 1)
     }
 
-    /// The length of the file in pages for the next meta record: free pages at the end are left out, down to `least`.
+    /// The length of the file in pages for the next meta record. Free pages at the end are not counted, but the length
+    /// is at least `least`.
     pub(crate) fn stored_pages(&self, least: u64) -> u64 {
         self.map.end_from(least)
     }
 
-    /// Takes one page, adjacent to the previous one if possible; unpunched pages are preferred while there are any.
+    /// Takes one page, adjacent to the previous one if possible. Pages in punched holes are taken only if there are no
+    /// others.
     pub(crate) fn take_page(&mut self) -> Option<u64> {
         if let Some(page) = self.take_recent() {
             return Some(page);
@@ -239,7 +242,7 @@ impl Space {
         Some(page)
     }
 
-    /// The lowest free page of a region that is not punched.
+    /// The lowest free page of a region that is not in a punched hole.
     fn written_page(&mut self, number: usize) -> Option<u64> {
         let start = self.map.page_at(number, 0);
         let region = &mut self.map.regions[number];
@@ -291,7 +294,7 @@ impl Space {
         self.map.end()
     }
 
-    /// Adjusts to a file truncated to this many pages; the removed pages were free.
+    /// Adjusts the map to a file that was truncated to this many pages; the removed pages were free.
     pub(crate) fn cut(&mut self, pages: u64) {
         self.map.cut(pages);
         self.page_region = 0;
@@ -318,7 +321,7 @@ impl Space {
         self.changes.clear();
     }
 
-    /// Takes the lowest range that is long enough.
+    /// Takes pages from the lowest free range that is long enough.
     pub(crate) fn take_lowest(&mut self, pages: u64) -> Option<u64> {
         self.map.take_lowest(pages)
     }
@@ -387,7 +390,7 @@ impl Space {
         self.map.take_at(page, pages)
     }
 
-    /// Makes pages allocatable that a transaction had taken and not committed.
+    /// Makes pages allocatable, for example those that a transaction has taken and not committed.
     pub(crate) fn release(&mut self, page: u64, pages: u64) {
         if let Some((large, place)) = self.in_large(page) {
             large.release(place, pages);
@@ -419,7 +422,7 @@ impl Space {
         }
     }
 
-    /// Enters the allocations of a transaction into the next record.
+    /// Adds the allocations of a transaction to the changes of the next record.
     pub(crate) fn stage(&mut self, txn: &TxnSpace) {
         for (page, pages) in txn.own.iter() {
             self.note(page, pages, true);
@@ -442,7 +445,7 @@ impl Space {
         self.changes.clear();
     }
 
-    /// Completes a commit without a record: the ranges that it freed are initially held by the commit before it.
+    /// Completes a commit without a record: the ranges that it freed are recorded under the commit before it.
     pub(crate) fn committed(&mut self, txn: u64, freed_ranges: &[FreedRange]) {
         debug_assert!(
             freed_ranges
@@ -453,7 +456,7 @@ impl Space {
         self.pending.add(txn - 1, freed_ranges);
     }
 
-    /// Sets the newest durable commit.
+    /// Sets the newest durable transaction.
     pub(crate) fn durable_is(&mut self, txn: u64) {
         assert!(txn >= self.durable[0], "the durable state goes back");
         if txn != self.durable[0] {
@@ -461,7 +464,8 @@ impl Space {
         }
     }
 
-    /// Validates a freed range named by the file: inside the file, and not free or freed already.
+    /// Checks a range to be freed, which a damaged file may have named: it must lie inside the file, and must not be
+    /// free or freed already.
     pub(crate) fn can_free(&mut self, txn: &TxnSpace, page: u64, pages: u64) -> Result<(), String> {
         if !self.in_file(page, pages) {
             return Err("a range outside the file".into());

@@ -10,12 +10,12 @@
 //! ```
 //!
 //! Invariants
-//! 1. A page of the second file is one of: head, used, held or free, like a page of the first. Its number is `first` +
-//!    its place there, so that held ranges are on the same lists and follow the same rule.
-//! 2. `touched` are the regions that differ from the bitmaps on disk; after a record is written there are none
-//!    (`plan`), so the held ranges of a record are used in its bitmaps.
-//! 3. Free pages at the file's end may be truncated (`cut`), and free ranges inside punched. The pages that described
-//!    removed regions (`gone`) stay in use until a record that does not lead to them was written.
+//! 1. A page of the second file is one of: head, used, held or free, like a page of the first. Its page number is
+//!    `first` plus its index in the second file, so that held ranges of both files are on the same lists.
+//! 2. `touched` are the regions that differ from the bitmaps on disk. Each record writes all of them (`plan`), so the
+//!    held ranges of a record are marked as used in its bitmaps.
+//! 3. Free pages at the end of the file may be truncated (`cut`), and holes may be punched for free ranges inside. The
+//!    pages that described removed regions (`gone`) stay in use until a record that does not point to them was written.
 
 use super::free_map::FreeMap;
 use super::read::ReadPage;
@@ -46,7 +46,7 @@ pub(crate) const BITMAP: u8 = 1;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LargeId {
     pub(crate) uuid: [u8; 16],
-    /// Its name: beside the first file if it has no folder. Empty: unknown.
+    /// The name of the file. Without a folder, the file is in that of the first file. An empty name is unknown.
     pub(crate) name: String,
 }
 
@@ -65,11 +65,11 @@ pub(crate) enum LargeWhat {
 
 #[derive(Debug)]
 pub(crate) struct Large {
-    /// Page number of its page 0.
+    /// Page number of the first page of the second file.
     first: u64,
     pub(crate) id: LargeId,
     pub(crate) map: FreeMap,
-    /// Something other than the bitmaps must be written.
+    /// Whether something other than the bitmaps must be written.
     pub(crate) changed: bool,
     root: Ptr,
     directories: Vec<Ptr>,
@@ -91,7 +91,7 @@ fn damaged(what: &str, ptr: &Ptr, found: impl std::fmt::Display, expected: &str)
     Corrupt::new(what, ptr.addr, found, expected).into()
 }
 
-/// The file that holds the large values of a record; `None` if there is none.
+/// The identity of the second file that a record names; `None` if it names none.
 pub(crate) fn read_id(root: &Ptr, read: ReadPage<'_>) -> Result<Option<LargeId>> {
     if root.is_null() {
         return Ok(None);
@@ -136,7 +136,7 @@ impl Large {
         LARGE_AT / page_size as u64
     }
 
-    /// For an empty second file.
+    /// The state of an empty second file.
     pub(crate) fn new(page_size: usize, id: LargeId) -> Self {
         Self {
             first: Self::first_number(page_size),
@@ -151,8 +151,9 @@ impl Large {
         }
     }
 
-    /// Loads the state under a record's root. `first_pages`: length of the first file, which contains a bitmap for each
-    /// region; so a damaged length cannot require more memory than the file.
+    /// Loads the state from the root that a record names. `first_pages`: length of the first file. Since that file
+    /// contains a bitmap for each region, it bounds the number of regions, and a damaged length cannot use up the
+    /// memory.
     pub(crate) fn load(
         page_size: usize,
         root: Ptr,
@@ -189,7 +190,7 @@ impl Large {
                 large.load_region(&bitmap, read)?;
             }
         }
-        // The head is used whatever the bitmap says.
+        // The head is used, whatever the bitmap says.
         large.map.load_range(0, first_page(page_size), false);
         large.map.loaded();
         large.map.touched.clear();
@@ -211,7 +212,7 @@ impl Large {
     pub(crate) fn rename(&mut self, name: &str) {
         if !name.is_empty() && self.id.name != name {
             self.id.name = name.to_owned();
-            // Written with the next record, unless the file is still empty.
+            // The name is written with the next record, unless the file is still empty.
             self.changed = !self.root.is_null();
         }
     }
@@ -224,7 +225,7 @@ impl Large {
         self.map.free_pages()
     }
 
-    /// All its pages in the first file.
+    /// All pages of the first file that describe the second file.
     pub(crate) fn structure(&self) -> impl Iterator<Item = &Ptr> {
         let all = self.bitmaps.iter().chain(&self.directories);
         all.chain(&self.gone)
@@ -232,7 +233,7 @@ impl Large {
             .filter(|ptr| !ptr.is_null())
     }
 
-    /// The page number of its page 0.
+    /// The page number of the first page of the second file.
     pub(crate) fn first_page(&self) -> u64 {
         self.first
     }
@@ -243,7 +244,7 @@ impl Large {
         lowest.is_some_and(|at| at + pages <= place)
     }
 
-    /// The place in the second file of a page, if it lies there.
+    /// The index of a page in the second file, if it lies there.
     pub(crate) fn place(&self, page: u64) -> Option<u64> {
         page.checked_sub(self.first)
     }
@@ -281,7 +282,7 @@ impl Large {
         }
     }
 
-    /// Truncates the file here, or after its last used page if that is later.
+    /// Truncates the map to `pages` pages, or to the end of the last used page if that is later.
     pub(crate) fn cut(&mut self, pages: u64) {
         let pages = pages.max(self.map.end());
         if pages >= self.map.pages() {
@@ -302,7 +303,7 @@ impl Large {
         self.changed = true;
     }
 
-    /// Pages of the first file to which the next record does not lead.
+    /// Pages of the first file to which the next record will no longer point.
     pub(crate) fn gone(&self) -> &[Ptr] {
         &self.gone
     }
@@ -343,7 +344,7 @@ impl Large {
         pages
     }
 
-    /// Fills a planned page except its header; `new` are the pages before it, with their pointers.
+    /// Fills a planned page except its header. `new`: the planned pages already written, with their pointers.
     pub(crate) fn fill(&self, what: LargeWhat, new: &[(LargeWhat, Ptr)], page: &mut [u8]) {
         let per_directory = regions_per_directory(self.map.page_size);
         let find = |wanted: LargeWhat, old: Option<&Ptr>| {

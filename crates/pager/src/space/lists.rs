@@ -13,9 +13,9 @@
 //!                     88 pages u64 | 96 one bit a page, set = dead, bit i of byte j = page first + 8j + i
 //! ```
 //!
-//! A list is never changed: lists are pushed on top, and popped from there. The owner numbers count down, so that
-//! damage cannot make a walk endless. Bits are for many ranges close together: the ranges freed by one transaction take
-//! at most one page per `window` pages, however fragmented they are.
+//! A list is never changed: lists are pushed on top of a stack, and popped from there. The owner numbers count down
+//! towards the bottom, so that damage cannot make a walk endless. Lists of bits are for many ranges close together: the
+//! ranges freed by one transaction take at most one list page per `window` pages, however fragmented they are.
 
 use super::ranges::RangeSet;
 use crate::error::{Error, Result};
@@ -64,14 +64,14 @@ pub(crate) struct Stack {
     pub(crate) snapshot_txn: u64,
     /// Number of list pages of the stack.
     pub(crate) lists: u64,
-    /// Number of dead pages in the stack.
+    /// Number of freed pages on the lists of the stack.
     pub(crate) pages: u64,
-    /// The newest birth of its ranges, or later.
+    /// Upper bound of the births of its ranges.
     pub(crate) newest_birth: u64,
-    /// The oldest free of its ranges, or earlier.
+    /// Lower bound of the transactions that freed its ranges.
     pub(crate) oldest_freed: u64,
     pub(crate) top: Ptr,
-    /// A list could not be read: the pages in it and below stay used. Not stored.
+    /// Set if a list could not be read: the pages in it and below stay used. Not stored in the file.
     pub(crate) broken: bool,
 }
 
@@ -80,7 +80,7 @@ pub(crate) struct Stack {
 pub(crate) struct List {
     pub(crate) ranges: Vec<FreedRange>,
     pub(crate) bits: bool,
-    /// Number of lists below it, and the first of them.
+    /// Number of lists below this one, and (`next`) the first of them.
     pub(crate) below: u64,
     pub(crate) next: Ptr,
 }
@@ -89,13 +89,13 @@ fn damaged(what: &str, ptr: &Ptr, found: impl std::fmt::Display, expected: &str)
     Corrupt::new(format!("free space: {what}"), ptr.addr, found, expected).into()
 }
 
-/// True if the same snapshots hold both.
+/// True if both ranges were born and freed by the same transactions, so that the same snapshots hold both.
 pub(super) fn same_life(a: &FreedRange, b: &FreedRange) -> bool {
     (a.birth, a.freed) == (b.birth, b.freed)
 }
 
-/// Splits ranges of one life, ascending, into lists: bits if they are many, else up to a page of ranges. Ranges that
-/// fit in no list of bits are left in `rest`.
+/// Splits ranges with the same birth and free, ascending, into lists of bits where they are close together. The other
+/// ranges are left in `rest`, for lists of ranges.
 pub(super) fn cut(
     page_size: usize,
     ranges: &[FreedRange],
@@ -160,7 +160,7 @@ pub(super) fn cut(
 }
 
 impl List {
-    /// The page, without its header.
+    /// Encodes the page of the list, without its header.
     pub(super) fn encode(&self, page_size: usize) -> Vec<u8> {
         assert!(!self.ranges.is_empty(), "a list has ranges");
         assert!(
@@ -204,7 +204,7 @@ impl List {
         bytes
     }
 
-    /// Decodes a verified page. `below` is the number expected from its place in the stack.
+    /// Decodes a verified page. `below`: the number of lists below it that its place in the stack implies.
     pub(crate) fn decode(bytes: &[u8], at: &Ptr, below: u64) -> Result<Self> {
         let header = Header::decode(bytes);
         if header.owner != below {
@@ -292,7 +292,7 @@ fn bits_of(bytes: &[u8], at: &Ptr) -> Result<Vec<FreedRange>> {
     Ok(ranges)
 }
 
-/// A directory page without its header, with the entries that precede those of `next`.
+/// Encodes a directory page without its header. `next`: the following directory page.
 pub(super) fn encode_directory(page_size: usize, stacks: &[Stack], next: &Ptr) -> Vec<u8> {
     assert!(
         (1..=entries_per_directory(page_size)).contains(&stacks.len()),

@@ -34,8 +34,8 @@ pub(crate) fn load(
     }
     let grown = base.pages.max(first_page(page_size));
     if meta.pages > grown {
-        // Bits beyond the described length are undefined: these pages are free until changes apply, and the next
-        // rewrite writes their regions.
+        // The bitmaps do not describe pages beyond `grown`. Such pages are free unless the changes below say otherwise,
+        // and the next rewrite writes their regions.
         space.map.touch(grown, meta.pages - grown);
         space.map.load_range(grown, meta.pages - grown, true);
     }
@@ -82,7 +82,7 @@ pub(crate) fn load(
                 expected,
             ));
         }
-        // The first reclaim moves it to a live snapshot.
+        // The holder is provisional: the first reclaim moves the range to a live snapshot.
         space.pending.add(freed_ranges.freed - 1, &[freed_ranges]);
     }
     let (directory, stacks) = lists::load_directory(meta.freed_directory, pages, read)?;

@@ -1,8 +1,9 @@
-//! Freed ranges that snapshots still see: in memory, and on the stacks of lists in the file.
+//! Pending ranges, which are freed but still seen by snapshots: in memory, and on the stacks of lists in the file.
 //!
 //! Invariants
-//! 1. Each range is retained under one snapshot. No entry of `ranges` is empty, and no stack is without lists.
-//! 2. `pages` counts all of them. (In a damaged file, which may name a page twice, it is at least 0 and no more.)
+//! 1. Each range is recorded under one snapshot. No entry of `ranges` is empty, and no stack is without lists.
+//! 2. `pages` is the number of pages of all ranges. (A damaged file may name a page twice; the count is wrong then, but
+//!    does not become negative.)
 
 use super::lists::Stack;
 use crate::format::meta::FreedRange;
@@ -19,7 +20,7 @@ pub(crate) struct Pending {
     pub(super) stacks: Vec<Stack>,
     /// Pages of the directory of the stacks.
     pub(super) directory: Vec<Ptr>,
-    /// The directory on disk is out of date.
+    /// True if the directory on disk is out of date.
     pub(super) stacks_changed: bool,
     /// Lists taken from the stacks since the last record.
     pub(super) popped: Vec<Ptr>,
@@ -70,8 +71,8 @@ impl Pending {
         }
     }
 
-    /// A snapshot without a stack that holds all ranges of a stack whose holder has ended: it inherits the stack
-    /// unread.
+    /// The snapshot that can inherit a stack whose holder has ended, without reading it: the snapshot holds all ranges
+    /// of the stack and has no stack itself.
     pub(super) fn successor(&self, stack: &Stack, live: &[u64]) -> Option<u64> {
         let older = live.partition_point(|&snapshot| snapshot < stack.oldest_freed);
         let successor = *live[..older].last()?;

@@ -2,18 +2,18 @@
 
 use std::collections::VecDeque;
 
-/// The free range in use.
+/// The free range from which the running transaction takes pages.
 #[derive(Debug)]
 pub(super) struct CurrentRange {
     pub(super) next: u64,
     pub(super) end: u64,
-    /// Pages that this transaction has taken from such ranges.
+    /// Number of pages that this transaction has taken from such ranges.
     pub(super) taken: u64,
-    /// Pages that the last transaction with any took.
+    /// Number of pages that the last transaction with allocations took.
     pub(super) before: u64,
-    /// No range is left that this transaction could use.
+    /// True if no range is left that this transaction could use.
     pub(super) over: bool,
-    /// No range of this many pages was found, and none has appeared since.
+    /// A range of this many pages, or more, is known not to exist: a search failed, and none has appeared since.
     pub(super) missing: u64,
 }
 
@@ -30,14 +30,14 @@ impl Default for CurrentRange {
     }
 }
 
-/// Freed ranges, oldest first.
+/// Recently freed ranges, the oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Recent {
-    /// Taken first, if enabled.
+    /// Ranges from which pages are taken before others, if that is enabled.
     pub(super) first: VecDeque<(u64, u64)>,
-    /// Enabled by the options (`always`), or for this transaction (`now`).
+    /// Whether `first` is used: enabled by the options (`always`), or for this transaction (`now`).
     pub(super) always: bool,
     pub(super) now: bool,
-    /// Ranges to overwrite with a pattern; `None`: disabled.
+    /// Ranges to overwrite with a pattern; `None` if that is disabled.
     pub(super) poison: Option<Vec<(u64, u64)>>,
 }

@@ -1,8 +1,8 @@
-//! Space information of the next record, as far as it is known before its pages are allocated.
+//! The plan of the free-space part of the next record, made before pages are allocated for it.
 //!
-//! The record's own lists suffice for most commits. Otherwise the freed ranges go to the stacks on disk (`Level`), or
-//! the bitmaps are rewritten, or both. The pages that this replaces, and the number of pages that it takes, are known
-//! here, so the pages are allocated once and their allocation changes nothing that is written: one pass.
+//! The lists in the meta record itself suffice for most commits. Otherwise the freed ranges go to the stacks on disk
+//! (`Level`), or the bitmaps are rewritten, or both. The plan knows the replaced pages and the number of new pages. So
+//! the new pages are allocated once, and their allocation does not change the planned content: one pass suffices.
 
 use super::base::{directories_per_root, regions_per_directory};
 use super::free_space::Space;
@@ -14,20 +14,20 @@ use crate::format::meta::{FreedRange, fit};
 use crate::format::ptr::Ptr;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Minimum number of extents into which a rewrite may be split when the record has no more room.
+/// Number of extents into which a rewrite may always be split. The record keeps room for as many entries.
 const PIECES_MIN: usize = 8;
 
-/// Number of changes from which on new bitmaps are better than a list on a stack.
+/// With at least this many changes, rewriting the bitmaps is better than writing a list to a stack.
 const CHANGES_MANY: usize = 48;
 
-/// The freed ranges that go to the stacks on disk.
+/// Which freed ranges go to the stacks on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
-    /// None: all stay in the record.
+    /// None; all stay in the record.
     Inline,
-    /// Ranges held by a snapshot older than the retained durable ones: they are likely to stay.
+    /// Those held by a snapshot older than the durable transactions that are kept: they are likely to be held for long.
     Lasting,
-    /// All.
+    /// All ranges.
     All,
 }
 
@@ -50,7 +50,7 @@ pub(super) struct BitmapPlan {
 pub(super) struct StackPlan {
     /// The old stack, without its top list if that is rewritten.
     pub(super) stack: Stack,
-    /// From the bottom up.
+    /// The new lists, from the bottom up.
     pub(super) lists: Vec<List>,
 }
 
@@ -81,7 +81,7 @@ impl BitmapPlan {
 }
 
 impl Plan {
-    /// Number of pages needed.
+    /// Number of pages that the plan needs.
     pub(crate) fn pages(&self) -> u64 {
         let bitmaps = self.bitmaps.as_ref().map_or(0, BitmapPlan::pages);
         let lists: usize = self.stacks.iter().map(|stack| stack.lists.len()).sum();
@@ -104,7 +104,7 @@ impl Plan {
     }
 }
 
-/// The youngest snapshot before `end` that holds a range.
+/// The youngest snapshot before `end`, if it holds a range.
 fn snapshot_txn(range: &FreedRange, live: &[u64], end: u64) -> Option<u64> {
     let older = live.partition_point(|&snapshot| snapshot < range.freed.min(end));
     let youngest = live[..older].last().copied();
@@ -121,7 +121,7 @@ fn target(
     match level {
         Level::Inline => None,
         Level::Lasting => snapshot_txn(range, live, lasting),
-        // A durable holder lives longer than one that is not durable.
+        // Durable holders come first, since they are likely to live longer than others.
         Level::All => snapshot_txn(range, live, lasting)
             .or_else(|| snapshot_txn(range, live, durable + 1))
             .or_else(|| snapshot_txn(range, live, u64::MAX))
@@ -129,8 +129,8 @@ fn target(
     }
 }
 
-/// The longest life held by the same snapshots, so that ranges of many lives become few distinct ones. `snapshot_txn`
-/// is one of the snapshots.
+/// Widens the interval from birth to free of a range as far as the same snapshots hold it. Ranges with many different
+/// intervals thus get a few common ones and fit on common lists. `snapshot_txn` is one of the snapshots.
 fn widened(range: &FreedRange, snapshot_txn: u64, live: &[u64]) -> FreedRange {
     let first = live.partition_point(|&snapshot| snapshot < range.birth);
     let end = live.partition_point(|&snapshot| snapshot < range.freed);
@@ -149,7 +149,7 @@ fn widened(range: &FreedRange, snapshot_txn: u64, live: &[u64]) -> FreedRange {
     widened
 }
 
-/// Pages joined to ranges of one birth each.
+/// Joins adjacent pages with the same birth to ranges, freed by `txn`.
 fn join(mut ptrs: Vec<Ptr>, page_size: usize, txn: u64) -> Vec<FreedRange> {
     ptrs.sort_unstable_by_key(|ptr| ptr.addr);
     let mut freed_ranges: Vec<FreedRange> = Vec::new();
@@ -170,7 +170,7 @@ fn join(mut ptrs: Vec<Ptr>, page_size: usize, txn: u64) -> Vec<FreedRange> {
     freed_ranges
 }
 
-/// The ranges of one stack as lists, from the bottom up.
+/// Divides the ranges of one stack into lists, from the bottom up.
 fn lists_of(page_size: usize, mut ranges: Vec<FreedRange>) -> Vec<List> {
     ranges.sort_unstable_by_key(|range| (range.birth, range.freed, range.page));
     let (mut lists, mut rest) = (Vec::new(), Vec::new());
@@ -202,8 +202,8 @@ fn lists_of(page_size: usize, mut ranges: Vec<FreedRange>) -> Vec<List> {
 }
 
 impl Space {
-    /// Plans the lists of the record of `txn`, which freed `freed_ranges`. `live` is ascending and contains at least
-    /// the live snapshots and the state before this one.
+    /// Plans the free-space part of the record of `txn`, which freed `freed_ranges`. `live` is ascending and contains
+    /// at least the live snapshots and the state before this one.
     pub(crate) fn plan(
         &self,
         txn: u64,
@@ -247,7 +247,8 @@ impl Space {
             plan.inline = self.retained().chain(freed_ranges).copied().collect();
             return plan;
         }
-        // Occasional new bitmaps make room for all held ranges, where otherwise every commit would write stacks.
+        // If a rewrite of the bitmaps makes room in the record for all held ranges, do it now and then. Otherwise every
+        // commit would write to the stacks.
         let makes_room = self.changes.len() >= CHANGES_MANY
             && fit(PIECES_MIN, in_memory + freed_ranges.len() + PIECES_MIN);
         let mut rewrite = self.overflow || makes_room || !fit(self.changes.len() + PIECES_MIN, 0);
@@ -342,7 +343,8 @@ impl Space {
         plan.stacks = groups
             .into_iter()
             .map(|(snapshot_txn, ranges)| {
-                // The pages of the top list of one stack may be the first ranges of another.
+                // The loop above skipped stacks that had no new ranges at that time. The freed top list of another
+                // stack may since have become the first new range of such a stack, which is still in `kept`.
                 let found = kept
                     .iter()
                     .position(|stack| stack.snapshot_txn == snapshot_txn && !stack.broken);
@@ -374,8 +376,8 @@ impl Space {
         plan.directory = directory.then_some(pages);
     }
 
-    /// Prepares the rewrite of the touched bitmaps. Everything except the addresses is fixed here, before its own pages
-    /// are allocated.
+    /// Prepares the rewrite of the touched bitmaps. Everything except the addresses is fixed here, before the pages of
+    /// the rewrite are allocated.
     fn plan_bitmaps(&self) -> BitmapPlan {
         let base_pages = self.stored_pages(first_page(self.map.page_size));
         let regions_here = base_pages.div_ceil(self.map.region_pages) as usize;

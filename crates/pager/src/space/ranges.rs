@@ -11,7 +11,7 @@ pub(crate) struct RangeSet {
 }
 
 impl RangeSet {
-    /// Asserts that the ranges are not empty and neither overlap nor touch.
+    /// Asserts that no range is empty, and that ranges neither overlap nor are adjacent.
     pub(super) fn check(&self) {
         debug_assert!(
             self.ranges.values().all(|&pages| pages > 0),
@@ -25,7 +25,7 @@ impl RangeSet {
         );
     }
 
-    /// Adds a range; false (and no change) if part of it is present.
+    /// Adds a range. If part of it is present already, returns false and changes nothing.
     pub(crate) fn insert(&mut self, page: u64, pages: u64) -> bool {
         assert!(pages > 0, "a range has pages");
         if self.overlaps(page, pages) {
@@ -45,7 +45,7 @@ impl RangeSet {
         true
     }
 
-    /// Removes a range; false (and no change) if part of it is missing.
+    /// Removes a range. If part of it is missing, returns false and changes nothing.
     pub(crate) fn remove(&mut self, page: u64, pages: u64) -> bool {
         if !self.contains(page, pages) {
             return false;
@@ -69,13 +69,13 @@ impl RangeSet {
         before.is_some_and(|(&start, &len)| page + pages <= start + len)
     }
 
-    /// End of the range that contains a page.
+    /// End of the range that contains a page, if there is one.
     pub(crate) fn end_of(&self, page: u64) -> Option<u64> {
         let (&start, &len) = self.ranges.range(..=page).next_back()?;
         (start + len > page).then_some(start + len)
     }
 
-    /// Removes the present part of a range; returns its number of pages.
+    /// Removes those pages of a range that are present; returns their number.
     pub(crate) fn cut_out(&mut self, page: u64, pages: u64) -> u64 {
         let (end, mut taken) = (page + pages, 0);
         while let Some((&start, &len)) = self.ranges.range(..end).next_back()
@@ -100,11 +100,11 @@ impl RangeSet {
     }
 }
 
-/// The state of ranges that differ from the free-space structure on disk; later entries win.
+/// The page ranges whose state differs from the free-space structure on disk, with their state.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Changes {
     /// Ascending; adjacent ranges of one state are joined. There are a few hundred at most, and every commit copies
-    /// them: an array costs a fifth of a tree.
+    /// them. An array costs a fifth of what a tree costs.
     ranges: Vec<Change>,
 }
 
@@ -112,7 +112,7 @@ impl Changes {
     pub(crate) fn set(&mut self, page: u64, pages: u64, used: bool) {
         assert!(pages > 0, "a change has pages");
         let (mut start, mut end) = (page, page + pages);
-        // The ranges that touch the new one.
+        // The known ranges that overlap the new one or are adjacent to it.
         let first = self.ranges.partition_point(|r| r.page + r.pages < page);
         let touching = self.ranges[first..].iter();
         let last = first + touching.take_while(|r| r.page <= end).count();

@@ -1,7 +1,8 @@
-//! Reclaim: freed ranges become free when no snapshot holds them; otherwise they move to another holder.
+//! Reclaim: when a holder ends, its freed ranges become free, or move to another snapshot that holds them.
 //!
-//! The lists of an ended holder are taken from its stack a few at a time, so that a mass of pages freed at once (a
-//! dropped table, an old pin) does not return at once: until then they count as held.
+//! The lists of an ended holder are taken from its stack a few at a time. So the work stays bounded even when many
+//! pages become reclaimable together (after a dropped table or an old pin). Until they are taken, the pages count as
+//! held.
 
 use super::free_space::Space;
 use super::lists::{List, Stack};
@@ -73,14 +74,14 @@ impl Space {
         taken
     }
 
-    /// Takes the top list of a stack. `None`: it cannot be read, and the lists below stay as they are (`check` reports
-    /// it).
+    /// Takes the top list of a stack. `None` if it is damaged; it and the lists below stay as they are then, and
+    /// `check` reports the damage.
     fn take_list(&mut self, number: usize, read: ReadPage<'_>) -> Option<List> {
         let Ok(list) = read_list(&self.pending.stacks[number], read) else {
             self.pending.stacks[number].broken = true;
             return None;
         };
-        // A damaged file may name any page.
+        // In a damaged file the list may name any page.
         let ranges = list.ranges.iter();
         let (mut sound, mut pages) = (true, 0u64);
         for range in ranges {
@@ -165,8 +166,8 @@ mod tests {
         })
     }
 
-    /// A stack moves unread to the youngest snapshot that holds all of it. An older one would seem to hold pages that
-    /// stay held after it ends.
+    /// A stack moves unread to the youngest snapshot that holds all of it. If it moved to an older one, that snapshot
+    /// would seem to be the reason for keeping pages that are still held after it has ended.
     #[test]
     fn the_youngest_snapshot_that_holds_all_of_a_stack_inherits_it() {
         for (live, successor) in [
@@ -186,7 +187,7 @@ mod tests {
                 broken: false,
             });
             space.reclaim(live, 1, &unreadable);
-            // Without an heir the list is read.
+            // If no snapshot inherits the stack, its list is read, which marks it as broken here.
             let stack = &space.pending.stacks[0];
             assert_eq!(
                 (!stack.broken).then_some(stack.snapshot_txn),
@@ -201,7 +202,7 @@ mod tests {
     fn freed_ranges_that_are_free_and_cut_off_stay_away() {
         let mut space = Space::new(512, 100, Base::default(), [1, 0]);
         space.grow(9000);
-        // In the region where the file ends after the truncation, and in a region that was removed.
+        // One range in the region in which the truncated file ends, and one in a removed region.
         for page in [300, 8000] {
             let freed_ranges = FreedRange {
                 page,

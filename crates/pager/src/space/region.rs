@@ -4,8 +4,8 @@
 //! 1. `count` is the number of set bits of `free`; `longest` is at least the length of its longest run.
 //! 2. No set bit of `free` lies before word `first`.
 
-/// Main use of a region. Pages and extents prefer different regions, so that single pages do not break up the long free
-/// ranges that extents need.
+/// Main use of a region. Single pages and extents prefer different regions, so that single pages do not break up the
+/// long free ranges that extents need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Use {
@@ -141,12 +141,12 @@ impl Region {
         any
     }
 
-    /// While loading: sets a word of the stored bitmap.
+    /// Called while loading: sets a word of the stored bitmap.
     pub(crate) fn load_word(&mut self, word: usize, bits: u64) {
         self.free[word] = bits;
     }
 
-    /// While loading: sets the state of a range.
+    /// Called while loading: sets the state of a range.
     pub(crate) fn load_range(&mut self, from: u64, len: u64, free: bool) {
         for_words(from, len, |word, mask| {
             if free {
@@ -264,7 +264,7 @@ impl Region {
         None
     }
 
-    /// The first free page at or after `at`, or `end`, the number of bits.
+    /// The first free page at or after `at`; `end`, the number of bits, if there is none.
     fn next_free(&self, at: u64, end: u64) -> u64 {
         let mut word = (at / 64) as usize;
         if at >= end {
@@ -296,7 +296,7 @@ impl Region {
         run
     }
 
-    /// Number of free pages that end right before `at`.
+    /// Length of the free range that ends right before `at`.
     pub(crate) fn run_before(&self, at: u64) -> u64 {
         let mut run = 0;
         let mut at = at;

@@ -1,11 +1,11 @@
-//! Allocation of adjacent pages, so that a transaction reaches the disk with few writes.
+//! Allocation of adjacent pages, so that a commit takes few writes.
 //!
 //! The cost of a sync depends on the number of ranges written: four adjacent pages cost hardly more than one, and each
 //! further range costs an eighth more (docs/performance/durable-commits.md). In a file that has been in use for a while
-//! the lowest free pages are scattered. So a transaction takes the lowest free range of the length that it is likely to
-//! need: as many pages as the previous transaction needed and, once it has taken more, twice as many as taken. If there
-//! is none it tries half the length, down to `RANGE_PAGES_MIN`; below that it takes the lowest single pages, to avoid
-//! breaking up longer ranges.
+//! the lowest free pages are scattered. So a transaction looks for the lowest free range of the length that it is
+//! likely to need. This is the number of pages that the previous transaction took, or twice the number already taken if
+//! that is more. If there is no such range, it tries half the length, down to `RANGE_PAGES_MIN`. Below that it takes
+//! the lowest single pages, to avoid breaking up longer ranges.
 //!
 //! Invariants
 //! 1. `next..end` lies in one region. Its pages were free when it was found; each is checked again when it is taken.
@@ -16,20 +16,20 @@ use super::region::Use;
 
 /// Maximum length of a range that is searched for.
 const RANGE_PAGES_MAX: u64 = 512;
-/// Minimum length, except for a transaction that is likely to need fewer pages.
+/// Minimum length of a range that is searched for, except for a transaction that is likely to need fewer pages.
 const RANGE_PAGES_MIN: u64 = 8;
-/// Pages at the free end of the file left to extents: a transaction that frees space on a full disk may have to copy a
-/// leaf, which needs adjacent pages.
+/// Number of pages at the free end of the file that are left to extents. A transaction that frees space on a full disk
+/// may have to copy a leaf, which needs adjacent pages.
 const TAIL_PAGES: u64 = 64;
 
 impl Space {
-    /// Begins a transaction. `recent`: its pages are likely to stay in the cache for now, so adjacent ones are not
-    /// cheaper.
+    /// Called when a transaction begins. `recent`: prefer recently freed pages. This is for a transaction whose pages
+    /// are likely to stay in the system's cache for now, so that adjacent pages would not be cheaper.
     pub(crate) fn begin_free_range(&mut self, recent: bool) {
         self.prefer_recent(recent);
         let taken = self.current_range.taken;
         self.current_range = CurrentRange {
-            // A transaction without allocations gives no estimate.
+            // Skip transactions without allocations: they give no estimate.
             before: if taken > 0 {
                 taken
             } else {
@@ -47,7 +47,7 @@ impl Space {
         }
     }
 
-    /// After growth of the file there may be ranges again.
+    /// Called after the file has grown: forgets that no range was found.
     pub(super) fn search_again(&mut self) {
         self.current_range.over = false;
         self.current_range.missing = u64::MAX;
@@ -85,7 +85,8 @@ impl Space {
         let wanted = self.current_range.before.max(self.current_range.taken * 2);
         let mut pages = wanted.min(RANGE_PAGES_MAX).max(least);
         loop {
-            // A fruitless search of all free space would cost more than everything else.
+            // Skip a search that is known to fail: searching all free space would cost more than the rest of the
+            // commit.
             if pages < self.current_range.missing {
                 if let Some(page) = self.lowest_free_range(pages) {
                     self.current_range.next = page;
@@ -107,7 +108,7 @@ impl Space {
         }
     }
 
-    /// The lowest free range of this length in regions for single pages.
+    /// The lowest free range of this length, outside of regions used for extents.
     fn lowest_free_range(&mut self, pages: u64) -> Option<u64> {
         let end = self.pages() - self.tail_free().min(TAIL_PAGES);
         let no_punched = self.map.punched_pages() == 0;
@@ -120,7 +121,7 @@ impl Space {
                 let found = region.find(pages).map(page);
                 return found.filter(|&page| page + pages <= end);
             }
-            // Punched pages are taken last.
+            // Pages in punched holes are taken last.
             let long = region.ranges(pages).into_iter();
             long.map(|(bit, _)| page(bit))
                 .find(|&page| page + pages <= end && !punched.overlaps(page, pages))
@@ -203,7 +204,7 @@ mod tests {
         }
     }
 
-    /// One of a hundred leaves in turn, its branch and the root; occasionally one more leaf.
+    /// Each commit changes one of a hundred leaves in turn, its branch and the root; occasionally it adds a leaf.
     #[test]
     fn a_small_commit_is_one_range() {
         let mut file = File::new(2000, 102);
@@ -221,7 +222,7 @@ mod tests {
         assert!(grown <= 2 * 256, "{grown} pages");
     }
 
-    /// A hundred leaves at once, of which a dozen are full.
+    /// Each commit changes a hundred leaves, of which a dozen are full and therefore split.
     #[test]
     fn a_large_commit_is_few_ranges() {
         let mut file = File::new(2000, 112);
@@ -236,7 +237,7 @@ mod tests {
             300 * 12
         );
         assert!(ranges < 10.0, "{ranges} ranges a commit");
-        // Besides the held pages, the reserve and one step of growth.
+        // The file may grow only for the held pages, the reserve and one growth step.
         assert!(grown <= 300 * 12 + 3 * 124 + 2 * 256, "{grown} pages");
     }
 }

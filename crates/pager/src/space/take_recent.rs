@@ -15,7 +15,7 @@ impl Space {
         self.recent.always = true;
     }
 
-    /// Sets whether this transaction takes them first.
+    /// Sets whether this transaction takes recently freed pages first.
     pub(super) fn prefer_recent(&mut self, now: bool) {
         self.recent.now = now;
     }
@@ -55,7 +55,7 @@ impl Space {
         }
     }
 
-    /// The most recently freed page that is still free and not punched.
+    /// Takes the most recently freed page that is still free and not in a punched hole.
     pub(super) fn take_recent(&mut self) -> Option<u64> {
         if !self.recent.now && !self.recent.always {
             return None;

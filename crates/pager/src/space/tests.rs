@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 const PAGE: usize = 512;
 
-/// splitmix64.
+/// A splitmix64 random generator.
 struct Random(u64);
 
 impl Random {
@@ -35,7 +35,7 @@ impl Random {
 struct Model {
     /// Used pages: page to birth.
     used: BTreeMap<u64, u64>,
-    /// Dead pages: page to (birth, freed); removed when allocated again.
+    /// Freed pages: page to (birth, freed); removed when allocated again.
     freed_ranges: BTreeMap<u64, (u64, u64)>,
     /// Pages of the stored structure.
     structure: BTreeSet<u64>,
@@ -134,7 +134,7 @@ impl World {
         }
         self.space.begin_free_range(false);
         let live = self.live();
-        // Often fewer lists than are due.
+        // Often take fewer lists than could be reclaimed.
         let lists_max = self.rng.below(5) as usize;
         let file = &self.file;
         let taken = self
@@ -187,7 +187,7 @@ impl World {
                 (self.txn, self.model.used, self.model.freed_ranges) = (number, used, freed_ranges);
             }
             3 => {
-                // A commit that fails during its writes.
+                // Simulates a commit that fails during its writes.
                 let list = txn.freed_ranges(number);
                 self.space.stage(&txn);
                 let built = self.build(&mut txn, number, &list);
@@ -268,7 +268,7 @@ impl World {
         self.stored_is_what_is_in_memory();
     }
 
-    /// A process that opens the file now finds the same pages free, and the same ones held.
+    /// Asserts that a process which opens the file now finds the same pages free, and the same ones held.
     fn stored_is_what_is_in_memory(&mut self) {
         let mut stored = self.load().unwrap();
         let all = |space: &mut Space| {
@@ -335,7 +335,7 @@ impl World {
         self.restarts += 1;
     }
 
-    /// The free pages are the unneeded ones, except pages on the stacks of ended holders.
+    /// Asserts that all unneeded pages are free, except pages on the stacks of ended holders.
     fn compare(&mut self) {
         let live = self.live();
         let mut free = BTreeSet::new();
@@ -478,7 +478,7 @@ fn a_damaged_structure_is_a_typed_error() {
         match world.load() {
             Err(_) => damaged += 1,
             Ok(mut space) => {
-                // A list that cannot be read costs its space, nothing else.
+                // A list that cannot be read only leaks the space in it.
                 let live = [space.durable[1], space.durable[0]];
                 let file = &world.file;
                 space.reclaim(&live, 1000, &|ptr| World::read(file, ptr));
@@ -554,8 +554,8 @@ fn lists_of_any_bytes_are_refused_or_sound() {
     assert!(cfg!(miri) || enough, "{sound}, {refused}");
 }
 
-/// The frees of one transaction take one list per `window` of the file, however fragmented they are, and are reclaimed
-/// a few lists per transaction.
+/// The ranges freed by one transaction take at most one list per `window` of the file, however fragmented they are, and
+/// are reclaimed a few lists per transaction.
 #[test]
 #[cfg_attr(miri, ignore = "hundreds of thousands of pages, counted")]
 fn a_dropped_table_is_bounded_work() {
@@ -632,7 +632,7 @@ fn a_dropped_table_is_bounded_work() {
     println!("free again after {commits} commits");
 }
 
-/// When only punched pages are left one of them is taken; it is written then, and not punched any more.
+/// When only pages in punched holes are left, one of them is taken. It will be written and is then no longer punched.
 #[test]
 fn a_page_that_is_taken_of_a_punched_range_is_punched_no_more() {
     let first = first_page(PAGE);

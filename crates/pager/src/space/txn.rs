@@ -5,11 +5,11 @@ use crate::format::layout::is_large_page;
 use crate::format::meta::FreedRange;
 use crate::format::page_map::PageSet;
 
-/// Initial capacity: the frees of a transaction of a few rows.
+/// Initial capacity of the set of freed single pages: enough for a transaction of a few rows.
 const SINGLE: usize = 28;
 
-/// Freed ranges, none twice. A transaction of ten thousand random rows frees as many scattered single pages: their
-/// numbers are kept in a hash table with constant-time lookup, and only longer ranges as ranges.
+/// The set of freed ranges. A transaction of ten thousand random rows frees as many scattered single pages. Their
+/// numbers are kept in a hash table with constant-time lookup; only longer ranges are kept in a set of ranges.
 #[derive(Debug, Default)]
 pub(super) struct FreedPages {
     single: PageSet,
@@ -55,7 +55,7 @@ impl FreedPages {
 /// Allocations and frees of one transaction.
 #[derive(Debug, Default)]
 pub(crate) struct TxnSpace {
-    /// Allocated and not returned.
+    /// Ranges that the transaction has allocated and not returned.
     pub(crate) own: RangeSet,
     /// Number of pages in `own`, without the second file.
     pub(crate) own_pages: u64,
@@ -65,13 +65,13 @@ pub(crate) struct TxnSpace {
     pub(super) freed_all: FreedPages,
     /// Number of freed pages, without the second file.
     pub(crate) freed_pages: u64,
-    /// It may use the reserve for transactions that free space.
+    /// Whether the transaction may use the reserve, because it frees space.
     pub(crate) frees_space: bool,
-    /// It has used the reserve.
+    /// Whether the transaction has used the reserve.
     pub(crate) took_reserve: bool,
-    /// It takes the lowest free pages, and the file is truncated afterwards.
+    /// Whether the transaction compacts: it takes the lowest free pages, and the file is truncated afterwards.
     pub(crate) compacts: bool,
-    /// When compacting: the page from which on data moves.
+    /// When compacting: data at or beyond this page is moved.
     pub(crate) boundary: u64,
 }
 
@@ -118,7 +118,7 @@ impl TxnSpace {
             );
             self.freed_pages -= pages;
         }
-        // A rollback removes the newest first.
+        // Search from the end, since a rollback removes the newest ranges first.
         let freed = self.freed.iter();
         if let Some(at) = freed.rev().position(|range| *range == (page, pages, birth)) {
             self.freed.remove(self.freed.len() - 1 - at);

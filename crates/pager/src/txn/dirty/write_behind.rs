@@ -119,7 +119,8 @@ impl Dirty {
             return Ok(());
         }
         self.write_behind.storage = None;
-        // If a leaf is freed from now on, a late write may still overwrite its place. Do not change pages there.
+        // From now on a leaf may be freed, and its place reallocated, while its write is still under way. That late
+        // write would overwrite a page changed in place there.
         self.end_changing_in_place();
         if self.write_behind.background.is_none() {
             self.write_behind.background = BackgroundWriter::if_useful(storage, self.page_size);
