@@ -13,8 +13,8 @@ use tidalite_disk::Error as DiskError;
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Every error of the database file. Each text states the operation, the place, the value found and the value expected,
-/// and the next step. The text of `Corrupt` leaves the next step to the crate above, because lists of damage are made
-/// of these texts.
+/// and what the user can do next. Only the text of `Corrupt` leaves that last part to the crate above, because lists of
+/// damage are made of such texts.
 #[non_exhaustive]
 #[derive(Clone, Debug)]
 pub enum Error {
@@ -43,7 +43,7 @@ pub enum Error {
         /// Support in this library.
         expected: String,
     },
-    /// A row of a table holds a nested table, where a value was to be read or written. Nothing has changed.
+    /// A value was to be read or written at a key whose row holds a nested table. Nothing has changed.
     IsTable {
         /// Key of the row.
         key: Vec<u8>,
@@ -139,7 +139,7 @@ impl Error {
 impl From<DiskError> for Error {
     fn from(error: DiskError) -> Self {
         match error {
-            // The same error for a limit, whichever crate enforces it.
+            // A limit gives the same error, whichever crate enforces it.
             DiskError::Limit { what, found, limit } => Self::Limit { what, found, limit },
             error => Self::Disk(error),
         }

@@ -51,11 +51,12 @@ pub struct Options {
     pub mode: OpenMode,
     /// Page size in bytes, a power of two; used when the file is created.
     pub page_size: usize,
-    /// Opens the file without writing to it. Beside a writer this requires write permission on the lock file, where
-    /// readers are registered; readers without it can share the file only among themselves.
+    /// Opens the file without writing to it. To share the file with a writer, this requires write permission on the
+    /// lock file, where readers are registered. Readers without that permission can share the file only among
+    /// themselves.
     pub read_only: bool,
-    /// Excludes every other handle, readers too. Required on a network file system (else `NetworkFileSystem`): its
-    /// locks, if it has any, then keep other computers out.
+    /// Excludes every other handle, including readers. Required on a network file system; without it, opening fails
+    /// there with `NetworkFileSystem`. If the network file system has locks, they then keep other computers out.
     pub exclusive: bool,
     /// Opens the state of the durable record *before* the newest one, to inspect or copy it when the newest commit is
     /// unwanted. The state is complete if writers had set [`keep_older`](Self::keep_older); otherwise some of its pages
@@ -88,85 +89,88 @@ pub struct Options {
     pub large_values_min: u64,
     /// When pages are verified.
     pub verify: Verify,
-    /// Lends pages from a read-only map. If off, every read is a `pread`, and every media error a typed error.
+    /// Maps the file read-only into memory and borrows pages from the map. If off, every read is a `pread`, and every
+    /// media error a typed error.
     pub map: bool,
-    /// With `map`: copies pages of lazy or logged commits that are overwritten repeatedly into a writable map instead
-    /// of writing them by system calls, on file systems that overwrite blocks in place (ext4, tmpfs). If off, no stray
-    /// write of the program can reach the file.
+    /// With `map`: pages of lazy or logged commits that are overwritten repeatedly are copied into a writable map
+    /// instead of being written by system calls. Only on file systems that overwrite blocks in place (ext4, tmpfs). If
+    /// off, no stray write of the program can reach the file.
     pub map_writes: bool,
     /// How much the system reads around a mapped page that is not in memory.
     pub read_ahead: ReadAhead,
-    /// Allocates the most recently freed single pages first instead of the lowest contiguous ones. Overwritten pages
-    /// were then written recently and are still in the caches of system and disk; but the file is shortened later, and
-    /// a commit consists of more separate ranges. Always applies after a commit that was lazy or went to the redo log.
+    /// Allocates the most recently freed single pages first instead of the lowest contiguous ones. Such pages were
+    /// written recently and are still in the caches of system and disk. The price: the file is shortened later, and a
+    /// commit writes more separate ranges. Always applies after a commit that was lazy or went to the redo log.
     pub recent_first: bool,
     /// Finds reads of freed pages: overwrites freed pages with a pattern, so that reading one by an old pointer fails
     /// its checksum at once. Costs a write of every freed page.
     pub poison_freed: bool,
     /// Bytes of dirty pages that a transaction keeps in memory before it writes some of them early.
     pub dirty_bytes_max: usize,
-    /// Threshold for writing leaves early, in bytes. After a durable transaction that changed this many bytes, the next
-    /// one has its leaves written while it is still open. A transaction with this many bytes in memory at the start of
-    /// its commit has them written while the rest is sealed. A thread writes them if there are two processors. 0:
-    /// never.
+    /// Threshold for writing leaves early, in bytes; 0 turns early writing off. After a durable transaction that
+    /// changed this many bytes, the leaves of the next one are written while it is still open. If a transaction has
+    /// this many bytes in memory at the start of its commit, its leaves are written while the other pages are sealed. A
+    /// background thread writes them if there are two processors.
     pub write_behind_bytes: u64,
-    /// Bytes of pages that `None` commits keep in memory, readable by this process, until a commit of another kind
-    /// writes them. A commit that would exceed this bound writes them.
+    /// Maximum bytes of pages that commits with [`Durability::None`](crate::Durability::None) keep in memory, readable
+    /// by this process, until a commit of another durability writes them. A commit that would exceed this bound writes
+    /// them.
     pub unwritten_bytes_max: usize,
-    /// Verifies a state that only the lock file names: lazy commits of a dead process, whose pages may be missing if
+    /// Verifies a state that only the lock file names: lazy commits of a dead process. Their pages may be missing if
     /// the file was replaced, copied or truncated since. Without a verifier, the first handle to open the file drops
     /// such a state and uses the newest durable commit.
     pub verifier: Option<Verifier>,
     /// Callback that receives events of the file.
     pub logger: Option<Logger>,
-    /// Duration from which on a commit is reported to the logger.
+    /// Commits that take longer than this are reported to the logger.
     pub slow_commit: Duration,
     /// Clock that times commits.
     pub clock: ClockSource,
-    /// Maximum time between durable commits that record their time for `txn_at`.
+    /// A durable commit records its time for `txn_at` if the last recorded time is at least this old.
     pub clock_step: Duration,
-    /// Minimum growth of the file in bytes; a shorter file grows by its own length ...
+    /// Minimum growth of the file in bytes. A shorter file grows by its own length.
     pub growth_bytes_min: u64,
-    /// ... and at most by this many bytes more than needed.
+    /// Maximum number of bytes by which the file grows beyond the need.
     pub growth_bytes_max: u64,
-    /// Age from which on evictable and parked readers that retain pages are evicted when the file would have to grow.
-    /// (When the disk is full they are evicted at any age.) `None`: no limit.
+    /// Maximum age of evictable and parked readers that retain pages. Older ones are evicted when the file would have
+    /// to grow. (When the disk is full, they are evicted at any age.) `None`: no limit.
     pub evictable_age_max: Option<Duration>,
-    /// Bytes from which on a reader that retains them is a long-lived reader: `on_long_reader` is called before the
+    /// A reader that retains at least this many bytes is a long-lived reader: `on_long_reader` is called before the
     /// file grows.
     pub long_reader_bytes: u64,
-    /// Callback of the writer, inside its transaction, that decides about the reader that retains most: when the file
-    /// would grow and the reader retains `long_reader_bytes`, or when the disk is full. It must not begin a write
-    /// transaction.
+    /// Callback that decides about the reader that retains most. The writer calls it inside its transaction when the
+    /// file would have to grow and the reader retains `long_reader_bytes`, or when the disk is full. It must not begin
+    /// a write transaction.
     pub on_long_reader: Option<OnLongReader>,
-    /// Callback that is called once a second with the holder of the writer lock while `begin_write` waits for it; the
-    /// holder may be a frozen process.
+    /// Callback that is called once a second while `begin_write` waits for the writer lock. It gets the holder of the
+    /// lock, which may be a frozen process.
     pub on_wait: Option<OnWait>,
-    /// Minimum length of the file, free or not. The first write grows the file to this length.
+    /// Minimum length of the file, even if part of it is free. The first write grows the file to this length.
     pub file_bytes_min: u64,
-    /// Maximum length of the file; beyond it, [`Error::FileFull`](crate::Error::FileFull). There is always room up to
-    /// the end of the space in use.
+    /// Maximum length of the file; a write that needs more fails with [`Error::FileFull`](crate::Error::FileFull).
+    /// Space before the end of the pages in use can always be used, even if the file is already longer than this.
     pub file_bytes_max: u64,
     /// If at least this many bytes at the end of the file are free, it is truncated; if at least this many bytes inside
     /// it are free, free ranges of 1 MiB and more are returned to the file system.
     pub shrink_bytes: u64,
-    /// Space written and kept free in the file for transactions that free space
-    /// ([`WriteTxn::free_space`](crate::WriteTxn::free_space)), so that they work on a full disk. In a smaller file the
-    /// reserve is a quarter of the pages in use and at least 64 pages, or the number of pages in use plus 4 if that is
+    /// Maximum size of the reserve: space that is allocated and kept free in the file for transactions that free space
+    /// ([`WriteTxn::free_space`](crate::WriteTxn::free_space)), so that they work on a full disk. In a small file the
+    /// reserve is a quarter of the pages in use, but at least 64 pages, or the number of pages in use plus 4 if that is
     /// less.
     pub reserve_bytes: u64,
     /// Maximum length of the redo log inside the file; 0: no log. Consecutive small durable commits go to the log,
-    /// which takes one barrier instead of two and is emptied when full. The log is created when it pays. It takes half
-    /// the length of the file, at least 2 MiB, and at most this many bytes and an eighth of
-    /// [`Options::file_bytes_max`].
+    /// which takes one barrier instead of two and is emptied when full. The log is created once there were several such
+    /// commits in a row. Its length is half that of the file, at least 2 MiB, and at most this many bytes and an eighth
+    /// of [`Options::file_bytes_max`].
     pub log_bytes: u64,
     /// Makes non-durable commits durable once they have written this many bytes. `None`: no limit by bytes.
     pub sync_bytes: Option<u64>,
-    /// ... or once the oldest of them has this age; checked at each commit, or by the background flusher.
+    /// Makes non-durable commits durable once the oldest of them has this age; checked at each commit, or by the
+    /// background flusher. `None`: no limit by age.
     pub sync_after: Option<Duration>,
-    /// Interval at which a background thread makes lazy commits durable. `None`: no thread. A handle dropped during
-    /// such a flush closes when the flush ends; an open right after may fail with `OpenElsewhere` if
-    /// [`exclusive`](Self::exclusive) is used.
+    /// Interval at which a background thread makes lazy commits durable. `None`: no thread. If a handle is dropped
+    /// during such a flush, the file is closed when the flush ends. An [`exclusive`](Self::exclusive) open right after
+    /// the drop may therefore fail with `OpenElsewhere`.
     pub background_flush: Option<Duration>,
 }
 

@@ -1,11 +1,11 @@
-//! Deliberate bugs, which show that the crash harness finds bugs of their kind. Compiled only with the feature
-//! `seeded-bugs`; a shipped build contains none of this. Bugs that a storage can have are not here: the test kit wraps
-//! the storage instead (`tidalite_testkit::Mistake`).
+//! Deliberate bugs, which prove that the crash tests find bugs of their kind. Compiled only with the feature
+//! `seeded-bugs`; a shipped build contains none of this. Bugs of a storage are not here: the test kit wraps the storage
+//! instead (`tidalite_testkit::Mistake`).
 
 /// A deliberate bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bug {
-    /// The transaction that frees a page reuses it although the newest durable state still shows it.
+    /// A transaction reuses a page that it has freed, although the newest durable state still uses the page.
     ReuseEarly,
     /// Does not sync the new file length before a meta block relies on it.
     GrowthNotDurable,
@@ -17,7 +17,7 @@ pub enum Bug {
     UnsyncedMetaInOneSlot,
     /// Writes the unsynced meta record before the pages of its commit.
     UnsyncedMetaBeforeData,
-    /// Omits from a unsynced meta record the meta record that a running flush is writing, on which it may have to
+    /// Omits from an unsynced meta record the meta record that a running flush is writing, on which it may have to
     /// build.
     UnsyncedMetaOnOneBase,
     /// Accepts a sync that began before the data was written.
@@ -26,20 +26,20 @@ pub enum Bug {
     LogTooEarly,
     /// Recovery ignores the commits in the redo log.
     LogIgnored,
-    /// Accepts a unsynced meta record without verifying that its pages are in the file.
+    /// Accepts an unsynced meta record without verifying that its pages are in the file.
     UnsyncedMetaUnverified,
     /// Does not sync the second file before a record.
     SkipLargeSync,
 }
 
-/// Bugs that show with sequential durable commits and no readers.
+/// Bugs that tests with sequential durable commits and no readers find.
 pub const BUGS: [Bug; 3] = [
     Bug::ReuseEarly,
     Bug::GrowthNotDurable,
     Bug::CopiesInOneBlock,
 ];
 
-/// Bugs that show with lazy commits and with commits that share a flush.
+/// Bugs that tests with lazy commits, and with commits that share a flush, find.
 pub const LAZY_BUGS: [Bug; 7] = [
     Bug::UnsyncedMetaInOneSlot,
     Bug::UnsyncedMetaBeforeData,

@@ -7,7 +7,7 @@ use tidalite_base::TxnId;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LostCommits {
-    /// The newest commit that was found. Its state is shown.
+    /// The newest commit that was found. The open file shows its state.
     pub found: TxnId,
     /// The newest commit of which the file holds a trace.
     pub newest: TxnId,

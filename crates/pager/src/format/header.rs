@@ -6,9 +6,9 @@
 //! |   u64    |  u8  |  u8   | 48 bits |   u64   | txn u64 |
 //! ```
 //!
-//! `checksum` is XXH3-64 of everything after it, to the end of the page or block; the pointer to it holds the same
-//! value. The other fields let `salvage` identify pages below a lost branch: their kind, owner, address and time of
-//! writing.
+//! `checksum` is XXH3-64 of everything after it, to the end of the page or block; the pointer to the page or block
+//! holds the same value. With the other fields `salvage` identifies pages whose parent is lost: their kind, owner,
+//! address and the transaction that wrote them.
 
 use super::kind::Kind;
 use super::ptr::Ptr;
@@ -35,9 +35,9 @@ pub struct Header {
     pub flags: u8,
     /// Table or series id, 48 bits.
     pub owner: u64,
-    /// Its own byte offset in the file.
+    /// Byte offset of the page or block in the file.
     pub address: u64,
-    /// The transaction that wrote it.
+    /// The transaction that wrote the page or block.
     pub birth: TxnId,
 }
 

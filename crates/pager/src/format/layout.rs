@@ -6,9 +6,9 @@
 //! |   copy A   |   copy a    |   copy a    |   copy B    |   copy b    |   copy b    |     |
 //! ```
 //!
-//! The copies are interleaved, so that one damaged range of up to 8 KiB cannot hit both. Pages begin at the first
-//! multiple of the page size at or after 24 KiB; the bytes before it are unused. Pages are numbered from the beginning
-//! of the file: page n is at byte n x page size.
+//! The copies are interleaved, so that one damaged range of up to 8 KiB cannot hit both copies of a block. Pages begin
+//! at the first multiple of the page size at or after 24 KiB; the bytes between are unused. Pages are numbered from the
+//! beginning of the file: page n is at byte n x page size.
 
 use tidalite_base::limits::{PAGE_SIZE_MAX, PAGE_SIZE_MIN};
 
@@ -21,7 +21,7 @@ const SECOND_COPIES_AT: u64 = 3 * BLOCK_BYTES as u64;
 /// Bytes of a bitmap page before the bitmap: the header and spare room.
 pub(crate) const BITMAP_AT: usize = 64;
 
-/// Addresses from here on lie in the second file; this one is its byte 0.
+/// Address of byte 0 of the second file. All addresses from here on lie in that file.
 pub(crate) const LARGE_AT: u64 = tidalite_base::limits::SECOND_FILE_AT;
 
 /// Whether an address lies in the second file, which holds large values.
@@ -30,7 +30,8 @@ pub const fn in_second_file(addr: u64) -> bool {
     addr >= LARGE_AT
 }
 
-/// Whether a page number belongs to the second file, for any page size: no first file is that long.
+/// Whether a page number belongs to the second file. The test works for any page size, since no first file is that
+/// long.
 pub(crate) const fn is_large_page(page: u64) -> bool {
     page >= LARGE_AT / PAGE_SIZE_MAX as u64
 }
@@ -50,7 +51,7 @@ pub(crate) const fn first_page(page_size: usize) -> u64 {
     HEAD_BYTES.div_ceil(page_size as u64)
 }
 
-/// Pages of one region: the number of bits of a bitmap page.
+/// Number of pages of one region, which is the number of bits of a bitmap page.
 pub(crate) const fn region_pages(page_size: usize) -> u64 {
     assert!(page_size > BITMAP_AT, "a bitmap page has a bitmap");
     (page_size - BITMAP_AT) as u64 * 8

@@ -5,7 +5,7 @@
 //! | header | uuid | sequence | commit | pages | free root | app | changes | pendings | confir-  | 0   | user | 0 |
 //! | 32 B   | 16 B | u64      | ns i64 | u64   | Ptr 32 B  | len | u16     | u16      | mations  |     | len  |   |
 //! 120              152    184     216              248    256         384        2048                           4096
-//! | dead directory | pins | clock | durable record | next | user data | app area | changes 16 B,                 |
+//! | freed directory| pins | clock | durable record | next | user data | app area | changes 16 B,                 |
 //! | Ptr 32 B       | Ptr  | Ptr   | u64, u64, 16 B | u64  | 128 B     | 1536 B,0 | pending ranges 32 B, 0..      |
 //! ```
 //!
@@ -58,7 +58,8 @@ const REDO_AT: usize = LARGE_PTR_AT + PTR_BYTES;
 const LIST_AT: usize = 2048;
 const _: () = assert!(USER_AT == 256 && LARGE_PTR_AT == 1920 && REDO_AT + 24 <= LIST_AT);
 
-/// Upper bound of transactions and durable commits of a file: a million a second for 100,000 years.
+/// Upper bound of the numbers of transactions and durable commits of a file. A million commits a second would reach it
+/// after 100,000 years.
 pub(crate) const COUNT_MAX: u64 = 1 << 62;
 
 const CHANGE_BYTES: usize = 16;
@@ -66,7 +67,7 @@ pub(crate) const PENDING_BYTES: usize = 32;
 /// Bytes for changes and pending ranges together.
 const LIST_BYTES: usize = BLOCK_BYTES - LIST_AT;
 
-/// A range whose state differs from the free-space structure.
+/// A page range whose state differs from the free-space structure on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Change {
     pub(crate) page: u64,
@@ -139,11 +140,11 @@ pub(crate) struct Meta {
     pub(crate) app: Arc<[u8]>,
     pub(crate) changes: Vec<Change>,
     pub(crate) pendings: Vec<FreedRange>,
-    /// Number of times, modulo 2^16, that this copy was rewritten by writers that took over the record.
+    /// Number of times, modulo 2^16, that writers which took over the record have rewritten this copy.
     pub(crate) confirmations: u16,
 }
 
-/// Transaction of the record of a new file.
+/// Transaction number of the record of a new file.
 pub(crate) const FIRST_TXN: u64 = 1;
 
 impl Meta {
@@ -170,7 +171,7 @@ impl Meta {
         }
     }
 
-    /// Whether both are copies of one record, regardless of rewrites.
+    /// Whether both are copies of one record, even if their numbers of confirmations differ.
     pub(crate) fn is_copy_of(&self, other: &Self) -> bool {
         *self
             == Self {
@@ -184,14 +185,14 @@ impl Meta {
         (self.sequence % 2) as usize
     }
 
-    /// The block for address `address`.
+    /// Encodes the record as a block for this address.
     pub(crate) fn encode(&self, address: u64) -> Vec<u8> {
         let mut block = vec![0u8; BLOCK_BYTES];
         self.encode_with_base(&mut block, address, self.sequence, &self.lazy_base);
         block
     }
 
-    /// Like `encode`, with another sequence number and another base, into a block of zeros.
+    /// Like `encode`, but with another sequence number and another base, and into a given block of zeros.
     pub(crate) fn encode_with_base(
         &self,
         block: &mut [u8],
@@ -418,14 +419,14 @@ mod tests {
         }
     }
 
-    /// All fields at their maximum length: none overlaps another.
+    /// With all fields at their maximum length, none overlaps another.
     #[test]
     fn a_full_record_comes_back() {
         let meta = full();
         let block = meta.encode(4096);
         assert_eq!(block.len(), BLOCK_BYTES);
         assert_eq!(Meta::decode(&block, 4096, &meta.uuid).unwrap(), meta);
-        // Offsets of docs/format.md.
+        // The offsets that docs/format.md states.
         assert_eq!(get_u64(&block, 120), 2 << 20);
         assert_eq!(get_u64(&block, 152), 3 << 20);
         assert_eq!(get_u64(&block, 184), 4 << 20);

@@ -6,15 +6,16 @@ use super::superblock::read_block;
 use crate::error::{Error, Result};
 use tidalite_disk::storage::Storage;
 
-/// Protocol by which a writer rewrites the record it takes over, so that after any kills of processes and failed syncs
-/// one copy of an acknowledged record is on the medium at every moment.
+/// Protocol by which a writer rewrites the record that it takes over from another one. It ensures that one copy of an
+/// acknowledged record is on the medium at every moment, however many processes are killed and syncs fail.
 ///
-/// Round c first writes copy `c & 1` with the number c, and the other copy after a sync. So of two copies with
-/// different numbers the higher one may be in flight, and is written again first. Of two copies with the same number c,
-/// the second copy of round c, `1 - (c & 1)`, may be in flight, and is the first of round c + 1.
+/// Round c first writes copy `c & 1` with the number c, and after a sync the other copy. So if two copies have
+/// different numbers, the one with the higher number may not be on the medium yet, and is written again first. If both
+/// copies have the same number c, the second copy of round c, `1 - (c & 1)`, may not be on the medium yet, and is the
+/// first to be written in round c + 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Confirmation {
-    /// The number that both copies get.
+    /// The number of this round, which both copies get.
     pub(crate) number: u16,
     /// The copy that is written first.
     pub(crate) first: usize,
@@ -35,8 +36,8 @@ impl Confirmation {
         Self { number, first }
     }
 
-    /// The number for a damaged copy that is rewritten beside a sound one: the next number whose round begins with this
-    /// copy.
+    /// The number for a damaged copy that is rewritten while the other copy is sound. It is the next number whose round
+    /// begins with the rewritten copy.
     pub(crate) fn of_healed(copy: usize, sound: u16) -> u16 {
         assert!(copy < 2, "there are two copies");
         let next = sound.wrapping_add(1);
@@ -48,7 +49,7 @@ impl Confirmation {
     }
 }
 
-/// Content of the four meta blocks.
+/// The decoded content of the four meta blocks.
 #[derive(Debug)]
 pub(crate) struct MetaBlocks {
     /// Indexed by pair and copy.
@@ -66,7 +67,7 @@ impl MetaBlocks {
         Self { copies }
     }
 
-    /// Confirmation numbers of the two copies of a record; a damaged copy counts with the number of the other.
+    /// Confirmation numbers of the two copies of a record. A damaged copy counts as having the number of the record.
     pub(crate) fn confirmations(&self, record: &Meta) -> [u16; 2] {
         self.copies[record.pair()]
             .each_ref()
@@ -85,8 +86,9 @@ impl MetaBlocks {
     /// The newest record with a valid copy, and the newest of the other pair.
     ///
     /// # Errors
-    /// If there is no valid copy; or if in a pair without one a copy could not be read: it may hold the newest record,
-    /// and skipping it would lose acknowledged commits because of a possibly transient error.
+    /// If there is no valid copy. Also if a pair has no valid copy and one of its copies could not be read: that copy
+    /// may hold the newest record, and skipping it would lose acknowledged commits because of a possibly transient
+    /// error.
     pub(crate) fn newest(&self) -> Result<(Meta, Option<Meta>)> {
         for copies in &self.copies {
             let unread = |copy: &&Result<Meta>| copy.as_ref().is_err_and(Error::is_io);
@@ -117,8 +119,8 @@ mod tests {
     use crate::format::meta_blocks::{Confirmation, MetaBlocks};
     use tidalite_disk::storage::MemoryStorage;
 
-    /// This library does not write different copies with one number, but a file may contain them: opening used the one
-    /// and wrote the other.
+    /// This library never writes two different copies with the same number, but a damaged file may contain them.
+    /// Opening and healing must then choose the same copy.
     #[test]
     fn healing_writes_the_record_that_opening_goes_by() {
         let record = |sequence, pages| Meta {
@@ -145,12 +147,13 @@ mod tests {
         }
     }
 
-    /// Whatever happens to the process, the copy written next is the only one that may be in flight.
+    /// Whatever happens to the process, the copy to be written next is the only one that may not be on the medium yet.
     #[test]
     fn the_copy_in_flight_is_always_written_first() {
         for start in [0u16, 1, 2, 0x7ffe, 0x7fff, 0xfffe, 0xffff] {
             for copy in [0, 1] {
-                // A damaged copy was rewritten beside a sound one, and may be in flight.
+                // Simulate a damaged copy that was rewritten while the other was sound, and may not be on the medium
+                // yet.
                 let mut found = [start; 2];
                 found[copy] = Confirmation::of_healed(copy, start);
                 assert_eq!(Confirmation::after(found).first, copy);

@@ -1,10 +1,10 @@
-//! Access of the structures above to the file: pages and extents under a snapshot (`PageRead`), and the one
-//! copy-on-write primitive under a write transaction (`PageWrite`).
+//! Access of the structures above to the file: pages and extents under a snapshot (`PageRead`), and copy-on-write pages
+//! under a write transaction (`PageWrite`).
 //!
 //! A structure holds a root `Ptr`; an operation takes the root and a writer and returns a new root. Inside a write
 //! transaction, a pointer to a page that this transaction owns has `birth == writer.txn()` and a checksum that is not
-//! valid yet. Before commit each structure *seals* its own pages bottom-up: for every child born in this transaction,
-//! seal the child, store the returned `Ptr` in the parent, then seal the parent.
+//! valid yet. Before the commit each structure *seals* its own pages bottom-up: for every child born in this
+//! transaction, it seals the child, stores the returned `Ptr` in the parent, then seals the parent.
 
 use super::kind::Kind;
 use super::ptr::Ptr;
@@ -35,8 +35,8 @@ impl Deref for PageRef<'_> {
     }
 }
 
-/// Counters of the work of a reader or writer, which verify structure without timing. Incremented by a plain load and
-/// store: exact for one thread, a lower bound if several share a snapshot.
+/// Counters of the work of a reader or writer. Tests use them to check costs without measuring time. They are
+/// incremented by a plain load and store: exact for one thread, a lower bound if several threads share a snapshot.
 #[derive(Debug, Default)]
 pub struct Counters {
     /// Pages read (kv pages and other whole pages), cached or not.
@@ -84,11 +84,11 @@ impl Counters {
 /// A contiguous range of pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Byte offset of its first page.
+    /// Byte offset of the first page.
     pub addr: u64,
     /// Number of pages.
     pub pages: u64,
-    /// The transaction that allocated it.
+    /// The transaction that allocated the extent.
     pub birth: TxnId,
 }
 
@@ -103,8 +103,9 @@ pub trait PageRead {
     /// `Corrupt` if checksum, kind, address or birth differ; `Io` if the file cannot be read.
     fn page(&self, ptr: &Ptr) -> Result<PageRef<'_>>;
 
-    /// Fast path: the page of `ptr` if it can be lent and was verified before. `None` only means that `page` must be
-    /// called.
+    /// Fast path: the page of `ptr`, if it can be borrowed without copying and was verified before. `None` only means
+    /// that
+    /// `page` must be called.
     #[inline]
     fn lent_page(&self, ptr: &Ptr) -> Option<&[u8]> {
         let _ = ptr;
@@ -117,8 +118,8 @@ pub trait PageRead {
         let _ = (ptr, bytes);
     }
 
-    /// True if a page that is not in memory is read alone while the caller waits (in files that are large compared with
-    /// the memory of the machine). Scans should then prefetch by `read_ahead`.
+    /// True if the system does not read ahead around a page that is not in memory. (This is so in files that are large
+    /// compared with the memory of the machine.) Scans should then prefetch by `read_ahead`.
     #[inline]
     fn reads_single_pages(&self) -> bool {
         false
@@ -138,7 +139,7 @@ pub trait PageRead {
         false
     }
 
-    /// Like `page`, for one of many pages read in file order, megabytes of them. Costly for any other access: up to
+    /// Like `page`, for a scan that reads megabytes of pages in file order. Costly for any other access, since up to
     /// megabytes are read around each page.
     ///
     /// # Errors
@@ -191,8 +192,8 @@ pub trait PageWrite: PageRead {
     /// `DiskFull`, `Io`.
     fn new_page(&mut self, kind: Kind, owner: u64) -> Result<Ptr>;
 
-    /// Allocates a page with these bytes, fills in the first 32, and seals it: for pages that this transaction is
-    /// unlikely to change again. They may be written to the file soon, many at once.
+    /// Allocates a page with these bytes, fills in its header (the first 32 bytes), and seals it. For pages that this
+    /// transaction is unlikely to change again. They may be written to the file soon, many at once.
     ///
     /// # Errors
     /// As for `new_page` and `seal_page`.
@@ -202,27 +203,27 @@ pub trait PageWrite: PageRead {
         self.seal_page(&ptr)
     }
 
-    /// A page with the content of `ptr` that this transaction may change: the same page if it is owned already and no
-    /// savepoint retains it, else a copy at a new address (the old page is freed).
+    /// A page with the content of `ptr` that this transaction may change. It is the same page if this transaction owns
+    /// it already and no savepoint retains it; otherwise it is a copy at a new address, and the old page is freed.
     ///
     /// # Errors
     /// As for `page` and `new_page`.
     fn shadow(&mut self, ptr: &Ptr) -> Result<Ptr>;
 
-    /// True if `shadow` would return this very pointer: the page is owned, and neither a savepoint nor a reader of
-    /// uncommitted state retains it. Check again after an operation of another structure, since a page may be retained
-    /// later.
+    /// True if `shadow` would return this very pointer: this transaction owns the page, and neither a savepoint nor a
+    /// reader of uncommitted state retains it. Check again after operations of other structures, since a savepoint or
+    /// reader may have been made meanwhile.
     fn may_change(&self, ptr: &Ptr) -> bool {
         ptr.birth == self.txn()
     }
 
-    /// Mutable bytes per page owned by this transaction; the first 32 are the header, which `seal_page` fills in.
+    /// Mutable bytes of a page that this transaction owns. The first 32 are the header, which `seal_page` fills in.
     ///
     /// # Errors
     /// `Io` if the page was spilled and cannot be read back.
     fn page_mut(&mut self, ptr: &Ptr) -> Result<&mut [u8]>;
 
-    /// Bytes of an owned page, to read and perhaps change later: loads the page into memory and keeps it sealed.
+    /// Bytes of an owned page, for a caller that may change it later. Loads the page into memory, but keeps its seal.
     ///
     /// # Errors
     /// As for `page_mut`.
@@ -230,20 +231,21 @@ pub trait PageWrite: PageRead {
         Ok(self.page_mut(ptr)?)
     }
 
-    /// The final pointer of an owned page that is unchanged since it was sealed; `None` also if that is unknown. (Pages
-    /// below it may have changed.)
+    /// The final pointer of an owned page that is unchanged since it was sealed. Returns `None` also if it is unknown
+    /// whether the page was changed. (Pages below it may have changed.)
     fn sealed(&self, ptr: &Ptr) -> Option<Ptr> {
         let _ = ptr;
         None
     }
 
-    /// Writes header and checksum and returns the final pointer. The page may be changed and sealed again until commit.
+    /// Writes header and checksum and returns the final pointer. Until the commit the page may be changed and sealed
+    /// again.
     ///
     /// # Errors
     /// `Io`.
     fn seal_page(&mut self, ptr: &Ptr) -> Result<Ptr>;
 
-    /// Frees a page: at once if this transaction owns it, else when no snapshot can read it.
+    /// Frees a page: at once if this transaction owns it, otherwise when no snapshot can read it any more.
     fn free_page(&mut self, ptr: &Ptr);
 
     /// Allocates contiguous pages.
@@ -285,9 +287,9 @@ pub trait PageWrite: PageRead {
     /// `Io`, `DiskFull`.
     fn write_extent(&mut self, addr: u64, bytes: &[u8]) -> Result<()>;
 
-    /// Returns the last pages of an extent of this transaction, keeping `pages`.
+    /// Shortens an extent of this transaction to `pages` pages; frees the rest.
     fn trim_extent(&mut self, extent: &Extent, pages: u64) -> Extent;
 
-    /// Frees an extent: at once if this transaction owns it, else when no snapshot can read it.
+    /// Frees an extent: at once if this transaction owns it, otherwise when no snapshot can read it any more.
     fn free_extent(&mut self, extent: &Extent);
 }

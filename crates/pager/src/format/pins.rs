@@ -1,4 +1,4 @@
-//! Named pins, versions that stay readable until they are unpinned; and the clock, the commit times of transactions.
+//! Named pins, which are versions that stay readable until they are unpinned; and the clock, a list of commit times.
 //!
 //! ```text
 //! pins       a block (kind 17) alone in an extent, under the record's `pins` pointer; zeros to the end of the extent
@@ -7,7 +7,7 @@
 //! |        | u32   |   |
 //!
 //! record     a pinned version: the meta record as that commit wrote it (kind 2), alone in an extent; its `pins` and
-//!            `clock` pointers name the places of that commit's own, with 0 as the checksum
+//!            `clock` pointers name the blocks of that commit, but have 0 as the checksum
 //!
 //! clock      a block (kind 18) alone in an extent, under the record's `clock` pointer; zeros to the end
 //! 0        32      36  40
@@ -15,8 +15,8 @@
 //! ```
 //!
 //! Invariants
-//! 1. A pin retains its version like a reader: pages that the version reaches are not reused (`Pins::live`).
-//! 2. A removed pin still counts while a durable record that names it has not been overwritten.
+//! 1. A pin retains its version like a reader: pages that the version uses are not reused (`Pins::live`).
+//! 2. A removed pin still retains its version while a durable record that names the pin has not been overwritten.
 //! 3. The clock's entries ascend in both columns; old entries are thinned out, so its length is bounded.
 
 use super::header::{HEADER_BYTES, Header, seal_block};
@@ -45,7 +45,7 @@ const CLOCK_ENTRY_BYTES: usize = 16;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Pin {
-    /// Its name.
+    /// The name of the pin.
     pub name: String,
     /// The pinned commit.
     pub txn: TxnId,
@@ -54,7 +54,7 @@ pub struct Pin {
     pub(crate) record: Ptr,
 }
 
-/// A block alone in its extent.
+/// A pointer to a block that is alone in its extent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SoleBlock(pub(crate) Ptr);
 
@@ -82,7 +82,7 @@ pub(crate) struct Pins {
     pub(crate) clock: Vec<(u64, i64)>,
     pub(crate) table: Ptr,
     pub(crate) clock_block: Ptr,
-    /// Time of the loaded record, from which the clock continues.
+    /// Commit time of the loaded record.
     pub(crate) since_ns: i64,
 }
 
@@ -100,8 +100,9 @@ impl Pins {
         })
     }
 
-    /// For a loaded lazy commit: the pins of the durable record below it still count until `removed`, that commit, is
-    /// durable. Pins missing in the lazy commit were removed by a commit that is not synced yet.
+    /// Called after a lazy commit (`removed`) was loaded. Pins of the durable record on which it builds still count
+    /// until the lazy commit is durable. If such a pin is missing in the lazy commit, a commit that is not durable yet
+    /// has removed it.
     pub(crate) fn keep_those_of<'r>(
         &mut self,
         durable: &Meta,
@@ -116,20 +117,20 @@ impl Pins {
         Ok(())
     }
 
-    /// The transactions retained by pins. `kept`: the oldest durable one that is not overwritten.
+    /// The transactions retained by pins. `kept`: the oldest durable transaction whose record is not overwritten.
     pub(crate) fn live(&mut self, kept: u64) -> impl Iterator<Item = u64> {
         self.gone.retain(|&(_, removed)| kept < removed);
         let pinned = self.list.iter().map(|pin| pin.txn.0);
         pinned.chain(self.gone.iter().map(|(txn, _)| *txn))
     }
 
-    /// Whether moving the table frees its old place. A pin retains the table and the record that its own commit wrote,
-    /// like all pages of its version: they stay in place as long as the pin exists.
+    /// Whether moving the table frees its old place. It does not if the commit that wrote the table is pinned: a pin
+    /// retains all pages of its version, including the table that its commit wrote.
     pub(crate) fn can_move_table(&self) -> bool {
         self.list.iter().all(|pin| pin.txn < self.table.birth)
     }
 
-    /// All blocks of pins and clock, and the pages of their extents.
+    /// All blocks of pins and clock, each with the number of pages of its extent.
     pub(crate) fn extents(&self, page_size: usize) -> Vec<(Ptr, u64)> {
         let records = self.list.iter().map(|pin| pin.record);
         let blocks = records.chain([self.table, self.clock_block]);
@@ -252,7 +253,7 @@ pub(crate) fn read_clock<'r>(ptr: &Ptr, read: &Read<'r>) -> Result<Vec<(u64, i64
     Ok(entries)
 }
 
-/// The unsealed bytes of the table.
+/// Encodes the table of pins, without its seal.
 fn encode_table(pins: &[Pin]) -> Vec<u8> {
     assert!(pins.len() <= PINS_MAX, "a table of too many pins");
     let mut block = vec![0u8; ENTRIES_AT];
@@ -289,7 +290,7 @@ fn encode_clock(clock: &[(u64, i64)]) -> Vec<u8> {
     block
 }
 
-/// A sealed block with its pointer, zero-filled to the end of the extent.
+/// Seals a block and extends it with zeros to the end of its extent; returns the pointer and the bytes.
 pub(crate) fn sealed(
     kind: Kind,
     mut block: Vec<u8>,
@@ -322,7 +323,7 @@ impl Pins {
     }
 }
 
-/// A record as stored in its own extent.
+/// Encodes the record of a pinned version for its own extent.
 pub(crate) fn record_block(meta: &Meta, extent: &Extent, page_size: usize) -> (Ptr, Vec<u8>) {
     let mut block = meta.encode(extent.addr);
     assert!(
@@ -349,7 +350,7 @@ mod tests {
         let mut pins = Pins::default();
         for txn in 1..20_000u64 {
             pins.tick(txn, txn as i64 * 60);
-            // Neither a time that was set back nor a repeated commit is recorded.
+            // A time that goes back is not recorded, nor a commit that is recorded already.
             pins.tick(txn, 5);
         }
         assert!(pins.clock.len() <= CLOCK_MAX && pins.clock.len() > CLOCK_MAX / 4);

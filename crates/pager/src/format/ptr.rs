@@ -1,4 +1,4 @@
-//! Merkle pointers.
+//! Pointers to pages and blocks. They contain the checksum of their target, as in a Merkle tree.
 //!
 //! ```text
 //! 0        8      12   13    16         24         32
@@ -6,9 +6,9 @@
 //! |   u64   | u32  | u8 | 3 B |   u64    | txn u64  |
 //! ```
 //!
-//! `address` is a byte offset in the file. `checksum` covers the bytes pointed at except the first eight (which hold
-//! the same checksum, see `header`). `birth` is the transaction that physically wrote them: reclaim, backup and checks
-//! use it without reading the bytes. A null pointer is all zero.
+//! `address` is a byte offset in the file. `checksum` covers the bytes of the target except the first eight (which hold
+//! the same checksum, see `header`). `birth` is the transaction that wrote the target; reclaim, backup and checks use
+//! it without reading the target. A null pointer is all zero.
 
 use super::kind::Kind;
 use tidalite_base::{TxnId, get_u32, get_u64, put_u32, put_u64};

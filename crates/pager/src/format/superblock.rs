@@ -1,4 +1,4 @@
-//! The superblock: constants of a file. Two copies, 4 KiB each.
+//! The superblock: the constants of a file, stored in two copies of 4 KiB each.
 //!
 //! ```text
 //! 0        32      48        52          56         60         64     80           88          96            104  4096
@@ -7,8 +7,9 @@
 //! ```
 //!
 //! The header is the common block header: kind 1, owner 0, the copy's own address, birth 1. `checksum kind` 1 is
-//! XXH3-64. `reserved` counts bytes kept free at the end of each page (0 now). Features are bit sets: compatible ones
-//! may be ignored, a library must know read-only ones to write, and incompatible ones to read.
+//! XXH3-64. `reserved` is the number of bytes kept free at the end of each page (0 in this version). Features are bit
+//! sets. A library may ignore unknown compatible features; it must know all read-only features to write the file, and
+//! all incompatible features to read it.
 
 use super::header::{HEADER_BYTES, Header, seal_block, verify_block};
 use super::kind::Kind;
@@ -19,9 +20,10 @@ use std::io;
 use tidalite_base::{Corrupt, TxnId, checksum, get_u32, get_u64, put_u32, put_u64};
 use tidalite_disk::storage::Storage;
 
-/// Magic number after the header. Its line ends and its zero reveal a transfer in text mode.
+/// Magic number after the header. A transfer in text mode would change its line ends or its zero byte, and is thus
+/// detected.
 pub(crate) const MAGIC: [u8; 16] = *b"Tidalite\r\n\x1a\n\0tdl";
-/// The format this library writes.
+/// The format version that this library writes.
 pub(crate) const FORMAT_VERSION: u32 = 15;
 const CHECKSUM_XXH3: u32 = 1;
 
@@ -50,7 +52,7 @@ pub(crate) struct Superblock {
     pub(crate) incompatible: u64,
 }
 
-/// Writes the header of the first or second copy.
+/// Writes the header and the checksum of the first or second copy.
 pub(crate) fn seal_copy(block: &mut [u8], copy: usize) {
     assert_eq!(block.len(), BLOCK_BYTES, "a superblock is one block");
     let header = Header {
@@ -165,7 +167,7 @@ impl Superblock {
     }
 }
 
-/// Verifies a block of the head by itself, since no pointer leads to it.
+/// Verifies a block of the head by its own header, since no pointer to it exists.
 pub(crate) fn verify_own(block: &[u8], kind: Kind, address: u64) -> Result<()> {
     let header = Header::decode(block);
     let ptr = Ptr {
@@ -193,7 +195,7 @@ pub(crate) fn read_failed(at: u64, source: io::Error) -> Error {
     Error::of_call("read", at, source)
 }
 
-/// The superblock, and the errors of damaged copies.
+/// Loads the superblock from an intact copy; also returns the errors of damaged copies.
 pub(crate) fn load(storage: &dyn Storage) -> Result<(Superblock, [Option<Error>; 2])> {
     let blocks = [
         read_block(storage, superblock_at(0)),

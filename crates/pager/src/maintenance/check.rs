@@ -1,7 +1,8 @@
-//! Checking that every page of the file is reached exactly once, is free, or waits to become free.
+//! Checks that every page of the file is either used exactly once, or free, or pending.
 //!
-//! The structures above walk themselves from the snapshot and claim the pages they reach; `finish` adds the
-//! free-space structure and compares. It reports damaged, doubly claimed, lost and leaked pages.
+//! The layers above traverse their structures under the snapshot and claim the pages that they reach. `finish` adds the
+//! free-space structure and compares the claims with the free space. It reports damaged, doubly claimed, lost and
+//! leaked pages.
 //!
 //! ```text
 //! head      the heads of both files        compare   reached pages against free pages
@@ -39,14 +40,15 @@ const PROBLEMS_MAX: usize = 100;
 pub struct CheckReport {
     /// Descriptions of the problems, one sentence each; empty for an intact file.
     pub problems: Vec<String>,
-    /// Number of problems that are damaged copies of head blocks, which the next handle that opens the file for writing
-    /// rewrites.
+    /// Number of problems that are damaged copies of head blocks. The next handle that opens the file for writing
+    /// rewrites these blocks.
     pub problems_healable: u64,
-    /// Findings other than damage: traces of a crash, which the next handle that opens the file for writing removes.
+    /// Findings that are not damage, but traces of a crash. The next handle that opens the file for writing removes
+    /// them.
     pub notes: Vec<String>,
-    /// Pages of the file, its head included.
+    /// Number of pages of the file, including its head.
     pub pages_total: u64,
-    /// Pages reached by the structures and the free-space structure.
+    /// Number of pages that the structures above and the free-space structure use.
     pub pages_claimed: u64,
     /// Pages that can be allocated.
     pub pages_free: u64,
@@ -62,7 +64,7 @@ impl CheckReport {
     }
 }
 
-/// One bit a page.
+/// A set of pages, with one bit for each page of the file.
 #[derive(Clone, Debug, Default)]
 struct PageSet {
     words: Vec<u64>,
@@ -97,7 +99,7 @@ impl PageSet {
 
 /// The free space when the check began. The snapshot keeps all pages named here unchanged.
 struct Captured {
-    /// Pages of the file.
+    /// Number of pages of the file.
     pages: u64,
     free: PageSet,
     retained: Vec<FreedRange>,
@@ -111,7 +113,7 @@ struct Captured {
     /// The newest durable record, and the transaction of the previous one.
     meta: Meta,
     before: u64,
-    /// Blocks of pins and clock, each alone in its extent.
+    /// Blocks of pins and clock, each with the number of pages of its extent.
     pins: Vec<(Ptr, u64)>,
 }
 
@@ -124,7 +126,7 @@ pub struct Check {
     pages: u64,
     claimed: PageSet,
     claimed_large: PageSet,
-    /// Pages reached by an older version, while that version is walked.
+    /// Name and reached pages of an older version, while that version is traversed.
     version: Option<(String, PageSet)>,
     problems: Vec<String>,
     more: u64,
@@ -133,9 +135,9 @@ pub struct Check {
 }
 
 impl Pager {
-    /// Begins a check of the newest commit, after pending syncs of commits. While a write transaction is open in any
-    /// process, the newest commit visible to all processes is checked instead, without waiting. Writers continue during
-    /// the check.
+    /// Begins a check of the newest commit; waits until that commit is durable. While a write transaction is open in
+    /// any process, the newest commit visible to all processes is checked instead, without waiting. Writers continue
+    /// during the check.
     ///
     /// # Errors
     /// If the free space cannot be read; `Poisoned` and errors of a pending sync; as for `begin_read`.
@@ -173,8 +175,8 @@ impl Pager {
 }
 
 impl Pager {
-    /// Takes the writer lock, with all commits visible to readers: the free space in memory is then that of the newest
-    /// commit. `None` while another thread or process writes.
+    /// Takes the writer lock when all commits are visible to readers, so that the free space in memory is that of the
+    /// newest visible commit. `None` while another thread or process writes.
     fn lock_newest(&self) -> Result<Option<WriterGuard>> {
         self.inner.files.lock.check_process()?;
         if self.inner.files.options.read_only {
@@ -240,8 +242,8 @@ impl Check {
         }
     }
 
-    /// Claims `pages` pages from byte `addr` on. False if the range is impossible or was
-    /// claimed before: then do not descend further, since a cycle would not end.
+    /// Claims `pages` pages from byte `addr` on. Returns false if the range is impossible or was claimed before. The
+    /// caller must not descend into it then, since a cycle would not end.
     pub fn claim(&mut self, addr: u64, pages: u64, what: &str) -> bool {
         if addr >= LARGE_AT {
             return self.claim_large(addr, pages, what);
@@ -326,7 +328,7 @@ impl Check {
         self.version = Some((name.to_owned(), PageSet::new(self.pages)));
     }
 
-    /// Ends the walk of the older version: none of its pages may be free.
+    /// Ends the traversal of the older version. Reports those of its pages that are free.
     pub fn end_version(&mut self) {
         let Some((name, claimed)) = self.version.take() else {
             return;
@@ -343,7 +345,7 @@ impl Check {
         self.ranges = Some(BTreeMap::new());
     }
 
-    /// Claims the free-space structure and the pins, and returns all ranges by kind: first page and pages.
+    /// Claims the free-space structure and the pins, and returns all ranges by kind, as (first page, pages).
     #[must_use]
     pub fn into_ranges(mut self) -> BTreeMap<String, Vec<(u64, u64)>> {
         self.check_structure();
@@ -357,7 +359,7 @@ impl Check {
         self.claimed.len()
     }
 
-    /// Ends an incomplete check: nothing is compared.
+    /// Ends an incomplete check without comparing the claims.
     #[must_use]
     pub fn abandon(mut self) -> CheckReport {
         CheckReport {
@@ -433,7 +435,7 @@ impl Check {
             }
         }
         if let Some(redo) = self.captured.meta.redo {
-            // The log holds newer commits, or none.
+            // Claim the log, but do not read it: its commits, if any, are newer than the checked one.
             self.claim(redo.page * self.page_size, redo.pages, "log");
         }
         for ptr in std::mem::take(&mut self.captured.structure) {

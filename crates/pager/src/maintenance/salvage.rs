@@ -1,5 +1,5 @@
-//! Reading a damaged file without trusting its head: the header of every page and block is
-//! sufficient to find it again (kind, owner, its own address, birth, checksum).
+//! Reading a damaged file without trusting its head. Every page and block can be found by its own header, which has
+//! its kind, owner, address, birth and checksum.
 
 use crate::commit::lost_commits;
 use crate::commit::redo;
@@ -30,15 +30,15 @@ use tidalite_disk::storage::{FileStorage, Storage};
 const BLOCK_ALIGN: usize = 8;
 /// Bytes of the file scanned at a time.
 const WINDOW_BYTES: usize = 1 << 20;
-/// Number of pages whose checksum is tried under each page size, if both superblocks are lost.
+/// Number of pages whose checksum is computed for each possible page size, if both superblocks are lost.
 const GUESSES_MAX: usize = 64;
 
 /// The newest readable meta record, in the head or in the log.
 #[derive(Clone, Debug)]
 pub struct RawState {
-    /// Its transaction.
+    /// The transaction of the record.
     pub txn: TxnId,
-    /// Data that the layers above stored with it.
+    /// Data that the layers above stored with the commit.
     pub app: Arc<[u8]>,
     meta: Meta,
 }
@@ -46,7 +46,7 @@ pub struct RawState {
 /// A block whose header names the address at which it lies. Its checksum is not verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// Its header.
+    /// The header of the block.
     pub header: Header,
     /// The checksum in its header.
     pub checksum: u64,
@@ -63,7 +63,7 @@ impl RawState {
 }
 
 impl Candidate {
-    /// A pointer to it, assuming this length.
+    /// A pointer to the block, assuming this length.
     #[must_use]
     pub fn ptr(&self, len: usize) -> Ptr {
         Ptr {
@@ -76,7 +76,8 @@ impl Candidate {
     }
 }
 
-/// A file in which only the pages and blocks are trusted. Every read verifies; nothing is written.
+/// A file whose head is not trusted, only pages and blocks that match their checksums. Every read verifies; nothing is
+/// written.
 pub struct RawFile {
     storage: Arc<dyn Storage>,
     /// The second file, if it was found.
@@ -89,7 +90,7 @@ pub struct RawFile {
 }
 
 impl RawFile {
-    /// Opens a file for salvage; it should not be open elsewhere.
+    /// Opens a file for salvage. It should not be open elsewhere.
     ///
     /// # Errors
     /// `Open`, `Io`; `NotADatabase` if the page size cannot be determined.
@@ -112,7 +113,7 @@ impl RawFile {
         Ok(())
     }
 
-    /// Finds the second file by its name in the newest record; without it, its data is lost.
+    /// Finds the second file by its name in the newest record. Without the second file, the data in it is lost.
     fn find_large(&self, path: &Path) -> Option<LargeFile> {
         let (superblock, _) = superblock::load(&*self.storage).ok()?;
         let options = Options {
@@ -149,7 +150,8 @@ impl RawFile {
         Ok(raw)
     }
 
-    /// Overlays the log, which alone may hold the newest commits. If it is damaged, only the record counts.
+    /// Replays the log as an overlay over the file, since the newest commits may be only there. If the log is damaged,
+    /// only the record is used.
     fn lay_log_over(&mut self) {
         let Some(state) = &self.state else {
             return;
@@ -196,7 +198,8 @@ impl RawFile {
         self.len == 0
     }
 
-    /// The free pages according to the newest record, if its free-space structure is readable: one flag a page.
+    /// The free pages according to the newest record, with one flag for each page; `None` if the free-space structure
+    /// is not readable.
     #[must_use]
     pub fn free_pages(&self) -> Option<Vec<bool>> {
         let meta = &self.state.as_ref()?.meta;
@@ -212,8 +215,8 @@ impl RawFile {
         Some(free)
     }
 
-    /// Passes every candidate after the head to `f`, ascending: blocks whose header names their own address. `f` also
-    /// gets the number of bytes scanned so far.
+    /// Passes every candidate after the head to `f`, ascending. A candidate is a block whose header contains the
+    /// address of the block. `f` also gets the number of bytes scanned so far.
     ///
     /// # Errors
     /// `Io`, and errors of `f`. Unreadable ranges are skipped.
@@ -259,7 +262,7 @@ impl RawFile {
         }
     }
 
-    /// The page size under which most pages match their checksums.
+    /// The page size with which most pages match their checksums.
     fn guess_page_size(&self) -> Result<usize> {
         let mut candidates = Vec::new();
         let scanned = self.scan(&mut |found, _| {
@@ -296,7 +299,8 @@ impl RawFile {
         }
         match votes.into_iter().max_by_key(|(_, count)| *count) {
             Some((size, _)) if page_size_ok(size) => Ok(size),
-            // A file with only series has no table pages; series leaves do not depend on the page size.
+            // A file with only series has no table pages. Any page size will do, since series leaves do not depend on
+            // it.
             _ if self.len > HEAD_BYTES => Ok(PAGE_SIZE_DEFAULT),
             _ => Err(Error::NotADatabase {
                 found: "no superblock and no page of a table".into(),
@@ -326,7 +330,7 @@ impl RawFile {
         let mut bytes = vec![0u8; len];
         self.storage
             .read_at(addr, &mut bytes)
-            // Here a bad sector is damage like any other.
+            // For salvage, a bad sector is damage like any other.
             .map_err(|error| Corrupt::new("medium", addr, error, format!("{len} bytes")))?;
         Ok(PageRef::Owned(bytes.into()))
     }

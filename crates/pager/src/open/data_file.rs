@@ -1,4 +1,4 @@
-//! Opening and creating the data file and its lock file, with an error for each way it can go wrong.
+//! Opening and creating the data file and its lock file, with a typed error for each way in which this can fail.
 
 use crate::error::{Error, Result};
 use crate::format::layout::{BLOCK_BYTES, superblock_at};
@@ -12,14 +12,15 @@ use tidalite_disk::lock::Attachment;
 use tidalite_disk::lock::path_next_to;
 use tidalite_disk::storage::{create_file, device, network, real_path};
 
-/// An open data file and its part of the lock file.
+/// An open data file and its attachment to the lock file.
 pub(crate) struct OpenFile {
     pub(crate) file: File,
-    /// `None` only for a reader that cannot have a lock file; then there are no writers.
+    /// `None` only for a reader that cannot open a lock file. No writer can exist then, since a lock on the data file
+    /// excludes writers.
     pub(crate) attachment: Option<Attachment>,
 }
 
-/// Opens the file; creates it with `initial` content if requested. The setup lock is held afterwards.
+/// Opens the file; creates it with `initial` content if requested. Returns with the setup lock held.
 pub(crate) fn open(
     path: &Path,
     options: &Options,
@@ -110,7 +111,7 @@ fn open_device(
             return Err(Error::of_open(path, device::holds_something()));
         }
         if asked || blank {
-            // No other handle may use a device that is wiped.
+            // No other handle may use a device whose content is about to be overwritten.
             if let Some(attachment) = &attachment
                 && !attachment.is_alone()?
             {
@@ -119,7 +120,7 @@ fn open_device(
                 }
                 .into());
             }
-            // The superblocks, the second copy first.
+            // Write the superblocks last, the second copy before the first.
             let superblock = |copy| {
                 let at = superblock_at(copy) as usize;
                 at..at + BLOCK_BYTES

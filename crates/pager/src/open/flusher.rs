@@ -1,6 +1,6 @@
-//! The background flusher: a thread that makes lazy and queued commits durable. It exists only on request
-//! (`Options::background_flush`); it ends when the file is closed or poisoned. After any other
-//! error it tries again.
+//! The background flusher: a thread that makes commits durable which are lazy or wait for a flush. It exists only on
+//! request (`Options::background_flush`), and ends when the file is closed or poisoned. After any other error it tries
+//! again.
 
 use crate::commit::pipeline::Until;
 use crate::txn::inner::Inner;
@@ -12,7 +12,7 @@ use tidalite_base::{Signal, TxnId, Worker};
 /// Minimum pause; a shorter one would keep a processor busy with polling.
 const PAUSE_MIN: Duration = Duration::from_millis(1);
 
-/// Starts the flusher; `None` if the system refuses a thread (then only commits and `sync` flush).
+/// Starts the flusher; `None` if the system refuses to start a thread. In that case only commits and `sync` flush.
 pub(crate) fn start(inner: &Arc<Inner>, pause: Duration) -> Option<Worker> {
     let weak = Arc::downgrade(inner);
     Worker::start_detached("flush", move |signal| run(signal, &weak, pause)).ok()

@@ -23,7 +23,7 @@ use tidalite_disk::lock::{WaitLimit, protocol};
 use tidalite_disk::storage::MoveCheck;
 use tidalite_disk::system::Clocks;
 
-/// The system reads ahead at most this much per request.
+/// Maximum number of bytes that the system reads ahead per request.
 const WARM_BYTES: u64 = 128 << 10;
 
 /// Statistics of the file.
@@ -34,31 +34,31 @@ pub struct Stat {
     pub page_size: usize,
     /// Bytes of the file.
     pub file_bytes: u64,
-    /// Pages of the file, its head included.
+    /// Number of pages of the file, including its head.
     pub pages_total: u64,
-    /// Pages that can be allocated now.
+    /// Number of pages that can be allocated now.
     pub pages_free: u64,
-    /// Pages that are dead but seen by a snapshot or needed by the newest durable states, in both files.
+    /// Number of freed pages, in both files, that a snapshot or one of the newest durable states still needs.
     pub pages_pending: u64,
-    /// Pages of the log of small commits, which count as in use.
+    /// Number of pages of the redo log, which count as in use.
     pub log_pages: u64,
     /// Upper bound of the longest free range.
     pub longest_free_pages: u64,
-    /// Bytes of the second file, for large values, as of the newest commit; 0 without one.
+    /// Bytes of the second file, which holds large values, as of the newest commit; 0 if there is none.
     pub large_bytes: u64,
     /// Pages of the second file that can be allocated now.
     pub large_pages_free: u64,
     /// The newest commit.
     pub txn: TxnId,
-    /// Its wall-clock time, nanoseconds since 1970.
+    /// Wall-clock time of the newest commit, in nanoseconds since 1970.
     pub commit_time_ns: i64,
     /// The file's identity.
     pub uuid: [u8; 16],
 }
 
 impl Pager {
-    /// A snapshot of the newest commit of any process; any number, in any thread. Never waits: takes about as
-    /// long as a cache miss, unless another process has committed since the last snapshot.
+    /// A snapshot of the newest commit of any process. Any number of snapshots may be held, in any thread. This never
+    /// waits; it takes about as long as a cache miss, unless another process has committed since the last snapshot.
     ///
     /// # Errors
     /// `Limit` if too many snapshots are held, in all processes together; `Forked`; after a commit of another
@@ -67,8 +67,8 @@ impl Pager {
         Snapshot::begin(&self.inner, 0)
     }
 
-    /// Like [`begin_read`](Self::begin_read), but cheaper, if this handle's newest commit is still the one that another
-    /// snapshot showed; otherwise `None`.
+    /// A cheaper [`begin_read`](Self::begin_read), which succeeds only if this handle's newest commit is still the one
+    /// that another snapshot showed; otherwise returns `None`.
     ///
     /// # Errors
     /// As for `begin_read`.
@@ -77,9 +77,9 @@ impl Pager {
         shown.begin(&self.inner)
     }
 
-    /// A snapshot that the writer may evict when it holds space for too long ([`Options::evictable_age_max`],
-    /// [`Options::on_long_reader`], a full disk). Every read copies, checks that the snapshot is still valid, and
-    /// returns `Evicted` if it is not.
+    /// A snapshot that the writer may evict when it holds space for too long or when the disk is full
+    /// ([`Options::evictable_age_max`], [`Options::on_long_reader`]). Every read copies the bytes, then checks that the
+    /// snapshot is still valid, and returns `Evicted` if it is not.
     ///
     /// # Errors
     /// As for `begin_read`.
@@ -104,8 +104,8 @@ impl Pager {
     }
 
     /// The newest commit known to have been made at or before this time (nanoseconds since 1970, by the wall clock of
-    /// the writers), with its time. Known commits are the newest commit, the pins, and about one a minute, fewer among
-    /// old ones.
+    /// the writers), with its time. Times are known of the newest commit, of the pins, and of about one commit a
+    /// minute; of old commits fewer are known.
     ///
     /// # Errors
     /// As for `begin_read`; damage in the clock.
@@ -113,9 +113,9 @@ impl Pager {
         self.begin_read()?.txn_at(time_ns)
     }
 
-    /// Begins the write transaction; waits for others, first come first served among processes. Within one handle, a
-    /// running thread may take a free writer lock before a thread that sleeps while it waits, but delays it by at most
-    /// 5 ms.
+    /// Begins the write transaction. Waits while others hold the writer lock; processes get it in order of arrival.
+    /// Within one handle, a running thread may take a free writer lock before a waiting thread that sleeps, but delays
+    /// that thread by at most 5 ms.
     ///
     /// # Errors
     /// `ReadOnly`, `Poisoned`, `Forked`; `FileMoved` if the file is no longer the one at its path; errors from reading
@@ -147,8 +147,8 @@ impl Pager {
         }
     }
 
-    /// Begins the write transaction; waits in line while `goes_on` returns true (`None` once it returns false). It is
-    /// called every few milliseconds, must be quick, and must not use the database.
+    /// Begins the write transaction. Waits for the writer lock while `goes_on` returns true, and returns `None` once it
+    /// returns false. `goes_on` is called every few milliseconds, must be quick, and must not use the database.
     ///
     /// # Errors
     /// As for `begin_write`.
@@ -165,7 +165,7 @@ impl Pager {
         }
     }
 
-    /// Begins the write transaction unless another one is open in any process (then `None`).
+    /// Begins the write transaction; returns `None` if another one is open in any process.
     ///
     /// # Errors
     /// As for `begin_write`.
@@ -194,9 +194,9 @@ impl Pager {
         self.inner.recovery
     }
 
-    /// Makes all commits so far durable, of any process. Waits for an open write transaction of another handle, and of
-    /// this one if the newest commits are `None`; a thread that holds a write transaction after such a commit must not
-    /// call it. Returns the newest commit.
+    /// Makes all commits so far durable, including those of other processes, and returns the newest one. Waits for an
+    /// open write transaction of another handle. Waits for one of this handle only if the newest commits have
+    /// [`Durability::None`]; a thread that holds a write transaction after such a commit must not call this.
     ///
     /// # Errors
     /// `Poisoned`; `FileMoved`; any error of a sync or of writing the record (then nothing more is acknowledged until
@@ -205,8 +205,8 @@ impl Pager {
         self.make_durable(Until::Kept)
     }
 
-    /// Like `sync`, and empties the log: everything is in the newest record. Costs two barriers if the log is not
-    /// empty.
+    /// Like `sync`, but also empties the redo log by writing a record that contains all its commits. Costs two barriers
+    /// if the log is not empty.
     ///
     /// # Errors
     /// As for `sync`.
@@ -220,18 +220,19 @@ impl Pager {
         inner.check_moved(MoveCheck::Full)?;
         inner.refresh()?;
         let newest = inner.pipeline.base(inner.state()).txn;
-        // Another process may have done it already.
+        // Another process may have made the commit durable already.
         if inner.files.lock.area.durable().load(Ordering::Acquire) < newest.0 {
             make_durable(inner, (newest, wanted), None)?;
         }
         Ok(newest)
     }
 
-    /// Makes everything durable, empties the log and closes this handle. (Other handles and snapshots keep the file
-    /// open.) The record found at opening is not rewritten if this handle had nothing to write; `sync` confirms it.
+    /// Makes everything durable, empties the redo log and closes this handle. (Other handles and snapshots keep the
+    /// file open.) If this handle had nothing to write, it does not rewrite the record found at opening to confirm that
+    /// it is on the medium; `sync` does.
     ///
-    /// If the log is a large part of the file and lies at its end, and no other handle has the file open, its pages are
-    /// released.
+    /// If the log is a large part of the file and lies near its end, and no other handle has the file open, the pages
+    /// of the log are freed.
     ///
     /// # Errors
     /// As for `sync`.
@@ -249,7 +250,7 @@ impl Pager {
         }
         if self.pages_behind_ballast()?.is_some() {
             match self.give_log_back() {
-                // Not enough room for such a record: the log stays, empty.
+                // There is not enough room for the pages of these commits: the log stays, but is emptied.
                 Err(error) if error.is_full() => {}
                 done => return done,
             }
@@ -258,8 +259,8 @@ impl Pager {
         make_durable(&self.inner, (newest, Until::Recorded), None).map(|_| ())
     }
 
-    /// The first record frees the log's pages, the second one no longer holds them; each makes the logged commits
-    /// durable.
+    /// Frees the pages of the log with two commits. The record of the first frees the pages, and after the second no
+    /// durable record needs them any more. Each record also contains the logged commits.
     fn give_log_back(&self) -> Result<()> {
         for _ in 0..2 {
             let mut txn = self.begin_write()?;
@@ -270,8 +271,9 @@ impl Pager {
         Ok(())
     }
 
-    /// If the file would be much shorter without its log: the number of pages behind the log, which are few in
-    /// comparison. `None` also if another handle has the file open, or a thread writes to it.
+    /// Whether giving up the log would make the file much shorter. If so, returns the number of pages in use behind the
+    /// log, which are few in comparison. Returns `None` also if another handle has the file open, or a thread writes to
+    /// it.
     ///
     /// # Errors
     /// Errors from reading the free space.
@@ -294,13 +296,12 @@ impl Pager {
         Ok(behind)
     }
 
-    /// Closes this handle without a sync, like dropping it: lazy commits survive the process, not a power cut;
-    /// `None` commits are lost.
+    /// Closes this handle without a sync, like dropping it. Lazy commits survive the end of the process, but perhaps
+    /// not a power cut; commits with [`Durability::None`] are lost.
     pub fn close_without_sync(self) {}
 
-    /// Starts reading the file into memory ahead of use, from its beginning, up to `bytes_max` bytes; returns the
-    /// number of bytes. It does not wait for them. For a file larger than the spare memory, more than that gains
-    /// nothing.
+    /// Starts reading the file into memory, from its beginning, up to `bytes_max` bytes. Returns the number of bytes
+    /// requested, without waiting for them. Requesting more than the spare memory gains nothing.
     ///
     /// # Errors
     /// `Io` if the system refuses.
@@ -314,13 +315,15 @@ impl Pager {
         Ok(bytes)
     }
 
-    /// Locks the file in memory from its beginning, up to `bytes_max` bytes of its current length, and unlocks the rest
-    /// that this handle had locked: 0 unlocks all. Reads missing parts. Returns the number of locked bytes; 0 if the
-    /// file is not mapped. Closing the handle unlocks; later growth is not locked until this is called again.
+    /// Locks the file in memory from its beginning, up to `bytes_max` bytes of its current length, and reads missing
+    /// parts. Unlocks what this handle had locked beyond that; thus 0 unlocks all. Returns the number of locked bytes;
+    /// 0 if the file is not mapped. Closing the handle unlocks the file; later growth is not locked until this is
+    /// called again.
     ///
     /// # Errors
-    /// `Io` if the system refuses, because the limit of the process (RLIMIT_MEMLOCK) is exceeded; nothing is locked
-    /// then. `Forked`; after a commit of another process as for `begin_read`, and nothing changes.
+    /// `Io` if the system refuses because the limit of the process (RLIMIT_MEMLOCK) is exceeded; nothing is locked
+    /// then.
+    /// `Forked`. After a commit of another process, the errors of `begin_read`; nothing changes then.
     pub fn lock_in_memory(&self, bytes_max: u64) -> Result<u64> {
         self.inner.files.lock.check_process()?;
         self.inner.refresh()?;
@@ -353,9 +356,10 @@ impl Pager {
         self.inner.files.superblock.uuid
     }
 
-    /// Keeps the file at least `least` bytes long, free or not, and at most `most` ([`Options::file_bytes_min`],
-    /// [`Options::file_bytes_max`]). Applies to this handle and its clones; other handles have their own limits. A file
-    /// longer than `most` stays so until free space at its end is cut off.
+    /// Keeps the file at least `least` bytes long, even if some of them are free, and at most `most`
+    /// ([`Options::file_bytes_min`], [`Options::file_bytes_max`]). Applies to this handle and its clones; other handles
+    /// have their own limits. A file that is already longer than `most` shrinks only when free space at its end is cut
+    /// off.
     pub fn set_file_bytes(&self, least: u64, most: u64) {
         self.inner.files.bounds.set(least, most);
     }
@@ -367,15 +371,15 @@ impl Pager {
     }
 
     /// Statistics of the file, as of the newest commit. Never waits. While a write transaction is open in any process,
-    /// or if another handle has written since this one, they describe the newest commit visible to all processes,
-    /// without `None` commits.
+    /// or if another handle has written since this one, the statistics describe the newest commit visible to all
+    /// processes; commits with [`Durability::None`] are not counted then.
     ///
     /// # Errors
     /// Errors from reading the free space; as for `begin_read`.
     ///
     /// # Cost
-    /// In the handle that wrote last, between two transactions, only a sum over the regions of 128 MiB. Otherwise the
-    /// free space is read: a page a region, and the lists of held pages.
+    /// In the handle that wrote last, between two transactions: a sum over the regions, which have 128 MiB each.
+    /// Otherwise the free space is read: one page per region, and the lists of held pages.
     pub fn stat(&self) -> Result<Stat> {
         let inner = &self.inner;
         if inner.files.options.read_only {
@@ -422,8 +426,8 @@ impl Pager {
         }
     }
 
-    /// The snapshots held now in all processes, by slot. Reads the reader table: some nanoseconds for each slot
-    /// ever used, and a system call for each process.
+    /// The snapshots held now in all processes, in the order of their slots. Reads the reader table, which takes some
+    /// nanoseconds for each slot ever used, and a system call for each process.
     ///
     /// # Errors
     /// `Forked`.

@@ -27,11 +27,11 @@ pub struct Inspection {
     pub records: Vec<MetaBlock>,
 }
 
-/// A place of a commit record.
+/// A place in the head that holds a commit record.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct MetaBlock {
-    /// Its address in the file.
+    /// Address of the block in the file.
     pub at: u64,
     /// The record, or a description of its damage.
     pub record: std::result::Result<MetaRecord, String>,
@@ -41,20 +41,21 @@ pub struct MetaBlock {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MetaRecord {
-    /// Its transaction.
+    /// The transaction that the record publishes.
     pub txn: TxnId,
     /// Time of the commit, in nanoseconds since 1970.
     pub time_ns: i64,
     /// Length of the file in pages, according to the record.
     pub pages: u64,
-    /// Address and length of the log that stands on it, if any, in bytes. Commits in the log are newer than the record.
+    /// Address and length in bytes of the redo log that builds on the record, if any. Commits in the log are newer than
+    /// the record.
     pub log: Option<(u64, u64)>,
     /// User data of the commit.
     pub user: Vec<u8>,
 }
 
 impl Inspection {
-    /// The transactions of the readable records, the newest first: opening takes the first one, and
+    /// The transactions of the readable records, the newest first. Opening takes the first of them, and opening with
     /// [`older_record`](crate::Options::older_record) the second.
     #[must_use]
     pub fn txns(&self) -> Vec<TxnId> {
@@ -70,7 +71,7 @@ impl Inspection {
     }
 }
 
-/// Reads the head of a file. If another process is writing, the result may mix two moments.
+/// Reads the head of a file. If another process is writing, the result may mix the states of two moments.
 ///
 /// # Errors
 /// `Open`, `Io`; `NotADatabase`, `Unsupported` or `Corrupt` if neither copy of the superblock identifies the file.

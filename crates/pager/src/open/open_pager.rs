@@ -1,4 +1,5 @@
-//! Opening: find the newest durable state, heal the damage of a crash or of one fault, and turn the log into a record.
+//! Opening: finds the newest durable state, repairs blocks of the head that a crash or a single fault has damaged, and
+//! turns the log into a record.
 
 use super::data_file;
 use super::flusher;
@@ -84,7 +85,7 @@ impl Pager {
         };
         match opened.attachment {
             Some(attachment) => Self::open_attached(place, options, attachment),
-            // There are no writers: a lock on the data file excludes them.
+            // There is no lock file. A lock on the data file excludes writers.
             None => {
                 let attachment = LockMemory::new().attachment();
                 attachment.begin()?;
@@ -94,7 +95,7 @@ impl Pager {
     }
 
     /// Opens the database in a storage; creates one in an empty storage if the mode allows it.
-    /// Takes no locks: the storage must be exclusive to the caller.
+    /// Takes no locks: the caller must be the only user of the storage.
     ///
     /// # Errors
     /// As for `open`.
@@ -142,7 +143,7 @@ impl Pager {
         Self::open_attached(place, options, attachment)
     }
 
-    /// Runs under the setup lock.
+    /// Opens the files. Caller must hold the setup lock.
     fn open_attached(place: Place<'_>, options: &Options, attachment: Attachment) -> Result<Self> {
         let mut storage = place.storage;
         let (superblock, damaged) = superblock::load(&*storage)?;
@@ -171,8 +172,8 @@ impl Pager {
                     healed.extend(at);
                     heal_metas(&*storage, &mut blocks, &found.meta)
                 });
-                // A failed sync may also have lost unsynced writes of a killed process: its unsynced meta records are
-                // void.
+                // A failed sync may also have lost unsynced writes of a killed process, so its unsynced meta records
+                // must not be used. Poisoning the lock area makes them void.
                 healed.extend(done.inspect_err(|_| lock.poison())?);
                 found = Found::newest(&blocks)?;
             }
@@ -191,7 +192,8 @@ impl Pager {
             found
         } else {
             storage = storage::watched(storage, place.path, first);
-            // A writer may be active: only the holder of the writer lock heals.
+            // A writer may be active. Only the holder of the writer lock may repair the head, so nothing is repaired
+            // here.
             let found = Found::published(&*storage, &superblock, &lock, None)?;
             let found = found.ok_or_else(|| Corrupt::new("meta records", 0, "none", "one"))?;
             recovery.lost =
@@ -252,8 +254,9 @@ impl Pager {
     }
 }
 
-/// Applies the log at opening: written to the file as its newest durable record, or laid over the file for a read-only
-/// handle. No writer has the file open; it would have done this already.
+/// Applies the log at opening. The replayed state is written to the file as its newest durable record; for a read-only
+/// handle, its pages are laid over the file instead. No writer has the file open, since it would have done this
+/// already.
 fn over(
     storage: Arc<dyn Storage>,
     found: Found,
@@ -290,7 +293,7 @@ fn create_in(storage: &dyn Storage, options: &Options) -> Result<()> {
     let len = image.len() as u64;
     let write = |error| Error::of_write("creation", 0, len, error);
     storage.grow(len, Growth::Zeros).map_err(write)?;
-    // The superblocks last: until then an interrupted creation does not count as a database.
+    // Write the superblocks last: until then an interrupted creation does not count as a database.
     let head = HEAD_BYTES as usize;
     storage
         .write_at(HEAD_BYTES, &image[head..])
@@ -299,7 +302,7 @@ fn create_in(storage: &dyn Storage, options: &Options) -> Result<()> {
     storage.sync_all().map_err(write)
 }
 
-/// The state of the other pair of meta records.
+/// The state of the older durable record, for `Options::older_record`.
 fn older(blocks: &mut MetaBlocks, newest: &Meta, options: &Options) -> Result<Found> {
     let expected = "an older durable record; and with older_record, exclusive and read_only";
     let none = |found: &str| Error::from(Corrupt::new("meta records", 0, found, expected));
@@ -347,7 +350,7 @@ mod tests {
         Pager::open_storage(storage, &Options::default()).expect("its head is sound")
     }
 
-    /// Writes to the log would overwrite the records.
+    /// If such a record were accepted, writes to the log would overwrite the records.
     #[test]
     fn a_log_in_the_head_of_the_file_is_damage() {
         let pager = open(image(|meta| {
@@ -361,7 +364,7 @@ mod tests {
         assert!(matches!(refused, Some(Error::Corrupt(_))), "{refused:?}");
     }
 
-    /// A record beyond the limit could not be read again.
+    /// A record with a number beyond the limit could not be read again.
     #[test]
     fn nothing_is_committed_beyond_the_last_number() {
         for sequence in [false, true] {
@@ -400,7 +403,7 @@ mod tests {
                 boot: [start; 16],
             };
             let options = Options {
-                // The data of these commits is in the record; no pages need verification.
+                // The data of these commits is in the record, so no pages need verification.
                 verifier: Some(Verifier::new(|_| Ok(()))),
                 ..Options::default()
             };
@@ -419,7 +422,8 @@ mod tests {
         pager.begin_read().expect("its record").app().to_vec()
     }
 
-    /// The lock area keeps lazy commits; after a reboot nothing shows that their pages reached the medium.
+    /// The lock area keeps lazy commits until the system reboots. After a reboot nothing proves that their pages
+    /// reached the medium, and the file is at its last durable commit.
     #[test]
     #[cfg_attr(miri, ignore = "several handles, each with a lock area of its own")]
     fn a_lazy_commit_counts_until_the_system_starts_anew() {
@@ -437,7 +441,8 @@ mod tests {
         }
     }
 
-    /// If the system reports no boot id, lazy commits are still visible to all processes, and are lost when these end.
+    /// If the system reports no boot id, lazy commits are still visible to all processes, but are lost when the last of
+    /// these ends.
     #[test]
     #[cfg_attr(miri, ignore = "three handles, each with a lock area of its own")]
     fn lazy_commits_are_seen_by_others_where_the_start_of_the_system_is_unknown() {

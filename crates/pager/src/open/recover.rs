@@ -1,4 +1,5 @@
-//! Recovery at opening from the data file and the lock file: finds the newest intact commit, and missing commits.
+//! Recovery at opening, from the data file and the lock file: finds the newest intact commit, and detects missing
+//! durable commits.
 
 use super::unsynced_state;
 use crate::commit::found::{Found, Recovery};
@@ -17,9 +18,9 @@ use tidalite_disk::Error as DiskError;
 use tidalite_disk::lock::Lock;
 use tidalite_disk::storage::Storage;
 
-/// Recovery for the only handle: the newest commit of the durable record, the log, and the verified unsynced meta
-/// records. The slots of the other unsynced meta records are cleared, so that they cannot be mistaken for a later
-/// commit with the same number.
+/// Recovery when no other handle has the file open: finds the newest commit in the durable record, the log, and the
+/// verified unsynced meta records. Slots of other unsynced meta records are cleared, so that these cannot be mistaken
+/// for a later commit with the same number.
 pub(crate) fn recovered(
     own: Found,
     storage: &dyn Storage,
@@ -37,12 +38,12 @@ pub(crate) fn recovered(
     };
     let mut dropped = None;
     for (unsynced_meta, record) in records.into_iter().rev() {
-        // Commits in the log need no verification of the unsynced meta record.
+        // The log contains this commit or a newer one, so the unsynced meta record is not needed.
         if record.txn <= found.meta.txn {
             break;
         }
         if !found.durable.large.is_null() {
-            // A missing second file is reported as such; it says nothing about the unsynced meta record.
+            // If the second file is missing, report that. It does not mean that the unsynced meta record is bad.
             second_file::open(storage, superblock, &found.durable, place, options)?;
         }
         let records = (&record, &found.durable);
@@ -50,7 +51,7 @@ pub(crate) fn recovered(
             unsynced_state::verify(storage, superblock, records, place, options);
         recovery.verified_bytes += bytes;
         match verified {
-            // An unreadable page may be intact: nothing is dropped, and the next attempt may succeed.
+            // A page that cannot be read may be intact. Drop nothing, since the next attempt may succeed.
             Err(Error::Disk(DiskError::Io { what, at, source })) => {
                 let (txn, without) = (TxnId(record.txn), TxnId(found.meta.txn));
                 let what = format!(
@@ -80,9 +81,10 @@ pub(crate) fn recovered(
     Ok((found, told))
 }
 
-/// The missing durable commits, for a handle that joins others. Once a writer has made a commit durable, the search is
-/// unnecessary: that writer found the file intact or accepted the loss, and a log that is being written is never read.
-/// A writer may begin during the search, so the result counts only if the record is still the newest one afterwards.
+/// The missing durable commits, for a handle that opens a file which others have open. Once a writer has made a commit
+/// durable, no search is made: that writer found the file intact or accepted the loss, and a log that is being written
+/// must not be read. A writer may begin during the search, so the result counts only if the record is still the newest
+/// one afterwards.
 pub(crate) fn find_with_others(
     storage: &dyn Storage,
     superblock: &Superblock,
@@ -94,7 +96,7 @@ pub(crate) fn find_with_others(
         return None;
     }
     let page_size = superblock.page_size;
-    // An error is reported by the first read that needs these bytes.
+    // Ignore errors here: the first read that needs these bytes will report them.
     let logged = found.logged(storage, page_size).ok()?;
     let lost = found.lost(storage, page_size, options, &logged)?;
     let (newest, _) = MetaBlocks::load(storage, &superblock.uuid).newest().ok()?;

@@ -14,11 +14,11 @@ use tidalite_base::limits::SECOND_FILE_AT;
 pub enum Event {
     /// The file was opened.
     Opened {
-        /// Its newest commit.
+        /// The newest commit of the file.
         txn: TxnId,
         /// Length of the file in bytes.
         bytes: u64,
-        /// Opened for reading only.
+        /// Whether the file was opened for reading only.
         read_only: bool,
     },
     /// A damaged block of the file's head was rewritten from its copy.
@@ -33,7 +33,7 @@ pub enum Event {
         /// The newest of these commits.
         txn: TxnId,
     },
-    /// Durable commits are missing: the damage exceeds the redundancy of the file.
+    /// Durable commits are missing, because the damage exceeds the redundancy of the file.
     WentBack(LostCommits),
     /// Commits of a dead process that are newer than the newest record were found and kept: lazy commits, or commits of
     /// the redo log.
@@ -77,7 +77,7 @@ pub enum Event {
         /// The commit that the reader saw.
         txn: TxnId,
     },
-    /// A commit took longer than a second from its call to its return.
+    /// A commit took longer than `Options::slow_commit` from its call to its return.
     SlowCommit {
         /// The commit.
         txn: TxnId,
@@ -91,8 +91,8 @@ pub enum Event {
         /// Length in bytes after.
         to: u64,
     },
-    /// The wall clock is further ahead of the commit clock than the time since the newest commit explains. Retention by
-    /// age uses the commit clock until the wall clock is confirmed.
+    /// The wall clock is ahead of the commit clock by more than the time since the newest commit explains. It may be
+    /// set wrong, so retention by age uses the commit clock until the wall clock is confirmed.
     ClockAhead {
         /// The wall clock, in nanoseconds since 1970.
         wall_ns: i64,

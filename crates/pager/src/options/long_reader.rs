@@ -10,7 +10,7 @@ use tidalite_disk::lock::{Reader, WriterSeen};
 pub struct LongReader {
     /// The reader and the space that it retains.
     pub reader: Reader,
-    /// Number of earlier queries for this request of space.
+    /// How often the callback was already asked for the same allocation.
     pub retries: u32,
     /// True if the disk is full, false if the file would have to grow.
     pub disk_full: bool,
@@ -38,7 +38,8 @@ impl fmt::Debug for OnLongReader {
     }
 }
 
-/// Callback that reports once a second which writer is waited for; see [`Options::on_wait`](crate::Options::on_wait).
+/// Callback that learns once a second which writer holds the writer lock; see
+/// [`Options::on_wait`](crate::Options::on_wait).
 #[derive(Clone)]
 pub struct OnWait(pub Arc<dyn Fn(&WriterSeen) + Send + Sync>);
 

@@ -1,8 +1,8 @@
-//! A state that only the lock file names, as the layer above traverses it to verify it.
+//! A state that only the lock file names, in the form in which the layer above traverses and verifies it.
 //!
 //! Invariants
-//! 1. No byte read here is trusted: each page, block and chunk is verified whatever `Options::verify` says, by
-//!    `read_at` instead of the map, and no page is marked as verified.
+//! 1. No byte read here is trusted. Each page, block and chunk is read by `read_at` instead of the map, and verified
+//!    whatever `Options::verify` says. No page is marked as verified.
 //! 2. A hostile record cannot loop: all reads together are bounded by a multiple of the file lengths, and each read by
 //!    `READ_BYTES_MAX`.
 
@@ -18,10 +18,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tidalite_base::{Corrupt, TxnId};
 use tidalite_disk::storage::Storage;
 
-/// Bound of all reads together, as a multiple of the file lengths. A traversal of a sound state reads each byte a few
-/// times.
+/// Maximum bytes of all reads together, as a multiple of the file lengths. A traversal of a sound state reads each byte
+/// only a few times.
 const READS_OF_A_BYTE_MAX: u64 = 16;
-/// Bound of one read: the longest is the padding of an extent, or a block.
+/// Maximum bytes of one read. The longest reads are blocks and the padding of extents.
 const READ_BYTES_MAX: usize = 64 << 20;
 
 /// Traverses a state and verifies every part that is newer than a given transaction. Supplied by the layer that knows

@@ -1,9 +1,9 @@
-//! Writing a backup as a stream: the pages of one version, or the pages written since an older one.
+//! Writing a backup as a stream. It contains the pages of one version, or only those written since an older version.
 //!
 //! The backup is physical: it copies pages regardless of their content and needs no knowledge of the structures above.
-//! While a version is pinned or held, none of its pages is rewritten. Of two pinned versions, the pages used only by
-//! the newer one are therefore exactly the pages written since, and no pointer has to be followed. This also holds for
-//! the second file.
+//! While a version is pinned or held, none of its pages is rewritten. If two versions are pinned, the pages used only
+//! by the newer one are therefore exactly the pages written since the older one, and no pointer has to be followed.
+//! This also holds for the second file.
 
 use super::format::{BackupInfo, OnMoved, PART_BYTES, file_head, head};
 use crate::error::{Error, Result};
@@ -19,7 +19,7 @@ use crate::txn::snapshot::Snapshot;
 use std::io::Write;
 use tidalite_base::{TxnId, checksum, put_u64};
 
-/// Maximum number of attempts to find a version that is durable and the newest.
+/// Maximum number of attempts to find a version that is both durable and the newest.
 const ATTEMPTS: u32 = 100;
 
 /// A held version, with its record.
@@ -64,7 +64,8 @@ impl Pager {
             if attempt == ATTEMPTS {
                 break;
             }
-            // Write a record for the newest commit if it has none; this also shows commits of others.
+            // Make an empty durable commit. It writes a record if the newest commit has none, and it makes commits of
+            // other handles visible.
             drop(snapshot);
             let txn = self.begin_write()?;
             let app = txn.app().to_vec();
@@ -77,8 +78,8 @@ impl Pager {
         })
     }
 
-    /// Fails if there is a second file. An image has the identity and the pins of its file; two such files that name
-    /// one second file would overwrite each other's values.
+    /// Fails if there is a second file. An image has the identity and the pins of its file. If both named the same
+    /// second file, they would overwrite each other's values in it.
     fn in_one_file(&self) -> Result<()> {
         match &self.inner.files.large {
             None => Ok(()),
@@ -105,7 +106,7 @@ impl Pager {
             }
         });
         if let Some(redo) = meta.redo {
-            // The log holds newer versions.
+            // Leave out the log, which contains only newer versions.
             let to = redo.page.saturating_add(redo.pages).min(meta.pages);
             used[redo.page.min(to) as usize..to as usize].fill(false);
         }
@@ -138,8 +139,8 @@ impl Pager {
         Ok(used)
     }
 
-    /// Writes a backup of a version to a stream: the newest version or a pin; in full, or only pages written since
-    /// another pin. Writers continue meanwhile.
+    /// Writes a backup to a stream. `pin`: the version to back up; `None` for the newest one. `base`: back up only the
+    /// pages written since this pin; `None` for a full backup. Writers continue meanwhile.
     ///
     /// # Errors
     /// `NoPin`, `Io`; errors of `moved`; damage in the free-space structure. The pages themselves are not
@@ -207,8 +208,8 @@ impl Pager {
         })
     }
 
-    /// Writes the file front to back to a stream: a database with the same pages at the same places, the
-    /// same pins and the same identity; free pages become zeros. Writers continue meanwhile.
+    /// Writes an image of the file to a stream, from front to back. The image is a database with the same pages at the
+    /// same places, the same pins and the same identity; free pages become zeros. Writers continue meanwhile.
     ///
     /// # Errors
     /// As for `backup`.
@@ -273,7 +274,7 @@ impl Pager {
     }
 }
 
-/// One flag a page of either file.
+/// The pages used by a version, with one flag for each page of the first and the second file.
 struct Used {
     first: Vec<bool>,
     second: Vec<bool>,

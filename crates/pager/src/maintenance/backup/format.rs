@@ -4,11 +4,12 @@
 //! head   0         16        20          24     40    48         56      64             72            4168
 //!        | magic   | version | page size | uuid | txn | base txn | pages | second pages | meta record | checksum |
 //!        | 16 B    | u32     | u32       | 16 B | u64 | u64      | u64   | u64          | 4096 B      | u64      |
-//! part   | address u64 | bytes u64 | checksum u64 | bytes, at most 1 MiB                 |   any number, ascending;
-//! parts of
-//!        the second file, whose addresses begin at 2^62, behind all others
+//! part   | address u64 | bytes u64 | checksum u64 | bytes, at most 1 MiB                 |
 //! end    | 0           | 0         | checksum u64: over the checksums of all parts, in order |
 //! ```
+//!
+//! A backup has any number of parts, in ascending order of their addresses. Addresses in the second file begin at 2^62,
+//! so its parts come last.
 
 use crate::error::Result;
 use crate::format::layout::{BLOCK_BYTES, HEAD_BYTES, meta_at, superblock_at};
@@ -30,15 +31,16 @@ pub(super) const PART_BYTES: u64 = 1 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BackupInfo {
-    /// The version.
+    /// The version that the backup restores.
     pub txn: TxnId,
-    /// The version it builds on; `None` for a full backup.
+    /// The version on which the backup builds; `None` for a full backup.
     pub base: Option<TxnId>,
-    /// Bytes of pages in it.
+    /// Bytes of pages in the backup.
     pub bytes: u64,
 }
 
-/// Called with the bytes moved last, moved so far, and expected in total; an error ends the operation.
+/// Progress callback. Its arguments are the bytes of the last step, the bytes so far, and the expected total. If it
+/// returns an error, the operation ends.
 pub type OnMoved<'f> = dyn FnMut(u64, u64, u64) -> Result<()> + 'f;
 
 pub(super) fn head(meta: &Meta, base_txn: u64, page_size: u32, second_pages: u64) -> Vec<u8> {

@@ -1,9 +1,9 @@
-//! Restoring a file, and its second file if any, from a full backup and its increments.
+//! Restoring a file, and its second file if any, from a full backup and the incremental backups that follow it.
 //!
-//! 1. The first file gets its final name once everything is written and synced; before, it has a temporary one. After
-//!    an error both files are removed; a killed process leaves the temporary file, and a second file that belongs to no
+//! 1. The first file has a temporary name until everything is written and synced; then it gets its final name. After an
+//!    error both files are removed. A killed process leaves the temporary file, and a second file that belongs to no
 //!    database.
-//! 2. Both get new identities: the second file belongs to the new first one, and to no other.
+//! 2. Both files get new identities: the second file belongs to the new first one, and to no other.
 
 use super::format::{
     BackupInfo, HEAD_LEN, LARGE_PAGES_AT, MAGIC, OnMoved, PART_BYTES, RECORD_AT, SUM_AT, VERSION,
@@ -40,7 +40,7 @@ struct Container {
 /// One backup of the chain, and the current position in it.
 struct Source<'s> {
     from: &'s mut dyn Read,
-    /// Its name in errors.
+    /// The name of the backup in errors.
     what: String,
     at: u64,
 }
@@ -79,7 +79,7 @@ impl Source<'_> {
 
 fn read_head(from: &mut Source<'_>) -> Result<Container> {
     let mut head = vec![0u8; HEAD_LEN];
-    // Other files may be shorter than a head.
+    // Read and check the magic number first, since a file that is no backup may be shorter than a head.
     let (magic, rest) = head.split_at_mut(MAGIC.len());
     from.read_exact(magic)?;
     if magic[..] != MAGIC {
@@ -147,9 +147,9 @@ fn read_head(from: &mut Source<'_>) -> Result<Container> {
     })
 }
 
-/// Creates a file from a full backup and the increments that follow it, in order. The file gets a new identity and
-/// no pins. It must not exist; on an error it is removed. If the backup has large values in a second file, that file is
-/// created too, with the given name, or with `-large` appended to the name of the first.
+/// Creates a file from a full backup and the incremental backups that follow it, in order. The file gets a new identity
+/// and no pins. It must not exist; on an error it is removed. If the backup has large values in a second file, that
+/// file is created too, with the given name, or with `-large` appended to the name of the first.
 ///
 /// # Errors
 /// `BackupOrder` if a backup does not build on the previous one; `Corrupt` if one is damaged or truncated; `Open`,
@@ -181,7 +181,7 @@ pub fn restore(
         }
         give_name(&temporary, path).map_err(failed)?;
         if let Err(error) = sync_name(path) {
-            // Without the second file, which is removed too, it would be half a database.
+            // Remove the first file too: the second one is removed on an error, and half a database is useless.
             drop(std::fs::remove_file(path));
             return Err(failed(error));
         }
@@ -223,7 +223,7 @@ fn path_next_to(path: &Path, end: &str) -> PathBuf {
     name.into()
 }
 
-/// `named`: the final path, for errors.
+/// Creates a file. `named`: the final path, for errors.
 fn create(path: &Path, named: &Path) -> Result<File> {
     let opened = OpenOptions::new()
         .read(true)
@@ -395,7 +395,7 @@ fn page_of(file: &File, page_size: usize, ptr: &Ptr) -> Result<PageRef<'static>>
     Ok(PageRef::Owned(bytes.into()))
 }
 
-/// The record with complete pointers to its pins and clock: a pinned record has only their places.
+/// Completes the pointers of a record to its pins and clock, since a pinned record has only their places.
 fn placed(file: &File, meta: &Meta) -> Result<Meta> {
     let mut meta = meta.clone();
     for ptr in [&mut meta.pins, &mut meta.clock] {
@@ -418,7 +418,7 @@ fn placed(file: &File, meta: &Meta) -> Result<Meta> {
 fn drop_pins(path: &Path, second: Option<&Path>, uuid: [u8; 16]) -> Result<()> {
     let options = crate::Options {
         mode: crate::OpenMode::Open,
-        // Needed on a network file system, which allows only exclusive opening.
+        // A database on a network file system can only be opened exclusively.
         exclusive: true,
         large_values_path: second.map(Path::to_owned),
         ..Default::default()

@@ -1,4 +1,4 @@
-//! Comparison of the reached pages with the free space: a page is in use, free, or waits to become free.
+//! Comparison of the claimed pages with the free space, in which each page is in use, free, or pending.
 
 use super::{Check, PageSet};
 use crate::format::layout::{first_page, is_large_page};
@@ -46,7 +46,7 @@ impl Check {
         }
     }
 
-    /// State of each page according to the free space: 0 used, 1 free, 2 waits.
+    /// State of each page according to the free space: 0 used, 1 free, 2 pending.
     pub(super) fn states(
         &mut self,
         free: &PageSet,

@@ -6,7 +6,7 @@ use crate::format::meta_blocks::MetaBlocks;
 use crate::format::superblock;
 use std::time::Duration;
 
-/// Number of reads of the head while it looks damaged, with pauses that grow by `HEAD_PAUSE`.
+/// Number of times the head is read again while it looks damaged. Each pause is longer by `HEAD_PAUSE` than the last.
 const HEAD_ATTEMPTS: u32 = 4;
 const HEAD_PAUSE: Duration = Duration::from_millis(10);
 
@@ -34,12 +34,13 @@ impl Heads {
 }
 
 impl Check {
-    /// Checks the head, and commits found missing at opening. Returns the notes and the number of problems that a
-    /// writer heals. A commit being written looks like damage, but not for long.
+    /// Checks the head, and reports commits found missing at opening. Returns the notes and the number of problems that
+    /// the next writer repairs. A record that is just being written looks like damage, but only for a moment; the head
+    /// is therefore read several times.
     pub(super) fn check_head(&mut self) -> (Vec<String>, u64) {
         let mut heads = self.heads();
         if !heads.is_sound() {
-            // A read-only handle cannot keep writers of other processes away.
+            // Read again under the writer lock. In a read-only handle that does not exclude writers of other processes.
             let guard = self.pager.inner.lock_writer();
             heads = self.heads();
             drop(guard);
@@ -55,7 +56,7 @@ impl Check {
             let gone_on = self.captured.meta.txn > lost.found.0;
             match self.pager.inner.files.options.read_only && !gone_on {
                 true => heads.problems.push(lost.to_string()),
-                // A handle accepted the loss and opened the file for writing.
+                // A handle has accepted the loss and opened the file for writing.
                 false => heads
                     .notes
                     .push(format!("accepted when it was opened: {lost}")),
@@ -68,7 +69,7 @@ impl Check {
         (heads.notes, healable)
     }
 
-    /// Whether there was a commit since the check began.
+    /// Whether a new record was written since the check began.
     fn written_since(&self) -> bool {
         let blocks = MetaBlocks::load(&*self.pager.inner.files.storage, &self.pager.uuid());
         let newest = blocks.newest();
@@ -78,14 +79,14 @@ impl Check {
     /// Separates damage from the traces of a crash.
     ///
     /// A crash during a commit leaves the blocks of one pair of meta records in any state, and the next open for
-    /// writing heals any state of one pair. It may be the pair with the newest record: power may fail when one copy of
-    /// a new record is complete and the other is not. A torn block alone is therefore not a problem; damage of a single
-    /// block looks alike, and loses no commit either. Only these are problems: traces in both pairs, an unreadable
-    /// block, and damage seen by a handle that has healed the file at open.
+    /// writing repairs any state of one pair. It may be the pair with the newest record: power may fail when one copy
+    /// of a new record is complete and the other is not. A torn block alone is therefore not a problem. Damage of a
+    /// single block looks the same, and loses no commit either. Only these are problems: damaged blocks in both pairs,
+    /// an unreadable block, and damage seen by a handle that has repaired the file at opening.
     ///
     /// A crash never damages the superblocks and the head of the second file: they are synced before a record relies on
-    /// them, and rewritten only to heal a copy that was already damaged. (A second file that no record names yet may be
-    /// torn.)
+    /// them, and rewritten only to repair a copy that was already damaged. (A second file that no record names yet may
+    /// be incomplete.)
     fn heads(&self) -> Heads {
         let mut heads = Heads::default();
         let storage = self.pager.inner.files.storage.clone();
