@@ -117,7 +117,7 @@ const CUT: Day = Day {
     seed: 35,
 };
 
-/// Commits after a kill: a unsynced meta record is found.
+/// Commits after a kill: an unsynced meta record is found.
 const KILLED: Day = Day {
     by_power_cut: false,
     ..CUT

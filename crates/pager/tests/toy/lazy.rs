@@ -1,7 +1,7 @@
 //! The second crash harness: durable, one-flush, lazy and `None` commits, tickets, and commits during a flush, all in
 //! one thread and from one seed. Examined after every operation: a power cut (the lock area is lost); a power cut with
 //! the lock area of that instant, of an earlier or of a later one (a disk that was lost and found while the system ran
-//! on, a copied folder, a restored backup); and the death of the process (the lock area stays, a unsynced meta record
+//! on, a copied folder, a restored backup); and the death of the process (the lock area stays, an unsynced meta record
 //! perhaps half-written). Some states are continued, to depth 3.
 //!
 //! Promises: after a power cut the newest commit acknowledged as durable, or a later one, whatever the lock area says;
@@ -502,7 +502,7 @@ fn described(run: &Run, count: usize) -> String {
     ops.map(line).collect()
 }
 
-/// The lock area while a unsynced meta record is being written: words in order.
+/// The lock area while an unsynced meta record is being written: words in order.
 fn torn(before: &[u8], after: &[u8], rng: &mut Rng) -> Vec<u8> {
     let same = |from: usize, to: usize| before[from..to] == after[from..to];
     // An area that is being reset is invalid until it is complete.
