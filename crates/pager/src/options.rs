@@ -160,7 +160,7 @@ pub struct Options {
     pub reserve_bytes: u64,
     /// Maximum length of the redo log inside the file; 0: no log. Consecutive small durable commits go to the log,
     /// which takes one barrier instead of two and is emptied when full. The log is created once there were several such
-    /// commits in a row. Its length is half that of the file, at least 2 MiB, and at most this many bytes and an eighth
+    /// commits in a row. Its length is half the file length, at least 2 MiB, and at most this many bytes and an eighth
     /// of [`Options::file_bytes_max`].
     pub log_bytes: u64,
     /// Makes non-durable commits durable once they have written this many bytes. `None`: no limit by bytes.

@@ -1,4 +1,4 @@
-//! Kinds of readers: those that keep their snapshot, those that may be evicted, and the callbacks of the writer.
+//! Tests of readers that keep their snapshot, of readers that may be evicted, and of the callbacks of the writer.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 

@@ -328,7 +328,7 @@ impl Check {
         self.version = Some((name.to_owned(), PageSet::new(self.pages)));
     }
 
-    /// Ends the traversal of the older version. Reports those of its pages that are free.
+    /// Ends the traversal of the older version. Reports each of its pages that is free.
     pub fn end_version(&mut self) {
         let Some((name, claimed)) = self.version.take() else {
             return;

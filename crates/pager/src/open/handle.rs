@@ -194,7 +194,7 @@ impl Pager {
         self.inner.recovery
     }
 
-    /// Makes all commits so far durable, including those of other processes, and returns the newest one. Waits for an
+    /// Makes all commits so far durable, including commits of other processes, and returns the newest one. Waits for an
     /// open write transaction of another handle. Waits for one of this handle only if the newest commits have
     /// [`Durability::None`]; a thread that holds a write transaction after such a commit must not call this.
     ///

@@ -102,7 +102,7 @@ fn verify_state(
     }
     verify_standalone(&newest, &record.pins)?;
     for pin in pins::read_table(&record.pins, &|ptr| newest.block(ptr))? {
-        // The birth of a pinned record is that of the pinned version, although the pin may be younger.
+        // The birth of a pinned record is the birth of the pinned version, although the pin may be younger.
         let block = newest.block(&pin.record)?;
         let pinned = Meta::decode(&block, pin.record.addr, &superblock.uuid)?;
         verify_padding(&newest, &pin.record)?;

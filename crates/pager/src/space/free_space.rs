@@ -390,7 +390,7 @@ impl Space {
         self.map.take_at(page, pages)
     }
 
-    /// Makes pages allocatable, for example those that a transaction has taken and not committed.
+    /// Makes pages allocatable, for example pages that a transaction has taken and not committed.
     pub(crate) fn release(&mut self, page: u64, pages: u64) {
         if let Some((large, place)) = self.in_large(page) {
             large.release(place, pages);

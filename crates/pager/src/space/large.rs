@@ -46,7 +46,7 @@ pub(crate) const BITMAP: u8 = 1;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LargeId {
     pub(crate) uuid: [u8; 16],
-    /// The name of the file. Without a folder, the file is in that of the first file. An empty name is unknown.
+    /// The name of the file. A name without a folder means the folder of the first file; an empty name is unknown.
     pub(crate) name: String,
 }
 

@@ -44,7 +44,7 @@ pub(super) struct CommitFacts {
     pub(super) log_is_in_the_way: bool,
     /// A meta record would free much space.
     pub(super) needs_meta: bool,
-    /// Bytes of changed pages in memory: those of this commit, and those of earlier commits that were not written.
+    /// Bytes of changed pages in memory, of this commit and of earlier commits that were not written.
     pub(super) bytes_kept: usize,
     pub(super) bytes_kept_max: usize,
     /// Number of commits, including this one, whose pages may not be in the file.

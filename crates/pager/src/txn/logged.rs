@@ -17,8 +17,8 @@ use tidalite_base::TxnId;
 /// Zeros are written in pieces of this size.
 const ZEROS_BYTES: u64 = 64 << 10;
 /// Commits with more extent bytes than this skip the log: extents are new and usually compressed, so their differences
-/// are as long as the data. The limit is twice that of a log entry, since half of the bytes may be the unused ends of
-/// last pages.
+/// are as long as the data. The limit is twice the limit of a log entry, since half of the bytes may be the unused ends
+/// of last pages.
 const COMMIT_EXTENT_BYTES_MAX: u64 = 2 * COMMIT_BYTES_MAX as u64;
 /// In a file with a maximum length, the log takes at most this part of it (1/n).
 const PART_OF_BOUNDED: u64 = 8;

@@ -15,8 +15,8 @@ use tidalite_base::{Corrupt, TxnId};
 use tidalite_disk::lock::Lock;
 use tidalite_disk::lock::protocol::{self, EVICTABLE, PARKED};
 
-/// Maximum ratio of the length of a pinned version to that of the current file. The pages of the version beyond the end
-/// of the file were free, but memory is still allocated for them.
+/// Maximum ratio of the file length of a pinned version to the current file length. Pages of the version beyond the end
+/// of the current file were free, but memory is still allocated for them.
 const PINNED_LONGER_MAX: u64 = 1 << 16;
 
 /// The file as of one commit. A snapshot never changes while it is held, in any thread, and its pages are not

@@ -8,7 +8,7 @@
 //! overlay  the pages of the log over the file, for handles that may not write
 //! ```
 //!
-//! The pages of such a commit are written like those of a lazy commit, to the system's cache without a sync. Data that
+//! The pages of such a commit are written like pages of a lazy commit, to the system's cache without a sync. Data that
 //! a power cut would lose is kept in the log: the meta record and, for each page, its difference from the page it was
 //! copied from. One write of a few adjacent blocks, with one barrier that covers nothing else, makes all waiting
 //! commits durable. When the log is full, and at close, an ordinary flush of two barriers writes a record, and the log

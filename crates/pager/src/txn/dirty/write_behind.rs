@@ -175,7 +175,7 @@ impl Dirty {
         Ok(())
     }
 
-    /// Seals and writes those of these pages that are leaves without pointers to other pages.
+    /// Seals and writes the given pages, skipping all except leaves without pointers to other pages.
     fn write_behind_leaves(&mut self, storage: &dyn Storage, mut numbers: Vec<u64>) -> Result<()> {
         let (page_size, birth) = (self.page_size as u64, self.txn);
         numbers.retain(|number| {

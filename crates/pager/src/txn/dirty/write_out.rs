@@ -58,7 +58,7 @@ impl Reason {
 }
 
 impl Dirty {
-    /// Writes the given pages, except those that already have a copy in the file.
+    /// Writes the given pages, unless they already have a copy in the file.
     ///
     /// # Errors
     /// I/O errors: the pages stay as they are.
