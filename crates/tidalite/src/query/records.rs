@@ -25,8 +25,8 @@ use std::marker::PhantomData;
 use tidalite_base::limits::COLUMNS_MAX;
 use tidalite_series::ValueRange;
 
-/// Converts rows of a series to records; see [`Series::reader_of`]. Columns of the series after the record's are
-/// ignored.
+/// Converts rows of a series to records; see [`Series::reader_of`]. If the series has more columns than the record, the
+/// additional ones are ignored.
 pub struct RecordReader<'s, R> {
     series: &'s Series<'s>,
     schema: Schema,
@@ -62,7 +62,7 @@ impl<'s, R: Record> RecordReader<'s, R> {
     /// [`JoinedRow`](crate::query::JoinedRow) provide these.
     ///
     /// # Errors
-    /// As for `read`; `Timestamp` if `t` does not fit the unit.
+    /// As for `read`; `InvalidInput` if `t` is a text that is not a time.
     #[inline]
     pub fn read_words(&self, t: impl Instant, words: &[u64]) -> Result<R> {
         let unit = self.unit;
@@ -113,8 +113,8 @@ impl<'a> Series<'a> {
     /// ```
     ///
     /// # Errors
-    /// `Schema` if the series has other columns, another unit and the record's time is a number, or the row does not
-    /// fit the record; errors of the file for its texts.
+    /// `Schema` if the series has other columns, if it has another unit and the record's time is a number, or if the
+    /// row does not fit the record; errors of the file for its texts.
     ///
     /// # Cost
     /// Names and types of the columns are compared on every call; for many rows [`reader_of`](Self::reader_of) does it
@@ -131,7 +131,7 @@ impl<'a> Series<'a> {
         RecordReader::new(self)
     }
 
-    /// A cursor that returns records, positioned before the first.
+    /// A cursor that returns records, positioned before the first one.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -170,7 +170,7 @@ impl<R: Record> RecordCursor<'_, R> {
     /// Moves to the last record at or before `t`; `None` if none exists.
     ///
     /// # Errors
-    /// As for [`Cursor::search`]; `Schema` if the row does not fit the record; so for all moves.
+    /// As for [`Cursor::search`]; `Schema` if the row does not fit the record. The same holds for all moves.
     pub fn search(&mut self, t: impl Instant) -> Result<Option<R>> {
         self.cursor.go_to(t)?;
         self.current()
@@ -256,10 +256,11 @@ impl<R: Record> RecordCursor<'_, R> {
     }
 }
 
-/// The records of a query, or from its end with `rev`; see [`Query::records`].
+/// An iterator over the records of a query, from either end; see [`Query::records`].
 ///
-/// Invariants: 1. `left` rows lie between the two cursors, each of which is at the last row that it returned. 2. An
-/// error ends the iteration.
+/// Invariants:
+/// 1. `left` rows lie between the two cursors, each of which is at the last row that it returned.
+/// 2. An error ends the iteration.
 pub struct Records<'s, R> {
     query: Query<'s>,
     left: u64,
@@ -310,12 +311,12 @@ impl<'s, F: Figures> Query<'s, F> {
         })
     }
 
-    /// Calls `f` with every row as a record. Returns the number of rows. Columns of the series after the columns of the
-    /// record are ignored.
+    /// Calls `f` with every row as a record. Returns the number of rows. If the series has more columns than the
+    /// record, the additional ones are ignored.
     ///
     /// # Errors
-    /// `Schema` if the series has other columns, another unit and the record's time is a number, or a row does not fit
-    /// the record; else as for `for_each_vector`.
+    /// `Schema` if the series has other columns, if it has another unit and the record's time is a number, or if a row
+    /// does not fit the record; otherwise as for `for_each_vector`.
     pub fn for_each_record<R: Record>(&self, mut f: impl FnMut(R)) -> Result<u64> {
         let reader = self.series.reader_of()?;
         let mut failed = None;
@@ -397,7 +398,7 @@ impl<R: Record> Iterator for Records<'_, R> {
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        // Fewer after an error.
+        // After an error fewer records follow, so the lower bound is zero.
         (0, usize::try_from(self.left).ok())
     }
 }

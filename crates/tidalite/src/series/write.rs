@@ -23,9 +23,9 @@ use tidalite_series::Cooling;
 /// A series of a write transaction, for changes. Insert anywhere: at the end, before, or at an existing timestamp (the
 /// new row replaces the old one, unless the series has another [`MergePolicy`]).
 ///
-/// Single inserts only add a row to the write buffer and do not check whether the transaction can still be committed:
-/// in a broken one ([`Broken`](crate::ErrorKind::Broken)) they may return `Ok`. The next
-/// flush, `append_rows`, `delete`, `view` and the commit report it.
+/// Single inserts only add a row to the write buffer. They do not check whether the transaction can still be committed,
+/// so in a broken one ([`Broken`](crate::ErrorKind::Broken)) they may return `Ok`. The next flush, `append_rows`,
+/// `delete`, `view` and the commit report it.
 pub struct SeriesMut<'t> {
     pub(crate) txn: &'t mut WriteTxn,
     index: usize,
@@ -57,24 +57,25 @@ impl<'t> SeriesMut<'t> {
         self.open().columns as usize
     }
 
-    /// Whether there is a column of texts.
+    /// Whether the series has a column of texts.
     #[inline]
     pub(crate) fn has_texts(&self) -> bool {
         self.open().texts
     }
 
-    /// Whether occupied times must be detected (`duplicates.rs`).
+    /// Whether an insert must look up if its time is taken (`duplicates.rs`), because the merge policy is not
+    /// `Replace`.
     #[inline]
     fn is_guarded(&self) -> bool {
         self.open().guard.is_some()
     }
 
-    /// The known times of a series with such a policy.
+    /// The times known to be taken or free, for a series whose inserts are looked up.
     pub(crate) fn guard(&mut self) -> &mut Guard {
         self.txn.open[self.index].guard.get_or_insert_default()
     }
 
-    /// Changes the merge policy, from the next row on; existing rows stay as they are, even equal ones kept by
+    /// Changes the merge policy for rows from now on. Existing rows stay as they are, even equal ones kept by
     /// [`MergePolicy::KeepAll`].
     ///
     /// # Errors
@@ -99,7 +100,7 @@ impl<'t> SeriesMut<'t> {
         Ok(())
     }
 
-    /// Name, schema, id.
+    /// The series' name, schema and id.
     #[must_use]
     pub fn info(&self) -> &SeriesInfo {
         &self.txn.open[self.index].info
@@ -115,16 +116,16 @@ impl<'t> SeriesMut<'t> {
         self.info().id
     }
 
-    /// Inserts a default point with flags 0, or overwrites the one at that time.
+    /// Inserts a default point with flags 0, or overwrites the point at that time.
     ///
     /// # Errors
-    /// `Schema` if the series has other columns; `Timestamp` for an invalid text; a full disk.
+    /// `Schema` if the series has other columns; `InvalidInput` for a text that is not a time; a full disk.
     pub fn insert(&mut self, t: impl Instant, value: f64) -> Result<()> {
         self.txn.open[self.index].expect_record(<Sample as Point>::schema, true)?;
         self.insert_point(t, 0, value)
     }
 
-    /// The step of a time.
+    /// The time in steps of the series' unit, rounded down.
     #[inline]
     fn step(&self, t: impl Instant) -> Result<i64> {
         Ok(match t.moment()? {
@@ -136,7 +137,7 @@ impl<'t> SeriesMut<'t> {
     /// Inserts a row of two columns, flags and value.
     ///
     /// # Errors
-    /// `Schema` if the series does not have two columns; `Timestamp` for an invalid text; a full disk.
+    /// `Schema` if the series does not have two columns; `InvalidInput` for a text that is not a time; a full disk.
     #[inline]
     pub fn insert_point(&mut self, t: impl Instant, flags: i64, value: f64) -> Result<()> {
         let time = self.step(t)?;
@@ -150,7 +151,7 @@ impl<'t> SeriesMut<'t> {
         Ok(())
     }
 
-    /// `insert_point` for a series whose rows are checked, or that does not have two columns.
+    /// `insert_point` for a series that does not have two columns, or whose inserts are looked up.
     #[inline(never)]
     fn insert_point_checked(&mut self, time: i64, flags: i64, value: f64) -> Result<()> {
         if self.is_guarded() {
@@ -162,7 +163,8 @@ impl<'t> SeriesMut<'t> {
     /// Inserts a row: a time and one word per column.
     ///
     /// # Errors
-    /// `Schema` if the number of words differs from the number of columns; `Timestamp` for an invalid text; a full disk.
+    /// `Schema` if the number of words differs from the number of columns; `InvalidInput` for a text that is not a
+    /// time; a full disk.
     #[inline]
     pub fn insert_row(&mut self, t: impl Instant, words: &[u64]) -> Result<()> {
         let time = self.step(t)?;
@@ -184,7 +186,7 @@ impl<'t> SeriesMut<'t> {
         Ok(())
     }
 
-    /// Buffers a row that `look` has admitted, according to the merge policy.
+    /// Buffers a row as the merge policy requires. `look` must have admitted the row.
     fn stage_guarded(&mut self, time: i64, words: &[u64]) -> Result<Taken> {
         match self.info().merge {
             MergePolicy::KeepAll => return self.keep(time, words).map(|()| Taken::Free),
@@ -197,7 +199,7 @@ impl<'t> SeriesMut<'t> {
         Ok(Taken::Free)
     }
 
-    /// Inserts a row whose words, and their texts, are produced by `put`.
+    /// Inserts a row whose words are produced by `put`, which also stores the texts.
     #[inline]
     fn insert_made(
         &mut self,
@@ -213,7 +215,8 @@ impl<'t> SeriesMut<'t> {
         self.insert_row(Steps(time), words)
     }
 
-    /// Removes the texts of a row that is ignored, or refused because its time is full.
+    /// Like `insert_made`, for a series whose inserts are looked up. Removes the row's texts again if the row is
+    /// ignored, or is refused because its time is full.
     #[inline(never)]
     fn insert_made_guarded(
         &mut self,
@@ -272,7 +275,7 @@ impl<'t> SeriesMut<'t> {
     /// ```
     ///
     /// # Errors
-    /// `Schema` if the values do not fit the columns; `Timestamp`; a full disk.
+    /// `Schema` if the values do not fit the columns; `InvalidInput` for a text that is not a time; a full disk.
     pub fn insert_values(&mut self, t: impl Instant, values: &[Value]) -> Result<()> {
         if values.len() != self.columns() {
             return self.wrong_columns(values.len());
@@ -287,7 +290,7 @@ impl<'t> SeriesMut<'t> {
         })
     }
 
-    /// The word of a value of a column, for `insert_row` and `append_rows`: a new text is stored.
+    /// The word of a column's value, for `insert_row` and `append_rows`. A text that is new is stored.
     ///
     /// # Errors
     /// `Schema` if the value does not fit the column; `Limit` if a text is too long; a full disk.
@@ -306,7 +309,7 @@ impl<'t> SeriesMut<'t> {
         }
     }
 
-    /// The word of a text.
+    /// The word of a text, which is stored if it is new.
     pub(crate) fn text_word(&mut self, column: usize, text: &[u8]) -> Result<u64> {
         let place = (self.id(), column);
         self.txn.changing(|txn| {
@@ -315,8 +318,8 @@ impl<'t> SeriesMut<'t> {
         })
     }
 
-    /// Checks that words in columns of texts are assigned text numbers: no row may have a dangling reference. `words`
-    /// returns a column's words.
+    /// Checks that words in columns of texts are numbers of stored texts, so that no row has a dangling reference.
+    /// `words` returns a column's words.
     fn expect_texts<'w>(&mut self, words: impl Fn(usize) -> &'w [u64]) -> Result<()> {
         let info = Arc::clone(&self.txn.open[self.index].info);
         for (c, column) in info.schema.columns.iter().enumerate() {
@@ -341,8 +344,8 @@ impl<'t> SeriesMut<'t> {
     /// before it.
     ///
     /// # Errors
-    /// `Schema` if the series has other columns than the record, or another unit than a record with a numeric time; a
-    /// full disk.
+    /// `Schema` if the series has other columns than the record, or if the record's time is a number and the series has
+    /// another unit; a full disk.
     #[inline]
     pub fn insert_record<R: Record>(&mut self, record: &R) -> Result<()> {
         self.txn.open[self.index].expect_record(R::schema, R::ANY_UNIT)?;
@@ -386,11 +389,11 @@ impl<'t> SeriesMut<'t> {
     /// ```
     ///
     /// # Errors
-    /// `Schema` if a name exists already, or there are too many columns; `Limit` if a time has more rows than a series
-    /// of that many columns accepts; a damaged block in the way; a full disk.
+    /// `Schema` if a name exists already or there are too many columns; `Limit` if a time has more rows than a series
+    /// of that many columns accepts; a damaged block that must be read; a full disk.
     ///
     /// # Cost
-    /// Moves the rows of the series that are not yet in leaves there.
+    /// Rows of the series that are in the delta are moved to leaves.
     pub fn add_columns(&mut self, columns: &[Column]) -> Result<()> {
         let info = Arc::clone(&self.txn.open[self.index].info);
         let mut schema = info.schema.clone();
@@ -406,7 +409,7 @@ impl<'t> SeriesMut<'t> {
             txn.delta.rows(&txn.pages, id, &types, EVER, &mut waiting)?;
             let late = Rows::merge_newest(waiting.view(), txn.write_buffer.rows(slot));
             if !late.is_empty() {
-                // The delta stores rows by layout: all rows of a series must have one.
+                // The delta stores rows by layout, so all rows of a series must have the same layout.
                 let (from, to) = EVER;
                 txn.write_buffer.delete(slot, from, to);
                 txn.delta.delete(&mut txn.pages, id, &types, EVER)?;
@@ -482,7 +485,7 @@ impl<'t> SeriesMut<'t> {
     /// Removes the rows of an interval; returns their number. Aggregates are correct immediately.
     ///
     /// # Errors
-    /// A damaged block in the way; a full disk.
+    /// A damaged block that must be read; a full disk.
     pub fn delete(&mut self, times: impl Interval) -> Result<u64> {
         let (from, to) = times.ends()?.in_unit(self.info().schema.unit);
         if from > to {
@@ -509,7 +512,7 @@ impl<'t> SeriesMut<'t> {
         Ok(removed)
     }
 
-    /// Makes leaves cold; returns whether some are left for another step.
+    /// Rewrites leaves in cold form; returns whether some are left for another step.
     pub(crate) fn cool(&mut self, before: i64, step: &mut Cooling) -> Result<bool> {
         let id = self.id();
         let types = self.info().schema.word_types();

@@ -16,8 +16,8 @@ use tidalite_kv::PutRow;
 /// type `V`; both are plain bytes by default.
 ///
 /// # Cost
-/// Descents given for methods are in the table. If a key's set of values has pages of its own, each continues with one
-/// in the set; a smaller set is read and written as a whole.
+/// The descents that methods name are in the table. If a key's set of values has pages of its own, each call continues
+/// with a descent in the set; a smaller set is read and written as a whole.
 pub struct SetTableMut<'t, K: ?Sized = [u8], V: ?Sized = [u8]> {
     txn: &'t mut WriteTxn,
     index: usize,
@@ -25,8 +25,8 @@ pub struct SetTableMut<'t, K: ?Sized = [u8], V: ?Sized = [u8]> {
 }
 
 impl<'t> SetTableMut<'t> {
-    /// The same table with other types of keys and values, whatever was stored in it: bytes of another type are an error
-    /// (`WrongType`) only if they do not decode.
+    /// The same table with other types of keys and values, whatever was stored in it. Bytes of another type are an
+    /// error (`WrongType`) only if they do not decode.
     #[must_use]
     pub fn typed<K: TableKey + ?Sized, V: TableKey + ?Sized>(self) -> SetTableMut<'t, K, V> {
         SetTableMut::new(self.txn, self.index)
@@ -42,7 +42,7 @@ impl<'t, K: TableKey + ?Sized, V: TableKey + ?Sized> SetTableMut<'t, K, V> {
         }
     }
 
-    /// The number of the table among the open ones of the transaction.
+    /// The index of the table among the open tables of the transaction.
     pub(crate) fn index(&self) -> usize {
         self.index
     }
@@ -55,7 +55,7 @@ impl<'t, K: TableKey + ?Sized, V: TableKey + ?Sized> SetTableMut<'t, K, V> {
     /// The table in its current state, for reading. Reads nothing.
     ///
     /// # Errors
-    /// `TransactionBroken`.
+    /// `Broken`, if an earlier call failed half-way.
     pub fn view(&self) -> Result<SetTable<'_, K, V>> {
         let table = self.txn.opened_set_view(self.index)?;
         Ok(SetTable::new(table.pages, table.tree, table.named))
@@ -113,9 +113,9 @@ impl<'t, K: TableKey + ?Sized, V: TableKey + ?Sized> SetTableMut<'t, K, V> {
     /// As for `put`. After a `Limit` the pairs before it are stored, and the transaction continues.
     ///
     /// # Cost
-    /// Consecutive values of a key are inserted together, in any order of keys: the key's set is changed once. In
-    /// ascending order, a copy of each pair. Values are held in memory until the key changes or they exceed the size of
-    /// a set that is stored in its row.
+    /// Consecutive values of a key are inserted together, in any order of keys, so the key's set is changed once. Pairs
+    /// in ascending order only cost a copy of each. Values are held in memory until the key changes or they exceed the
+    /// size of a set that is stored in its row.
     pub fn extend<A, B>(&mut self, pairs: impl IntoIterator<Item = (A, B)>) -> Result<u64>
     where
         A: AsArg<K>,
@@ -140,7 +140,7 @@ impl<'t, K: TableKey + ?Sized, V: TableKey + ?Sized> SetTableMut<'t, K, V> {
     /// Appends a pair after all others.
     ///
     /// # Errors
-    /// `OutOfOrder` if the pair is not above the last one: nothing has changed; else as for `put`.
+    /// `OutOfOrder` if the pair is not above the last one; nothing has changed then. Otherwise as for `put`.
     ///
     /// # Cost
     /// A descent for the first pairs, none for the following ones.
@@ -157,10 +157,10 @@ impl<'t, K: TableKey + ?Sized, V: TableKey + ?Sized> SetTableMut<'t, K, V> {
     /// Appends a value after all others of its key.
     ///
     /// # Errors
-    /// `OutOfOrder` if the value is not above the key's last one: nothing has changed; else as for `put`.
+    /// `OutOfOrder` if the value is not above the key's last one; nothing has changed then. Otherwise as for `put`.
     ///
     /// # Cost
-    /// As of `put`.
+    /// As for `put`.
     pub fn append_value(&mut self, key: &K, value: &V) -> Result<()> {
         let (key, value) = (&key.key_code(), &value.key_code());
         let behind =
@@ -192,10 +192,11 @@ impl<'t, K: TableKey + ?Sized, V: TableKey + ?Sized> SetTableMut<'t, K, V> {
         Ok(self.view()?.count_of(key)? == 0 && self.put(key, value)?)
     }
 
-    /// Replaces the single value of an existing key by `value`; returns whether the key exists.
+    /// Replaces the single value of an existing key with `value`; returns whether the key exists.
     ///
     /// # Errors
-    /// `InvalidInput` if the key has several values: name one with `replace`; else as for `put`. Nothing has changed then.
+    /// `InvalidInput` if the key has several values (`replace` names the one to replace); otherwise as for `put`.
+    /// Nothing has changed then.
     ///
     /// # Cost
     /// One descent, and a `replace` if the key exists.
@@ -206,8 +207,8 @@ impl<'t, K: TableKey + ?Sized, V: TableKey + ?Sized> SetTableMut<'t, K, V> {
         }
     }
 
-    /// Replaces one value of a key by another; returns whether the pair existed. If it did not, nothing changes. If the
-    /// new pair exists already, the old one is only removed.
+    /// Replaces one value of a key with another; returns whether the old pair existed. If it did not, nothing changes.
+    /// If the new pair exists already, the old one is only removed.
     ///
     /// # Errors
     /// As for `put`.
@@ -256,8 +257,8 @@ impl<'t, K: TableKey + ?Sized, V: TableKey + ?Sized> SetTableMut<'t, K, V> {
     /// Removes a key that has a single value, and returns the value.
     ///
     /// # Errors
-    /// `Ambiguous` if the key has several values: nothing has changed then; a value that does not decode as `V`
-    /// (`WrongType`): it is removed then.
+    /// `InvalidInput` if the key has several values; nothing has changed then. `WrongType` if the value does not decode
+    /// as `V`; it is removed then.
     ///
     /// # Cost
     /// One descent, and a `remove` if the key exists.
@@ -288,8 +289,8 @@ impl<'t, K: TableKey + ?Sized, V: TableKey + ?Sized> SetTableMut<'t, K, V> {
         })
     }
 
-    /// Removes all pairs whose keys lie in a range, by cutting off branches; returns their number. Cost: two descents;
-    /// the pages in between are freed, each read once.
+    /// Removes all pairs whose keys lie in a range, by cutting off branches; returns their number. Cost: two descents.
+    /// The pages in between are freed, and each is read once.
     ///
     /// # Errors
     /// A full disk; a damaged page.
@@ -358,7 +359,7 @@ impl<'t, K: TableKey + ?Sized, V: TableKey + ?Sized> SetTableMut<'t, K, V> {
         })
     }
 
-    /// Removes everything.
+    /// Removes all pairs.
     ///
     /// # Errors
     /// A damaged page.
@@ -392,7 +393,7 @@ impl<'t, K: TableKey + ?Sized, V: TableKey + ?Sized> SetTableMut<'t, K, V> {
         }))
     }
 
-    /// The value of a key that has a single one; an error if it has several.
+    /// The value of a key that has a single value; an error if it has several.
     fn only(&self, key: &K) -> Result<Option<Vec<u8>>> {
         match self.view()?.bytes().get(&key.key_code())? {
             Some((_, values)) if values > 1 => Err(Error::from(Cause::Ambiguous {

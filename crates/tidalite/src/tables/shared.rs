@@ -2,8 +2,8 @@
 //!
 //! Invariants
 //! 1. Each call borrows the transaction for its own duration only.
-//! 2. A handle knows its table by the index among the open tables. It stays the same, because a shared transaction drops
-//!    and renames no tables and rolls nothing back.
+//! 2. A handle finds its table by its index among the open tables. The index stays the same, because a shared
+//!    transaction does not drop or rename tables and rolls nothing back.
 
 use crate::tables::batches::Batches;
 use crate::tables::codec::{TableKey, TableValue};
@@ -39,12 +39,12 @@ use std::marker::PhantomData;
 /// ```
 ///
 /// # Cost
-/// A test of a flag for each call. A table that is opened alone costs the same as without sharing.
+/// Each call tests a flag. A table that is opened alone costs the same as without sharing.
 pub struct SharedTxn<'t>(RefCell<&'t mut WriteTxn>);
 
 impl WriteTxn {
-    /// Shares the transaction among several tables, which can then be open for changes at the same time. The transaction
-    /// itself can be used again when the handles are gone.
+    /// Shares the transaction among several tables, which can then be open for changes at the same time. The
+    /// transaction itself can be used again when the handles are gone.
     pub fn share(&mut self) -> SharedTxn<'_> {
         SharedTxn(RefCell::new(self))
     }
@@ -125,10 +125,10 @@ impl<K: ?Sized, V: ?Sized> Copy for SharedTable<'_, '_, K, V> {}
 
 impl<'s, 't, K: TableKey + ?Sized, V: TableValue + ?Sized> SharedTable<'s, 't, K, V> {
     /// Passes the table to `work`, for any call of [`TableMut`]. `work` may return an error type of its own, as in
-    /// [`WriteTxn::nested`]; what it has changed until then stays.
+    /// [`WriteTxn::nested`]. Changes that it has made until then stay.
     ///
     /// # Errors
-    /// Those of `work`; `Unsupported` if `work` uses another table of the same [`SharedTxn`].
+    /// The errors of `work`; `Unsupported` if `work` uses another table of the same [`SharedTxn`].
     pub fn with<T, E: From<Error>>(
         &self,
         work: impl FnOnce(&mut TableMut<'_, K, V>) -> Result<T, E>,
@@ -169,11 +169,12 @@ impl<'s, 't, K: TableKey + ?Sized, V: TableValue + ?Sized> SharedTable<'s, 't, K
         self.with(|table| table.remove(key))
     }
 
-    /// The entries with keys in a range, ascending. Between two steps this and other tables can be changed: up to 64
-    /// entries are read in advance, and the iteration continues after the last of them in the table as it then is.
+    /// The entries with keys in a range, in ascending order. Between two steps this table and others can be changed. Up
+    /// to 64 entries are read in advance; the iteration then continues after the last of them, in the current state of
+    /// the table.
     ///
     /// # Cost
-    /// A descent for each 64 entries, and copies of them.
+    /// One descent and a copy for every 64 entries.
     pub fn entries(&self, range: impl KeyRange<K>) -> SharedEntries<'s, 't, K, V> {
         SharedEntries {
             table: *self,

@@ -25,7 +25,8 @@ impl<K: TableKey + ?Sized> Table<'_, K> {
     /// ```
     ///
     /// # Errors
-    /// As for [`get`](Self::get); but the pieces of a long value are read, and damage found, while streaming.
+    /// As for [`get`](Self::get), except that the pieces of a long value are read while streaming, so damage in them is
+    /// found only then.
     ///
     /// # Cost
     /// One page per level; then one piece of at most 64 KiB at a time, borrowed if the file is mapped.
@@ -43,8 +44,8 @@ impl<K: TableKey + ?Sized> Table<'_, K> {
 /// Streams a value from its first byte to its last: see [`Table::read_value`]. [`BufRead`] borrows the stored pieces of
 /// the value without copying.
 ///
-/// An error of the file is an [`io::Error`] around a [`tidalite::Error`](crate::Error), of kind `InvalidData` for
-/// damage. After it the stream returns only errors.
+/// An error of the file becomes an [`io::Error`] around a [`tidalite::Error`](crate::Error), of kind `InvalidData` for
+/// damage. After an error the stream returns only errors.
 pub struct ValueReader<'t> {
     chunks: Chunks<'t>,
     piece: Option<PageSlice<'t>>,
@@ -68,7 +69,7 @@ impl ValueReader<'_> {
                 Ok(())
             }
             Some(Err(error)) => Err(failed(error)),
-            // An error leaves no more pieces, which is different from the end of the value.
+            // An error leaves no more pieces. This must not look like the end of the value.
             None => Err(io::ErrorKind::UnexpectedEof.into()),
         }
     }

@@ -78,7 +78,7 @@ impl<'a, K: ?Sized, V: ?Sized> Table<'a, K, V> {
         (self.pages, self.sub.tree())
     }
 
-    /// An empty table in place of this one.
+    /// Replaces this table with an empty one.
     pub(crate) fn emptied(self) -> Self {
         Self::new(self.pages, Tree::new(0), self.named)
     }
@@ -121,12 +121,12 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> Table<'a, K, V> {
         Ok(shape.unwrap_or_default())
     }
 
-    /// The values of many keys in their order, `None` for a missing key. Sorted keys are best; the memory waits of
-    /// sixteen keys overlap.
+    /// The values of many keys, in the order of the keys; `None` for a missing key. Sorted keys are fastest. The memory
+    /// accesses of sixteen keys overlap.
     ///
     /// # Errors
-    /// A damaged or unreadable page; `WrongType` if a key holds a nested table, for the whole call, because `None`
-    /// would mean a missing key. The error names the key, so that the caller can leave it out.
+    /// A damaged or unreadable page; `WrongType` if a key holds a nested table. The error is for the whole call,
+    /// because `None` would mean a missing key. It names the key, so that the caller can leave it out.
     pub fn get_many<A: AsArg<K>>(&self, keys: &[A]) -> Result<Vec<Option<V::Lent<'_>>>> {
         let keys: Vec<Cow<'_, [u8]>> = keys.iter().map(|key| key.as_arg().key_code()).collect();
         let mut found = Vec::with_capacity(keys.len());
@@ -173,7 +173,7 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> Table<'a, K, V> {
         Ok(to.saturating_sub(from))
     }
 
-    /// The numbers of keys before a range, and before its end.
+    /// The number of keys before a range, and the number of keys before its end.
     pub(crate) fn ranks(&self, from: Bound<&[u8]>, to: Bound<&[u8]>) -> Result<(u64, u64)> {
         // The next key after a key is the key with a zero byte appended.
         let above = |key: &[u8]| self.rank_of(&[key, &[0]].concat());
@@ -190,8 +190,8 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> Table<'a, K, V> {
         Ok((from, to))
     }
 
-    /// Keys that split a range into `parts` of equal size (within one entry), for parallel scans: one less than
-    /// `parts`, fewer if there are not enough entries. Cost: one descent per key.
+    /// Keys that split a range into `parts` parts of equal size (within one entry), for parallel scans. Returns one key
+    /// less than `parts`, or fewer if there are not enough entries. Cost: one descent per key.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -268,8 +268,9 @@ impl<'a, K: TableKey + ?Sized> Table<'a, K> {
 }
 
 impl<'a> Table<'a> {
-    /// The same table with other types of keys and values, whatever was stored in it: bytes of another type are an
-    /// error (`WrongType`) only if they do not decode. For nested tables, and tables of programs that store bytes.
+    /// The same table with other types of keys and values, whatever was stored in it. Bytes of another type are an
+    /// error (`WrongType`) only if they do not decode. This is for nested tables, and for tables of programs that store
+    /// bytes.
     #[must_use]
     pub fn typed<K: TableKey + ?Sized, V: TableValue + ?Sized>(self) -> Table<'a, K, V> {
         Table::of(self.pages, self.sub, self.named)

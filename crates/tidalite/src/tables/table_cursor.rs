@@ -17,12 +17,12 @@ fn damaged(found: &str) -> Error {
 
 /// Steps through a table. Each move returns whether there is an entry at the new position.
 ///
-/// Steps and borrowed values copy nothing: this is the fastest walk over a table.
+/// Steps and borrowed values copy nothing, so this is the fastest walk over a table.
 pub struct TableCursor<'a, K: ?Sized = [u8], V: ?Sized = [u8]> {
     inner: Cursor<'a, Pages<'a>>,
     pages: Pages<'a>,
     named: Named<'a>,
-    /// Damage of a small nested table, reported by the first move.
+    /// Describes damage of a small nested table, which the first move reports.
     damage: Option<String>,
     types: PhantomData<fn(&K, &V)>,
 }
@@ -108,7 +108,7 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> TableCursor<'a, K, V> {
         Ok(self.inner.seek_lt(&key.key_code())?)
     }
 
-    /// Moves to exactly this key; if it does not exist, moves as `seek_ge` does and returns false.
+    /// Moves to the entry with exactly this key. If it does not exist, moves as `seek_ge` does and returns false.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -126,8 +126,8 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> TableCursor<'a, K, V> {
         Ok(self.inner.select(rank)?)
     }
 
-    /// The rank of the current entry; `None` if the cursor is at no entry. `select` is the inverse. Cost: reads no
-    /// page, adds up the counts in the pages of the descent path.
+    /// The rank of the current entry, which `select` takes; `None` if the cursor is at no entry. Cost: reads no page;
+    /// adds up the counts in the pages of the descent path.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
@@ -181,8 +181,8 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> TableCursor<'a, K, V> {
         self.inner.is_nested()
     }
 
-    /// The current nested table; `None` if the entry is a value. Costs nothing if the table is stored in its leaf: a
-    /// path level with any name, such as `a/b/+/4`, is thus a walk over the table `a/b`.
+    /// The current nested table; `None` if the entry is a value. This costs nothing if the table is stored in its leaf.
+    /// So to look up a path with a wildcard, such as `a/b/+/4`, walk over the table `a/b`.
     ///
     /// # Errors
     /// Damage.
@@ -243,7 +243,7 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> TableCursor<'a, K, V> {
     )]
     #[inline(always)]
     pub fn next(&mut self) -> Result<bool> {
-        // A damaged table has no leaf.
+        // A damaged table has no current leaf.
         if self.inner.next_in_leaf() {
             return Ok(true);
         }
@@ -265,8 +265,8 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> TableCursor<'a, K, V> {
         Ok(self.inner.previous()?)
     }
 
-    /// Passes the current entry and those after it, up to the next nested table; returns false if that is the end of
-    /// the table.
+    /// Passes the current entry and the entries after it to `put`, up to the next nested table. Returns false if that
+    /// is the end of the table.
     pub(crate) fn lend_rows(&mut self, put: &mut PutRow<'_>) -> tidalite_pager::Result<bool> {
         while !self.inner.is_nested() {
             match self.inner.value_slice() {
@@ -316,8 +316,8 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> TableCursor<'a, K, V> {
         value_of::<V>(&self.named, Lent::of(self.plain_value()?)?)
     }
 
-    /// Resets the cursor to before the first entry, of this or another table, of this or another snapshot, reusing its
-    /// memory.
+    /// Moves the cursor before the first entry of a table, which may be another one or of another snapshot. The
+    /// cursor's memory is reused.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;

@@ -18,14 +18,15 @@ pub(crate) enum At<P> {
     Before,
     /// At an entry.
     On(P),
-    /// Before all entries at or above this one: where an entry was, or would be.
+    /// Before all entries at or above this one, where an entry was or would be.
     Gap(P),
     After,
 }
 
 /// Steps through a table of a write transaction and changes the current entry. Every move returns whether there is an
-/// entry at the new position. A move to an exact key that does not exist leaves the cursor in the gap at its position,
-/// and a removal in the gap left by the entry: a step from there goes to the neighbour and skips nothing.
+/// entry at the new position. A move to an exact key that does not exist leaves the cursor in the gap where the key
+/// would be, and a removal leaves it in the gap of the removed entry. A step from a gap goes to the neighbour and skips
+/// nothing.
 ///
 /// ```
 /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
@@ -47,9 +48,9 @@ pub(crate) enum At<P> {
 /// ```
 ///
 /// # Cost
-/// The cursor stores its position as a key: every move is a descent, and so is `value`; in a nested table add one for
-/// each key of its path. If nothing is changed on the way, [`Table::cursor`](crate::Table::cursor) steps without
-/// descents; to remove entries by a predicate, [`TableMut::retain`] is faster.
+/// The cursor stores its position as a key, so every move is a descent, and so is `value`. In a nested table each call
+/// adds a descent for each key of the path. If nothing is changed on the way, [`Table::cursor`](crate::Table::cursor)
+/// steps without descents; to remove entries by a predicate, [`TableMut::retain`] is faster.
 pub struct TableCursorMut<'e, 't, K: ?Sized = [u8], V: ?Sized = [u8]> {
     table: &'e mut TableMut<'t, K, V>,
     at: At<Vec<u8>>,
@@ -67,7 +68,7 @@ impl<'t, K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'t, K, V> {
     /// Removes the first entry and returns it.
     ///
     /// # Errors
-    /// As for [`remove`](Self::remove); bytes that do not decode as `K` or `V` (`WrongType`): the entry stays then.
+    /// As for [`remove`](Self::remove); `WrongType` if the bytes do not decode as `K` or `V`, and then the entry stays.
     pub fn pop_first(&mut self) -> Result<Option<(K::Owned, V::Owned)>> {
         let mut cursor = self.cursor_mut();
         cursor.first()?;
@@ -86,7 +87,7 @@ impl<'t, K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'t, K, V> {
 }
 
 impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableCursorMut<'_, '_, K, V> {
-    /// Moves to the entry where a read cursor comes to stand, else to `end`.
+    /// Moves to the entry that a read cursor reaches with `go`, or to `end` if it reaches none.
     fn go(
         &mut self,
         go: impl FnOnce(&mut TableCursor<'_>) -> Result<bool>,
@@ -122,7 +123,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableCursorMut<'_, '_, K, V> 
         self.go(|cursor| cursor.last(), At::Before)
     }
 
-    /// Moves to the entry with exactly this key; if none exists, to the gap at its position.
+    /// Moves to the entry with exactly this key. If none exists, moves to the gap where it would be.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -282,8 +283,8 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableCursorMut<'_, '_, K, V> 
         self.table.replace_code(&key, value)
     }
 
-    /// Removes the current entry, a nested table with all its content; the next move continues from there. False if the
-    /// cursor is at no entry.
+    /// Removes the current entry; for a nested table, with all its content. The next move continues from there. Returns
+    /// false if the cursor is at no entry.
     ///
     /// # Errors
     /// As for [`TableMut::remove`].

@@ -11,14 +11,14 @@ use std::marker::PhantomData;
 use std::ops::Bound;
 use tidalite_kv::{MissingTable, PutRow, TableWriter};
 
-/// A table of a write transaction, for changes; with a path, the table nested at that path. Keys are of type `K`,
+/// A table of a write transaction, for changes; or, with a path, the table nested at that path. Keys are of type `K`,
 /// values of type `V`; both are plain bytes by default.
 ///
 /// # Cost
-/// Each method gives its cost in the table itself. A descent is a page per level; a page is copied when the transaction
-/// first changes it. In a nested table each call adds one descent for each key of the path, which finds the table, and
-/// a change adds another, which rewrites the table's row. A small nested table is stored in that row, and is read and
-/// written as a whole.
+/// Each method names its cost in the table itself. A descent reads one page per level, and a page is copied when the
+/// transaction first changes it. In a nested table each call adds a descent for each key of the path, which finds the
+/// table, and a change adds another, which rewrites the table's row. A small nested table is stored in that row, and is
+/// read and written as a whole.
 pub struct TableMut<'t, K: ?Sized = [u8], V: ?Sized = [u8]> {
     txn: &'t mut WriteTxn,
     index: usize,
@@ -27,8 +27,9 @@ pub struct TableMut<'t, K: ?Sized = [u8], V: ?Sized = [u8]> {
 }
 
 impl<'t> TableMut<'t> {
-    /// The same table with other types of keys and values, whatever was stored in it: bytes of another type are an
-    /// error (`WrongType`) only if they do not decode. For nested tables, and tables of programs that store bytes.
+    /// The same table with other types of keys and values, whatever was stored in it. Bytes of another type are an
+    /// error (`WrongType`) only if they do not decode. This is for nested tables, and for tables of programs that store
+    /// bytes.
     #[must_use]
     pub fn typed<K: TableKey + ?Sized, V: TableValue + ?Sized>(self) -> TableMut<'t, K, V> {
         TableMut::of(self.txn, self.index, self.path)
@@ -67,7 +68,7 @@ impl<'t, K: ?Sized, V: ?Sized> TableMut<'t, K, V> {
         }
     }
 
-    /// The number of the table among the open ones of the transaction.
+    /// The index of the table among the open tables of the transaction.
     pub(crate) fn index(&self) -> usize {
         self.index
     }
@@ -77,7 +78,8 @@ impl<'t, K: ?Sized, V: ?Sized> TableMut<'t, K, V> {
         TableMut::of(self.txn, self.index, self.path.clone())
     }
 
-    /// Changes the table; `None` if it is nested, does not exist and is not to be created.
+    /// Changes the table with a function. Returns `None` if the table is nested, does not exist and is not to be
+    /// created.
     fn change<T>(
         &mut self,
         missing: MissingTable,
@@ -169,7 +171,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
         Ok(was == Some(false))
     }
 
-    /// Creates the table, empty, if it is nested and does not exist yet.
+    /// Creates an empty table, if this is a nested table that does not exist yet.
     ///
     /// # Errors
     /// As for `put`.
@@ -257,7 +259,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
         old.flatten().map(|old| self.owned(old)).transpose()
     }
 
-    /// Sets the value of a key to `new` if it is `expected`; `None` stands for no value. Returns whether it was
+    /// Sets the value of a key to `new` if it is `expected`; `None` stands for no value. Returns whether the value was
     /// `expected`.
     ///
     /// # Errors
@@ -302,7 +304,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
         self.compare_and_set(key, Some(expected), None)
     }
 
-    /// Stores many pairs; ascending keys above the last one fill pages completely and cost one descent per page.
+    /// Stores many pairs. Ascending keys above the last one fill pages completely and cost one descent per page.
     /// Returns the number of new keys.
     ///
     /// # Errors
@@ -354,7 +356,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
     /// Appends a pair after all others.
     ///
     /// # Errors
-    /// `OutOfOrder` if the key is not above the last one: nothing has changed; else as for `put`.
+    /// `OutOfOrder` if the key is not above the last one; nothing has changed then. Otherwise as for `put`.
     ///
     /// # Cost
     /// Two descents; none from the third consecutive append on (not in a nested table).
@@ -401,8 +403,8 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
         Ok(was == Some(true))
     }
 
-    /// Removes a range by cutting off branches; returns the number of pairs removed. Cost: two descents; the pages in
-    /// between are freed, most of them unread.
+    /// Removes a range by cutting off branches; returns the number of pairs removed. Cost: two descents. The pages in
+    /// between are freed, most of them without being read.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
@@ -438,7 +440,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
         Ok(removed.unwrap_or(0))
     }
 
-    /// Removes everything.
+    /// Removes all pairs.
     ///
     /// # Errors
     /// A damaged page.
@@ -451,7 +453,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
         Ok(())
     }
 
-    /// Takes `count` numbers from the table's sequence and returns the first. They are used up when the transaction
+    /// Takes `count` numbers from the table's sequence and returns the first. They are used up only if the transaction
     /// commits. A nested table has its own sequence, which ends with the table; taking numbers creates a missing nested
     /// table.
     ///
@@ -478,7 +480,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
         Ok(tree.is_dirty_at(pages, &self.path, &key.key_code())?)
     }
 
-    /// The value of a key, own writes included.
+    /// The value of a key, including changes of this transaction.
     ///
     /// # Errors
     /// As for `try_view`; for a nested table, as for [`Table::get`].
@@ -496,16 +498,16 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
 impl<K: TableKey + ?Sized> TableMut<'_, K> {
     /// Stores a value of `len` bytes that `fill` writes, initially zeros. Returns true if the key is new.
     ///
-    /// `fill` gets the bytes in the page of the value, if the value is no longer than a quarter of a page, is stored in
-    /// the leaf next to its key, and the table has pages of its own. Otherwise, for a long value and in a small nested
-    /// table, it gets a memory buffer, which is then stored. A panic of `fill` breaks the transaction.
+    /// `fill` gets the bytes in the page itself if the value is no longer than a quarter of a page, is stored in the
+    /// leaf next to its key, and the table has pages of its own. Otherwise (a long value, or a small nested table) it
+    /// gets a memory buffer, which is then stored. A panic of `fill` breaks the transaction.
     ///
     /// # Errors
     /// As for `put`.
     ///
     /// # Cost
-    /// In the page, two descents and a copy of zeros, which is more than the cost of `put` with existing bytes; else as for
-    /// `put`.
+    /// If `fill` writes in the page, two descents and a copy of zeros, which is more than `put` costs with existing
+    /// bytes. Otherwise as for `put`.
     pub fn reserve(&mut self, key: &K, len: usize, fill: impl FnOnce(&mut [u8])) -> Result<bool> {
         let key = &key.key_code();
         let mut fill = Some(fill);

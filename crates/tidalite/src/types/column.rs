@@ -28,13 +28,13 @@ pub enum ColumnType {
     I64,
     /// A `u64`.
     U64,
-    /// An `f32`; every bit pattern is kept. It is handed out as the `f64` of the same value.
+    /// An `f32`; every bit pattern is kept. Reads return it as the `f64` of the same value.
     F32,
     /// True or false.
     Bool,
     /// A number with this many digits behind the point, 0 to 18, stored exactly: an `i64` of the last digit's units.
     Decimal(u8),
-    /// UTF-8 of up to 1 MiB.
+    /// UTF-8 text of up to 1 MiB.
     String,
     /// Bytes, up to 1 MiB.
     Bytes,
@@ -208,8 +208,8 @@ impl Column {
         self.null() == Some(word)
     }
 
-    /// A word as a float, the nearest one for integers and decimals; true is 1, NaN stays NaN. `None` for null and in a
-    /// column of texts.
+    /// A word as a float. Integers and decimals give the nearest float, true is 1, NaN stays NaN. `None` for null and
+    /// in a column of texts.
     #[must_use]
     pub fn f64(&self, word: u64) -> Option<f64> {
         if self.is_null(word) {
@@ -250,8 +250,8 @@ mod tests {
         left.cmp(&right)
     }
 
-    /// Whether `float` is the nearest to units / 10^scale, ties to even: the quotient passes neither midpoint to a
-    /// neighbour.
+    /// Whether `float` is the float nearest to units / 10^scale, with ties to even: the exact quotient must not lie
+    /// beyond the midpoints to the neighbouring floats.
     fn is_nearest(units: i64, scale: u8, float: f64) -> bool {
         let magnitude = units.unsigned_abs();
         if magnitude == 0 {
@@ -326,7 +326,7 @@ mod tests {
             }
             check(i64::MIN, scale);
             for _ in 0..200_000 / (usize::from(DECIMAL_SCALE_MAX) + 1) + 1 {
-                // All lengths from 1 to 63 bits, half of them beyond 2^53.
+                // Numbers of all lengths from 1 to 63 bits, half of them beyond 2^53.
                 let shift = if rng.one_in(2) {
                     rng.below(63)
                 } else {

@@ -88,7 +88,7 @@ impl fmt::Display for Decimal {
 /// The float nearest to `units` times 10^-`scale`.
 #[inline]
 pub(crate) fn decimal_to_f64(units: i64, scale: u8) -> f64 {
-    /// Integers up to here are exact floats, so one division rounds once.
+    /// Integers up to this are exact floats, so a single division rounds only once.
     const EXACT_MAX: u64 = 1 << f64::MANTISSA_DIGITS;
     if units.unsigned_abs() <= EXACT_MAX && scale <= DECIMAL_SCALE_MAX {
         return units as f64 / power_of_ten(scale);
@@ -109,8 +109,8 @@ fn large_decimal_to_f64(units: i64, scale: u8) -> f64 {
     }
     let power = 10u128.pow(u32::from(scale));
     let dividend = u128::from(units.unsigned_abs()) << 64;
-    // At least 2^(53 + 64) / 10^18, hence 57 bits: more than a float has. The last bit records a remainder, so that the
-    // conversion, which rounds to nearest, does not mistake the number for a tie.
+    // The quotient is at least 2^(53 + 64) / 10^18, so it has at least 57 bits, more than a float. Its last bit records
+    // a remainder, so that the conversion, which rounds to nearest, does not mistake the number for a tie.
     let quotient = (dividend / power) | u128::from(dividend % power != 0);
     let magnitude = quotient as f64 / TWO_64;
     if units < 0 { -magnitude } else { magnitude }

@@ -49,7 +49,7 @@ impl fmt::Display for Steps {
 pub enum Moment {
     /// A time of the clock.
     Clock(Timestamp),
-    /// A number of steps of whatever series is asked.
+    /// A number of steps of the unit of whichever series is queried.
     Step(Steps),
 }
 
@@ -160,7 +160,7 @@ mod tests {
             assert_eq!(unit.timestamp(raw), Some(t), "{unit:?}");
             assert_eq!(unit.text(raw), "2020-01-02T12:00:00Z");
         }
-        // .NET's DateTime(2020, 1, 2, 12, 0, 0).Ticks
+        // The value of `DateTime(2020, 1, 2, 12, 0, 0).Ticks` in .NET.
         assert_eq!(t.in_unit(Unit::Ticks).unwrap(), 637_135_632_000_000_000);
         assert_eq!(Unit::Ticks.text(0), "0001-01-01T00:00:00Z");
         assert_eq!(Unit::Ticks.timestamp(0), None);

@@ -7,7 +7,7 @@ use std::ops::{Bound, Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, Rang
 
 /// The interval of all times.
 pub(crate) const EVER: (i64, i64) = (i64::MIN, i64::MAX);
-/// The interval without a time.
+/// The empty interval.
 pub(crate) const NOTHING: (i64, i64) = (0, -1);
 
 /// An interval of times: `a..b`, `a..=b`, `a..`, `..b`, `..=b` or `..`, or a pair of [`Bound`]s, of anything that is

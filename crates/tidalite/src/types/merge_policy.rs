@@ -2,11 +2,11 @@
 
 use tidalite_base::limits::COLUMNS_MAX;
 
-/// Treatment of a row at a time that already has one. Stored with the series.
+/// Treatment of a row whose time is already taken. It is stored with the series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum MergePolicy {
-    /// The new row replaces the old one. An insert then never has to look the time up.
+    /// The new row replaces the old one, so an insert never has to look the time up.
     #[default]
     Replace,
     /// The old row stays; the new one is ignored silently.
@@ -14,20 +14,20 @@ pub enum MergePolicy {
     /// The call is refused with [`AlreadyExists`](crate::ErrorKind::AlreadyExists) and changes nothing; the transaction
     /// continues.
     Error,
-    /// Both stay, in order of arrival, across transactions too. All rows of a time are counted, aggregated, scanned and
-    /// deleted; a call that names one row by its time ([`Series::at`](crate::Series::at), a search, a join) returns the
-    /// last to arrive. A time has room for 1024 rows, fewer in a series of more than five columns ([`time_rows_max`]);
-    /// one more exceeds a limit. After a change to another policy a series keeps its rows; a row that replaces then
-    /// replaces all rows at its time.
+    /// Both rows stay, in order of arrival, across transactions too. All rows of a time are counted, aggregated,
+    /// scanned and deleted. A call that names one row by its time ([`Series::at`](crate::Series::at), a search, a join)
+    /// returns the last one to arrive. A time has room for 1024 rows, or fewer in a series of more than five columns
+    /// ([`time_rows_max`]); one more exceeds a limit. After a change to another policy a series keeps its rows; a row
+    /// that replaces then replaces all rows at its time.
     KeepAll,
     /// Like [`KeepAll`](Self::KeepAll), but a row equal to an existing row of its time is ignored silently: the rows of
     /// a time are a set, ordered by first arrival. Data loaded twice is stored once, and rows that differ are all kept.
     /// [`Replace`](Self::Replace) and [`KeepFirst`](Self::KeepFirst) keep only one row of each time.
     ///
-    /// Rows are equal if all their columns are: numbers by their bits (a NaN equals the same NaN, 0.0 differs from
-    /// -0.0), null equals null, texts by content. Of A, B, A the second A is ignored, wherever the first one is stored
-    /// by then, and B remains the last to arrive. An ignored row needs no room. Rows stored before the series had this
-    /// policy stay, equal ones too.
+    /// Rows are equal if all their columns are equal: numbers by their bits (a NaN equals the same NaN, 0.0 differs
+    /// from -0.0), null equals null, texts by content. If the rows A, B, A arrive, the second A is ignored, wherever
+    /// the first one is stored by then, and B remains the last to arrive. An ignored row needs no room. Rows stored
+    /// before the series had this policy stay, even equal ones.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -49,7 +49,7 @@ pub enum MergePolicy {
     KeepDistinct,
 }
 
-/// Maximum number of rows of one time, for a series of so many columns under [`MergePolicy::KeepAll`] and
+/// Maximum number of rows of one time, for a series with this many columns under [`MergePolicy::KeepAll`] and
 /// [`MergePolicy::KeepDistinct`].
 #[must_use]
 pub fn time_rows_max(columns: usize) -> usize {

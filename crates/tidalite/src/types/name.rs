@@ -134,9 +134,10 @@ impl fmt::Display for SeriesName {
     }
 }
 
-/// Selects series by a glob over the metric (`*` any characters, `?` one) and by tags, each with one or several
-/// accepted values. Of several sets of tags one must match. Quoted text is literal, so a printed name selects the
-/// series with this metric and these tags. A quoted part and a glob may follow each other: `"wind speed "*`.
+/// Selects series by a glob over the metric (`*` stands for any characters, `?` for one) and by tags, each with one or
+/// several accepted values. If there are several sets of tags, one of them must match. Quoted text is literal, so a
+/// printed name selects the series with this metric and these tags. A quoted part and a glob may follow each other:
+/// `"wind speed "*`.
 #[derive(Clone, Debug)]
 pub struct SeriesPattern {
     /// The pattern of the metric; `None` selects any metric.
@@ -470,7 +471,7 @@ mod tests {
             let error = SeriesPattern::parse(text).unwrap_err().to_string();
             assert!(error.contains(word), "{text}: {error}");
         }
-        // Names have one value per tag, and one set of tags.
+        // Unlike a pattern, a name has one value per tag, and one set of tags.
         assert!(SeriesName::parse("a{b=[\"c\"]}").is_err());
         assert!(SeriesName::parse("a{b=\"c\"}{d=\"e\"}").is_err());
     }
@@ -509,7 +510,7 @@ mod tests {
         }
     }
 
-    /// A printed name selects itself, and no other metric.
+    /// A printed name selects itself and no other metric.
     #[test]
     fn a_printed_name_selects_itself_alone() {
         let metrics = [

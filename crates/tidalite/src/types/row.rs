@@ -10,8 +10,8 @@ pub struct Row {
 }
 
 impl Row {
-    /// A column as a float: the bits of its word unchanged, whatever the column's type. A row does not contain its
-    /// schema; [`Series::get`](crate::Series::get) uses it, and reports a column of another type.
+    /// A column as a float: the bits of its word unchanged, whatever the column's type is. A row does not contain its
+    /// schema; [`Series::get`](crate::Series::get) uses the schema, and reports a column of another type.
     ///
     /// # Panics
     /// If the column does not exist.

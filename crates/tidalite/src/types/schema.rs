@@ -135,7 +135,8 @@ impl Schema {
         self.columns.iter().position(|column| column.name == name)
     }
 
-    /// The default column of a query: `value` if there is one, else the first column of floats, else the first.
+    /// The default column of a query: `value` if there is one, otherwise the first column of floats, otherwise the
+    /// first column.
     #[must_use]
     pub fn main_column(&self) -> usize {
         self.column("value")
@@ -223,8 +224,8 @@ impl Schema {
         Ok((schema, at))
     }
 
-    /// The word types of an encoded schema, equal to `word_types` of the decoded one but without decoding the rest;
-    /// also the number of bytes read.
+    /// The word types of an encoded schema, and the number of bytes read. They equal `word_types` of the decoded
+    /// schema, but nothing else is decoded.
     pub(crate) fn decode_word_types(bytes: &[u8]) -> Result<(Vec<WordType>, usize)> {
         let (_, count) = decode_head(bytes)?;
         let mut at = HEAD_BYTES;
@@ -249,7 +250,8 @@ fn decode_head(bytes: &[u8]) -> Result<(Unit, usize)> {
     Ok((unit, count))
 }
 
-/// The name of the column at `at`, and the column without its name, because that would allocate. Advances `at`.
+/// Decodes the column at `at` and advances `at`. The name is returned separately, because a column with its name would
+/// allocate.
 fn decode_column<'b>(bytes: &'b [u8], at: &mut usize) -> Result<(&'b str, Column)> {
     let column = bytes.get(*at..*at + COLUMN_HEAD_BYTES).and_then(|head| {
         let name_at = *at + COLUMN_HEAD_BYTES;
@@ -282,7 +284,7 @@ impl fmt::Display for Unit {
 }
 
 impl fmt::Display for Schema {
-    /// `volume:u64 price:decimal(2)?, time in micros`; a `?` marks a nullable column.
+    /// Writes the schema as in `volume:u64 price:decimal(2)?, time in micros`; a `?` marks a nullable column.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}, time in {}", Described(&self.columns), self.unit)
     }

@@ -58,7 +58,7 @@ impl TableTypes {
         &self.value
     }
 
-    /// Whether these are the types with these names. Allocates nothing.
+    /// Whether the types have these names. Allocates nothing.
     pub(crate) fn are(&self, key: &TypeName, value: &TypeName) -> bool {
         is_named(&self.key, key) && is_named(&self.value, value)
     }
@@ -92,7 +92,7 @@ fn is_named(text: &str, name: &TypeName) -> bool {
     write!(rest, "{name}").is_ok() && rest.0.is_empty()
 }
 
-/// The part of a text that was not written yet.
+/// The rest of a text, which the formatter must still write.
 struct Rest<'a>(&'a str);
 
 impl Write for Rest<'_> {

@@ -1,6 +1,6 @@
 //! Keys and GUIDs as text.
 
-/// A key for display: quoted if it is text, else in hexadecimal; long keys are truncated.
+/// A key for display: quoted if it is text, otherwise in hexadecimal. A long key is truncated.
 #[must_use]
 pub fn key_text(key: &[u8]) -> String {
     const SHOWN: usize = 64;

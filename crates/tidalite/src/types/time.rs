@@ -150,7 +150,7 @@ impl Timestamp {
     }
 
     fn moved(self, sign: i128, duration: Duration) -> Option<Self> {
-        // Less than 2^94 nanoseconds.
+        // The duration is less than 2^94 nanoseconds, so it fits.
         let nanos = i128::from(self.0) + sign * duration.as_nanos() as i128;
         i64::try_from(nanos).ok().map(Self)
     }
@@ -176,7 +176,7 @@ impl TryFrom<SystemTime> for Timestamp {
     }
 }
 
-/// The error for a time that no [`Timestamp`] has.
+/// The error for a time beyond the range of [`Timestamp`].
 pub(crate) fn out_of_range(time: &impl fmt::Debug) -> Error {
     Error::from(Cause::Timestamp {
         text: format!("{time:?}"),
@@ -195,7 +195,7 @@ impl From<Timestamp> for SystemTime {
     /// ```
     fn from(t: Timestamp) -> Self {
         let distance = Duration::from_nanos(t.0.unsigned_abs());
-        // All systems' clocks cover more than 292 years around 1970.
+        // The clocks of all systems cover more than 292 years around 1970.
         match t.0 < 0 {
             true => UNIX_EPOCH - distance,
             false => UNIX_EPOCH + distance,
@@ -274,7 +274,7 @@ impl Unit {
             .map(Timestamp)
     }
 
-    /// A raw time of this unit as text: RFC 3339 if the calendar covers it, else the bare number.
+    /// A raw time of this unit as text: in RFC 3339 if the calendar covers it, otherwise as a bare number.
     #[must_use]
     pub fn text(self, raw: i64) -> String {
         let steps = i128::from(raw) - i128::from(self.steps_to_1970());
@@ -311,7 +311,7 @@ mod tests {
         }
     }
 
-    /// Every documented form, and similar texts that are invalid.
+    /// Every documented form is read, and similar texts are refused.
     #[test]
     fn the_listed_forms_are_read_and_no_others() {
         const MIDNIGHT: i64 = 1_401_580_800_000_000_000;
@@ -344,7 +344,7 @@ mod tests {
             assert_eq!(Timestamp::parse(text).unwrap(), Timestamp(nanos), "{text}");
         }
         for text in [
-            // With an annotation, whether it agrees with the offset or not.
+            // With an annotation, whether or not it agrees with the offset.
             "2014-06-01T00:10:00[Europe/Paris]",
             "2014-06-01T02:10:00+02:00[Europe/Paris]",
             "2014-06-01T02:10:00+01:00[Europe/Paris]",

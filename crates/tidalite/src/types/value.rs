@@ -16,21 +16,21 @@ pub const TEXT_BYTES_MAX: usize = 1 << 20;
 pub enum Value {
     /// No value.
     Null,
-    /// Of a column of `F64` or `F32`.
+    /// A value of a column of `F64` or `F32`.
     F64(f64),
-    /// Of a column of `I64`.
+    /// A value of a column of `I64`.
     I64(i64),
-    /// Of a column of `U64`.
+    /// A value of a column of `U64`.
     U64(u64),
-    /// Of a column of `Bool`.
+    /// A value of a column of `Bool`.
     Bool(bool),
-    /// Of a column of `Decimal`.
+    /// A value of a column of `Decimal`.
     Decimal(Decimal),
-    /// Of a column of `String`.
+    /// A value of a column of `String`.
     String(String),
-    /// Of a column of `Bytes`.
+    /// A value of a column of `Bytes`.
     Bytes(Vec<u8>),
-    /// Of a column of `Guid`.
+    /// A value of a column of `Guid`.
     Guid([u8; 16]),
 }
 
@@ -172,11 +172,12 @@ impl Column {
     }
 
     /// Encodes a value as a word. A number is accepted if it fits exactly: an integer in a column of floats or
-    /// decimals, 1 and 0 in a column of bools.
+    /// decimals, and 1 or 0 in a column of bools.
     ///
     /// # Errors
     /// `Schema` if the value does not fit the column, is null in a column without nulls, or is the pattern reserved for
-    /// null; and in a column of texts, whose words the series assigns: [`SeriesMut::word`](crate::SeriesMut::word).
+    /// null. Also `Schema` for a column of texts, because the series assigns its words
+    /// ([`SeriesMut::word`](crate::SeriesMut::word)).
     pub fn word(&self, value: &Value) -> Result<u64> {
         if *value == Value::Null {
             return self
@@ -220,8 +221,8 @@ impl Column {
         self.as_value(word)
     }
 
-    /// Decodes a word. In a column of texts it is the series' number of the text; `Series::values` and `Series::value`
-    /// read the text.
+    /// Decodes a word. In a column of texts the word is only the series' number of the text; `Series::values` and
+    /// `Series::value` read the text.
     #[must_use]
     pub fn value(&self, word: u64) -> Value {
         if self.is_null(word) {
@@ -247,8 +248,9 @@ fn exact(float: f64, int: i128) -> Option<u64> {
     (float as i128 == int).then(|| float.to_bits())
 }
 
-/// Units of a decimal column for the bound of a range: the greatest integer at or below `x` x 10^`scale`, and whether
-/// it is exact. Uses the decimal digits of `x`: 0.29 with two digits is 29 units, whatever 0.29 x 100 rounds to.
+/// Converts the bound of a range to units of a decimal column: the greatest integer at or below `x` x 10^`scale`, and
+/// whether it is exact. It uses the decimal digits of `x`, so 0.29 with two digits is 29 units, although 0.29 x 100 is
+/// less than 29 in floats.
 pub(crate) fn units_at_or_below(x: f64, scale: u8) -> (i128, bool) {
     debug_assert!(scale <= DECIMAL_SCALE_MAX);
     if !x.is_finite() {
@@ -361,7 +363,7 @@ mod tests {
         assert!(fits(ColumnType::Decimal(2), price(1500, 3)));
         assert!(!fits(ColumnType::Decimal(2), price(1501, 3)));
         assert!(fits(ColumnType::Decimal(2), 3.into()));
-        // The pattern reserved for null is a value only in columns without nulls.
+        // The bit pattern reserved for null is a value only in columns without nulls.
         for (ty, value) in [
             (I64, Value::I64(i64::MIN)),
             (U64, Value::U64(u64::MAX)),

@@ -7,7 +7,7 @@ use tidalite_base::limits;
 /// Every error of the library. `Display` gives the problem, its place, found and expected values, and the next step.
 #[derive(Debug)]
 pub(crate) enum Cause {
-    /// The storage file: not a database, damaged, full disk, open elsewhere, read-only, ...
+    /// An error of the storage file: not a database, damaged, full disk, open elsewhere, read-only, ...
     Store(tidalite_pager::Error),
     /// An error of the operating system, from a closure of the user.
     Io(std::io::Error),
@@ -62,7 +62,7 @@ pub(crate) enum Cause {
     Ambiguous {
         /// The table.
         table: String,
-        /// How many values the key has.
+        /// The number of values of the key.
         values: u64,
     },
     /// A table of sets opened as a table of single values, or the other way round.
@@ -72,8 +72,8 @@ pub(crate) enum Cause {
         /// True if the keys of the table have sets of values.
         has_sets: bool,
     },
-    /// A table opened with types other than those recorded with it: with other names, as plain bytes for writing, or with
-    /// types though it has entries and was not opened with types before. Nothing was changed.
+    /// A table opened with types other than the recorded ones: with other names; as plain bytes for writing; or with
+    /// types, although it has entries and was not opened with types before. Nothing was changed.
     TableTypes {
         /// The table.
         table: String,
@@ -82,9 +82,9 @@ pub(crate) enum Cause {
         /// The requested types, or plain bytes.
         requested: String,
     },
-    /// A row of a table holds a nested table where a value was requested, or was to be put. Nothing was changed, except
-    /// that of many pairs those before this one are stored. [`TableMut::remove`](crate::TableMut::remove) removes a
-    /// nested table with all its content.
+    /// A row of a table holds a nested table where a value was requested or was to be put. Nothing was changed, except
+    /// that the pairs before this one are stored if there were many. [`TableMut::remove`](crate::TableMut::remove)
+    /// removes a nested table with all its content.
     IsTable {
         /// The table, or the outermost table that it is nested in, at any depth.
         table: String,
@@ -95,7 +95,7 @@ pub(crate) enum Cause {
     WrongType {
         /// The table, or the outermost table that it is nested in, at any depth.
         table: String,
-        /// Key or value.
+        /// The part that has the wrong type: key or value.
         part: &'static str,
         /// The requested type.
         expected: &'static str,
@@ -120,7 +120,7 @@ pub(crate) enum Cause {
     },
     /// A limit of docs/limits.md was exceeded.
     Limit {
-        /// Which limit.
+        /// The name of the limit.
         what: &'static str,
         /// The requested amount.
         found: u64,

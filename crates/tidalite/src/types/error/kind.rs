@@ -4,7 +4,7 @@ use crate::types::error::cause::Cause;
 use std::io;
 use tidalite_pager::{DiskError, Error as FileError};
 
-/// The kind of an [`Error`](crate::Error): what a program can act on. The text of the error says more.
+/// The kind of an [`Error`](crate::Error), by which a program can decide. The text of the error says more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -18,12 +18,12 @@ pub enum ErrorKind {
     /// An argument that cannot be used: a text that is not a timestamp, backups out of order, a key with several
     /// values where one was to be changed, weights beyond the range of a float, a cap that no removal reaches.
     InvalidInput,
-    /// An invalid schema, one that differs from that of the series, or a column or value that does not fit it.
+    /// An invalid schema, a schema that differs from the one of the series, or a column or value that does not fit it.
     Schema,
     /// A key, value or table of another type than requested: a nested table in place of a value, a table of
     /// sets opened as one of single values, a table opened with types other than its own. The file is sound.
     WrongType,
-    /// A key or pair was to be appended that is not above the last one of its table.
+    /// An appended key or pair is not above the last one of its table.
     OutOfOrder,
     /// A limit of docs/limits.md was exceeded. [`Error::limit`](crate::Error::limit) gives the amounts.
     Limit,
@@ -121,7 +121,7 @@ fn of_disk(error: &DiskError) -> ErrorKind {
         DiskError::FileMoved { .. } => ErrorKind::Moved,
         DiskError::Forked => ErrorKind::Broken,
         DiskError::Limit { .. } => ErrorKind::Limit,
-        // A system call that failed, a lock file that cannot be used.
+        // A failed system call, or a lock file that cannot be used.
         _ => ErrorKind::Io,
     }
 }

@@ -46,13 +46,14 @@ impl Error {
         Cause::Schema { problem }.into()
     }
 
-    /// The kind of the error: what a program can act on.
+    /// The kind of the error, by which a program can decide.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.0.kind()
     }
 
-    /// The damaged bytes: structure, address, found and expected content. Of kind [`Damaged`](ErrorKind::Damaged).
+    /// The damaged bytes: structure, address, found and expected content. Only errors of kind
+    /// [`Damaged`](ErrorKind::Damaged) have them.
     #[must_use]
     pub fn corrupt(&self) -> Option<&Corrupt> {
         match &*self.0 {
@@ -61,7 +62,7 @@ impl Error {
         }
     }
 
-    /// The missing durable commits. Of kind [`CommitsLost`](ErrorKind::CommitsLost).
+    /// The missing durable commits. Only errors of kind [`CommitsLost`](ErrorKind::CommitsLost) have them.
     #[must_use]
     pub fn lost_commits(&self) -> Option<&LostCommits> {
         match &*self.0 {
@@ -89,7 +90,7 @@ impl Error {
         }
     }
 
-    /// The file that the error is about, where it is not simply the open database: a file that cannot be opened, a lock
+    /// The file that the error is about, if it is not simply the open database: a file that cannot be opened, a lock
     /// file, the file of large values.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
@@ -100,8 +101,8 @@ impl Error {
         }
     }
 
-    /// The process that has the file or the writer lock, by its number in its own namespace; 0 if unknown. Of kind
-    /// [`Locked`](ErrorKind::Locked).
+    /// Id of the process that has the file or the writer lock, in its own namespace; 0 if unknown. Only errors of kind
+    /// [`Locked`](ErrorKind::Locked) have it.
     #[must_use]
     pub fn process(&self) -> Option<u32> {
         match &*self.0 {
@@ -123,7 +124,8 @@ impl Error {
         }
     }
 
-    /// The occupied time, in the unit of the series, of a row that its [`MergePolicy`](crate::MergePolicy) refuses.
+    /// The time that is already taken, in the unit of the series, if the [`MergePolicy`](crate::MergePolicy) refused a
+    /// row.
     #[must_use]
     pub fn time(&self) -> Option<i64> {
         match &*self.0 {
@@ -132,7 +134,7 @@ impl Error {
         }
     }
 
-    /// The table that the error is about; of a nested table the outermost one.
+    /// The table that the error is about; for a nested table, the outermost table.
     #[must_use]
     pub fn table(&self) -> Option<&str> {
         match &*self.0 {
@@ -160,7 +162,7 @@ impl Error {
         }
     }
 
-    /// The key of a row that holds a nested table where a value was requested, or was to be put.
+    /// The key of a row that holds a nested table where a value was requested or was to be put.
     /// [`TableMut::remove`](crate::TableMut::remove) removes such a row with all its content.
     #[must_use]
     pub fn key(&self) -> Option<&[u8]> {
@@ -181,7 +183,7 @@ impl Error {
         }
     }
 
-    /// The commit whose snapshot was evicted. Of kind [`Evicted`](ErrorKind::Evicted).
+    /// The commit whose snapshot was evicted. Only errors of kind [`Evicted`](ErrorKind::Evicted) have it.
     #[must_use]
     pub fn txn(&self) -> Option<TxnId> {
         match &*self.0 {
@@ -209,8 +211,8 @@ impl Error {
         }
     }
 
-    /// The content or the requirement found, and the one expected: of a file of another kind or version, of a backup
-    /// out of order, of a key or value of another type.
+    /// The found and the expected content or requirement: for a file of another kind or version, a backup out of order,
+    /// or a key or value of another type.
     #[must_use]
     pub fn found_and_expected(&self) -> Option<(&str, &str)> {
         match &*self.0 {
@@ -231,7 +233,7 @@ impl Error {
         }
     }
 
-    /// A copy of the error, for a query whose calls all return it.
+    /// A copy of the error, for a query of which every call returns it.
     pub(crate) fn again(&self) -> Self {
         match &*self.0 {
             Cause::Timestamp { text, problem } => Cause::Timestamp {
@@ -254,7 +256,7 @@ impl Error {
         *self.0
     }
 
-    /// Like `Display`, without the next step after damage: one line of a list, for a reader already handling the
+    /// Like `Display`, but without the next step after damage, for a line in a list that the user reads because of the
     /// damage.
     pub(crate) fn finding(&self) -> String {
         match &*self.0 {
@@ -295,7 +297,7 @@ impl From<Cause> for Error {
 impl From<FileError> for Error {
     fn from(error: FileError) -> Self {
         match error {
-            // The same error for a limit, whichever layer enforces it.
+            // A limit is the same error whichever layer enforces it.
             FileError::Limit { what, found, limit } => Cause::Limit { what, found, limit }.into(),
             error => Cause::Store(error).into(),
         }

@@ -3,7 +3,7 @@
 use super::*;
 use std::error::Error as _;
 
-/// A word of the next step in the text of each error.
+/// The text of each error contains its next step; one word of it is checked.
 #[test]
 fn each_error_names_the_problem_and_the_next_step() {
     let text = || "this".to_owned();
@@ -108,7 +108,7 @@ fn each_error_names_the_problem_and_the_next_step() {
     }
 }
 
-/// Errors of the file, their kinds and a fact of each.
+/// Errors of the file have the right kind, and a fact of each is available.
 #[test]
 fn errors_of_the_file_have_kinds_and_facts() {
     let path = || std::path::PathBuf::from("plant.tdl");
