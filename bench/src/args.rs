@@ -83,7 +83,7 @@ pub(crate) struct Options {
     pub(crate) pairs: u64,
     pub(crate) mib: u64,
     pub(crate) memory_mib: u64,
-    /// Names of the cases in the suite, collected as it runs.
+    /// Names of the cases in the suite, collected while it runs, for the error that lists them.
     asked: Arc<Mutex<BTreeSet<String>>>,
 }
 

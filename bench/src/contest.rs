@@ -1,7 +1,7 @@
-//! Many engines, the same cases: participants, order and output.
+//! Many engines run the same cases: the participants, their order in each round, and the output.
 //!
-//! A JSON line is one (case, mode of ours, peer), with the fields of `harlinn` and the costs of both
-//! sides. The table has one row for each (case, engine).
+//! A JSON line is one (case, mode of Tidalite, peer), with the fields of `harlinn` and the costs of both sides. The
+//! table has one row for each (case, engine).
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,7 +15,7 @@ pub(crate) struct Contest {
     suite: &'static str,
     kinds: Vec<Kind>,
     cases: Vec<Case>,
-    /// Answers by case and round, with the engine that gave each first.
+    /// Answers by case and round, each with the engine that gave it first.
     answers: BTreeMap<(String, u64), (&'static str, u64)>,
 }
 
@@ -38,7 +38,7 @@ impl Contest {
         }
     }
 
-    /// Our engine and its single peer, unless `peers` excludes it. An engine on LMDB counts as `lmdb`.
+    /// Tidalite and a single peer, unless `peers` excludes it. An engine on LMDB counts as `lmdb`.
     pub(crate) fn beside(
         suite: &'static str,
         ours: Kind,
@@ -52,7 +52,7 @@ impl Contest {
         })
     }
 
-    /// Our engine in these modes, and all peers or only the named ones; `none` selects none.
+    /// Tidalite in these modes, and all peers or only the named ones; the name `none` selects no peer.
     pub(crate) fn new(suite: &'static str, ours: &[Kind], peers: &[String]) -> Result<Self> {
         expect_peers(peers)?;
         let chosen = |peer: &Kind| peers.is_empty() || peers.iter().any(|name| name == peer.name);
@@ -61,7 +61,7 @@ impl Contest {
         Ok(Self::among(suite, &kinds))
     }
 
-    /// The engines in the order of this round; the first one rotates.
+    /// The engines in the order of this round. The order rotates, so that each engine goes first in some round.
     pub(crate) fn order(&self, round: usize) -> Vec<Kind> {
         let mut order = self.kinds.clone();
         order.rotate_left(round % self.kinds.len().max(1));
@@ -115,7 +115,7 @@ impl Contest {
         Err(format!("{suite} {case}: {name} answers {answer}, {first} {expected}").into())
     }
 
-    /// One JSON object for each (case, mode of ours, peer).
+    /// One JSON object for each (case, mode of Tidalite, peer).
     pub(crate) fn json(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for case in &self.cases {
@@ -165,7 +165,7 @@ impl Contest {
         text
     }
 
-    /// The table in Markdown. The ratio is our first mode over each peer.
+    /// The table in Markdown. The ratio compares Tidalite's first mode with each peer.
     pub(crate) fn table(&self) -> String {
         let mut text = String::from(
             "| case | engine | value | unit | ratio | spread | p50 us | p99 us | p99.9 us | max us | CPU s | MB handed over | calls | MB to disk | syncs | file MB |\n\
@@ -214,7 +214,7 @@ impl Contest {
     }
 }
 
-/// How many times better ours is.
+/// How many times better Tidalite is.
 fn ratio(ours: &[f64], theirs: &[f64], less_is_better: bool) -> f64 {
     let ratio = median(ours) / median(theirs);
     if less_is_better { 1.0 / ratio } else { ratio }

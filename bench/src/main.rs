@@ -60,7 +60,7 @@ fn main() -> ExitCode {
 
 fn run(options: &Options) -> Result<()> {
     if options.suite == Suite::BeyondMemoryOne {
-        // This is the measured process, so no changes are made to its heap.
+        // This process is the one that is measured, so its heap stays as it is.
         return beyond_memory::one(options);
     }
     os::keep_heap();

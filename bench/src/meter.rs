@@ -103,10 +103,10 @@ pub(crate) struct Spread {
 /// Costs of one round of one case for one engine.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sample {
-    /// In the unit of the case.
+    /// The measured value, in the unit of the case.
     pub(crate) value: f64,
     pub(crate) latency: Spread,
-    /// All threads, including kernel time.
+    /// Processor time of all threads, including kernel time.
     pub(crate) cpu_seconds: f64,
     pub(crate) written: os::Written,
     pub(crate) syncs: u64,
@@ -145,13 +145,15 @@ impl<'d> Meter<'d> {
         }
     }
 
-    /// Like `start`, for an engine that reports uncounted waits at the end: its earlier waits are excluded.
+    /// Like `start`, for an engine that itself reports waits that are not counted otherwise: its earlier waits are
+    /// excluded.
     pub(crate) fn of(engine: &dyn Engine, dir: &'d Path) -> Self {
         engine.silent_syncs(0);
         Self::start(dir)
     }
 
-    /// Operations per second, and their costs. `silent_syncs`: uncounted waits.
+    /// Ends the measurement: operations per second, and their costs. `silent_syncs` is the number of waits that are not
+    /// counted otherwise.
     pub(crate) fn finish(self, operations: u64, silent_syncs: u64, latencies: Latencies) -> Sample {
         let seconds = self.start.elapsed().as_secs_f64();
         let (now, then) = (os::written(self.dir), self.written);

@@ -40,13 +40,13 @@ impl TempDir {
 
 impl Drop for TempDir {
     fn drop(&mut self) {
-        // A failure wastes only space, and the path shows its origin.
+        // A failure only wastes space, and the path shows its origin.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// From now on this process keeps freed memory and takes all memory from its heap, so that later allocations
-/// reuse memory that was touched.
+/// From now on this process keeps freed memory and takes all memory from its heap, so that later allocations reuse
+/// memory that was already touched.
 pub(crate) fn keep_heap() {
     // SAFETY: sets two numbers of the allocator; -1 means "never trim".
     unsafe {
@@ -55,9 +55,9 @@ pub(crate) fn keep_heap() {
     }
 }
 
-/// Touches memory for the page cache and for the heap. A guest whose host has taken away its free memory
-/// gets it back at less than 0.5 GB/s, which must not happen inside a
-/// measurement. Touches at most four fifths of the free memory, so that no cached page is evicted.
+/// Touches memory for the page cache and for the heap. A virtual machine whose host has taken away its free memory gets
+/// it back at less than 0.5 GB/s, which must not happen inside a measurement. Touches at most four fifths of the free
+/// memory, so that no cached page is evicted.
 pub(crate) fn touch_memory(cache_bytes: u64, heap_bytes: u64) {
     let mut heap: Vec<u8> = Vec::new();
     if heap.try_reserve_exact(heap_bytes as usize).is_ok() {
@@ -135,8 +135,8 @@ pub(crate) fn disk_free(dir: &Path) -> io::Result<u64> {
     Ok(stat.f_bavail * stat.f_frsize)
 }
 
-/// Fails if less than `needed` bytes are free below `dir`: a run on a nearly full disk would measure that, or
-/// fill it.
+/// Fails if less than `needed` bytes are free below `dir`: a run on a nearly full disk would measure the effects of
+/// that, or fill the disk.
 pub(crate) fn expect_disk(dir: &Path, needed: u64) -> Result<(), String> {
     let free = disk_free(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
     if free >= needed {
@@ -249,8 +249,8 @@ impl std::fmt::Display for Spent {
     }
 }
 
-/// Waits until all writes to the file system of `dir` are on the disk, so that one measurement does
-/// not pay for another. Other file systems are excluded, since `sync` waits even for one that hangs.
+/// Waits until all writes to the file system of `dir` are on the disk, so that one measurement does not pay for the
+/// writes of another. Other file systems are excluded, because `sync` waits even for one that hangs.
 pub(crate) fn settle(dir: &Path) -> io::Result<()> {
     let dir = File::open(dir)?;
     // SAFETY: the descriptor is open.
@@ -260,8 +260,8 @@ pub(crate) fn settle(dir: &Path) -> io::Result<()> {
     }
 }
 
-/// Writes the files below `dir` to disk and drops them from the page cache. Fails if more than
-/// a hundredth remains, since a "cold" read would not be cold.
+/// Writes the files below `dir` to disk and drops them from the page cache. Fails if more than a hundredth remains
+/// cached, because a "cold" read would then not be cold.
 pub(crate) fn make_cold(dir: &Path) -> io::Result<()> {
     for entry in fs::read_dir(dir)? {
         let path = entry?.path();
@@ -345,7 +345,7 @@ mod tests {
         let dir = std::env::temp_dir();
         expect_disk(&dir, 1).unwrap();
         let free = disk_free(&dir).unwrap();
-        // Other processes may write or delete meanwhile.
+        // Other processes may write or delete files meanwhile.
         let refused = expect_disk(&dir, 2 * free + (1 << 40)).unwrap_err();
         let needed = (2 * free + (1 << 40)) >> 20;
         assert!(

@@ -23,7 +23,7 @@ pub(crate) struct Trade {
     pub(crate) bid: u64,
     pub(crate) offer: u64,
     pub(crate) volume: f64,
-    /// In units of 1/10,000.
+    /// The price, in units of 1/10,000.
     pub(crate) price: i64,
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct Walks(Vec<Walk>);
 struct Walk {
     random: u64,
     time: i64,
-    /// Value in hundredths, or price in 1/10,000.
+    /// The value in hundredths, or the price in 1/10,000.
     level: i64,
     bid: u64,
     offer: u64,

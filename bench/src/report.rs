@@ -34,7 +34,7 @@ pub(crate) fn spread(values: &[f64]) -> f64 {
 }
 
 impl Line {
-    /// How many times better ours is; above 1 if ours is better.
+    /// How many times better Tidalite is; above 1 if it is better.
     pub(crate) fn ratio(&self) -> f64 {
         let ratio = median(&self.ours) / median(&self.theirs);
         if self.less_is_better {
@@ -44,7 +44,7 @@ impl Line {
         }
     }
 
-    /// One JSON object without a line end; only our values if there was no peer.
+    /// One JSON object without a line end. It has only Tidalite's values if there was no peer.
     pub(crate) fn json(&self) -> String {
         let Self {
             suite,

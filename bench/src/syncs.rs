@@ -1,6 +1,6 @@
-//! Counts waits on the disk. This file redefines `fsync`, `fdatasync`, `msync` and `sync_file_range` of the C
-//! library: the linker uses these for every engine in the program, in any
-//! language, and each counts the call and makes the system call.
+//! Counts waits on the disk. This file redefines `fsync`, `fdatasync`, `msync` and `sync_file_range` of the C library.
+//! The linker uses these for every engine in the program, in any language; each counts the call and makes the system
+//! call.
 //!
 //! A `write` to a descriptor with `O_DSYNC` also waits but is not counted here; engines that do this report it
 //! (`Engine::silent_syncs`).

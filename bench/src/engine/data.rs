@@ -1,5 +1,5 @@
-//! The pairs. A key is computed from its number, a value is a slice of a pool of random bytes: making a pair
-//! costs a few nanoseconds, equal on every side, and a value cannot be compressed.
+//! The pairs. A key is computed from its number, and a value is a slice of a pool of random bytes. Making a pair costs
+//! a few nanoseconds, equal for every engine, and a value cannot be compressed.
 
 /// Sizes of keys and values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ const KEY_BYTES_MAX: usize = 24;
 /// Size of the pool in bytes; large enough that nearly all values of the small shape differ.
 const POOL_BYTES: usize = 1 << 20;
 
-/// A key, on the stack.
+/// A key, stored on the stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
     bytes: [u8; KEY_BYTES_MAX],
@@ -60,7 +60,7 @@ pub(crate) struct Data {
 }
 
 impl Data {
-    /// Deterministic: equal in every run.
+    /// Makes the data, which is equal in every run.
     pub(crate) fn new(shape: Shape) -> Self {
         let mut random = Random::new(1);
         let words = (POOL_BYTES + shape.value_bytes).div_ceil(8);

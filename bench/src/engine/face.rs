@@ -21,7 +21,7 @@ pub(crate) enum Promise {
     Unsynced,
 }
 
-/// Options for opening a database.
+/// Options with which an engine opens its database.
 #[derive(Clone, Copy)]
 pub(crate) struct Setup {
     pub(crate) promise: Promise,
@@ -29,12 +29,12 @@ pub(crate) struct Setup {
     pub(crate) data_bytes: u64,
     /// Cache size in bytes, for engines with their own cache.
     pub(crate) cache_bytes: u64,
-    /// Reads will be random: engines that can disable kernel readahead do so.
+    /// Whether reads will be random; engines that can disable kernel readahead then do so.
     pub(crate) jumping: bool,
 }
 
 impl Setup {
-    /// Everything in memory, random access.
+    /// Options for data that fits in memory and is read at random.
     pub(crate) fn new(promise: Promise, data_bytes: u64) -> Self {
         Self {
             promise,
@@ -78,7 +78,7 @@ pub(crate) fn touch(bytes: &[u8]) -> u64 {
     }
 }
 
-/// Bytes of pages in the newest commit, and of all pages that cannot be reused.
+/// Bytes of pages in the newest commit, and bytes of all pages that cannot be reused.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InUse {
     pub(crate) newest: u64,
@@ -118,8 +118,8 @@ pub(crate) trait Engine: Sync {
     fn pages_of_last_commit(&self) -> Option<u64> {
         None
     }
-    /// Waits on the disk since the last call, within `commits` commits, that no call of `fsync` or similar
-    /// shows.
+    /// Number of waits on the disk since the last call, within `commits` commits, that are not calls of `fsync` or
+    /// similar functions and so are not counted otherwise.
     fn silent_syncs(&self, commits: u64) -> u64 {
         let _ = commits;
         0

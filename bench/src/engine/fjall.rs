@@ -1,7 +1,7 @@
 //! fjall (MIT or Apache-2.0): a log-structured tree with a journal; its single-writer transactions.
 //!
-//! `Synced`: the journal is synced (`fdatasync`) in each commit. `Lazy`: the journal goes to the system in
-//! each commit. `Unsynced`: it stays in a buffer of the process. Compression, filters and block sizes are
+//! `Synced`: the journal is synced (`fdatasync`) in each commit. `Lazy`: the journal is written to the system's cache
+//! in each commit. `Unsynced`: it stays in a buffer of the process. Compression, filters and block sizes have their
 //! defaults.
 
 use std::path::Path;
@@ -54,7 +54,7 @@ impl Engine for Fjall {
         })
     }
 
-    /// Ingests prepared tables, without the journal.
+    /// Ingests sorted tables directly, without the journal.
     fn load(&self, pairs: Ascending<'_>) -> Result<()> {
         let mut ingestion = self.pairs.inner().start_ingestion()?;
         for (key, value) in pairs {
@@ -89,7 +89,7 @@ impl Write for Writer<'_> {
         Ok(self.txn.get(self.pairs, key)?.map(|value| touch(&value)))
     }
 
-    /// fjall writes a tombstone without a lookup; so this does not look either, and returns true.
+    /// fjall writes a tombstone without a lookup, so this call does not look up the key either, and returns true.
     fn delete(&mut self, key: &[u8]) -> Result<bool> {
         self.txn.remove(self.pairs, key);
         Ok(true)

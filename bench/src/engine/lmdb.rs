@@ -31,7 +31,7 @@ impl Lmdb {
             Promise::Unsynced => sys::MDB_NOSYNC | sys::MDB_WRITEMAP,
         };
         let ahead = if setup.jumping { sys::MDB_NORDAHEAD } else { 0 };
-        // Room for half-filled pages, pages held by readers, and many transactions.
+        // The map has room for half-filled pages, pages held by readers, and many transactions.
         let map_bytes = setup.data_bytes * 8 + (1 << 30);
         Ok(Self {
             env: Env::open_with(dir, map_bytes as usize, flags | ahead)?,
@@ -103,7 +103,7 @@ impl Read for Reader<'_> {
     fn scan(&mut self, from: &[u8], limit: u64) -> Result<Digest> {
         let mut digest = Digest::default();
         let mut cursor = self.0.cursor()?;
-        // LMDB accepts no empty key; the smallest possible key means "from the first".
+        // LMDB does not accept an empty key; the smallest possible key means "from the first".
         let from = if from.is_empty() { &[0][..] } else { from };
         let mut entry = cursor.seek(from)?;
         while let Some((key, value)) = entry {

@@ -1,5 +1,5 @@
-//! The article's engine on LMDB (`lmdb_engine`), with the same interface as ours: a key is a series and a time, a value
-//! starts with a float. Always synced, through a writable map, as in the article.
+//! The article's engine on LMDB (`lmdb_engine`), behind the common interface: a key is a series and a time, and a value
+//! starts with a float. It is always synced, through a writable map, as in the article.
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};

@@ -56,7 +56,7 @@ fn val(bytes: &[u8]) -> MDBX_val {
 /// The bytes of a value returned by libmdbx.
 ///
 /// # Safety
-/// Its transaction has neither written nor ended while the result is used.
+/// The transaction of the value must neither write nor end while the result is used.
 unsafe fn bytes<'t>(value: &MDBX_val) -> &'t [u8] {
     if value.iov_len == 0 {
         return &[];
@@ -98,7 +98,7 @@ impl Mdbx {
         let ahead = if setup.jumping { MDBX_NORDAHEAD } else { 0 };
         let upper = setup.data_bytes * 8 + (1 << 30);
         let (level, same) = (MDBX_LOG_ERROR, MDBX_LOGGER_DONTCHANGE);
-        // SAFETY: sets a level; the "do not change" values are from the header.
+        // SAFETY: sets a log level; the "do not change" values are from the header.
         unsafe { mdbx_setup_debug(level, MDBX_DBG_DONTCHANGE, same) };
         let mut env = ptr::null_mut();
         // SAFETY: `env` is an out-parameter.

@@ -6,7 +6,7 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
-// Not used by name, only linked.
+// The crate is not used by name, only linked.
 use mdbx_sys as _;
 
 /// Opaque.

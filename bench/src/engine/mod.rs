@@ -11,8 +11,8 @@
 //! data     the pairs: keys, values, shapes
 //! ```
 //!
-//! A call through the interface costs the same few nanoseconds on every side. A scan visits entries inside
-//! the adapter, so that not even this cost is added per entry.
+//! A call through the interface costs the same few nanoseconds for every engine. A scan visits entries inside the
+//! adapter, so that not even this cost is added per entry.
 
 pub(crate) mod data;
 mod face;
@@ -35,14 +35,14 @@ pub(crate) use face::{
     touch,
 };
 
-/// Ours: tables.
+/// Tidalite's tables.
 pub(crate) const TIDALITE: Kind = Kind {
     name: "tidalite",
     ours: true,
     open: |dir, setup| Ok(Box::new(tidalite::Tables::open(dir, setup)?)),
 };
 
-/// Ours: series; for suites whose keys are a series and a time.
+/// Tidalite's series, for suites whose keys are a series and a time.
 pub(crate) const TIDALITE_SERIES: Kind = Kind {
     name: "tidalite-series",
     ours: true,
@@ -54,7 +54,7 @@ pub(crate) const TIDALITE_SERIES: Kind = Kind {
     },
 };
 
-/// Ours: tables, synced with one barrier.
+/// Tidalite's tables, synced with one barrier.
 pub(crate) const TIDALITE_ONE_FLUSH: Kind = Kind {
     name: "tidalite-one-flush",
     ours: true,
@@ -64,14 +64,14 @@ pub(crate) const TIDALITE_ONE_FLUSH: Kind = Kind {
     },
 };
 
-/// Ours: tables, always synced with two barriers, as in LMDB.
+/// Tidalite's tables, always synced with two barriers, as in LMDB.
 pub(crate) const TIDALITE_TWO_BARRIERS: Kind = Kind {
     name: "tidalite-two-barriers",
     ours: true,
     open: |dir, setup| Ok(Box::new(tidalite::Tables::without_log(dir, setup)?)),
 };
 
-/// Ours: series, synced with one barrier.
+/// Tidalite's series, synced with one barrier.
 pub(crate) const TIDALITE_SERIES_ONE_FLUSH: Kind = Kind {
     name: "tidalite-series-one-flush",
     ours: true,

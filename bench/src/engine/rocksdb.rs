@@ -1,8 +1,8 @@
 //! RocksDB (GPL-2.0 or Apache-2.0), through the C interface of the system's library; only with the feature `rocksdb`.
 //!
 //! A write transaction is an optimistic transaction; concurrent transactions never write the same key. `Synced`:
-//! `WriteOptions.sync`. `Lazy`: the log goes to the system. `Unsynced`: no log. Bloom filters of ten bits a key,
-//! the same cache size as all engines, no compression, otherwise defaults.
+//! `WriteOptions.sync`. `Lazy`: the log is written to the system's cache. `Unsynced`: no log. Bloom filters have ten
+//! bits a key, the cache has the same size as for all engines, there is no compression, and the rest is default.
 
 #![expect(unsafe_code, reason = "RocksDB is a C++ library behind a C interface")]
 
@@ -121,7 +121,7 @@ fn checked<T>(call: impl FnOnce(Fault) -> T) -> Result<T> {
     Err(format!("RocksDB: {text}").into())
 }
 
-/// The value of a pinned slice, as in `touch`; releases the slice.
+/// The first bytes of a pinned slice as a number, as in `touch`; releases the slice.
 fn pinned(slice: Object) -> Option<u64> {
     if slice.is_null() {
         return None;
@@ -281,7 +281,7 @@ impl Write for Writer {
         Ok(pinned(slice))
     }
 
-    /// RocksDB writes a tombstone without a lookup; so this does not look either, and returns true.
+    /// RocksDB writes a tombstone without a lookup, so this call does not look up the key either, and returns true.
     fn delete(&mut self, key: &[u8]) -> Result<bool> {
         let (at, len) = (key.as_ptr().cast(), key.len());
         // SAFETY: the slice outlives the call, which copies it.

@@ -12,7 +12,7 @@ pub(crate) use super::sets_face::{Pairs, ReadSets, ReadingSets, Sets, Word};
 use super::{Digest, Kind, Result, Setup, mdbx};
 use crate::lmdb_engine::lmdb::Env;
 
-/// Opens or creates the database of an engine; `None` if it has no multi-values, or not in this mode.
+/// Opens or creates the database of an engine; `None` if the engine has no multi-values, or none in this mode.
 pub(crate) fn open(kind: Kind, dir: &Path, setup: &Setup) -> Result<Option<Box<dyn Sets>>> {
     Ok(Some(match kind.name {
         "tidalite" => Box::new(Ours::open(dir)?),

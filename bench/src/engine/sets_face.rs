@@ -19,7 +19,7 @@ pub(crate) trait Sets {
     fn put(&self, pairs: Pairs<'_>) -> Result<()>;
     /// Runs a read transaction.
     fn read(&self, work: ReadingSets<'_>) -> Result<()>;
-    /// Waits on the disk in each commit that no call of `fsync` or similar shows.
+    /// Number of waits on the disk in each commit that are not calls of `fsync` or similar functions.
     fn silent_syncs(&self) -> u64 {
         0
     }

@@ -86,7 +86,7 @@ impl Engine for Sqlite {
         self.with_reader(|connection| work(&mut Reader(connection)))
     }
 
-    /// SQLite takes the snapshot with the first statement, so run one.
+    /// SQLite takes the snapshot with the first statement, so this runs one.
     fn begin_read(&self) -> Result<()> {
         self.with_reader(|connection| {
             let mut any = connection.prepare_cached("SELECT 1 FROM pairs LIMIT 1")?;

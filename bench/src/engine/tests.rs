@@ -1,4 +1,4 @@
-//! Every engine gives the same answers to the same transactions, also after closing, compaction and
+//! Every engine gives the same answers to the same transactions, also after closing, after compaction and after
 //! reopening.
 
 use super::data::{Data, Random, Shape};
@@ -27,7 +27,8 @@ fn every_engine_agrees_with_a_map() {
     }
 }
 
-/// A durable commit waits for the disk, and the wait is counted.
+/// Every durable commit waits for the disk, and the wait must be counted; otherwise the suites would report too few
+/// waits.
 #[test]
 fn the_waits_of_durable_commits_are_counted() {
     for kind in kinds() {
@@ -39,7 +40,7 @@ fn the_waits_of_durable_commits_are_counted() {
         let before = syncs::count();
         (20..120).try_for_each(commit).unwrap();
         let waits = syncs::count() - before + engine.silent_syncs(100);
-        // Other tests of this process sync meanwhile, so there may be more.
+        // Other tests of this process sync at the same time, so there may be more waits.
         assert!(waits >= 100, "{}: {waits}", kind.name);
     }
 }

@@ -1,4 +1,4 @@
-//! Ours: an ordered table, through the public API.
+//! Tidalite: an ordered table, through the public API.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,13 +19,13 @@ pub(crate) struct Tables {
     log: LogSyncs,
 }
 
-/// Small commits are written to the log with `RWF_DSYNC`, which waits for the disk without a call of
-/// `fsync`.
+/// Counts waits of small commits. They are written to the redo log with `RWF_DSYNC`, which waits for the disk without a
+/// call of `fsync`.
 #[derive(Default)]
 pub(super) struct LogSyncs(AtomicU64);
 
 impl LogSyncs {
-    /// Waits since the last call.
+    /// Number of waits since the last call.
     pub(super) fn since(&self, db: &Database) -> u64 {
         let now = db.metrics().appends;
         now.saturating_sub(self.0.swap(now, Ordering::Relaxed))
@@ -42,7 +42,7 @@ impl Tables {
         Self::opened(dir, durability, &Options::new())
     }
 
-    /// Like `open`, without the log: every durable commit writes a meta record, with two barriers.
+    /// Like `open`, without the redo log: every durable commit writes a meta record, with two barriers.
     pub(crate) fn without_log(dir: &Path, setup: &Setup) -> Result<Self> {
         let options = Options::new().tuning(Tuning::new().log_bytes(0));
         Self::opened(dir, durability(setup.promise), &options)
@@ -69,7 +69,7 @@ impl Tables {
     }
 }
 
-/// The durability in our API for a promise.
+/// Tidalite's durability for a promise.
 pub(crate) fn durability(promise: Promise) -> Durability {
     match promise {
         Promise::Synced => Durability::Durable,

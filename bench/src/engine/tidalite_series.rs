@@ -1,5 +1,5 @@
-//! Ours: points of series. A key is a series and a time, a value starts with a float. Supports only writes;
-//! the suite `harlinn` measures reads of series.
+//! Tidalite: points of series. A key is a series and a time, and a value starts with a float. Only writes are
+//! supported; the suite `harlinn` measures reads of series.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};

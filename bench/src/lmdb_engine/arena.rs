@@ -1,5 +1,5 @@
-//! Modification buffers in blocks with huge pages: 10,000 buffers of 194 KB are
-//! 1.9 GB, and small pages would cost the peer a TLB miss per insert.
+//! Memory for modification buffers, in blocks of huge pages: 10,000 buffers of 194 KB are 1.9 GB, and with small pages
+//! the peer would have a TLB miss per insert.
 
 #![expect(unsafe_code, reason = "blocks of raw memory, handed out as places")]
 
@@ -9,7 +9,7 @@ use std::ptr::NonNull;
 
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
-/// Places in a block that was not requested by [`Arena::reserve`].
+/// Number of places in a block that was not requested by [`Arena::reserve`].
 const BLOCK_PLACES: usize = 64;
 
 /// Values of `T`, recycled without clearing.
@@ -33,7 +33,7 @@ struct Block {
 // SAFETY: allocated memory that this block alone owns; the arena controls access to its places.
 unsafe impl Send for Block {}
 
-/// A type for which all-zero bytes and all remains of an earlier use are valid values.
+/// A type for which all-zero bytes and the remains of any earlier use are valid values.
 ///
 /// # Safety
 /// Every bit pattern is a valid value.
@@ -77,7 +77,7 @@ impl<T: AnyBits> Arena<T> {
     /// Takes all places back.
     ///
     /// # Safety
-    /// No pointer from [`Arena::take`] is used afterwards.
+    /// No pointer from [`Arena::take`] may be used afterwards.
     pub(crate) unsafe fn recycle(&mut self) {
         (self.block, self.taken) = (0, 0);
     }

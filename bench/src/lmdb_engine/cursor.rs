@@ -34,7 +34,7 @@ pub(crate) struct Place<'t, P> {
     pub(crate) next: Option<i64>,
 }
 
-/// The segment for `time`: the last that starts at or before it, else the first of the series.
+/// The segment for `time`: the last one that starts at or before it, or otherwise the first one of the series.
 pub(crate) fn floor_segment<'t, P: Point>(
     cursor: &mut Cursor<'t>,
     series: Guid,
@@ -43,7 +43,7 @@ pub(crate) fn floor_segment<'t, P: Point>(
     let Some((key, points, is_floor)) = seek_floor(cursor, series, time)? else {
         return Ok(None);
     };
-    // Check both neighbours: one back, seek forward again, then one further.
+    // Looks at both neighbours: one step back, a seek forward again, then one step further.
     let is_first = !is_floor || mine::<P>(cursor.previous()?, series).is_none();
     cursor.seek(&key::encode(series, key))?;
     let next = mine::<P>(cursor.next()?, series).map(|(key, _)| key);
@@ -61,7 +61,7 @@ fn seek_floor<'t, P: Point>(
     series: Guid,
     time: i64,
 ) -> Result<Option<(i64, &'t [P], bool)>> {
-    // LMDB stops at the entry at or after the key: usually one too far.
+    // LMDB stops at the entry at or after the key, which is usually one entry too far.
     let at_or_after = cursor.seek(&key::encode(series, time))?;
     let after = mine(at_or_after, series);
     if let Some((key, points)) = after

@@ -78,7 +78,7 @@ impl ReadTxn<'_> {
     }
 }
 
-/// While it is alive, its engine has a writer.
+/// Marks its engine as having a writer, as long as this value lives.
 struct Alone<'e>(&'e Cell<bool>);
 
 impl Drop for Alone<'_> {
@@ -160,7 +160,7 @@ impl<P: Point, const N: usize> Info<P, N> {
     }
 }
 
-/// The only write transaction. Dropping it without a commit rolls it back.
+/// The only write transaction of an engine. Dropping it without a commit rolls it back.
 pub(crate) struct WriteTxn<'e, P: Point, const N: usize> {
     txn: Txn<'e>,
     engine: &'e Engine<P, N>,
@@ -196,7 +196,7 @@ impl<P: Point, const N: usize> WriteTxn<'_, P, N> {
         slot
     }
 
-    /// Inserts a point anywhere, or overwrites the one at the same time.
+    /// Inserts a point at any time, or overwrites the point at the same time.
     ///
     /// # Panics
     /// Called before the first [`WriteTxn::change_timeseries`].

@@ -10,10 +10,10 @@
 //! lmdb     the required LMDB calls, with lifetimes
 //! ```
 //!
-//! All departures of the port from the article favour the peer: the last segment of
-//! a series is stored trimmed to its points (the article stores all 8,100 slots); the buffers are
-//! in huge pages and are not freed inside the commit; the information of a series is looked up
-//! once per change of series, not once per insert; keys are compared with memcmp.
+//! All differences between the port and the article favour the peer. The last segment of a series is stored trimmed to
+//! its points (the article stores all 8,100 slots). The buffers are in huge pages and are not freed inside the commit.
+//! The information of a series is looked up once per change of series, not once per insert. Keys are compared with
+//! memcmp.
 
 mod arena;
 mod cursor;

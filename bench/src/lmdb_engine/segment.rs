@@ -124,8 +124,8 @@ impl<P: Point, const N: usize> Segment<P, N> {
 /// The points of a stored segment, in place.
 ///
 /// # Panics
-/// The value is not a segment of such points. The article does not check; one comparison
-/// per 8,100 points costs the peer nothing.
+/// If the value is not a segment of such points. The article does not check this; one comparison per 8,100 points costs
+/// the peer nothing.
 pub(crate) fn points_of<P: Point>(value: &[u8]) -> &[P] {
     let points = &value[HEAD_BYTES..];
     assert!(

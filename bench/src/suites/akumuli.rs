@@ -1,7 +1,9 @@
-//! `akumuli`: the measurements of "Akumuli: Numeric B+tree". Tidalite only, durable commits, beside quoted figures.
+//! `akumuli`: the measurements of "Akumuli: Numeric B+tree". Only Tidalite is measured, with durable commits; the
+//! figures of the article are quoted beside the results.
 //!
-//! Its four threads, each with its own trees, correspond to four appenders of one transaction here, each with its part
-//! of the series. `steps`: times and values count up; `walk`: times jitter, values walk by hundredths.
+//! The article uses four threads, each with its own trees. Here four appenders of one transaction take their place,
+//! each with its part of the series. `steps`: times and values count up. `walk`: times jitter, values walk by
+//! hundredths.
 //!
 //! | case | |
 //! |---|---|
@@ -133,7 +135,7 @@ fn created(path: &Path, series: u64) -> Result<(Database, Vec<SeriesId>)> {
 struct Part {
     ids: Vec<SeriesId>,
     source: Source,
-    /// The current series, in turn or until it has `each_series` points.
+    /// Index of the current series. It changes after each point, or after `each_series` points.
     at: usize,
     each_series: u64,
     left: u64,
@@ -263,7 +265,7 @@ fn written(
     Ok(())
 }
 
-/// The process to be killed: reports acknowledged rows, and continues until its points are written.
+/// The process that will be killed. It reports acknowledged rows, and continues until its points are written.
 pub(crate) fn writer(options: &Options) -> Result<()> {
     let (db, ids) = created(&options.dir.join("bench.tdl"), MANY.min(options.points))?;
     let mut parts = parts(&ids, true, options.points);
@@ -271,7 +273,7 @@ pub(crate) fn writer(options: &Options) -> Result<()> {
         println!("{done}");
         Ok(std::io::stdout().flush()?)
     })?;
-    // Keep working until killed.
+    // The process keeps working until it is killed.
     loop {
         let mut txn = db.begin_write()?;
         for part in &mut parts {
@@ -327,7 +329,7 @@ fn killed(options: &Options, contest: &mut Contest) -> Result<()> {
     if rows < acknowledged {
         return Err(format!("{acknowledged} points were acknowledged, {rows} are there").into());
     }
-    // The first open after the kill is the relevant one.
+    // Only the first open after the kill recovers the file, so it is the one reported.
     let kind = TIDALITE_SERIES;
     contest.add("killed-open", "us", true, kind, Sample::of(micros[0]));
     contest.add(
@@ -346,7 +348,7 @@ fn questions(options: &Options, contest: &mut Contest) -> Result<()> {
     let (db, ids) = created(&path, 1)?;
     let mut parts = parts(&ids, true, options.points);
     append(&db, &mut parts, true, |_| Ok(()))?;
-    // Rows in the delta: of a thousand other series, and of the queried one.
+    // Adds rows to the delta, of a thousand other series and of the queried one.
     let mut txn = db.begin_write()?;
     let mut others = Vec::new();
     for n in 0..1000 {

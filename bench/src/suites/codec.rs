@@ -9,9 +9,10 @@
 //! oracles     all coders against each other, on random columns (tests)
 //! ```
 //!
-//! Our cold form is measured per leaf: a model and its vectors, for 16,384 rows. Our codec, ALP and Gorilla encode
-//! vectors of 1024 rows, each readable alone, ours with the 32 bytes of its chunk; pco and zstd get 16,384 rows at
-//! once, as many as our leaf. All decoded values are compared with the originals bit by bit.
+//! Tidalite's cold form is measured per leaf: a model and its vectors, for 16,384 rows. Tidalite's codec, ALP and
+//! Gorilla encode vectors of 1024 rows, each of which can be read alone; Tidalite's size includes the 32 bytes of its
+//! chunk. pco and zstd get 16,384 rows at once, as many as a leaf of Tidalite. All decoded values are compared with the
+//! originals bit by bit.
 
 mod coders;
 mod columns;
@@ -39,7 +40,7 @@ struct Figures {
     /// Millions of values per second, the best of the rounds.
     encode: f64,
     decode: f64,
-    /// Decoded and summed.
+    /// Millions of values per second, decoded and summed.
     sum: f64,
 }
 
@@ -269,7 +270,7 @@ fn of(row: &Row, coder: Coder) -> Option<&Figures> {
     row.figures.iter().find(|figures| figures.coder == coder)
 }
 
-/// Excess bits of our codec over pco.
+/// Bits per value that Tidalite's codec needs more than pco.
 fn excess(row: &Row) -> f64 {
     match (of(row, Coder::Ours), of(row, Coder::Pco)) {
         (Some(ours), Some(pco)) => ours.bits - pco.bits,

@@ -1,5 +1,5 @@
-//! `commit`: costs of durable rows. A row is a series, a time, a float and a word of flags; Tidalite
-//! stores it as a point of a series and, like the peers, as a pair of 16 + 16 bytes in a table.
+//! `commit`: the costs of durable rows. A row is a series, a time, a float and a word of flags. Tidalite stores it as a
+//! point of a series and, like the peers, as a pair of 16 + 16 bytes in a table.
 //!
 //! | case | measured quantity |
 //! |---|---|
@@ -8,8 +8,8 @@
 //! | `begin-read` | nanoseconds to take a snapshot and release it |
 //! | `disk-...` | the same on the bare disk, see `floor` |
 //!
-//! Beforehand every engine has 100 series of 1,000 rows on disk, and has made a tenth of its commits. Rows
-//! go to the series in turn, each at the end of its series.
+//! Before the measurement every engine has 100 series of 1,000 rows on disk, and has made a tenth of its commits. Rows
+//! go to the series in turn, each to the end of its series.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -32,14 +32,14 @@ const SERIES: u64 = 100;
 const ROWS_BEFORE: u64 = 1000;
 /// Numbers of concurrent threads.
 const THREADS: [u64; 5] = [1, 2, 4, 8, 16];
-/// Maximum multiple of the commits for several threads: they share syncs, and the measurement would be too short
-/// otherwise.
+/// With several threads up to this many times as many commits are made: threads share syncs, and the measurement would
+/// be too short otherwise.
 const THREADS_MORE: u64 = 4;
 /// Divisor of the number of commits with a thousand rows, which are more expensive.
 const LARGE_FEWER: u64 = 10;
 
-/// Default durability (the log, each block twice, or two barriers), without the log, and with each log block
-/// once.
+/// Tidalite with the default durability (the redo log with each block twice, or two barriers), without the redo log,
+/// and with each log block once.
 const OURS: [Kind; 5] = [
     TIDALITE,
     TIDALITE_SERIES,

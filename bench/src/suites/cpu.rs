@@ -1,7 +1,8 @@
-//! `cpu`: shaped like the usual benchmark in this field. A hundred hosts, three days, a row of ten metrics for each
-//! host every ten seconds, in time order; each metric a random walk between 0 and 100, as integers (`int`) or with two
-//! decimals (`dec`). Ours: a series of ten columns for each host, with tags. SQLite: a table with the primary key
-//! (series, time), WAL, and the tags in a table of hosts.
+//! `cpu`: a workload of the kind that is usual in published benchmarks of time-series databases: metrics of processors.
+//! A hundred hosts, three days, and a row of ten metrics for each host every ten seconds, in time order. Each metric is
+//! a random walk between 0 and 100, as integers (`int`) or with two decimals (`dec`). Tidalite: a series of ten columns
+//! for each host, with tags. SQLite: a table with the primary key (series, time), WAL, and the tags in a table of
+//! hosts.
 //!
 //! | case | |
 //! |---|---|
@@ -17,7 +18,7 @@
 //! | `X-cold-bytes` | bytes per value stored for rare reads: ours cold and compacted, SQLite after `VACUUM` |
 //! | `X-cold-above` | `X-above` in that storage |
 //!
-//! Query times are in milliseconds, the median of many, warm, each at a random position; every answer must equal
+//! Query times are in milliseconds: the median of many warm queries, each at a random position. Every answer must equal
 //! SQLite's.
 
 mod ours;
@@ -37,11 +38,11 @@ use shape::{Answer, HOSTS, HOUR, METRICS, MINUTE, Question, Row, Side};
 
 /// Nanoseconds between the rows of a host.
 const STEP: i64 = 10_000_000_000;
-/// 2024-01-01, at a full hour.
+/// The first time, 2024-01-01, which is a full hour.
 const BEGIN: i64 = 1_704_067_200_000_000_000;
 /// Rows per transaction.
 const EACH: usize = 1_000_000;
-/// Number of repetitions of a query; fewer for expensive queries on the slow side.
+/// Number of repetitions of a query; fewer for queries that are expensive for the slower engine.
 const ASKED: usize = 21;
 
 /// Runs the suite.
@@ -209,7 +210,7 @@ impl Iterator for Feed {
         let wide = self.random.next();
         let walk = &mut self.walks[self.next];
         for (n, value) in walk.iter_mut().enumerate() {
-            // -step ..= step, with two decimals or integers.
+            // A number from -step to step, in hundredths or as an integer.
             let noise = (bits ^ (wide >> n)) % (2 * self.step as u64 + 1);
             *value = (*value + noise as i32 - self.step).clamp(0, self.most);
             bits = bits.rotate_right(7);

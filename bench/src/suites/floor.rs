@@ -1,5 +1,5 @@
-//! The disk's own time for a commit: blocks overwritten in a file that was written before, and a sync.
-//! This is the lower limit for everything that syncs.
+//! The disk's own time for a commit: blocks are overwritten in a file that was written before, and then synced. No
+//! engine that syncs can be faster.
 //!
 //! | case | written before each sync |
 //! |---|---|
@@ -54,7 +54,7 @@ pub(crate) fn run(options: &Options, contest: &mut Contest) -> Result<()> {
         bytes: vec![0; 8 * BLOCK as usize],
     };
     type Case = (&'static str, fn(&mut Disk) -> io::Result<()>);
-    // The case that lengthens the file is last.
+    // The case that makes the file longer comes last.
     let cases: [Case; 7] = [
         ("disk-block", |disk| disk.write_beside(1)?.sync()),
         ("disk-2-blocks", |disk| disk.write_beside(2)?.sync()),

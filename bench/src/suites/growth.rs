@@ -1,4 +1,4 @@
-//! `growth`: whether anything slows down as a database grows. Tidalite only.
+//! `growth`: tests whether anything slows down as a database grows. Only Tidalite is measured.
 //!
 //! By points: one series of 10^6, 10^7, ... points. By series: 1, 10, ... 10^6 series that take one row each
 //! in turn; the total number of rows is a tenth of the largest number of points, with at least two in each series.
@@ -12,7 +12,7 @@
 //! | `...-latest` | the same in a snapshot that has answered it before; the series is open nowhere |
 //! | `points-open` and so on | the slowest of a sequence relative to its first, the smallest database |
 //!
-//! Short times are the median of many. Values walk by hundredths, times jitter.
+//! Short times are the median of many measurements. Values walk by hundredths, and times jitter.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -59,7 +59,7 @@ fn tenfold(first: u64, last: u64) -> impl Iterator<Item = u64> {
     std::iter::successors(Some(first.max(1)), |n| n.checked_mul(10)).take_while(move |n| *n <= last)
 }
 
-/// Results for one database: points per second; microseconds.
+/// Results for one database: points per second, and times in microseconds.
 struct Figures {
     append: Sample,
     open: f64,

@@ -1,6 +1,7 @@
-//! `ioarena`: the six benchmarks of the program IOArena, used for published figures of libmdbx and others, in its three
-//! degrees of durability, with its defaults: keys of 16 bytes in random order, values of 32, **every operation, even a
-//! read, in a transaction of its own**; 10,000 operations synced, 100,000 lazy, 1,000,000 unsynced.
+//! `ioarena`: the six benchmarks of the program IOArena, which is used for published figures of libmdbx and others.
+//! They run with three degrees of durability and IOArena's defaults: keys of 16 bytes in random order, values of 32
+//! bytes, and **every operation, even a read, in a transaction of its own**; 10,000 operations synced, 100,000 lazy,
+//! 1,000,000 unsynced.
 //!
 //! | case | one operation |
 //! |---|---|
@@ -11,9 +12,9 @@
 //! | `batch` | the four steps of `crud`, 500 times in a transaction |
 //! | `delete` | removes a pair |
 //!
-//! The name of a case starts with the degree, as in `sync-crud`. The behaviour of IOArena was read from its source
-//! (pmwkaa/ioarena, BSD); this is our own code behind our own interface, so that all engines are called in one way and
-//! their answers compared: a wrong answer ends the run, whereas IOArena counts it.
+//! The name of a case starts with the degree of durability, as in `sync-crud`. The behaviour of IOArena was read from
+//! its source (pmwkaa/ioarena, BSD). This is our own code behind our own interface, so that all engines are called in
+//! the same way and their answers can be compared. A wrong answer ends the run, whereas IOArena only counts it.
 
 use std::path::Path;
 
@@ -28,7 +29,7 @@ const SHAPE: Shape = Shape {
     key_bytes: 16,
     value_bytes: 32,
 };
-/// The degrees, and numbers of operations in the published runs.
+/// The degrees of durability, and the numbers of operations in the published runs.
 const DEGREES: [(Promise, &str, u64); 3] = [
     (Promise::Synced, "sync", 10_000),
     (Promise::Lazy, "lazy", 100_000),
@@ -59,7 +60,7 @@ pub(crate) fn run(options: &Options) -> Result<Contest> {
     Ok(contest)
 }
 
-/// A database of one engine in one degree.
+/// A database of one engine with one degree of durability.
 struct Arena<'a> {
     kind: Kind,
     engine: &'a dyn Engine,
@@ -133,7 +134,8 @@ impl Arena<'_> {
         Ok(())
     }
 
-    /// The four steps; `n` is the overwritten pair, and the temporary pair has a number beyond all stored ones.
+    /// The four steps of `crud`; `n` is the overwritten pair, and the temporary pair has a number beyond all stored
+    /// ones.
     fn four(&self, txn: &mut dyn Write, n: u64, version: u64) -> Result<u64> {
         let (old, new) = (self.data.scattered(n), self.data.scattered(self.count + n));
         txn.put(new.as_ref(), self.data.value(self.count + n, version))?;
@@ -184,7 +186,7 @@ impl Arena<'_> {
         self.tell("batch", sample, answer, contest)
     }
 
-    /// Each thread gets its share of the pairs, in the order in which they were stored.
+    /// Each thread reads its share of the pairs, in the order in which they were stored.
     fn gets(&self, name: &str, threads: u64, contest: &mut Contest) -> Result<()> {
         if !self.options.chosen(name) {
             return Ok(());

@@ -1,8 +1,8 @@
 //! `long-reader`: one snapshot is held while its table is overwritten.
 //!
-//! A table of 200 bytes per pair is filled; a snapshot is taken and held; then a million overwrites of random
-//! pairs are committed, a hundred in each transaction, none synced before the end. Only two versions are
-//! reachable then, whatever happened in between; pages held beyond these two are wasted.
+//! A table of 200 bytes per pair is filled, and a snapshot is taken and held. Then a million overwrites of random pairs
+//! are committed, a hundred in each transaction, and nothing is synced before the end. Only two versions are reachable
+//! then, whatever happened in between, so pages held beyond these two are wasted.
 //!
 //! | case | |
 //! |---|---|

@@ -22,7 +22,7 @@
 //! | `remove` | half of the pairs in random order, durable transactions of 10,000; then `bytes-removed` |
 //! | `compact` | seconds for the engine's own compaction; then `bytes-compacted` |
 //!
-//! Multi-values: see `src/multi_values.rs`.
+//! The multi-value cases are in `src/suites/multi_values.rs`.
 //!
 //! Sizes are measured after closing. Every engine's answers are compared with the answers of the first.
 
@@ -188,7 +188,7 @@ impl<'d> Crud<'d> {
         for n in [next, next + 1] {
             txn.put(data.scattered(n).as_ref(), data.value(n, 0))?;
         }
-        // Choose among pairs that will still exist.
+        // Chooses among pairs that will still exist.
         let mut any = || first + 1 + random.below(next + 1 - first);
         let (update, read) = (any(), any());
         txn.put(
@@ -280,9 +280,9 @@ impl Large<'_> {
         names.iter().any(|name| self.chosen(name))
     }
 
-    /// The cases after loading in order.
+    /// Runs the cases after loading in key order.
     fn loaded(&self, contest: &mut Contest) -> Result<()> {
-        // Barriers do not affect these.
+        // Barriers do not affect these cases, so one mode is enough.
         if self.one_flush() {
             return Ok(());
         }
@@ -456,7 +456,7 @@ impl Large<'_> {
         each: u64,
         contest: &mut Contest,
     ) -> Result<()> {
-        // The reads need the filled table in any case.
+        // The cases that read need the filled table in any case.
         if !self.chosen(name) && name != "fill" {
             return Ok(());
         }

@@ -7,9 +7,9 @@
 //! | `multi-get` | the values of a random key, in keys/s |
 //! | `multi-fill`, `multi-bytes-filled`, `multi-scan-filled` | all pairs, random keys, durable transactions of 10,000 |
 //!
-//! `multi-fill` adds one value to every key, then the next one. Engines with multi-values take part: LMDB and libmdbx
-//! use values of one length, redb its multimap. A load uses `extend`, or `MDB_APPEND` and `MDB_APPENDDUP`; a scan and
-//! the values of a key use cursor steps, or the iteration that Tidalite and redb provide.
+//! `multi-fill` adds one value to every key, then the next value, and so on. Engines with multi-values take part: LMDB
+//! and libmdbx use values of one length, redb its multimap. A load uses `extend`, or `MDB_APPEND` and `MDB_APPENDDUP`.
+//! A scan, and reading the values of a key, use cursor steps, or the iteration that Tidalite and redb provide.
 
 use crate::args::Options;
 use crate::contest::Contest;
@@ -72,7 +72,7 @@ impl Side<'_> {
     }
 
     fn any(&self, cases: &[&str]) -> bool {
-        // Query every name, so that all names are registered.
+        // Asks for every name, so that all names are registered.
         let chosen = cases.iter().map(|case| self.options.chosen(case));
         chosen.fold(false, |any, chosen| any | chosen)
     }
@@ -156,7 +156,7 @@ impl Side<'_> {
         let keys: Vec<Word> = (0..self.keys)
             .map(|n| Ok(self.data.scattered(n).as_ref().try_into()?))
             .collect::<Result<_>>()?;
-        // One value for every key, then the next value, which need not be greater.
+        // Pair `n`: one value for every key, then the next value, which need not be greater.
         let pair = |n: u64| {
             let key = n % self.keys;
             let value = n / self.keys * 7 % VALUES;

@@ -1,6 +1,6 @@
 //! `nested`: many small nested tables, and topics that are found level by level. The peer is LMDB, which has no nested
-//! tables: a path becomes one flat key, its levels joined by `/`, and a wildcard level is found by seeking from one
-//! name to the next.
+//! tables. There a path becomes one flat key with its levels joined by `/`, and a wildcard level is found by seeking
+//! from one name to the next.
 //!
 //! | case | |
 //! |---|---|
@@ -13,7 +13,7 @@
 //! | `topics-get` | single topics found per second |
 //! | `topics-plus` | lookups/s of `site/room/+/metric`, each of which finds one metric of all devices of a room |
 //!
-//! Number of tables: a fifth of the pairs; topics: equal to the pairs. Every answer is compared.
+//! There are a fifth as many tables as pairs, and as many topics as pairs. Every answer is compared.
 
 use std::path::Path;
 
@@ -58,7 +58,7 @@ trait Get {
     fn get_plus(&self, path: &[&str], name: &str) -> Result<(u64, u64)>;
 }
 
-/// Ours.
+/// Tidalite, with nested tables.
 struct Nested(Database);
 
 impl Paths for Nested {
@@ -176,7 +176,7 @@ impl Get for Txn<'_> {
             {
                 (found, sum) = (found + 1, sum.wrapping_add(touch(value)));
             }
-            // Skip everything below this name: seek to the key after its slash.
+            // Skips everything below this name: seeks to the key after its slash.
             wanted.truncate(end);
             wanted.push(b'/' + 1);
         }

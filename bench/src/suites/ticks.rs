@@ -8,9 +8,9 @@
 //! | `N-pages` | pages of the largest commit relative to the median one (ours) |
 //! | `10-ms` | one thread sends points to 10,000 series in turn, and commits every 10 ms: points/s |
 //!
-//! The series exist beforehand, with one point each. The peer is the article's engine on LMDB; each side stops
-//! after a minute. Points come a second apart, with up to a millisecond of jitter; values walk in
-//! steps of a hundredth.
+//! The series exist before the measurement, with one point each. The peer is the article's engine on LMDB. Each engine
+//! stops after a minute. Points come a second apart, with up to a millisecond of jitter; values walk in steps of a
+//! hundredth.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -30,7 +30,7 @@ const CASES: [(&str, u64, u64); 3] = [
 ];
 /// Maximum duration of a measurement.
 const LONGEST: Duration = Duration::from_secs(60);
-/// With fewer commits than this, a trial run, the number of series is reduced.
+/// With fewer commits than this, as in a trial run, the number of series is reduced.
 const COMMITS_FULL: u64 = 10_000;
 
 /// Runs the suite.
@@ -121,7 +121,7 @@ fn sender(kind: Kind, options: &Options, contest: &mut Contest) -> Result<()> {
         due += Duration::from_millis(10);
         let sending = Instant::now();
         engine.write(&mut |txn| {
-            // Reading the clock costs as much as a point, so not after each point.
+            // Reading the clock costs as much as a point, so it is not read after each point.
             loop {
                 for _ in 0..32 {
                     feed.one(txn)?;
@@ -145,7 +145,7 @@ fn sender(kind: Kind, options: &Options, contest: &mut Contest) -> Result<()> {
 /// The points, series by series, round by round.
 struct Feed {
     random: Random,
-    /// Current value of each series, in hundredths.
+    /// The current value of each series, in hundredths.
     values: Vec<i32>,
     next: usize,
     round: i64,

@@ -1,5 +1,5 @@
-//! A kernel memory group (cgroup), below the group of this process. It limits the memory of its processes and
-//! their page cache. Dropping `Group` removes it; its processes have ended by then.
+//! A kernel memory group (cgroup), below the group of this process. It limits the memory of its processes and their
+//! page cache. Dropping `Group` removes the group; its processes must have ended by then.
 
 use std::fs;
 use std::io;
@@ -48,7 +48,7 @@ fn parent() -> io::Result<(PathBuf, &'static str)> {
             has.then(|| path.trim_start_matches('/').to_owned())
         })
     };
-    // cgroup v1 has a tree for each resource, v2 one tree for all.
+    // cgroup v1 has a tree for each resource, v2 has one tree for all.
     if let Some(path) = path_of("memory") {
         let root = Path::new("/sys/fs/cgroup/memory");
         return Ok((root.join(path), "memory.limit_in_bytes"));

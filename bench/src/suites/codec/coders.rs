@@ -1,4 +1,4 @@
-//! Our codec and the others behind one interface: a block of words to bytes and back.
+//! Tidalite's codec and the others behind one interface, from a block of words to bytes and back.
 
 use tidalite_codec::{Chunk, ColumnType, EncoderState};
 use tidalite_codec::{
@@ -9,16 +9,16 @@ use super::columns::Kind;
 use super::{gorilla, plain_alp};
 use crate::engine::Result;
 
-/// Rows of a vector in our codec, ALP and Gorilla.
+/// Rows of a vector in Tidalite's codec, ALP and Gorilla.
 const VECTOR: usize = 1024;
-/// Rows that pco and zstd get at once: as many as in our leaf.
+/// Rows that pco and zstd get at once: as many as in a leaf of Tidalite.
 const LEAF: usize = 16 * VECTOR;
 
 /// The coders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Coder {
     Ours,
-    /// Our cold form: a leaf at a time, each vector readable alone.
+    /// Tidalite's cold form: a leaf at a time, of which each vector can be read alone.
     Cold,
     Pco,
     Zstd,
@@ -26,7 +26,7 @@ pub(crate) enum Coder {
     Alp,
 }
 
-/// All coders, ours first.
+/// All coders, Tidalite's first.
 pub(crate) const CODERS: [Coder; 6] = [
     Coder::Ours,
     Coder::Cold,
@@ -36,7 +36,7 @@ pub(crate) const CODERS: [Coder; 6] = [
     Coder::Alp,
 ];
 
-/// An encoded column: consecutive blocks, and the end of each.
+/// An encoded column: consecutive blocks, and where each block ends.
 #[derive(Default)]
 pub(crate) struct Encoded {
     bytes: Vec<u8>,
@@ -157,7 +157,7 @@ impl Coder {
         Ok(())
     }
 
-    /// Decodes block by block; `see` gets the words of each.
+    /// Decodes block by block; `see` gets the words of each block.
     pub(crate) fn decode(
         self,
         kind: Kind,
@@ -209,7 +209,7 @@ impl Coder {
     }
 }
 
-/// Bytes of the length of a payload, in front of its chunk.
+/// Size of the length of a payload, which stands before its chunk.
 const LENGTH_BYTES: usize = 2;
 
 /// Appends the length of a payload, its chunk and the payload.
@@ -243,9 +243,9 @@ fn ours(kind: Kind, block: &[u64], state: &mut EncoderState, out: &mut Vec<u8>) 
     put(&chunk, &payload, out);
 }
 
-/// Encodes as a leaf in cold form: the model, if any, after its 16 bytes in the directory; then chunk and payload of
-/// each vector in the smaller form. Returns the number of bytes that a file would not contain: the length of the model
-/// part.
+/// Encodes a block as a leaf in cold form: the model, if any, after its 16 bytes in the directory; then chunk and
+/// payload of each vector, in whichever form is smaller. Returns the number of bytes that a file would not contain: the
+/// length of the model part.
 fn cold(kind: Kind, block: &[u64], state: &mut EncoderState, out: &mut Vec<u8>) -> usize {
     const MODEL_ENTRY_BYTES: usize = 16;
     let mut hot: Vec<Vec<u8>> = Vec::new();
@@ -301,7 +301,7 @@ fn warm(kind: Kind, bytes: &[u8], out: &mut [u64]) -> Result<()> {
     Ok(())
 }
 
-/// A short description of the encodings in our blocks.
+/// A short description of the encodings in Tidalite's blocks.
 pub(crate) fn encodings(from: &Encoded) -> String {
     let mut counts: Vec<(&str, usize)> = Vec::new();
     let mut at = 0;

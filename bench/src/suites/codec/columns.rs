@@ -41,7 +41,7 @@ struct Plan {
     columns: Vec<(String, Kind)>,
 }
 
-/// Reads all columns; with `only`, those names that contain one of its texts.
+/// Reads all columns, or with `only` the columns whose names contain one of its texts.
 pub(crate) fn read(folder: &Path, only: &[String]) -> Result<Vec<Column>> {
     let mut columns = Vec::new();
     for plan in plans(include_str!("../../../columns.toml"))? {
@@ -101,7 +101,7 @@ fn lines(path: &Path) -> Result<Box<dyn BufRead>> {
     Ok(match path.extension().and_then(|e| e.to_str()) {
         Some("gz") => Box::new(BufReader::new(MultiGzDecoder::new(file))),
         Some("zip") => {
-            // A local header of 30 bytes, then name and extra field, then the deflated file.
+            // The file starts with a local header of 30 bytes; then come name and extra field, then the deflated data.
             let mut header = [0; 30];
             file.read_exact(&mut header)?;
             if header[..4] != *b"PK\x03\x04" || header[8] != 8 {
@@ -195,7 +195,7 @@ fn seconds(text: &str) -> Option<i64> {
         }
         _ => 0,
     };
-    // Days since 1970-03-01 with years that begin in March, so that a leap day is the last day of its year.
+    // Counts days since 1970-03-01 in years that begin in March, so that a leap day is the last day of its year.
     let (shifted, month) = (year - i64::from(month < 3), (month + 9) % 12);
     let days = 365 * shifted + shifted.div_euclid(4) - shifted.div_euclid(100)
         + shifted.div_euclid(400)

@@ -1,7 +1,7 @@
-//! The crates `alp`, `fastlanes` and `pco` as oracles for our codec. All coders must restore random columns bit by bit;
-//! our codec must never be longer than plain ALP (alp and fastlanes) plus the bytes that make our vectors readable
-//! alone; integers near a base must never be wider than fastlanes packs them; and over all columns our cold form must
-//! be within a twentieth of pco.
+//! The crates `alp`, `fastlanes` and `pco` are oracles for Tidalite's codec. All coders must restore random columns bit
+//! by bit. Tidalite's codec must never be longer than plain ALP (alp and fastlanes) plus the bytes that make its
+//! vectors readable alone. Integers near a base must never be wider than fastlanes packs them. Over all columns, the
+//! cold form must be within a twentieth of pco.
 
 use super::coders::{CODERS, Coder, Encoded, Room};
 use super::columns::Kind;
@@ -10,7 +10,7 @@ use fastlanes::BitPacking;
 
 const VECTOR: usize = 1024;
 const ROWS: usize = 16 * VECTOR;
-/// Our vector starts with a length and a chunk of up to 32 bytes, a plain ALP vector with a head of 16.
+/// A vector of Tidalite starts with a length and a chunk of up to 32 bytes, a vector of plain ALP with a head of 16.
 const CHUNK_MORE_BYTES: usize = 16;
 const SEEDS: u64 = 60;
 
@@ -26,7 +26,7 @@ fn floats(random: &mut Random) -> Vec<u64> {
         let value = match kind {
             0 => step as f64 / scale,
             1 => walk as f64 / scale,
-            // More digits than a decimal has.
+            // Values with more digits than a decimal has.
             2 => (walk as f64 / scale).sqrt(),
             3 => f64::from(walk as f32) / scale,
             _ => (walk / 1000) as f64,
@@ -73,7 +73,7 @@ fn encoded(coder: Coder, kind: Kind, words: &[u64]) -> Encoded {
     to
 }
 
-/// All coders restore the bits; our codec is as short as plain ALP, and its cold form nearly as short as pco.
+/// All coders restore the bits. Tidalite's codec is as short as plain ALP, and its cold form nearly as short as pco.
 #[test]
 fn alp_and_pco_have_the_same_bits_and_are_hardly_shorter() {
     let (mut ours, mut cold, mut pco) = (0, 0, 0);

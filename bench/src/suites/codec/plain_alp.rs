@@ -5,8 +5,8 @@
 //! e u8 | f u8 | width u8 | 0 | exceptions u32 | base i64 | packed | rows u16 | words u64
 //! ```
 //!
-//! A last vector with fewer rows is packed as if it had 1024 rows, but only its share counts in the size, since
-//! `fastlanes` packs no other length.
+//! A last vector with fewer rows is packed as if it had 1024 rows, because `fastlanes` packs no other length. Only its
+//! share counts in the size.
 
 use fastlanes::BitPacking as _;
 

@@ -1,4 +1,4 @@
-//! Ours: a series of ten columns for each host.
+//! Tidalite: a series of ten columns for each host.
 
 use std::ops::Bound;
 use std::path::Path;

@@ -41,7 +41,7 @@ pub(crate) enum Question {
 pub(crate) struct Row {
     pub(crate) host: usize,
     pub(crate) time: i64,
-    /// In hundredths or as integers.
+    /// The metrics, in hundredths or as integers.
     pub(crate) metrics: [i32; METRICS],
 }
 
@@ -51,6 +51,6 @@ pub(crate) trait Side: Sized {
     /// Writes rows in one durable transaction.
     fn write(&mut self, rows: &[Row]) -> Result<()>;
     fn ask(&self, question: Question) -> Result<Answer>;
-    /// Reduces the storage to its minimum.
+    /// Makes the files as small as the engine can.
     fn shrink(&mut self) -> Result<()>;
 }

@@ -34,7 +34,7 @@ impl Table {
     }
 }
 
-/// `AVG(m0), AVG(m1), ...`
+/// The function applied to each metric, as in `AVG(m0), AVG(m1), ...`.
 fn each(function: &str, metrics: usize) -> String {
     let all: Vec<String> = (0..metrics).map(|n| format!("{function}(m{n})")).collect();
     all.join(", ")

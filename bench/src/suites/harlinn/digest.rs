@@ -1,10 +1,10 @@
 //! Digests of the rows read, so that both sides can be compared with each other and
 //! with the data itself.
 //!
-//! The consumer of `read` and `cold` touches every column of every row: the floats are summed
-//! with eight accumulators, times and integers are xor-ed. Both sides do equal work, the peer over
-//! rows and ours over columns. On both sides it is compiled for the widest vectors of this machine, like a program
-//! built for the machine: compiled for the baseline, its loop took 44 % of the samples in a profile of ours.
+//! The consumer of `read` and `cold` touches every column of every row: floats are summed with eight accumulators,
+//! times and integers are xor-ed. Both sides do equal work, the peer over rows and Tidalite over columns. On both sides
+//! the consumer is compiled for the widest vectors of this machine, like a program built for the machine: compiled for
+//! the baseline, its loop took 44 % of the samples in a profile of Tidalite.
 
 #![expect(unsafe_code, reason = "functions compiled for what the machine has")]
 
@@ -140,7 +140,8 @@ pub(crate) struct Digest {
     pub(crate) rows: u64,
     /// Sum of the floats.
     pub(crate) sum: f64,
-    /// The xors of the series, mixed in series order (ten thousand equal series would cancel out).
+    /// The xors of the series, mixed in the order of the series, because the xors of ten thousand equal series would
+    /// cancel out.
     pub(crate) bits: u64,
 }
 

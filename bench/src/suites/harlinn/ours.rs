@@ -1,8 +1,7 @@
-//! Our side: Tidalite, only through its public API.
+//! Tidalite's side, only through its public API.
 //!
-//! The programs identify series by GUID, like the article. The write loop opens each series once and then
-//! switches to it by id, which is the library's equivalent of the article's
-//! `ChangeTimeseries`.
+//! The programs identify series by GUID, like the article. The write loop opens each series once and then switches to
+//! it by id, which is the library's equivalent of the article's `ChangeTimeseries`.
 
 use std::path::Path;
 
@@ -16,7 +15,7 @@ use super::plan::{Plan, Result, Writer, write_all};
 use super::side::{Side, Total, guids};
 use crate::records::{Reading, Source, Trade};
 
-/// A record that the library can store and return.
+/// A record that Tidalite can store and return.
 pub(crate) trait Columns: Record {
     /// Column of the float.
     const FLOAT: usize;

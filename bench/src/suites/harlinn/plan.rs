@@ -11,7 +11,8 @@ pub(crate) use crate::engine::Result;
 /// A program of the article, on one set of data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
-    /// `01`, `03`, `04` or `06`; with an `r` on the hard set; `04-2` with encoding on the second core.
+    /// The number of the program: `01`, `03`, `04` or `06`; with an `r` on the hard set; `04-2` with encoding on the
+    /// second core.
     pub(crate) name: &'static str,
     /// Whether the data is the hard set.
     pub(crate) hard: bool,
@@ -24,7 +25,7 @@ pub(crate) struct Plan {
     /// Rows written to a series before switching to the next one.
     pub(crate) batch: u64,
     pub(crate) order: Order,
-    /// Number of helper threads for our side.
+    /// Number of helper threads for Tidalite.
     pub(crate) sealing: usize,
 }
 
@@ -33,7 +34,7 @@ pub(crate) struct Plan {
 pub(crate) enum Order {
     /// By time.
     Ascending,
-    /// By time, committed, then once more: every row is overwritten with an equal row.
+    /// By time and committed, then once more: every row is overwritten with an equal row.
     Again,
     /// From the newest to the oldest.
     Descending,
@@ -41,7 +42,7 @@ pub(crate) enum Order {
     Late,
 }
 
-/// As in the article; fewer if a series would have fewer rows than with 100 million points.
+/// Number of series, as in the article; fewer if a series would have fewer rows than with 100 million points.
 const SERIES_MAX: u64 = 10_000;
 const SERIES_ROWS_MIN: u64 = 10_000;
 
@@ -70,8 +71,9 @@ pub(crate) fn all(points: u64) -> Vec<Plan> {
     };
     let (one, batches) = (shape("01", 1, 0), shape("03", many, 250));
     let (turns, trades) = (shape("04", many, 1), shape("06", 1, 0));
-    // If rows are not ascending, the article's engine moves a point from each segment to the next and rewrites all
-    // of them, a segment of 200 KB for nearly every such row; the capacity of a transaction limits the number of rows.
+    // If rows are not in ascending order, the article's engine moves a point from each segment to the next and rewrites
+    // all of these segments, a segment of 200 KB for nearly every such row. The capacity of a transaction therefore
+    // limits the number of rows.
     let ordered = |name, order, most: u64| {
         let rows_each = (one.rows_each / 10).min(most).max(1);
         Plan {
@@ -194,10 +196,10 @@ fn descending<P>(
     Ok(())
 }
 
-/// Delays every twentieth row until 1,000 to 9,191 others have been written.
+/// Writes rows in order, but delays every twentieth row until 1,000 to 9,191 others have been written.
 fn late<P>(plan: &Plan, source: &mut impl Source<P>, writer: &mut impl Writer<P>) -> Result<()> {
     for series in 0..plan.series {
-        // Keyed by the row to wait for; of several rows with one such key the earlier first.
+        // The key is the row to wait for; among rows that wait for the same one, the earlier comes first.
         let mut waiting: BTreeMap<(u64, u64), P> = BTreeMap::new();
         let mut from = 0;
         while from < plan.rows_each {

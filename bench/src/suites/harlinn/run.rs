@@ -32,7 +32,7 @@ pub(crate) struct Options {
 /// Seed of the hard sets.
 const SEED: u64 = 1;
 
-/// Seconds of one side in one round, and the bytes of its file.
+/// Times in seconds of one side in one round, and the bytes of its file.
 #[derive(Clone, Copy)]
 struct Round {
     write: f64,

@@ -67,7 +67,7 @@ impl Expected {
         }
     }
 
-    /// Checks integers exactly, and the sum except for its order.
+    /// Checks integers exactly, and the sum up to the effect of the order of summation.
     ///
     /// # Panics
     /// The pass returned other data.
@@ -80,7 +80,7 @@ impl Expected {
         self.check_near(what, got.sum);
     }
 
-    /// Checks a sum in order exactly.
+    /// Checks a sum in the order of rows exactly.
     ///
     /// # Panics
     /// The pass returned other data.
@@ -93,7 +93,7 @@ impl Expected {
         );
     }
 
-    /// Checks a sum except for its order.
+    /// Checks a sum up to the effect of the order of summation.
     ///
     /// # Panics
     /// The sum differs.
