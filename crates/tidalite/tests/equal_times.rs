@@ -271,7 +271,7 @@ fn annotations_are_compared_and_set_and_go_with_their_series() {
             .unwrap()
     );
     assert!(series.annotate("", "x").is_err());
-    // At the limit, and one byte beyond.
+    // Key and text of an annotation may be as long as the limit, but not one byte longer.
     let (key, text) = ("k".repeat(64), "x".repeat(4096));
     series.annotate(&key, &text).unwrap();
     assert_eq!(series.annotation(&key).unwrap(), Some(text.clone()));

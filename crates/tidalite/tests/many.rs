@@ -728,7 +728,8 @@ fn a_grid_without_a_width_has_no_windows() {
     }
 }
 
-/// Filling a part of the windows uses the values just outside this part, so it equals that part of the filled whole.
+/// Filling a part of the windows gives the same values as filling all of them, because gaps at the edges use the
+/// windows outside the part.
 #[test]
 fn a_part_of_the_windows_is_filled_with_what_is_in_it() {
     tidalite_testkit::watch();

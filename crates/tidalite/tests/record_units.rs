@@ -183,8 +183,7 @@ fn steps_of_another_unit_are_refused() {
         speed: 2.0,
     };
     for _ in 0..2 {
-        // This holds whichever record type was used first: that one type was accepted does not make the other one
-        // acceptable.
+        // The second round shows that accepting one record type does not make the other one acceptable.
         let mut series = tx.series_with("a", &speed).unwrap();
         refused(series.insert_record(&number));
         series.insert_record(&wind).unwrap();

@@ -260,7 +260,7 @@ fn a_copy_and_another_handle_do_not_believe_it_either() {
     // The copy is opened with the system's clock, which is years later.
     let copy = Database::open(&path).unwrap();
     assert!(copy.clock().unwrap().is_ahead);
-    // The salvaged file is opened with it, too.
+    // The salvaged file is opened with the system's clock, too.
     let saved = path.with_extension("saved");
     let _ = std::fs::remove_file(&saved);
     drop(copy);

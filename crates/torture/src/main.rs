@@ -159,7 +159,7 @@ fn show(arguments: &Arguments) -> Result<(), String> {
     Ok(())
 }
 
-/// Defaults: 200 MB of pairs and a million overwrites.
+/// Runs the `long-reader` measurement; the defaults are 200 MB of pairs and a million overwrites.
 fn long_reader(arguments: &Arguments) -> Result<(), String> {
     let pairs = arguments.number("--pairs", 1_500_000)?;
     let value_bytes = arguments.number("--value-bytes", 100)? as usize;

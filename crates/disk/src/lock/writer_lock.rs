@@ -343,7 +343,7 @@ impl WriterLock {
         self.leads.load(Ordering::SeqCst)
     }
 
-    /// Whether the shared lock is retained when a transaction ends.
+    /// Sets whether the shared lock is retained when a transaction ends.
     pub fn set_keep(&self, keep: bool) {
         self.keep.store(keep, Ordering::Release);
     }

@@ -453,7 +453,7 @@ fn a_small_file_system_fills_up() {
     assert_eq!(delete(rows, stored * rows).unwrap(), most);
     assert_eq!(clear("small").unwrap(), small as u64);
     assert_clean(&db);
-    // Freed pages are used from the second following commit on.
+    // Pages that a commit frees can be reused from the second commit after it.
     delete(10, 12).unwrap();
     fill(&db, 0).unwrap();
     fill(&db, stored).unwrap();

@@ -30,7 +30,7 @@ const HEARING: Duration = Duration::from_millis(3);
 /// Maximum number of disk calls between the cut and a later lock file.
 const LATER_MAX: u64 = 24;
 
-/// Maximum number of lazy commits before a cut that waits for them.
+/// If a cut waits for lazy commits, it waits for at most this many.
 const LAZY_MAX: usize = 8;
 
 /// Positions in the lock file of the boot id and of the data file's identity; `docs/format.md`, section 10.

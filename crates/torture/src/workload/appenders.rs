@@ -1,5 +1,6 @@
-//! Transactions that lend series to appenders: separate or shared series, batches or round-robin rows, appenders that
-//! run concurrently or one after another. Rows suffice for an appender to build leaves and run blocks itself.
+//! Transactions that lend series to appenders: separate or shared series, batches or rows in round robin, appenders
+//! that run concurrently or one after another. Batches have enough rows for an appender to build leaves and blocks of
+//! runs itself.
 //!
 //! The model predicts the content: two appenders open at once never write the same time of a series.
 
