@@ -19,7 +19,7 @@ fn options() -> Options {
     }
 }
 
-/// The app area is one pointer to a page that holds a number.
+/// Writes a number into a page. The app area of these tests is a pointer to that page.
 fn put(txn: &mut WriteTxn, old: &Ptr, number: u8) -> Ptr {
     let ptr = if old.is_null() {
         txn.new_page(Kind::KvLeaf, 7).unwrap()
@@ -201,7 +201,7 @@ fn pages_written_behind_are_read_back() {
         *ptr = txn.seal_page(ptr).unwrap();
     }
     txn.commit(&[], Durability::Durable).unwrap();
-    // More than the memory bound.
+    // Far more pages than the memory bound were changed.
     let spilled = pager.metrics().pages_spilled;
     assert!(
         spilled >= 200 - 2 * 16,
@@ -224,7 +224,7 @@ fn pages_written_behind_are_read_back() {
     assert_eq!(problems.len(), 1, "{problems:?}");
 }
 
-/// Pages added whole, more than the memory bound: some are changed, some freed, and the rest left alone.
+/// Adds more complete pages than the memory bound allows. Some are then changed, some freed, and the rest left alone.
 #[test]
 fn bulk_pages_are_written_behind_and_may_be_changed_all_the_same() {
     for dirty_pages in [16, 20_000] {
@@ -235,7 +235,7 @@ fn bulk_pages_are_written_behind_and_may_be_changed_all_the_same() {
         let storage = Monitor::new(Arc::new(MemoryStorage::new()));
         let pager = Pager::open_storage(storage, &options).unwrap();
         let mut txn = pager.begin_write().unwrap();
-        // More than is kept in memory regardless of the bound.
+        // So many that some are written early, even with the larger memory bound.
         let count = 10_000u32;
         let mut ptrs = Vec::new();
         for number in 0..count {

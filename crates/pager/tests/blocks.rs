@@ -16,7 +16,7 @@ fn sealed() -> (Vec<u8>, Ptr) {
     (bytes, ptr)
 }
 
-/// Includes the bits of the block's own checksum, which the pointer's checksum does not cover.
+/// This includes the checksum stored in the block, which the checksum in the pointer does not cover.
 #[test]
 fn every_bit_of_a_block_counts() {
     let (bytes, ptr) = sealed();

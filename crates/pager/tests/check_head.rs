@@ -32,7 +32,7 @@ fn open(image: &[u8], read_only: bool) -> (Arc<SimDisk>, Pager) {
     (storage, pager)
 }
 
-/// A check of the whole file, which also contains problems of the toy structure.
+/// Checks the whole file; the report also contains problems of the toy structure.
 fn checked(pager: &Pager) -> CheckReport {
     let mut check = pager.begin_check().unwrap();
     let root = root_of(check.snapshot().app());
@@ -52,8 +52,8 @@ fn newest(pager: &Pager) -> u64 {
     id_of(pager.begin_read().unwrap().app())
 }
 
-/// Bytes of a file with the commits 1 to `newest`, and of the same file two commits earlier: the record of the newest
-/// commit replaced the older record in the same pair.
+/// Returns the bytes of a file two commits before `newest`, and after it. The record of the newest commit has replaced
+/// the record of the older state, since both are written to the same pair of meta blocks.
 fn two_states(newest: u64) -> (Vec<u8>, Vec<u8>) {
     let storage = Arc::new(SimDisk::new());
     let pager = Pager::open_storage(storage.clone(), &options(false)).unwrap();
@@ -63,7 +63,7 @@ fn two_states(newest: u64) -> (Vec<u8>, Vec<u8>) {
     (old, storage.image())
 }
 
-/// The blocks of the pair that holds the newest record, found as the blocks that the newest commit has changed.
+/// The numbers of the two blocks that hold the newest record.
 fn newest_pair(old: &[u8], new: &[u8]) -> [usize; 2] {
     let txn =
         |image: &[u8], at: usize| u64::from_le_bytes(image[at + 24..at + 32].try_into().unwrap());
@@ -108,7 +108,8 @@ fn a_power_cut_between_the_copies_of_the_newest_record_leaves_no_problem() {
                 assert_eq!(newest(&pager), commits);
                 assert!(storage.image() == image, "a reader wrote");
 
-                // A writer heals the block, and a check through it finds nothing. Damage that it sees later is new.
+                // A handle for writing repairs the block when it opens the file, so its check finds nothing. If it sees
+                // damage later, that damage is new.
                 let (storage, pager) = open(&image, false);
                 let healed = checked(&pager);
                 assert!(healed.is_clean() && healed.notes.is_empty(), "{healed:?}");
@@ -121,7 +122,8 @@ fn a_power_cut_between_the_copies_of_the_newest_record_leaves_no_problem() {
     }
 }
 
-/// No crash damages a block of both pairs or a superblock: this is damage, which a writer still heals.
+/// A crash never damages blocks of both pairs, or a superblock. A check must report these as damage, although a writer
+/// repairs them.
 #[test]
 fn damage_that_no_crash_leaves_stays_a_problem() {
     tidalite_testkit::watch();

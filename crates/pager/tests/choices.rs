@@ -1,4 +1,5 @@
-//! Rarely used options: reuse of the newest freed pages, poisoned freed pages, readahead, the record before the newest.
+//! Tests of rarely used options: reuse of the most recently freed pages, poisoned freed pages, readahead, and opening
+//! at the record before the newest.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::collections::BTreeSet;
@@ -33,14 +34,14 @@ fn older_record() -> Options {
     }
 }
 
-/// A page that contains this number.
+/// Adds a page that contains this number.
 fn page(txn: &mut tidalite_pager::WriteTxn, number: u64) -> Ptr {
     let ptr = txn.new_page(Kind::KvLeaf, 7).unwrap();
     txn.page_mut(&ptr).unwrap()[64..72].copy_from_slice(&number.to_le_bytes());
     txn.seal_page(&ptr).unwrap()
 }
 
-/// The last freed page, and the places of the pages of the next commits.
+/// Frees pages. Returns the address of the page freed last, and the addresses of the pages that the next commits take.
 fn places(recent_first: bool) -> (u64, BTreeSet<u64>) {
     let options = Options {
         recent_first,
@@ -51,7 +52,7 @@ fn places(recent_first: bool) -> (u64, BTreeSet<u64>) {
     let mut txn = pager.begin_write().unwrap();
     let all: Vec<Ptr> = (0..200).map(|number| page(&mut txn, number)).collect();
     txn.commit(b"", Durability::Durable).unwrap();
-    // A long free range below, then a single page above, which is freed last.
+    // Free a long range at lower addresses first, and a single page at a higher address last.
     for part in [&all[..100], &all[150..151]] {
         let mut txn = pager.begin_write().unwrap();
         part.iter().for_each(|ptr| txn.free_page(ptr));
@@ -149,7 +150,7 @@ fn every_way_of_reading_ahead_reads_the_same() {
             };
             assert!(snapshot.page_in_order(&wrong).is_err());
         }
-        // The file is small: by default the system reads ahead.
+        // The file is small, so by default the system reads ahead.
         assert_eq!(snapshot.reads_single_pages(), read_ahead == ReadAhead::Off);
     }
     std::fs::remove_dir_all(folder).unwrap();
@@ -211,8 +212,8 @@ fn one_may_look_before_opening_and_open_the_record_before() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// The length of the file after commits that each replace all pages, and the number of intact pages, of
-/// `CHANGED_PAGES`, in the record before the newest. The other pages return errors.
+/// Makes commits that each replace all pages. Returns the length of the file, and how many of the `CHANGED_PAGES` pages
+/// are intact in the record before the newest. Reading any other page must return an error.
 fn after_commits_that_change_everything(keep_older: bool) -> (u64, usize) {
     let memory = Arc::new(MemoryStorage::new()) as Arc<dyn Storage>;
     let watched = match keep_older {
@@ -232,7 +233,7 @@ fn after_commits_that_change_everything(keep_older: bool) -> (u64, usize) {
         old.for_each(|ptr| txn.free_page(ptr));
         let new = (0..CHANGED_PAGES).map(|n| page(&mut txn, number(commit, n)));
         commits.push(new.collect());
-        // Each commit gets a record, whatever the redo log would do.
+        // Each of these commits gets a record, since it is too large for the redo log.
         txn.set_user_data(&[commit]).unwrap();
         txn.commit(&[commit], Durability::Durable).unwrap();
     }
@@ -261,7 +262,7 @@ fn after_commits_that_change_everything(keep_older: bool) -> (u64, usize) {
 fn the_record_before_the_newest_stays_whole_on_request() {
     let (with, whole) = after_commits_that_change_everything(true);
     assert_eq!(whole as u64, CHANGED_PAGES);
-    // Reading an overwritten or truncated page is an error.
+    // Without the option, some pages are overwritten or truncated; reading them returns an error.
     let (without, whole) = after_commits_that_change_everything(false);
     assert!((whole as u64) < CHANGED_PAGES, "nothing was used again");
     assert!(

@@ -1,7 +1,7 @@
-//! Power cuts after every operation of random runs, and the proof that the harness finds bugs.
+//! Power cuts after every operation of random runs, and the proof that these tests find bugs.
 //!
-//! More seeds: `TIDALITE_CRASH_SEEDS=1000 cargo test -p tidalite-pager --test crash power -- --nocapture`. One seed
-//! again: `TIDALITE_CRASH_SEED=17`.
+//! To run more seeds: `TIDALITE_CRASH_SEEDS=1000 cargo test -p tidalite-pager --test crash power -- --nocapture`. To
+//! repeat one seed: `TIDALITE_CRASH_SEED=17`.
 
 #[path = "toy/crash.rs"]
 mod harness;
@@ -14,7 +14,7 @@ use tidalite_testkit::{Deliberate, Mistake};
 const SEEDS: u64 = 6;
 const COMMITS: u64 = 24;
 const IMAGES: u64 = 3;
-/// A deliberate bug must show within this many seeds.
+/// Number of seeds within which a deliberate bug must be found.
 const BUG_SEEDS: u64 = 12;
 
 fn number(name: &str) -> Option<u64> {

@@ -30,11 +30,11 @@ impl Drop for Folder {
     }
 }
 
-/// A file as a block device.
+/// A loop device: a file that is attached as a block device.
 struct Loop(PathBuf);
 
 impl Loop {
-    /// `None`, with a message, if this process may not create one.
+    /// Attaches a file. If this process may not do that, prints a message and returns `None`.
     fn attach(file: &Path) -> Option<Self> {
         for program in ["losetup", "/usr/sbin/losetup", "/sbin/losetup"] {
             let made = Command::new(program)
@@ -126,7 +126,7 @@ fn a_device_becomes_a_database_and_stays_one() {
     let uuid = pager.uuid();
     let second = Pager::open(path, &open).unwrap();
     assert_eq!(second.begin_read().unwrap().txn(), extent.birth);
-    // A device in use may not be wiped even on request.
+    // A device in use may not be overwritten, even on request.
     let wipe = Options {
         mode: OpenMode::Create,
         overwrite_device: true,
@@ -148,7 +148,7 @@ fn a_device_becomes_a_database_and_stays_one() {
     );
     drop((pager, second));
 
-    // Read both ways, after attaching the device again.
+    // Attach the device again, and read with and without a memory map.
     for map in [true, false] {
         let pager = Pager::open(
             path,
@@ -209,7 +209,7 @@ fn the_content_of_a_device_is_not_overwritten() {
         overwrite_device: true,
         ..create
     };
-    // Claimed as by a mounted file system.
+    // Claim the device exclusively, as a mounted file system does.
     let claim = OpenOptions::new()
         .read(true)
         .custom_flags(0o200)
@@ -271,7 +271,7 @@ fn a_full_device_is_an_ordinary_error() {
     drop(reader);
     drop(pager);
 
-    // Too small for a database.
+    // A device that is too small for a database is refused.
     drop(device);
     let Some(device) = Loop::attach(&self::backing(&folder, 8192)) else {
         return;
@@ -310,7 +310,7 @@ fn a_lock_file_elsewhere_is_the_same_for_all() {
         "{other}"
     );
     assert!(!folder.0.join("other.tdl").exists(), "nor is it made");
-    // A copy in its place is the same database but another file.
+    // A copy under the name of the data file is the same database, but another file.
     let away = folder.0.join("away.tdl");
     fs::rename(&path, &away).unwrap();
     fs::copy(&away, &path).unwrap();
@@ -322,7 +322,7 @@ fn a_lock_file_elsewhere_is_the_same_for_all() {
     );
     fs::rename(&away, &path).unwrap();
     drop((pager, beside));
-    // The lazy commit is in that lock file.
+    // The record of the lazy commit is in the lock file at the other path.
     let pager = Pager::open(&path, &here).unwrap();
     assert_eq!(pager.begin_read().unwrap().app(), b"one");
 }
@@ -401,7 +401,7 @@ fn lock_in_memory_locks_the_requested_bytes() {
     // Locked files are written and grow as usual.
     fill(&pager, MIB, 2).unwrap();
     assert_eq!(kept_in_memory(), Some(whole));
-    // Growth by another handle counts.
+    // Space by which another handle has grown the file is locked too.
     let before = pager.lock_in_memory(u64::MAX).unwrap();
     let other = Pager::open(&path, &Options::default()).unwrap();
     fill(&other, 16 * MIB, 3).unwrap();

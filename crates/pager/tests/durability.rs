@@ -1,5 +1,5 @@
-//! Promises of each kind of commit, without crashes: tickets, lazy commits across reopening, automatic syncs, failed
-//! barriers. (Redo log: tests/redo.rs. Crashes: tests/crash.rs and tests/lazy.rs.)
+//! The promises of each kind of commit, without crashes: tickets, lazy commits across reopening, automatic syncs,
+//! failed barriers. (For the redo log see tests/redo.rs, for crashes tests/crash.rs and tests/lazy.rs.)
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -41,7 +41,7 @@ fn tickets_of_many_commits_share_one_flush() {
     let tickets: Vec<_> = (2..12)
         .map(|id| commit(&pager, id, Durability::Durable))
         .collect();
-    // Invisible until it is durable, although the next writer builds on it.
+    // A durable commit is invisible until it is durable, although the next writer builds on it.
     assert_eq!(id_of(pager.begin_read().unwrap().app()), 1);
     assert_eq!(id_of(pager.begin_write().unwrap().app()), 11);
     assert!(tickets.iter().all(|ticket| !ticket.is_durable()));
@@ -60,7 +60,7 @@ fn tickets_of_many_commits_share_one_flush() {
     assert_eq!(problems(&pager).unwrap(), [""; 0]);
 }
 
-/// Each phase of a commit has a histogram, with as many entries as commits, records or flushes had the phase.
+/// Each phase of a commit has a histogram. Its count is the number of commits, records or flushes that had this phase.
 #[test]
 fn every_phase_of_a_commit_has_its_histogram() {
     tidalite_testkit::watch();
@@ -84,7 +84,7 @@ fn every_phase_of_a_commit_has_its_histogram() {
     ] {
         assert_eq!(count(phase), expected, "{phase:?}");
     }
-    // A commit may repeat these phases.
+    // One commit may run through these phases more than once.
     assert!(count(Phase::Seal) >= metrics.commits && count(Phase::Write) > 0);
     assert!(count(Phase::SyncData) > 0);
     assert!(count(Phase::MetaWrite) >= metrics.records && count(Phase::Publish) > 0);
@@ -100,7 +100,7 @@ fn a_check_while_commits_wait_for_their_sync_is_clean() {
     let pager = open(&Arc::new(SimDisk::new()), &options());
     commit(&pager, 1, Durability::Durable).wait().unwrap();
     for id in 2..30 {
-        // A `None` commit on top of waiting ones has no record of its own.
+        // A commit with `Durability::None` on top of waiting commits has no record of its own.
         let last = if id % 3 == 0 {
             Durability::None
         } else {
@@ -114,8 +114,9 @@ fn a_check_while_commits_wait_for_their_sync_is_clean() {
     }
 }
 
-/// After a failed sync the cache shows blocks of the redo log that no later sync writes to the medium. The commit in
-/// them was not acknowledged; it may be found, and is then rewritten completely before any commit builds on it.
+/// After a failed sync, the system's cache shows blocks of the redo log that no later sync writes to the medium. The
+/// commit in them was not acknowledged. The next open may still find it, and must then rewrite it completely before any
+/// commit builds on it.
 #[test]
 fn a_commit_whose_barrier_failed_is_written_again() {
     tidalite_testkit::watch();
@@ -139,7 +140,7 @@ fn a_commit_whose_barrier_failed_is_written_again() {
         let pager = open();
         assert_eq!(id_of(pager.begin_read().unwrap().app()), 30);
         drop(pager);
-        // For any loss of the writes before the failed sync.
+        // The commit must survive whichever of the writes before the failed sync are lost.
         let replay = Replay::at_end(&disk.recording());
         for seed in 0..40 {
             let image = replay.power_cut(&mut Rng::new(seed));
@@ -154,8 +155,8 @@ fn a_commit_whose_barrier_failed_is_written_again() {
     }
 }
 
-/// The system reports a lost write to one of the concurrent syncs: here the sync of a writer that grows the file
-/// failed, and the sync of the concurrent flush succeeded.
+/// The system reports a lost write to only one of the concurrent syncs. Here the sync of a writer that grows the file
+/// fails, and the sync of the concurrent flush succeeds. The flush must not acknowledge its commits.
 #[test]
 fn a_flush_beside_a_sync_that_failed_acknowledges_nothing() {
     tidalite_testkit::watch();
@@ -187,14 +188,16 @@ fn a_flush_beside_a_sync_that_failed_acknowledges_nothing() {
         assert!(matches!(waited, Err(Error::Poisoned { .. })), "{waited:?}");
         tap.set_hook(None);
         drop((ticket, pager, tap));
-        // Whether its data reached the medium is a matter of luck: both states were committed.
+        // Either state may be found, since both were committed: it is unknown whether the data of the second reached
+        // the medium.
         let pager = open(&Arc::new(SimDisk::from_image(disk.image())), &options());
         assert!(id_of(pager.begin_read().unwrap().app()) <= 2);
     }
 }
 
-/// A commit that waits for its sync removes a pin; a lazy commit on top is published, so another handle may write. The
-/// durable record still has the pin, and a power cut restores it.
+/// A commit removes a pin and waits for its sync. A lazy commit on top of it is published, so another handle may write.
+/// The durable record still has the pin, and after a power cut the pin is back. The other handle must therefore keep
+/// the pinned pages.
 #[test]
 fn another_handle_keeps_what_a_pin_of_the_durable_record_holds() {
     tidalite_testkit::watch();
@@ -223,7 +226,7 @@ fn another_handle_keeps_what_a_pin_of_the_durable_record_holds() {
     for id in 121..200 {
         drop(commit(&second, id, Durability::Lazy));
     }
-    // Everything reached the medium, and the lock area is lost.
+    // A power cut: everything written has reached the medium, but the lock area is lost.
     let image = Arc::new(SimDisk::from_image(disk.image()));
     let pager = Pager::open_storage(image, &options()).unwrap();
     let pinned = pager.begin_read_at("old").unwrap().expect("still pinned");
@@ -266,7 +269,7 @@ fn a_lazy_commit_outlives_its_handle_and_none_does_not() {
     let folder = std::env::temp_dir().join(name);
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join("a.tdl");
-    // The committed content is in the record.
+    // The content of these commits is in the record itself, so no pages need verification.
     let options = Options {
         verifier: Some(Verifier::new(|_| Ok(()))),
         ..Options::default()
@@ -280,7 +283,7 @@ fn a_lazy_commit_outlives_its_handle_and_none_does_not() {
     page(&pager, 1, Durability::Durable);
     page(&pager, 2, Durability::Lazy);
     page(&pager, 3, Durability::Lazy);
-    // Neither waits for a sync nor makes one.
+    // A commit with `Durability::None` neither waits for a sync nor makes one.
     let before = pager.metrics().syncs;
     for _ in 0..50 {
         page(&pager, 4, Durability::None);
@@ -338,8 +341,8 @@ fn lazy_commits_become_durable_by_bytes_by_time_and_in_the_background() {
     assert!(pager.metrics().records > 0);
 }
 
-/// Many commits wait for the next record, or a commit was too large for the redo log, while others continue during the
-/// flush that writes that record: the flushes after it append to the log again.
+/// A flush writes a record because many commits wait for the next record, or because a commit was too large for the
+/// redo log. Other commits continue during that flush. The flushes after it must append to the log again.
 #[test]
 fn the_log_goes_on_after_a_record_that_others_did_not_wait_for() {
     tidalite_testkit::watch();
@@ -357,7 +360,8 @@ fn the_log_goes_on_after_a_record_that_others_did_not_wait_for() {
         }
         let appends = pager.metrics().appends;
         assert!(appends > 0, "there is a log");
-        // A commit inside each sync that does not belong to a transaction. Dropping its ticket there would wait.
+        // Make a commit inside each sync, unless a transaction is open. Keep its ticket, since dropping it here would
+        // wait for the flush under way.
         let id = Arc::new(AtomicU64::new(4));
         let tickets: Arc<Mutex<Vec<Ticket>>> = Arc::default();
         let (beside, next, kept) = (pager.clone(), id.clone(), tickets.clone());
@@ -401,7 +405,8 @@ fn the_log_goes_on_after_a_record_that_others_did_not_wait_for() {
     }
 }
 
-/// The log holds one copy of a block of these commits, and damage to it undoes them. A pin must not be undone.
+/// The log holds only one copy of the blocks of `OneFlush` commits, so damage to a block undoes such a commit. A pin
+/// must not be undone that way.
 #[test]
 fn a_commit_with_a_pin_does_not_go_to_the_log() {
     tidalite_testkit::watch();
@@ -420,7 +425,7 @@ fn a_commit_with_a_pin_does_not_go_to_the_log() {
     assert!(after.records > before.records);
 }
 
-/// The pages of a lazy commit are retained until a newer commit is published, and no longer.
+/// Pages of a lazy commit do not stay pending after durable commits have followed it.
 #[test]
 fn pages_of_a_lazy_commit_come_back_after_durable_ones() {
     tidalite_testkit::watch();

@@ -1,6 +1,6 @@
-//! Large transactions whose leaves are written while they are open, against a model: pages are changed again
-//! afterwards, freed, or retained by a savepoint or a reader of uncommitted state, and some transactions are rolled
-//! back.
+//! Large transactions whose leaves are written while they are open, compared with a model. After they are written,
+//! pages are changed again, freed, or retained by a savepoint or a reader of uncommitted state; some transactions are
+//! rolled back.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -17,7 +17,7 @@ use tidalite_pager::{
 use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Monitor, Op, SimDisk};
 
-/// More than the threshold of a large transaction.
+/// Number of pages; enough for a transaction to be large.
 const PAGES: u64 = 2600;
 /// Offsets of a page's number and of its last version.
 const NUMBER_AT: usize = 100;
@@ -64,10 +64,10 @@ fn change_all(txn: &mut WriteTxn, model: &mut Model, rng: &mut Rng, version: u64
     }
 }
 
-/// A storage for which a thread writes pages in the background, late.
+/// A storage for which a background thread writes pages, and which delays its writes.
 struct Beside {
     memory: Arc<dyn Storage>,
-    /// The writes of the thread fail.
+    /// Whether writes by the background thread fail.
     fails: AtomicBool,
 }
 
@@ -93,14 +93,14 @@ fn beside_of(memory: Arc<dyn Storage>) -> Arc<Beside> {
     Arc::new(Beside { memory, fails })
 }
 
-/// In memory; `beside`: like a file, for which a thread writes.
+/// A storage in memory. `beside`: like a file, it lets a background thread write pages.
 fn storage(beside: bool) -> Arc<dyn Storage> {
     let memory: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
     let lent = if beside { beside_of(memory) } else { memory };
     Monitor::new(lent)
 }
 
-/// Whether some page was written twice.
+/// Runs random transactions. Returns whether some page was written twice.
 fn run(seed: u64, dirty_bytes_max: usize, beside: bool) -> bool {
     let mut rng = Rng::new(seed);
     let options = Options {
@@ -160,7 +160,7 @@ fn run(seed: u64, dirty_bytes_max: usize, beside: bool) -> bool {
         model = next;
         look(&pager.begin_read().unwrap(), &model);
     }
-    // A durable commit last, whatever the others were.
+    // End with a durable commit, whatever the other commits were.
     let mut txn = pager.begin_write().unwrap();
     change(&mut txn, &mut model, 0, 9999);
     seal(&mut txn, &mut model);
@@ -191,7 +191,7 @@ fn pages_that_were_written_behind_may_be_changed_all_the_same() {
     );
 }
 
-/// Pages that were added whole and changed before they are written are written early like any others.
+/// Bulk pages that are changed before they are written are still written early, like any other page.
 #[test]
 fn bulk_pages_that_are_changed_do_not_stay_in_memory() {
     tidalite_testkit::watch();
@@ -226,8 +226,8 @@ fn bulk_pages_that_are_changed_do_not_stay_in_memory() {
     look(&pager.begin_read().unwrap(), &model);
 }
 
-/// Pages handed to the thread are freed, and an extent takes their places: pending writes of the thread must not
-/// overwrite it.
+/// Pages handed to the background thread are freed, and an extent takes their places. Pending writes of the thread must
+/// not overwrite the extent.
 #[test]
 fn pages_given_up_do_not_overwrite_later_ones() {
     tidalite_testkit::watch();
@@ -265,8 +265,8 @@ fn pages_given_up_do_not_overwrite_later_ones() {
     }
 }
 
-/// The thread cannot write: the commit returns the error and has no effect. After a rollback to a savepoint, the
-/// transaction writes its pages itself.
+/// The background thread cannot write. The commit returns the error and has no effect. After a rollback to a savepoint,
+/// the transaction writes its pages itself.
 #[test]
 fn pages_that_the_thread_failed_to_write_do_not_count_as_written() {
     tidalite_testkit::watch();

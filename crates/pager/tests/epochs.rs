@@ -1,4 +1,4 @@
-//! Savepoints and readers of uncommitted state, against a model, while pages are written early.
+//! Savepoints and readers of uncommitted state, compared with a model, while pages are written early.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -18,7 +18,8 @@ fn pager(dirty_pages: usize) -> Pager {
     Pager::open_storage(Monitor::new(Arc::new(SimDisk::new())), &options).unwrap()
 }
 
-/// One random transaction with savepoints and readers. Returns the committed content, or `before`.
+/// One random transaction with savepoints and readers. Returns the content after it, which is `before` if it was rolled
+/// back.
 fn transaction(pager: &Pager, rng: &mut Rng, id: u64, before: &Content) -> Content {
     let mut txn = pager.begin_write().unwrap();
     let (mut root, mut content) = (root_of(txn.app()), before.clone());
@@ -39,7 +40,7 @@ fn transaction(pager: &Pager, rng: &mut Rng, id: u64, before: &Content) -> Conte
             }
             3 if !savepoints.is_empty() => {
                 drop(savepoints.swap_remove(rng.index(savepoints.len())));
-                // The remaining ones must stay in order, because a rollback to one invalidates later ones.
+                // Forget the other savepoints too: a rollback to one invalidates later ones, so their order matters.
                 savepoints.clear();
             }
             4 => readers.push((txn.reader().unwrap(), root, content.clone())),
@@ -64,7 +65,7 @@ fn transaction(pager: &Pager, rng: &mut Rng, id: u64, before: &Content) -> Conte
         assert!(readers.iter().all(|(reader, ..)| reader.has_ended()));
         return before.clone();
     }
-    // After a non-durable commit pages are changed in place.
+    // A transaction after a non-durable commit may change pages in place.
     let kinds = [
         Durability::Durable,
         Durability::Lazy,
@@ -150,7 +151,7 @@ fn a_savepoint_is_of_one_transaction_and_one_branch() {
     txn.rollback_to(&outer).unwrap();
     let undone = txn.rollback_to(&inner);
     assert!(matches!(undone, Err(Error::NoSavepoint)));
-    // The savepoint was dropped: the page is changed in place again.
+    // A dropped savepoint has no effect: the page is changed in place.
     let page = txn.new_page(Kind::KvLeaf, 1).unwrap();
     drop(txn.savepoint().unwrap());
     assert!(txn.may_change(&page));

@@ -57,7 +57,7 @@ fn kind_of<T>(result: Result<T, Error>) -> Option<ErrorKind> {
     }
 }
 
-/// A new file is first written under another name. An existing file or link of that name is left unchanged.
+/// A new file is first written under a temporary name. A file or link that already has that name is left unchanged.
 #[test]
 fn a_new_file_is_not_written_through_a_link() {
     tidalite_testkit::watch();
@@ -212,7 +212,7 @@ fn a_truncated_file_is_reported_at_open() {
     txn.commit(&[1], Durability::Durable).unwrap();
     assert_eq!(pager.begin_read().unwrap().page(&ptr).unwrap()[40], 1);
     drop(pager);
-    // The page is the first after the head; space that the file grew in advance may be missing.
+    // The page is the first after the head. The file may be cut right after it, since the rest is space grown ahead.
     let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
     file.set_len(28 << 10).unwrap();
     drop(open(&path).unwrap());
@@ -268,7 +268,7 @@ fn user_data_stays_until_it_is_set_anew() {
     txn.set_user_data(&full).unwrap();
     txn.commit(&[1], Durability::Durable).unwrap();
     let before = pager.begin_read().unwrap();
-    // User data that is not set, or set and rolled back, stays.
+    // User data stays if it is not set, or if it is set and rolled back.
     let txn = pager.begin_write().unwrap();
     assert_eq!(txn.user_data(), full);
     txn.commit(&[2], Durability::Durable).unwrap();
@@ -340,7 +340,7 @@ fn closing_cuts_pages_that_were_added_ahead() {
         drop(pager);
         let len = fs::metadata(&path).unwrap().len();
         let needed = (24 << 10) + (round + 1) * 8_192_000;
-        // The rest is the reserve for freeing, and less than one growth step.
+        // Beyond the needed space, the file has only the reserve, and less than one growth step.
         assert!(
             (needed + (1 << 20)..needed + (2 << 20)).contains(&len),
             "{len} bytes, {open_pages} pages while open"

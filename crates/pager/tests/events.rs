@@ -76,7 +76,7 @@ fn unusual_events_are_logged() {
     }
     assert!(has(&heard, |event| matches!(event, Event::Cut { .. })));
 
-    // Its process dies with a lazy commit, and half of a meta block is garbage.
+    // The process dies after a lazy commit, and half of a meta block is overwritten with garbage.
     let txn = pager.begin_write().expect("a writer");
     txn.commit(b"lazy", Durability::Lazy).expect("a commit");
     memory.kill_all();
@@ -108,7 +108,7 @@ fn a_torn_record_that_does_not_count_is_not_damage() {
     let check = || {
         let pager = Pager::open_storage(storage(), &read_only).expect("the database");
         let mut check = pager.begin_check().expect("a check");
-        // The only extent.
+        // Claim the only extent of the file.
         check.claim(6 * 4096, 3, "an extent");
         check.finish()
     };
@@ -120,7 +120,7 @@ fn a_torn_record_that_does_not_count_is_not_damage() {
     let report = check();
     assert!(report.is_clean(), "{:?}", report.problems);
     assert_eq!(report.notes.len(), 2, "{:?}", report.notes);
-    // In the pair of the newest record it is a problem.
+    // Now a block of the other pair, which has the newest record, is damaged too. That is a problem.
     disk.flip_bit(4096 + 4096 * newest + 2000, 1);
     assert!(!check().is_clean());
 }

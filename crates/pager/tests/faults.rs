@@ -1,7 +1,7 @@
-//! A disk that fails at every single call, once or from then on: full, with errors, short writes, or failing syncs. The
-//! mix contains all kinds of commits, tickets, pins, readers, compaction and images. A transaction is rolled back or
-//! the file is poisoned, never half of either, and the state found later is exactly the acknowledged one, or a later
-//! commit with a record. Also bit flips, which are healed or reported.
+//! A disk that fails at every single call in turn, once or from then on: it is full, or has errors, short writes, or
+//! failing syncs. The operations include all kinds of commits, tickets, pins, readers, compaction and images. A failure
+//! either rolls a transaction back or poisons the file. The state found later is exactly the acknowledged one, or a
+//! later commit with a record. Another test flips bits, which must be healed or reported.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 #[path = "toy/days.rs"]
@@ -39,12 +39,12 @@ fn prepared(seed: u64, commits: u64) -> (Vec<u8>, Content) {
     for id in 1..=commits {
         commit(&pager, &mut rng, id, Durability::Durable, &mut content).unwrap();
     }
-    // The redo log is empty, so that damage is not repaired from it.
+    // Closing empties the redo log, so that damage is not repaired from it.
     pager.close().unwrap();
     (disk.image(), content)
 }
 
-/// `content` changes only if the commit succeeds.
+/// Commits random changes. `content` is updated only if the commit succeeds.
 fn commit(
     pager: &Pager,
     rng: &mut Rng,
@@ -68,10 +68,10 @@ fn content_of(pager: &Pager) -> Content {
     read(&reader, &root_of(reader.app()), &mut |_, _| {}).unwrap()
 }
 
-/// Full after a few commits.
+/// Length of the redo log: so short that a few commits fill it.
 const LOG_BYTES: u64 = 16 << 10;
 
-/// Small commits for the redo log, until it was full several times.
+/// Small commits that fill the redo log several times.
 const LOGGED: Day = Day {
     before: &[
         Commit(Durable),
@@ -121,7 +121,7 @@ const LOGGED: Day = Day {
     seed: 41,
 };
 
-/// The log is settled when the file is opened.
+/// Starts with a log that the open must replay and turn into a record.
 const SETTLED: Day = Day {
     by_power_cut: true,
     steps: &[
@@ -147,7 +147,7 @@ const SETTLED: Day = Day {
     ..LOGGED
 };
 
-/// Everything else, with background flushes of lazy commits.
+/// All other operations, with automatic flushes of lazy commits.
 const MIXED: Day = Day {
     before: &[
         Commit(Durable),
@@ -228,7 +228,7 @@ const FLUSHED: Day = Day {
     ..LOGGED
 };
 
-/// All three days with every call failing, once and from then on.
+/// Runs all three days with every call failing in turn, once and from then on.
 fn at_every_call_of_all(kind: FaultKind) -> Tally {
     let mut tally = Tally::default();
     for (day, calls_min) in [(&LOGGED, 90), (&SETTLED, 20), (&MIXED, 150)] {
@@ -240,7 +240,7 @@ fn at_every_call_of_all(kind: FaultKind) -> Tally {
     tally
 }
 
-/// Creation of a new file with each call failing returns an error, without any other effect.
+/// If any call fails while a new file is created, the open returns an error and has no other effect.
 #[test]
 fn a_file_that_cannot_be_made() {
     for kind in [
@@ -276,7 +276,7 @@ fn the_days_use_the_log_and_fill_it() {
         log_bytes: 4 << 20,
         ..LOGGED
     });
-    // Commits that an endless log would have taken got a record.
+    // With an endless log, fewer records are written: some commits above got a record only because the log was full.
     assert!(logged.appends >= 10 && logged.records >= endless.records + 2);
 }
 
@@ -318,14 +318,13 @@ fn a_thread_flushes_while_calls_fail() {
     }
 }
 
-/// Space that cannot be returned is kept: no commit fails because of that.
+/// If truncation fails, the file keeps the space. No commit fails because of that.
 #[test]
 fn a_file_that_cannot_be_cut() {
     let mut tally = Tally::default();
     for forever in [false, true] {
         let calls = at_every_call(&MIXED, FaultKind::CutFails, forever, &mut tally);
-        // As many truncations as the day has. Compacting commits do not rewrite the clock, so fewer of them change the
-        // end of the file.
+        // The day has at least this many truncations.
         assert!(calls >= 5, "only {calls} calls to fail");
     }
     assert_eq!(tally.rolled_back + tally.poisoned + tally.not_opened, 0);
@@ -401,7 +400,7 @@ fn each_bit_flip_is_healed_or_reported() {
         }
         let clean = found.is_ok_and(|problems| problems.is_empty());
         if at < 24 << 10 {
-            // Damage to an obsolete record is harmless: a reader reports it, a writer heals it.
+            // Damage in the head is harmless: a read-only handle reports it, a writer repairs it at opening.
             let told = !clean || noted;
             assert_eq!(told, read_only, "flip at byte {at} of the head");
         } else if covered[at] {
@@ -410,7 +409,7 @@ fn each_bit_flip_is_healed_or_reported() {
     }
 }
 
-/// The judge of the days, not the monitor, finds these.
+/// The checks at the end of a day, not the monitor, must find these bugs.
 #[test]
 fn deliberate_bugs_are_found_by_failing_calls() {
     let of_pager = Deliberate::Pager;

@@ -42,7 +42,7 @@ fn a_forked_child_commits_and_flushes_nothing_of_its_parent() {
     std::fs::remove_dir_all(&folder).expect("removed");
 }
 
-/// Faults found by a child, as bits; 0 means none.
+/// Checks made in a forked child. Returns the failed ones as bits; 0 means none.
 fn in_child(pager: &Pager, path: &std::path::Path) -> i32 {
     let mut wrong = 0;
     let forked = |result: Option<Error>| matches!(result, Some(Error::Disk(DiskError::Forked)));
@@ -92,7 +92,7 @@ fn a_forked_child_neither_uses_nor_keeps_what_its_parent_opened() {
     let child = fork();
     if child == 0 {
         let wrong = in_child(&pager, &path);
-        // Dropped in the child: the parent keeps its slot and the writer lock.
+        // Dropping these in the child must leave the parent its slot and the writer lock.
         drop((snapshot, txn, pager));
         leave(wrong);
     }
@@ -119,7 +119,7 @@ fn a_forked_child_neither_uses_nor_keeps_what_its_parent_opened() {
     assert_eq!(wait(parent), 0);
     let begun = Instant::now();
     let pager = Pager::open(&path, &Options::default()).expect("the file");
-    // The grandchild releases the inherited locks when it first runs, possibly a moment after its parent's end.
+    // The grandchild releases the inherited locks when it first runs, perhaps a moment after its parent has ended.
     while !pager.readers().expect("a listing").is_empty() {
         assert!(begun.elapsed() < Duration::from_secs(2), "still a reader");
         std::thread::sleep(Duration::from_millis(1));

@@ -1,6 +1,6 @@
 //! A process was killed while it created a database: the file is complete and has its name, but the directory was not
-//! synced, and the temporary name may still exist. The next open for writing completes this before any commit is
-//! acknowledged.
+//! synced, and the temporary name may still exist. The next open for writing syncs the directory and removes the
+//! temporary name before any commit is acknowledged.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -13,8 +13,9 @@ use tidalite_pager::{Durability, OpenMode, Options, Pager};
 
 const FILE: &str = "TIDALITE_HALF_CREATED_FILE";
 
-/// One test starts processes. Until such a child executes its program it holds the locks of all open files, including
-/// files that the other test has closed since, which then seem to be in use.
+/// Taken by each test, so that one runs at a time. One test starts processes. Until such a child executes its program,
+/// it holds the locks of all open files, even of files that the other test has closed since; these then seem to be in
+/// use.
 static ALONE: Mutex<()> = Mutex::new(());
 
 struct Folder(PathBuf);
@@ -66,7 +67,7 @@ fn opening_for_writing_removes_the_temporary_name() {
     let folder = Folder::new("half-created");
     let path = folder.at("plant.tdl");
     let others = [
-        // Name of another file, not a number, prefix of another name, with a suffix.
+        // Names that must stay: of another file, without a number, of a shorter name, with a suffix.
         "plant.tdl.new-77",
         "plant.tdl.new-7x",
         "plan.tdl.new-7",
@@ -101,7 +102,7 @@ fn opening_for_writing_removes_the_temporary_name() {
     }
 }
 
-/// Not a test: the role of the process under strace.
+/// Not a test: the process that is started under strace runs this.
 #[test]
 fn opens_and_commits() {
     if let Ok(path) = std::env::var(FILE) {
@@ -112,8 +113,8 @@ fn opens_and_commits() {
     }
 }
 
-/// Number of directory syncs of a process that opens the file and commits, and whether it does them before syncing the
-/// file; `None` if strace is missing or may not trace.
+/// Runs a process that opens the file and commits. Returns the number of its directory syncs, and whether they come
+/// before the first sync of the file; `None` if strace is missing or may not trace.
 fn directory_syncs(folder: &Folder, path: &Path) -> Option<(usize, bool)> {
     let log = folder.at("log");
     let done = Command::new("strace")
@@ -150,15 +151,16 @@ fn the_directory_is_synced_where_a_killed_process_may_not_have_done_it() {
     let folder = Folder::new("half-created-directory");
     let path = folder.at("plant.tdl");
     drop(open(&path, false));
-    // Nothing is committed yet: the creator may have been killed right before the sync.
+    // Nothing is committed yet. The process that created the file may have been killed right before it synced the
+    // directory.
     let Some(found) = directory_syncs(&folder, &path) else {
         println!("skipped: no strace that may trace");
         return;
     };
     assert_eq!(found, (1, true), "a new file");
-    // A process has committed after such an open.
+    // That process has committed, so the directory is known to be synced.
     assert_eq!(directory_syncs(&folder, &path), Some((0, false)));
-    // Restored, and killed before the sync: there are commits, and a second name.
+    // A restoring process that was killed before the sync leaves commits and a second name.
     fs::hard_link(&path, folder.at("plant.tdl.new-7")).unwrap();
     assert_eq!(directory_syncs(&folder, &path), Some((1, true)));
     assert_eq!(directory_syncs(&folder, &path), Some((0, false)));

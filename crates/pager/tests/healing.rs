@@ -1,5 +1,5 @@
-//! A sync that fails while damaged blocks are healed: unsynced writes of other processes may be lost with it, so no
-//! commit that builds on them may be acknowledged.
+//! A sync fails while damaged blocks are healed at opening. Unsynced writes of a killed process may be lost with it, so
+//! no commit that builds on them may be acknowledged.
 
 use std::sync::Arc;
 use tidalite_pager::{
@@ -9,7 +9,7 @@ use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Fault, FaultKind, Replay, SimDisk};
 
 const PAGES: u64 = 6;
-/// The blocks of the pair without the newest record, and one of the superblocks.
+/// The blocks to damage: all meta blocks, and one superblock.
 const BLOCKS: [usize; 5] = [4096, 8192, 16384, 20480, 0];
 
 fn open(disk: &Arc<SimDisk>, memory: &LockMemory) -> Result<Pager, Error> {
@@ -45,8 +45,8 @@ fn content(pager: &Pager) -> Result<u8, String> {
     }
 }
 
-/// A lazy commit, its process killed, a damaged block, a failed sync during healing, and another open in the same run
-/// of the system, whose durable commit a power cut must not undo.
+/// Makes a lazy commit, kills its process, damages a block, and lets a sync fail while the block is healed. Then opens
+/// the file again, without a reboot in between, and makes a durable commit, which a power cut must not undo.
 fn run(damaged: usize) -> Result<u8, String> {
     let disk = Arc::new(SimDisk::new());
     let memory = LockMemory::new();
@@ -59,8 +59,7 @@ fn run(damaged: usize) -> Result<u8, String> {
     let area = memory.image();
     drop(pager);
     disk.set_fault(None);
-    // Between the synced record and the unsynced pages of the lazy commit; as an operation, so that it reaches the
-    // medium.
+    // Write the damage as a disk operation, so that it reaches the medium like the synced record.
     let mut block = disk.image()[damaged..damaged + 4096].to_vec();
     block[40] ^= 1;
     disk.write_at(damaged as u64, &block).expect("written");

@@ -1,4 +1,5 @@
-//! Files damaged on purpose, with all checksums corrected: no panic, no hang; impossible values are typed errors.
+//! Files damaged on purpose, with all checksums corrected. They must cause no panic and no hang; impossible values must
+//! be typed errors.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -14,7 +15,7 @@ use tidalite_testkit::rng::Rng;
 use toy::{app, apply, changes, id_of, options, problems, read, root_of};
 
 const BLOCK: usize = 4096;
-/// Offsets of docs/format.md sections 3 and 4.
+/// Offsets of fields, see docs/format.md sections 3 and 4.
 const FREE_ROOT_AT: usize = 72;
 const ROOT_LIST_AT: usize = 48;
 const ROOT_DIRECTORY_AT: usize = 128;
@@ -30,7 +31,7 @@ fn prepared() -> Vec<u8> {
         let root = apply(&mut txn, &old, &changes(&mut rng, id)).unwrap();
         txn.commit(&app(&root, id), Durability::Durable).unwrap();
     }
-    // A commit that touches most slots rewrites the structure.
+    // A commit that touches most slots makes the record rewrite the free-space structure.
     let mut txn = pager.begin_write().unwrap();
     let old = root_of(txn.app());
     let many: Vec<_> = (0..toy::SLOTS).map(|slot| (slot, 61)).collect();
@@ -40,7 +41,7 @@ fn prepared() -> Vec<u8> {
     storage.image()
 }
 
-/// Seals the block at `at` again.
+/// Corrects the checksum of the block at `at`.
 fn reseal(image: &mut [u8], at: usize, len: usize) -> Ptr {
     let header = Header::decode(&image[at..]);
     seal_block(&mut image[at..at + len], &header)
@@ -79,7 +80,7 @@ fn damage(rng: &mut Rng, image: &mut [u8]) {
     let mut meta = image[pair * BLOCK..(pair + 1) * BLOCK].to_vec();
     let root = Ptr::decode(&meta, FREE_ROOT_AT);
     let page = toy::PAGE;
-    // The path from the root, with the offsets of its pointers.
+    // The path from the root of the free-space structure: each pointer with its place.
     let mut way = vec![(root, 0, FREE_ROOT_AT)];
     let depth = rng.below(4);
     if depth > 0 && !root.is_null() {
@@ -116,7 +117,7 @@ fn damage(rng: &mut Rng, image: &mut [u8]) {
             sealed.encode(target, at);
         }
     } else {
-        // The identity stays, otherwise it would be the record of another file.
+        // Leave the uuid as it is; otherwise this would be the record of another file.
         let from = *rng.pick(&[48, 64, 72, 104, 2048]);
         let to = (from + 64).min(BLOCK);
         spoil(rng, &mut meta[..to], from);
@@ -139,7 +140,7 @@ fn damage(rng: &mut Rng, image: &mut [u8]) {
     }
 }
 
-/// All operations of a user; only typed errors may result.
+/// Runs all operations on a damaged file. They may only return typed errors.
 fn use_it(image: Vec<u8>, rng: &mut Rng) -> Result<(), Error> {
     let options = Options {
         page_size: toy::PAGE,
@@ -185,8 +186,8 @@ fn a_hostile_file_never_brings_a_panic() {
     assert!(refused > 300 && used > 300, "{refused} {used}");
 }
 
-/// A writer of the lock file may forge any record with valid checksums: the worst result of an open is a typed error,
-/// and the durable commit stays.
+/// A process that may write the lock file can forge any record with valid checksums. The worst result of an open must
+/// be a typed error, and the durable commit must stay.
 #[test]
 fn a_hostile_unsynced_meta_does_no_harm_to_the_durable_commit() {
     const UNSYNCED_META_AT: usize = 4096;
@@ -215,7 +216,7 @@ fn a_hostile_unsynced_meta_does_no_harm_to_the_durable_commit() {
         let mut area = area.clone();
         let record = &mut area[UNSYNCED_META_AT..UNSYNCED_META_AT + UNSYNCED_META_BYTES];
         for _ in 0..=rng.below(2) {
-            // Pointers and counts, the app area and the changes; not the base record.
+            // Change pointers and counts, the app area, or the changes, but not the fields that name the base record.
             let at = *rng.pick(&[56, 384, 1920, 2048]) + 8 * rng.index(20);
             let value = match rng.below(4) {
                 0 => rng.u64(),

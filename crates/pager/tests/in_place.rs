@@ -1,5 +1,5 @@
-//! Pages changed in place by a transaction while a thread writes pages in the background: late writes must not
-//! overwrite them.
+//! A transaction changes pages in place while a background thread writes other pages. Late writes of the thread must
+//! not overwrite the pages changed in place.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -14,20 +14,20 @@ use tidalite_pager::{
     Durability, Kind, MemoryStorage, Options, PageRead, PageWrite, Pager, Ptr, Storage, WriteTxn,
 };
 
-/// More than the threshold of a large transaction.
+/// Number of pages; enough for a transaction to be large.
 const PAGES: u64 = 2600;
-/// More than the maximum number of pages that a transaction changes in place.
+/// Number of changed pages; more than a transaction changes in place.
 const CHANGED: usize = 100;
 /// Offset of a page's content.
 const WORD_AT: usize = 100;
 
-/// Lends every page for changes in place, and delays the writes of leaves.
+/// A storage that allows any page to be changed in place, and delays the writes of leaves.
 #[derive(Default)]
 struct Lent {
     memory: MemoryStorage,
     /// Pages whose change in place has begun.
     begun: Arc<Mutex<BTreeSet<u64>>>,
-    /// The thread has written one of them afterwards.
+    /// Whether the background thread has written one of these pages afterwards.
     hit: AtomicBool,
 }
 
@@ -116,7 +116,8 @@ fn look(pager: &Pager, pages: &[Ptr], word: u64) {
     }
 }
 
-/// Leaves of a large transaction are handed over and freed; copies of older pages take their places.
+/// Leaves of a large transaction are handed to the background thread and freed. Copies of older pages take their
+/// places.
 #[test]
 fn no_page_is_changed_in_place_while_a_thread_writes_beside() {
     tidalite_testkit::watch();
@@ -128,7 +129,7 @@ fn no_page_is_changed_in_place_while_a_thread_writes_beside() {
     let options = Options {
         log_bytes: 0,
         reserve_bytes: 0,
-        // Little more than is in use at a time.
+        // Only a little more than the pages in use at a time, so that freed places are reused soon.
         file_bytes_max: (PAGES + 3 * CHANGED as u64) * 4096,
         ..Options::default()
     };

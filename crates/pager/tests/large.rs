@@ -1,6 +1,6 @@
-//! The second file: commits cover both disks, whichever of them loses writes at a power cut.
+//! The second file under power cuts: commits are complete on both disks, whichever of them loses writes.
 //!
-//! More: `TIDALITE_LARGE_SEEDS=100 cargo test -p tidalite-pager --test large -- --nocapture`.
+//! To run more seeds: `TIDALITE_LARGE_SEEDS=100 cargo test -p tidalite-pager --test large -- --nocapture`.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -27,7 +27,7 @@ enum Event {
 
 type Clock = Arc<Mutex<Vec<Event>>>;
 
-/// A simulated disk that records the time of its calls.
+/// A simulated disk that records its calls in a sequence shared with the other disk.
 struct Clocked {
     disk: SimDisk,
     side: usize,
@@ -91,7 +91,7 @@ fn options() -> Options {
     }
 }
 
-/// One value: its place, and the seed of its bytes. Zero pages: no value.
+/// One value: its place, and the seed of its bytes. An empty slot has zero pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Slot {
     addr: u64,
@@ -147,7 +147,7 @@ impl Content {
         Self { id, slots }
     }
 
-    /// All values that it names are present.
+    /// Fails unless all named values are present.
     fn verify(&self, reader: &impl PageRead) -> Result<(), String> {
         for slot in self.slots.iter().filter(|slot| slot.pages > 0) {
             let bytes = reader.bytes(slot.addr, slot.pages as usize * 512);
@@ -255,7 +255,7 @@ fn record(seed: u64) -> Result<Run, String> {
             return Err(format!("check after {}: {found:?}", history.len() - 1));
         }
         if rng.one_in(8) {
-            // Closed, without lazy commits left.
+            // Make everything durable and close, so that no lazy commits are left.
             readers.clear();
             pager.sync().map_err(|error| error.to_string())?;
             let id = history.len() as u64 - 1;

@@ -1,6 +1,6 @@
-//! Lazy commits, tickets and group commit under power cuts and kills, and the proof that the harness finds bugs.
+//! Lazy commits, tickets and group commit under power cuts and kills, and the proof that these tests find bugs.
 //!
-//! One seed again: `TIDALITE_CRASH_SEED=17 cargo test -p tidalite-pager --test lazy crash`.
+//! To repeat one seed: `TIDALITE_CRASH_SEED=17 cargo test -p tidalite-pager --test lazy crash`.
 
 #[path = "toy/lazy.rs"]
 mod harness;
@@ -13,7 +13,7 @@ use tidalite_testkit::{Deliberate, Mistake};
 const SEEDS: u64 = 3;
 const COMMITS: u64 = 14;
 const IMAGES: u64 = 1;
-/// A deliberate bug must show within this many seeds.
+/// Number of seeds within which a deliberate bug must be found.
 const BUG_SEEDS: u64 = 24;
 
 fn number(name: &str) -> Option<u64> {

@@ -41,7 +41,7 @@ fn a_file_that_another_handle_has_cut_grows_again() {
     for (as_extent, durability) in [
         (false, Durability::Durable),
         (true, Durability::Durable),
-        // Through a map.
+        // Lazy commits write through the memory map.
         (false, Durability::Lazy),
     ] {
         let (a, b) = (open(&path), open(&path));
@@ -58,7 +58,7 @@ fn a_file_that_another_handle_has_cut_grows_again() {
             txn.commit(b"short", Durability::Durable).unwrap();
         }
         assert!(len() < longest / 2, "{} of {longest} bytes", len());
-        // More than is free now, less than there was.
+        // Needs more pages than are free now, but fewer than the file had before the other handle truncated it.
         let mut txn = a.begin_write().unwrap();
         let (mut taken, mut extent) = (Vec::new(), None);
         if as_extent {

@@ -71,7 +71,8 @@ fn word(image: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(image[at..at + 8].try_into().unwrap())
 }
 
-/// The flushes in the redo log of the newest record: blocks of each, all copies; docs/format.md section 3.
+/// For each flush in the redo log of the newest record, the numbers of its blocks, including all copies. See
+/// docs/format.md section 3.
 fn flushes_of(image: &[u8]) -> Vec<Vec<usize>> {
     let newest = PAIRS.iter().map(|pair| pair[0] * BLOCK);
     let newest = newest.max_by_key(|at| word(image, at + 48)).unwrap();
@@ -100,7 +101,8 @@ fn refused(opened: Result<Pager, Error>) -> LostCommits {
     }
 }
 
-/// Required behaviour of every handle of a file that lacks commits: it shows `found`, and reports `cause` and `known`.
+/// Asserts the behaviour of every handle of a file that lacks commits: it shows commit `found`, and reports `cause` and
+/// the newest known commit.
 fn is_told(image: &[u8], found: u64, known: u64, cause: LossCause) {
     let disk = disk_of(image);
     let lost = refused(open(&disk, &options(256 << 10)));
@@ -108,7 +110,7 @@ fn is_told(image: &[u8], found: u64, known: u64, cause: LossCause) {
     assert_eq!(lost.newest.0, known, "{lost}");
     assert!(disk.image() == image, "who was refused has written");
 
-    // Readers see the remaining state and the report, as do others that open the file beside them.
+    // A reader sees the remaining state and the report, and so does a second reader that opens the file later.
     let memory = LockMemory::new();
     let beside = |options: &Options| Pager::open_storage_with(disk.clone(), &memory, options);
     let (one, two) = (beside(&reading()).unwrap(), beside(&reading()).unwrap());
@@ -127,7 +129,7 @@ fn is_told(image: &[u8], found: u64, known: u64, cause: LossCause) {
     assert!(disk.image() == image, "a reader has written");
     drop((one, two));
 
-    // A handle that accepts the loss continues and reports it; the next commit ends it.
+    // A handle that accepts the loss can write, and reports the loss. Its next commit ends the loss.
     let events = Arc::new(Mutex::new(Vec::new()));
     let told = Arc::clone(&events);
     let logger = Logger::new(move |event| told.lock().unwrap().push(event.clone()));
@@ -177,22 +179,22 @@ fn a_hole_in_the_log_stops_writers_and_is_reported() {
             if number + 1 < flushes.len() {
                 is_told(&damaged, found, known, LossCause::Log);
             } else {
-                // It looks like a flush interrupted by a power cut, so it may never have been acknowledged.
+                // A damaged last flush looks like one interrupted by a power cut, which was not acknowledged.
                 assert_eq!((found, reader.recovery().lost), (38, None));
             }
         }
     }
 }
 
-/// The disk dropped the writes of both copies of the newest record, so it holds the record of two commits earlier
-/// there. The blocks of the redo log build on the dropped one.
+/// The disk has dropped the writes of both copies of the newest record. Their places still hold the record from two
+/// commits earlier. But the blocks of the redo log name the dropped record.
 #[test]
 fn a_log_shows_that_the_newest_record_is_stale() {
     tidalite_testkit::watch();
     for before in 20..26 {
         let disk = Arc::new(SimDisk::new());
         let pager = open(&disk, &options(256 << 10)).unwrap();
-        // The log exists, and the records after it name it.
+        // Create a log. Later records name its place.
         (1..before).for_each(|id| commit(&pager, id, Durability::Durable));
         pager.checkpoint().unwrap();
         let old = disk.image();
@@ -221,8 +223,8 @@ fn a_log_shows_that_the_newest_record_is_stale() {
     }
 }
 
-/// Without a log the loss shows only when a page of the older record has been overwritten. Content is never wrong: a
-/// read returns the older record's content or an error.
+/// Without a log, the loss is noticed only when a page of the older record has been overwritten. Wrong content is never
+/// returned: a read returns the content of the older record, or an error.
 #[test]
 fn a_page_of_a_later_commit_shows_that_the_newest_record_is_stale() {
     tidalite_testkit::watch();
@@ -235,7 +237,7 @@ fn a_page_of_a_later_commit_shows_that_the_newest_record_is_stale() {
         (1..commits).for_each(|id| commit(&pager, id, Durability::Durable));
         let old = disk.image();
         commit(&pager, commits, Durability::Durable);
-        // These may take pages that the newest record does not need any more.
+        // These commits may reuse pages that the newest record does not need any more.
         let lazy = rng.below(4);
         (0..lazy).for_each(|id| commit(&pager, 1000 + id, Durability::Lazy));
         let mut image = disk.image();
@@ -264,7 +266,7 @@ fn a_page_of_a_later_commit_shows_that_the_newest_record_is_stale() {
     assert!(told > 10 && silent > 10, "{told} told, {silent} silent");
 }
 
-/// True if the page of a pointer in the record was overwritten by a sound page of another commit.
+/// True if the page to which a pointer in the record points was overwritten by an intact page of another commit.
 fn is_written_over(image: &[u8], pointer: usize) -> bool {
     let ptr = Ptr::decode(image, pointer);
     let page = ptr.addr as usize..ptr.addr as usize + toy::PAGE;
@@ -275,7 +277,8 @@ fn is_written_over(image: &[u8], pointer: usize) -> bool {
         })
 }
 
-/// Only a page of the free space was overwritten: no page of the layers above shows the loss.
+/// Only a page of the free-space structure was overwritten. It alone must reveal the loss, since no page of the layers
+/// above does.
 #[test]
 fn a_page_of_the_free_space_alone_shows_that_the_newest_record_is_stale() {
     tidalite_testkit::watch();
@@ -296,7 +299,7 @@ fn a_page_of_the_free_space_alone_shows_that_the_newest_record_is_stale() {
     let disk = Arc::new(SimDisk::new());
     let pager = open(&disk, &options(0)).unwrap();
     let mut alone = [0; POINTERS.len()];
-    // Each reader keeps freed ranges.
+    // Each reader keeps freed ranges from being reused.
     let mut readers = Vec::new();
     for id in 1..400 {
         if id % 7 == 0 {
@@ -365,8 +368,8 @@ impl Storage for Reads {
     forward_storage!(disk: write_at, sync, sync_all, len, grow);
 }
 
-/// A handle opens the file while another begins to write, at any read of the open: commits, none of which is lost,
-/// overwrite the pages of the record it has found. The open must not be refused because of lost commits.
+/// While a handle opens the file, at any of its reads, another handle begins to write. The new commits overwrite pages
+/// of the record that the open has found, but no commit is lost. The open must not be refused because of lost commits.
 #[test]
 fn commits_beside_an_opening_handle_are_no_loss() {
     tidalite_testkit::watch();

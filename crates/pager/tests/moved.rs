@@ -1,6 +1,6 @@
-//! The data file is replaced, renamed or deleted while another, real process has it open and commits. This program
-//! starts itself: an environment variable names the role of the child, and the child's messages are lines that begin
-//! with `child: `.
+//! The data file is replaced, renamed or deleted while another process has it open and commits. This program starts
+//! itself as that process: an environment variable names the role of the child, and the child's messages are lines that
+//! begin with `child: `.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -20,11 +20,11 @@ use toy::{app, apply, changes, id_of, options, problems, read, root_of};
 
 const ROLE: &str = "TIDALITE_MOVED_ROLE";
 const FILE: &str = "TIDALITE_MOVED_FILE";
-/// Commits in the file beforehand.
+/// Number of commits that are in the file before the test begins.
 const BEFORE: u64 = 5;
-/// Time after which a child that is not refused gives up.
+/// Time after which a child gives up if its commits are not refused.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Maximum time until a file that was renamed, and still exists, is noticed: 20 ms, and two ticks of a coarse clock.
+/// Maximum time until a process notices that the file was renamed: 20 ms, and two ticks of a coarse clock.
 const NOTICED_NS: u64 = 40_000_000;
 
 struct Folder(PathBuf);
@@ -72,7 +72,7 @@ fn commit(pager: &Pager, durability: Durability) -> Result<u64, Error> {
     Ok(id)
 }
 
-/// The number of the newest commit, all of which is readable.
+/// The number of the newest commit, after reading all its content.
 fn look(pager: &Pager) -> u64 {
     let reader = pager.begin_read().unwrap();
     read(&reader, &root_of(reader.app()), &mut |_, _| {}).unwrap();
@@ -104,7 +104,7 @@ fn is_moved<T>(done: Result<T, Error>) -> bool {
     matches!(done, Err(Error::Disk(DiskError::FileMoved { .. })))
 }
 
-/// Commits until refused; returns the times of acknowledgement.
+/// Makes commits until one is refused; returns the times at which they were acknowledged.
 fn commit_until_refused(pager: &Pager, durability: Durability, done: &AtomicU64) -> Vec<u64> {
     let mut acknowledged = Vec::new();
     let begun = Instant::now();
@@ -228,9 +228,9 @@ enum Way {
     /// `cp plant.tdl copy; mv copy plant.tdl`, as a restore or rsync does.
     CopyOver,
     Delete,
-    /// Another database takes its name.
+    /// Another database is renamed over it.
     OtherOver,
-    /// It is renamed, and a copy takes its name.
+    /// The file is renamed, and a copy gets its old name.
     Away,
 }
 
@@ -290,7 +290,7 @@ fn move_it(way: Way, role: &str, acknowledged_max: u64) {
     }
     assert_eq!(path.exists(), way != Way::Delete);
     child.ends_well();
-    // The records left in the lock file belong to the other file.
+    // The records left in the lock file belong to the moved file and do not apply here.
     let pager = open(&path).unwrap();
     if way == Way::Delete {
         assert_eq!(pager.begin_read().unwrap().app(), b"");
@@ -322,7 +322,7 @@ fn at_most_one_lazy_commit_is_acknowledged_after_the_file_was_moved() {
     }
 }
 
-/// Threads share flushes. Each may be slow to see that its commit was acknowledged earlier.
+/// Threads share flushes. A thread may learn late that its commit was acknowledged before the move.
 #[test]
 fn no_flush_acknowledges_commits_after_the_file_was_moved() {
     for way in WAYS {
@@ -330,7 +330,7 @@ fn no_flush_acknowledges_commits_after_the_file_was_moved() {
     }
 }
 
-/// A killed process leaves lazy commits in the lock file. They belong to the file that it had open, not to a copy.
+/// A killed process leaves lazy commits in the lock file. They apply to the file that it had open, not to a copy.
 #[test]
 fn lazy_commits_do_not_apply_to_a_file_restored_over_theirs() {
     tidalite_testkit::watch();
@@ -350,7 +350,7 @@ fn lazy_commits_do_not_apply_to_a_file_restored_over_theirs() {
     assert_eq!(problems(&pager).unwrap(), Vec::<String>::new());
 }
 
-/// Names that lead to the unmoved file.
+/// As long as a name still leads to the file, it does not count as moved.
 #[test]
 fn links_and_renamed_folders_do_not_move_a_file() {
     tidalite_testkit::watch();
@@ -363,7 +363,7 @@ fn links_and_renamed_folders_do_not_move_a_file() {
     let pager = open(&link).unwrap();
     let goes_on = || commit(&pager, Durability::Durable).unwrap();
     goes_on();
-    // The link is pointed elsewhere; the file stays where it is.
+    // Removing the link does not move the file itself.
     fs::remove_file(&link).unwrap();
     goes_on();
     let second = folder.at("second.tdl");
@@ -371,7 +371,7 @@ fn links_and_renamed_folders_do_not_move_a_file() {
     goes_on();
     fs::remove_file(&second).unwrap();
     goes_on();
-    // The lock file moves along with it.
+    // Renaming the folder moves the data file and the lock file together.
     fs::rename(&data, folder.at("renamed")).unwrap();
     goes_on();
     let renamed = folder.at("renamed").join("plant.tdl");
@@ -381,7 +381,7 @@ fn links_and_renamed_folders_do_not_move_a_file() {
     let newest = goes_on();
     assert_eq!(look(&other), newest);
     drop(other);
-    // Another file at the old path.
+    // Put another file at the old path.
     fs::create_dir(&data).unwrap();
     fs::write(&path, b"another").unwrap();
     match commit(&pager, Durability::Durable) {
@@ -391,7 +391,7 @@ fn links_and_renamed_folders_do_not_move_a_file() {
     assert_eq!(look(&pager), newest, "reading goes on");
 }
 
-/// A copy of the lock file's bytes does not apply to another file.
+/// The lock file stores device and inode of the data file, so that a copied lock file does not apply to another file.
 #[test]
 fn the_lock_file_names_the_inode_of_the_data_file() {
     tidalite_testkit::watch();

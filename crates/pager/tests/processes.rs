@@ -61,8 +61,8 @@ fn open_to_read(path: &Path) -> Result<Pager, Error> {
     Pager::open(path, &options)
 }
 
-/// Opens a file that this process has closed. A child that another test starts at this moment may hold it until it
-/// executes its program.
+/// Opens a file that this process has closed, and retries for a while. A child that another test starts at this moment
+/// may hold the file until it executes its program.
 fn soon(open: impl Fn() -> Result<Pager, Error>) -> Pager {
     let begun = Instant::now();
     loop {
@@ -235,7 +235,7 @@ impl Process {
         Self::start_by(&[], role, path)
     }
 
-    /// `by`: another program that starts the child, with its arguments.
+    /// Like `start`. `by`: another program with its arguments, which starts the child.
     fn start_by(by: &[&str], role: &str, path: &Path) -> Self {
         let own = std::env::current_exe().unwrap();
         let mut words = by.iter().map(std::ffi::OsStr::new).chain([own.as_os_str()]);
@@ -257,7 +257,7 @@ impl Process {
         let out = BufReader::new(child.stdout.take().unwrap());
         std::thread::spawn(move || {
             for line in out.lines().map_while(Result::ok) {
-                // The test harness may have begun the line.
+                // The line may begin with output of the test harness.
                 if let Some((_, text)) = line.split_once("child: ") {
                     let _ = send.send(text.to_owned());
                 }
@@ -376,7 +376,7 @@ fn a_reader_keeps_its_snapshot_under_any_writer() {
     let mut other = Some(open(&path).unwrap());
     let mut model = Model::new();
     for round in 0..80 {
-        // Two handles of this process in turn, and then new ones.
+        // Write through two handles of this process in turn, and later through new ones.
         let writer = if round % 2 == 0 {
             &pager
         } else {
@@ -483,7 +483,7 @@ fn a_reader_in_another_pid_namespace_counts() {
     assert_eq!(holder.told(), "holds 5");
     let readers = pager.readers().unwrap();
     assert_eq!(readers.len(), 1);
-    // In its namespace it has a small number, which belongs to another process here.
+    // The reader's process number is the small one in its own namespace; here that number belongs to another process.
     assert!(readers[0].process < 10, "{readers:?}");
     for _ in 0..40 {
         commit(&pager, Durability::Durable).unwrap();
@@ -678,7 +678,7 @@ fn a_lock_file_that_disappears_or_is_of_no_use() {
     let path = folder.file();
     let pager = open(&path).unwrap();
     commit(&pager, Durability::Durable).unwrap();
-    // Deleted while in use: the next handle would use another one.
+    // The lock file is moved away while it is in use. The next open must fail, since it would use another lock file.
     fs::rename(folder.lock(), folder.0.join("away")).unwrap();
     assert!(matches!(
         open(&path),
@@ -692,7 +692,7 @@ fn a_lock_file_that_disappears_or_is_of_no_use() {
     fs::rename(folder.0.join("away"), folder.lock()).unwrap();
     let second = open(&path).unwrap();
     assert_eq!(look(&second, &mut Model::new()), 2);
-    // Deleted while not in use, or overwritten: created anew.
+    // A lock file that is deleted or overwritten while it is not in use is created anew.
     drop((pager, second));
     fs::remove_file(folder.lock()).unwrap();
     assert_eq!(
@@ -709,7 +709,7 @@ fn a_lock_file_that_disappears_or_is_of_no_use() {
         commit(&pager, Durability::Durable).unwrap();
         assert_clean(&pager);
     }
-    // A folder in its place.
+    // A folder with the name of the lock file.
     fs::remove_file(folder.lock()).unwrap();
     fs::create_dir(folder.lock()).unwrap();
     assert!(matches!(
@@ -765,7 +765,7 @@ fn a_failed_sync_stops_all_until_all_have_closed() {
     assert_eq!(commit(&open(), Durability::Durable).unwrap(), 3);
 }
 
-/// A failed sync in another process, whose syncs fail by injection, stops all handles.
+/// A failed sync in another process stops all handles. strace makes the syncs of that process fail.
 #[test]
 fn a_failed_sync_of_another_process_stops_all() {
     let strace = "strace -f -qq -o /dev/null -e inject=fdatasync,pwritev2:error=EIO";
@@ -801,7 +801,7 @@ fn a_failed_sync_of_another_process_stops_all() {
     );
 }
 
-/// The callback about a reader of another process gets its process number, and how much it retains.
+/// The callback about a long-lived reader in another process gets the process number and the retained bytes.
 #[test]
 fn a_long_reader_of_another_process_is_named() {
     use std::sync::{Arc, Mutex};

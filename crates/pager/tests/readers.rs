@@ -106,7 +106,7 @@ fn renewing_goes_on_to_the_newest_commit() {
 #[test]
 fn a_long_reader_is_waited_for_evicted_or_endured() {
     tidalite_testkit::watch();
-    // Waiting: at the third call the reader ends.
+    // The callback decides to wait, and ends the reader at the third call.
     let held: Arc<Mutex<Option<Snapshot>>> = Arc::default();
     let (asked_times, theirs) = (Arc::new(AtomicU32::new(0)), Arc::clone(&held));
     let times = Arc::clone(&asked_times);
@@ -127,7 +127,7 @@ fn a_long_reader_is_waited_for_evicted_or_endured() {
     assert_eq!(asked_times.load(Ordering::Relaxed), 3);
     assert!(held.lock().unwrap().is_none());
 
-    // Evicted if it is evictable, tolerated otherwise.
+    // The callback decides to evict: an evictable reader is evicted, another one is tolerated.
     let pager = open(&asked(|_| LongReaderAction::Evict));
     churn(&pager).unwrap();
     let evictable = pager.begin_read_evictable().unwrap();
@@ -144,7 +144,7 @@ fn a_long_reader_is_waited_for_evicted_or_endured() {
     }
     look(&fixed).unwrap();
     assert!(pager.stat().unwrap().file_bytes <= size + (400 << 10));
-    // The fixed reader retains more and is not evicted; the next one, which is evictable, is.
+    // The reader that retains most cannot be evicted, so the evictable reader is evicted instead.
     let evictable = pager.begin_read_evictable().unwrap();
     let size = pager.stat().unwrap().file_bytes;
     let mut more = Vec::new();
@@ -170,7 +170,7 @@ fn the_age_of_a_reader_that_may_lose_its_snapshot_is_bounded() {
         pager.begin_read().unwrap(),
         pager.begin_read_evictable().unwrap(),
     );
-    // It is evicted when the file would grow and it is the only one that retains pages.
+    // The evictable reader is evicted when the file would grow and no other reader retains the pages.
     let begun = Instant::now();
     drop(fixed);
     let fixed = loop {
@@ -313,8 +313,8 @@ fn a_waiting_writer_learns_the_current_writer() {
     assert_eq!(a.writer(), None);
 }
 
-/// A shown state begins another snapshot while it is the newest commit of this handle and of all others, and only on
-/// this file.
+/// Another snapshot can be begun from a shown state only while that state is the newest commit of all handles, and only
+/// in the same handle.
 #[test]
 fn an_unchanged_newest_snapshot_is_reused() {
     tidalite_testkit::watch();
@@ -369,7 +369,7 @@ fn an_unchanged_newest_snapshot_is_reused() {
     assert_eq!(one.pins().unwrap().len(), 1);
     drop(pinned);
     drop((one, other));
-    // It does not keep the file open.
+    // A shown state does not keep the file open.
     let alone = Options {
         exclusive: true,
         ..options()
@@ -420,8 +420,8 @@ fn readers_wait_for_no_writer() {
     assert_eq!(look(&reading.begin_read().unwrap()).unwrap(), before + 2);
 }
 
-/// Readers of both kinds begin and end in threads of two handles while both write and evict: data returned to an
-/// evictable reader is correct, and the other kind is never disturbed.
+/// Readers of both kinds begin and end in threads of two handles while both handles write and evict. Data returned to
+/// an evictable reader must be correct, and other readers must never be evicted.
 #[test]
 fn readers_and_writers_of_two_handles_in_a_crowd() {
     tidalite_testkit::watch();
@@ -469,7 +469,7 @@ fn readers_and_writers_of_two_handles_in_a_crowd() {
     assert!(problems(&handles[0]).unwrap().is_empty());
 }
 
-/// Handles that once had many snapshots leave their reader slots to others.
+/// Handles that once had many snapshots give their unused reader slots to other handles.
 #[test]
 fn idle_handles_leave_room_for_the_snapshots_of_others() {
     tidalite_testkit::watch();
@@ -486,7 +486,7 @@ fn idle_handles_leave_room_for_the_snapshots_of_others() {
     assert_eq!(other.readers().unwrap().len(), held.len());
 }
 
-/// Reading threads do not contend for cache lines: once its thread has a slot, a read writes no shared word.
+/// Reading threads do not contend for cache lines: once a thread has a reader slot, its reads write no shared word.
 #[test]
 fn a_read_writes_no_word_that_is_shared() {
     tidalite_testkit::watch();

@@ -1,5 +1,4 @@
-//! The redo log of small commits: its use, its cost, its promises, and damage to it. (Crashes: tests/crash.rs and
-//! tests/lazy.rs.)
+//! The redo log: its use, its cost, its promises, and damage to it. (For crashes see tests/crash.rs and tests/lazy.rs.)
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -34,7 +33,7 @@ fn commit(pager: &Pager, id: u64, durability: Durability) {
     txn.commit(&app(&root, id), durability).unwrap();
 }
 
-/// A database with the commits below a number.
+/// Creates a database with the commits from 1 up to, but not including, `below`.
 fn filled(below: u64, durability: Durability) -> (Arc<SimDisk>, Pager) {
     let disk = Arc::new(SimDisk::new());
     let pager = open(&disk);
@@ -52,7 +51,7 @@ fn newest(pager: &Pager) -> u64 {
     id
 }
 
-/// The disk after a power cut when everything was on the medium: only the file is left.
+/// The disk after a power cut at which all writes were on the medium. Only the lock file is lost.
 fn after_power_cut(disk: &SimDisk) -> Arc<SimDisk> {
     Arc::new(SimDisk::from_image(disk.image()))
 }
@@ -80,7 +79,7 @@ fn a_commit_with_one_barrier_is_one_sync() {
     let disk = Arc::new(SimDisk::new());
     let pager = open(&disk);
     commit(&pager, 1, Durability::Durable);
-    // The first commit creates the log, in a record.
+    // The first `OneFlush` commit creates the log, which a record must name; it is not logged itself.
     commit(&pager, 2, Durability::OneFlush);
     for id in 3..40 {
         let (before, durability) = (pager.metrics(), [Durability::OneFlush, Durability::Durable]);
@@ -113,7 +112,7 @@ fn small_durable_commits_that_follow_each_other_go_to_a_log() {
         (9..15).contains(&metrics.records) && metrics.appends > 40,
         "{metrics:?}"
     );
-    // The options disable the log.
+    // With this option there is no log.
     let without = Options {
         log_bytes: 0,
         ..options()
@@ -133,10 +132,10 @@ fn small_durable_commits_that_follow_each_other_go_to_a_log() {
 fn a_commit_with_many_extents_skips_the_log() {
     tidalite_testkit::watch();
     let (_, pager) = filled(20, Durability::Durable);
-    // Zeros would compress well in the log, but the decision counts bytes in extents uncompressed.
+    // The log would store these zeros in few bytes, but the decision counts the bytes of the extents.
     let sizes = [(60 << 10, true), (80 << 10, false), (60 << 10, true)];
     for (id, (bytes, is_logged)) in (20..).step_by(2).zip(sizes) {
-        // A record restarts the log.
+        // A small commit comes first, so that the log is complete up to the measured commit.
         commit(&pager, id, Durability::OneFlush);
         let before = pager.metrics();
         let mut txn = pager.begin_write().unwrap();
@@ -178,7 +177,7 @@ fn log_bytes(pager: &Pager) -> u64 {
     pager.stat().unwrap().log_pages * toy::PAGE as u64
 }
 
-/// A file of limited length keeps most of it for the data of the program.
+/// A file of limited length keeps most of the space for data.
 #[test]
 fn the_log_of_a_bounded_file_is_an_eighth_of_it() {
     tidalite_testkit::watch();
@@ -194,7 +193,8 @@ fn the_log_of_a_bounded_file_is_an_eighth_of_it() {
     assert_eq!(newest(&pager), 599);
 }
 
-/// A log that is too small for its file is replaced by a longer one; if that does not fit, by one of the same length.
+/// A log that is too small for its file is replaced by a longer log. If that does not fit, the next one has the same
+/// length as before.
 #[test]
 fn where_a_longer_log_does_not_fit_there_is_one_as_long_as_before() {
     tidalite_testkit::watch();
@@ -246,7 +246,7 @@ fn opening_after_a_power_cut_records_the_commits_of_the_log() {
         (newest(&again), again.txn_at(i64::MAX).unwrap()),
         (49, seen)
     );
-    // Going back step by step, both report the same times.
+    // Going back through the commit times, both handles report the same commits.
     let mut time = seen.unwrap().1;
     for _ in 0..40 {
         let (before, after) = (pager.txn_at(time - 1), again.txn_at(time - 1));
@@ -290,7 +290,8 @@ fn a_read_only_handle_overlays_the_log_and_writes_nothing() {
     let (one, two) = (open(&reads), open(&reads));
     assert_eq!([newest(&one), newest(&two)], [49, 49]);
     assert!(disk.image() == before, "something was written");
-    // A writer beside readers settles the log first, and the readers' snapshots do not change.
+    // A writer that opens the file beside readers turns the log into a record first. The readers' snapshots do not
+    // change.
     let held = one.begin_read().unwrap();
     let writer = open(&options());
     assert_eq!(newest(&writer), 49);
@@ -303,8 +304,8 @@ fn a_read_only_handle_overlays_the_log_and_writes_nothing() {
     read(&held, &root_of(held.app()), &mut |_, _| {}).unwrap();
 }
 
-/// Each block of the log damaged in turn: a `Durable` commit has two copies of each. After damage to a `OneFlush`
-/// commit with successors, opening goes back to the commit before it and reports the loss.
+/// Damages each block of the log in turn. A `Durable` commit has two copies of each block and is not lost. If a
+/// `OneFlush` commit with successors is damaged, opening goes back to the commit before it and reports the loss.
 #[test]
 fn one_damaged_block_undoes_no_durable_commit() {
     tidalite_testkit::watch();
@@ -339,7 +340,8 @@ fn one_damaged_block_undoes_no_durable_commit() {
     }
 }
 
-/// A damaged base of a logged page makes that page damaged; reading it returns an error, and the rest is intact.
+/// A logged page is rebuilt from its base. If the base is damaged, reading the page returns an error; all other pages
+/// are intact.
 #[test]
 fn a_damaged_base_page_is_reported_when_it_is_read() {
     let (disk, pager) = filled(30, Durability::Durable);
@@ -355,7 +357,8 @@ fn a_damaged_base_page_is_reported_when_it_is_read() {
     assert!(read(&reader, &root_of(reader.app()), &mut |_, _| {}).is_err());
 }
 
-/// Two handles that take turns, as two processes would: each sees the other's commits in the log, killed or not.
+/// Two handles write in turn, as two processes would. Each sees the commits of the other in the log, whether the other
+/// was closed or killed.
 #[test]
 fn handles_take_turns_over_one_log() {
     tidalite_testkit::watch();
@@ -397,7 +400,7 @@ fn a_file_that_is_made_shorter_gives_its_log_up() {
     assert_eq!(newest(&pager), 32);
 }
 
-/// A log created when the file was long lies at its end, and moves when the space before it becomes free.
+/// A log created when the file was long lies at the end of the file. It moves when the space before it becomes free.
 #[test]
 fn a_log_at_the_end_of_a_file_does_not_keep_it_long() {
     tidalite_testkit::watch();
@@ -426,7 +429,7 @@ fn a_log_at_the_end_of_a_file_does_not_keep_it_long() {
     assert_eq!(newest(&open(&after_power_cut(&disk))), 39);
 }
 
-/// Salvage begins with the state that opening would show, as long as the log is sound.
+/// As long as the log is intact, salvage begins with the same state that opening would show.
 #[test]
 fn salvage_begins_with_the_newest_commit_in_the_log() {
     let (disk, _pager) = filled(50, Durability::Durable);

@@ -1,5 +1,5 @@
-//! Several handles and the second file: a writer without it, or with another one, is refused; errors of the second
-//! file.
+//! The second file with several handles: a handle without it, or with another second file, may not write. Also read
+//! errors of the second file.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -30,7 +30,7 @@ fn put(pager: &Pager, durability: Durability) -> Result<u64, Error> {
     Ok(extent.addr)
 }
 
-/// Its commits would name values of the second file that it cannot sync.
+/// Otherwise its commits could name values in the second file, which it cannot sync.
 #[test]
 fn a_handle_without_the_second_file_refuses_to_write_once_there_is_one() {
     tidalite_testkit::watch();
@@ -45,7 +45,8 @@ fn a_handle_without_the_second_file_refuses_to_write_once_there_is_one() {
     put(&with, Durability::Durable).unwrap();
 }
 
-/// Two handles that open a database without a second file name one each; the first to commit decides.
+/// Two handles open a database without a second file, and each names one in its options. The first handle to commit
+/// decides which is used.
 #[test]
 fn values_go_to_the_second_file_that_the_database_names() {
     tidalite_testkit::watch();

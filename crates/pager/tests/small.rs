@@ -1,4 +1,4 @@
-//! Small transactions, by counters: pages taken, written and retained by a commit.
+//! Costs of small transactions, checked by counters: pages that a commit takes, writes and retains.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -21,7 +21,7 @@ fn open(options: Options) -> (Arc<SimDisk>, Pager) {
     (disk, pager)
 }
 
-/// A transaction that takes this many pages and returns none.
+/// Commits a transaction that allocates this many pages and frees none.
 fn take(pager: &Pager, pages: u64, id: u64, frees_space: bool) {
     let mut txn = pager.begin_write().unwrap();
     if frees_space {
@@ -35,8 +35,8 @@ fn take(pager: &Pager, pages: u64, id: u64, frees_space: bool) {
     txn.commit(&id.to_le_bytes(), Durability::Lazy).unwrap();
 }
 
-/// Transactions that remove something may take more than they free as long as the file can grow. (The reserve is a
-/// share of the space in use: it became larger than the free space, and the commit was refused.)
+/// Transactions that remove something may take more pages than they free as long as the file can grow. (Regression: the
+/// reserve, which is a share of the space in use, became larger than the free space, and the commit was refused.)
 #[test]
 fn removing_is_not_refused_while_the_file_can_grow() {
     tidalite_testkit::watch();
@@ -60,8 +60,8 @@ fn content(snapshot: &Snapshot) -> toy::Content {
     toy::read(snapshot, &toy::root_of(snapshot.app()), &mut |_, _| ()).unwrap()
 }
 
-/// None of the commits writes a page, readers see the page content of their own commit, and the next commit writes the
-/// remaining pages, once.
+/// Commits with `Durability::None` write no page, and each reader sees the content of its own commit. The next durable
+/// commit writes the pages that are still in use, each once.
 #[test]
 fn commits_that_promise_nothing_are_written_once_and_late() {
     tidalite_testkit::watch();
@@ -70,7 +70,7 @@ fn commits_that_promise_nothing_are_written_once_and_late() {
     let before = pager.metrics();
     let mut readers = Vec::new();
     for id in 2..300 {
-        // (Slots that are extents are written at once.)
+        // No whole page is written. (Slots that are extents are written at once, but do not count here.)
         assert_eq!(push(&pager, id, Durability::None), 0);
         if id % 40 == 0 {
             readers.push((id, pager.begin_read().unwrap()));
@@ -82,7 +82,7 @@ fn commits_that_promise_nothing_are_written_once_and_late() {
     assert_eq!(pager.metrics().writes, before.writes);
     let kept: Vec<_> = readers.iter().map(|(_, reader)| content(reader)).collect();
     let pages = push(&pager, 300, Durability::Durable);
-    // One root, at most twelve branches and the leaves in pages, and the structure of the free space.
+    // These are one root, at most twelve branches, the leaves in pages, and the free-space structure.
     assert!((20..160).contains(&pages), "{pages} pages");
     let writes = pager.metrics().writes - before.writes;
     assert!(writes <= pages, "{writes} writes of {pages} pages");
@@ -101,7 +101,7 @@ fn commits_that_promise_nothing_are_written_once_and_late() {
     assert_eq!(content(&again), last);
 }
 
-/// Memory is bounded: beyond the bound a commit writes pages, which then leave the memory.
+/// Beyond the bound for unwritten pages, a commit writes them, and they leave the memory.
 #[test]
 fn pages_kept_in_memory_are_bounded() {
     tidalite_testkit::watch();

@@ -1,4 +1,5 @@
-//! Small files: their length, growth steps, the reserve for freeing, and the empty redo log after closing.
+//! Small files: their length, growth steps, the reserve for transactions that free space, and the empty redo log after
+//! closing.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -37,7 +38,7 @@ fn write(pager: &Pager, pages: &mut Vec<Ptr>, many: usize, number: u64) {
         .unwrap();
 }
 
-/// The data file alone, as copied to another machine.
+/// The data file without its lock file, as if copied to another machine.
 fn data_file_alone(disk: &SimDisk) -> Arc<SimDisk> {
     Arc::new(SimDisk::from_image(disk.image()))
 }
@@ -53,7 +54,7 @@ fn a_closed_file_has_an_empty_log_and_gives_its_pages_back() {
             for number in 1..=commits {
                 write(&pager, &mut pages, 1, number);
             }
-            // The log is made after a few small commits.
+            // The log is created after a few small commits.
             assert_eq!(pager.metrics().appends > 0, commits > 10, "{page_size}");
             pager.close().unwrap();
             let file_bytes = disk.image().len() as u64;
@@ -64,7 +65,7 @@ fn a_closed_file_has_an_empty_log_and_gives_its_pages_back() {
             assert_eq!(snapshot.page(&pages[0]).unwrap()[40], commits as u8);
             let stat = pager.stat().unwrap();
             assert_eq!(stat.log_pages, 0);
-            // The head, a few pages, and as many for the reserve.
+            // The file has the head, a few pages, and as many pages for the reserve.
             let most = (24 << 10) + 24 * page_size as u64;
             println!("pages of {page_size}, {commits} commits: {file_bytes} bytes, {stat:?}");
             assert!(file_bytes <= most, "{file_bytes} of {most}");
@@ -72,7 +73,7 @@ fn a_closed_file_has_an_empty_log_and_gives_its_pages_back() {
     }
 }
 
-/// A killed handle leaves the log as it is, which shows that the assertion above is effective.
+/// A killed handle leaves commits in the log. This proves that the log was in use in the test above.
 #[test]
 fn a_file_that_was_not_closed_has_commits_in_the_log() {
     tidalite_testkit::watch();
@@ -85,7 +86,7 @@ fn a_file_that_was_not_closed_has_commits_in_the_log() {
     assert!(open(&alone, 4096).recovery().replayed > 0);
 }
 
-/// Each growth costs a sync of the length: once per doubling, not per commit.
+/// Each growth costs a sync of the length. A small file therefore grows once per doubling, not once per commit.
 #[test]
 fn the_steps_of_a_small_file_double() {
     tidalite_testkit::watch();
@@ -111,8 +112,8 @@ fn the_steps_of_a_small_file_double() {
     }
 }
 
-/// On a disk without a free byte every page of a small file can be copied, one transaction after the other: no removal
-/// needs more.
+/// On a disk without a free byte, a transaction can copy every page of a small file, again and again. No removal needs
+/// more than that.
 #[test]
 fn the_reserve_of_a_small_file_is_a_copy_of_it() {
     tidalite_testkit::watch();

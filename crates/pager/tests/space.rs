@@ -1,4 +1,4 @@
-//! The file is shortened and punched, keeps to its bounds, and frees space on a full disk.
+//! Space of the file: it is truncated and punched, keeps to its bounds, and space can be freed on a full disk.
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -16,7 +16,8 @@ const MIB: u64 = 1 << 20;
 fn options() -> Options {
     Options {
         shrink_bytes: 2 * MIB,
-        // The file contains only the pages of the test. (Redo log at the end of a file: tests/redo.rs.)
+        // Without a log the file contains only the pages of the test. (For a log at the end of a file see
+        // tests/redo.rs.)
         log_bytes: 0,
         ..Options::default()
     }
@@ -127,7 +128,7 @@ fn long_free_ranges_become_holes_and_small_commits_go_elsewhere() {
         return;
     }
     assert!(len > 20 * MIB, "what lies behind stays where it is");
-    // Small commits use pages that were written before.
+    // Small commits use free pages outside of the holes.
     for i in 0..20u8 {
         let mut txn = pager.begin_write().unwrap();
         let page = txn.new_page(tidalite_pager::Kind::KvLeaf, 1).unwrap();
@@ -150,7 +151,7 @@ fn long_free_ranges_become_holes_and_small_commits_go_elsewhere() {
             .all(|&byte| byte == 1)
     );
     drop(snapshot);
-    // Punched space can be used like any other.
+    // A large extent may use the punched space.
     let again = fill(&pager, 12 * MIB);
     assert!(again.addr < last.addr, "in the hole");
 }
@@ -190,8 +191,8 @@ fn small_commit(pager: &Pager, pages: u64) {
         .expect("committed");
 }
 
-/// Small commits grow the file by the step, written with zeros; a bulk write reserves; a minimum length is reached at
-/// once.
+/// Small commits grow the file by one step, which is written with zeros. A bulk write only reserves space. A minimum
+/// length is reached at once.
 #[test]
 fn the_file_grows_by_its_step_in_zeros_and_is_reserved_for_bulk_writes() {
     tidalite_testkit::watch();
@@ -207,7 +208,7 @@ fn the_file_grows_by_its_step_in_zeros_and_is_reserved_for_bulk_writes() {
         growth_bytes_max: STEP,
         ..options()
     });
-    // A shorter file grows by its own length, or by the need of the first commit.
+    // First reach the length from which the file grows by whole steps.
     while storage.len().expect("its length") < STEP {
         small_commit(&pager, 3);
     }
@@ -221,7 +222,7 @@ fn the_file_grows_by_its_step_in_zeros_and_is_reserved_for_bulk_writes() {
     fill(&pager, 4 * MIB);
     let grown = storage.taken();
     assert!(!grown.is_empty() && grown.iter().all(|(_, how)| *how == Growth::Reserve));
-    // In proportion to the file between these bounds.
+    // Between the two bounds, the growth is in proportion to the file length.
     let (pager, storage) = open(Options {
         growth_bytes_min: STEP,
         growth_bytes_max: 16 * STEP,
@@ -239,7 +240,7 @@ fn the_file_grows_by_its_step_in_zeros_and_is_reserved_for_bulk_writes() {
         step > 7 * STEP && step < 16 * STEP,
         "{step} bytes for 8 MiB"
     );
-    // Minimum length.
+    // A minimum length is reached at once.
     let (pager, storage) = open(Options {
         file_bytes_min: 3 * MIB,
         ..options()
@@ -272,12 +273,13 @@ fn exceeding_the_file_bound_is_a_typed_error_and_rolls_back() {
     fill(&pager, 2 * MIB);
 }
 
-/// On a full disk an ordinary transaction is refused, one that frees space is not, and afterwards there is space.
+/// On a full disk, an ordinary transaction is refused, but a transaction that frees space is not. Afterwards there is
+/// space again.
 #[test]
 fn the_reserve_frees_space_on_a_full_disk() {
     tidalite_testkit::watch();
     let disk = Arc::new(SimDisk::new());
-    // No free range is punched: a full disk would have no room for it again.
+    // Prevent punching: a full disk would have no room for the data that is to fill a hole.
     let options = Options {
         shrink_bytes: 16 * MIB,
         ..options()
@@ -291,7 +293,7 @@ fn the_reserve_frees_space_on_a_full_disk() {
         forever: true,
         kind: FaultKind::NoSpace,
     }));
-    // Page by page until refused.
+    // Allocate until the disk is full.
     let refused = loop {
         let mut txn = pager.begin_write().unwrap();
         match txn.alloc_extent(16) {
@@ -319,7 +321,8 @@ fn the_reserve_frees_space_on_a_full_disk() {
         refused,
         Err(Error::Disk(DiskError::DiskFull { .. }))
     ));
-    // A page or two more than are freed are granted, until an eighth of the reserve, less than 256 pages, is used.
+    // A transaction may take a page or two more than it frees, until an eighth of the reserve (of fewer than 256 pages)
+    // is used up.
     let mut lost = 0;
     let refused = loop {
         let mut txn = pager.begin_write().unwrap();
@@ -336,7 +339,7 @@ fn the_reserve_frees_space_on_a_full_disk() {
         "{refused}"
     );
     assert!((2..16 + 256 / 8).contains(&lost), "{lost} pages");
-    // Copying some pages to free others, at once and often.
+    // Transactions that copy some pages to free others succeed, any number of times.
     let mut rounds = 0;
     while let Some(extent) = extents.pop() {
         let mut txn = pager.begin_write().unwrap();
@@ -356,13 +359,13 @@ fn the_reserve_frees_space_on_a_full_disk() {
     );
 }
 
-/// The reserve is not punched: on a full disk a hole has no room for new data, and deleting anything would be
+/// The reserve is not punched. On a full disk a hole has no room for new data, and deleting anything would be
 /// impossible.
 #[test]
 fn holes_leave_the_reserve_written() {
     tidalite_testkit::watch();
     let disk = Arc::new(SimDisk::new());
-    // Much less than the reserve may stay free, and the file grows little in advance.
+    // Free space is punched even if it is much less than the reserve, and the file grows little in advance.
     let options = Options {
         shrink_bytes: 64 << 10,
         growth_bytes_min: 64 << 10,
@@ -387,7 +390,7 @@ fn holes_leave_the_reserve_written() {
         forever: true,
         kind: FaultKind::NoSpace,
     }));
-    // A deletion that copies 200 pages first.
+    // A deletion that first copies 200 pages still succeeds.
     let mut txn = pager.begin_write().unwrap();
     txn.free_space();
     for _ in 0..200 {
@@ -398,13 +401,13 @@ fn holes_leave_the_reserve_written() {
     txn.commit(b"deleted", Durability::Durable).unwrap();
 }
 
-/// A disk on which the process dies and the power fails, with everything on the medium, right after every truncation:
-/// the remaining file must open.
+/// A disk that checks the file right after every truncation: it must open after the death of the process, and after a
+/// power cut at which all writes were on the medium.
 struct Cuts {
     disk: SimDisk,
     memory: LockMemory,
     options: Options,
-    /// Number of truncations, and the states that did not open.
+    /// Number of truncations, and descriptions of the states that did not open.
     seen: Mutex<(u64, Vec<String>)>,
 }
 
@@ -445,8 +448,8 @@ impl Storage for Cuts {
     }
 }
 
-/// A record may count free pages at the end, which the free-space structure describes. New bitmaps describe fewer, and
-/// then the file may be truncated; but not before every older record that opening may find needs no more.
+/// A record may count free pages at the end of the file, because the bitmaps describe them. New bitmaps describe fewer
+/// pages, and then the file may be truncated, but only as far as every record that opening may find allows.
 #[test]
 fn a_file_is_never_cut_below_a_record_that_may_be_found() {
     tidalite_testkit::watch();
@@ -477,7 +480,7 @@ fn a_file_is_never_cut_below_a_record_that_may_be_found() {
         let mut extents: Vec<Extent> = Vec::new();
         for step in 0..300u64 {
             let mut txn = pager.begin_write().unwrap();
-            // Alternately fuller and emptier.
+            // The file becomes fuller and emptier in turn.
             let emptier = step / 25 % 2 == 1;
             for _ in 0..rng.below(24) {
                 if rng.one_in(3) == emptier || extents.is_empty() {

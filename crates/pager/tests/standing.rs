@@ -1,5 +1,5 @@
-//! Many threads that commit together: the thread that leads their flushes, its end, and the effect of a failed flush on
-//! all.
+//! Many threads that commit together: the leader thread that leads their flushes, the end of that thread, and the
+//! effect of a failed flush on all threads.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -26,7 +26,7 @@ fn alone() -> MutexGuard<'static, ()> {
 
 const THREADS: u64 = 8;
 const BARRIER: Duration = Duration::from_micros(500);
-/// Longer than any expected wait on any machine.
+/// A time longer than any expected wait on any machine.
 const LONG: Duration = Duration::from_secs(20);
 
 /// A database on a medium with slow barriers, so that other commits arrive during one.
@@ -38,12 +38,12 @@ fn slow() -> (Pager, Arc<Tap>, Arc<SimDisk>, LockMemory) {
     (pager, tap, disk, memory)
 }
 
-/// Whether this is the leading thread.
+/// Whether the current thread is the leader thread.
 fn is_leader() -> bool {
     thread::current().name() == Some("tidalite-leader")
 }
 
-/// One commit, numbered one above the previous commit; returned when it is durable.
+/// Makes the next commit. Returns its number when it is durable.
 fn commit(pager: &Pager, durability: Durability) -> Result<u64> {
     let mut txn = pager.begin_write()?;
     let (old, id) = (root_of(txn.app()), id_of(txn.app()) + 1);
@@ -53,7 +53,7 @@ fn commit(pager: &Pager, durability: Durability) -> Result<u64> {
     Ok(id)
 }
 
-/// Threads that each make this many commits or stop at an error. Returns the newest acknowledged number, and the
+/// Runs threads that each make this many commits or stop at an error. Returns the newest acknowledged commit, and the
 /// errors.
 fn together(pager: &Pager, commits: u64, kinds: &[Durability]) -> (u64, Vec<Error>) {
     let newest = AtomicU64::new(0);
@@ -75,7 +75,7 @@ fn together(pager: &Pager, commits: u64, kinds: &[Durability]) -> (u64, Vec<Erro
     (newest.into_inner(), errors)
 }
 
-/// Number of files in this folder that the program has open.
+/// Number of files in this folder that this process has open.
 fn open_in(folder: &Path) -> usize {
     let held = fs::read_dir("/proc/self/fd").unwrap();
     let links = held.filter_map(|fd| fs::read_link(fd.ok()?.path()).ok());
@@ -91,8 +91,8 @@ fn leaders() -> usize {
         .count()
 }
 
-/// Commits of all kinds share flushes that the thread leads; all are present, and each was acknowledged in order. A
-/// single committing thread leads its own flushes; the leading thread ends with the handle.
+/// Commits of all kinds share flushes that the leader thread leads. All commits are present, and were acknowledged in
+/// order. A single committing thread leads its own flushes. The leader thread ends with the handle.
 #[test]
 fn a_thread_leads_where_many_wait_and_ends_with_the_handle() {
     let _alone = alone();
@@ -118,7 +118,7 @@ fn a_thread_leads_where_many_wait_and_ends_with_the_handle() {
         assert_eq!(id_of(pager.begin_read().unwrap().app()), newest);
         assert_eq!(newest, 20 + 40 * THREADS);
         assert_eq!(problems(&pager).unwrap(), [""; 0]);
-        // The leading thread is off duty: a single committing thread leads its own flushes again.
+        // The leader thread is off duty now: a single committing thread leads its own flushes again.
         commit(&pager, kinds[0]).unwrap();
         let off = pager.metrics().flushes_by_leader;
         for _ in 0..5 {
@@ -134,8 +134,8 @@ fn a_thread_leads_where_many_wait_and_ends_with_the_handle() {
     }
 }
 
-/// A barrier fails while the thread leads: every waiting thread gets an error, none sleeps on, and the acknowledged
-/// commits survive a power cut.
+/// A barrier fails while the leader thread leads. Every waiting thread gets an error and none continues to sleep. The
+/// acknowledged commits survive a power cut.
 #[test]
 fn a_flush_that_fails_under_the_thread_wakes_all() {
     let _alone = alone();
@@ -158,7 +158,7 @@ fn a_flush_that_fails_under_the_thread_wakes_all() {
             thread::sleep(BARRIER);
         })));
         let (newest, errors) = together(&pager, 10_000, &[kind]);
-        // No flush follows the failed one.
+        // No flush follows the failed one, so the last leader is the one whose flush failed.
         under_it += u64::from(by_it.load(Ordering::Relaxed));
         assert_eq!(errors.len() as u64, THREADS, "each meets it");
         assert!(
@@ -175,7 +175,7 @@ fn a_flush_that_fails_under_the_thread_wakes_all() {
     assert!(under_it > 6, "{under_it}");
 }
 
-/// A storage of the program panics inside a flush, in the leading thread or in a committing one: every waiter gets an
+/// A user-supplied storage panics inside a flush, in the leader thread or in a committing thread. Every waiter gets an
 /// error, and the acknowledged commits are present.
 #[test]
 fn a_panic_inside_a_flush_wakes_all() {
@@ -192,7 +192,7 @@ fn a_panic_inside_a_flush_wakes_all() {
             left -= u32::from(is_leader() == in_leader && left > 0);
             assert!(left > 0, "the storage panics, as it should here");
         })));
-        // If the thread leads no other does: the others meet the panic one by one.
+        // With many threads the leader thread leads; a single thread leads its own flush and meets the panic itself.
         let threads = if in_leader { THREADS } else { 1 };
         let newest = AtomicU64::new(0);
         let ended: Vec<_> = thread::scope(|scope| {
@@ -225,7 +225,7 @@ fn a_panic_inside_a_flush_wakes_all() {
     }
 }
 
-/// A logger of the program that panics at the report of a failed flush: no thread sleeps on.
+/// A user-supplied logger panics when it gets the report of a failed flush. No thread may continue to sleep.
 #[test]
 fn a_logger_that_panics_in_a_flush_leaves_no_thread_asleep() {
     let _alone = alone();
@@ -253,14 +253,15 @@ fn a_logger_that_panics_in_a_flush_leaves_no_thread_asleep() {
         let run = || while commit(&pager, Durability::OneFlush).is_ok() {};
         let begun: Vec<_> = (0..THREADS).map(|_| scope.spawn(run)).collect();
         let panicked = begun.into_iter().map(|thread| thread.join().is_err());
-        // The leader of the flush received the event; that may have been the library's thread.
+        // Only the thread that led the flush called the logger; it may have been the leader thread, which is not
+        // counted.
         assert!(panicked.filter(|panicked| *panicked).count() <= 1);
     });
     let again = commit(&pager, Durability::OneFlush);
     assert!(matches!(again, Err(Error::Poisoned { .. })), "{again:?}");
 }
 
-/// Ends the threads even if an assertion fails.
+/// Stops the threads when it is dropped, even if an assertion fails.
 struct Stop<'a>(&'a AtomicU64);
 
 impl Drop for Stop<'_> {
@@ -269,7 +270,7 @@ impl Drop for Stop<'_> {
     }
 }
 
-/// A waiter with limited patience leaves even while the thread leads; a waiter for a record gets one.
+/// While the leader thread leads, a waiter with a timeout returns in time, and a waiter for a record gets one.
 #[test]
 fn others_than_committers_wait_in_the_background() {
     let _alone = alone();
@@ -304,8 +305,8 @@ fn others_than_committers_wait_in_the_background() {
     assert_eq!(problems(&pager).unwrap(), [""; 0]);
 }
 
-/// A handle on a file that is closed as soon as all have committed can be closed and opened again at once: the thread
-/// retains no part of it.
+/// As soon as all threads have committed, the file can be closed and opened again at once: the leader thread does not
+/// keep the handle.
 #[test]
 fn the_thread_holds_no_handle_that_its_users_have_let_go() {
     let _alone = alone();

@@ -1,5 +1,5 @@
-//! System calls: short writes continue where they stopped, and every promise of durability is a call that keeps it.
-//! Each test runs a second process of this program.
+//! Tests of system calls: short writes continue where they stopped, and every promise of durability is kept by a sync.
+//! Each test runs this program again as a second process.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::print_stdout, reason = "a test says what it skips")]
@@ -34,7 +34,7 @@ impl Drop for Folder {
     }
 }
 
-/// Runs this program in a role, started by another program.
+/// Runs this program again in a role. `by`: another program with its arguments, which starts it.
 fn run(by: &[&str], role: &str, folder: &Path) -> Output {
     let own = std::env::current_exe().unwrap();
     let mut words = by.iter().map(OsStr::new).chain([own.as_os_str()]);
@@ -75,7 +75,7 @@ fn role_of_a_child() {
     }
 }
 
-/// Bytes written in the tests of short writes.
+/// Number of bytes written in the tests of short writes.
 const BYTES: usize = 3 << 20;
 
 fn pattern() -> Vec<u8> {
@@ -84,12 +84,13 @@ fn pattern() -> Vec<u8> {
         .collect()
 }
 
-/// The system writes up to the limit of a file's length and returns the number of bytes. The rest is an error, and is
-/// not written anywhere else.
+/// A limit on the file length cuts a write short: the system writes up to the limit and returns the number of bytes.
+/// Writing the rest must return an error, and must not write anywhere else.
 #[test]
 fn writes_that_are_cut_short_go_on_where_they_stopped() {
     let folder = Folder::new("short");
-    // Half a MiB or one MiB, depending on the unit of the shell. Without the trap the signal would end the process.
+    // The limit is half a MiB or one MiB, depending on the unit of the shell. Without the trap, the signal XFSZ would
+    // end the process.
     let shell = r#"trap "" XFSZ; ulimit -f 1024 || exit 77; exec "$0" "$@""#;
     let output = run(&["sh", "-c", shell], "short writes", &folder.0);
     if output.status.code() == Some(77) {
@@ -101,7 +102,7 @@ fn writes_that_are_cut_short_go_on_where_they_stopped() {
 
 fn write_beyond_the_limit(folder: &Path) {
     let bytes = pattern();
-    // Of lengths that do not divide the limit, a power of two.
+    // The limit is a power of two; the length of these pieces does not divide it.
     let pieces: Vec<&[u8]> = bytes.chunks(300_007).collect();
     type Write<'a> = &'a dyn Fn(&FileStorage) -> std::io::Result<()>;
     let whole = |storage: &FileStorage| storage.write_at(0, &bytes);
@@ -130,7 +131,7 @@ fn write_beyond_the_limit(folder: &Path) {
     }
 }
 
-/// A commit of two barriers and one of the log, in a new file.
+/// Makes commits with two barriers and a commit in the redo log, in a new file.
 fn commit_in_every_way(folder: &Path) {
     let pager = Pager::open(folder.join("a.tdl"), &Options::default()).unwrap();
     let commit = |durability, pages: usize| {
@@ -146,20 +147,20 @@ fn commit_in_every_way(folder: &Path) {
     };
     commit(Durability::Durable, 1);
     commit(Durability::OneFlush, 1);
-    // The log exists from the second one on.
+    // The first `OneFlush` commit has created the log, and this one is written to it.
     commit(Durability::OneFlush, 2);
-    // More than the length of the file: it grows.
+    // Needs more pages than the file has, so the file grows.
     commit(Durability::Durable, 4000);
 }
 
-/// System calls of a process, by strace; `None` if strace may not trace.
+/// The system calls of a process, as reported by strace; `None` if strace may not trace.
 fn calls(role: &str, folder: &Path) -> Option<Vec<String>> {
     let (output, calls) = injected(&[], role, folder)?;
     expect_success(&output);
     Some(calls)
 }
 
-/// System calls of a process with errors and signals injected by strace.
+/// The output and the system calls of a process into which strace injects errors and signals.
 fn injected(what: &[&str], role: &str, folder: &Path) -> Option<(Output, Vec<String>)> {
     let log = folder.join("calls");
     let watched = "trace=openat,linkat,renameat2,fsync,fdatasync,pwrite64,pwritev,pwritev2";
@@ -186,7 +187,7 @@ fn injected(what: &[&str], role: &str, folder: &Path) -> Option<(Output, Vec<Str
     Some((output, text.lines().map(str::to_owned).collect()))
 }
 
-/// The calls between two that name these files.
+/// The calls between the first call that names the file `from` and the first that names `to`.
 fn between<'c>(calls: &'c [String], from: &str, to: &str) -> &'c [String] {
     let at = |name: &str| calls.iter().position(|call| call.contains(name));
     &calls[at(from).unwrap()..at(to).unwrap()]
@@ -197,8 +198,8 @@ fn count(calls: &[String], call: &str, what: &str) -> usize {
     calls.iter().filter(is_one).count()
 }
 
-/// Creation syncs a file before it has its name and its folder afterwards, a commit of two barriers makes two syncs, a
-/// logged commit one synchronous write, and growth is synced with the file's length.
+/// Creation syncs a file before the file gets its name, and its folder afterwards. A commit with two barriers makes two
+/// syncs, and a logged commit one synchronous write. Growth is synced together with the file length.
 #[test]
 fn every_barrier_is_a_call_of_the_system() {
     let folder = Folder::new("barriers");
@@ -225,8 +226,8 @@ fn every_barrier_is_a_call_of_the_system() {
     assert!(count(grown, "fsync", "a.tdl>") > 0, "its length: {grown:?}");
 }
 
-/// Without hard links a restored file gets its only name at once. Its folder is still synced: by the restoring process
-/// or, if that is killed just before, by the next open.
+/// On a file system without hard links, a restored file is renamed to its final name. Its folder must still be synced,
+/// by the restoring process or, if that is killed just before, by the next open.
 #[test]
 fn the_folder_of_a_restored_file_is_synced_without_hard_links() {
     const NO_LINKS: &str = "inject=linkat:error=EPERM";
@@ -264,7 +265,7 @@ fn the_folder_of_a_restored_file_is_synced_without_hard_links() {
     };
     assert_eq!(left(), ["b.tdl"], "nothing else is left");
 
-    // The thread that syncs is killed there.
+    // Now the process is killed at the sync of the folder.
     fs::remove_file(&restored).unwrap();
     let thread = calls[synced].split(' ').next().unwrap();
     let of_thread = |call: &&String| call.starts_with(thread) && call.contains("fsync(");
@@ -279,7 +280,7 @@ fn the_folder_of_a_restored_file_is_synced_without_hard_links() {
     expect_success(&output);
     assert!(calls.iter().any(is_sync), "the folder: {calls:#?}");
     assert_eq!(left(), ["b.tdl"], "nothing else is left");
-    // Afterwards nothing remains to be synced.
+    // After that open, nothing remains to be synced.
     let (output, calls) = injected(&[], "open", &folder.0).unwrap();
     expect_success(&output);
     assert!(!calls.iter().any(is_sync), "{calls:#?}");

@@ -1,5 +1,5 @@
-//! A process dies inside a step, another one continues, and then the power fails: unsynced growth, a record with one
-//! copy in flight, a redo log whose commits are taken over by a record.
+//! A process dies inside a step, another process continues, and then the power fails. The cases are: unsynced growth, a
+//! record of which one copy is not on the medium yet, and a redo log whose commits a record takes over.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -13,11 +13,11 @@ use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Fault, FaultKind, Hook, Op, Replay, SimDisk, Tap, forward_storage};
 use toy::{Content, SLOTS, app, apply, id_of, options, read, root_of};
 
-/// Power cuts examined in each state.
+/// Number of power cuts examined in each state.
 const SEEDS: u64 = 24;
 /// Number of commits that scatter free space.
 const SCATTERED: u64 = 100;
-/// The copies of both meta pairs.
+/// Addresses of the four meta blocks.
 const META_BLOCKS: [u64; 4] = [4096, 8192, 16_384, 20_480];
 
 /// Opens the file of a dead process, with an empty lock area.
@@ -47,7 +47,7 @@ fn commit(pager: &Pager, slots: Range<usize>, version: u64) -> Result<(), Error>
     Ok(())
 }
 
-/// The number and content of the commit that is found.
+/// The number and content of the commit that an open file shows.
 fn found(pager: &Pager) -> Result<(u64, Content), Error> {
     let snapshot = pager.begin_read()?;
     let content = read(&snapshot, &root_of(snapshot.app()), &mut |_, _| ())?;
@@ -67,8 +67,8 @@ fn die_at(disk: &SimDisk, call: u64) {
     }));
 }
 
-/// A process that grew the file is killed at each of its calls. The next process uses the space that it finds, and its
-/// acknowledged commits must not lie behind a length that a power cut reverts.
+/// A process that grows the file is killed at each of its calls. The next process uses the space that it finds. If a
+/// power cut reverts the length of the file, its acknowledged commits must not lie beyond that length.
 #[test]
 fn growth_of_a_killed_process_is_synced_before_a_commit_needs_it() {
     tidalite_testkit::watch();
@@ -102,7 +102,7 @@ fn growth_of_a_killed_process_is_synced_before_a_commit_needs_it() {
     assert!(longer > 0, "the file was found longer than its record says");
 }
 
-/// A disk whose process was killed at a call of a large commit.
+/// A disk whose process was killed at this call of a large commit, with the result of the commit.
 fn killed_while_growing(call: u64) -> (Arc<SimDisk>, Result<(), Error>) {
     let disk = Arc::new(SimDisk::new());
     let pager = open(&disk).unwrap();
@@ -114,8 +114,9 @@ fn killed_while_growing(call: u64) -> (Arc<SimDisk>, Result<(), Error>) {
     (disk, done)
 }
 
-/// After a failed sync the system's cache holds a record that no later sync writes to the medium. A process that makes
-/// that record durable rewrites both copies: damage to one block must not undo commits acknowledged by `sync`.
+/// After a failed sync, the system's cache holds a record that no later sync writes to the medium. A process that makes
+/// that record durable must rewrite both copies, so that damage to one block does not undo commits acknowledged by
+/// `sync`.
 #[test]
 fn sync_brings_both_copies_of_a_found_record_to_the_medium() {
     tidalite_testkit::watch();
@@ -139,12 +140,12 @@ fn sync_brings_both_copies_of_a_found_record_to_the_medium() {
             if call >= calls {
                 break;
             }
-            // Not a sync.
+            // This call was not a sync.
             continue;
         }
         let pager = open(&disk).unwrap();
-        // Pages of the second commit may be lost with the failed sync: then the record that names them was not written
-        // either.
+        // The pages of the second commit may be lost with the failed sync. The record that names them was not written
+        // then either.
         let Ok(expected) = found(&pager) else {
             continue;
         };
@@ -168,13 +169,14 @@ fn sync_brings_both_copies_of_a_found_record_to_the_medium() {
     assert!(newer > 0, "a record was found whose sync had failed");
 }
 
-/// A process is killed at each call of rewriting the newest record, so one copy may be in flight; the next process
-/// rewrites it too and loses power at each of its operations. It must have begun with the copy that may be in flight.
+/// A process is killed at each call while it rewrites the newest record, so one copy may not be on the medium. The next
+/// process rewrites the record too, and the power fails after each of its operations. It must begin with the copy that
+/// may not be on the medium.
 #[test]
 fn a_death_inside_a_confirmation_leaves_one_copy_whole() {
     tidalite_testkit::watch();
     let mut deaths = 0;
-    // The first copy written differs from one round to the next.
+    // The copy that is written first alternates from round to round.
     for rounds in 0..4 {
         for call in 0.. {
             let disk = Arc::new(SimDisk::new());
@@ -222,8 +224,8 @@ fn a_death_inside_a_confirmation_leaves_one_copy_whole() {
     assert!(deaths >= 4 * 2, "killed {deaths} times");
 }
 
-/// A commit waits for the log while a record takes it over, and another commit arrives during that flush: the log that
-/// begins with the record contains only commits that the record lacks.
+/// A commit waits for the log, but the next flush writes a record that contains it. Another commit arrives during that
+/// flush. The log that begins with the record must contain only commits that the record lacks.
 #[test]
 fn a_new_log_omits_commits_of_its_record() {
     tidalite_testkit::watch();
@@ -274,8 +276,8 @@ fn a_new_log_omits_commits_of_its_record() {
     assert!(pager.metrics().appends > appends);
 }
 
-/// The last barrier of the flush before covered its data, so its own flush begins with the record. That barrier did not
-/// cover the length it needs, so its first barrier must.
+/// The last barrier of the previous flush has covered the data of a commit, so its own flush need not sync the data.
+/// But that barrier did not cover the file length that the commit needs, so the flush must sync the length.
 #[test]
 fn growth_of_a_commit_whose_data_is_synced_is_synced_too() {
     tidalite_testkit::watch();
@@ -319,7 +321,7 @@ fn growth_of_a_commit_whose_data_is_synced_is_synced_too() {
     is_kept(&pager, &disk, 4);
 }
 
-/// Everything found in the lock area is made durable, including the length of the file.
+/// A lazy commit that was found in the lock area is made durable together with the file length that it needs.
 #[test]
 fn growth_of_a_lazy_commit_that_was_found_is_synced() {
     tidalite_testkit::watch();
@@ -343,7 +345,7 @@ fn growth_of_a_lazy_commit_that_was_found_is_synced() {
     is_kept(&pager, &disk, 3);
 }
 
-/// Small commits that follow such growth are durable too, by each method.
+/// Small commits that follow unsynced growth are durable too, with each kind of durable commit.
 #[test]
 fn commits_after_growth_that_is_not_synced_are_durable() {
     tidalite_testkit::watch();
@@ -367,7 +369,7 @@ fn commits_after_growth_that_is_not_synced_are_durable() {
     }
 }
 
-/// A power cut keeps this version intact.
+/// Asserts that this version survives any power cut now.
 fn is_kept(pager: &Pager, disk: &Arc<SimDisk>, version: u64) {
     let expected = found(pager).unwrap();
     assert_eq!(expected.0, version);
@@ -382,13 +384,14 @@ fn is_kept(pager: &Pager, disk: &Arc<SimDisk>, version: u64) {
     }
 }
 
-/// A lock file of another instant names lazy commits on the record before the newest one. They count only if they also
-/// name the newest record, by its checksum: it may belong to another history without these commits.
+/// A lock file from another instant names lazy commits that build on the record before the newest one. They count only
+/// if they also name the newest record by its checksum. Otherwise that record may belong to another history of the
+/// file, in which these commits were never made.
 #[test]
 fn unsynced_metas_of_another_history_of_the_file_do_not_count() {
     tidalite_testkit::watch();
     let (disk, memory) = (Arc::new(SimDisk::new()), LockMemory::new());
-    // Free pages are not returned to the file system.
+    // Prevent truncation and punching of free pages.
     let options = Options {
         shrink_bytes: 1 << 20,
         ..options()
@@ -409,7 +412,7 @@ fn unsynced_metas_of_another_history_of_the_file_do_not_count() {
     let pager = open_next_to(&other, &LockMemory::new());
     let txn = pager.begin_write().unwrap();
     let root = root_of(txn.app());
-    // It writes no page.
+    // A commit that writes no page.
     txn.commit(&app(&root, 4), Durability::Durable).unwrap();
     let expected = found(&pager).unwrap();
     assert_eq!(expected.0, 4);
@@ -418,8 +421,8 @@ fn unsynced_metas_of_another_history_of_the_file_do_not_count() {
     assert_eq!(found(&pager).unwrap(), expected);
 }
 
-/// Commits while a backup determines the pages to copy, and while its stream is written, must not affect the version
-/// with which it began.
+/// Other commits are made while a backup determines the pages to copy, and while its stream is written. They must not
+/// affect the version that is backed up.
 #[test]
 fn a_backup_of_the_newest_version_is_of_one_version() {
     tidalite_testkit::watch();
@@ -438,7 +441,8 @@ fn a_backup_of_the_newest_version_is_of_one_version() {
                 .backup(Some("base"), None, &mut full, &mut |_, _, _| Ok(()))
                 .unwrap();
         }
-        // Free space is scattered until a record cannot describe it alone: a backup reads pages of the structure.
+        // Scatter the free space until it does not fit in a record, so that a backup reads pages of the free-space
+        // structure.
         for version in 2..SCATTERED {
             let from = version as usize * 53 % (SLOTS - 20);
             commit(&pager, from..from + 20, version).unwrap();
@@ -446,7 +450,7 @@ fn a_backup_of_the_newest_version_is_of_one_version() {
         let expected = found(&pager).unwrap();
         let busy = pager.clone();
         *reads.hook.lock().unwrap() = Some(Box::new(move || {
-            // Unless the read belongs to a commit.
+            // The writer lock must be free here, so the read does not belong to a commit.
             let is_free = busy.try_begin_write().unwrap().is_some();
             for version in SCATTERED..SCATTERED + 3 {
                 assert!(is_free, "the backup reads before it writes");
@@ -480,7 +484,7 @@ fn a_backup_of_the_newest_version_is_of_one_version() {
     }
 }
 
-/// A stream before whose every part some commits rewrite everything.
+/// A stream that makes some commits, which rewrite everything, before it accepts each part.
 struct CommitsWhileWritten<'a> {
     pager: &'a Pager,
     version: u64,

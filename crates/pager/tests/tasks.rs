@@ -17,7 +17,7 @@ impl Wake for Unpark {
     }
 }
 
-/// A single-threaded runtime that completes all of these.
+/// A single-threaded runtime that polls these tickets until all are complete.
 fn block_on(tickets: Vec<Ticket>) -> Vec<Result<u64, Error>> {
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut context = Context::from_waker(&waker);
@@ -107,7 +107,7 @@ fn commits_without_end_let_another_handle_write() {
             });
         }
         ready.wait();
-        // Like another process: a separate handle with its own locks.
+        // A separate handle with its own locks behaves like another process.
         let other = Pager::open(&path, &Options::default()).expect("the file");
         let mut writer_lock = Vec::new();
         for number in 0..20u64 {

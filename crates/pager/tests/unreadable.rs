@@ -1,6 +1,6 @@
-//! Read errors of the medium, temporary or permanent: an older state is never mistaken for the newest when meta blocks
-//! are unreadable; and every read of a process fails in turn. An unreadable block is a typed error, and nothing is
-//! lost.
+//! Read errors of the medium, temporary or permanent. When meta blocks are unreadable, an older state must never be
+//! mistaken for the newest. In another test every read of a process fails in turn: an unreadable block is a typed
+//! error, and nothing is lost.
 
 #[path = "toy/days.rs"]
 mod days;
@@ -82,7 +82,7 @@ fn blocks_that_cannot_be_read_hide_no_commit() {
     }
 }
 
-/// Commits after a power cut: the log is settled when the file is opened.
+/// Commits after a power cut: opening replays the log and turns it into a record.
 const CUT: Day = Day {
     before: &[
         Commit(Durable),
@@ -117,7 +117,7 @@ const CUT: Day = Day {
     seed: 35,
 };
 
-/// Commits after a kill: an unsynced meta record is found.
+/// Commits after a kill: opening finds an unsynced meta record.
 const KILLED: Day = Day {
     by_power_cut: false,
     ..CUT

@@ -1,5 +1,5 @@
-//! A state that only the lock file names is verified before use, with all that it reaches: pinned versions, the table
-//! of pins, the clock, and the lists of free space.
+//! A state that only the lock file names is verified before use. This includes everything that it points to: pinned
+//! versions, the table of pins, the clock, and the lists of free space.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -15,12 +15,12 @@ use toy::{SLOTS, app, apply, id_of, problems, read, root_of};
 
 /// Unit that a medium writes atomically.
 const SECTOR: usize = 512;
-/// Commits: durable ones, lazy ones on top, and more lazy ones after a pin.
+/// The numbers of the last durable commit, of the commit with a pin among the lazy commits after it, and of the newest.
 const DURABLE: u64 = 60;
 const PINNED: u64 = 110;
 const NEWEST: u64 = 160;
 
-/// A commit to eight scattered slots; `pin` pins it.
+/// Commits changes of eight scattered slots. `pin`: whether to pin the commit.
 fn commit(pager: &Pager, id: u64, durability: Durability, pin: bool) -> Ticket {
     let mut txn = pager.begin_write().unwrap();
     let root = root_of(txn.app());
@@ -34,7 +34,7 @@ fn commit(pager: &Pager, id: u64, durability: Durability, pin: bool) -> Ticket {
     txn.commit_ticket(&app(&root, id), durability).unwrap()
 }
 
-/// Any sector written since the newest durable commit may have been lost, while the lock file is unchanged.
+/// Loses each sector that was written since the newest durable commit, while the lock file stays unchanged.
 #[test]
 fn a_lost_sector_of_anything_that_the_lock_file_leads_to_is_noticed() {
     tidalite_testkit::watch();
@@ -78,7 +78,7 @@ fn a_lost_sector_of_anything_that_the_lock_file_leads_to_is_noticed() {
             old[..there.len()].copy_from_slice(there);
         }
         if at >= before.len() {
-            // All of it was written since, if only with zeros.
+            // The sector did not exist before. It was written since, perhaps with zeros, so let it contain garbage.
             old.fill(0xa5);
         }
         if old == after[at..end] {
@@ -112,7 +112,7 @@ fn a_lost_sector_of_anything_that_the_lock_file_leads_to_is_noticed() {
     assert!(dropped > 100 && unused > 0);
 }
 
-/// A forged record may lead to an endless traversal.
+/// A forged record could make the traversal endless, so all reads together are bounded.
 #[test]
 fn reads_of_an_unrecorded_state_are_bounded() {
     const READS_MAX: u64 = 1 << 20;
@@ -147,8 +147,8 @@ fn reads_of_an_unrecorded_state_are_bounded() {
     assert!(bytes < 32 * len, "{bytes} bytes read of {len}");
 }
 
-/// Commits in the redo log are replayed from it. The loss of their pages, which the lock file names too, is not
-/// reported.
+/// Commits in the redo log are replayed from it. The lock file names them too, but the loss of their pages is not
+/// reported, since the log restores them.
 #[test]
 fn commits_in_the_log_need_no_word_of_the_lock_file() {
     tidalite_testkit::watch();

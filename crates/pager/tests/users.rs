@@ -1,5 +1,5 @@
-//! Permissions: a second user beside the writer. This program starts itself as that user, from a folder accessible to
-//! all; these tests need the superuser, and report that they are skipped otherwise.
+//! Permissions of a second user beside the writer. This program starts itself as that user, from a folder accessible to
+//! all. These tests need the superuser; without it they report that they are skipped.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -13,7 +13,7 @@ use tidalite_pager::{DiskError, Durability, Error, OpenMode, Options, Pager};
 
 const FILE: &str = "TIDALITE_USERS_FILE";
 const ROLE: &str = "TIDALITE_USERS_ROLE";
-/// Users and groups that the system need not know.
+/// Numbers of a user and of groups. They need not be registered in the system.
 const SOMEBODY: u32 = 65_533;
 const READERS: u32 = 65_532;
 const OTHERS: u32 = 65_531;
@@ -22,10 +22,11 @@ fn is_superuser() -> bool {
     fs::metadata("/proc/self").unwrap().uid() == 0
 }
 
-/// A child that is being started briefly holds the open files of this process, so one test runs at a time.
+/// Taken by each test, so that one runs at a time: a child that is being started briefly holds the open files of this
+/// process.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// A folder readable by everyone, and this program in it.
+/// A folder that everyone can read, with a copy of this program in it.
 struct Place(PathBuf);
 
 impl Place {
@@ -48,7 +49,7 @@ impl Place {
         self.0.join("plant.tdl-lock")
     }
 
-    /// The output of a process of another user in this group.
+    /// Starts this program as another user in this group; returns its output.
     fn as_somebody(&self, group: u32, role: &str) -> String {
         let mut command = Command::new(self.0.join("program"));
         command
@@ -111,8 +112,8 @@ fn child() {
     }
 }
 
-/// A member of the group that may read the database reads beside the writer. The error for other users names the file
-/// that refuses access.
+/// A member of the group that may read the database can read beside the writer. Other users get an error, which names
+/// the file that refuses access.
 #[test]
 fn readers_of_the_group_read_beside_the_writer() {
     if !is_superuser() {
@@ -136,7 +137,7 @@ fn readers_of_the_group_read_beside_the_writer() {
     let held = writer.begin_write().unwrap();
     assert_eq!(place.as_somebody(READERS, "read"), "reads one");
     drop(held);
-    // World-readable data does not open the lock file to everyone.
+    // Even if everyone may read the data file, the lock file is not accessible to everyone.
     set_mode(&place.file(), 0o644);
     let lock = fs::canonicalize(place.lock()).unwrap();
     let lock = lock.display();
@@ -145,7 +146,7 @@ fn readers_of_the_group_read_beside_the_writer() {
     set_mode(&place.file(), 0o646);
     let refused = format!("cannot open {lock} PermissionDenied");
     assert_eq!(place.as_somebody(OTHERS, "write"), refused);
-    // A mode set by hand admits everyone, and stays.
+    // A mode that was set by hand on the lock file is respected and kept.
     set_mode(&place.lock(), 0o666);
     assert_eq!(place.as_somebody(OTHERS, "read"), "reads one");
     drop(writer);
@@ -155,7 +156,7 @@ fn readers_of_the_group_read_beside_the_writer() {
     assert_eq!(place.as_somebody(OTHERS, "read"), "reads one");
 }
 
-/// A superuser who inspects a database of another user does not lock its owner out.
+/// When the superuser inspects a database of another user, the new lock file must not lock the owner out.
 #[test]
 fn a_lock_file_has_the_owner_of_the_database() {
     if !is_superuser() {

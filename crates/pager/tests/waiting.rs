@@ -1,5 +1,5 @@
-//! Durability and waiting across transactions: syncs of commits of others, tickets with timeouts, the background
-//! flusher, and the writer lock after a failed sync.
+//! Durability and waiting across transactions: syncs that cover commits of other handles, tickets with timeouts, the
+//! background flusher, and the writer lock after a failed sync.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -38,7 +38,7 @@ fn fail(disk: &SimDisk, at_call: u64, kind: FaultKind) {
     }));
 }
 
-/// For any power cut now, this commit or a later one is found.
+/// Asserts that after any power cut now, this commit or a later one is found.
 fn expect_kept(disk: &SimDisk, id: u64) {
     let replay = Replay::at_end(&disk.recording());
     for seed in 0..40 {
@@ -52,7 +52,7 @@ fn expect_kept(disk: &SimDisk, id: u64) {
 }
 
 /// A process is killed during the flush of its lazy commit. The next open finds the record of that commit, perhaps only
-/// in the system's cache, and must make everything durable without own writes.
+/// in the system's cache. A `sync` must then make everything durable, although this process has committed nothing.
 #[test]
 fn a_sync_makes_sure_of_the_record_that_was_found() {
     tidalite_testkit::watch();
@@ -69,7 +69,7 @@ fn a_sync_makes_sure_of_the_record_that_was_found() {
         let area = memory.image();
         drop(killed);
         disk.set_fault(None);
-        // With the unsynced meta record of the lazy commit, and without.
+        // Try both: with the unsynced meta record of the lazy commit, and without it.
         let weak = at_call % 2 == 0;
         let memory = match weak {
             true => LockMemory::from_image(&area),
@@ -126,7 +126,8 @@ fn a_sync_covers_what_other_handles_have_committed() {
     assert_eq!(disk.calls(), calls);
 }
 
-/// The writer belongs to another handle, or to this one if the commit has no record yet.
+/// A writer of another handle is active; or a writer of the same handle, and the commit of the ticket has no record
+/// yet.
 #[test]
 fn waiting_for_a_ticket_times_out_while_another_writes() {
     tidalite_testkit::watch();
@@ -150,8 +151,8 @@ fn waiting_for_a_ticket_times_out_while_another_writes() {
     }
 }
 
-/// A commit waits for its flush when a sync of another transaction fails: the shared writer lock must not be retained
-/// for a commit that will never be published.
+/// A commit waits for its flush when a sync of another transaction fails. The handle must not keep the writer lock for
+/// a commit that will never be published.
 #[test]
 fn after_a_failed_sync_no_thread_waits_for_the_writer_lock() {
     tidalite_testkit::watch();
@@ -169,7 +170,7 @@ fn after_a_failed_sync_no_thread_waits_for_the_writer_lock() {
             let begun = b.begin_write_within(Duration::from_secs(20)).err();
             tell.send(begun).unwrap();
         });
-        // It waits for the writer lock by then.
+        // After this time the other handle waits for the writer lock.
         assert!(told.recv_timeout(Duration::from_millis(100)).is_err());
         fail(&disk, 0, FaultKind::SyncFails);
         let refused = (0..200).find_map(|_| txn.alloc_extent(8).err());
@@ -185,7 +186,7 @@ fn after_a_failed_sync_no_thread_waits_for_the_writer_lock() {
     });
 }
 
-/// Commits and continues.
+/// Changes a slot, commits, and continues with the next transaction.
 fn checkpoint(mut txn: WriteTxn, id: u64, durability: Durability) -> Result<WriteTxn, Error> {
     let slot = (id * 7 % toy::SLOTS as u64) as usize;
     let root = root_of(txn.app());
@@ -195,7 +196,8 @@ fn checkpoint(mut txn: WriteTxn, id: u64, durability: Durability) -> Result<Writ
     Ok(next)
 }
 
-/// A waiter in this handle and one in another, both from before the first checkpoint on, get the lock after the last.
+/// Two threads, one in this handle and one in another, wait for the writer lock since before the first checkpoint. They
+/// get it only after the last.
 #[test]
 fn checkpoints_keep_the_writer_lock() {
     tidalite_testkit::watch();
@@ -221,7 +223,7 @@ fn checkpoints_keep_the_writer_lock() {
                 });
             }
             for id in 2..10 {
-                // Longer than waiters may be overtaken.
+                // Longer than the time for which a running thread may take the lock before a waiting one.
                 let between = told.recv_timeout(Duration::from_millis(15));
                 assert!(between.is_err(), "{between:?} before {id}, {durability:?}");
                 txn = checkpoint(txn, id, durability).unwrap();
@@ -241,7 +243,7 @@ fn checkpoints_keep_the_writer_lock() {
     }
 }
 
-/// The flusher waits for the writer lock all the time.
+/// The background flusher cannot help here, since it waits for the writer lock all the time.
 #[test]
 fn lazy_checkpoints_become_durable_without_the_flusher() {
     tidalite_testkit::watch();
@@ -269,8 +271,9 @@ fn lazy_checkpoints_become_durable_without_the_flusher() {
     }
 }
 
-/// A thread that waits for a commit before a chain of checkpoints, or for one of them, starting before or during the
-/// chain, needs neither the writer lock nor the end of the chain; the writing thread may wait for it, too.
+/// A writer makes a chain of checkpoints. Another thread waits for a commit before the chain, or for one of the
+/// checkpoints; its wait begins before or during the chain. The commit must become durable although the thread does not
+/// get the writer lock, and before the chain ends. The writing thread may wait for that thread, too.
 #[test]
 fn a_commit_becomes_durable_while_another_holds_the_writer_lock() {
     tidalite_testkit::watch();
@@ -292,7 +295,7 @@ fn a_commit_becomes_durable_while_another_holds_the_writer_lock() {
             waits();
             thread::sleep(Duration::from_millis(5));
             if before == Durability::None {
-                // It has no record: the wait lasts until one of the checkpoints has.
+                // This commit has no record. The wait lasts until one of the checkpoints has a record.
                 assert!(told.try_recv().is_err() && !early.is_durable());
                 assert!(!early.wait_for(Duration::from_millis(5)).unwrap());
             }
@@ -316,8 +319,8 @@ fn a_commit_becomes_durable_while_another_holds_the_writer_lock() {
     }
 }
 
-/// The writer lock retained for a flush is released when the flush has ended, in whatever order it and a transaction
-/// end.
+/// A handle keeps the writer lock for a flush. It must release the lock after the flush, in whatever order the flush
+/// and a transaction end.
 #[test]
 fn the_writer_lock_passes_on_when_a_flush_and_a_transaction_end_at_once() {
     tidalite_testkit::watch();
@@ -331,7 +334,7 @@ fn the_writer_lock_passes_on_when_a_flush_and_a_transaction_end_at_once() {
         let first = commit(&a, id, Durability::Durable);
         thread::scope(|scope| {
             scope.spawn(|| first.wait().unwrap());
-            // Ends while the other one flushes.
+            // This transaction ends while the other thread flushes.
             drop(a.begin_write().unwrap());
             let second = commit(&a, id + 1, Durability::Lazy);
             scope.spawn(move || second.wait().unwrap());
@@ -342,8 +345,8 @@ fn the_writer_lock_passes_on_when_a_flush_and_a_transaction_end_at_once() {
     }
 }
 
-/// Whatever fails in a checkpoint, no thread waits for the writer lock afterwards, and the file holds the commit or the
-/// one before.
+/// Whichever call of a checkpoint fails, the writer lock is released afterwards, and the file has the commit of the
+/// checkpoint or the one before.
 #[test]
 fn a_checkpoint_that_fails_passes_the_writer_lock_on() {
     tidalite_testkit::watch();
@@ -386,7 +389,7 @@ fn the_flusher_outlives_an_error_that_passes() {
     let b = open(&disk, &memory, &flushing);
     commit(&a, 1, Durability::Durable).wait().unwrap();
     let ticket = commit(&b, 2, Durability::Lazy);
-    // Makes the flusher read the head of the file, which fails.
+    // A commit of another handle makes the flusher read the head of the file, which will fail.
     drop(commit(&a, 3, Durability::Lazy));
     drop(b.begin_read().unwrap());
     disk.kill();
@@ -408,7 +411,7 @@ fn the_flusher_ends_when_the_file_is_closed() {
         let names = tasks.filter_map(|task| name(task.ok()?).ok());
         names.filter(|name| name.trim() == "tidalite-flush").count()
     };
-    // Other flushers of this program check more often.
+    // Flushers of other tests run at the same time, but have shorter intervals.
     let pause = Duration::from_secs(1000);
     let flushing = Options {
         background_flush: Some(pause),

@@ -1,5 +1,5 @@
-//! The crash harness: records a random run, examines the result of a power cut after every operation, reopens it, cuts
-//! the power again during the reopening, and compares with the promises.
+//! Crash tests: record a random run, and examine the file after a power cut at every operation. The file is opened
+//! again, the power is also cut during that, and the state found is compared with the promises.
 
 #![allow(unreachable_pub, reason = "shared by several test programs")]
 
@@ -12,15 +12,15 @@ use tidalite_pager::{Durability, LockMemory, Pager, Storage};
 use tidalite_testkit::rng::{Rng, mix};
 use tidalite_testkit::{Fault, FaultKind, Monitor, Op, Recording, Replay, SimDisk};
 
-/// Marks in the log: storing of commit `id` begins, or the commit is acknowledged as durable.
+/// Marks in the recording: commit `id` begins to be stored, or it is acknowledged as durable.
 const BEGUN: u64 = 0;
 const ACKNOWLEDGED: u64 = 1;
 
-/// Result of a run of the workload, to be judged.
+/// A recorded run of the workload, with the data needed to judge crashes in it.
 pub struct Run {
     pub recording: Recording,
     history: HashMap<u64, Content>,
-    /// Durable commits that may be found at the start of the log.
+    /// Durable commits that may be found after a crash at the beginning of the recording.
     first: Vec<u64>,
 }
 
@@ -49,7 +49,8 @@ fn open(disk: &Arc<SimDisk>, watch: bool) -> (Result<Pager, String>, Option<Arc<
     (pager.map_err(|e| e.to_string()), Some(monitor))
 }
 
-/// Runs a random workload with kills and failing syncs on a fresh disk. `watch`: with the monitor.
+/// Runs a random workload with kills and failing syncs on a fresh disk. `watch`: check the write protocol with the
+/// monitor.
 pub fn record(seed: u64, commits: u64, watch: bool) -> Result<Run, String> {
     let mut rng = Rng::new(seed);
     let empty = Arc::new(SimDisk::new());
@@ -96,7 +97,7 @@ pub fn record(seed: u64, commits: u64, watch: bool) -> Result<Run, String> {
             violations(&monitor)?;
             match acknowledged {
                 Err(error) if error.starts_with("check") => return Err(error),
-                // A failed sync or a killed process: begin anew with the remaining state.
+                // After a failed sync or a killed process, open the remaining state again.
                 Err(_) => break,
                 Ok(()) => {}
             }
@@ -166,7 +167,7 @@ fn commit(
     Ok(())
 }
 
-/// Examines `images` outcomes of a power cut after every operation of the run.
+/// Examines power cuts after every operation of the run. At each, `images` random outcomes are examined.
 pub fn judge(run: &Run, seed: u64, images: u64, tally: &mut Tally) -> Judged {
     let mut rng = Rng::new(mix(seed));
     let mut replay = Replay::new(&run.recording);
@@ -203,7 +204,7 @@ pub fn judge(run: &Run, seed: u64, images: u64, tally: &mut Tally) -> Judged {
     Ok(())
 }
 
-/// No single fault undoes an acknowledged commit.
+/// Damages one block of the head, which must not undo an acknowledged commit.
 fn one_damaged_block(run: &Run, image: &[u8], allowed: &[u64], rng: &mut Rng) -> Judged {
     let mut image = image.to_vec();
     let block = rng.index(6) * 4096;
@@ -212,7 +213,7 @@ fn one_damaged_block(run: &Run, image: &[u8], allowed: &[u64], rng: &mut Rng) ->
     judge_disk(run, &disk, allowed).map(|_| ())
 }
 
-/// Opens the file, compares and checks it. Returns the commit that was found.
+/// Opens the file, compares its content and checks it. Returns the commit that was found.
 fn judge_disk(run: &Run, disk: &Arc<SimDisk>, allowed: &[u64]) -> Result<(Pager, u64), String> {
     let pager = open(disk, false).0.map_err(|e| format!("open: {e}"))?;
     let reader = pager.begin_read().map_err(|e| e.to_string())?;
@@ -233,9 +234,9 @@ fn judge_disk(run: &Run, disk: &Arc<SimDisk>, allowed: &[u64]) -> Result<(Pager,
     Ok((pager, id))
 }
 
-/// A crash leaves no damage, as a check must show before anything is healed.
+/// Checks some of the states through a read-only handle, before anything is repaired. A crash must leave no damage.
 fn checked_read_only(disk: &Arc<SimDisk>, rng: &Rng, tally: &mut Tally) -> Judged {
-    // A copy of the generator decides, so that the run does not depend on this check.
+    // Use a copy of the random generator, so that this choice does not change the rest of the run.
     if !rng.clone().one_in(READ_ONLY_ONE_IN) {
         return Ok(());
     }
@@ -260,7 +261,7 @@ fn look(
     if !nest {
         return Ok(());
     }
-    // Continue with healing and the first commits, and cut the power during all that.
+    // The file was healed when it was opened. Make a few commits, and cut the power after each operation since then.
     let mut history = run.history.clone();
     for next in (1 << 32)..(1 << 32) + 2 {
         commit(&disk, &pager, rng, next, true, &mut history)
@@ -293,7 +294,7 @@ fn look(
     Ok(())
 }
 
-/// One seed: a run, and every crash of it.
+/// Examines one seed: records a run, and judges crashes at every operation.
 pub fn examine(seed: u64, commits: u64, images: u64, tally: &mut Tally) -> Judged {
     let run = record(seed, commits, false)?;
     judge(&run, seed, images, tally)

@@ -1,5 +1,6 @@
-//! Days of a process on a disk of which one call fails, or all calls from one on: each call in turn. The remaining
-//! state is judged exactly: as the process continues, after a kill, after a power cut, and reopened.
+//! A *day* is a list of steps of a process on a disk. Each day is repeated with every call to the disk failing in turn,
+//! either this call alone or all calls from it on. The remaining state is judged exactly: as the process continues,
+//! after a kill, after a power cut, and after reopening.
 
 #![allow(unreachable_pub, reason = "shared by several test programs")]
 #![allow(dead_code, reason = "each test uses its part of it")]
@@ -17,12 +18,12 @@ use tidalite_pager::{
 use tidalite_testkit::rng::{Rng, mix};
 use tidalite_testkit::{Fault, FaultKind, Monitor, Op, Replay, SimDisk};
 
-/// Shortest pause between two flushes of the thread.
+/// Shortest pause between two flushes of the background flusher.
 const PAUSE: Duration = Duration::from_millis(1);
 /// Number of power cuts examined at the end of a day, and again after a commit of the next process.
 const CUTS: u64 = 2;
 
-/// Totals of all the days of a test.
+/// Totals over all days of a test.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
     pub days: u64,
@@ -36,7 +37,7 @@ pub struct Tally {
     pub lazy_survived: u64,
 }
 
-/// Reports the day when a check fails.
+/// Prints the description of the day if a check panics.
 struct Place(String);
 
 impl Drop for Place {
@@ -47,17 +48,17 @@ impl Drop for Place {
     }
 }
 
-/// A day: the steps before the fault, by a process that is then killed, and the steps of the process that meets the
-/// fault.
+/// A day: the steps of a first process, which is then killed, and the steps of a second process, on whose calls the
+/// fault occurs.
 #[derive(Clone, Copy, Debug)]
 pub struct Day {
     pub before: &'static [Step],
-    /// The end of that process also loses the lock area and all unsynced writes.
+    /// Whether the first process ends by a power cut, which also loses the lock area and unsynced writes.
     pub by_power_cut: bool,
     pub steps: &'static [Step],
     /// Lazy commits are made durable after this many bytes.
     pub sync_bytes: Option<u64>,
-    /// A thread makes them durable, at its own times.
+    /// Whether the background flusher makes lazy commits durable.
     pub flusher: bool,
     pub log_bytes: u64,
     pub seed: u64,
@@ -90,8 +91,8 @@ fn open(
 }
 
 impl Process {
-    /// Judges the state left by this process, and the next process: once with the fault, and once after the disk has
-    /// recovered.
+    /// Judges the state left by this process while the fault persists, and again after the disk has recovered. Then
+    /// judges the next process.
     fn end(mut self, mut machine: Machine, day: &Day, rng: &mut Rng, tally: &mut Tally) {
         if let Err(error) = self.read() {
             assert_eq!(self.kind, FaultKind::ReadFails, "{error}");
@@ -143,7 +144,8 @@ impl Process {
         machine.exact = self.exact.clone();
         drop(self);
         if day.flusher && poisoned {
-            // The thread may hold the area a moment longer, and the file is reopened only when all have closed it.
+            // The flusher may keep the lock area a moment longer, but the file can be reopened only when all handles
+            // are closed. Continue with a copy of the area.
             machine.memory = memory_of(&machine.memory.image());
         }
         let mut next = machine
@@ -170,7 +172,8 @@ struct Machine {
 }
 
 impl Machine {
-    /// The next process, if it can open the file. (The monitor reads its head before the first call that may fail.)
+    /// Starts the next process, if it can open the file. (The monitor has read the head before the first call that may
+    /// fail.)
     fn process(&self, day: &Day, storage: Arc<Monitor>) -> Result<Process> {
         let from = self.exact.after_kill(&self.memory.image());
         let (evicted, first_op) = (Arc::default(), self.disk.operations() as usize);
@@ -200,7 +203,7 @@ impl Machine {
         })
     }
 
-    /// The process is dead from now on, and does nothing of a regular close.
+    /// Kills the process: it makes no more calls, and the file is not closed properly.
     fn kill(&mut self, process: Process) {
         let area = self.memory.image();
         self.disk.kill();
@@ -227,7 +230,7 @@ impl Machine {
     }
 }
 
-/// A day with this fault; false if it has fewer calls.
+/// Runs a day with this fault. Returns false if the day has too few calls for the fault to occur.
 fn live(day: &Day, fault: Fault, tally: &mut Tally) -> bool {
     let _place = Place(format!("{fault:?}, seed {}", day.seed));
     let mut rng = Rng::new(mix(fault.at_call));
@@ -237,7 +240,7 @@ fn live(day: &Day, fault: Fault, tally: &mut Tally) -> bool {
         exact: Exact::empty(),
     };
     if !day.before.is_empty() {
-        // A thread of it would outlive the kill for a moment.
+        // Without the flusher, whose thread would outlive the kill for a moment.
         let alone = Day {
             flusher: false,
             ..*day
@@ -280,7 +283,8 @@ fn live(day: &Day, fault: Fault, tally: &mut Tally) -> bool {
         }
     }
     if day.flusher {
-        // After this the thread has nothing to do, or nothing more is acknowledged: the judged state stays the same.
+        // After this sync the flusher has nothing to do, or the file is poisoned. So the state does not change while it
+        // is judged.
         let failed = process.step(Step::Sync).err();
         process.failures.extend(failed);
     }
@@ -289,7 +293,7 @@ fn live(day: &Day, fault: Fault, tally: &mut Tally) -> bool {
     enough
 }
 
-/// The day with every call failing in turn; returns the number of calls.
+/// Runs the day with every call failing in turn; returns the number of calls.
 pub fn at_every_call(day: &Day, kind: FaultKind, forever: bool, tally: &mut Tally) -> u64 {
     let fault = |at_call| Fault {
         at_call,
@@ -300,7 +304,7 @@ pub fn at_every_call(day: &Day, kind: FaultKind, forever: bool, tally: &mut Tall
     calls.count() as u64
 }
 
-/// One process with both parts of a day and no faults.
+/// Runs both parts of a day in one process without faults.
 pub fn undisturbed(day: &Day) -> MetricsReport {
     let machine = Machine {
         disk: Arc::new(SimDisk::new()),

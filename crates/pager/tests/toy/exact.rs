@@ -1,10 +1,10 @@
-//! The exact promises of a run: content and pins of each commit by its number, the commits acknowledged in each way,
-//! and the commits with a record, which may be found. Also judges a remaining file.
+//! A model of a run: content and pins of each commit by its number, the commits acknowledged with each durability, and
+//! the commits with a record, which may be found. The model judges a file that a process has left:
 //!
 //! 1. The commit found is the newest acknowledged commit that had to survive, or a later one with a record. A commit
-//!    that failed before it had a record, or a `None` commit, is never found.
-//! 2. Its content equals its number's, byte by byte; its pins are its number's, and each shows the pinned state.
-//! 3. The check finds nothing.
+//!    that failed before it had a record, or a commit with `Durability::None`, is never found.
+//! 2. The content of the commit is as in the model, byte by byte. So are its pins, and each pin shows the pinned state.
+//! 3. The check of the file finds no problem.
 
 #![allow(unreachable_pub, reason = "shared by several test programs")]
 #![allow(dead_code, reason = "each test uses its part of it")]
@@ -18,20 +18,20 @@ use tidalite_pager::{Durability, LockMemory, Pager, Storage};
 use tidalite_testkit::SimDisk;
 use tidalite_testkit::rng::Rng;
 
-/// Offset in the lock area of the flag for a failed sync or record write; `crates/disk/src/lock/layout.rs`.
+/// Offset in the lock area of the word that marks the file as poisoned; see `crates/disk/src/lock/layout.rs`.
 const POISON_AT: usize = 128;
 
 pub type Judged<T = ()> = Result<T, String>;
 
-/// State after a commit.
+/// The state after a commit.
 #[derive(Clone)]
 pub struct Version {
     pub content: Content,
     /// The pinned commits by name.
     pub pins: BTreeMap<String, u64>,
-    /// It has a record, or may have one.
+    /// Whether the commit has a record or may have one, so that it may be found.
     pub recorded: bool,
-    /// Later commits may build on it.
+    /// Whether the commit has succeeded, so that later commits build on it.
     pub whole: bool,
 }
 
@@ -39,11 +39,11 @@ pub struct Version {
 #[derive(Clone)]
 pub struct Exact {
     pub versions: BTreeMap<u64, Version>,
-    /// Survives a power cut.
+    /// The newest commit that must survive a power cut.
     pub durable: u64,
-    /// Survives the death of the process.
+    /// The newest commit that must survive the death of the process.
     pub lazy: u64,
-    /// Seen by this process.
+    /// The newest commit that this process must see.
     pub shown: u64,
 }
 
@@ -78,7 +78,8 @@ impl Exact {
         self.versions.get_mut(&id).expect("a commit of this run")
     }
 
-    /// Making everything durable also gives a record to the newest commit if that was a `None` commit.
+    /// Called when everything is made durable. That gives a record to the newest commit even if it had
+    /// `Durability::None`.
     pub fn may_be_recorded(&mut self) {
         let newest = self.newest();
         self.version(newest).recorded = true;
@@ -93,7 +94,8 @@ impl Exact {
         }
     }
 
-    /// The process is gone: commits visible only to it are lost, and the run continues from the commit found.
+    /// Called after the process has ended: commits visible only to it are lost, and the run continues from the commit
+    /// `found`.
     pub fn goes_on_from(&mut self, found: u64) {
         for (id, version) in &mut self.versions {
             version.whole = version.whole && *id <= found || *id == found;
@@ -111,7 +113,7 @@ impl Exact {
         }
     }
 
-    /// Whether this commit may be found if nothing older than `from` may.
+    /// Whether this commit may be found, if commits older than `from` must not be found.
     pub fn allows(&self, id: u64, from: u64) -> bool {
         let version = self.versions.get(&id);
         id == from || id > from && version.is_some_and(|version| version.recorded)
@@ -157,7 +159,7 @@ impl Exact {
         Ok(id)
     }
 
-    /// Judges an open file in which nothing older than `from` may be found; returns the commit found.
+    /// Judges an open file, in which commits older than `from` must not be found; returns the commit found.
     pub fn judge(&self, pager: &Pager, from: u64) -> Judged<u64> {
         let id = self.shown_by(pager)?;
         if !self.allows(id, from) {
@@ -172,8 +174,9 @@ impl Exact {
         Ok(id)
     }
 
-    /// Opens the remaining file and judges it; then one more commit must be durable, and be found again. `killed`: the
-    /// process died, and no write is lost.
+    /// Opens the file that a process has left, and judges it. Then makes one more durable commit, which must be found
+    /// again.
+    /// `killed`: only the process has died, so no write is lost.
     pub fn look(&self, image: Vec<u8>, area: &[u8], from: u64, killed: bool) -> Judged<u64> {
         let words = |error: tidalite_pager::Error| error.to_string();
         let disk = Arc::new(SimDisk::from_image(image));
@@ -205,7 +208,7 @@ impl Exact {
 }
 
 impl Version {
-    /// A version with these additional changes, not committed yet.
+    /// This version with additional changes, not committed yet.
     pub fn with(mut self, changes: &[(usize, u64)]) -> Self {
         for &(slot, version) in changes {
             self.content[slot] = version;
@@ -215,7 +218,7 @@ impl Version {
     }
 }
 
-/// Whether the lock area reports that nothing more is acknowledged.
+/// Whether the lock area marks the file as poisoned.
 pub fn is_poisoned(area: &[u8]) -> bool {
     area[POISON_AT..POISON_AT + 8] != [0; 8]
 }

@@ -1,7 +1,8 @@
-//! A process on a disk that may fail: commits of every kind, tickets, pins, readers, compaction and images of the file.
-//! It records acknowledgements, and continues after each error.
+//! A process on a disk that may fail. Its steps are commits of every kind, tickets, pins, readers, compaction and
+//! images of the file. It records acknowledgements, and continues after each error.
 //!
-//! One thread, and equal calls for equal steps, so that each call can be the failing one; except for a flushing thread.
+//! The process has one thread and makes the same calls for the same steps, so that each call in turn can be made to
+//! fail. Only the background flusher, if there is one, is an exception.
 
 #![allow(unreachable_pub, reason = "shared by several test programs")]
 #![allow(dead_code, reason = "each test uses its part of it")]
@@ -29,7 +30,7 @@ pub enum Step {
     Wait,
     /// A commit that continues with a next transaction, which is rolled back.
     GoOn(Durability),
-    /// Part of the transaction is rolled back before it commits.
+    /// A commit of a transaction of which a part was rolled back before.
     Savepoint(Durability),
     RollBack,
     Sync,
@@ -41,26 +42,26 @@ pub enum Step {
     HoldEvictable,
     Park,
     Unpark,
-    /// Reads all retained snapshots, and the newest state.
+    /// Reads all held snapshots, and the newest state.
     Read,
     LetGo,
     /// Moves the data in the second half of the file.
     Compact(Durability),
-    /// A copy of the file, with a concurrent commit.
+    /// Makes an image of the file, during which a commit is made.
     Image,
     Check,
-    /// Long enough for the flushing thread.
+    /// Sleeps long enough for the background flusher to run.
     Doze,
 }
 
-/// A process that has the file open, and its knowledge.
+/// A process that has the file open, with the state of its steps and the model of its commits.
 pub struct Process {
     pub disk: Arc<SimDisk>,
     pub memory: LockMemory,
     pub pager: Pager,
     pub exact: Exact,
     pub seed: u64,
-    /// Operations of the disk before it opened the file.
+    /// Number of operations of the disk before the process opened the file.
     pub first_op: usize,
     pub readers: Vec<(u64, Snapshot)>,
     pub parked: Option<(u64, Parked)>,
@@ -73,9 +74,9 @@ pub struct Process {
 }
 
 impl Process {
-    /// The next commit, made by `fill` on the newest state: its number, and its result. `pins`: the name to pin, or to
-    /// unpin. `flushes`: an error may leave it committed, because the flush that it leads fails; else an error means
-    /// that it is not committed.
+    /// Makes the next commit, whose changes `fill` applies to the newest state. Returns its number and its result.
+    /// `pins`: a name, and whether to pin or unpin it. `flushes`: whether the call may lead a flush. If that flush
+    /// fails, the call returns an error although the commit was made; otherwise an error means that there is no commit.
     fn commit<T>(
         &mut self,
         (durability, flushes): (Durability, bool),
@@ -126,7 +127,7 @@ impl Process {
         fill: impl FnOnce(&mut WriteTxn, &mut Rng, u64) -> Result<Filled>,
     ) -> Result<(u64, Ticket)> {
         let commit = |txn: WriteTxn, app: &[u8], durability| txn.commit_ticket(app, durability);
-        // A lazy commit leads a flush if too much is waiting.
+        // The call for a lazy commit leads a flush if too many bytes are not durable yet.
         let flushes = durability == Durability::Lazy && pins.is_none();
         let (id, ticket) = self.commit((durability, flushes), pins, fill, commit)?;
         if pins.is_none() && !matches!(durability, Durability::Durable | Durability::OneFlush) {
@@ -135,7 +136,7 @@ impl Process {
         Ok((id, ticket))
     }
 
-    /// A commit that is waited for if its durability requires that.
+    /// Makes a commit, and waits for it if it is a durable one.
     fn whole(
         &mut self,
         durability: Durability,
@@ -244,9 +245,9 @@ impl Process {
             Step::Check => {
                 let struck = self.disk.fault_hit() && !self.forever;
                 let found = problems(&self.pager)?;
-                // An unreadable block is a problem.
+                // The check reports a block that cannot be read as a problem.
                 let unread = self.disk.fault_hit() && !struck && self.kind == FaultKind::ReadFails;
-                // After a failed record write its blocks are undefined.
+                // After the write of a record has failed, its meta blocks are undefined.
                 let poisoned = is_poisoned(&self.memory.image());
                 let known = |problem: &String| poisoned && problem.starts_with("meta ");
                 assert!(unread || found.iter().all(known), "{found:?}");
@@ -272,7 +273,7 @@ impl Process {
         }
     }
 
-    /// Retained snapshots are unchanged, and the newest state is as new as the acknowledged commits.
+    /// Asserts that held snapshots are unchanged, and that the newest state is as new as the acknowledged commits.
     pub fn read(&mut self) -> Result<()> {
         let reader = self.pager.begin_read()?;
         let id = id_of(reader.app());
@@ -288,7 +289,7 @@ impl Process {
         Ok(())
     }
 
-    /// A commit during the copy of the file is not in the copy.
+    /// Makes an image of the file. A commit that is made meanwhile must not be in the image.
     fn image(&mut self) -> Result<()> {
         let (pager, mut bytes) = (self.pager.clone(), Vec::new());
         self.exact.may_be_recorded();

@@ -1,12 +1,16 @@
-//! The second crash harness: durable, one-flush, lazy and `None` commits, tickets, and commits during a flush, all in
-//! one thread and from one seed. Examined after every operation: a power cut (the lock area is lost); a power cut with
-//! the lock area of that instant, of an earlier or of a later one (a disk that was lost and found while the system ran
-//! on, a copied folder, a restored backup); and the death of the process (the lock area stays, an unsynced meta record
-//! perhaps half-written). Some states are continued, to depth 3.
+//! Crash tests with commits of every durability, tickets, and commits during a flush. A run has one thread and follows
+//! from its seed. Three kinds of crash are examined after every operation:
 //!
-//! Promises: after a power cut the newest commit acknowledged as durable, or a later one, whatever the lock area says;
-//! after the death of the process the newest acknowledged as durable or lazy, or a later one. (After a failed sync lazy
-//! commits are not promised.)
+//! 1. A power cut, at which the lock area is lost.
+//! 2. A power cut of the disk, combined with the lock area of the same instant, an earlier or a later one. This happens
+//!    when a disk disappears and returns while the system runs, or when a folder is copied or a backup restored.
+//! 3. The death of the process. The lock area stays, perhaps with a half-written unsynced meta record.
+//!
+//! Some of the states are continued with another run and its crashes, to depth 3.
+//!
+//! Promises: after a power cut, the newest commit acknowledged as durable is found, or a later one, whatever the lock
+//! area says. After the death of the process, the newest commit acknowledged as durable or lazy is found, or a later
+//! one. (After a failed sync, lazy commits are not promised.)
 
 #![allow(unreachable_pub, reason = "shared by several test programs")]
 
@@ -22,7 +26,8 @@ use tidalite_testkit::{
     Fault, FaultKind, Hook, Monitor, Note, Op, Recording, Replay, SimDisk, Tap,
 };
 
-/// The words and the unsynced meta records of a lock area; its readers and handles die with the process.
+/// Length of the part of a lock area that is kept after a crash: its words and the unsynced meta records. The rest
+/// describes readers and handles, which die with the process.
 const LOCK_BYTES: usize = 12_288;
 const UNSYNCED_META_AT: usize = 4096;
 const SECOND_UNSYNCED_META_AT: usize = 8192;
@@ -33,14 +38,14 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// One in this many crash states is checked through a read-only handle before a writer heals anything.
+/// One in this many crash states is checked through a read-only handle before a writer repairs anything.
 const READ_ONLY_ONE_IN: u64 = 2;
 
 /// Number of crash states examined.
 #[derive(Default)]
 pub struct Tally {
     pub cuts: u64,
-    /// Power cuts that keep the lock area: the disk was lost without the system, or replaced.
+    /// Power cuts of the disk alone, after which the lock area is still there; or the disk was replaced.
     pub kept: u64,
     pub kills: u64,
     pub nested: u64,
@@ -48,7 +53,7 @@ pub struct Tally {
     pub read_only: u64,
 }
 
-/// Contents of commits by number; those with a record may be found.
+/// Contents of commits by number, and whether each has a record, so that it may be found.
 #[derive(Clone, Default)]
 struct History {
     contents: BTreeMap<u64, Content>,
@@ -69,7 +74,7 @@ struct World {
     next: Arc<Mutex<u64>>,
 }
 
-/// One transaction on the newest commit; nothing if another one is under way.
+/// Makes a transaction on the newest commit. Does nothing if another transaction is open.
 fn commit(
     world: &World,
     pager: &Pager,
@@ -112,7 +117,7 @@ fn commit(
 
 /// Waits for a commit and marks it as acknowledged.
 fn settled(world: &World, pager: &Pager, (id, ticket): &(u64, Ticket)) -> Judged {
-    // Waiting gives a `None` commit a record.
+    // Waiting gives a record even to a commit with `Durability::None`.
     lock(&world.history).recorded.insert(*id, true);
     ticket.wait().map_err(|error| error.to_string())?;
     let reader = pager.begin_read().map_err(|error| error.to_string())?;
@@ -123,7 +128,7 @@ fn settled(world: &World, pager: &Pager, (id, ticket): &(u64, Ticket)) -> Judged
     Ok(())
 }
 
-/// A run from a state of disk and lock area, with commits of all kinds, kills and reopenings.
+/// Records a run that begins with a state of disk and lock area: commits of all kinds, kills and reopenings.
 fn record(
     (image, area): (&[u8], &[u8]),
     history: History,
@@ -152,7 +157,7 @@ fn record(
         let storage = Arc::clone(&tap) as Arc<dyn Storage>;
         let pager = Pager::open_storage_with(storage, &memory, &options())
             .map_err(|error| format!("open: {error}"))?;
-        // During a sync: more commits, which must not wait.
+        // Make more commits during each sync. They must not wait for it.
         let waiting: Arc<Mutex<Vec<(u64, Ticket)>>> = Arc::default();
         let (inside, kept, weak) = (
             Arc::clone(&world),
@@ -183,7 +188,7 @@ fn record(
             return Err(error.clone());
         }
         if rng.one_in(2) || killed.is_err() {
-            // The process dies at once and does nothing of a regular close.
+            // The process dies at once, without closing the file properly.
             tap.note();
             disk.set_fault(Some(Fault {
                 at_call: 0,
@@ -224,7 +229,7 @@ fn memory_of(area: &[u8]) -> LockMemory {
     LockMemory::from_image(&image)
 }
 
-/// The life of one process, until its steps are done or the disk fails.
+/// Runs the steps of one process, until they are done or the disk fails.
 fn life(
     world: &World,
     pager: &Pager,
@@ -285,22 +290,22 @@ fn life(
     Ok(())
 }
 
-/// The commits that may be found: those with a record from `from` on, among the begun ones.
+/// The promises at one moment: the newest commits acknowledged as durable and as lazy, and the newest begun commit.
 #[derive(Clone, Copy, Debug, Default)]
 struct Promise {
     durable: u64,
     lazy: u64,
     begun: u64,
-    /// In an earlier crash the disk lost commits that the lock area named.
+    /// Whether an earlier crash may have lost writes of commits that the lock area names.
     has_lost: bool,
 }
 
-/// State after a crash: the file, and the lock area.
+/// The state after a crash: the file, and the lock area.
 #[derive(Clone, Copy)]
 struct State<'a> {
     image: &'a [u8],
     area: &'a [u8],
-    /// Only the process died: all writes are present.
+    /// Whether only the process died, so that all writes are present.
     killed: bool,
 }
 
@@ -345,7 +350,7 @@ impl Explorer<'_> {
                     Note::Area(number) => {
                         let next = &run.locks[number as usize];
                         let torn = torn(area, next, &mut self.rng);
-                        // A half-written record has not been acknowledged.
+                        // The commit of a half-written record has not been acknowledged yet.
                         let by = if torn == *next { promise } else { before };
                         let from = by.durable.max(by.lazy);
                         before = promise;
@@ -395,7 +400,7 @@ impl Explorer<'_> {
         Ok(())
     }
 
-    /// A lock area that survives a power cut: the current one, an earlier one, or a later one.
+    /// A lock area to combine with the disk after a power cut: from the same instant, an earlier one, or a later one.
     fn kept<'r>(
         &mut self,
         run: &'r Run,
@@ -424,7 +429,7 @@ impl Explorer<'_> {
         let State { image, area, .. } = state;
         let disk = Arc::new(SimDisk::from_image(image.to_vec()));
         let storage = Arc::clone(&disk) as Arc<dyn Storage>;
-        // A copy of the generator decides, so that the run does not depend on this check.
+        // Use a copy of the random generator, so that this choice does not change the rest of the run.
         if self.rng.clone().one_in(READ_ONLY_ONE_IN) {
             self.tally.read_only += 1;
             describe(problems_read_only(Arc::clone(&storage), &memory_of(area)))
@@ -502,7 +507,7 @@ fn described(run: &Run, count: usize) -> String {
     ops.map(line).collect()
 }
 
-/// The lock area while an unsynced meta record is being written: words in order.
+/// The lock area while an unsynced meta record is being written. Its words are written in ascending order.
 fn torn(before: &[u8], after: &[u8], rng: &mut Rng) -> Vec<u8> {
     let same = |from: usize, to: usize| before[from..to] == after[from..to];
     // An area that is being reset is invalid until it is complete.
@@ -534,7 +539,7 @@ fn empty_history() -> History {
     }
 }
 
-/// One seed: a run, and every crash of it.
+/// Examines one seed: records a run, and judges crashes at every operation.
 pub fn examine(seed: u64, commits: u64, images: u64, tally: &mut Tally) -> Judged {
     let mut rng = Rng::new(seed);
     let run = record(
@@ -549,7 +554,7 @@ pub fn examine(seed: u64, commits: u64, images: u64, tally: &mut Tally) -> Judge
     explorer.judge(&run, Promise::default(), 1)
 }
 
-/// A run under the write-protocol monitor, without crashes.
+/// Records a run under the monitor of the write protocol, without crashes.
 pub fn watch(seed: u64, commits: u64) -> Judged {
     let mut rng = Rng::new(seed);
     record(

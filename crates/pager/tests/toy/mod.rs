@@ -1,5 +1,5 @@
-//! A structure for crash tests: a root page, branch pages, and leaves that are pages or extents, with content that
-//! follows from (slot, version). Any other content reveals a bug.
+//! A simple structure for crash tests. It has a root page, branch pages, and leaves that are pages or extents. The
+//! content of a leaf is computed from its slot and version; any other content reveals a bug.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 #![allow(unreachable_pub, reason = "shared by several test programs")]
@@ -26,11 +26,11 @@ pub fn options() -> Options {
         page_size: PAGE,
         growth_bytes_min: 16 << 10,
         growth_bytes_max: 32 << 10,
-        // Files are truncated and punched all the time.
+        // So small that files are truncated and punched all the time.
         shrink_bytes: 8 << 10,
         reserve_bytes: 8 << 10,
         dirty_bytes_max: 64 * PAGE,
-        // Full after a few commits.
+        // So small that a few commits fill the log.
         log_bytes: 24 << 10,
         roots: Some(|app| vec![root_of(app)]),
         verifier: Some(Verifier::new(verify)),
@@ -200,7 +200,7 @@ pub fn read<R: PageRead>(r: &R, root: &Ptr, claim: &mut dyn FnMut(u64, u64)) -> 
     Ok(content)
 }
 
-/// Reads everything newer than the durable record.
+/// Reads all pages that are newer than the durable record.
 fn verify(state: &Unrecorded<'_>) -> Result<()> {
     let young = |ptr: &Ptr| ptr.birth > state.since();
     let root = root_of(state.app());
@@ -225,7 +225,7 @@ fn verify(state: &Unrecorded<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Slots, with their versions, that have data at or behind this address: storing them again moves them.
+/// Slots, with their versions, that have data at or beyond this address. Storing them again moves the data.
 pub fn beyond<R: PageRead>(r: &R, root: &Ptr, boundary: u64) -> Result<Vec<(usize, u64)>> {
     let mut found = Vec::new();
     if root.is_null() {
@@ -298,7 +298,7 @@ pub fn changes(rng: &mut Rng, id: u64) -> Vec<(usize, u64)> {
         .collect()
 }
 
-/// Problems as an error text.
+/// Turns the problems found by a check into an error text.
 pub fn describe(result: Result<Vec<String>>) -> std::result::Result<(), String> {
     match result {
         Ok(problems) if problems.is_empty() => Ok(()),
