@@ -38,9 +38,9 @@ pub enum Error {
     },
     /// The file has another format version or needs an unknown feature, or a structure does not support the operation.
     Unsupported {
-        /// Requirement of the file.
+        /// The version or feature that the file requires.
         found: String,
-        /// Support in this library.
+        /// The version or feature that this library supports.
         expected: String,
     },
     /// A value was to be read or written at a key whose row holds a nested table. Nothing has changed.

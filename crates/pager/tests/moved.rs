@@ -129,7 +129,7 @@ fn commit_until_refused(pager: &Pager, durability: Durability, done: &AtomicU64)
     }
 }
 
-/// Not a test: the roles of the children.
+/// Not a test: the child processes run this, each in its role.
 #[test]
 fn role_of_a_child() {
     let (Ok(role), Ok(path)) = (std::env::var(ROLE), std::env::var(FILE)) else {
@@ -198,7 +198,7 @@ impl Process {
 
     fn told(&mut self) -> String {
         for line in self.out.by_ref() {
-            // The test harness may have begun the line.
+            // The line may begin with output of the test harness.
             if let Some((_, text)) = line.unwrap().split_once("child: ") {
                 return text.to_owned();
             }
@@ -350,7 +350,7 @@ fn lazy_commits_do_not_apply_to_a_file_restored_over_theirs() {
     assert_eq!(problems(&pager).unwrap(), Vec::<String>::new());
 }
 
-/// As long as a name still leads to the file, it does not count as moved.
+/// Changes of links to the file, and of the name of its folder, do not count as a move of the file.
 #[test]
 fn links_and_renamed_folders_do_not_move_a_file() {
     tidalite_testkit::watch();

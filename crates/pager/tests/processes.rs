@@ -135,7 +135,7 @@ fn order() -> String {
     line.trim().to_owned()
 }
 
-/// Not a test: the roles of the children.
+/// Not a test: the child processes run this, each in its role.
 #[test]
 fn role_of_a_child() {
     let (Ok(role), Ok(path)) = (std::env::var(ROLE), std::env::var(FILE)) else {

@@ -30,7 +30,7 @@ fn put(pager: &Pager, durability: Durability) -> Result<u64, Error> {
     Ok(extent.addr)
 }
 
-/// Otherwise its commits could name values in the second file, which it cannot sync.
+/// A handle without the second file could otherwise commit pointers to values in that file, which it cannot sync.
 #[test]
 fn a_handle_without_the_second_file_refuses_to_write_once_there_is_one() {
     tidalite_testkit::watch();

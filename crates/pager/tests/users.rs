@@ -89,7 +89,7 @@ fn open(path: &Path, read_only: bool) -> Result<Pager, Error> {
     Pager::open(path, &options)
 }
 
-/// Not a test: the role of the other user.
+/// Not a test: the process of the other user runs this.
 #[test]
 fn child() {
     let Ok(role) = std::env::var(ROLE) else {

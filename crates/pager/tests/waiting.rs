@@ -196,8 +196,8 @@ fn checkpoint(mut txn: WriteTxn, id: u64, durability: Durability) -> Result<Writ
     Ok(next)
 }
 
-/// Two threads, one in this handle and one in another, wait for the writer lock since before the first checkpoint. They
-/// get it only after the last.
+/// Two threads, one in this handle and one in another, begin to wait for the writer lock before the first checkpoint.
+/// They get it only after the last.
 #[test]
 fn checkpoints_keep_the_writer_lock() {
     tidalite_testkit::watch();

@@ -65,7 +65,8 @@ impl Found {
     /// The newest record of the file.
     pub(crate) fn newest(blocks: &MetaBlocks) -> Result<Self> {
         let (meta, older) = blocks.newest()?;
-        // If no older record is readable, assume the newest possible one: all pending pages count as needed by it.
+        // If the older record is not readable, assume that it is as new as possible: all pending pages then count as
+        // needed by it.
         let before = older.map_or(meta.txn.saturating_sub(1), |older| older.txn);
         let confirmation = Confirmation::after(blocks.confirmations(&meta));
         Ok(Self {

@@ -127,7 +127,7 @@ impl Files {
         Ok(bytes)
     }
 
-    /// A page of the file as a state sees it, if it is mapped and was verified before.
+    /// A page of the file as a state sees it, if it is mapped and needs no verification, or was verified before.
     #[inline(always)]
     pub(crate) fn known_page(&self, state: &State, ptr: &Ptr) -> Option<&[u8]> {
         let is_page =

@@ -104,7 +104,7 @@ struct Stages {
     logged: u64,
     /// The next flush must write a record, even if the log has room.
     wants_meta: bool,
-    /// Consecutive flushes of small commits of this handle.
+    /// Number of consecutive flushes in this handle without a large commit.
     small: u32,
     unsynced_meta: Option<UnsyncedMeta>,
     /// Reused buffer for the next unsynced meta record.
@@ -158,7 +158,7 @@ struct ChosenLog {
     appended: Appended,
 }
 
-/// Number of consecutive small flushes after which a log pays off.
+/// Number of consecutive flushes without a large commit after which a log pays off.
 const SMALL_FLUSHES: u32 = 8;
 
 /// How a commit uses the log.
@@ -167,7 +167,7 @@ pub(crate) enum LogUse {
     None,
     /// The handle has no log yet, but has made many small commits durable.
     Wanted,
-    /// The log may take the commit.
+    /// The commit may be appended to the log.
     Append,
 }
 

@@ -7,7 +7,7 @@
 //!    file. Readers of that state look here for younger pages only, and in the file for any page not found here.
 //! 2. A page is removed only when it is in the file, when its number is reused for another page, or when it is free.
 //! 3. Only the holder of the writer lock adds and removes pages.
-//! 4. Together with the dead pages still visible to a reader, these are at most `Options::unwritten_bytes_max` bytes
+//! 4. All pages here, including freed pages that a reader still sees, take at most `Options::unwritten_bytes_max` bytes
 //!    plus the pages of one transaction.
 
 use crate::format::kind::Kind;

@@ -51,7 +51,7 @@ impl Verified {
             ^ rest.wrapping_mul(0xc2b2_ae3d_27d4_eb4f);
         let mark = mark.wrapping_mul(0x9fb2_1c65_1e98_df25) >> 48;
         let slot = page as usize % (PARTS * PART_SLOTS);
-        // Zero is the empty slot.
+        // No mark is zero, since zero denotes an empty slot.
         (slot / PART_SLOTS, slot % PART_SLOTS, mark as u16 | 1)
     }
 

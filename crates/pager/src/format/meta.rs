@@ -125,7 +125,7 @@ pub(crate) struct Meta {
     pub(crate) time_ns: i64,
     pub(crate) pages: u64,
     pub(crate) free_root: Ptr,
-    /// Lists of freed ranges in addition to the pending ones.
+    /// Directory of the stacks, whose lists have the pending ranges that are not in this record.
     pub(crate) freed_directory: Ptr,
     /// Named pins.
     pub(crate) pins: Ptr,

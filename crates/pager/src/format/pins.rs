@@ -82,7 +82,7 @@ pub(crate) struct Pins {
     pub(crate) clock: Vec<(u64, i64)>,
     pub(crate) table: Ptr,
     pub(crate) clock_block: Ptr,
-    /// Commit time of the loaded record.
+    /// Commit time of the loaded record. It counts as the time of the last entry if no later entry exists.
     pub(crate) since_ns: i64,
 }
 

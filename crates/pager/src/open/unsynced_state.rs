@@ -6,7 +6,7 @@
 //! written after the durable record, and compares it with the checksum in the pointer to it. Older pages were synced
 //! with that record.
 //!
-//! Invariants (further ones in `options/unrecorded.rs`)
+//! Invariants (see also `options/unrecorded.rs`)
 //! 1. A pointer's birth is the transaction that wrote its target, and no page points to a younger one. Pages not
 //!    younger than the durable record, and everything below them, therefore need not be read.
 

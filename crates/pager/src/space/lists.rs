@@ -3,14 +3,14 @@
 //! ```text
 //! directory (FreeDead, owner = number of directory pages behind it)
 //!   0..32 header | 32 next Ptr | 64 entries u32 | 68 0 | 128 entries of 72 bytes
-//!   entry: 0 holder u64 | 8 lists u64 | 16 dead pages u64 | 24 newest birth u64 | 32 oldest freed u64
+//!   entry: 0 holder u64 | 8 lists u64 | 16 freed pages u64 | 24 newest birth u64 | 32 oldest freed u64
 //!          40 top list Ptr
 //!
 //! list (FreePending, owner = number of lists below it)
 //!   flags 0, ranges:  0..32 header | 32 Ptr of the list below | 64 ranges u32 | 68 0
 //!                     72 entries of 32 bytes: page, pages, birth, freed
 //!   flags 1, bits:    0..32 header | 32 Ptr of the list below | 64 first page u64 | 72 birth u64 | 80 freed u64
-//!                     88 pages u64 | 96 one bit a page, set = dead, bit i of byte j = page first + 8j + i
+//!                     88 pages u64 | 96 one bit a page, set = freed, bit i of byte j = page first + 8j + i
 //! ```
 //!
 //! A list is never changed: lists are pushed on top of a stack, and popped from there. The owner numbers count down

@@ -25,7 +25,8 @@ const CHANGES_MANY: usize = 48;
 pub(super) enum Level {
     /// None; all stay in the record.
     Inline,
-    /// Those held by a snapshot older than the durable transactions that are kept: they are likely to be held for long.
+    /// Ranges held by a snapshot older than the durable transactions that are kept. They are likely to be held for
+    /// long.
     Lasting,
     /// All ranges.
     All,
@@ -37,7 +38,8 @@ pub(super) struct BitmapPlan {
     pub(super) regions: Vec<usize>,
     /// Bitmap pages, in the order of `regions`; `None` if all pages are free.
     pub(super) bitmaps: Vec<Option<Vec<u8>>>,
-    /// (free, word) of each region for its directory entry.
+    /// For the directory entry of each region: the number of free pages, and the word with its use and longest free
+    /// run.
     pub(super) entries: Vec<(u32, u32)>,
     pub(super) directories: Vec<usize>,
     pub(super) directory_count: usize,

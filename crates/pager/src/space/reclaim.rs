@@ -113,7 +113,8 @@ impl Space {
             }
             _ => {
                 self.pending.pages = self.pending.pages.saturating_sub(range.pages);
-                // A damaged file may name a page twice, or one that is free or truncated: it must not be freed twice.
+                // A damaged file may name a page twice, or a page that is free or truncated. Such a page must not be
+                // freed again.
                 if self.in_file(range.page, range.pages) && !self.any_free(range.page, range.pages)
                 {
                     self.release(range.page, range.pages);

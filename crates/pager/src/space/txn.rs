@@ -108,7 +108,7 @@ impl TxnSpace {
         self.freed_all.overlaps(page, 1)
     }
 
-    /// Reverts the free of a range.
+    /// Reverts `free` for a range.
     pub(crate) fn unfree(&mut self, page: u64, pages: u64, birth: u64) {
         self.freed_all.remove(page, pages);
         if !is_large_page(page) {

@@ -31,18 +31,18 @@ pub(super) struct CommitFacts {
     pub(super) changes_pins: bool,
     /// The commit will hardly fit into the log, or is too large for it.
     pub(super) is_large: bool,
-    /// It has pages in the second file.
+    /// The commit has pages in the second file.
     pub(super) writes_second_file: bool,
-    /// It moves pages to make the file shorter.
+    /// The commit moves pages to make the file shorter.
     pub(super) compacts: bool,
-    /// It uses the reserve, or the file grew since the last sync: after a power cut, its pages could lie beyond the
-    /// file's end.
+    /// The commit uses the reserve, or the file grew since the last sync. After a power cut, its pages could lie beyond
+    /// the end of the file.
     pub(super) space_unsynced: bool,
     pub(super) log_is_enabled: bool,
     pub(super) has_log: bool,
     /// The log lies where the file could end, or has become too small for it.
     pub(super) log_is_in_the_way: bool,
-    /// A meta record would free much space.
+    /// A meta record would make much space reusable.
     pub(super) needs_meta: bool,
     /// Bytes of changed pages in memory, of this commit and of earlier commits that were not written.
     pub(super) bytes_kept: usize,
@@ -54,7 +54,7 @@ pub(super) struct CommitFacts {
 /// Where the changed pages of a commit go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PageDestination {
-    /// They wait in memory for a later commit. `rewrites_space`: that commit rewrites the free-space structure.
+    /// The pages wait in memory for a later commit. `rewrites_space`: that commit rewrites the free-space structure.
     Memory {
         rewrites_space: bool,
     },

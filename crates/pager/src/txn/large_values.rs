@@ -94,7 +94,7 @@ impl WriteTxn {
             }
         }
         self.check()?;
-        // Bitmaps, then directories, then the root.
+        // The order is: bitmaps, then directories, then the root.
         new.sort_unstable_by_key(|(what, _)| *what);
         assert!(
             new.last().is_none_or(|(what, _)| *what == LargeWhat::Root),

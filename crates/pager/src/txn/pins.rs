@@ -1,4 +1,4 @@
-//! Pins in a write transaction, and the commit clock, to which its commit adds a tick.
+//! Pins in a write transaction, and the clock, to which its commit may add an entry.
 
 use super::WriteTxn;
 use super::dirty::write;
@@ -64,7 +64,7 @@ impl WriteTxn {
         kept.chain(self.pins.names.add.iter().cloned()).collect()
     }
 
-    /// Allocates the pages for changed pins and a tick of the clock, and frees the old ones. Must be called
+    /// Allocates the pages for changed pins and for a new entry of the clock, and frees the old pages. Must be called
     /// before the commit's freed ranges are listed.
     pub(super) fn plan_pins(&mut self, durable: bool) -> Result<()> {
         let Some(writer) = &self.writer else {

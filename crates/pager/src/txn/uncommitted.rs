@@ -149,7 +149,7 @@ impl PageRead for UncommittedRead {
     }
 
     fn bytes(&self, addr: u64, len: usize) -> Result<PageRef<'_>> {
-        // It is unknown here whether the bytes belong to the transaction. They are copied, as if they did.
+        // It is unknown here whether the bytes belong to the transaction. Copy them, as if they did.
         self.unless_ended(self.inner.files.read_owned(addr, len, self.end))
     }
 

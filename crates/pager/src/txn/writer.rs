@@ -46,7 +46,8 @@ use tidalite_disk::storage::Growth;
 
 /// A transaction is a bulk write once it has allocated this much, or needs this much at once.
 const BULK_BYTES: u64 = 1 << 20;
-/// A bulk write grows the file by a quarter of the amount already written, at most by this.
+/// When a bulk write grows the file, it reserves additional space: a quarter of the amount already written, at most
+/// this.
 const BULK_GROWTH_BYTES_MAX: u64 = 64 << 20;
 /// The minimum reserve, for files that use more pages than this.
 const RESERVE_PAGES_MIN: u64 = 64;

@@ -91,7 +91,7 @@ impl Pipeline {
             };
             drop(stages);
             Metrics::add(&self.metrics.flushes_by_leader, 1);
-            // The error is stored, and every affected thread meets it.
+            // The error is stored, and every affected thread will return it.
             let (woken, _) = self.flush(files, versions, chosen);
             if !self.stages().on_duty {
                 return woken;

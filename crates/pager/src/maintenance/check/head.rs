@@ -40,7 +40,8 @@ impl Check {
     pub(super) fn check_head(&mut self) -> (Vec<String>, u64) {
         let mut heads = self.heads();
         if !heads.is_sound() {
-            // Read again under the writer lock. In a read-only handle that does not exclude writers of other processes.
+            // Read again under the writer lock. (In a read-only handle, this does not keep writers of other processes
+            // out.)
             let guard = self.pager.inner.lock_writer();
             heads = self.heads();
             drop(guard);

@@ -2,8 +2,8 @@
 
 use tidalite_disk::storage::Places;
 
-/// Maximum number of pages changed in place. With more pages, the order of disk writes begins to matter, and the system
-/// chooses a bad one.
+/// Maximum number of pages changed in place. With more pages, memory use and the order of disk writes matter, which
+/// changes in place leave to the system.
 const PAGES_MAX: usize = 64;
 
 /// Pages that a transaction changes in place.

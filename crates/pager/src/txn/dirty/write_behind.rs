@@ -4,7 +4,7 @@
 //! ```text
 //! changes:  oldest leaves, a part at a time, whenever the disk is idle       few are changed again and rewritten
 //! write_leaves: all remaining leaves, while branches are sealed                 none are changed again
-//! commit:   the pages that lead to them
+//! commit:   the pages that point to them
 //! ```
 //!
 //! A page that is changed again is written a second time. If ten thousand random rows are inserted into a table of
