@@ -14,10 +14,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tidalite_base::{Corrupt, TxnId};
 
-/// Bytes of the file, borrowed from the map or from a dirty page, or owned.
+/// Bytes of the file, borrowed from the memory map or from a dirty page, or owned.
 #[derive(Clone, Debug)]
 pub enum PageRef<'a> {
-    /// Borrowed from the read-only map, or from the transaction's own page.
+    /// Borrowed from the read-only memory map, or from a page of the transaction itself.
     Borrowed(&'a [u8]),
     /// Read into memory.
     Owned(Arc<[u8]>),

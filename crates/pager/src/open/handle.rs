@@ -104,8 +104,8 @@ impl Pager {
     }
 
     /// The newest commit known to have been made at or before this time (nanoseconds since 1970, by the wall clock of
-    /// the writers), with its time. Times are known of the newest commit, of the pins, and of about one commit a
-    /// minute; of old commits fewer are known.
+    /// the writers), with its time. Only the times of the newest commit, of the pins, and of about one commit a minute
+    /// are stored; of old commits even fewer.
     ///
     /// # Errors
     /// As for `begin_read`; damage in the clock.

@@ -94,8 +94,8 @@ pub(super) fn same_life(a: &FreedRange, b: &FreedRange) -> bool {
     (a.birth, a.freed) == (b.birth, b.freed)
 }
 
-/// Splits ranges with the same birth and free, ascending, into lists of bits where they are close together. The other
-/// ranges are left in `rest`, for lists of ranges.
+/// Puts ranges that are close together into lists of bits. The ranges are ascending, and born and freed by the same
+/// transactions. The other ranges are left in `rest`, for lists of ranges.
 pub(super) fn cut(
     page_size: usize,
     ranges: &[FreedRange],

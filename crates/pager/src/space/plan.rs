@@ -131,8 +131,8 @@ fn target(
     }
 }
 
-/// Widens the interval from birth to free of a range as far as the same snapshots hold it. Ranges with many different
-/// intervals thus get a few common ones and fit on common lists. `snapshot_txn` is one of the snapshots.
+/// Widens the interval from `birth` to `freed` of a range as far as the same snapshots hold it. Ranges with many
+/// different intervals thus get a few common intervals and fit on common lists. `snapshot_txn` is one of the snapshots.
 fn widened(range: &FreedRange, snapshot_txn: u64, live: &[u64]) -> FreedRange {
     let first = live.partition_point(|&snapshot| snapshot < range.birth);
     let end = live.partition_point(|&snapshot| snapshot < range.freed);

@@ -59,8 +59,8 @@ impl Deref for Inner {
 }
 
 impl Drop for Inner {
-    /// Truncates space grown ahead at the end of the file, if it is a growth step or more. That is safe: there are no
-    /// readers any more, and the newest durable record does not count these pages.
+    /// Truncates space grown ahead at the end of the file (`Writer::cut_at_close`). That is safe: there are no readers
+    /// any more, and the newest durable record does not count these pages.
     fn drop(&mut self) {
         let moved = self.files.known_moved().is_err();
         if self.files.options.read_only || self.files.is_poisoned() || moved {

@@ -13,8 +13,9 @@ use crate::format::pins::{
 use crate::format::ptr::Ptr;
 
 impl WriteTxn {
-    /// Pins the version that this transaction commits under a name: it stays readable, and keeps its pages, until
-    /// it is unpinned. The commit is always durable, whatever is requested. An existing pin of that name moves.
+    /// Pins, under a name, the version that this transaction will commit. The version stays readable, and keeps its
+    /// pages, until it is unpinned. The commit is always durable, whatever durability is requested. An existing pin
+    /// with that name moves to the new version.
     ///
     /// # Errors
     /// `Limit` for an empty or too long name, or too many pins; the error that failed the transaction earlier.
@@ -40,8 +41,8 @@ impl WriteTxn {
         Ok(())
     }
 
-    /// Removes a pin; false if no pin has that name. Pages held only by this pin become free with later commits.
-    /// The commit is always durable, whatever is requested.
+    /// Removes a pin; returns false if no pin has that name. Pages held only by this pin become free with later
+    /// commits. The commit is always durable, whatever durability is requested.
     ///
     /// # Errors
     /// The error that failed the transaction earlier.

@@ -471,8 +471,8 @@ impl Writer {
         let in_use = self.space.pages() - self.space.free_pages();
         let reserve = reserve_for(in_use.saturating_sub(txn.own_pages), files);
         let free = self.space.written_free_pages();
-        // `took_reserve` is false if the file could grow. Then the reserve was not used, even if it is larger now than
-        // the free pages, because more pages are in use.
+        // `took_reserve` is false if the file could grow. The reserve was not used then, even if it now exceeds the
+        // free pages because more pages are in use.
         let worn = (reserve / RESERVE_WORN_PART).max(1);
         let whole = free + txn.freed_pages >= reserve.saturating_sub(worn);
         if !txn.took_reserve || free >= reserve || whole || txn.freed_pages >= txn.own_pages {

@@ -19,7 +19,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::thread::Thread;
 use tidalite_base::{Signal, Worker};
 
-/// Number of threads still waiting at the end of a flush from which the leader thread takes over. With two committing
+/// The leader thread takes over if at least this many threads still wait at the end of a flush. With two committing
 /// threads at most one waits.
 pub(super) const LEADER_FROM: usize = 2;
 
