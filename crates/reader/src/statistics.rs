@@ -2,7 +2,7 @@
 
 use crate::bytes::{Fields, unzigzag};
 use crate::chunk::words;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Statistics of a stretch of one column.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -88,19 +88,34 @@ impl Statistics {
     ) -> Result<Self> {
         let n = fields.short_numbers::<12>()?;
         let float = words::is_float(kind);
-        let min = match kind & !words::WITH_NULLS {
-            words::I64 => unzigzag(n[1]),
+        let (null_count, form) = (n[11] / 32, n[11] % 32);
+        if form > if float { 16 } else { 0 } {
+            let field = "form of short statistics";
+            return Err(Error::Unknown { field, value: form });
+        }
+        // What differences are added to.
+        let base = match kind & !words::WITH_NULLS {
             words::U64 => n[1],
-            _ => turned(n[1]).to_bits(),
+            _ => unzigzag(n[1]),
+        };
+        let word_of = |integer: u64| match form {
+            0 => integer,
+            _ => (integer.cast_signed() as f64 / 10_f64.powi(form as i32 - 1)).to_bits(),
+        };
+        let plain = float && form == 0;
+        let min = if plain {
+            turned(n[1]).to_bits()
+        } else {
+            word_of(base)
         };
         let word = |number: u64| {
-            if float {
+            if plain {
                 turned(number).to_bits()
             } else {
-                min.wrapping_add(number)
+                word_of(base.wrapping_add(number))
             }
         };
-        let empty = n[10] + n[11] >= count;
+        let empty = n[10] + null_count >= count;
         let time = |number: u64| {
             if empty {
                 return 0;
@@ -112,7 +127,7 @@ impl Statistics {
             kind,
             count,
             nan_count: n[10],
-            null_count: n[11],
+            null_count,
             sum: if float {
                 Sum::Float([turned(n[6]), turned(n[7])])
             } else {

@@ -2,18 +2,21 @@
 //! The number of rows and the type are not included; the reader knows both.
 //!
 //! ```text
-//! first  min  max  last     floats: the bits, byte-swapped, so that round numbers are short
-//!                           integers: min itself (signed: zigzag); first, max and last minus min
+//! first  min  max  last     integers: min itself (signed: zigzag); first, max and last minus min
+//!                           floats: the bits, byte-swapped, so that round numbers are short; or, if they take fewer
+//!                           bytes, integers over a power of ten, stored like signed integers (decimals.rs)
 //! min_time  max_time        ticks of the clock since its begin
 //! sum  sum_high             floats: hi and lo, byte-swapped;  integers: zigzag of the i128, its low and its high half
 //! squares  squares_rest     hi and lo, byte-swapped
-//! nan_count  null_count
+//! nan_count
+//! null_count * 32 + code    code: 0, or for integers over 10^d, d + 1
 //! ```
 //!
 //! Without a value (all rows NaN or null) min, max and their times are 0.
 
 use super::Stats;
 use super::bytes::NULL_COUNT_MAX;
+use super::decimals::{self, CODE_BITS};
 use crate::column::ColumnType;
 use crate::loops::dd::Dd;
 use crate::loops::parts::Parts;
@@ -36,8 +39,8 @@ const SUM_HIGH: usize = SUM + 1;
 const SQUARES: usize = SUM_HIGH + 1;
 const SQUARES_REST: usize = SQUARES + 1;
 const NAN_COUNT: usize = SQUARES_REST + 1;
-const NULL_COUNT: usize = NAN_COUNT + 1;
-const _: () = assert!(NULL_COUNT + 1 == STATS_FIELDS);
+const NULL_COUNT_AND_CODE: usize = NAN_COUNT + 1;
+const _: () = assert!(NULL_COUNT_AND_CODE + 1 == STATS_FIELDS);
 
 /// The unit in which the times of extremes are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,43 +102,31 @@ impl Words {
         }
     }
 
-    /// The smallest word, or its integer, from its field.
-    #[inline]
-    fn least_stored(self, field: u64) -> u64 {
-        match self {
-            Self::Floats => field.swap_bytes(),
-            Self::Signed => unzigzag(field),
-            Self::Unsigned => field,
-        }
-    }
-
-    /// The stored value of another field; `least` is the stored value of the smallest word.
-    #[inline]
-    fn other_stored(self, field: u64, least: u64) -> u64 {
-        match self {
-            Self::Floats => field.swap_bytes(),
-            Self::Signed | Self::Unsigned => least.wrapping_add(field),
-        }
-    }
-
-    /// First, smallest, largest and last word from their fields, with one match for all four.
+    /// First, smallest, largest and last word from all fields.
     #[inline(always)]
-    fn all(self, [first, min, max, last]: [u64; 4]) -> [u64; 4] {
+    fn all(self, fields: &[u64; STATS_FIELDS]) -> [u64; 4] {
+        let [first, min, max, last] = [FIRST, MIN, MAX, LAST].map(|field| fields[field]);
         let from = |least: u64| [first, 0, max, last].map(|field: u64| least.wrapping_add(field));
         match self {
-            Self::Floats => [first, min, max, last].map(u64::swap_bytes),
+            Self::Floats => decimals::from_fields([first, min, max, last], code_of(fields)),
             Self::Signed => from(unzigzag(min)),
             Self::Unsigned => from(min),
         }
     }
 }
 
+/// The code of the words' form.
+#[inline(always)]
+fn code_of(fields: &[u64; STATS_FIELDS]) -> u64 {
+    fields[NULL_COUNT_AND_CODE] % (1 << CODE_BITS)
+}
+
 /// The last row's word, from the fields of statistics.
 #[must_use]
 #[inline]
 pub fn last_word(ty: ColumnType, fields: &[u64; STATS_FIELDS]) -> u64 {
-    let words = Words::of(ty);
-    words.other_stored(fields[LAST], words.least_stored(fields[MIN]))
+    let [_, _, _, last] = Words::of(ty).all(fields);
+    last
 }
 
 fn of_dd(x: Dd) -> [u64; 2] {
@@ -147,10 +138,23 @@ fn dd(hi: u64, lo: u64) -> Dd {
     Dd { hi, lo }
 }
 
+/// The number of nulls.
+#[inline]
+fn nulls_of(fields: &[u64; STATS_FIELDS]) -> u64 {
+    fields[NULL_COUNT_AND_CODE] >> CODE_BITS
+}
+
+/// Whether the words of this type have a form with the code of the fields.
+#[inline]
+fn has_form(ty: ColumnType, fields: &[u64; STATS_FIELDS]) -> bool {
+    let code = code_of(fields);
+    code == 0 || (ty.is_float() && decimals::is_code(code))
+}
+
 /// The number of NaN and nulls, or `None` if that many rows of this type cannot have them.
 #[inline]
 fn rows_without(ty: ColumnType, count: u64, fields: &[u64; STATS_FIELDS]) -> Option<u64> {
-    let nulls = fields[NULL_COUNT];
+    let nulls = nulls_of(fields);
     let nulls_max = if ty.null().is_some() {
         NULL_COUNT_MAX
     } else {
@@ -171,22 +175,24 @@ impl Stats {
         let words = Words::of(self.ty);
         let mut fields = [0; STATS_FIELDS];
         let has_values = self.value_count() > 0;
-        let min = if has_values { self.min } else { 0 };
-        fields[MIN] = match words {
-            Words::Floats => min.swap_bytes(),
-            Words::Signed => zigzag(min),
-            Words::Unsigned => min,
-        };
-        let other = |stored: u64| match words {
-            Words::Floats => stored.swap_bytes(),
-            Words::Signed | Words::Unsigned => stored.wrapping_sub(min),
-        };
-        fields[FIRST] = other(self.first);
-        fields[LAST] = other(self.last);
-        if has_values {
-            fields[MAX] = other(self.max);
+        let (min, max) = if has_values {
             fields[MIN_TIME] = clock.tick(self.min_time);
             fields[MAX_TIME] = clock.tick(self.max_time);
+            (self.min, self.max)
+        } else {
+            (0, 0)
+        };
+        let minus =
+            |least: u64| [self.first, 0, max, self.last].map(|word| word.wrapping_sub(least));
+        let (stored, code) = match words {
+            Words::Floats => decimals::to_fields([self.first, min, max, self.last]),
+            Words::Signed | Words::Unsigned => (minus(min), 0),
+        };
+        [fields[FIRST], fields[MIN], fields[MAX], fields[LAST]] = stored;
+        match words {
+            Words::Floats => {}
+            Words::Signed => fields[MIN] = zigzag(min),
+            Words::Unsigned => fields[MIN] = min,
         }
         [fields[SUM], fields[SUM_HIGH]] = match words {
             Words::Floats => of_dd(self.float_sum),
@@ -197,7 +203,7 @@ impl Stats {
         };
         [fields[SQUARES], fields[SQUARES_REST]] = of_dd(self.squares);
         fields[NAN_COUNT] = self.nan_count;
-        fields[NULL_COUNT] = self.null_count;
+        fields[NULL_COUNT_AND_CODE] = self.null_count << CODE_BITS | code;
         fields
     }
 
@@ -227,9 +233,14 @@ impl Stats {
         clock: &Clock,
     ) -> Corrupt {
         if rows_without(ty, count, fields).is_none() {
-            let found = format!("{} NaN and {} nulls", fields[NAN_COUNT], fields[NULL_COUNT]);
+            let found = format!("{} NaN and {} nulls", fields[NAN_COUNT], nulls_of(fields));
             let expected = format!("those of {count} rows of {ty:?}");
             return Corrupt::new("counts of statistics", NAN_COUNT as u64, found, expected);
+        }
+        if !has_form(ty, fields) {
+            let (at, found) = (NULL_COUNT_AND_CODE as u64, code_of(fields).to_string());
+            let expected = format!("one of {ty:?}");
+            return Corrupt::new("form of statistics", at, found, expected);
         }
         let found = format!("ticks {} and {}", fields[MIN_TIME], fields[MAX_TIME]);
         let expected = format!("up to {}", clock.last);
@@ -289,12 +300,12 @@ impl Stats {
         clock: &Clock,
     ) -> Option<Self> {
         let (parts, words) = (Parts::of_bits(PARTS), Words::of(ty));
-        let [first, min, max, last] = words.all([FIRST, MIN, MAX, LAST].map(|field| fields[field]));
-        let without = rows_without(ty, count, fields)?;
+        let without = rows_without(ty, count, fields).filter(|_| has_form(ty, fields))?;
+        let [first, min, max, last] = words.all(fields);
         let mut stats = Self::empty_with(parts, ty);
         stats.count = count;
         stats.nan_count = fields[NAN_COUNT];
-        stats.null_count = fields[NULL_COUNT];
+        stats.null_count = nulls_of(fields);
         if parts.has(Parts::SQUARES) {
             stats.squares = dd(fields[SQUARES], fields[SQUARES_REST]);
         }

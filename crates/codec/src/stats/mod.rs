@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! bytes   the 104-byte encoding in a tree node
-//! fields  the variable-length integers in a directory or record
+//! fields  the variable-length integers in a directory or record; decimals: floats among them as integers
 //! fold    figures from the passes of `kernel`
 //! sums    sums of floats, with extended range
 //! squares sums of squares, with extended range
@@ -20,6 +20,7 @@
 //!    other figures are zero, and are neither reported nor written.
 
 pub(crate) mod bytes;
+mod decimals;
 pub(crate) mod fields;
 pub(crate) mod fold;
 mod squares;

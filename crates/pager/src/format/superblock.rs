@@ -23,8 +23,8 @@ use tidalite_disk::storage::Storage;
 /// Magic number after the header. A transfer in text mode would change its line ends or its zero byte, and is thus
 /// detected.
 pub(crate) const MAGIC: [u8; 16] = *b"Tidalite\r\n\x1a\n\0tdl";
-/// The format version that this library writes.
-pub(crate) const FORMAT_VERSION: u32 = 15;
+/// The format this library writes.
+pub(crate) const FORMAT_VERSION: u32 = 16;
 const CHECKSUM_XXH3: u32 = 1;
 
 const MAGIC_AT: usize = HEADER_BYTES;

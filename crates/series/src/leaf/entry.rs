@@ -402,7 +402,14 @@ mod tests {
             put(&mut bytes, &numbers, &own);
             read(&bytes)
         };
-        for (field, number) in [(4, 3), (5, u64::MAX), (10, 4), (10, u64::MAX), (11, 1)] {
+        for (field, number) in [
+            (4, 3),
+            (5, u64::MAX),
+            (10, 4),
+            (10, u64::MAX),
+            (11, 1),
+            (11, 32),
+        ] {
             assert!(with(field, number).is_err(), "field {field}: {number}");
         }
         assert!(with(4, 2).is_ok());

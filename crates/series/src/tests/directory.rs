@@ -52,11 +52,11 @@ fn directory_bytes_match_the_golden_file() {
 
 const STEPPED: &str = "
     05000000 01 03 0000           # 5 rows in 1 vector of 3 columns
-    b1000000 15000000             # bytes of the directory, of payloads
+    b0000000 15000000             # bytes of the directory, of payloads
     e803000000000000 1004000000000000
     01 00 0800 00000000           # times: stepped
     00 02 1e00 08000000           # i64: entries of 30 bytes, 8 bytes of payloads
-    00 11 2300 0d000000           # f64 with nulls
+    00 11 2200 0d000000           # f64 with nulls
     01 03 0800 00000000           # u64: one word
     0a00000000000000              # the step
     1b 0800                       # an entry of 27 bytes, 8 bytes of payload
@@ -66,11 +66,11 @@ const STEPPED: &str = "
     3e 4077b0                     # sum 31, squares 379.0
     03 05 0000                    # encoding, width, lengths of the 4 numbers of the chunk
     10ea591b38698460              # checksum
-    20 0d00
-    020111020211
-    3fe0 40                       # first 0.5, min 0.0, max 2.0, last 0.0
+    1f 0d00
+    010111020211
+    05 14                         # tenths: first 5 more than min, which is 0; max 20 more, last 0
     04 02 4004 4011               # min in row 4, max in row 2, sum 2.5, squares 4.25
-    01 01                         # one NaN, one null
+    01 22                         # one NaN, one null; code 2: tenths
     07 0c 0300 330004             # exponent 51 (low zeros), flags 4: nulls
     12e1574f95a57c5e
     0900000000000000              # the word
