@@ -113,7 +113,9 @@ pub mod storage {
 /// of their methods.
 pub mod table {
     pub use crate::tables::cached::{Cached, CachedGet};
-    pub use crate::tables::codec::AsArg;
+    pub use crate::tables::codec::{AsArg, EncodeError};
+    #[cfg(feature = "serde")]
+    pub use crate::tables::document::Document;
     pub use crate::tables::key_range::{KeyBounds, KeyRange};
     pub use crate::tables::lent::Lent;
     pub use crate::tables::owned::OwnedEntries;

@@ -3,7 +3,8 @@
 //! ```text
 //! keys, and values of sets    [u8]: as they are; str: like String; every Ordered type: its code, which sorts like it
 //! values of other tables      [u8], str, Vec<u8>, String: their bytes; (): none; char: 4 bytes, big-endian
-//!                             Option<T>: 0, or 1 and the code of T; every other Ordered type: as in a key
+//!                             Option<T>: 0, or 1 and the code of T; every other Ordered type: as in a key;
+//!                             a Document: CBOR (document.rs)
 //! ```
 
 use crate::catalog::table_name::Named;
@@ -12,8 +13,12 @@ use crate::types::error::Error;
 use crate::types::error::cause::Cause;
 use crate::types::text_form::key_text;
 use std::borrow::Cow;
+use std::convert::Infallible;
 use std::marker::PhantomData;
 use tidalite_base::{Ordered, Reversed, TypeName, text_key};
+
+/// Why a value has no code.
+pub type EncodeError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The name of plain bytes.
 const BYTES: TypeName = TypeName::new("bytes");
@@ -78,7 +83,8 @@ impl<T: Ordered + 'static> TableKey for T {
 }
 
 /// A type of values of a [`Table`](crate::Table): `[u8]` or `Vec<u8>` for plain bytes, `str` or `String`, numbers,
-/// `bool`, `char`, `()`, arrays of bytes, tuples of [`Ordered`] types, and `Option` of a value type.
+/// `bool`, `char`, `()`, arrays of bytes, tuples of [`Ordered`] types, `Option` of a value type, and, with the feature
+/// `serde`, every type that implements `Document`.
 pub trait TableValue: 'static {
     /// The name of the type, which is recorded with the table.
     const NAME: TypeName;
@@ -93,7 +99,10 @@ pub trait TableValue: 'static {
     type Lent<'a>;
 
     /// The stored bytes of a value.
-    fn value_code(value: &Self::Borrowed) -> Cow<'_, [u8]>;
+    ///
+    /// # Errors
+    /// If the value has no code: only a type that is stored through serde has such values.
+    fn value_code(value: &Self::Borrowed) -> Result<Cow<'_, [u8]>, EncodeError>;
 
     /// The value with these stored bytes; `None` for the bytes of another type.
     fn decode_value(bytes: &[u8]) -> Option<Self::Owned>;
@@ -111,6 +120,12 @@ pub trait TableValue: 'static {
     fn take_value(bytes: Lent<'_>) -> Result<Self::Owned, Lent<'_>> {
         Self::decode_value(&bytes).ok_or(bytes)
     }
+
+    /// The reason why `decode_value` refuses these bytes, for the text of an error.
+    fn decode_problem(bytes: &[u8]) -> Option<String> {
+        let _ = bytes;
+        None
+    }
 }
 
 impl TableValue for [u8] {
@@ -120,8 +135,8 @@ impl TableValue for [u8] {
     type Lent<'a> = Lent<'a>;
 
     #[inline(always)]
-    fn value_code(value: &[u8]) -> Cow<'_, [u8]> {
-        Cow::Borrowed(value)
+    fn value_code(value: &[u8]) -> Result<Cow<'_, [u8]>, EncodeError> {
+        Ok(Cow::Borrowed(value))
     }
 
     fn decode_value(bytes: &[u8]) -> Option<Vec<u8>> {
@@ -145,8 +160,8 @@ impl TableValue for Vec<u8> {
     type Owned = Self;
     type Lent<'a> = Self;
 
-    fn value_code(value: &Self) -> Cow<'_, [u8]> {
-        Cow::Borrowed(value)
+    fn value_code(value: &Self) -> Result<Cow<'_, [u8]>, EncodeError> {
+        Ok(Cow::Borrowed(value))
     }
 
     fn decode_value(bytes: &[u8]) -> Option<Self> {
@@ -170,8 +185,8 @@ macro_rules! texts {
             type Owned = String;
             type Lent<'a> = String;
 
-            fn value_code(value: &Self) -> Cow<'_, [u8]> {
-                Cow::Borrowed(value.as_bytes())
+            fn value_code(value: &Self) -> Result<Cow<'_, [u8]>, EncodeError> {
+                Ok(Cow::Borrowed(value.as_bytes()))
             }
 
             fn decode_value(bytes: &[u8]) -> Option<String> {
@@ -196,8 +211,8 @@ macro_rules! values {
             type Owned = Self;
             type Lent<'a> = Self;
 
-            fn value_code($value: &Self) -> Cow<'_, [u8]> {
-                Cow::Owned($encode)
+            fn value_code($value: &Self) -> Result<Cow<'_, [u8]>, EncodeError> {
+                Ok(Cow::Owned($encode))
             }
 
             fn decode_value($bytes: &[u8]) -> Option<Self> {
@@ -238,7 +253,7 @@ values! {
         TypeName { name: "Option", length: None, parts: &[T::NAME] },
         value => match value {
             None => vec![0],
-            Some(value) => [&[1], &T::value_code(value)[..]].concat(),
+            Some(value) => [&[1], &T::value_code(value)?[..]].concat(),
         },
         bytes => match bytes.split_first()? {
             (0, []) => Some(None),
@@ -283,7 +298,7 @@ impl<T> AsArg<T> for &T {
 
 /// An argument for a call that takes many, with its code; plain bytes need none, and are not copied.
 macro_rules! coded {
-    ($name:ident, $part:ident: $ofs:ident, $given:ident, $code:expr, $form:ty) => {
+    ($name:ident, $part:ident: $ofs:ident, $given:ident, $code:expr, $form:ty, $error:ty) => {
         pub(crate) struct $name<$part: ?Sized, A> {
             given: A,
             code: Option<Vec<u8>>,
@@ -292,14 +307,15 @@ macro_rules! coded {
 
         impl<$part: $ofs + ?Sized, A: AsArg<$form>> $name<$part, A> {
             #[inline(always)]
-            pub(crate) fn of(given: A) -> Self {
+            pub(crate) fn of(given: A) -> Result<Self, $error> {
                 let $given = given.as_arg();
-                let code = match $code {
+                let code: Result<Cow<'_, [u8]>, $error> = $code;
+                let code = match code? {
                     Cow::Borrowed(_) => None,
                     Cow::Owned(code) => Some(code),
                 };
                 let part = PhantomData;
-                Self { given, code, part }
+                Ok(Self { given, code, part })
             }
         }
 
@@ -310,16 +326,27 @@ macro_rules! coded {
                     return code;
                 }
                 let $given = self.given.as_arg();
-                match $code {
-                    Cow::Borrowed(code) => code,
-                    Cow::Owned(_) => unreachable!("an owned code is stored"),
+                let code: Result<Cow<'_, [u8]>, $error> = $code;
+                match code {
+                    Ok(Cow::Borrowed(code)) => code,
+                    _ => unreachable!("an owned code is stored, and no code is an error before"),
                 }
             }
         }
     };
 }
-coded! { CodedKey, K: TableKey, given, given.key_code(), K }
-coded! { CodedValue, V: TableValue, given, V::value_code(given), V::Borrowed }
+coded! { CodedKey, K: TableKey, given, Ok(given.key_code()), K, Infallible }
+coded! { CodedValue, V: TableValue, given, V::value_code(given), V::Borrowed, EncodeError }
+
+/// The error for a value without a code.
+#[cold]
+pub(crate) fn not_encoded<V: TableValue + ?Sized>(table: &str, source: EncodeError) -> Error {
+    Error::from(Cause::NotEncoded {
+        table: table.to_owned(),
+        ty: std::any::type_name::<V>(),
+        source,
+    })
+}
 
 /// The error for bytes of a table that do not decode as `T`.
 #[cold]
@@ -329,6 +356,21 @@ fn wrong_type<T: ?Sized>(table: &str, part: &'static str, bytes: &[u8]) -> Error
         part,
         expected: std::any::type_name::<T>(),
         found: format!("{} bytes, {}", bytes.len(), key_text(bytes)),
+    })
+}
+
+/// The error for bytes of a table that are not a value of type `V`.
+#[cold]
+fn wrong_value<V: TableValue + ?Sized>(table: &str, bytes: &[u8]) -> Error {
+    let mut found = format!("{} bytes, {}", bytes.len(), key_text(bytes));
+    if let Some(problem) = V::decode_problem(bytes) {
+        found = format!("{found} ({problem})");
+    }
+    Error::from(Cause::WrongType {
+        table: table.to_owned(),
+        part: "value",
+        expected: std::any::type_name::<V>(),
+        found,
     })
 }
 
@@ -356,7 +398,7 @@ pub(crate) fn value_of<V: TableValue + ?Sized>(
     table: &Named<'_>,
     bytes: Lent<'_>,
 ) -> crate::Result<V::Owned> {
-    V::take_value(bytes).map_err(|bytes| wrong_type::<V>(table.as_str(), "value", &bytes))
+    V::take_value(bytes).map_err(|bytes| wrong_value::<V>(table.as_str(), &bytes))
 }
 
 /// Decodes a value of a table in the form of an iteration.
@@ -365,5 +407,5 @@ pub(crate) fn lent_of<'a, V: TableValue + ?Sized>(
     table: &Named<'_>,
     bytes: Lent<'a>,
 ) -> crate::Result<V::Lent<'a>> {
-    V::lend_value(bytes).map_err(|bytes| wrong_type::<V>(table.as_str(), "value", &bytes))
+    V::lend_value(bytes).map_err(|bytes| wrong_value::<V>(table.as_str(), &bytes))
 }

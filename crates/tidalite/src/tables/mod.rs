@@ -8,6 +8,7 @@
 //! set_table, set_table_mut                     a sorted set of values per key: reading, changing
 //! set_cursor, set_cursor_mut, set_range        their cursors and iterators
 //! codec, lent                                  keys and values of Rust types as bytes; values lent by a page
+//! document                                     values through serde
 //! range, key_range, bounds                     ranges of keys, from both ends
 //! shared                                       several tables open for changes at once
 //! retain                                       removing entries by a predicate
@@ -19,6 +20,8 @@ mod batches;
 pub(crate) mod bounds;
 pub(crate) mod cached;
 pub(crate) mod codec;
+#[cfg(feature = "serde")]
+pub(crate) mod document;
 pub(crate) mod key_range;
 pub(crate) mod lent;
 pub(crate) mod open_read;

@@ -121,7 +121,10 @@ impl<'t, K: TableKey + ?Sized, V: TableKey + ?Sized> SetTableMut<'t, K, V> {
         A: AsArg<K>,
         B: AsArg<V>,
     {
-        let coded = |(key, value)| (CodedKey::<K, A>::of(key), CodedKey::<V, B>::of(value));
+        let coded = |(key, value)| {
+            let (Ok(key), Ok(value)) = (CodedKey::<K, A>::of(key), CodedKey::<V, B>::of(value));
+            (key, value)
+        };
         let pairs = pairs.into_iter().map(coded);
         self.txn
             .change_table(self.index, |tree, pages| tree.pairs().extend(pages, pairs))

@@ -1,12 +1,15 @@
 //! Changes to an ordered table in a write transaction.
 
 use crate::catalog::table_name::Named;
-use crate::tables::codec::{AsArg, CodedKey, CodedValue, TableKey, TableValue, value_of};
+use crate::tables::codec::{
+    AsArg, CodedKey, CodedValue, TableKey, TableValue, not_encoded, value_of,
+};
 use crate::tables::key_range::{KeyRange, lent};
 use crate::tables::table::Table;
 use crate::txn::write::WriteTxn;
 use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
+use std::borrow::Cow;
 use std::marker::PhantomData;
 use std::ops::Bound;
 use tidalite_kv::{MissingTable, PutRow, TableWriter};
@@ -156,7 +159,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
     /// One descent; none for keys that ascend after the last one, from the third consecutive put on (not in a nested
     /// table).
     pub fn put(&mut self, key: &K, value: &V::Borrowed) -> Result<bool> {
-        let (key, value) = (&key.key_code(), &V::value_code(value));
+        let (key, value) = (&key.key_code(), &self.encoded(value)?);
         if self.path.is_empty() {
             let was = self
                 .txn
@@ -188,7 +191,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
     /// # Cost
     /// One descent, two if the pair is stored.
     pub fn insert(&mut self, key: &K, value: &V::Borrowed) -> Result<bool> {
-        let (key, value) = (&key.key_code(), &V::value_code(value));
+        let (key, value) = (&key.key_code(), &self.encoded(value)?);
         let done = self.change(MissingTable::CreateToFill, &mut |pages, table| {
             Ok(!table.contains(pages, key)? && !table.insert(pages, key, value)?)
         })?;
@@ -203,7 +206,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
     /// # Cost
     /// As for `insert`.
     pub fn update(&mut self, key: &K, value: &V::Borrowed) -> Result<bool> {
-        let (key, value) = (&key.key_code(), &V::value_code(value));
+        let (key, value) = (&key.key_code(), &self.encoded(value)?);
         let done = self.change(MissingTable::Ignore, &mut |pages, table| {
             Ok(table.contains(pages, key)? && table.insert(pages, key, value)?)
         })?;
@@ -226,13 +229,19 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
         key: &[u8],
         value: &V::Borrowed,
     ) -> Result<Option<V::Owned>> {
-        let value = &V::value_code(value);
+        let value = &self.encoded(value)?;
         let old = self.change(MissingTable::CreateToFill, &mut |pages, table| {
             let old = table.get(pages, key)?;
             table.insert(pages, key, value)?;
             Ok(old)
         })?;
         old.flatten().map(|old| self.owned(old)).transpose()
+    }
+
+    #[inline(always)]
+    fn encoded<'v>(&self, value: &'v V::Borrowed) -> Result<Cow<'v, [u8]>> {
+        V::value_code(value)
+            .map_err(|source| not_encoded::<V>(self.txn.table_name(self.index), source))
     }
 
     fn owned(&self, bytes: Vec<u8>) -> Result<V::Owned> {
@@ -274,7 +283,8 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
         new: Option<&V::Borrowed>,
     ) -> Result<bool> {
         let key = &key.key_code();
-        let (expected, new) = (expected.map(V::value_code), new.map(V::value_code));
+        let expected = expected.map(|value| self.encoded(value)).transpose()?;
+        let new = new.map(|value| self.encoded(value)).transpose()?;
         let (expected, new) = (expected.as_deref(), new.as_deref());
         let missing = match expected.is_none() && new.is_some() {
             true => MissingTable::CreateToFill,
@@ -308,28 +318,41 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
     /// Returns the number of new keys.
     ///
     /// # Errors
-    /// As for `put`. After a `Limit` the pairs before it are stored, and the transaction continues.
+    /// As for `put`. After a `Limit`, or a value that cannot be encoded, the pairs before it are stored, and the
+    /// transaction continues.
     pub fn extend<A, B>(&mut self, pairs: impl IntoIterator<Item = (A, B)>) -> Result<u64>
     where
         A: AsArg<K>,
         B: AsArg<V::Borrowed>,
     {
-        let coded = |(key, value)| (CodedKey::<K, A>::of(key), CodedValue::<V, B>::of(value));
-        let pairs = pairs.into_iter().map(coded);
-        if self.path.is_empty() {
-            return self
-                .txn
-                .change_table(self.index, |tree, pages| tree.append(pages, pairs));
-        }
-        let mut pairs = Some(pairs);
-        let new = self.change(
-            MissingTable::CreateToFill,
-            &mut |pages, table| match pairs.take() {
+        let mut failed = None;
+        let pairs = pairs.into_iter().map_while(|(key, value)| {
+            let Ok(key) = CodedKey::<K, A>::of(key);
+            match CodedValue::<V, B>::of(value) {
+                Ok(value) => Some((key, value)),
+                Err(error) => {
+                    failed = Some(error);
+                    None
+                }
+            }
+        });
+        let new = if self.path.is_empty() {
+            self.txn
+                .change_table(self.index, |tree, pages| tree.append(pages, pairs))?
+        } else {
+            let mut pairs = Some(pairs);
+            let new = self.change(MissingTable::CreateToFill, &mut |pages, table| match pairs
+                .take()
+            {
                 Some(pairs) => table.extend(pages, pairs),
                 None => Ok(0),
-            },
-        )?;
-        Ok(new.unwrap_or(0))
+            })?;
+            new.unwrap_or(0)
+        };
+        match failed {
+            None => Ok(new),
+            Some(error) => Err(not_encoded::<V>(self.txn.table_name(self.index), error)),
+        }
     }
 
     /// Like `extend`, with entries that `feed` passes by reference to its callback.
@@ -361,7 +384,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
     /// # Cost
     /// Two descents; none from the third consecutive append on (not in a nested table).
     pub fn append(&mut self, key: &K, value: &V::Borrowed) -> Result<()> {
-        let (key, value) = (&key.key_code(), &V::value_code(value));
+        let (key, value) = (&key.key_code(), &self.encoded(value)?);
         let done = if self.path.is_empty() {
             self.txn
                 .change_table_with_cursor(self.index, |tree, append_cursor, pages| {

@@ -102,6 +102,15 @@ pub(crate) enum Cause {
         /// The bytes found, shortened.
         found: String,
     },
+    /// A value that its type refuses to encode. It was not stored.
+    NotEncoded {
+        /// The table, or the outermost table that it is nested in, at any depth.
+        table: String,
+        /// The type of the value.
+        ty: &'static str,
+        /// The problem.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// Weights whose sum exceeds the range of a float ([`SpaceSaving`](crate::functions::SpaceSaving)). Nothing was
     /// changed.
     WeightSum {
@@ -210,6 +219,10 @@ impl fmt::Display for Cause {
                     "a {part} of table {table} is not of type {expected}: {found}; read the table with the types that were stored in it, or as bytes"
                 )
             }
+            Self::NotEncoded { table, ty, source } => write!(
+                f,
+                "a value of type {ty} for table {table} cannot be encoded: {source}; it was not stored"
+            ),
             Self::WeightSum { total, weight } => write!(
                 f,
                 "the sum of the weights {total:e} and {weight:e} exceeds the range of floats: scale the weights down"

@@ -81,6 +81,7 @@ impl Cause {
             | Self::WrongType { .. } => ErrorKind::WrongType,
             Self::Timestamp { .. }
             | Self::Ambiguous { .. }
+            | Self::NotEncoded { .. }
             | Self::WeightSum { .. }
             | Self::CapTooSmall { .. } => ErrorKind::InvalidInput,
             Self::Limit { .. } => ErrorKind::Limit,

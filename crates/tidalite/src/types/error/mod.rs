@@ -143,6 +143,7 @@ impl Error {
             | Cause::TableKind { table, .. }
             | Cause::TableTypes { table, .. }
             | Cause::IsTable { table, .. }
+            | Cause::NotEncoded { table, .. }
             | Cause::WrongType { table, .. } => Some(table),
             _ => None,
         }
@@ -283,6 +284,7 @@ impl std::error::Error for Error {
         match &*self.0 {
             Cause::Store(error) => error.source(),
             Cause::Io(error) => Some(error),
+            Cause::NotEncoded { source, .. } => Some(&**source),
             _ => None,
         }
     }
