@@ -19,6 +19,10 @@ use std::time::{Duration, Instant};
 /// Opening gives up if another process holds the setup lock for this long.
 const SETUP_WAIT: Duration = Duration::from_secs(10);
 
+/// Opening waits this long for the end of an exclusive handle. The locks of a closed handle may outlive it for a moment:
+/// when another thread starts a program, the new process holds this one's descriptors until it executes the program.
+const EXCLUSIVE_WAIT: Duration = Duration::from_millis(100);
+
 /// A lock area in the memory of this process, for storages that are not files. Clones share it, so that several handles
 /// can be opened on one storage, as several processes would on a file.
 #[derive(Clone, Debug)]
@@ -178,13 +182,22 @@ impl Attachment {
         let elsewhere = || Error::OpenElsewhere {
             path: named.to_owned(),
         };
-        let alone = locks.try_lock(PRESENCE, 1, Mode::Alone).map_err(fail)?;
-        if !exclusive || !alone {
-            let shared = !exclusive && locks.try_lock(PRESENCE, 1, Mode::Shared).map_err(fail)?;
-            if !shared {
+        let deadline = Instant::now() + EXCLUSIVE_WAIT;
+        let alone = loop {
+            let alone = locks.try_lock(PRESENCE, 1, Mode::Alone).map_err(fail)?;
+            let held = match exclusive {
+                true => alone,
+                // Others may attach from now on.
+                false => locks.try_lock(PRESENCE, 1, Mode::Shared).map_err(fail)?,
+            };
+            if held {
+                break alone;
+            }
+            if Instant::now() >= deadline {
                 return Err(elsewhere());
             }
-        }
+            std::thread::sleep(Duration::from_millis(1));
+        };
         if alone {
             let known = area.is_ours() && area.version() == VERSION;
             // After a failed sync the pages of lazy commits may be lost. If the system does not identify its start, the
