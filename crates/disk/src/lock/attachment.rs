@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::storage::real_path;
 use crate::system::wall_ns;
 use std::ffi::OsString;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
@@ -19,9 +20,22 @@ use std::time::{Duration, Instant};
 /// Opening gives up if another process holds the setup lock for this long.
 const SETUP_WAIT: Duration = Duration::from_secs(10);
 
-/// Opening waits this long for the end of an exclusive handle. The locks of a closed handle may outlive it for a moment:
-/// when another thread starts a program, the new process holds this one's descriptors until it executes the program.
-const EXCLUSIVE_WAIT: Duration = Duration::from_millis(100);
+/// Opening waits this long for the end of a handle that excludes it. The locks of a closed handle may outlive it for a
+/// moment: when another thread starts a program, the new process holds this one's descriptors until it executes the
+/// program.
+const CLOSED_WAIT: Duration = Duration::from_millis(100);
+
+/// Repeats an attempt for a while, in case the handle that prevents it is closed already.
+pub(super) fn wait_for_closed(mut attempt: impl FnMut() -> io::Result<bool>) -> io::Result<bool> {
+    let deadline = Instant::now() + CLOSED_WAIT;
+    loop {
+        let done = attempt()?;
+        if done || Instant::now() >= deadline {
+            return Ok(done);
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
 
 /// A lock area in the memory of this process, for storages that are not files. Clones share it, so that several handles
 /// can be opened on one storage, as several processes would on a file.
@@ -182,22 +196,18 @@ impl Attachment {
         let elsewhere = || Error::OpenElsewhere {
             path: named.to_owned(),
         };
-        let deadline = Instant::now() + EXCLUSIVE_WAIT;
-        let alone = loop {
-            let alone = locks.try_lock(PRESENCE, 1, Mode::Alone).map_err(fail)?;
-            let held = match exclusive {
-                true => alone,
+        let mut alone = false;
+        let try_once = || {
+            alone = locks.try_lock(PRESENCE, 1, Mode::Alone)?;
+            match exclusive {
+                true => Ok(alone),
                 // Others may attach from now on.
-                false => locks.try_lock(PRESENCE, 1, Mode::Shared).map_err(fail)?,
-            };
-            if held {
-                break alone;
+                false => locks.try_lock(PRESENCE, 1, Mode::Shared),
             }
-            if Instant::now() >= deadline {
-                return Err(elsewhere());
-            }
-            std::thread::sleep(Duration::from_millis(1));
         };
+        if !wait_for_closed(try_once).map_err(fail)? {
+            return Err(elsewhere());
+        }
         if alone {
             let known = area.is_ours() && area.version() == VERSION;
             // After a failed sync the pages of lazy commits may be lost. If the system does not identify its start, the

@@ -12,7 +12,7 @@
 //! kept.
 
 use super::area::Area;
-use super::attachment::{Attachment, wait_for_setup};
+use super::attachment::{Attachment, wait_for_closed, wait_for_setup};
 use super::bytes::{ByteLocks, LockedFile};
 use super::layout::AREA_BYTES;
 use super::map::SharedMap;
@@ -181,18 +181,13 @@ fn make_whole(file: &File, len: u64) -> io::Result<()> {
     }
 }
 
-/// Marks on the data file which lock file this handle uses, if any; fails if other handles use another one.
-pub fn join(file: &File, opened: &Opened, exclusive: bool, path: &Path) -> Result<()> {
-    let fail = |error| Error::of_open(path, error);
-    let number = match opened {
-        Opened::Attached { number, .. } => Some(number),
-        Opened::Refused { .. } => None,
-    };
+/// Whether no other handle uses another lock file. Marks on the data file that this one does.
+fn try_join(file: &File, number: Option<u64>, exclusive: bool) -> io::Result<bool> {
     let group = number.map_or(0, |number| 1 + number % (GROUPS_LEN - 1));
     let (byte, end) = (GROUPS + group, GROUPS + GROUPS_LEN);
-    let mut free = ofd::try_lock(file, byte, 1, Mode::Shared).map_err(fail)?;
+    let mut free = ofd::try_lock(file, byte, 1, Mode::Shared)?;
     for (from, to) in [(GROUPS, byte), (byte + 1, end)] {
-        free = free && (from == to || !ofd::taken(file, from, to - from).map_err(fail)?);
+        free = free && (from == to || !ofd::taken(file, from, to - from)?);
     }
     if number.is_none() {
         // Without a lock file only a lock on the data file can exclude others.
@@ -203,6 +198,17 @@ pub fn join(file: &File, opened: &Opened, exclusive: bool, path: &Path) -> Resul
         };
         free = free && locked.is_ok();
     }
+    Ok(free)
+}
+
+/// Marks on the data file which lock file is used, if any; fails if other handles use another one.
+pub fn join(file: &File, opened: &Opened, exclusive: bool, path: &Path) -> Result<()> {
+    let number = match opened {
+        Opened::Attached { number, .. } => Some(*number),
+        Opened::Refused { .. } => None,
+    };
+    let joined = wait_for_closed(|| try_join(file, number, exclusive));
+    let free = joined.map_err(|error| Error::of_open(path, error))?;
     match opened {
         _ if free => Ok(()),
         Opened::Attached { .. } => Err(Error::OpenElsewhere {
