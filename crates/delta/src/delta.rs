@@ -22,13 +22,11 @@ use crate::limits::LAYOUTS_MAX;
 use crate::record::{DeltaRoot, Record, record_extent};
 use crate::run::block::row_bytes;
 use crate::run::descriptor::Run;
-use crate::run::directory;
 use std::collections::HashSet;
 use std::sync::Arc;
 use tidalite_base::limits::COLUMNS_MAX;
 use tidalite_base::{SeriesId, TxnId};
 use tidalite_codec::ColumnType;
-use tidalite_kv::Relocation;
 use tidalite_pager::{Error, PageRead, PageWrite, Ptr, Result};
 
 /// The layouts of a file: lists of column types, indexed by class.
@@ -184,48 +182,6 @@ impl Delta {
     pub(crate) fn next_run(&mut self) -> u64 {
         self.record.next_run = self.record.next_run.wrapping_add(1);
         self.record.next_run
-    }
-
-    /// Moves pages at and beyond the boundary, as far as the step allows: tail, record, and the extents and directories
-    /// of runs. Returns true when nothing is left to move.
-    ///
-    /// # Errors
-    /// `DiskFull`, `Io`, `Corrupt`; the transaction must then be rolled back.
-    pub fn relocate<W: PageWrite>(&mut self, w: &mut W, step: &mut Relocation) -> Result<bool> {
-        if self.tail.addr >= step.boundary {
-            self.tail = w.shadow(&self.tail)?;
-            self.tail = w.seal_page(&self.tail)?;
-            step.moved(1);
-        }
-        self.changed |= self.record_ptr.addr >= step.boundary;
-        for tier in &mut self.record.tiers {
-            let output = tier
-                .compaction
-                .as_mut()
-                .and_then(|compaction| compaction.output.as_mut());
-            for run in tier.runs.iter_mut().chain(output) {
-                let mut extents = Vec::new();
-                directory::each_extent(&run.directory, w, |extent, _| {
-                    extents.push(extent);
-                    Ok(())
-                })?;
-                for extent in extents {
-                    let end = extent.addr + extent.pages * w.page_size() as u64;
-                    if end > step.boundary && !step.is_over() {
-                        directory::move_extent(&mut run.directory, w, &extent)?;
-                        step.moved(extent.pages);
-                        self.changed = true;
-                    }
-                }
-                let root = run.directory.root();
-                let stop = run.directory.relocate(w, step, &[])?;
-                self.changed |= run.directory.root() != root;
-                if stop.is_some() {
-                    return Ok(false);
-                }
-            }
-        }
-        Ok(!step.is_over())
     }
 
     /// Seals the directories, writes the record if it changed, and returns the root.

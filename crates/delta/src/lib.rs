@@ -38,7 +38,8 @@
 //!  └ threads, helpers   BackgroundFlush    helper threads that encode a transaction's buffered rows
 //! read        Delta::rows, latest, first
 //! delete      Delta::delete
-//! visit       traversals: check, since (after a transaction), extents; around (damage), damage (rows hit), salvage
+//! visit       traversals: check, since (after a transaction), extents; relocate; around (damage),
+//!             damage (rows hit), salvage
 //! ```
 
 mod buffer;
@@ -77,6 +78,7 @@ pub use run::tail::SERIES_MAX;
 pub use step_sizes::{set_fan_in, short_extents};
 pub use visit::check::{DeltaClaim, DeltaReport, LiveRows};
 pub use visit::damage::{DeltaDamage, Hit, HitRows};
+pub use visit::relocate::DeltaPosition;
 pub use visit::salvage::{LoneBlock, block_rows, layouts_of, lone_block, tail_rows};
 pub use visit::since::check_since;
 

@@ -362,8 +362,8 @@ pub(crate) fn move_extent<W: PageWrite>(tree: &mut Tree, w: &mut W, extent: &Ext
         .map(|entry| u64::from(entry.ptr.len).next_multiple_of(align));
     let pages = bytes.sum::<u64>().div_ceil(page_size);
     tree.remove(w, &extent_key(extent.addr))?;
-    w.free_extent(extent);
     if pages == 0 {
+        w.free_extent(extent);
         return Ok(());
     }
     let new = w.alloc_extent(pages)?;
@@ -389,5 +389,6 @@ pub(crate) fn move_extent<W: PageWrite>(tree: &mut Tree, w: &mut W, extent: &Ext
     if rest > 0 {
         w.write_extent(at, &vec![0; rest as usize])?;
     }
+    w.free_extent(extent);
     put_extent(tree, w, &new, moved)
 }

@@ -9,6 +9,7 @@ mod bug;
 mod damage;
 mod model;
 pub(crate) mod passed;
+mod relocated;
 mod shifted;
 
 use crate::{Delta, DeltaClaim, DeltaReport, DeltaRoot, Sink, Work, WriteBuffer};

@@ -1,8 +1,9 @@
-//! Traversals of the whole delta: checks, and reads around damage.
+//! Traversals of the whole delta: checks, reads around damage, relocation.
 
 pub(crate) mod around;
 pub(crate) mod check;
 pub(crate) mod damage;
 pub(crate) mod extents;
+pub(crate) mod relocate;
 pub(crate) mod salvage;
 pub(crate) mod since;

@@ -22,6 +22,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use tidalite_base::SeriesId;
 use tidalite_base::limits::SECOND_FILE_AT;
+use tidalite_delta::DeltaPosition;
 use tidalite_kv::{AppendCursor, Relocation};
 use tidalite_pager::{Durability, PageRead};
 use tidalite_series::Moving;
@@ -250,7 +251,7 @@ fn begin_pass(tx: &WriteTxn, number: u32, fruitless: u32) -> Result<Option<Pass>
 /// Continues until the step's budget is used or a structure is done.
 fn advance(pass: &mut Pass, tx: &mut WriteTxn, step: &mut Relocation) -> Result<()> {
     let start = Vec::new;
-    pass.at = match std::mem::replace(&mut pass.at, At::Delta) {
+    pass.at = match std::mem::replace(&mut pass.at, At::Settle) {
         At::Tables { name, key } => match relocate_table(tx, &name, &key, step)? {
             Some((name, key)) => At::Tables { name, key },
             None => At::Catalog {
@@ -294,12 +295,12 @@ fn advance(pass: &mut Pass, tx: &mut WriteTxn, step: &mut Relocation) -> Result<
                 .relocate_extents_table(&mut tx.pages, step, &key)?
             {
                 Some(key) => At::Extents { key },
-                None => At::Delta,
+                None => At::Delta(DeltaPosition::default()),
             }
         }
-        At::Delta => match tx.delta.relocate(&mut tx.pages, step)? {
-            false => At::Delta,
-            true => At::Settle,
+        At::Delta(from) => match tx.delta.relocate(&mut tx.pages, step, &from)? {
+            Some(next) => At::Delta(next),
+            None => At::Settle,
         },
         settle @ At::Settle => settle,
     };

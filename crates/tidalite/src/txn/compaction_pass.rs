@@ -1,6 +1,7 @@
 //! Position of a compaction between its steps.
 
 use tidalite_base::SeriesId;
+use tidalite_delta::DeltaPosition;
 use tidalite_series::Moving;
 
 /// Position of the next step.
@@ -11,7 +12,7 @@ pub(crate) enum At {
     Leaves { series: SeriesId, time: i64 },
     Records { key: Vec<u8> },
     Extents { key: Vec<u8> },
-    Delta,
+    Delta(DeltaPosition),
     Settle,
 }
 
