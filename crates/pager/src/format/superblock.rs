@@ -23,7 +23,7 @@ use tidalite_disk::storage::Storage;
 /// Magic number after the header. A transfer in text mode would change its line ends or its zero byte, and is thus
 /// detected.
 pub(crate) const MAGIC: [u8; 16] = *b"Tidalite\r\n\x1a\n\0tdl";
-/// The format this library writes.
+/// The format version that this library writes.
 pub(crate) const FORMAT_VERSION: u32 = 16;
 const CHECKSUM_XXH3: u32 = 1;
 

@@ -77,7 +77,8 @@ pub enum Event {
         /// The commit that the reader saw.
         txn: TxnId,
     },
-    /// A commit took longer than `Options::slow_commit` from its call to its return.
+    /// A commit took longer than a second, or than [`Options::slow_commit`](crate::Options::slow_commit) of this crate,
+    /// from its call to its return.
     SlowCommit {
         /// The commit.
         txn: TxnId,
