@@ -1,5 +1,6 @@
 //! Values that are stored through serde, as CBOR.
 #![cfg(feature = "serde")]
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use serde::{Deserialize, Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -56,7 +57,7 @@ struct Even(u32);
 
 impl Serialize for Even {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if self.0 % 2 == 1 {
+        if !self.0.is_multiple_of(2) {
             return Err(serde::ser::Error::custom("odd numbers are not stored"));
         }
         serializer.serialize_u32(self.0)
@@ -68,6 +69,7 @@ impl Document for Even {
 }
 
 fn memory() -> Database {
+    tidalite_testkit::watch();
     Options::new()
         .open_storage(Arc::new(MemoryStorage::new()))
         .unwrap()
@@ -78,7 +80,7 @@ fn machine(serial: u64) -> Machine {
         0 => State::Off,
         1 => State::Running {
             since: -5,
-            load: (serial % 2 == 0).then_some(0.5),
+            load: serial.is_multiple_of(2).then_some(0.5),
         },
         _ => State::Failed("hot".into(), vec![1, 2, 255]),
     };
