@@ -83,7 +83,7 @@ pub mod record {
     };
 }
 
-/// Retention policies: rows that expire by age, caps on the size of the file, and the clock that both use.
+/// Retention policies: rows that expire by age, a maximum size of the file, and the clock by which rows expire.
 ///
 /// [`WriteTxn::set_retention`](crate::WriteTxn::set_retention) stores a policy,
 /// [`Database::maintain`](crate::Database::maintain) applies all of them.

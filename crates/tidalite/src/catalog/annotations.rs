@@ -17,7 +17,8 @@ use tidalite_base::{Corrupt, SeriesId};
 use tidalite_kv::Tree;
 use tidalite_pager::{PageRead, PageWrite};
 
-/// Maximum length of an annotation's key in bytes; together with the series id it fits a key of the smallest pages.
+/// Maximum length in bytes of an annotation's key. A tree key is the 8 bytes of the series id and this key: it fits
+/// even the smallest page size.
 pub const ANNOTATION_KEY_BYTES_MAX: usize = 64;
 
 /// Maximum length of an annotation's text in bytes.
@@ -70,7 +71,8 @@ pub(crate) fn get<R: PageRead>(
     value.map(|value| text_of(value.to_vec()?)).transpose()
 }
 
-/// Decodes a row of the tree. Returns an error for a row that no call can have written.
+/// Decodes an entry of the `annotations` tree into series id, key and text. Returns an error for an entry that no call
+/// can have written.
 pub(crate) fn annotation_of(key: &[u8], value: &[u8]) -> Result<(SeriesId, String, String)> {
     let Some((id, key)) = key.split_first_chunk::<8>() else {
         let found = format!("{} bytes", key.len());
@@ -106,11 +108,12 @@ pub(crate) fn remove_series<W: PageWrite>(w: &mut W, tree: &mut Tree, id: Series
     Ok(())
 }
 
-/// Callback that gets each annotation, or the description of a problem.
+/// Callback that receives the series of each sound annotation, or the series (if known) and the description of a
+/// damaged one.
 pub(crate) type Found<'f> = dyn FnMut(std::result::Result<(SeriesId, &str), String>) + 'f;
 
-/// Checks every annotation from the key `at` on and moves `at` forward; reports problems to `f`, with the series if
-/// known.
+/// Checks every annotation whose tree key is `at` or greater, and moves `at` forward as it reads. Passes each
+/// annotation or problem to `f`, with the series if known.
 pub(crate) fn check_all<R: PageRead>(
     tree: &Tree,
     pages: &R,

@@ -10,13 +10,13 @@
 //! ```
 //!
 //! Invariants
-//! 1. The clock never advances past the newest commit by more than the elapsed time plus `STEP`: a wall clock that
-//!    shows more is *ahead*. The clock then advances by elapsed time alone, without that hour, and ignores the wall
-//!    clock.
+//! 1. The clock never advances past the newest commit by more than the elapsed time plus `STEP_NS`, one hour: a wall
+//!   clock that shows more is *ahead*. The clock then ignores the wall clock and advances by the elapsed time alone,
+//!   without the hour.
 //! 2. A commit made while the wall clock is ahead stores the commit clock, not the wall clock: commits alone never
 //!    catch up with a jump, however many there are.
-//! 3. A wall clock behind the commit clock is trusted at once, and the next commit stores it: it can only make fewer
-//!    rows too old.
+//! 3. A wall clock behind the commit clock is trusted at once, and the next commit stores the wall clock: an earlier
+//!   time can only make fewer rows too old.
 //! 4. Elapsed time is derived from uptime. For a commit of an earlier boot, or of another computer, only the time since
 //!    this handle was opened is known.
 
@@ -25,14 +25,15 @@ use crate::types::time::Timestamp;
 use tidalite_base::{Corrupt, get_i64, get_u64, put_i64, put_u64};
 use tidalite_pager::{Clocks, Event};
 
-/// Tolerance of the wall clock beyond the elapsed time: daylight-saving time set by hand, and drift.
+/// Tolerance of the wall clock beyond the elapsed time, one hour in nanoseconds: covers daylight-saving time set by
+/// hand, and drift.
 const STEP_NS: i64 = 3_600_000_000_000;
 
 const TIME_AT: usize = 0;
 const BOOT_AT: usize = TIME_AT + 8;
 const SINCE_BOOT_AT: usize = BOOT_AT + 8;
 const AHEAD_AT: usize = SINCE_BOOT_AT + 8;
-/// Size of the clock in the roots.
+/// Size in bytes of the commit clock as stored in the app area with the roots.
 pub(crate) const CLOCK_BYTES: usize = AHEAD_AT + 8;
 
 /// The commit clock as one commit stored it.
@@ -46,7 +47,7 @@ pub(crate) struct CommitClock {
 }
 
 impl CommitClock {
-    /// Decodes a stored clock. All zeros mean that there is none: the file is new.
+    /// Decodes a stored clock. All zeros mean that no clock was stored, because the file is new.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Option<Self>> {
         let ahead = get_u64(bytes, AHEAD_AT);
         if ahead > 1 {
@@ -71,7 +72,8 @@ impl CommitClock {
         bytes
     }
 
-    /// The clock of a commit that stored none: only the time of the commit is known.
+    /// The clock to assume for a commit that stored none: the commit's time is known, the boot session and the uptime
+    /// are not.
     pub(crate) fn at(time_ns: i64) -> Self {
         Self {
             time_ns,
@@ -81,7 +83,8 @@ impl CommitClock {
         }
     }
 
-    /// The elapsed nanoseconds known since the commit, for a handle that was opened at `opened`.
+    /// Nanoseconds known to have passed since this commit, for a handle that was opened at `opened`: in another boot
+    /// session, only the time since the opening is known.
     fn passed_ns(&self, now: &Clocks, opened: &Clocks) -> i64 {
         let same = self.boot == now.boot && self.boot != 0;
         let passed = match now.since_boot_ns.checked_sub(self.since_boot_ns) {
@@ -105,7 +108,7 @@ impl CommitClock {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClockReading {
-    /// The wall clock.
+    /// Time of the wall clock.
     pub wall: Timestamp,
     /// The commit clock: the time of the newest commit plus the elapsed time since then, as far as known.
     pub commits: Timestamp,
@@ -162,7 +165,7 @@ mod tests {
         let reading = commit.read(&later, &later);
         assert!(!reading.is_ahead);
         assert_eq!(reading.now().0, 1720 * HOUR);
-        // One hour is within the tolerance, two are a jump.
+        // The tolerance is one hour: 1721 is within it, 1722 is a jump.
         assert!(!commit.read(&clocks(1721, 730, 7), &later).is_ahead);
         let jumped = commit.read(&clocks(1722, 730, 7), &later);
         assert!(jumped.is_ahead);
@@ -176,7 +179,7 @@ mod tests {
         let reading = commit.read(&clocks(1725, 7, 8), &opened);
         assert!(reading.is_ahead);
         assert_eq!(reading.now().0, 1005 * HOUR);
-        // The result holds also if the other boot is older than the commit's boot.
+        // The result is the same if the current boot has the longer uptime.
         let opened = clocks(1720, 12, 8);
         let reading = commit.read(&clocks(1725, 17, 8), &opened);
         assert_eq!(reading.now().0, 1005 * HOUR);

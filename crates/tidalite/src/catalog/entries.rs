@@ -9,8 +9,8 @@
 //! ```
 //!
 //! `flags`: 1 = has a name, 2 = has a GUID (all zero without one); bits 2 to 4: merge policy (0 replace, 1 keep first,
-//! 2 error, 3 keep all, 4 keep distinct); 32 = it had one of the last two at some time, so a time may have several
-//! rows.
+//! 2 error, 3 keep all, 4 keep distinct); 32 = the series has, or once had, merge policy 3 or 4, so a time may have
+//! several rows.
 //!
 //! Invariants: 1. `names` and `guids` hold exactly the names and GUIDs of the entries of `series`.
 //! 2. An entry's id is below `next_series`, which never decreases: no id is assigned twice.
@@ -42,15 +42,15 @@ const SEVERAL: u8 = 32;
 /// Identity and schema of a series.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeriesInfo {
-    /// Its dense number in this file.
+    /// Number of the series in this file; numbers are assigned consecutively from 0.
     pub id: SeriesId,
-    /// Its name, if it has one.
+    /// Name of the series, if it has one.
     pub name: Option<SeriesName>,
-    /// Its GUID, if it has one.
+    /// GUID of the series, if it has one.
     pub guid: Option<[u8; 16]>,
-    /// Its columns.
+    /// Columns of the series, and its unit of time.
     pub schema: Schema,
-    /// Treatment of a row at a time that is taken.
+    /// Policy for a new row whose time already has a row.
     pub merge: MergePolicy,
     /// Whether a time may have several rows: the merge policy is, or once was, [`MergePolicy::KeepAll`] or
     /// [`MergePolicy::KeepDistinct`].
@@ -58,7 +58,7 @@ pub struct SeriesInfo {
 }
 
 impl SeriesInfo {
-    /// The name, else the GUID, as text.
+    /// The name or, without a name, the GUID, as text for messages.
     #[must_use]
     pub fn label(&self) -> String {
         match (&self.name, &self.guid) {
@@ -134,7 +134,7 @@ impl SeriesInfo {
         })
     }
 
-    /// Decodes only the word types; skips name and GUID.
+    /// Decodes only the storage types of the columns (`WordType`), and skips name and GUID.
     fn decode_word_types(id: SeriesId, bytes: &[u8]) -> Result<Vec<WordType>> {
         let damaged = |expected: &str| {
             let found = format!("{} bytes", bytes.len());
@@ -154,8 +154,8 @@ impl SeriesInfo {
         Ok(types)
     }
 
-    /// Like `decode`, for a walk over the whole catalog: also reports reserved bits and a name that is not canonical. A
-    /// reader of one series skips these checks: it has the name already, and they cost as much as the rest.
+    /// Decodes an entry like `decode`, and also rejects reserved bits and a name that is not canonical. For a check of
+    /// the whole catalog: an opening of one series skips this, because it would double the cost.
     pub(crate) fn decode_exact(id: SeriesId, bytes: &[u8]) -> Result<Self> {
         let info = Self::decode(id, bytes)?;
         if info.encode() != bytes {
@@ -166,7 +166,7 @@ impl SeriesInfo {
     }
 }
 
-/// Key of a series in the trees that are ordered by id.
+/// Key of a series in every tree that is ordered by series id: the id in big-endian bytes.
 pub(crate) fn id_key(id: SeriesId) -> [u8; 8] {
     id.0.to_be_bytes()
 }
@@ -178,7 +178,7 @@ pub(crate) fn decode_id(bytes: &[u8]) -> tidalite_pager::Result<SeriesId> {
     Ok(SeriesId(u64::from_be_bytes(bytes)))
 }
 
-/// Ways to request a series.
+/// The ways to look up a series in the catalog.
 #[derive(Clone, Copy)]
 pub(crate) enum SeriesKey<'a> {
     Name(&'a SeriesName),
@@ -219,7 +219,7 @@ pub(crate) fn info<R: PageRead>(
         .transpose()
 }
 
-/// The types of the words of a series.
+/// Reads the storage types of the columns of a series from the catalog.
 pub(crate) fn word_types<R: PageRead>(
     roots: &Roots,
     pages: &R,
@@ -231,7 +231,7 @@ pub(crate) fn word_types<R: PageRead>(
         .transpose()
 }
 
-/// Checks that one more series with this schema can be created.
+/// Checks that the schema is valid and that an id is left for one more series.
 pub(crate) fn expect_room(roots: &Roots, schema: &Schema) -> Result<()> {
     schema.validate()?;
     if roots.next_series > SERIES_MAX {
@@ -244,7 +244,7 @@ pub(crate) fn expect_room(roots: &Roots, schema: &Schema) -> Result<()> {
     Ok(())
 }
 
-/// Creates a series. The caller must have called `expect_room` before.
+/// Creates a series in the catalog and returns its entry. The caller must have called `expect_room` before.
 pub(crate) fn create<W: PageWrite>(
     roots: &mut Roots,
     pages: &mut W,
@@ -274,7 +274,7 @@ pub(crate) fn create<W: PageWrite>(
     Ok(Arc::new(info))
 }
 
-/// Stores a series' entry with more columns.
+/// Replaces the catalog entry of a series by one with more columns.
 pub(crate) fn change_schema<W: PageWrite>(
     roots: &mut Roots,
     pages: &mut W,
@@ -291,7 +291,7 @@ pub(crate) fn change_schema<W: PageWrite>(
     Ok(Arc::new(info))
 }
 
-/// Stores a series' entry with another merge policy.
+/// Replaces the catalog entry of a series by one with another merge policy.
 pub(crate) fn change_merge<W: PageWrite>(
     roots: &mut Roots,
     pages: &mut W,
@@ -324,7 +324,7 @@ pub(crate) fn remove<W: PageWrite>(roots: &mut Roots, pages: &mut W, id: SeriesI
     Ok(())
 }
 
-/// Sets or replaces the name of a series. The name must be free.
+/// Sets or replaces the name of a series. The caller has checked that no other series has this name.
 pub(crate) fn rename<W: PageWrite>(
     roots: &mut Roots,
     pages: &mut W,
@@ -346,7 +346,7 @@ pub(crate) fn rename<W: PageWrite>(
     Ok(Arc::new(info))
 }
 
-/// All series that the pattern selects, in order of id.
+/// Returns all series whose names match the pattern, in order of id.
 pub(crate) fn list<R: PageRead>(
     roots: &Roots,
     pages: &R,
@@ -381,7 +381,7 @@ pub(crate) fn each_from<R: PageRead>(
     Ok(())
 }
 
-/// A series opened with a schema must have exactly that schema.
+/// Returns an error unless the series has exactly this schema. Called when a series is opened with a schema.
 pub(crate) fn expect_schema(info: &SeriesInfo, schema: &Schema) -> Result<()> {
     if info.schema == *schema {
         return Ok(());
@@ -394,7 +394,7 @@ pub(crate) fn expect_schema(info: &SeriesInfo, schema: &Schema) -> Result<()> {
     Err(Error::from(Cause::Schema { problem }))
 }
 
-/// A series read as a record type must start with its columns, and may have more.
+/// Returns an error unless the columns of the series begin with those of the record type; the series may have more.
 pub(crate) fn expect_first_columns(info: &SeriesInfo, schema: &Schema) -> Result<()> {
     if info.schema.columns.starts_with(&schema.columns) {
         return Ok(());
@@ -402,7 +402,8 @@ pub(crate) fn expect_first_columns(info: &SeriesInfo, schema: &Schema) -> Result
     expect_columns(info, schema)
 }
 
-/// A series read or written as a record type with numeric times must use the same unit.
+/// Returns an error unless the series has the record type's unit of time. Called if the record's times are plain
+/// numbers.
 pub(crate) fn expect_unit(info: &SeriesInfo, schema: &Schema) -> Result<()> {
     if info.schema.unit == schema.unit {
         return Ok(());
@@ -416,7 +417,7 @@ pub(crate) fn expect_unit(info: &SeriesInfo, schema: &Schema) -> Result<()> {
     Err(Error::from(Cause::Schema { problem }))
 }
 
-/// A series written as a record type must have exactly its columns.
+/// Returns an error unless the series has exactly the columns of the record type, as writing requires.
 pub(crate) fn expect_columns(info: &SeriesInfo, schema: &Schema) -> Result<()> {
     if info.schema.columns == schema.columns {
         return Ok(());
@@ -430,7 +431,7 @@ pub(crate) fn expect_columns(info: &SeriesInfo, schema: &Schema) -> Result<()> {
     Err(Error::from(Cause::Schema { problem }))
 }
 
-/// The error for rows that do not fit.
+/// The error for rows whose number of columns is not the series'.
 pub(crate) fn wrong_columns(info: &SeriesInfo, columns: usize, found: usize) -> Error {
     let problem = format!(
         "series {} has {columns} columns, given were {found} (or columns of unequal length)",

@@ -32,24 +32,25 @@ pub const RETENTION_NAME_BYTES_MAX: usize = 100;
 /// Maximum length of a policy's pattern in bytes.
 pub const RETENTION_PATTERN_BYTES_MAX: usize = 1000;
 
-/// The reference from which the age of a row is counted.
+/// The time from which the age of a row is counted back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum KeepFrom {
-    /// Now, according to [`Database::clock`](crate::Database::clock).
+    /// The current time, according to [`Database::clock`](crate::Database::clock).
     #[default]
     Now,
-    /// The newest row of the series. A wrong time far in the future makes all other rows of its series old.
+    /// The time of the newest row of the same series. One wrong time far in the future makes all other rows of that
+    /// series old.
     Newest,
 }
 
-/// Bounds on the data of the series that a pattern selects, and its form.
+/// A retention policy: bounds on the age and size of the rows of the selected series, and the age for cold storage.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Retention {
     /// Pattern of series, as for [`ReadTxn::list`](crate::ReadTxn::list); the empty text selects all.
     pub pattern: String,
-    /// Rows older than this are removed.
+    /// Maximum age: older rows are removed.
     pub keep: Option<Duration>,
-    /// The reference of `keep`.
+    /// The time from which the age for `keep` is counted back.
     pub keep_from: KeepFrom,
     /// Maximum number of bytes in use by the rows of these series together or, with the empty pattern, by the whole
     /// file, not counting pages that are free or only retained for old versions. If more is in use, the oldest rows of
@@ -61,7 +62,8 @@ pub struct Retention {
     /// old versions, which [`Maintained`](crate::retention::Maintained) lists. At most a quarter of the bound is
     /// counted for the log ([`Tuning::log_bytes`](crate::Tuning::log_bytes)).
     pub bytes: Option<u64>,
-    /// Leaves whose rows are all older than this are rewritten in cold form (`cold.rs`). Needs the feature `cold`.
+    /// Age from which leaves are rewritten in cold form (`cold.rs`); all rows of a leaf must have it. Needs the feature
+    /// `cold`.
     pub cold: Option<Duration>,
 }
 
@@ -126,7 +128,7 @@ impl Retention {
         let policy = Self {
             pattern: pattern.to_owned(),
             keep: bound(KEEP_AT).map(Duration::from_nanos),
-            // Values other than 0 and 1 fail the comparison with the re-encoded policy below.
+            // Other values decode as `Now`; the comparison with the re-encoded policy below then rejects them.
             keep_from: match bytes[FROM_AT] {
                 0 => KeepFrom::Now,
                 _ => KeepFrom::Newest,
@@ -146,7 +148,7 @@ pub(crate) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Decodes a policy. Returns an error for a policy that no call can have stored.
+/// Decodes a policy and its name. Returns an error for a policy that no call can have stored.
 pub(crate) fn policy_of(key: &[u8], value: &[u8]) -> Result<(String, Retention)> {
     let name = std::str::from_utf8(key)
         .map_err(|error| Corrupt::new("name of a policy", 0, error.to_string(), "UTF-8"))?;
@@ -155,7 +157,7 @@ pub(crate) fn policy_of(key: &[u8], value: &[u8]) -> Result<(String, Retention)>
     Ok((name.to_owned(), policy))
 }
 
-/// Every policy of the tree.
+/// Returns every stored policy with its name.
 pub(crate) fn policies<R: PageRead>(tree: &Tree, pages: &R) -> Result<Vec<(String, Retention)>> {
     let mut policies = Vec::new();
     let mut cursor = tree.cursor(pages);

@@ -33,16 +33,16 @@ const DELTA_AT: usize = TREES_AT + TREE_COUNT * TREE_BYTES;
 const CLOCK_AT: usize = DELTA_AT + DELTA_ROOT_SPACE;
 const INLINE_AT: usize = CLOCK_AT + CLOCK_BYTES;
 const INLINE_ENTRY_BYTES: usize = 8 + TREE_BYTES;
-/// Space reserved for the delta's root.
+/// Bytes reserved in the app area for the root of the delta.
 const DELTA_ROOT_SPACE: usize = 96;
 /// Maximum number of recently changed table roots in the meta block.
 pub(crate) const INLINE_ROOTS_MAX: usize = 8;
-/// Maximum size of this layout in the app area.
+/// Maximum length in bytes of the encoded roots in the app area.
 pub(crate) const ROOTS_BYTES_MAX: usize = INLINE_AT + INLINE_ROOTS_MAX * INLINE_ENTRY_BYTES;
 const _: () = assert!(DELTA_ROOT_BYTES <= DELTA_ROOT_SPACE);
 const _: () = assert!(ROOTS_BYTES_MAX <= tidalite_pager::APP_BYTES_MAX);
 
-/// Owner ids of the catalog's own trees; tables of users come after them.
+/// Owner ids of the catalog's own trees; the ids of user tables begin at `FIRST_TABLE`.
 pub(crate) mod owner {
     pub(crate) const TABLES: u64 = 1;
     pub(crate) const NAMES: u64 = 2;
@@ -54,7 +54,7 @@ pub(crate) mod owner {
     pub(crate) const TEXTS: u64 = 8;
     pub(crate) const ANNOTATIONS: u64 = 9;
     pub(crate) const FIRST_TABLE: u64 = 16;
-    /// Owner ids of pages and blocks have 48 bits.
+    /// Owner ids are less than this: the headers of pages and blocks store 48 bits.
     pub(crate) const LIMIT: u64 = 1 << 48;
 }
 
@@ -82,12 +82,13 @@ pub(crate) struct Roots {
     /// Annotations of series (annotations.rs).
     pub(crate) annotations: Tree,
     pub(crate) delta: DeltaRoot,
-    /// The clock of the newest commit; `None` in a new file.
+    /// Commit clock as of the newest commit; `None` in a new file.
     pub(crate) clock: Option<CommitClock>,
     pub(crate) inline: Vec<(u64, Tree)>,
 }
 
-/// The trees of the catalog, which identify its version: a root identifies its tree's contents by checksums.
+/// The roots of the trees for names, GUIDs and series. They identify a version of the catalog, because each root
+/// contains a checksum of its page, which covers the whole tree.
 pub(crate) type Catalog = [Tree; 3];
 
 impl Roots {
@@ -114,7 +115,7 @@ impl Roots {
         }
     }
 
-    /// The pages that an encoded app area points to; none if it is damaged.
+    /// Pointers to all root pages in an encoded app area; an empty list if the app area is damaged.
     pub(crate) fn pages(app: &[u8]) -> Vec<Ptr> {
         let Ok(roots) = Self::decode(app) else {
             return Vec::new();
@@ -137,7 +138,7 @@ impl Roots {
             .collect()
     }
 
-    /// The trees that the catalog itself changes; `Leaves` seals the records and extents tables.
+    /// The trees that a transaction seals directly at its commit; `Leaves` seals the other two, records and extents.
     pub(crate) fn catalog_trees(&mut self) -> [&mut Tree; 7] {
         [
             &mut self.tables,
@@ -150,7 +151,7 @@ impl Roots {
         ]
     }
 
-    /// Decodes the app area. An empty app area is that of a new file.
+    /// Decodes the app area. An empty app area decodes as the roots of a new file.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
         if bytes.is_empty() {
             return Ok(Self::empty());
@@ -205,7 +206,7 @@ impl Roots {
         Ok(roots)
     }
 
-    /// Checks that the next ids are not in use and fit in the 48 bits of an owner id.
+    /// Checks that the ids for the next series and table are not in use and that an owner id of 48 bits can hold them.
     fn check_counters(&self) -> Result<()> {
         let damaged = |what: &str, found: u64, expected: String| {
             Err(Corrupt::new(format!("{what} in the meta block"), 0, found, expected).into())
@@ -221,7 +222,7 @@ impl Roots {
         Ok(())
     }
 
-    /// Replaces the clock in encoded roots.
+    /// Replaces the commit clock in already encoded roots.
     pub(crate) fn put_clock(bytes: &mut [u8], clock: &CommitClock) {
         bytes[CLOCK_AT..INLINE_AT].copy_from_slice(&clock.encode());
     }

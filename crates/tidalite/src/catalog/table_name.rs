@@ -1,13 +1,13 @@
-//! The name of a table that is being read. Errors in the table report it.
+//! The name of a table that is being read, for error messages.
 
 use crate::types::error::Error;
 use crate::types::error::cause::Cause;
 use std::sync::Arc;
 
-/// A table name that is not copied for each reader.
+/// A table name, borrowed or shared, so that readers need no copy of the text.
 #[derive(Clone, Debug)]
 pub(crate) enum Named<'a> {
-    /// Borrowed from the transaction, or from the state that snapshots of one commit share.
+    /// Name borrowed from the transaction, or from the catalog state that all snapshots of one commit share.
     Lent(&'a str),
     Shared(Arc<str>),
 }
@@ -24,7 +24,7 @@ impl Named<'_> {
         }
     }
 
-    /// Adds the table's name to an error in this table, or in one nested in it.
+    /// Adds the table's name to an error that occurred in this table or in a table nested in it.
     #[cold]
     pub(crate) fn error(&self, error: tidalite_pager::Error) -> Error {
         match error {

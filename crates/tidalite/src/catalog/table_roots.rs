@@ -2,7 +2,8 @@
 //!
 //! Invariants
 //! 1. The newest root of a table is the inline one, if there is one with its id, else the one in the `tables` tree.
-//! 2. A tree nested in a table is reachable by one path; meeting its root twice means that the file is hostile.
+//! 2. A nested table is reachable by exactly one path. If a walk meets the same root twice, the file is damaged on
+//!   purpose.
 
 use crate::catalog::roots::Roots;
 use crate::types::error::Result;
@@ -13,7 +14,7 @@ use tidalite_base::Corrupt;
 use tidalite_kv::Tree;
 use tidalite_pager::{PageRead, WriteTxn as PagesMut};
 
-/// Moves every inline root to the `tables` tree. Cost: one pass over the names of all tables.
+/// Moves every inline root to its entry in the `tables` tree. Cost: one pass over the names of all tables.
 pub(crate) fn flush_inline(roots: &mut Roots, pages: &mut PagesMut) -> Result<()> {
     let mut names = Vec::new();
     let mut cursor = roots.tables.cursor(&*pages);
@@ -34,12 +35,12 @@ pub(crate) fn flush_inline(roots: &mut Roots, pages: &mut PagesMut) -> Result<()
     Ok(())
 }
 
-/// A table in the catalog.
+/// A table's entry in the catalog.
 #[derive(Clone, Debug)]
 pub(crate) struct TableEntry {
     pub(crate) id: u64,
     pub(crate) tree: Tree,
-    /// `None` for plain bytes.
+    /// Names of the key and value types; `None` for a table of plain bytes.
     pub(crate) types: Option<TableTypes>,
 }
 
@@ -54,7 +55,7 @@ impl TableEntry {
     }
 }
 
-/// Bytes of the id and the root of a table; the names of its types follow.
+/// Length in bytes of a table's id and root; the names of the table's types follow.
 const ROOT_BYTES: usize = 8 + tidalite_kv::TREE_BYTES;
 
 pub(crate) fn decode_table_entry(bytes: &[u8]) -> Result<TableEntry> {
@@ -77,7 +78,7 @@ pub(crate) fn decode_table_entry(bytes: &[u8]) -> Result<TableEntry> {
     })
 }
 
-/// A table with its newest root.
+/// Looks up a table by name. The entry returned has the newest root of the table, inline or not.
 pub(crate) fn find_table<R: PageRead>(
     roots: &Roots,
     pages: &R,
@@ -93,8 +94,8 @@ pub(crate) fn find_table<R: PageRead>(
     Ok(Some(entry))
 }
 
-/// Refuses a nested table whose root was already visited: in a hostile file many paths may lead to one table, and a
-/// walk would follow each.
+/// Returns an error for a nested table whose root is already in `met`: in a file made to attack, many paths could lead
+/// to one table, and a walk would read it once per path.
 pub(crate) fn expect_first_time(tree: &Tree, met: &mut HashSet<u64>) -> Result<()> {
     let root = tree.root();
     if !root.is_null() && !met.insert(root.addr) {
@@ -109,7 +110,7 @@ pub(crate) fn expect_first_time(tree: &Tree, met: &mut HashSet<u64>) -> Result<(
     Ok(())
 }
 
-/// The first table at or after `name`, as stored in the catalog.
+/// The name of the first table at or after `name`, in the order of the catalog.
 pub(crate) fn table_from<R: PageRead>(
     tables: &Tree,
     pages: &R,
@@ -127,7 +128,8 @@ pub(crate) fn table_from<R: PageRead>(
     let key = cursor.key();
     let damaged =
         |found: String, expected: &str| Corrupt::new("name of a table", 0, found, expected);
-    // In a damaged catalog the next name may be a smaller one: a walk from name to name would then loop forever.
+    // In a damaged catalog the next name may be less than the current one; a walk from name to name would then never
+    // end.
     let forward = match name {
         Bound::Included(name) => key >= name,
         Bound::Excluded(name) => key > name,

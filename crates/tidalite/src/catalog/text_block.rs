@@ -1,4 +1,4 @@
-//! A block of texts, as a value of the table.
+//! A block of texts: the value of one entry in the `texts` tree.
 //!
 //! ```text
 //! 0      1          3           7
@@ -10,7 +10,7 @@ use crate::types::error::{Error, Result};
 use crate::types::value::TEXT_BYTES_MAX;
 use tidalite_base::{Corrupt, get_u16, get_u32};
 
-/// A block is written once it has this many bytes, lengths included.
+/// A block of this many bytes, text lengths included, gets no more texts.
 pub(super) const BLOCK_BYTES: usize = 32 << 10;
 pub(super) const BLOCK_TEXTS_MAX: usize = 1024;
 
@@ -24,7 +24,7 @@ const FORM_PLAIN: u8 = 0;
 const FORM_LZ4: u8 = 1;
 const BLOCK_HEAD_BYTES: usize = 7;
 
-/// Texts with consecutive numbers.
+/// A block of texts with consecutive numbers.
 #[derive(Default)]
 pub(super) struct Block {
     pub(super) first: u64,
@@ -47,7 +47,7 @@ impl Block {
         self.end() - 1
     }
 
-    /// Removes the last text.
+    /// Removes the last text of the block.
     pub(super) fn pop(&mut self) {
         let length = self.lengths.pop().unwrap_or_default() as usize;
         self.bytes.truncate(self.bytes.len() - length);

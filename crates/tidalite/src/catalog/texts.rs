@@ -13,13 +13,14 @@
 //! block     see text_block.rs
 //! ```
 //!
-//! 1. A number is assigned once, unless it was taken back before any row had it: the last block of a column always
-//!    stays. Two rows of a series with one word therefore have one text, in every version.
+//! 1. A number is assigned once, unless it was taken back before any row had it; the last block of a column always
+//!   stays. If two rows of a series have the same word in a column, they therefore have the same text, in every
+//!   version.
 //! 2. Short texts go to the dictionary until it is full; each has one number there. All others are written as they
 //!    come.
 //! 3. Block numbers ascend in the order of writing, so the smallest one still used by rows tells which blocks can be
 //!    freed.
-//! 4. Texts in `fresh` of an entry of `open` are not in the table before `flush`.
+//! 4. Texts in `fresh`, the unfinished block of an open column, are not in the table before `flush`.
 
 use crate::catalog::text_block::{BLOCK_BYTES, BLOCK_TEXTS_MAX, Block};
 use crate::types::error::{Error, Result};
@@ -30,12 +31,12 @@ use tidalite_pager::{PageRead, PageWrite};
 
 /// Maximum number of texts in a column's dictionary.
 pub(crate) const DICTIONARY_TEXTS_MAX: u64 = 4096;
-/// Maximum length of a text in a dictionary.
+/// Maximum length in bytes of a text in a dictionary.
 pub(crate) const DICTIONARY_TEXT_BYTES_MAX: usize = 128;
 
-/// Words from here on are dictionary numbers.
+/// Words from this value on are dictionary entries: this value plus the entry's number.
 const DICTIONARY: u64 = 1 << 62;
-/// The empty text, as written. A column added without nulls has 0 in older rows instead.
+/// The word written for the empty text. Older rows have 0 instead in a column that was added later without nulls.
 const EMPTY: u64 = DICTIONARY;
 
 /// A transaction extends the last block of the previous one if that block is shorter than this.
@@ -51,7 +52,7 @@ const KEY_BYTES: usize = NUMBER_AT + 8;
 /// Maximum number of texts that a transaction remembers per column, to save lookups.
 const KNOWN_MAX: usize = 4096;
 
-/// A column of a series.
+/// A column of a series, as the series id and the number of the column.
 pub(crate) type Column = (SeriesId, usize);
 
 fn key((series, column): Column, part: u8, number: u64) -> [u8; KEY_BYTES] {
@@ -63,18 +64,19 @@ fn key((series, column): Column, part: u8, number: u64) -> [u8; KEY_BYTES] {
     key
 }
 
-/// Whether the text of this word has exactly one number in its column.
+/// Whether a word refers to a dictionary entry: then the text has no other word in its column.
 pub(crate) fn in_dictionary(word: u64) -> bool {
     word >= DICTIONARY
 }
 
-/// The canonical word of a text: the empty text has two.
+/// Maps both words that stand for the empty text, 0 and `EMPTY`, to `EMPTY`; all other words stay.
 pub(crate) fn canonical(word: u64) -> u64 {
     if word == 0 { EMPTY } else { word }
 }
 
-/// Whether two words of a column of texts, of one or of two versions, stand for equal texts, or both for null. `read`
-/// reads the text of the first word (0) or of the second (1); called only if both are in blocks.
+/// Whether two words of a text column, of the same version or of two versions, stand for equal texts or both for null.
+/// `read` gets 0 or 1 and returns the text of the first or second word; it is called only if the texts of both words
+/// are in blocks.
 pub(crate) fn are_equal(
     words: [u64; 2],
     mut read: impl FnMut(usize) -> Result<Vec<u8>>,
@@ -86,7 +88,7 @@ pub(crate) fn are_equal(
     Ok(read(0)? == read(1)?)
 }
 
-/// Splits a key into column, part and number.
+/// Splits a key of the tree into column, part and number.
 fn parse(key: &[u8]) -> Result<(Column, u8, u64)> {
     let Ok(key) = <[u8; KEY_BYTES]>::try_from(key) else {
         let found = format!("a key of {} bytes", key.len());
@@ -102,7 +104,7 @@ fn parse(key: &[u8]) -> Result<(Column, u8, u64)> {
     Ok((place, key[PART_AT], number(NUMBER_AT)))
 }
 
-/// The last block of a column at or before `number`.
+/// Reads the column's last block that begins at or before the text `number`.
 fn block_at_or_before<R: PageRead>(
     r: &R,
     tree: &Tree,
@@ -120,15 +122,15 @@ fn block_at_or_before<R: PageRead>(
     Ok(Some(Block::decode(first, &cursor.value()?.to_vec()?)?))
 }
 
-/// A column to which a transaction writes.
+/// The state of a column to which a transaction adds texts.
 struct Open {
-    /// Texts to be written next, with the texts of the table's last block if that was short.
+    /// The unfinished block: new texts, after those of the column's last stored block if that block was short.
     fresh: Block,
     changed: bool,
-    /// The next dictionary number.
+    /// Number of the next entry of the column's dictionary.
     dictionary_next: u64,
     known: HashMap<Vec<u8>, u64>,
-    /// The last text added to a block, and its number: if the next text is equal, it gets the same number.
+    /// The last text added to a block, and its number: an equal text that follows gets the same number.
     last: Option<(Vec<u8>, u64)>,
 }
 
@@ -167,7 +169,7 @@ impl Open {
 #[derive(Default)]
 pub(crate) struct Texts {
     open: HashMap<Column, Open>,
-    /// The last block read, among those that are complete.
+    /// The complete block that was read last.
     read: TextCache,
 }
 
@@ -185,9 +187,10 @@ impl Texts {
         })
     }
 
-    /// The word of a text; stores the text if it is new.
+    /// Returns the word of a text, and stores the text if it is new.
     ///
-    /// Cost: nothing for a text that the transaction has seen; a lookup for a short one; else its bytes.
+    /// Cost: a lookup in memory for a text that the transaction remembers; a lookup in the tree for any other short
+    /// text; for a text that goes to a block, its bytes.
     pub(crate) fn word<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -239,7 +242,7 @@ impl Texts {
                 return Ok(word);
             }
         }
-        // A full block is written before the next text is added, not after its last one: that may still be taken back.
+        // A full block is written only when the next text is added: its last text may still be taken back until then.
         if open.fresh.size() >= BLOCK_BYTES || open.fresh.lengths.len() == BLOCK_TEXTS_MAX {
             if open.changed {
                 let block = &open.fresh;
@@ -256,7 +259,7 @@ impl Texts {
         Ok(word)
     }
 
-    /// Whether a word is an assigned text number.
+    /// Whether a text with this word exists in the column.
     pub(crate) fn knows<R: PageRead>(
         &mut self,
         r: &R,
@@ -274,7 +277,8 @@ impl Texts {
         })
     }
 
-    /// The text of a word outside the dictionary, whether or not it is in the table yet.
+    /// Returns the text of a word that is not in the dictionary. The text may be in the unfinished block or in the
+    /// table.
     pub(crate) fn in_block<R: PageRead>(
         &mut self,
         r: &R,
@@ -289,13 +293,13 @@ impl Texts {
         }
     }
 
-    /// The number of the next text in a column's blocks.
+    /// The number that the next text in the column's blocks will get.
     pub(crate) fn end<R: PageRead>(&mut self, r: &R, tree: &Tree, column: Column) -> Result<u64> {
         Ok(Self::open(&mut self.open, r, tree, column)?.fresh.end())
     }
 
-    /// Takes back the text added to a column's blocks since `end`, if any: no row has it. It is still in `fresh`; of
-    /// several texts, those in a written block stay.
+    /// Removes the texts added to a column's blocks since `end` from the unfinished block; no row refers to them. Texts
+    /// that are already in a written block stay.
     pub(crate) fn take_back(&mut self, column: Column, end: u64) {
         let Some(open) = self.open.get_mut(&column) else {
             return;
@@ -307,7 +311,7 @@ impl Texts {
         open.changed = open.changed && !open.fresh.lengths.is_empty();
     }
 
-    /// Writes the added texts to the table, where they can then be read.
+    /// Writes the unfinished block of every changed column to the table, where readers find it.
     pub(crate) fn flush<W: PageWrite>(&mut self, w: &mut W, tree: &mut Tree) -> Result<()> {
         let mut changed: Vec<_> = self
             .open
@@ -323,8 +327,8 @@ impl Texts {
         Ok(())
     }
 
-    /// Frees the blocks of a column before the smallest word of its rows; all but the last block if there are no rows.
-    /// The texts of this transaction must be flushed.
+    /// Removes the blocks of a column that precede the block of `least`, the smallest word in the column's rows.
+    /// Without rows (`None`) all blocks but the last are removed. The texts of this transaction must have been flushed.
     pub(crate) fn trim<W: PageWrite>(
         w: &mut W,
         tree: &mut Tree,
@@ -344,7 +348,8 @@ impl Texts {
     }
 }
 
-/// Approximate size of the text blocks of a series, which are freed with its rows. Walks their keys and reads no block.
+/// Approximate size in bytes of the text blocks of a series, which are freed with its rows. Walks the keys, and reads
+/// no block.
 pub(crate) fn block_bytes<R: PageRead>(
     r: &R,
     tree: &Tree,
@@ -367,14 +372,14 @@ pub(crate) fn block_bytes<R: PageRead>(
     Ok(bytes)
 }
 
-/// Removes all texts of a series that is removed itself: its id is not assigned again.
+/// Removes all texts of a series. Called when the series itself is removed; its id is never assigned again.
 pub(crate) fn remove_series<W: PageWrite>(w: &mut W, tree: &mut Tree, id: SeriesId) -> Result<()> {
     let (from, to) = (key((id, 0), 0, 0), key((SeriesId(id.0 + 1), 0), 0, 0));
     tree.remove_range(w, &from, &to)?;
     Ok(())
 }
 
-/// Cached texts of a reader of a series.
+/// The text blocks and dictionary texts that a reader of one series read last.
 #[derive(Default)]
 pub(crate) struct TextCache {
     block: Option<(Column, Block)>,
@@ -382,7 +387,7 @@ pub(crate) struct TextCache {
 }
 
 impl TextCache {
-    /// The text of a word that is not null.
+    /// Returns the text of a word that is not null.
     pub(crate) fn text<R: PageRead>(
         &mut self,
         r: &R,
@@ -422,8 +427,8 @@ impl TextCache {
     }
 }
 
-/// Reads every text from the key `at` on and moves `at` forward; reports problems and their column to `f`. `is_text` says
-/// whether a series has such a column.
+/// Reads every text whose key is `at` or greater, and moves `at` forward as it reads. Passes each problem and its
+/// column to `f`. `is_text` says whether a series has such a column of texts.
 pub(crate) fn check<R: PageRead>(
     r: &R,
     tree: &Tree,
@@ -491,8 +496,9 @@ pub(crate) fn check<R: PageRead>(
     Ok(())
 }
 
-/// Salvages a row of a damaged file's text table, if its column has texts, for a series with a new id. Of two blocks
-/// with one key, the newer one, which has more texts, stays. Lookups are rebuilt from the texts found.
+/// Copies an entry of a damaged file's text table for a series that has a new id in the new file; entries of a column
+/// without texts are skipped. Of two blocks with the same key, the one with more texts, which is newer, stays. The
+/// lookup entries are rebuilt from the texts found.
 pub(crate) fn take_over<W: PageWrite>(
     w: &mut W,
     tree: &mut Tree,

@@ -7,10 +7,10 @@ use crate::types::error::Result;
 use tidalite_pager::Durability;
 
 impl Database {
-    /// Begins the write transaction exactly on the state that a snapshot of this database shows, so that everything
-    /// read there still holds: decide with a snapshot, which blocks no writer, and write only if nothing has changed
-    /// since. `None` if there is a newer commit, of any process, even one still waiting for its sync: read again then.
-    /// The snapshot does not change.
+    /// Begins the write transaction exactly on the state that a snapshot of this database shows. Everything read from
+    /// the snapshot then still holds: decide with a snapshot, which blocks no writer, and write only if nothing has
+    /// changed since. Returns `None` if any process has made a newer commit, even one that still waits for its sync;
+    /// take a new snapshot then. The snapshot itself does not change.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
@@ -39,7 +39,7 @@ impl Database {
     /// As for `begin_write`, including the wait for other writers.
     pub fn amend(&self, snapshot: &ReadTxn) -> Result<Option<WriteTxn>> {
         let tx = self.begin_write()?;
-        // Commits with equal numbers may differ, after a crash or in two files: their roots distinguish them.
+        // Two commits with the same number may differ, after a crash or in two files. Their roots distinguish them.
         let (base, seen) = (tx.pages.base_txn(), snapshot.pages.txn());
         let same = base == seen && tx.pages.app() == snapshot.pages.app();
         Ok(same.then_some(tx))
@@ -47,8 +47,8 @@ impl Database {
 }
 
 impl WriteTxn {
-    /// Commits, and continues as a reader of exactly this commit, with no other commit in between. The writer lock is
-    /// released.
+    /// Commits, and returns a snapshot of exactly this commit, with no other commit in between. Releases the writer
+    /// lock.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
@@ -60,10 +60,11 @@ impl WriteTxn {
     /// ```
     ///
     /// # Errors
-    /// As for [`checkpoint`](Self::checkpoint), and as for [`Database::begin_read`]: the commit exists then.
+    /// As for [`checkpoint`](Self::checkpoint) and [`Database::begin_read`]; after an error of the latter the commit
+    /// exists.
     ///
     /// # Cost
-    /// A checkpoint and the beginning of a read.
+    /// As for a checkpoint and for beginning a read.
     pub fn commit_and_read(self, durability: Durability) -> Result<(Commit, ReadTxn)> {
         let (commit, next) = self.checkpoint(durability)?;
         let snapshot = next.pages.pager().begin_read()?;

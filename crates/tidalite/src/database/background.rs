@@ -1,4 +1,4 @@
-//! A thread that repeats its work while the database is open.
+//! A background thread that repeats its work while the database is open.
 //!
 //! Invariants: 1. The thread ends before the last handle of the database is dropped: dropping the guard stops it and
 //! waits for it. 2. An error is kept until it is read; the thread continues with the next round.
@@ -9,7 +9,7 @@ use std::time::Duration;
 use tidalite_base::{Signal, Worker};
 use tidalite_pager::DiskError;
 
-/// The error of the last failed round.
+/// Error of the last failed round of work, shared by the thread and its owner.
 #[derive(Default)]
 struct Failed(Mutex<Option<Error>>);
 
@@ -19,18 +19,19 @@ impl Failed {
     }
 }
 
-/// Does one round of the work, and returns true if the next round should begin at once. Its argument returns false when
-/// the thread should end.
+/// The function that does one round of work. It returns true if the next round should begin at once. Its argument is a
+/// function that returns false once the thread should end.
 pub(crate) type Round = Box<dyn FnMut(&dyn Fn() -> bool) -> Result<bool> + Send>;
 
-/// A running thread; dropping it ends the thread.
+/// A running background thread. Dropping this value ends the thread and waits for it.
 pub(crate) struct Background {
     failed: Arc<Failed>,
     _worker: Worker,
 }
 
 impl Background {
-    /// Runs a round at this interval, and further rounds at once while there is work. `round` must not hold a guard itself.
+    /// Starts a thread that calls `round` at the interval `every`, and again at once while it returns true. `round`
+    /// must not own a `Background`: its drop would make the thread wait for itself.
     pub(crate) fn start(mut round: Round, every: Duration) -> Result<Self> {
         let failed = Arc::<Failed>::default();
         let own = Arc::clone(&failed);
@@ -56,7 +57,7 @@ impl Background {
         })
     }
 
-    /// The error of the last failed round; reading it clears it.
+    /// Returns and clears the error of the last failed round.
     pub(crate) fn take_error(&self) -> Option<Error> {
         self.failed.lock().take()
     }

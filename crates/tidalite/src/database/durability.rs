@@ -8,15 +8,15 @@ use tidalite_base::TxnId;
 use tidalite_pager::{MetricsReport, Recovery};
 
 impl Tuning {
-    /// Lazy commits are made durable after writing this many bytes (by the commit that reaches it, or by the background
-    /// flusher). `None`, the default: not by bytes.
+    /// Lazy commits are made durable once they have written this many bytes, by the commit that reaches the bound or by
+    /// the background flusher. `None`, the default: their bytes do not matter.
     pub fn sync_bytes(mut self, bytes: Option<u64>) -> Self {
         self.store.sync_bytes = bytes;
         self
     }
 
-    /// Lazy commits are made durable when the oldest has this age; checked with every lazy commit. `None`, the default:
-    /// not by time.
+    /// Lazy commits are made durable when the oldest of them has this age; every lazy commit checks the age. `None`,
+    /// the default: their age does not matter.
     pub fn sync_after(mut self, age: Option<Duration>) -> Self {
         self.store.sync_after = age;
         self
@@ -30,9 +30,10 @@ impl Tuning {
 }
 
 impl Database {
-    /// Makes every commit so far durable, including lazy and `None` ones, concurrently with an open write transaction.
-    /// After a commit of `None`, and while another process has the writer lock, it waits for that transaction, so do
-    /// not call it while holding the lock. Returns the newest commit.
+    /// Makes every commit so far durable, including lazy commits and those of `Durability::None`, concurrently with an
+    /// open write transaction. After a commit of `Durability::None`, and while another process has the writer lock,
+    /// `sync` waits for that write transaction, so do not call it while holding the lock yourself. Returns the newest
+    /// commit.
     ///
     /// ```
     /// # let path = std::env::temp_dir().join(format!("tidalite-sync-{}.tdl", std::process::id()));
@@ -51,14 +52,14 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// [`Broken`](crate::ErrorKind::Broken) after a failed sync; any error of a sync or of writing the record;
-    /// [`Moved`](crate::ErrorKind::Moved) if another file is now at its path.
+    /// [`Broken`](crate::ErrorKind::Broken) after a failed sync; any error of a sync or of writing the meta record;
+    /// [`Moved`](crate::ErrorKind::Moved) if another file is now at the path of the database.
     pub fn sync(&self) -> Result<TxnId> {
         Ok(self.pager.sync()?)
     }
 
-    /// Closes this handle without a sync, as dropping it does: lazy commits survive the process but not a power cut,
-    /// `None` commits are lost.
+    /// Closes this handle without a sync, as dropping the handle does: lazy commits survive the process but not a power
+    /// cut, and commits of `Durability::None` are lost.
     pub fn close_without_sync(self) {}
 
     /// Counters and times of the commits since this handle was opened: commits, syncs, bytes, and a histogram for each
@@ -68,7 +69,7 @@ impl Database {
         self.pager.metrics()
     }
 
-    /// The recovery work done at opening to find a complete state.
+    /// Reports the recovery that opening the file needed to find a complete state.
     #[must_use]
     pub fn recovery(&self) -> Recovery {
         self.pager.recovery()

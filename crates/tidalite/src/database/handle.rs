@@ -19,9 +19,9 @@ pub struct Database {
 
 impl Database {
     /// The identity of the file: random bytes assigned at creation and kept for ever. A byte-for-byte copy
-    /// ([`image`](Self::image)) has the same; a file made by [`copy`](Self::copy) or
-    /// [`Restore`](crate::maintenance::Restore) has a new one. [`Inspection::uuid`](crate::monitor::Inspection::uuid) gives it for
-    /// a file that is not opened.
+    /// ([`image`](Self::image)) has the same identity; a file made by [`copy`](Self::copy) or
+    /// [`Restore`](crate::maintenance::Restore) has a new one. [`Inspection::uuid`](crate::monitor::Inspection::uuid)
+    /// reads the identity of a file without opening it.
     #[must_use]
     pub fn uuid(&self) -> [u8; 16] {
         self.pager.uuid()
@@ -35,7 +35,7 @@ impl Database {
         self.pager.set_file_bytes(min, max);
     }
 
-    /// Takes a snapshot of the newest commit of any process. Never waits.
+    /// Takes a snapshot of the newest commit of any process. Never waits for a writer.
     ///
     /// # Errors
     /// Too many snapshots ([`Limit`](crate::ErrorKind::Limit)); a forked child ([`Broken`](crate::ErrorKind::Broken));
@@ -52,9 +52,9 @@ impl Database {
         )
     }
 
-    /// Begins the write transaction; waits for others, first come first served among processes. Among the threads of
-    /// one handle, an awake thread may take the freed writer lock before a sleeping waiter, for 5 ms at most: many
-    /// threads then commit faster.
+    /// Begins the write transaction. Waits for other writers, first come first served among processes. Among the
+    /// threads of one handle, an awake thread may take the freed writer lock before a sleeping waiter, for 5 ms at
+    /// most: many threads then commit faster.
     ///
     /// # Errors
     /// A handle opened read-only; an earlier failed sync; a forked child; damage in the roots.
@@ -62,7 +62,7 @@ impl Database {
         WriteTxn::begin(Arc::clone(&self.shared), self.pager.begin_write()?)
     }
 
-    /// Begins the write transaction; waits for others at most `patience`.
+    /// Begins the write transaction; waits at most `patience` for other writers.
     ///
     /// # Errors
     /// [`Locked`](crate::ErrorKind::Locked), which names the writer; else as for `begin_write`.
@@ -71,7 +71,7 @@ impl Database {
         WriteTxn::begin(Arc::clone(&self.shared), pages)
     }
 
-    /// Begins the write transaction unless another one is open in any process.
+    /// Begins the write transaction; returns `None` at once if another one is open in any process.
     ///
     /// # Errors
     /// As for `begin_write`.
@@ -82,7 +82,7 @@ impl Database {
         WriteTxn::begin(Arc::clone(&self.shared), pages).map(Some)
     }
 
-    /// Like `begin_write`; `None` if `goes_on` returns false while waiting.
+    /// Begins the write transaction like `begin_write`; returns `None` if `goes_on` returns false while it waits.
     pub(crate) fn begin_write_while(&self, goes_on: &dyn Fn() -> bool) -> Result<Option<WriteTxn>> {
         let Some(pages) = self.pager.begin_write_while(goes_on)? else {
             return Ok(None);
@@ -90,7 +90,7 @@ impl Database {
         WriteTxn::begin(Arc::clone(&self.shared), pages).map(Some)
     }
 
-    /// The last error of background maintenance; reading it clears it.
+    /// Returns and clears the last error of the background maintenance.
     #[must_use]
     pub fn take_maintenance_error(&self) -> Option<crate::Error> {
         self.background.as_ref()?.take_error()

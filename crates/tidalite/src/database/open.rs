@@ -14,15 +14,15 @@ impl Options {
     /// Opens the file.
     ///
     /// # Errors
-    /// An error of the operating system; the file is not a database, is of another version or damaged; the database is
-    /// open elsewhere, or was replaced while another process has the old file open
-    /// ([`Locked`](crate::ErrorKind::Locked)); it is on a network file system
+    /// An error of the operating system; the file is not a database, has another format version or is damaged; the
+    /// database is open elsewhere, or was replaced while another process has the old file open
+    /// ([`Locked`](crate::ErrorKind::Locked)); the file is on a network file system
     /// ([`Unsupported`](crate::ErrorKind::Unsupported)).
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Database> {
         self.wrap(Pager::open(path, &self.store)?)
     }
 
-    /// Opens a custom storage: memory, or the simulated disk of the tests.
+    /// Opens a database on a custom storage, such as memory or the simulated disk of the tests.
     ///
     /// # Errors
     /// As for `open`.
@@ -30,8 +30,8 @@ impl Options {
         self.wrap(Pager::open_storage(storage, &self.store)?)
     }
 
-    /// Opens a storage concurrently with other handles that share the lock area, like several processes opening one
-    /// file.
+    /// Opens a database on a custom storage concurrently with other handles that share the lock area `locks`, as
+    /// several processes open one file.
     ///
     /// # Errors
     /// As for `open`.
@@ -43,8 +43,9 @@ impl Options {
         self.wrap(Pager::open_storage_with(storage, memory, &self.store)?)
     }
 
-    /// Like `open_storage_with`, with a second storage for large values, like [`large_values`](Self::large_values) for
-    /// files; uses the bound given there.
+    /// Opens a database on two custom storages: the second one is for large values, as
+    /// [`large_values`](Self::large_values) is for files, and the size bound given there applies. Handles may share the
+    /// lock area as for `open_storage_with`.
     ///
     /// # Errors
     /// As for `open`.
@@ -83,7 +84,7 @@ impl Options {
 }
 
 impl Database {
-    /// Opens a database, or creates it.
+    /// Opens a database with the default options, or creates it if the file does not exist.
     ///
     /// # Errors
     /// As for [`Options::open`].

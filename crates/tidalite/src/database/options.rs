@@ -11,7 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 pub use tidalite_pager::{OpenMode, ReadAhead, Verify};
 
-/// Maximum number of flush threads. More would only wait for the thread of the transaction.
+/// Maximum number of flush threads. More would only wait for the transaction's own thread, which installs the encoded
+/// rows.
 const FLUSH_THREADS_MAX: usize = 64;
 
 /// Options for opening a database.
@@ -24,17 +25,17 @@ const FLUSH_THREADS_MAX: usize = 64;
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Options {
-    /// Options of the pager, including the fields of `tuning` that it has.
+    /// Options of the pager, including those that `Tuning` sets.
     pub(crate) store: tidalite_pager::Options,
     pub(super) write_buffer_bytes: usize,
     pub(super) leaf_vectors: usize,
     pub(super) flush_threads: usize,
     pub(super) scan_threads: Option<usize>,
-    /// Work repeated by a thread of the database.
+    /// Work that a background thread of the database repeats.
     pub(crate) background: Option<Schedule>,
 }
 
-/// The interval and the work of a thread of the database.
+/// The interval and the work of a background thread of the database.
 #[derive(Clone)]
 pub(crate) struct Schedule {
     pub(crate) every: Duration,
@@ -96,24 +97,26 @@ impl Options {
         self
     }
 
-    /// Excludes every other handle: not even two readers may open the file. Required on a network file system (else:
-    /// [`Unsupported`](crate::ErrorKind::Unsupported)): its locks, if it has any, keep other computers out.
+    /// Excludes every other handle: not even two readers may open the file. Required on a network file system (without
+    /// this option: [`Unsupported`](crate::ErrorKind::Unsupported)): the locks of that file system, if it has any, keep
+    /// other computers out.
     pub fn exclusive(mut self, exclusive: bool) -> Self {
         self.store.exclusive = exclusive;
         self
     }
 
     /// Opens the state of the durable commit *before* the newest one, read-only and exclusively: see
-    /// [`inspect`](crate::monitor::inspect). The next normal opening finds the newest again. The state is complete if writers
-    /// had [`keep_older`](crate::Tuning::keep_older); otherwise pages overwritten since are reported as damage.
+    /// [`inspect`](crate::monitor::inspect). The next normal opening finds the newest commit again. The older state is
+    /// complete if writers had [`keep_older`](crate::Tuning::keep_older); otherwise pages overwritten since are
+    /// reported as damage.
     pub fn older_record(mut self) -> Self {
         self.store.older_record = true;
         self.exclusive(true).read_only(true)
     }
 
-    /// Opens the file for writing even if durable commits are missing (default: no): without it such a file is refused
-    /// with [`CommitsLost`](crate::ErrorKind::CommitsLost), because the next durable commit overwrites the
-    /// evidence. A read-only handle opens it either way. [`Database::recovery`] reports the missing commits.
+    /// Opens the file for writing even if durable commits are missing (default: no). Without this option such a file is
+    /// refused with [`CommitsLost`](crate::ErrorKind::CommitsLost), because the next durable commit overwrites the
+    /// evidence. A read-only handle opens such a file in any case. [`Database::recovery`] reports the missing commits.
     pub fn accept_lost_commits(mut self, accept: bool) -> Self {
         self.store.accept_lost_commits = accept;
         self
@@ -127,19 +130,19 @@ impl Options {
         self
     }
 
-    /// With [`OpenMode::Create`] on a block device: its contents are lost. Without this option a database is created
-    /// only on a device whose first and last MiB are zeros.
+    /// With [`OpenMode::Create`] on a block device: creates the database whatever the device contains; its contents are
+    /// lost. Without this option a database is created only on a device whose first and last MiB are zeros.
     pub fn overwrite_device(mut self, overwrite: bool) -> Self {
         self.store.overwrite_device = overwrite;
         self
     }
 
-    /// Stores table values of `min` bytes and more in a second file, perhaps on another disk; it is created if missing.
-    /// The database remembers its path: later it must be given only after a move. Values already stored stay in place.
-    /// One commit covers both files, and costs one more sync if it wrote to the second one.
+    /// Stores table values of `min` bytes and more in a second file, perhaps on another disk; the file is created if
+    /// missing. The database remembers the path: give the path again only after the file was moved. Values already
+    /// stored stay in place. One commit covers both files, and costs one more sync if it wrote to the second one.
     ///
-    /// The first file contains everything but the second file's bytes; each is useless without the other. Backups
-    /// contain both, and compaction packs both. Copies and salvage combine both in one file; an image of the file is
+    /// The first file contains everything except the values in the second file; each file is useless without the other.
+    /// Backups contain both files, and compaction packs both. Copies and salvage combine both in one file; an image is
     /// refused ([`LargeFile`](crate::ErrorKind::LargeFile)).
     pub fn large_values(mut self, path: impl Into<std::path::PathBuf>, min: u64) -> Self {
         self.store.large_values_path = Some(path.into());
@@ -153,9 +156,10 @@ impl Options {
         self
     }
 
-    /// The file is at least `min` bytes long, free or not (0), and at most `max` (unlimited): further growth fails with
-    /// [`Full`](crate::ErrorKind::Full), the transaction is rolled back, and the database remains usable. Applies to this
-    /// handle, not to the file; [`Database::set_file_bytes`] changes it while the database is open.
+    /// Sets the bounds of the file's length: at least `min` bytes, free or not (default: 0), and at most `max`
+    /// (default: unlimited). Growth beyond `max` fails with [`Full`](crate::ErrorKind::Full), the transaction is rolled
+    /// back, and the database remains usable. Applies to this handle, not to the file; [`Database::set_file_bytes`]
+    /// changes the bounds while the database is open.
     pub fn file_bytes(mut self, min: u64, max: u64) -> Self {
         self.store.file_bytes_min = min;
         self.store.file_bytes_max = max;
@@ -170,36 +174,37 @@ impl Options {
         self
     }
 
-    /// Threads that help a write transaction to flush many rows. They sort and encode; the transaction's own thread
-    /// installs the encoded rows. If series are fed one row each in turn, they work while the transaction continues: it
-    /// waits for them, and helps, when the next rows are due, when a series whose rows they hold is read, deleted from
-    /// or otherwise accessed, and at a savepoint. Otherwise they start when `write_buffer_bytes` are buffered, and at a
-    /// commit of 1 MiB of rows and more, and have ended when the call returns. None outlives the transaction: dropping
-    /// it waits for the current piece of each.
+    /// Number of threads that help a write transaction to flush many rows. They sort and encode; the transaction's own
+    /// thread installs the encoded rows. If series are fed one row each in turn, the threads work while the transaction
+    /// continues: the transaction waits for them, and helps, when the next rows are due, when a series whose rows they
+    /// hold is read, deleted from or otherwise accessed, and at a savepoint. Otherwise the threads start when
+    /// `write_buffer_bytes` are buffered, and at a commit of 1 MiB of rows and more, and have ended when that call
+    /// returns. No thread outlives the transaction: dropping the transaction waits for the current piece of each.
     ///
     /// Rows held by the threads count towards `write_buffer_bytes`. In addition, up to a million encoded rows wait to
     /// be installed, and the row memory, which the database keeps for the next transaction, may reach twice
     /// `write_buffer_bytes`, because two buffers alternate.
     ///
-    /// Useful are as many as there are cores besides the transaction's (default: none): a database uses no cores that
-    /// it was not given. The rows are equal for any number; their place in the file is not. A panic of a helper thread
-    /// panics the transaction's thread, and breaks the transaction.
+    /// A useful number is that of the cores besides the transaction's own. The default is none: a database uses no
+    /// cores that it was not given. The rows stored are the same for any number of threads; their place in the file is
+    /// not. A panic of a helper thread panics the transaction's thread, and breaks the transaction.
     pub fn flush_threads(mut self, threads: usize) -> Self {
         self.flush_threads = threads.min(FLUSH_THREADS_MAX);
         self
     }
 
-    /// Threads that help a query of a snapshot for many windows of a series, for windows or statistics of many series,
-    /// or [in parallel](crate::Selection::in_parallel): if the query takes a millisecond or more. They start and end
-    /// with the query. Results are equal for any number, bit by bit; queries in a write transaction use none.
+    /// Number of threads that help a query of a snapshot for many windows of a series, for windows or statistics of
+    /// many series, or [in parallel](crate::Selection::in_parallel), if the query takes a millisecond or more. The
+    /// threads start and end with the query. Results are equal for any number, bit by bit; queries in a write
+    /// transaction use no such threads.
     ///
-    /// Default: as many as there are cores besides the caller's, at most seven; 0: none.
+    /// Default: the number of cores besides the caller's, at most seven; 0 means no threads.
     pub fn scan_threads(mut self, threads: usize) -> Self {
         self.scan_threads = Some(threads.min(SCAN_THREADS_MAX));
         self
     }
 
-    /// Sets everything that few programs need; without it, the defaults of [`Tuning`] apply.
+    /// Sets all options that few programs need. If it is not called, the defaults of [`Tuning`] apply.
     pub fn tuning(mut self, tuning: Tuning) -> Self {
         let own = self.store;
         self.store = tidalite_pager::Options {

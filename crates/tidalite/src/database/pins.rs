@@ -1,4 +1,4 @@
-//! Named pins: versions that stay readable; and the time of a version.
+//! Named pins, which keep versions readable; and the version that was current at a given time.
 
 use crate::database::handle::Database;
 use crate::txn::read::ReadTxn;
@@ -11,19 +11,19 @@ use tidalite_base::TxnId;
 pub use tidalite_pager::Pin;
 
 impl WriteTxn {
-    /// Pins the version that this transaction commits: under this name it stays readable, in any process and after any
-    /// restart, until it is unpinned. Pages that only the pin uses stay allocated meanwhile. A pin of that name moves
-    /// here. The commit is durable, whatever durability is requested.
+    /// Pins the version that this transaction commits: it stays readable under this name, in any process and after any
+    /// restart, until it is unpinned. Pages that only the pin uses stay allocated meanwhile. If a pin of that name
+    /// exists, it moves to this version. The commit is durable, whatever durability is requested.
     ///
     /// # Errors
-    /// A limit of docs/limits.md: bytes of the name, pins of a file.
+    /// A limit of docs/limits.md is exceeded: the bytes of the name, or the number of pins in a file.
     pub fn pin(&mut self, name: &str) -> Result<()> {
         self.check_usable()?;
         Ok(self.pages.pin(name)?)
     }
 
-    /// Removes a pin; false if it does not exist. The commit is then durable, whatever durability is requested: a
-    /// removed pin must not reappear after a power cut, when its pages have been overwritten.
+    /// Removes a pin; returns false if no pin has this name. The commit is then durable, whatever durability is
+    /// requested: a removed pin must not reappear after a power cut, when its pages have been overwritten.
     ///
     /// # Errors
     /// If the transaction is broken.
@@ -63,7 +63,7 @@ impl Database {
         Ok(tx.commit()?.txn)
     }
 
-    /// Removes a pin, with a durable commit of its own; false if it does not exist.
+    /// Removes a pin, with a durable commit of its own; returns false if no pin has this name.
     ///
     /// # Errors
     /// As for a commit.
@@ -76,7 +76,7 @@ impl Database {
         Ok(there)
     }
 
-    /// All pins, the oldest first.
+    /// Lists all pins, the oldest first.
     ///
     /// # Errors
     /// Damage in the table of pins.
@@ -87,7 +87,7 @@ impl Database {
     /// A snapshot of a pinned version. It stays readable even if the pin is removed meanwhile.
     ///
     /// # Errors
-    /// `NotFound`; damage in the pinned data.
+    /// `NotFound` if no pin has this name; damage in the pinned data.
     pub fn begin_read_at(&self, pin: &str) -> Result<ReadTxn> {
         match self.pager.begin_read_at(pin)? {
             Some(snapshot) => ReadTxn::begin(snapshot, self.shared.scan_threads),
@@ -97,12 +97,12 @@ impl Database {
         }
     }
 
-    /// The newest commit known to have been made at or before this time, with its time, by the wall clocks of the
-    /// committing processes. Known are the newest commit, all pins, and otherwise about one commit per minute, fewer
-    /// for old times.
+    /// Returns the newest commit known to have been made at or before `time`, with the time of that commit, by the wall
+    /// clocks of the committing processes. Known are the newest commit, all pins, and otherwise about one commit per
+    /// minute, fewer for old times.
     ///
     /// # Errors
-    /// Damage in the clock.
+    /// Damage in the stored commit times.
     pub fn txn_at(&self, time: Timestamp) -> Result<Option<(TxnId, Timestamp)>> {
         let found = self.pager.txn_at(time.0)?;
         Ok(found.map(|(txn, time)| (txn, Timestamp(time))))

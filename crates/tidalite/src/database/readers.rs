@@ -1,4 +1,5 @@
-//! Several processes and long-lived readers: readers and writers, and snapshots that may be evicted, renewed or parked.
+//! Readers and writers in several processes: who holds snapshots and the writer lock, and snapshots that may be
+//! evicted, renewed or parked.
 
 use crate::database::handle::Database;
 use crate::database::tuning::Tuning;
@@ -11,16 +12,16 @@ use tidalite_pager::{
 };
 
 impl Tuning {
-    /// Evictable and parked snapshots older than this are evicted when the file would have to grow and they retain
-    /// pages. Without it they are evicted only when the disk is full, or by [`Tuning::on_long_reader`].
+    /// Evictable and parked snapshots older than `age` are evicted when the file would have to grow and they retain
+    /// pages. Without this setting they are evicted only when the disk is full, or by [`Tuning::on_long_reader`].
     pub fn evictable_age_max(mut self, age: Duration) -> Self {
         self.store.evictable_age_max = Some(age);
         self
     }
 
-    /// Calls `decide` about the reader that retains most, in any process, before the file grows while that reader
-    /// retains `bytes` or more, and whenever the disk is full. It is called inside a write transaction, and must not
-    /// begin one.
+    /// Calls `decide` about the reader that retains most space, in any process, whenever the disk is full, and before
+    /// the file grows while that reader retains `bytes` or more. `decide` is called inside a write transaction, and
+    /// must not begin one.
     ///
     /// ```no_run
     /// use tidalite::{Options, Tuning};
@@ -44,7 +45,7 @@ impl Tuning {
         self
     }
 
-    /// Calls `tell`, once a second, with the holder of the write transaction that `begin_write` waits for.
+    /// Calls `tell` once a second while `begin_write` waits, with the current holder of the writer lock.
     pub fn on_wait(mut self, tell: impl Fn(&WriterSeen) + Send + Sync + 'static) -> Self {
         self.store.on_wait = Some(OnWait(Arc::new(tell)));
         self
@@ -71,7 +72,7 @@ impl Database {
         Ok(self.pager.readers()?)
     }
 
-    /// The current holder of the write transaction, in any process. Never waits.
+    /// The current holder of the writer lock, in any process; `None` if no write transaction is open. Never waits.
     #[must_use]
     pub fn writer(&self) -> Option<WriterSeen> {
         self.pager.writer()
@@ -79,10 +80,10 @@ impl Database {
 }
 
 impl ReadTxn {
-    /// Moves to the newest commit of any process, as the same kind of snapshot; clones do not move.
+    /// Moves this reader to the newest commit of any process; it stays evictable if it was. Clones do not move.
     ///
     /// # Errors
-    /// As for [`Database::begin_read`]; the snapshot is then unchanged.
+    /// As for [`Database::begin_read`]; the reader then keeps its old snapshot.
     pub fn renew(&mut self) -> Result<()> {
         let mut pages = self.pages.clone();
         pages.renew()?;
@@ -90,14 +91,14 @@ impl ReadTxn {
         Ok(())
     }
 
-    /// True for a snapshot begun by [`Database::begin_read_evictable`].
+    /// True for a snapshot that [`Database::begin_read_evictable`] has taken.
     #[must_use]
     pub fn is_evictable(&self) -> bool {
         self.pages.is_evictable()
     }
 
-    /// Parks the snapshot: until it is resumed, a writer that needs the space may evict it. A snapshot that has a clone
-    /// is retained like the clone.
+    /// Parks the snapshot: until it is resumed, a writer that needs the space may evict it. If the snapshot has a clone
+    /// that is not parked, the clone keeps the pages.
     #[must_use]
     pub fn park(self) -> ParkedRead {
         ParkedRead {
@@ -107,7 +108,7 @@ impl ReadTxn {
     }
 }
 
-/// A parked snapshot; see [`ReadTxn::park`].
+/// A parked snapshot, returned by [`ReadTxn::park`].
 pub struct ParkedRead {
     pages: Parked,
     scan_threads: usize,
@@ -117,12 +118,12 @@ impl ParkedRead {
     /// Resumes the snapshot.
     ///
     /// # Errors
-    /// [`Evicted`](crate::ErrorKind::Evicted) if it was evicted; else as for [`Database::begin_read`].
+    /// [`Evicted`](crate::ErrorKind::Evicted) if a writer evicted the snapshot; else as for [`Database::begin_read`].
     pub fn unpark(self) -> Result<ReadTxn> {
         ReadTxn::begin(self.pages.unpark()?, self.scan_threads)
     }
 
-    /// Resumes the snapshot, or takes one of the newest commit if it was evicted.
+    /// Resumes the snapshot, or takes a new one of the newest commit if a writer evicted the old one.
     ///
     /// # Errors
     /// As for [`Database::begin_read`].

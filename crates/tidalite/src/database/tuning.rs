@@ -19,7 +19,7 @@ use tidalite_pager::{ReadAhead, Verify};
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Tuning {
-    /// The fields that [`Options`](crate::Options) sets have their defaults here.
+    /// Options of the pager. Those that [`Options`](crate::Options) sets itself keep their default values here.
     pub(super) store: tidalite_pager::Options,
     pub(super) write_buffer_bytes: usize,
     pub(super) leaf_vectors: usize,
@@ -32,7 +32,7 @@ impl Default for Tuning {
 }
 
 impl Tuning {
-    /// The defaults.
+    /// Creates the default settings.
     pub fn new() -> Self {
         Self {
             store: tidalite_pager::Options {
@@ -44,101 +44,108 @@ impl Tuning {
         }
     }
 
-    /// Verification of pages by their checksums.
+    /// Sets when pages are verified by their checksums.
     pub fn verify(mut self, verify: Verify) -> Self {
         self.store.verify = verify;
         self
     }
 
-    /// The system's readahead around a page of the map that is not in memory (default: by file size).
+    /// Sets the operating system's readahead around a page of the memory map that is not in memory (default: by file
+    /// size).
     pub fn read_ahead(mut self, read_ahead: ReadAhead) -> Self {
         self.store.read_ahead = read_ahead;
         self
     }
 
-    /// Borrows pages from a read-only map (default), or reads every page with `pread`: slower, but then every media
-    /// error is a typed error.
+    /// If true (the default), reads borrow pages from a read-only memory map. If false, every page is read with
+    /// `pread`, which is slower, but makes every media error a typed error instead of a signal.
     pub fn map(mut self, map: bool) -> Self {
         self.store.map = map;
         self
     }
 
-    /// Copies frequently overwritten pages of lazy commits, and of small durable ones that go to the log, into a
-    /// writable map of the file (default), or passes every page to the system. The map saves a third of a lazy commit's
-    /// time; but a stray write of this program, in `unsafe` code or in C, can then reach the file, as in LMDB with
-    /// `MDB_WRITEMAP`. Checksums detect it. It is used only with `map`, only on file systems that overwrite blocks in
-    /// place (ext4, tmpfs), and not for larger durable commits. A file system that fails as a whole (is made read-only
-    /// after a disk error) then raises a signal, as it may for reads.
+    /// If true (the default), frequently overwritten pages of lazy commits, and of small durable ones that go to the
+    /// log, are copied into a writable memory map of the file; if false, every page is passed to the system. The map
+    /// saves a third of a lazy commit's time; but a stray write of this program, in `unsafe` code or in C, can then
+    /// reach the file, as in LMDB with `MDB_WRITEMAP`. Checksums detect such a write. The writable map is used only
+    /// with `map`, only on file systems that overwrite blocks in place (ext4, tmpfs), and not for larger durable
+    /// commits. A file system that fails as a whole (is made read-only after a disk error) then raises a signal, as it
+    /// may for reads.
     pub fn map_writes(mut self, map_writes: bool) -> Self {
         self.store.map_writes = map_writes;
         self
     }
 
-    /// Consecutive small durable commits go to a log inside the file: one barrier instead of two, and a block or two
-    /// instead of all pages that they change. The log is created when useful. It takes half the size of the file, at
-    /// least 2 MiB, at most this much (4 MiB) and at most an eighth of the file's maximum length. It is emptied when
-    /// full and at [`Database::close`](crate::Database::close), which returns its pages if they are a large part of a
-    /// small file; opening after a crash empties it, too. 0: no log.
+    /// Maximum length in bytes of the redo log inside the file (default: 4 MiB; 0: no log). Consecutive small durable
+    /// commits go to this log: each costs one barrier instead of two, and a block or two instead of all pages that it
+    /// changes. The log is created when useful. It takes half the size of the file, at least 2 MiB, at most this
+    /// maximum and at most an eighth of the file's maximum length. It is emptied when full, at an opening after a
+    /// crash, and at [`Database::close`](crate::Database::close), which returns the pages of the log if they are a
+    /// large part of a small file.
     pub fn log_bytes(mut self, most: u64) -> Self {
         self.store.log_bytes = most;
         self
     }
 
-    /// The file grows by at least `min` bytes at a time, a shorter file by its own length, and by at most `max` more
-    /// than it needs (1 and 8 MiB). Like all options about the file's length, this applies to this handle: it is not
-    /// stored in the file, and each writing process sets its own.
+    /// The file grows by at least `min` bytes at a time (default: 1 MiB), a shorter file by its own length, and by at
+    /// most `max` bytes more than a transaction needs (default: 8 MiB). Like all options about the file's length, this
+    /// applies to this handle: it is not stored in the file, and each writing process sets its own.
     pub fn growth_bytes(mut self, min: u64, max: u64) -> Self {
         self.store.growth_bytes_min = min;
         self.store.growth_bytes_max = max;
         self
     }
 
-    /// The file is truncated when this many bytes are free at its end; when this many are free inside, runs of 1 MiB
-    /// and more are returned to the file system (16 MiB). Done with commits, as soon as no snapshot needs the space.
-    /// Applies to this handle, not to the file.
+    /// The file is truncated when this many bytes are free at its end (default: 16 MiB). When this many are free
+    /// inside, contiguous free ranges of 1 MiB and more are returned to the file system. Commits do both as soon as no
+    /// snapshot needs the space. Applies to this handle, not to the file.
     pub fn shrink_bytes(mut self, bytes: u64) -> Self {
         self.store.shrink_bytes = bytes;
         self
     }
 
-    /// Bytes that stay allocated and free in the file for transactions that delete, so that they work on a full disk (1
-    /// MiB; in smaller files a quarter of the pages in use, at least 64 pages, or as many as there are in use and 4 if
+    /// Free bytes that stay allocated in the file for transactions that delete, so that deletions work on a full disk
+    /// (1 MiB; in smaller files a quarter of the pages in use, at least 64 pages, or the pages in use and 4 more if
     /// that is less).
     pub fn reserve_bytes(mut self, bytes: u64) -> Self {
         self.store.reserve_bytes = bytes;
         self
     }
 
-    /// Bytes of changed pages that a write transaction holds before it writes some of them early (64 MiB).
+    /// Bytes of changed pages that a write transaction holds in memory before it writes some of them early (default: 64
+    /// MiB).
     pub fn dirty_bytes(mut self, bytes: usize) -> Self {
         self.store.dirty_bytes_max = bytes;
         self
     }
 
-    /// After a durable transaction that changed this many bytes, pages of tables of the next one are written while it
-    /// is still open, so that the disk works meanwhile; so are pages in the commit of a transaction that changed as
-    /// much (8 MiB; 0: never). With two or more processors a thread does it, for the duration of the transaction.
+    /// Bytes that a durable transaction must change so that the next transaction writes pages of tables while it is
+    /// still open, which keeps the disk busy meanwhile (default: 8 MiB; 0: never). A transaction that changes this much
+    /// also writes pages early during its commit. With two or more processors a thread does this, for the duration of
+    /// the transaction.
     pub fn write_behind_bytes(mut self, bytes: u64) -> Self {
         self.store.write_behind_bytes = bytes;
         self
     }
 
     /// Bytes of pages that commits of [`Durability::None`](crate::Durability::None) keep in memory until a commit of
-    /// another kind or [`Database::sync`](crate::Database::sync) writes them (128 MiB). Pages changed again before that
-    /// are written once; beyond the bound the commit writes. With 0 every such commit writes immediately.
+    /// another kind or [`Database::sync`](crate::Database::sync) writes them (default: 128 MiB). Pages changed again
+    /// before that are written once; a commit beyond the bound writes them. With 0 every such commit writes
+    /// immediately.
     pub fn unwritten_bytes(mut self, bytes: usize) -> Self {
         self.store.unwritten_bytes_max = bytes;
         self
     }
 
-    /// Size of a write transaction's write buffer, in bytes of rows, before it flushes whole vectors (256 MiB).
+    /// Size of a write transaction's write buffer, in bytes of rows; a full buffer is flushed in whole vectors
+    /// (default: 256 MiB).
     pub fn write_buffer_bytes(mut self, bytes: usize) -> Self {
         self.write_buffer_bytes = bytes;
         self
     }
 
-    /// Leaves of series are written with up to this many vectors of 1024 rows, between 1 and 16 (the default). Large
-    /// leaves are smaller per row and faster to search; with small ones a late or deleted row rewrites less. Existing
+    /// Maximum number of vectors of 1024 rows in a leaf of a series, between 1 and 16 (the default). Large leaves need
+    /// fewer bytes per row and are faster to search; with small leaves a late or deleted row rewrites less. Existing
     /// leaves do not change.
     pub fn leaf_vectors(mut self, vectors: usize) -> Self {
         self.leaf_vectors = vectors.clamp(1, LEAF_VECTORS_MAX);
@@ -165,8 +172,8 @@ impl Tuning {
         self
     }
 
-    /// A durable commit records its time, for [`Database::txn_at`](crate::Database::txn_at), if the last record is at
-    /// least this old (a minute).
+    /// Minimum interval between two recorded commit times (default: a minute): a durable commit records its time for
+    /// [`Database::txn_at`](crate::Database::txn_at) if the last record is at least this old.
     pub fn clock_step(mut self, step: Duration) -> Self {
         self.store.clock_step = step;
         self

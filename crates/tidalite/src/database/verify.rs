@@ -1,9 +1,9 @@
-//! Verification of a state that only the lock file names: everything that its roots reach and that is younger than the
-//! newest durable commit.
+//! Verification of a lazy commit that is recorded only in the lock file, when a database is opened: everything that the
+//! roots of this commit reach and that is younger than the newest durable commit must be in the file.
 //!
 //! Each structure is walked from its root; older pages are skipped with everything below them. This reads the pages
-//! that lazy commits have written, and the paths to them. Only presence is verified, by the checksums in the pointers;
-//! a check verifies the content.
+//! that lazy commits have written, and the paths to them. The checksums in the pointers prove that each page is
+//! present; whether the contents are right is left to `check`.
 
 use crate::catalog::roots::Roots;
 use crate::catalog::table_roots::decode_table_entry;
@@ -14,7 +14,7 @@ use tidalite_kv::Tree;
 use tidalite_pager::{Error as StoreError, PageRead, Result, Unrecorded, Verifier};
 use tidalite_series::SeriesTree;
 
-/// The verifier used when opening a database.
+/// Returns the verifier that the pager calls when a database is opened.
 pub(crate) fn verifier() -> Verifier {
     Verifier::new(|state: &Unrecorded<'_>| verify(state, state.app(), state.since()))
 }
@@ -64,10 +64,10 @@ fn verify_series<R: PageRead>(r: &R, roots: &Roots, since: TxnId) -> Result<()> 
     report.damages.first().map_or(Ok(()), damaged)
 }
 
-/// Callback with the key and the value of an entry.
+/// Callback that receives the key and the value of an entry.
 type OnEntry<'f> = dyn FnMut(&[u8], &[u8]) -> Result<()> + 'f;
 
-/// Calls `f` with the key and the value of every entry in younger leaves.
+/// Calls `f` with the key and the value of every entry in leaves that were written after the commit `since`.
 fn entries_since<R: PageRead>(tree: &Tree, r: &R, since: TxnId, f: &mut OnEntry<'_>) -> Result<()> {
     tree.leaves_since(r, since, &mut |leaf| {
         let mut cursor = leaf.cursor(r);

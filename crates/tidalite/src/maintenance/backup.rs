@@ -1,7 +1,7 @@
-//! Backups as streams, full and incremental, and the restored file; images as streams.
+//! Full and incremental backups as streams, the restore of a file from them, and images of a file as streams.
 //!
-//! A backup is physical (docs/decisions/0900-backups-are-pages.md): the pages of one version, or those written since a
-//! pinned one. A copy is logical: packed anew, see `copy.rs`.
+//! A backup is physical (docs/decisions/0900-backups-are-pages.md): it holds the pages of one version, or those written
+//! since a pinned version. A copy (`copy.rs`) is logical: its contents are packed anew.
 
 use crate::database::handle::Database;
 use crate::maintenance::watch::{Running, Watch};
@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 pub use tidalite_pager::BackupInfo;
 
 impl Database {
-    /// A backup of the newest version, or of a pin: full, or of the changes since another pin. It is written
-    /// concurrently with writers.
+    /// Prepares a backup of the newest version or of a pin, either full or with the changes since another pin. Writers
+    /// continue while it is written.
     ///
     /// ```
     /// # let dir = std::env::temp_dir().join(format!("tidalite-doc-backup-{}", std::process::id()));
@@ -42,7 +42,8 @@ impl Database {
         }
     }
 
-    /// The newest version as a database file, page by page: the layout is kept, pins included, with free pages as zeros.
+    /// Prepares an image: the newest version as a database file, page by page. The layout and the pins are kept; free
+    /// pages are written as zeros.
     pub fn image(&self) -> Image<'_> {
         Image {
             database: self,
@@ -68,14 +69,14 @@ impl<'a> Backup<'a> {
         self
     }
 
-    /// Writes only the pages written since this pin: an increment on the backup of the pin. Pages shared by both
-    /// versions are not read.
+    /// Writes only the pages written since the version of this pin: an increment to a backup of that pin. Pages that
+    /// both versions share are not read.
     pub fn since(mut self, pin: &'a str) -> Self {
         self.base = Some(pin);
         self
     }
 
-    /// Reports to this watch, and writes at most at its rate.
+    /// Reports progress to this watch, and writes no faster than the rate it allows.
     pub fn watch(mut self, watch: Watch<'a>) -> Self {
         self.watch = watch;
         self
@@ -84,8 +85,8 @@ impl<'a> Backup<'a> {
     /// Writes the backup to a stream.
     ///
     /// # Errors
-    /// No such pin; a base that is newer than the version; an error of the stream;
-    /// [`Cancelled`](crate::ErrorKind::Cancelled) if the watch stops it.
+    /// A pin does not exist; the base of an increment is newer than the version; an error of the stream;
+    /// [`Cancelled`](crate::ErrorKind::Cancelled) if the watch stops the backup.
     pub fn to_writer(self, mut out: impl Write) -> Result<BackupInfo> {
         let pager = &self.database.pager;
         let mut moved = progress(self.watch);
@@ -101,7 +102,7 @@ pub struct Image<'a> {
 }
 
 impl<'a> Image<'a> {
-    /// Reports to this watch, and writes at most at its rate.
+    /// Reports progress to this watch, and writes no faster than the rate it allows.
     pub fn watch(mut self, watch: Watch<'a>) -> Self {
         self.watch = watch;
         self
@@ -117,7 +118,8 @@ impl<'a> Image<'a> {
     }
 }
 
-/// What the pager calls after each piece, with its bytes, the pages done, and the pages in total.
+/// Returns the progress callback for the pager, which is called after each piece with the bytes of the piece, the pages
+/// done, and the pages in total.
 fn progress(watch: Watch<'_>) -> impl FnMut(u64, u64, u64) -> tidalite_pager::Result<()> {
     let mut running = Running::new(watch, 0);
     running.at("pages");
@@ -127,7 +129,7 @@ fn progress(watch: Watch<'_>) -> impl FnMut(u64, u64, u64) -> tidalite_pager::Re
     }
 }
 
-/// Creates a database from a full backup and its increments, in order: see [`Database::backup`].
+/// Creates a database from a full backup and the increments on it, in order: see [`Database::backup`].
 #[must_use]
 pub struct Restore<'a, I> {
     chain: I,
@@ -145,25 +147,25 @@ impl<'a, I: IntoIterator<Item: Read>> Restore<'a, I> {
         }
     }
 
-    /// The path of the second file, perhaps on another disk, if the backup has values of such a file (default: next to
-    /// the new file, with the suffix `-large`). It must not exist.
+    /// Path of the new second file, perhaps on another disk, if the backed-up database had such a file for large values
+    /// (default: next to the new file, with the suffix `-large`). The path must not exist.
     pub fn large_values(mut self, path: impl Into<PathBuf>) -> Self {
         self.large_values = Some(path.into());
         self
     }
 
-    /// Reports to this watch, and writes at most at its rate.
+    /// Reports progress to this watch, and writes no faster than the rate it allows.
     pub fn watch(mut self, watch: Watch<'a>) -> Self {
         self.watch = watch;
         self
     }
 
-    /// Creates the database, which must not exist. It gets its own identity and has no pins. After an error no file has
-    /// its name.
+    /// Creates the database at `path`, where no file must exist. The new database gets its own identity and has no
+    /// pins. After an error no file is left at `path`.
     ///
     /// # Errors
-    /// A backup that is damaged, cut off, or does not build on the one before; a full disk;
-    /// [`Cancelled`](crate::ErrorKind::Cancelled) if the watch stops it.
+    /// A backup is damaged, cut off, or does not build on the one before; a full disk;
+    /// [`Cancelled`](crate::ErrorKind::Cancelled) if the watch stops the restore.
     pub fn to(self, path: impl AsRef<Path>) -> Result<BackupInfo> {
         let mut moved = progress(self.watch);
         let mut chain = self.chain.into_iter().map(|from| {

@@ -1,4 +1,4 @@
-//! Closing a database with a file no longer than necessary.
+//! Closing a database so that its file is no longer than necessary.
 
 use crate::database::handle::Database;
 use crate::types::error::Result;
@@ -12,7 +12,7 @@ const CLOSING_BYTES: u64 = 256 << 10;
 impl Database {
     /// Makes everything durable, empties the log of small commits and closes this handle: the data file alone is then
     /// the whole database. (Clones, snapshots and other processes keep the file open.) If the log is a large part of a
-    /// small file, its pages are returned.
+    /// small file, the file gives back its pages.
     ///
     /// # Errors
     /// As for `sync`.
@@ -28,14 +28,14 @@ impl Database {
         Ok(self.pager.clone().close()?)
     }
 
-    /// Moves the few pages behind the log to the front of the file, so that closing can cut off the log. Called before a
-    /// small file is closed.
+    /// Moves the few pages behind the log to the front of the file, so that closing can truncate the file before the
+    /// log. Called before a small file is closed.
     fn make_room_behind_log(&self) -> Result<()> {
         for _ in 0..CLOSING_STEPS {
             match self.compact(CLOSING_BYTES) {
                 Ok(step) if !step.done => {}
                 Ok(_) => break,
-                // The file keeps its length.
+                // On a full disk the file keeps its length; that is no reason to fail the closing.
                 Err(error) if error.kind() == ErrorKind::Full => {
                     break;
                 }

@@ -2,8 +2,8 @@
 //!
 //! Leaves get this form only by rewriting: by a call, a policy with
 //! [`Retention::cold`](crate::retention::Retention::cold), or the program's `compact --cold`. A build without the
-//! feature `cold` returns [`Unsupported`](crate::ErrorKind::Unsupported) when it reads such a leaf; it reads the
-//! rest of the file as before.
+//! feature `cold` returns [`Unsupported`](crate::ErrorKind::Unsupported) when it reads such a leaf; it can still read
+//! the rest of the file.
 
 use crate::database::handle::Database;
 use crate::maintenance::policies::Budget;
@@ -22,19 +22,19 @@ const VALUES_EACH: u64 = 1 << 20;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Cooled {
-    /// Number of series with such leaves; a series is counted once per commit.
+    /// Number of series with leaves that were rewritten; a series is counted once per commit.
     pub series: u64,
-    /// Rows rewritten.
+    /// Number of rows rewritten.
     pub rows: u64,
-    /// The leaves of these rows.
+    /// Number of leaves rewritten.
     pub leaves: u64,
-    /// Size of these leaves in bytes.
+    /// Size in bytes of the rewritten leaves before.
     pub bytes_before: u64,
-    /// Size of their replacements in bytes.
+    /// Size in bytes of the rewritten leaves afterwards.
     pub bytes_after: u64,
-    /// Commits.
+    /// Number of commits made.
     pub commits: u64,
-    /// True if the budget ended before the work did.
+    /// True if the budget was used up before all leaves were rewritten.
     pub more: bool,
 }
 
@@ -49,20 +49,20 @@ impl Cooled {
 }
 
 impl SeriesMut<'_> {
-    /// Rewrites leaves in cold form whose rows are all before the raw time `before`, until about `rows_max` rows are
-    /// rewritten (at least one leaf); `more` reports whether some are left. The rows do not change; rows not yet in
-    /// leaves stay where they are.
+    /// Rewrites leaves whose rows are all before the raw time `before` in cold form, until about `rows_max` rows are
+    /// rewritten (at least one leaf); `more` in the result reports whether such leaves are left. The rows do not
+    /// change; rows not yet in leaves stay where they are.
     ///
     /// # Errors
     /// `Unsupported` in a build without the feature `cold`; a damaged block in the way; a full disk.
     ///
     /// # Cost
-    /// About 70 ns per value, and the bytes of the rewritten leaves. Reading them then takes 6 ns per value instead of
-    /// half a nanosecond.
+    /// About 70 ns per value, and the bytes of the rewritten leaves. Reading a value then takes 6 ns instead of half a
+    /// nanosecond.
     pub fn rewrite_cold(&mut self, before: i64, rows_max: u64) -> Result<Cooled> {
         let mut done = Cooled::default();
         let mut step = Cooling {
-            // At least one row, so that each step rewrites a leaf and does not only decode nodes.
+            // At least one row, so that each step rewrites a leaf instead of only reading nodes.
             rows_left: rows_max.max(1),
             ..Cooling::default()
         };
@@ -73,9 +73,9 @@ impl SeriesMut<'_> {
 }
 
 impl Database {
-    /// Rewrites the leaves of the series that `pattern` selects in cold form if all their rows are older than
-    /// `older_than`: in commits of bounded size, until all is done or the budget's time is over. Reads the nodes of
-    /// each series, and the leaves that are not cold yet.
+    /// Rewrites leaves in cold form if all their rows are older than `older_than`, in the series that `pattern`
+    /// selects. It commits in steps of bounded size until all such leaves are done or the budget's time is over. It
+    /// reads the nodes of each series, and the leaves that are not cold yet.
     ///
     /// # Errors
     /// `Unsupported` in a build without the feature `cold`; errors of reading and committing. Earlier commits stay.
@@ -91,8 +91,8 @@ impl Database {
         self.cool_all(&due, budget, || self.begin_write().map(Some))
     }
 
-    /// Makes the leaves of these series cold up to a raw time each, with transactions from `begin`; ends if `begin`
-    /// returns none.
+    /// Rewrites leaves of the given series in cold form, each up to its raw time in `due`. Calls `begin` for each
+    /// transaction, and ends early if `begin` returns `None`.
     pub(crate) fn cool_all(
         &self,
         due: &[(SeriesId, i64)],
@@ -116,7 +116,7 @@ impl Database {
                 && values > 0
             {
                 let mut series = match txn.series_by_id(id) {
-                    // The series was removed after the plan was made.
+                    // The series was removed after the list `due` was made.
                     Err(error) if error.kind() == ErrorKind::NotFound => {
                         due.next();
                         continue;

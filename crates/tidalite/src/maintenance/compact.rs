@@ -30,25 +30,27 @@ use tidalite_series::Moving;
 /// Branch pages that a step may read for each page that it may move.
 const LOOKS_PER_PAGE: u64 = 64;
 const PAGES_MIN: u64 = 16;
-/// Maximum number of passes; each moves at most the pages after its boundary, the first one also the leaves of sparse
-/// extents.
+/// Maximum number of passes. Each pass moves at most the pages after its boundary; the first one also moves the leaves
+/// of sparse extents.
 const PASSES_MAX: u32 = 8;
-/// Maximum number of consecutive passes without gain: if free space below was fragmented, a large extent was placed at
-/// the end, and the pages that it left became contiguous only now.
+/// Maximum number of consecutive passes that gain nothing. One such pass is allowed: if free space was fragmented, a
+/// large extent had to go to the end of the file, and only then became the pages that it left contiguous.
 const FRUITLESS_MAX: u32 = 2;
-/// The boundary is this fraction, and two pages, beyond the pages in use, for free fragments that fit nothing.
+/// The boundary of a pass is this fraction of the pages in use, and two pages, beyond the pages in use. The slack
+/// allows for free fragments that are too small for anything.
 const SLACK_PART: u64 = 128;
 const SLACK_PAGES: u64 = 2;
 /// A second file that exceeds its minimum length by at most this much is short enough.
 const SECOND_STEP_BYTES: u64 = 1 << 20;
-/// Maximum number of commits before the first pass and after each, until moved pages are free and truncated.
+/// Maximum number of commits before the first pass and after each pass that wait until moved pages are free and the
+/// file is truncated.
 const SETTLING: u32 = 6;
 
 /// Progress of a compaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Compaction {
-    /// Nothing more can be done at present.
+    /// True if nothing more can be moved or truncated at present.
     pub done: bool,
     /// Bytes moved by this step, approximately.
     pub moved_bytes: u64,
@@ -56,7 +58,7 @@ pub struct Compaction {
     pub file_bytes: u64,
     /// Bytes in use, including pages retained by snapshots.
     pub used_bytes: u64,
-    /// Current size of the second file in bytes; 0 without one.
+    /// Current size of the second file in bytes; 0 if there is no second file.
     pub large_bytes: u64,
     /// Bytes currently free inside the file, including the reserve.
     pub free_bytes: u64,
@@ -64,21 +66,21 @@ pub struct Compaction {
     /// ([`Tuning::reserve_bytes`](crate::Tuning::reserve_bytes)).
     pub reserve_bytes: u64,
     /// Bytes that the newest version does not need, but that a reader, a pin or the previous durable record may still
-    /// read. They can be returned by another compaction once these are gone.
+    /// read. Another compaction can return them once no reader, pin or record needs them.
     pub waiting_bytes: u64,
 }
 
 impl Database {
     /// Performs a step of compaction in one write transaction: moves up to about `budget_bytes` from the file's end
-    /// into free space further down, and truncates the file as far as no snapshot needs its end. Call it until `done`;
-    /// a reader that retains old pages prevents truncation, but not compaction.
+    /// into free space further down, and truncates the file as far as no snapshot needs its end. Call this until the
+    /// result has `done`; a reader that retains old pages prevents truncation, but not the moving of pages.
     ///
     /// # Errors
-    /// As for a write transaction; a damaged page in the way (then nothing was moved: `check` names it).
+    /// As for a write transaction; a damaged page in the way (then nothing was moved; `check` reports the page).
     ///
     /// # Cost
-    /// The budget, the branches read to find the pages to move, and a durable commit. A value in an extent counts in
-    /// full.
+    /// Moving the budget, reading branches to find the pages to move, and a durable commit. A value in an extent counts
+    /// in full.
     pub fn compact(&self, budget_bytes: u64) -> Result<Compaction> {
         let mut kept = self
             .shared
@@ -136,16 +138,17 @@ impl Database {
         self.compacted(done, moved * page_size)
     }
 
-    /// The result of a compaction that has nothing to do, if there was no commit since one that no reader and no pin
-    /// hindered.
+    /// Returns the result of a compaction with nothing to do, if the newest commit is still the one at which the last
+    /// compaction finished without pages retained by a reader or pin. Returns `None` if a compaction may gain
+    /// something.
     fn nothing_changed(&self) -> Result<Option<Compaction>> {
         let tx = self.begin_write()?;
         let known = self.shared.compacted.load(Ordering::Relaxed) == tx.pages.base_txn().0;
         Ok(known.then(|| Self::figures(&tx, true, 0)))
     }
 
-    /// Commits until the log is given up and pages freed by earlier commits are free, as far as no reader and no pin
-    /// retains them: they count as in use, and the boundary would be too high.
+    /// Commits until the log is given up and pages freed by earlier commits can be allocated, as far as no reader and
+    /// no pin retains them. Such pages count as in use, so the boundary of the first pass would be too high.
     fn free_what_waits(&self) -> Result<()> {
         let mut before = u64::MAX;
         for _ in 0..SETTLING {
@@ -162,7 +165,7 @@ impl Database {
         Ok(())
     }
 
-    /// Commits until the moved pages' old places are free and truncated.
+    /// Commits until the old places of moved pages are free and the file is truncated.
     fn shorten(&self) -> Result<()> {
         for _ in 0..SETTLING {
             let tx = self.begin_write()?;
@@ -181,8 +184,8 @@ impl Database {
         Ok(())
     }
 
-    /// Makes a durable commit without changes: pages that waited for durable commits become free, and the end of the
-    /// file is truncated.
+    /// Makes a durable commit without changes: pages that could be reused only after a durable commit become free, and
+    /// the end of the file is truncated.
     fn settle(&self, boundary: u64) -> Result<()> {
         let mut tx = self.begin_write()?;
         tx.pages.compact(boundary);
@@ -192,7 +195,7 @@ impl Database {
 
     fn compacted(&self, done: bool, moved_bytes: u64) -> Result<Compaction> {
         let tx = self.begin_write()?;
-        // Pages retained by a reader or a pin are a reason to try again once these are gone.
+        // If a reader or a pin retains pages, no commit is recorded as compacted, so that a later call tries again.
         if done {
             let is_final = tx.pages.pages_waiting() == 0;
             let newest = if is_final { tx.pages.base_txn().0 } else { 0 };
@@ -218,7 +221,7 @@ impl Database {
     }
 }
 
-/// Begins a pass. `None` if the file is as short as can be expected.
+/// Begins a pass; returns `None` if the file is as short as can be expected.
 fn begin_pass(tx: &WriteTxn, number: u32, fruitless: u32) -> Result<Option<Pass>> {
     let (used, _) = tx.pages.pages_in_use();
     let [end, second_end] = ends(tx);
@@ -248,7 +251,7 @@ fn begin_pass(tx: &WriteTxn, number: u32, fruitless: u32) -> Result<Option<Pass>
     }))
 }
 
-/// Continues until the step's budget is used or a structure is done.
+/// Continues the pass until the budget of the step is used or one structure is done.
 fn advance(pass: &mut Pass, tx: &mut WriteTxn, step: &mut Relocation) -> Result<()> {
     let start = Vec::new;
     pass.at = match std::mem::replace(&mut pass.at, At::Settle) {
@@ -307,13 +310,13 @@ fn advance(pass: &mut Pass, tx: &mut WriteTxn, step: &mut Relocation) -> Result<
     Ok(())
 }
 
-/// The ends of the used space in both files, in pages.
+/// The numbers of the first pages after the used space, in the main file and in the second file.
 fn ends(tx: &WriteTxn) -> [u64; 2] {
     [tx.pages.pages_in_use().1, tx.pages.second_file().end]
 }
 
-/// Moves pages of the table `name`, or of the next one if it does not exist; from `key` on. Returns the next position;
-/// `None` after the last table.
+/// Moves pages of the table `name`, from `key` on; if that table does not exist, of the next table. Returns the
+/// position at which the next step continues; `None` after the last table.
 fn relocate_table(
     tx: &mut WriteTxn,
     name: &str,

@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tidalite_pager::{DiskError, Error as StoreError, FileStorage, Storage};
 
-/// Bytes read from the temporary file at a time.
+/// Number of bytes read from the temporary file at a time.
 const COPY_BYTES: usize = 1 << 20;
 
 /// A packed copy of one version, from [`Database::copy`] or [`ReadTxn::copy`]: tables in full pages, rows encoded anew.
@@ -56,15 +56,15 @@ impl<'a> DatabaseCopy<'a> {
         }
     }
 
-    /// Reports to this watch, and copies at most at its rate. Progress counts the bytes of keys and values, and 8 bytes
-    /// for each time and value of a series; the total is not known in advance. A copy to a stream then reports the
-    /// bytes of the file.
+    /// Reports progress to this watch, and copies no faster than the rate it allows. Progress counts the bytes of keys
+    /// and values, and 8 bytes for each time and value of a series; the total is not known in advance. For a copy to a
+    /// stream, progress then counts the bytes of the file.
     pub fn watch(mut self, watch: Watch<'a>) -> Self {
         self.watch = watch;
         self
     }
 
-    /// The folder of the temporary file of [`to_writer`](Self::to_writer).
+    /// Sets the folder for the temporary file of [`to_writer`](Self::to_writer).
     pub fn temporary_in(mut self, folder: impl Into<PathBuf>) -> Self {
         self.temporary_in = Some(folder.into());
         self
@@ -73,20 +73,21 @@ impl<'a> DatabaseCopy<'a> {
     /// Writes the copy to a new file, and returns the number of bytes written.
     ///
     /// # Errors
-    /// As for [`Database::begin_read`]; if the file already exists or cannot be written; damage found on the way
-    /// (nothing is skipped silently); [`Cancelled`](crate::ErrorKind::Cancelled) if the watch stops it. No copy is left
-    /// then.
+    /// As for [`Database::begin_read`]; the file already exists or cannot be written; damage found on the way (nothing
+    /// is skipped silently); [`Cancelled`](crate::ErrorKind::Cancelled) if the watch stops the copy. After an error no
+    /// copy is left.
     pub fn to(self, path: impl AsRef<Path>) -> Result<u64> {
         self.snapshot?
             .copy_to(path.as_ref(), &mut Running::new(self.watch, 0))
     }
 
-    /// Writes the copy, as a database file, to a stream; returns its size in bytes. The file is first built in a
-    /// temporary file, because a database is not written front to back. Both steps run at the rate of the watch.
+    /// Writes the copy, as a database file, to a stream; returns the size of the copy in bytes. The database is first
+    /// built in a temporary file, because a database is not written front to back. Both steps run at the rate of the
+    /// watch.
     ///
-    /// The temporary file has no name and is private to this process; it disappears with the call, and if the process
-    /// is killed. It takes as much space as the copy, in the folder of the database; if the database is not a file, or
-    /// its folder is not writable, in the system's folder for temporary files.
+    /// The temporary file has no name and is private to this process; it disappears at the end of the call, or when the
+    /// process is killed. It takes as much space as the copy, in the folder of the database; if the database is not a
+    /// file, or its folder is not writable, in the system's folder for temporary files.
     ///
     /// # Errors
     /// As for [`to`](Self::to); an error of the stream; a folder for the temporary file that does not exist or is not
@@ -98,7 +99,8 @@ impl<'a> DatabaseCopy<'a> {
     }
 }
 
-/// A nameless file in `folder`, else beside `file` if that is possible, else in the system's folder for such files.
+/// Creates a nameless temporary file in `folder`, else beside `file` if that folder is writable, else in the system's
+/// folder for temporary files.
 fn temporary(folder: Option<&Path>, file: Option<&Path>) -> Result<FileStorage> {
     use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
     let made = |folder: &Path| {
@@ -119,7 +121,7 @@ fn temporary(folder: Option<&Path>, file: Option<&Path>) -> Result<FileStorage> 
 }
 
 impl ReadTxn {
-    /// A packed copy of this version.
+    /// Prepares a packed copy of the version that this transaction reads.
     pub fn copy(&self) -> DatabaseCopy<'_> {
         DatabaseCopy::of(Ok(self.clone()))
     }
@@ -167,7 +169,7 @@ impl ReadTxn {
         Ok(total)
     }
 
-    /// Copies into an empty storage.
+    /// Creates a database in an empty storage and copies this version into it. Returns the number of bytes written.
     fn copy_to_storage(&self, storage: Arc<dyn Storage>, running: &mut Running<'_>) -> Result<()> {
         let page_size = tidalite_pager::PageRead::page_size(&self.pages);
         let copy = Options::new()
@@ -217,7 +219,8 @@ impl ReadTxn {
             if info.several {
                 to.set_merge(MergePolicy::KeepAll)?;
             }
-            // The rows of the copied series already obey the merge policy, so they are added without its checks.
+            // The rows of the copied series already obey the merge policy, so they are added without the checks of that
+            // policy.
             running.at(&info.label());
             copy_series_rows(&series, &mut to, running)?;
             to.set_merge(info.merge)?;
@@ -230,14 +233,15 @@ impl ReadTxn {
         }
         tx.roots.next_series = tx.roots.next_series.max(self.cache.roots.next_series);
         tx.set_user_data(self.user_data())?;
-        // A copy made while the wall clock is ahead does not trust it either.
+        // If the copy is made while the wall clock is ahead, the new file must not trust the wall clock either: it
+        // keeps the old commit clock.
         tx.roots.clock = self.cache.roots.clock;
         Ok(tx.commit()?.bytes_written)
     }
 }
 
 impl Database {
-    /// A packed copy of the newest commit, which can be made concurrently with writers.
+    /// Prepares a packed copy of the newest commit. Writers continue while it is made.
     pub fn copy(&self) -> DatabaseCopy<'_> {
         DatabaseCopy::of(self.begin_read())
     }
@@ -253,8 +257,8 @@ pub(crate) fn discard(path: &Path) {
     }
 }
 
-/// Copies a table with all nested tables. Recursion is as deep as tables are nested. `copied` holds the roots copied so
-/// far: in a hostile file many paths may lead to one.
+/// Copies a table with all nested tables. Recursion is as deep as tables are nested. `copied` holds the roots of the
+/// nested tables copied so far, because in a file made to attack many paths may lead to one table.
 fn copy_table(
     from: &Table<'_>,
     to: &mut TableMut<'_>,
@@ -289,7 +293,7 @@ fn copy_rows(
             more = cursor.next()?;
             continue;
         }
-        // Rows up to the next nested table are written page by page.
+        // Rows up to the next nested table are written a page at a time.
         to.extend_lent(|put| {
             more = cursor.lend_rows(&mut |key, value| {
                 copier.copied();
@@ -302,7 +306,7 @@ fn copy_rows(
     Ok(())
 }
 
-/// Appends all rows of a series to another with the same columns.
+/// Appends all rows of the series `from` to a series with the same columns.
 fn copy_series_rows(
     from: &Series<'_>,
     to: &mut SeriesMut<'_>,

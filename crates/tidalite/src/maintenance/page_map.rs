@@ -1,4 +1,4 @@
-//! The file page by page: the use of pages by structure, and the header of a single page.
+//! A map of the file: which structure uses which pages, and the contents of a single page.
 
 use crate::database::handle::Database;
 use crate::maintenance::check::walk_of;
@@ -6,23 +6,23 @@ use crate::types::error::Result;
 use tidalite_base::{TxnId, checksum, get_u64};
 use tidalite_pager::{HEADER_BYTES, Header, Kind, PageRead};
 
-/// Consecutive pages of one structure.
+/// A range of consecutive pages that belong to one structure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PageRange<'a> {
-    /// The first page's number; multiplied by the page size it is the address.
+    /// Number of the first page; multiplied by the page size it is the address in bytes.
     pub first: u64,
-    /// Number of pages.
+    /// Number of pages in the range.
     pub pages: u64,
-    /// The structure and the kind of page: "table config: table leaf".
+    /// The structure and the kind of page, such as "table config: table leaf".
     pub what: &'a str,
 }
 
-/// The pages of a structure.
+/// Total of the pages that belong to one structure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Weight {
-    /// The structure and the kind of page.
+    /// The structure and the kind of page, such as "table config: table leaf".
     pub what: String,
     /// Number of pages.
     pub pages: u64,
@@ -34,28 +34,30 @@ pub struct Weight {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PageDump {
-    /// The page's number.
+    /// Number of the page.
     pub number: u64,
-    /// The page's address.
+    /// Address of the page in bytes.
     pub address: u64,
-    /// The kind given by its header, if it has one for this place.
+    /// The kind of the page, if its header names a kind and this address.
     pub kind: Option<String>,
-    /// The owner id.
+    /// Owner id in the header: the table or series that the page belongs to.
     pub owner: u64,
-    /// The commit that wrote it.
+    /// The commit that wrote the page, according to the header.
     pub birth: TxnId,
-    /// Whether its checksum is right for a whole page; blocks in extents have other lengths.
+    /// Whether the checksum in the header is right for a whole page. It is not for a block in an extent, which has
+    /// another length.
     pub sound: bool,
     /// The page's bytes.
     pub bytes: Vec<u8>,
 }
 
 impl Database {
-    /// Reports the pages of each structure in the newest version; the ranges of one structure ascend. Reads every
-    /// table, node and directory; skips damage. For the version checked and for waiting see [`check`](Self::check).
+    /// Reports the pages of each structure in the newest version to `f`; the ranges of one structure ascend. Reads
+    /// every table, node and directory; skips damage. Reads the same version as [`check`](Self::check) and waits as it
+    /// does.
     ///
     /// # Errors
-    /// Data that cannot be read at all.
+    /// Data that cannot be read at all is an error.
     pub fn pages(&self, f: &mut dyn FnMut(&PageRange<'_>)) -> Result<()> {
         for (what, ranges) in walk_of(self)? {
             for (first, pages) in ranges {
@@ -69,7 +71,7 @@ impl Database {
         Ok(())
     }
 
-    /// The pages of each structure, the largest first.
+    /// Returns the number of pages of each structure, the largest structure first.
     ///
     /// # Errors
     /// As for `pages`.
@@ -86,11 +88,11 @@ impl Database {
         Ok(weights)
     }
 
-    /// The raw contents of one page; `None` beyond the file's end. (Pages of a commit of `Durability::None` may not be
-    /// there yet.)
+    /// The raw contents of one page; `None` beyond the file's end. (The file may not contain the pages of a commit of
+    /// `Durability::None` yet.)
     ///
     /// # Errors
-    /// An unreadable page.
+    /// The page is unreadable.
     pub fn page(&self, number: u64) -> Result<Option<PageDump>> {
         let snapshot = self.pager.begin_read()?;
         let page_size = snapshot.page_size();

@@ -1,11 +1,12 @@
-//! Read-ahead for a table copy: a thread walks the table's leaves, so that the copier need not wait for their
-//! checksums, page faults and disk reads.
+//! Read-ahead for a table copy: a thread walks the table's leaves, so that the copying thread (the copier) does not
+//! wait for checksums, page faults and disk reads.
 //!
 //! Invariants
-//! 1. The thread is only a hint: it uses no rows, reports nothing, and may end at any time. Damage that it finds is
-//!    found by the copier again.
-//! 2. It is at most `LEAVES_AHEAD` leaves ahead: the leaves it read are still in memory when the copier needs them.
-//! 3. It ends when the copier does, in whichever way (`Copier` is dropped).
+//! 1. The thread is only a hint: it uses no rows, reports nothing, and may end at any time. The copier finds again any
+//!   damage that the thread finds.
+//! 2. The thread is at most `LEAVES_AHEAD` leaves ahead: the leaves it read are still in memory when the copier needs
+//!   them.
+//! 3. The thread ends when the copier does, in whichever way (`Copier` is dropped).
 
 use crate::txn::pages::Pages;
 use std::collections::VecDeque;
@@ -19,13 +20,14 @@ use tidalite_kv::Tree;
 /// Maximum number of leaves read ahead: 4 MiB of pages of 4 KiB.
 const LEAVES_AHEAD: usize = 1024;
 
-/// Minimum number of rows of a table for which a thread is started.
+/// Minimum number of rows of a table for which a read-ahead thread is started.
 const ROWS_MIN: u64 = 20_000;
 
-/// Sleep time when far enough ahead: less than the copier takes for an eighth of the leaves ahead.
+/// Time that the thread sleeps when it is far enough ahead: less than the copier takes for an eighth of the leaves
+/// ahead.
 const NAP: Duration = Duration::from_micros(200);
 
-/// Counts the rows copied.
+/// Counts the rows copied, so that the read-ahead thread knows how far ahead it is.
 pub(crate) struct Copier<'c> {
     done: &'c AtomicU64,
     rows: u64,
@@ -45,7 +47,7 @@ impl Drop for Copier<'_> {
     }
 }
 
-/// Runs `copy` while the table is read ahead, if that is useful.
+/// Runs `copy`, with a read-ahead thread for the table if the table is large enough.
 pub(crate) fn read_ahead<T>(
     pages: Pages<'_>,
     tree: Option<&Tree>,
@@ -66,7 +68,7 @@ pub(crate) fn read_ahead<T>(
     thread::scope(|scope| {
         let go = || {
             let mut ahead = VecDeque::with_capacity(LEAVES_AHEAD);
-            // The copier finds the same errors.
+            // Errors are ignored here: the copier finds the same errors.
             let _ = tree.read_leaves(pages, &mut |before| {
                 if ahead.len() == LEAVES_AHEAD
                     && let Some(first) = ahead.pop_front()
@@ -79,7 +81,7 @@ pub(crate) fn read_ahead<T>(
                 done.load(Ordering::Relaxed) != u64::MAX
             });
         };
-        // Without a thread the copy is only slower.
+        // If no thread can be started, the copy is only slower.
         let _ = Worker::start_scoped(scope, "ahead", go);
         let copied = copy(&mut copier);
         drop(copier);

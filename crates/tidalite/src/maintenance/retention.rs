@@ -7,15 +7,15 @@ use crate::txn::write::WriteTxn;
 use crate::types::error::Result;
 
 impl WriteTxn {
-    /// Stores a policy under a name, replacing one with this name. It takes effect with
-    /// [`Database::maintain`](crate::Database::maintain). It may take a page or two of the reserve, so that it can be
-    /// set on a full disk.
+    /// Stores a retention policy under a name, replacing the policy that has this name.
+    /// [`Database::maintain`](crate::Database::maintain) applies it. Storing a policy may take a page or two of the
+    /// reserve, so that it works on a full disk.
     ///
     /// # Errors
     /// `InvalidName` for an invalid name, pattern or bound; errors of the file.
     pub fn set_retention(&mut self, name: &str, policy: &Retention) -> Result<()> {
         policy.check(name)?;
-        // May use the reserve: a policy serves to free space.
+        // Storing a policy may use the reserve, because a policy serves to free space.
         self.free_space();
         self.changing(|txn| {
             let policies = &mut txn.roots.policies;
@@ -24,10 +24,10 @@ impl WriteTxn {
         })
     }
 
-    /// Removes the policy with this name; false if it does not exist.
+    /// Removes the policy with this name; returns false if it does not exist.
     ///
     /// # Errors
-    /// Errors of the file.
+    /// Errors of reading and writing the file.
     pub fn remove_retention(&mut self, name: &str) -> Result<bool> {
         self.changing(|txn| Ok(txn.roots.policies.remove(&mut txn.pages, name.as_bytes())?))
     }

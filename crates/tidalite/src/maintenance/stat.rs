@@ -11,58 +11,59 @@ use tidalite_base::TxnId;
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Stat {
-    /// The newest commit.
+    /// The newest commit, which the statistics describe.
     pub txn: TxnId,
-    /// The time of the commit, by the committing process' wall clock.
+    /// Time of that commit, by the wall clock of the committing process.
     pub commit_time: Timestamp,
     /// Page size in bytes.
     pub page_size: usize,
     /// Size of the file in bytes.
     pub file_bytes: u64,
-    /// Pages of the file, including its head.
+    /// Number of pages in the file, including its head.
     pub pages_total: u64,
-    /// Pages that can be allocated now.
+    /// Number of pages that can be allocated now.
     pub pages_free: u64,
-    /// Dead pages visible to a snapshot or needed by the newest durable states, in both files.
+    /// Number of pages in both files that the newest version does not use, but that a snapshot can still see or that
+    /// the newest durable states need.
     pub pages_pending: u64,
-    /// Pages of the log of small commits, which count as in use.
+    /// Number of pages of the log of small commits, which count as in use.
     pub log_pages: u64,
-    /// Upper bound of the longest run of free pages.
+    /// Upper bound of the number of pages in the longest contiguous free range.
     pub longest_free_pages: u64,
-    /// Bytes of the second file, for large values; 0 without one.
+    /// Size in bytes of the second file, for large values; 0 if there is no second file.
     pub large_bytes: u64,
-    /// Pages of the second file that can be allocated now.
+    /// Number of pages of the second file that can be allocated now.
     pub large_pages_free: u64,
-    /// Tables of the user.
+    /// Number of user tables.
     pub tables: u64,
-    /// Entries of these tables.
+    /// Total number of entries in user tables.
     pub table_entries: u64,
-    /// Series.
+    /// Number of series.
     pub series: u64,
-    /// Rows in leaves. A row that the delta overwrites is counted in both.
+    /// Number of rows in leaves. A row that the delta replaces is counted here and in `delta_rows`.
     pub leaf_rows: u64,
-    /// Bytes of the leaves.
+    /// Total size in bytes of the leaves.
     pub leaf_bytes: u64,
-    /// Levels of the highest series tree.
+    /// Number of levels of the highest series tree.
     pub series_height_max: u8,
-    /// Rows in the delta: tail and runs.
+    /// Number of rows in the delta, in its tail page and its runs.
     pub delta_rows: u64,
-    /// Runs of the delta.
+    /// Number of sorted runs in the delta.
     pub runs: u64,
-    /// Runs of each tier, the newest tier first.
+    /// Number of runs in each tier of the delta, the newest tier first.
     pub tier_runs: Vec<usize>,
 }
 
 impl Stat {
-    /// Total number of rows.
+    /// Total number of rows in leaves and in the delta.
     #[must_use]
     pub fn rows(&self) -> u64 {
         self.leaf_rows.saturating_add(self.delta_rows)
     }
 
-    /// Fragmentation of free space: 0 for a single run, towards 1 for single pages all over the file. (The run is
-    /// searched within regions of 128 MiB, so very much contiguous free space counts as slightly fragmented.) `None` if
-    /// nothing is free.
+    /// Fragmentation of free space: 0 if it is one contiguous range, towards 1 for single pages all over the file. (The
+    /// longest range is searched within regions of 128 MiB, so very much contiguous free space counts as slightly
+    /// fragmented.) `None` if nothing is free.
     #[must_use]
     pub fn fragmentation(&self) -> Option<f64> {
         let free = self.pages_free;
@@ -70,7 +71,7 @@ impl Stat {
         (free > 0).then(|| scattered as f64 / free as f64)
     }
 
-    /// Bytes of the pages in use per row: everything included, also trees and head. `None` without rows.
+    /// Bytes of all pages in use per row, including trees and the head of the file. `None` if there are no rows.
     #[must_use]
     pub fn bytes_per_row(&self) -> Option<f64> {
         let used = self
@@ -83,8 +84,8 @@ impl Stat {
 
 impl Database {
     /// Asks the system to read the file into memory, from its beginning, up to `bytes_max` bytes; returns the number of
-    /// bytes. Does not wait for the reads. After a reboot the first queries then find most of a file that fits into
-    /// memory.
+    /// bytes requested. Does not wait for the reads. After a reboot the first queries then find most of a file that
+    /// fits into memory.
     ///
     /// # Errors
     /// [`Io`](crate::ErrorKind::Io) if the system refuses.
@@ -93,20 +94,20 @@ impl Database {
     }
 
     /// Locks the file in memory from its beginning, up to `bytes_max` bytes of its current length, and unlocks the
-    /// parts that this handle had locked beyond that: 0 ends it. Waits until the bytes are read; returns their number,
-    /// 0 if the file is not mapped. Closing the database ends the lock; later growth of the file is not locked until
-    /// the next call.
+    /// parts beyond that which this handle had locked: 0 unlocks everything. Waits until the bytes are read; returns
+    /// the number of bytes locked, or 0 if the file is not mapped. Closing the database ends the lock; later growth of
+    /// the file is not locked until the next call.
     ///
     /// # Errors
-    /// [`Io`](crate::ErrorKind::Io) if the system refuses: beyond the limit of a process (RLIMIT_MEMLOCK). Nothing is
-    /// locked then.
+    /// [`Io`](crate::ErrorKind::Io) if the system refuses, as it does beyond the limit of a process (RLIMIT_MEMLOCK).
+    /// Nothing is locked then.
     pub fn lock_in_memory(&self, bytes_max: u64) -> Result<u64> {
         Ok(self.pager.lock_in_memory(bytes_max)?)
     }
 
     /// Statistics of the newest commit. Reads the catalog and every series' record. Never waits, so a monitoring thread
-    /// may call it at any time, even with an open write transaction. While one is open, page statistics belong to the
-    /// newest commit visible to all processes: they exclude commits of `Durability::None`.
+    /// may call it at any time, even with an open write transaction. While a write transaction is open, page statistics
+    /// belong to the newest commit visible to all processes: they exclude commits of `Durability::None`.
     ///
     /// # Errors
     /// A damaged or unreadable page; as for [`begin_read`](Self::begin_read).
@@ -135,7 +136,8 @@ impl ReadTxn {
     fn fill(&self, stat: &mut Stat) -> Result<()> {
         for name in self.tables()? {
             stat.tables += 1;
-            // Counts come from the file: in a hostile one their sum may overflow.
+            // Counts are read from the file. In a file made to attack their sum may overflow, so the addition
+            // saturates.
             let found =
                 crate::catalog::table_roots::find_table(&self.cache.roots, &self.pages, &name)?;
             let entries = found.map_or(0, |entry| entry.tree.len());

@@ -9,20 +9,20 @@ use tidalite_pager::{
     Counters, Error as StoreError, PageRead, PageRef, Ptr, Snapshot, verify_block,
 };
 
-/// Bytes between two calls of the progress callback.
+/// Number of bytes read or written between two calls of the progress callback.
 const TELL_BYTES: u64 = 256 << 10;
-/// Minimum time to sleep for the rate limit. Shorter delays are added up first.
+/// Minimum time to sleep for the rate limit. Shorter delays accumulate until they reach it.
 const SLEEP_MIN: Duration = Duration::from_millis(2);
 
 /// Progress of a long operation.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Progress<'a> {
-    /// Bytes processed.
+    /// Number of bytes processed so far.
     pub done_bytes: u64,
-    /// Total bytes, as far as known; more may be found.
+    /// Total number of bytes, as far as known; it may grow.
     pub total_bytes: u64,
-    /// The structure being processed.
+    /// Name of the structure being processed.
     pub what: &'a str,
 }
 
@@ -47,25 +47,25 @@ pub struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    /// A watch without a callback and without a rate limit.
+    /// Creates a watch without a callback and without a rate limit.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Calls `f` regularly, at least every 256 KiB. If it breaks, the operation ends with `Cancelled`.
+    /// Calls `f` regularly, at least once per 256 KiB. If `f` returns `Break`, the operation ends with `Cancelled`.
     pub fn on_progress(mut self, f: impl FnMut(&Progress<'_>) -> ControlFlow<()> + 'a) -> Self {
         self.callback = Some(Box::new(f));
         self
     }
 
-    /// Maximum average rate in bytes per second; 0: no limit.
+    /// Sets the maximum average rate in bytes per second; 0 means no limit.
     pub fn bytes_per_second(mut self, bytes: u64) -> Self {
         self.bytes_per_second = bytes;
         self
     }
 }
 
-/// A watch in operation.
+/// The state of a watch during an operation.
 pub(crate) struct Running<'a> {
     watch: Watch<'a>,
     began: Instant,
@@ -89,12 +89,13 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Records the structure that is processed from now on.
+    /// Records the name of the structure that is processed from now on.
     pub(crate) fn at(&mut self, what: &str) {
         what.clone_into(&mut self.what);
     }
 
-    /// Records that this many bytes were read or written.
+    /// Records that this many bytes were read or written: sleeps for the rate limit, and calls the callback when it is
+    /// due.
     pub(crate) fn moved(&mut self, bytes: u64) -> tidalite_pager::Result<()> {
         self.moved += bytes;
         if self.watch.bytes_per_second > 0 {
@@ -111,14 +112,14 @@ impl<'a> Running<'a> {
         self.tell()
     }
 
-    /// Records that this many bytes were processed.
+    /// Records that this many bytes were processed, and counts them as done in the progress.
     #[inline]
     pub(crate) fn done_with(&mut self, bytes: usize) -> tidalite_pager::Result<()> {
         self.done += bytes as u64;
         self.moved(bytes as u64)
     }
 
-    /// Calls the callback.
+    /// Calls the progress callback, if there is one; returns `Cancelled` if it stops the operation.
     pub(crate) fn tell(&mut self) -> tidalite_pager::Result<()> {
         let progress = Progress {
             done_bytes: self.done,
@@ -133,7 +134,7 @@ impl<'a> Running<'a> {
     }
 }
 
-/// A snapshot read under a watch.
+/// A snapshot whose reads are counted by a watch.
 pub(crate) struct Watched<'s, 'a> {
     pub(crate) pages: &'s Snapshot,
     pub(crate) running: &'s RefCell<Running<'a>>,
@@ -143,7 +144,7 @@ impl Watched<'_, '_> {
     fn moved(&self, bytes: usize) -> tidalite_pager::Result<()> {
         match self.running.try_borrow_mut() {
             Ok(mut running) => running.moved(bytes as u64),
-            // The callback itself reads through this snapshot.
+            // The progress callback is running and reads through this snapshot itself; that read is not counted.
             Err(_) => Ok(()),
         }
     }
@@ -170,7 +171,7 @@ impl PageRead for Watched<'_, '_> {
     fn block(&self, ptr: &Ptr) -> tidalite_pager::Result<PageRef<'_>> {
         self.moved(ptr.len as usize)?;
         let block = self.pages.block(ptr)?;
-        // A check does not trust earlier verifications.
+        // A check verifies every block again, even if an earlier read has verified it.
         verify_block(&block, ptr)?;
         Ok(block)
     }
@@ -185,7 +186,7 @@ impl PageRead for Watched<'_, '_> {
     }
 }
 
-/// Whether the watch stopped an operation.
+/// Whether an operation ended because the watch stopped it.
 pub(crate) fn is_cancelled<T>(result: &Result<T>) -> bool {
     matches!(result, Err(error) if error.kind() == ErrorKind::Cancelled)
 }

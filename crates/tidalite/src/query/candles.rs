@@ -9,25 +9,25 @@ use crate::types::into_column::IntoColumn;
 
 pub use tidalite_series::CandleSize;
 
-/// Statistics of consecutive rows of a column; open and close are `aggregate.first()` and `aggregate.last()`.
+/// Statistics of one column over consecutive rows; open and close are `aggregate.first()` and `aggregate.last()`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candle {
-    /// The time of its first row.
+    /// Time of the first row of the candle.
     pub first_time: i64,
-    /// The time of its last row.
+    /// Time of the last row of the candle.
     pub last_time: i64,
-    /// The column's statistics over its rows.
+    /// Statistics of the column over the rows of the candle.
     pub aggregate: Aggregate,
 }
 
 impl<F: Figures> Query<'_, F> {
-    /// Candlesticks: statistics of the tree's units of these rows, ascending, with the number of rows that `size`
-    /// selects. Cheap and of unequal width: for charts. Reads the statistics at that level, and vectors only at the
-    /// ends of the interval and where late rows overlap them.
+    /// Candlesticks of a column, ascending in time, taken from the statistics in the tree; `size` gives their level in
+    /// the tree or their width. Cheap, but of unequal width: made for charts. Reads the statistics at that level, and
+    /// vectors only at the ends of the interval and where late rows overlap them.
     ///
     /// # Errors
-    /// `Schema` for a column that is not there, and for a query with [filters](Query::filter): the tree's units are
-    /// counted whole; a damaged or unreadable block.
+    /// `Schema` for a column that does not exist, and for a query with [filters](Query::filter), because the statistics
+    /// cover all rows; a damaged or unreadable block.
     pub fn candles(&self, size: CandleSize, column: impl IntoColumn) -> Result<Vec<Candle>> {
         let column = self.column(column)?;
         let mut candles = Vec::new();

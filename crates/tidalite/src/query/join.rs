@@ -1,14 +1,14 @@
 //! Rows of several series side by side, joined on time.
 //!
-//! 1. A series is *needed* if every result contains a row of it: all series in an inner join, otherwise the series
-//!    with a filter.
+//! 1. A series is *needed* if every result contains a row of this series: all series in an inner join, otherwise the
+//!   series with a filter.
 //! 2. The next result is therefore not before the next row of any needed series, and all series skip to that time (a
 //!    leapfrog join). An as-of join cannot skip, because there a row also belongs to later times.
 //! 3. Every result is tested row by row. A filter also skips whole vectors unread, except in the series that an as-of
-//!    join joins to the first one: their current row must be known even if the filter rejects it.
-//! 4. A backward join gives the same results in reverse order. If a series has several rows at one time, the valid one
-//!    comes first then. In a backward as-of join each row of the first series makes the others skip to its time. They
-//!    stay there, because that row may also be current for earlier rows of the first series.
+//!   join joins to the first one: the current row of such a series must be known even if the filter rejects it.
+//! 4. A backward join gives the same results in reverse order. If a series has several rows at one time, the valid row
+//!   then comes first. In a backward as-of join each row of the first series makes the other series skip to its time.
+//!   They stay there, because their row may also be current for earlier rows of the first series.
 
 use crate::query::many::{Member, SelectionQuery};
 use crate::query::merge::{MergedRows, Source};
@@ -18,56 +18,57 @@ use crate::types::instant::Steps;
 use crate::types::time::Timestamp;
 use tidalite_series::{Direction, ValueRange};
 
-/// The rule by which rows are matched. Of several rows of a series at one time
-/// ([`MergePolicy::KeepAll`](crate::MergePolicy::KeepAll)) the last to arrive is used.
+/// The rule by which rows are matched. If a series has several rows at one time
+/// ([`MergePolicy::KeepAll`](crate::MergePolicy::KeepAll)), the row that arrived last is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Join {
-    /// Rows of the same time; only times at which every series has one.
+    /// Matches rows of the same time, only at times at which every series has a row.
     Inner,
-    /// Rows of the same time; every time at which any series has one.
+    /// Matches rows of the same time, at every time at which any series has a row.
     Outer,
-    /// For each row of the first series, the last row at or before its time of each other series, if it is at
-    /// most `tolerance` nanoseconds older.
+    /// Matches each row of the first series with the last row at or before its time of each other series, if that row
+    /// is at most `tolerance` nanoseconds older.
     AsOf {
-        /// Maximum age of a row in nanoseconds; `i64::MAX` accepts any age.
+        /// Maximum age in nanoseconds of a matched row; `i64::MAX` accepts any age.
         tolerance: i64,
     },
 }
 
-/// Joined rows of several series; see [`SelectionQuery::join`].
+/// The joined rows of several series, returned by [`SelectionQuery::join`]; [`next`](Self::next) reads them one by one.
 pub struct Joined<'s> {
-    /// The rows of all series; in a backward as-of join, of the first series.
+    /// The merged rows of all series; in a backward as-of join, only of the first series.
     rows: MergedRows<'s>,
-    /// The other series in a backward as-of join; otherwise empty.
+    /// The series other than the first in a backward as-of join; otherwise empty.
     others: Vec<Source<'s>>,
     direction: Direction,
     join: Join,
-    /// First time of a result: an as-of join reads rows of the other series from before it.
+    /// Time of the earliest possible result. An as-of join also reads earlier rows, of the other series.
     from: i64,
-    /// Filters of rows, with the index of their series.
+    /// Filters of rows, each with the index of the series that it applies to.
     filters: Vec<(usize, ValueRange)>,
-    /// Whether each series is needed, and the number of needed ones.
+    /// Whether each series is needed (every result contains a row of it), and the number of needed series.
     needed: Vec<bool>,
     needed_count: usize,
-    /// The newest row of each series: its time and words.
+    /// Time and words of the newest row of each series, up to the current time of the join.
     newest: Vec<(Option<i64>, Vec<u64>)>,
-    /// Buffer for the words of a row that is not used.
+    /// Buffer for the words of a row that the join passes over.
     passed: Vec<u64>,
-    /// Which entries of `newest` belong to the current result.
+    /// Whether each entry of `newest` belongs to the current result.
     present: Vec<bool>,
     time: i64,
 }
 
-/// Matching rows.
+/// A result of a join: at most one row of each series.
 pub struct JoinedRow<'r> {
-    /// Their time; in an as-of join the time of the first series' row.
+    /// Time of the joined rows; in an as-of join, time of the first series' row.
     pub time: Timestamp,
     newest: &'r [(Option<i64>, Vec<u64>)],
     present: &'r [bool],
 }
 
 impl<'r> JoinedRow<'r> {
-    /// The words of the row of series `i` of the selection; `None` if it has no row.
+    /// The stored words of the row of series `i` of the selection, one per column; `None` if that series has no row in
+    /// this result.
     ///
     /// # Panics
     /// If the series does not exist.
@@ -76,7 +77,7 @@ impl<'r> JoinedRow<'r> {
         self.present[i].then(|| &self.newest[i].1[..])
     }
 
-    /// The time of the row of series `i`; in an as-of join at or before `time`.
+    /// The time of the row of series `i`, if it has one; in an as-of join this is at or before `time`.
     ///
     /// # Panics
     /// If the series does not exist.
@@ -87,8 +88,8 @@ impl<'r> JoinedRow<'r> {
 }
 
 impl<'s, F: Figures> SelectionQuery<'s, '_, F> {
-    /// Joins the rows of the series, ascending, or from the last one on if [reversed](Self::reverse). An as-of join
-    /// looks back before the interval for the rows that were current at its beginning. With
+    /// Joins the rows of the series, in ascending order of time, or from the last one on if [reversed](Self::reverse).
+    /// An as-of join looks back before the interval for the rows that were current at its beginning. With
     /// [filters](Self::filter_series), a result requires that each filtered series has a row there that matches.
     ///
     /// ```
@@ -124,11 +125,11 @@ impl<'s, F: Figures> SelectionQuery<'s, '_, F> {
     /// block; `Timestamp` if a row's time does not fit nanoseconds.
     ///
     /// # Cost
-    /// Reads the rows of all series; in an inner join, data between two rows of one series is skipped in the others.
-    /// Ascending, subtrees, leaves and vectors of a filtered series are skipped unread if their extremes exclude a
-    /// match, and so is the data between rows of these in the other series. In an as-of join only the first series is
-    /// skipped through, the others are read; reversed, it skips data between two rows of the first series in the
-    /// others.
+    /// Reads the rows of all series; in an inner join, data between two rows of one series is skipped in the others. In
+    /// ascending order, subtrees, leaves and vectors of a filtered series are skipped unread if their extremes exclude
+    /// a match, and so is the data between the remaining rows in the other series. In an as-of join only the first
+    /// series is skipped through, and the other series are read; if the join is reversed, the data between two rows of
+    /// the first series is skipped in the other series.
     pub fn join(&self, join: Join) -> Result<Joined<'s>> {
         let times = self.times()?;
         let direction = self.direction;
@@ -142,8 +143,8 @@ impl<'s, F: Figures> SelectionQuery<'s, '_, F> {
                 start = unit.timestamp(from).map_or(i64::MIN, |t| t.0);
             }
             if i > 0 && looks_back {
-                // Its steps may be longer than the interval, or none may coincide with the beginning: the current row
-                // lies before that.
+                // The series' steps may be longer than the interval, or none may coincide with its beginning: then the
+                // row that is current at the beginning has an earlier time.
                 let current = times.current_in(unit);
                 if let Some(row) = series.cursor().search(Steps(current))? {
                     to = if from <= to { to } else { row.time };
@@ -184,7 +185,7 @@ impl<'s, F: Figures> SelectionQuery<'s, '_, F> {
 }
 
 impl Joined<'_> {
-    /// The next matching rows; `None` after the last.
+    /// Reads the next result of the join; returns `None` after the last.
     ///
     /// # Errors
     /// As for [`SelectionQuery::join`].
@@ -205,9 +206,9 @@ impl Joined<'_> {
         Ok(None)
     }
 
-    /// Reads all rows of the next time; false after the last.
+    /// Reads all rows of the next time into `newest`; returns false after the last row.
     fn step(&mut self) -> Result<bool> {
-        // Skips to the needed series that is furthest ahead, until no needed series is further ahead.
+        // Skips to the next row of the needed series that is furthest ahead; repeats until all needed series are there.
         let backward = self.direction == Direction::Backward;
         while self.needed_count > 0 {
             let (mut there, mut furthest) = (0, if backward { i64::MAX } else { i64::MIN });
@@ -240,7 +241,8 @@ impl Joined<'_> {
             && same == time
         {
             let (at, words) = &mut self.newest[series];
-            // In a backward join the row that arrived last comes first, and is the valid one.
+            // In a backward join, the row of this time that arrived last comes first. It is the valid row; the others
+            // are passed over.
             let earlier = backward && *at == Some(time);
             *at = Some(time);
             self.rows
@@ -256,7 +258,8 @@ impl Joined<'_> {
         Ok(true)
     }
 
-    /// Determines which rows are present; returns whether they are a result of the join.
+    /// Determines which series have a row in the result at the current time; returns whether this is a result of the
+    /// join.
     fn belongs(&mut self) -> bool {
         let (time, join) = (self.time, self.join);
         let belongs_with = |at: i64| match join {

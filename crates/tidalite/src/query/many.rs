@@ -1,4 +1,4 @@
-//! A query of many series: chosen, grouped by tags, read on a common clock.
+//! A query of many series: selected by a pattern, grouped by tags, with all times on one clock.
 
 use crate::query::selection::Selection;
 use crate::query::units;
@@ -19,20 +19,20 @@ use std::sync::Arc;
 use tidalite_codec::Parts;
 use tidalite_series::ValueRange;
 
-/// Estimated cost of the statistics of an interval, in vectors visited: it reads two nodes of each level, two leaves
-/// and two vectors.
+/// Estimated cost of reading the statistics of an interval from a series' tree, in vectors visited: two nodes of each
+/// level, two leaves and two vectors are read.
 const VECTORS_OF_INTERVAL: u64 = 4;
 
-/// A series of a query, with its filters.
+/// A series of the query, with the filters on its rows.
 #[derive(Clone)]
 pub(super) struct Member<'s, 't> {
     pub(super) series: &'s Series<'t>,
     pub(super) filters: Vec<ValueRange>,
 }
 
-/// A query of the rows of several series in an interval, read as if they were one; see [`Selection::query`]. All times
-/// are nanoseconds since 1970. It is built step by step, as a [`Query`] of one series is, and reads nothing until a call
-/// asks for rows or statistics, which also reports the errors of the steps.
+/// A query of the rows of several series in an interval, read as if they were one series; returned by
+/// [`Selection::query`]. All times are nanoseconds since 1970. The query is built step by step, as a [`Query`] of one
+/// series is, and reads nothing until a call asks for rows or statistics, which also reports the errors of the steps.
 ///
 /// Rows of one time are in the order of the series: the first row of an interval or a window belongs to the first
 /// series with a row at the first time, the last row to the last series with a row at the last time.
@@ -43,13 +43,13 @@ pub struct SelectionQuery<'s, 't, F = AllFigures> {
     times: Ends,
     pub(super) direction: Direction,
     pub(super) figures: F,
-    /// The error of a step of the query.
+    /// The error of a step that built the query; the call that asks for rows or statistics reports it.
     refused: Option<Arc<Error>>,
 }
 
 impl<'t> Selection<'t> {
-    /// A query of the rows of all series in an [`Interval`]. Reads nothing and cannot fail: a text that is no time is an
-    /// error of the call that asks.
+    /// Creates a query of the rows of all series in an [`Interval`]. Reads nothing and cannot fail: if an end of the
+    /// interval is a text that is not a time, the call that asks for rows or statistics reports the error.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -93,7 +93,7 @@ impl<'t> Selection<'t> {
 }
 
 impl<'s, 't, F: Figures> SelectionQuery<'s, 't, F> {
-    /// Returns [rows](Self::rows) and [joined rows](Self::join) in the opposite order: the last ones first.
+    /// Reverses the order of [rows](Self::rows) and [joined rows](Self::join): the last rows come first.
     #[must_use]
     pub fn reverse(mut self) -> Self {
         self.direction = match self.direction {
@@ -103,7 +103,7 @@ impl<'s, 't, F: Figures> SelectionQuery<'s, 't, F> {
         self
     }
 
-    /// Selects the rows whose value in the column called `column` lies in `values`, as [`Query::filter`] does; all
+    /// Selects the rows whose value in the column called `column` lies in `values`, as [`Query::filter`] does. All
     /// series must have the column.
     #[must_use]
     pub fn filter(mut self, column: &str, values: impl RangeBounds<f64>) -> Self {
@@ -114,8 +114,8 @@ impl<'s, 't, F: Figures> SelectionQuery<'s, 't, F> {
         self
     }
 
-    /// Like [`filter`](Self::filter), for one series, given by its index. In a [join](Self::join) a result then
-    /// requires that this series has a row there, and that its value matches.
+    /// Selects rows like [`filter`](Self::filter), in the series with this index. In a [join](Self::join) a result then
+    /// requires that this series has a row there, and that the value of this row matches.
     #[must_use]
     pub fn filter_series(
         mut self,
@@ -143,7 +143,7 @@ impl<'s, 't, F: Figures> SelectionQuery<'s, 't, F> {
         self
     }
 
-    /// Queries only these figures, as [`Query::figures`] does.
+    /// Restricts the query to these statistics, as [`Query::figures`] does.
     #[must_use]
     pub fn figures<G: Figures>(self, figures: G) -> SelectionQuery<'s, 't, G> {
         SelectionQuery {
@@ -156,7 +156,7 @@ impl<'s, 't, F: Figures> SelectionQuery<'s, 't, F> {
         }
     }
 
-    /// Only the series with this metric. A series without a name has no metric.
+    /// Restricts the query to the series with this metric. A series without a name has no metric.
     #[must_use]
     pub fn metric(mut self, metric: &str) -> Self {
         self.members.retain(|member| {
@@ -166,15 +166,15 @@ impl<'s, 't, F: Figures> SelectionQuery<'s, 't, F> {
         self
     }
 
-    /// One query for each series.
+    /// Divides the query into one query for each series.
     #[must_use]
     pub fn each(self) -> Vec<Self> {
         let one = |member: &Member<'s, 't>| self.of(Vec::new(), vec![member.clone()]);
         self.members.iter().map(one).collect()
     }
 
-    /// One query for each combination of values of these tags, ordered by the values. A series without the tag counts
-    /// as having an empty value.
+    /// Divides the query into one query for each combination of values of these tags, ordered by the values. A series
+    /// without one of the tags counts as having an empty value.
     #[must_use]
     pub fn group_by<T: AsRef<str>>(self, tags: impl IntoIterator<Item = T>) -> Vec<Self> {
         let tags: Vec<T> = tags.into_iter().collect();
@@ -187,7 +187,7 @@ impl<'s, 't, F: Figures> SelectionQuery<'s, 't, F> {
         })
     }
 
-    /// One query for each combination of metric and tags, ignoring these tags.
+    /// Divides the query into one query for each combination of metric and tags, ignoring these tags.
     #[must_use]
     pub fn without<T: AsRef<str>>(self, tags: impl IntoIterator<Item = T>) -> Vec<Self> {
         let tags: Vec<T> = tags.into_iter().collect();
@@ -197,7 +197,7 @@ impl<'s, 't, F: Figures> SelectionQuery<'s, 't, F> {
             };
             let ignored = |key: &str| tags.iter().any(|tag| tag.as_ref() == key);
             let kept = name.tags().iter().filter(|(key, _)| !ignored(key));
-            // The metric has the empty key, which no tag can have.
+            // The metric is stored under the empty key, which no tag can have.
             let metric = (String::new(), name.metric().to_owned());
             [metric].into_iter().chain(kept.cloned()).collect()
         })
@@ -216,7 +216,7 @@ impl<'s, 't, F: Figures> SelectionQuery<'s, 't, F> {
         groups.into_iter().map(group).collect()
     }
 
-    /// The same query, restricted to these series.
+    /// Returns this query, restricted to these series.
     fn of(&self, tags: Vec<(String, String)>, members: Vec<Member<'s, 't>>) -> Self {
         Self {
             tags,
@@ -228,18 +228,18 @@ impl<'s, 't, F: Figures> SelectionQuery<'s, 't, F> {
         }
     }
 
-    /// The common tags of its series, as far as the grouping used them.
+    /// The tags that all series of this query have in common, as far as the query was grouped by them.
     #[must_use]
     pub fn tags(&self) -> &[(String, String)] {
         &self.tags
     }
 
-    /// Its series, in the order of the selection.
+    /// The series of this query, in the order of the selection.
     pub fn series(&self) -> impl ExactSizeIterator<Item = &'s Series<'t>> + use<'s, 't, '_, F> {
         self.members.iter().map(|member| member.series)
     }
 
-    /// The interval; the error of a step of the query.
+    /// Returns the interval, or the error of a step that built the query.
     pub(super) fn times(&self) -> Result<Ends> {
         match &self.refused {
             Some(error) => Err(error.again()),
@@ -247,7 +247,7 @@ impl<'s, 't, F: Figures> SelectionQuery<'s, 't, F> {
         }
     }
 
-    /// The query of one series: the series at this place, or a copy of it in another thread.
+    /// The query of a single series, which is the series at index `place` or a copy of that series in another thread.
     pub(super) fn one<'n>(&self, place: usize, series: &'n Series<'n>) -> Query<'n> {
         let (from, to) = self.times.in_unit(series.info().schema.unit);
         Query {
@@ -256,7 +256,7 @@ impl<'s, 't, F: Figures> SelectionQuery<'s, 't, F> {
         }
     }
 
-    /// The number of the column called `name` in each series; all must have it, with one type.
+    /// The number of the column called `name` in each series. All series must have the column, with the same type.
     pub(super) fn column(&self, name: &str) -> Result<Vec<usize>> {
         let mut ty = None;
         let column = |member: &Member<'_, '_>| {
@@ -280,7 +280,8 @@ impl<'s, 't, F: Figures> SelectionQuery<'s, 't, F> {
         self.members.iter().map(column).collect()
     }
 
-    /// Queries each series, in their order; on several threads if together they visit enough `vectors`.
+    /// Calls `ask` for each series and returns the results in the order of the series. Uses several threads if the
+    /// queries together visit enough vectors, as estimated by `vectors`.
     pub(super) fn ask_each<T: Send>(
         &self,
         vectors: impl Fn(&Series<'t>) -> Result<u64>,
@@ -304,7 +305,7 @@ impl<'s, 't, F: Figures> SelectionQuery<'s, 't, F> {
         }
     }
 
-    /// Statistics of the column called `column` over the rows of all series, from their trees; `None` for a query
+    /// Statistics of the column called `column` over the rows of all series, read from their trees; `None` for a query
     /// without series. Times are nanoseconds since 1970.
     ///
     /// # Errors

@@ -1,8 +1,8 @@
-//! Merges rows of many series in time order; at equal times in the order of the selection. Backward in exactly the
-//! opposite order.
+//! Merges rows of many series in time order, and rows of equal times in the order of the selection. A backward merge
+//! gives exactly the opposite order.
 //!
-//! Invariant: `heap` contains each source with remaining rows once, with the time of its next row; in a backward
-//! merge both are complements, so that the last comes first.
+//! Invariant: `heap` contains each source with remaining rows once, as the time of the source's next row and the index
+//! of the series. In a backward merge these two numbers are bitwise complements, so that the last row comes first.
 
 use crate::query::many::SelectionQuery;
 use crate::query::units;
@@ -17,7 +17,7 @@ use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 use tidalite_series::{Direction, ValueRange};
 
-/// One series of a merge.
+/// One of the series that are merged.
 pub(super) struct Source<'s> {
     rows: RowWalk<'s>,
     unit: Unit,
@@ -25,8 +25,8 @@ pub(super) struct Source<'s> {
 }
 
 impl<'s> Source<'s> {
-    /// A source of the rows `from ..= to`, in the series' unit. A forward source skips vectors in which no row can
-    /// match the ranges.
+    /// Creates a source of the rows `from ..= to` in the series' unit. A forward source skips vectors in which no row
+    /// can match the ranges.
     pub(super) fn new(
         series: &'s Series<'_>,
         ends: (i64, i64),
@@ -40,13 +40,14 @@ impl<'s> Source<'s> {
         }
     }
 
-    /// The time of the next row in nanoseconds; reads the next vector when this one is used up.
+    /// Returns the time of the next row in nanoseconds; reads the next vector if all rows of the current one were
+    /// returned.
     pub(super) fn peek(&mut self) -> Result<Option<i64>> {
         let time = self.rows.peek()?;
         time.map(|time| units::nanos(time, self.unit)).transpose()
     }
 
-    /// Skips the rows before `nanos`; backward the rows after it.
+    /// Skips the rows before the time `nanos`; in a backward merge, the rows after it.
     pub(super) fn skip_to(&mut self, nanos: i64) {
         self.rows.skip_to(match self.direction {
             Direction::Forward => units::first_at(nanos, self.unit),
@@ -54,41 +55,41 @@ impl<'s> Source<'s> {
         });
     }
 
-    /// Copies the words of the next row, which `peek` has found.
+    /// Copies the words of the next row into `words`. `peek` must have found that row.
     pub(super) fn look(&self, words: &mut Vec<u64>) {
         self.rows.look(words);
     }
 
-    /// Copies the next row's words and advances.
+    /// Copies the words of the next row into `words`, and advances.
     pub(super) fn take(&mut self, words: &mut Vec<u64>) {
         self.rows.take(words);
     }
 }
 
-/// Rows of several series, ascending in time, or descending; see [`SelectionQuery::rows`].
+/// The rows of several series in ascending or descending order of time, returned by [`SelectionQuery::rows`].
 pub struct MergedRows<'s> {
     sources: Vec<Source<'s>>,
     direction: Direction,
-    /// The filters that the rows of each series must match; none in a join, which tests whole results.
+    /// For each series, the filters that its rows must match. Empty in a join, which tests whole results instead.
     filters: Vec<Vec<ValueRange>>,
     heap: BinaryHeap<Reverse<(i64, usize)>>,
     words: Vec<u64>,
 }
 
-/// A row, and its series.
+/// A row, and the series that it belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MergedRow<'r> {
-    /// The index of its series in the selection.
+    /// Index in the selection of the series that the row belongs to.
     pub series: usize,
-    /// Its time.
+    /// Time of the row.
     pub time: Timestamp,
-    /// One word per column of that series.
+    /// The stored words of the row, one per column of its series.
     pub words: &'r [u64],
 }
 
 impl<'s, F: Figures> SelectionQuery<'s, '_, F> {
-    /// The rows of all series in time order; a [reversed](Self::reverse) query reads the newest rows of all series
-    /// without the earlier ones. Holds one decoded vector per series.
+    /// The rows of all series in time order. A [reversed](Self::reverse) query begins with the newest rows and does not
+    /// read earlier ones before they are needed. Holds one decoded vector per series.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -132,7 +133,7 @@ fn key(direction: Direction, (time, series): (i64, usize)) -> (i64, usize) {
 }
 
 impl<'s> MergedRows<'s> {
-    /// A merge of sources with this direction.
+    /// Creates a merge of these sources in this direction.
     pub(super) fn new(mut sources: Vec<Source<'s>>, direction: Direction) -> Result<Self> {
         let mut heap = BinaryHeap::with_capacity(sources.len());
         for (i, source) in sources.iter_mut().enumerate() {
@@ -148,12 +149,12 @@ impl<'s> MergedRows<'s> {
         })
     }
 
-    /// Time and series of the next row of each source that has one.
+    /// Time and index of the series of the next row of each source that has further rows.
     pub(super) fn heads(&self) -> impl Iterator<Item = (i64, usize)> {
         self.heap.iter().map(|head| key(self.direction, head.0))
     }
 
-    /// Skips the rows of all series before `nanos`; backward the rows after it.
+    /// Skips the rows of all series before the time `nanos`; in a backward merge, the rows after it.
     pub(super) fn skip_to(&mut self, nanos: i64) -> Result<()> {
         let backward = self.direction == Direction::Backward;
         let passed = |(time, _): (i64, usize)| match backward {
@@ -166,8 +167,8 @@ impl<'s> MergedRows<'s> {
         Ok(())
     }
 
-    /// Advances the first source, and moves it to the position of its next row; removes it after its last one, and
-    /// after an error.
+    /// Advances the source that is first in the heap, and moves it to the place in the heap that fits its next row.
+    /// Removes the source after its last row, and after an error.
     fn step(&mut self, go_on: impl FnOnce(&mut Source<'s>)) -> Result<()> {
         let Some(mut head) = self.heap.peek_mut() else {
             return Ok(());
@@ -175,7 +176,7 @@ impl<'s> MergedRows<'s> {
         let (_, series) = key(self.direction, head.0);
         let source = &mut self.sources[series];
         go_on(source);
-        // The entry is changed in place: removing and reinserting it would sift the heap twice.
+        // The heap entry is changed in place: removing and reinserting it would sift the heap twice.
         match source.peek() {
             Ok(Some(time)) => *head = Reverse(key(self.direction, (time, series))),
             Ok(None) => drop(PeekMut::pop(head)),
@@ -187,17 +188,17 @@ impl<'s> MergedRows<'s> {
         Ok(())
     }
 
-    /// Time and series of the next row.
+    /// Time of the next row, and index of the series that it belongs to.
     pub(super) fn peek(&self) -> Option<(i64, usize)> {
         self.heap.peek().map(|next| key(self.direction, next.0))
     }
 
-    /// Copies the next row's words into `words` and advances.
+    /// Copies the words of the next row into `words`, and advances.
     pub(super) fn take(&mut self, words: &mut Vec<u64>) -> Result<()> {
         self.step(|source| source.take(words))
     }
 
-    /// The next row; `None` after the last.
+    /// Reads the next row; returns `None` after the last.
     ///
     /// # Errors
     /// A damaged or unreadable block; `Timestamp` if a row's time does not fit nanoseconds.

@@ -9,19 +9,20 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
-/// The parts of series names; see [`Reading::names`]. Each has the number of series that contain it.
+/// The parts of series names, each with the number of series that contain it; returned by [`Reading::names`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
-    /// Metrics; a series without a name has none.
+    /// Number of series by metric; a series without a name has no metric.
     pub metrics: BTreeMap<String, u64>,
-    /// Keys of tags, with the values of each.
+    /// Number of series by key and value of a tag.
     pub tags: BTreeMap<String, BTreeMap<String, u64>>,
-    /// Units of the timestamps.
+    /// Number of series by unit of their timestamps.
     pub units: BTreeMap<Unit, u64>,
 }
 
 impl<S: ReadSource> Reading<S> {
-    /// The parts of the names of the series that a [pattern](crate::SeriesPattern) selects. Walks the whole catalog.
+    /// Counts the parts of the names of the series that a [pattern](crate::SeriesPattern) selects. Walks the whole
+    /// catalog.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -52,7 +53,7 @@ impl<S: ReadSource> Reading<S> {
 }
 
 impl Names {
-    /// The parts of the names of these series.
+    /// Counts the parts of the names of these series.
     pub fn of<'i>(series: impl IntoIterator<Item = &'i SeriesInfo>) -> Self {
         let mut names = Self::default();
         for info in series {
@@ -69,7 +70,7 @@ impl Names {
         names
     }
 
-    /// The words that begin with `prefix`, ascending: completions for typed text.
+    /// The map's keys that begin with `prefix`, ascending, to complete typed text.
     pub fn beginning<'w, T>(
         words: &'w BTreeMap<String, T>,
         prefix: &str,

@@ -1,4 +1,4 @@
-//! Rows as records, for every way of reading rows.
+//! Reading rows as records (plain structs), by every way in which rows can be read.
 //!
 //! ```text
 //! RecordReader  checks series and record type once       words -> record
@@ -25,12 +25,12 @@ use std::marker::PhantomData;
 use tidalite_base::limits::COLUMNS_MAX;
 use tidalite_series::ValueRange;
 
-/// Converts rows of a series to records; see [`Series::reader_of`]. If the series has more columns than the record, the
-/// additional ones are ignored.
+/// Converts rows of a series to records; created by [`Series::reader_of`]. If the series has more columns than the
+/// record, the additional columns are ignored.
 pub struct RecordReader<'s, R> {
     series: &'s Series<'s>,
     schema: Schema,
-    /// The series' unit.
+    /// The unit of the series' times.
     unit: Unit,
     record: PhantomData<fn() -> R>,
 }
@@ -53,13 +53,13 @@ impl<'s, R: Record> RecordReader<'s, R> {
     /// Converts a row to a record.
     ///
     /// # Errors
-    /// `Schema` if the row does not fit the record; errors of the file for its texts.
+    /// `Schema` if the row does not fit the record; errors of the file when the row's texts are read.
     pub fn read(&self, row: &Row) -> Result<R> {
         self.read_words(Steps(row.time), &row.words)
     }
 
-    /// Converts a row, given as its time and its words, to a record: [`MergedRow`](crate::query::MergedRow) and
-    /// [`JoinedRow`](crate::query::JoinedRow) provide these.
+    /// Converts a row, given as its time and its words, to a record. [`MergedRow`](crate::query::MergedRow) and
+    /// [`JoinedRow`](crate::query::JoinedRow) provide time and words.
     ///
     /// # Errors
     /// As for `read`; `InvalidInput` if `t` is a text that is not a time.
@@ -114,16 +114,16 @@ impl<'a> Series<'a> {
     ///
     /// # Errors
     /// `Schema` if the series has other columns, if it has another unit and the record's time is a number, or if the
-    /// row does not fit the record; errors of the file for its texts.
+    /// row does not fit the record; errors of the file when the row's texts are read.
     ///
     /// # Cost
-    /// Names and types of the columns are compared on every call; for many rows [`reader_of`](Self::reader_of) does it
-    /// once.
+    /// Names and types of the columns are compared on every call; for many rows, [`reader_of`](Self::reader_of)
+    /// compares them once.
     pub fn record<R: Record>(&self, row: &Row) -> Result<R> {
         self.reader_of()?.read(row)
     }
 
-    /// A converter of this series' rows to records, for rows from any source.
+    /// Returns a converter of this series' rows to records, for rows from any source.
     ///
     /// # Errors
     /// `Schema` if the series has other columns, or another unit and the record's time is a number.
@@ -131,7 +131,7 @@ impl<'a> Series<'a> {
         RecordReader::new(self)
     }
 
-    /// A cursor that returns records, positioned before the first one.
+    /// Returns a cursor over the records of this series, positioned before the first one.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -167,16 +167,17 @@ pub struct RecordCursor<'s, R> {
 }
 
 impl<R: Record> RecordCursor<'_, R> {
-    /// Moves to the last record at or before `t`; `None` if none exists.
+    /// Moves to the last record at or before `t`; returns `None` if there is no such record.
     ///
     /// # Errors
-    /// As for [`Cursor::search`]; `Schema` if the row does not fit the record. The same holds for all moves.
+    /// As for [`Cursor::search`]; `Schema` if the row does not fit the record. All moves of this cursor can return
+    /// these errors.
     pub fn search(&mut self, t: impl Instant) -> Result<Option<R>> {
         self.cursor.go_to(t)?;
         self.current()
     }
 
-    /// Like [`Cursor::seek`].
+    /// Moves like [`Cursor::seek`], and returns where the cursor is now, without reading the record.
     ///
     /// # Errors
     /// As for `search`.
@@ -184,7 +185,7 @@ impl<R: Record> RecordCursor<'_, R> {
         self.cursor.seek(t)
     }
 
-    /// Moves to the record with index `n`, counted from 0.
+    /// Moves to the record with index `n`, counted from 0; returns `None` if there are not so many.
     ///
     /// # Errors
     /// As for `search`.
@@ -233,10 +234,10 @@ impl<R: Record> RecordCursor<'_, R> {
         self.current()
     }
 
-    /// The current record.
+    /// Reads the record at the cursor; `None` if the cursor is at no row.
     ///
     /// # Errors
-    /// `Schema` if the row does not fit the record; errors of the file for its texts.
+    /// `Schema` if the row does not fit the record; errors of the file when the row's texts are read.
     pub fn current(&self) -> Result<Option<R>> {
         let Some(time) = self.cursor.inner.time() else {
             return Ok(None);
@@ -249,28 +250,29 @@ impl<R: Record> RecordCursor<'_, R> {
         self.reader.read_words(Steps(time), words).map(Some)
     }
 
-    /// The current time, in the series' unit.
+    /// The time of the record at the cursor, in the series' unit.
     #[must_use]
     pub fn time(&self) -> Option<i64> {
         self.cursor.time()
     }
 }
 
-/// An iterator over the records of a query, from either end; see [`Query::records`].
+/// An iterator over the records of a query, from either end, returned by [`Query::records`].
 ///
 /// Invariants:
-/// 1. `left` rows lie between the two cursors, each of which is at the last row that it returned.
+/// 1. `left` is the number of rows between the two cursors, each of which is at the last row that it returned.
 /// 2. An error ends the iteration.
 pub struct Records<'s, R> {
     query: Query<'s>,
     left: u64,
-    /// `None` until first used.
+    /// Cursor of the front end; `None` until a record is first requested from this end.
     front: Option<RecordCursor<'s, R>>,
     back: Option<RecordCursor<'s, R>>,
 }
 
 impl<'s, F: Figures> Query<'s, F> {
-    /// The records of the interval one by one, from either end.
+    /// The records of the interval one by one, from either end. If the series has more columns than the record, the
+    /// additional columns are ignored.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -295,12 +297,12 @@ impl<'s, F: Figures> Query<'s, F> {
     /// ```
     ///
     /// # Errors
-    /// As for [`Series::reader_of`]; a damaged or unreadable block. The iterator: the same, and rows that do not fit
-    /// the record; it ends after an error.
+    /// As for [`Series::reader_of`]; a damaged or unreadable block. The iterator yields the same errors, and `Schema`
+    /// for a row that does not fit the record; it ends after an error.
     ///
     /// # Cost
-    /// [`count`](Self::count) once, and a search for each end that is used. [`for_each_record`](Self::for_each_record)
-    /// is faster for all records.
+    /// One call of [`count`](Self::count), and a search for each end that is used. To read all records,
+    /// [`for_each_record`](Self::for_each_record) is faster.
     pub fn records<R: Record>(&self) -> Result<Records<'s, R>> {
         self.series.reader_of::<R>()?;
         Ok(Records {
@@ -312,7 +314,7 @@ impl<'s, F: Figures> Query<'s, F> {
     }
 
     /// Calls `f` with every row as a record. Returns the number of rows. If the series has more columns than the
-    /// record, the additional ones are ignored.
+    /// record, the additional columns are ignored.
     ///
     /// # Errors
     /// `Schema` if the series has other columns, if it has another unit and the record's time is a number, or if a row
@@ -398,7 +400,7 @@ impl<R: Record> Iterator for Records<'_, R> {
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        // After an error fewer records follow, so the lower bound is zero.
+        // An error ends the iteration early, so the lower bound is zero.
         (0, usize::try_from(self.left).ok())
     }
 }
@@ -413,7 +415,8 @@ impl<R: Record> DoubleEndedIterator for Records<'_, R> {
 }
 
 impl Selection<'_> {
-    /// Converters of the rows of each series to records, in the order of the series: for merged or joined rows.
+    /// Converters of the rows of each series to records, in the order of the series, to be used with merged or joined
+    /// rows.
     ///
     /// ```
     /// # use std::sync::Arc;

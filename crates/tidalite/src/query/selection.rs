@@ -1,7 +1,7 @@
-//! Many series at once: selected by a pattern, grouped by tags, read on a common clock.
+//! A selection: many series at once, chosen by a pattern, with all times on one clock.
 //!
-//! Series may have different units. Here everything is in nanoseconds since 1970 ([`Timestamp`](crate::Timestamp)),
-//! because every unit's step is a whole number of nanoseconds.
+//! Series may have different units. In queries of a selection every time is in nanoseconds since 1970
+//! ([`Timestamp`](crate::Timestamp)), because every unit's step is a whole number of nanoseconds.
 
 use crate::series::helpers::Helpers;
 use crate::series::read::Series;
@@ -11,14 +11,14 @@ use crate::types::error::Result;
 use crate::types::name::SeriesName;
 use crate::types::row::Row;
 
-/// Series opened together in one snapshot; series selected by a pattern are ordered by id.
+/// Series that are queried together, all open in one snapshot. Series selected by a pattern are ordered by id.
 pub struct Selection<'t> {
     pub(super) series: Vec<Series<'t>>,
 }
 
 impl<S: ReadSource> Reading<S> {
-    /// Opens the series that a pattern selects; see [`Reading::list`]. Reads the record of each and its rows in the
-    /// delta.
+    /// Opens the series that a pattern selects; [`Reading::list`] describes patterns. Reads the record of each series
+    /// and its rows in the delta.
     ///
     /// # Errors
     /// `InvalidName` for an invalid pattern; a damaged or unreadable page.
@@ -52,31 +52,31 @@ impl<S: ReadSource> Reading<S> {
 }
 
 impl<'t> Selection<'t> {
-    /// These series, in this order.
+    /// Creates a selection of these series, in this order.
     #[must_use]
     pub fn of(series: Vec<Series<'t>>) -> Self {
         Self { series }
     }
 
-    /// The series, in their order.
+    /// The series of the selection, in order.
     #[must_use]
     pub fn series(&self) -> &[Series<'t>] {
         &self.series
     }
 
-    /// Number of series.
+    /// Number of series in the selection.
     #[must_use]
     pub fn len(&self) -> usize {
         self.series.len()
     }
 
-    /// True if the pattern selected no series.
+    /// True if there are no series in the selection.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.series.is_empty()
     }
 
-    /// The newest row of each series, in their order; `None` for one without rows.
+    /// The newest row of each series, in the order of the selection; `None` for a series without rows.
     ///
     /// # Errors
     /// A damaged or unreadable block.
@@ -84,7 +84,7 @@ impl<'t> Selection<'t> {
         self.series.iter().map(Series::latest).collect()
     }
 
-    /// The metrics of its series, ascending.
+    /// The metrics of the selected series, ascending, each once.
     #[must_use]
     pub fn metrics(&self) -> Vec<&str> {
         let names = self.series.iter().filter_map(|series| {
@@ -99,8 +99,8 @@ impl<'t> Selection<'t> {
 }
 
 impl Selection<'_> {
-    /// Queries each series, on the available threads ([`Options::scan_threads`](crate::Options::scan_threads)), and
-    /// returns the results in the order of the series.
+    /// Calls `ask` for each series, on the available threads ([`Options::scan_threads`](crate::Options::scan_threads)),
+    /// and returns the results in the order of the series.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -117,7 +117,7 @@ impl Selection<'_> {
     /// ```
     ///
     /// # Errors
-    /// The error of the first series that fails.
+    /// The error of the first series for which `ask` fails.
     ///
     /// # Panics
     /// If `ask` panics.

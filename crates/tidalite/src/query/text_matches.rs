@@ -1,4 +1,4 @@
-//! Rows by their text: events.
+//! Queries for rows by the text in a column, such as events by their messages.
 
 use crate::catalog::texts;
 use crate::series::figures::{AllFigures, Figures};
@@ -13,29 +13,30 @@ use std::collections::HashMap;
 use tidalite_codec::Rows;
 use tidalite_series::{Scan, ValueRange};
 
-/// Rows whose text matches, ascending in time; see [`Query::text_matches`].
+/// Iterator over the rows whose text matches, ascending in time, returned by [`Query::text_matches`].
 pub struct TextMatches<'s, P> {
     query: Query<'s>,
     scan: Scan<'s, Pages<'s>>,
     column: usize,
     own: &'s Column,
     wanted: P,
-    /// Cached results for texts that have a single word.
+    /// Cached results of `wanted` for words in the dictionary, which are the only words of their texts.
     known: HashMap<u64, bool>,
-    /// The last other word, with its result: a repeated text has one word.
+    /// The last word outside the dictionary, with the result of `wanted`: a text that repeats at once has the same word
+    /// again.
     last: Option<(u64, bool)>,
     /// The matching rows of the vector that was read last.
     rows: Rows,
     at: usize,
-    /// An error to report after these rows.
+    /// An error to report after the rows in `rows` were returned.
     error: Option<Error>,
     ended: bool,
 }
 
 impl<'s, F: Figures> Query<'s, F> {
-    /// The rows for whose text in a column of strings `wanted` returns true: for example, it contains a word, begins
-    /// with a prefix, or matches an expression. Nulls are skipped. The rows
-    /// ascend in time, also of a reversed query.
+    /// The rows for whose text in a column of strings `wanted` returns true, for example because the text contains a
+    /// word, begins with a prefix, or matches an expression. Nulls are skipped. The rows ascend in time, also of a
+    /// reversed query.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -58,11 +59,12 @@ impl<'s, F: Figures> Query<'s, F> {
     /// ```
     ///
     /// # Errors
-    /// `Schema` if the column does not exist, or it is not a column of strings. The iterator: a damaged or unreadable
-    /// block, after which it ends.
+    /// `Schema` if the column does not exist or is not a column of strings. The iterator yields an error for a damaged
+    /// or unreadable block, and then ends.
     ///
     /// # Cost
-    /// Reads all rows. `wanted` is called once for a repeated text of up to 128 bytes, each time for longer ones.
+    /// Reads all rows. `wanted` is called once for all rows with the same text of up to 128 bytes, and again for each
+    /// row with a longer text.
     pub fn text_matches<P: FnMut(&str) -> bool>(
         &self,
         column: impl IntoColumn,
@@ -92,7 +94,7 @@ impl<'s, F: Figures> Query<'s, F> {
 }
 
 impl<P: FnMut(&str) -> bool> TextMatches<'_, P> {
-    /// Reads the next vector; false after the last.
+    /// Reads the next vector and collects the matching rows; returns false after the last vector.
     fn load(&mut self) -> Result<bool> {
         self.rows.clear();
         self.at = 0;

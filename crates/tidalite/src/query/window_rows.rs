@@ -9,19 +9,18 @@ use crate::types::grid::Grid;
 use crate::types::time::Timestamp;
 use std::collections::BTreeMap;
 
-/// One window of several metrics; see [`SelectionQuery::window_rows`].
+/// The statistics of several metrics in one window, returned by [`SelectionQuery::window_rows`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct WindowRow<A = Aggregate> {
-    /// The start of the window.
+    /// Start of the window.
     pub start: Timestamp,
-    /// Statistics of each metric, in the requested order; `None` if one has no rows in the window.
+    /// Statistics of each metric, in the requested order; `None` for a metric without rows in the window.
     pub metrics: Vec<Option<A>>,
 }
 
 impl<F: Figures> SelectionQuery<'_, '_, F> {
-    /// The windows in which any of these metrics has rows, ascending, with the statistics of each metric
-    /// side by side. `metrics` gives each metric with its column; a metric may occur several times, with different
-    /// columns.
+    /// The windows in which any of these metrics has rows, ascending in time, with the statistics of each metric side
+    /// by side. `metrics` gives each metric with its column; a metric may occur several times, with different columns.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -65,7 +64,7 @@ impl<F: Figures> SelectionQuery<'_, '_, F> {
     }
 }
 
-/// Combines windows of one grid by their starts.
+/// Combines the windows of several metrics, which have one grid, into rows: one for each start of a window.
 fn abreast<A>(each: Vec<Vec<GroupWindow<A>>>) -> Vec<WindowRow<A>> {
     let metrics = each.len();
     let mut rows: BTreeMap<Timestamp, WindowRow<A>> = BTreeMap::new();

@@ -1,23 +1,23 @@
-//! Statistics of a column over an interval or a window, in the column's own terms.
+//! Statistics of a column over an interval or a window, converted from stored words to the values of the column.
 
 use crate::types::column::{Column, ColumnType};
 use tidalite_codec::{Parts, Stats};
 
-/// Statistics of a column over some rows; for texts, only their number (the words of the first and the last one are
+/// Statistics of a column over some rows; for texts, only their number (the words of the first and the last text are
 /// among the [statistics](Aggregate::stats)). Count, extremes, first and last are exact; sums are within 2^-50 of the
 /// exact value, relative to the sum of magnitudes; the variance, a difference of two such sums, is within 2^-47 of the
-/// exact value relative to the mean of the squares, for any leaves and history (for values of mean m and deviation s,
-/// its relative error is thus at most 2^-47 (1 + m²/s²)).
+/// exact value relative to the mean of the squares, however the rows are divided into leaves (for values of mean m and
+/// deviation s, its relative error is thus at most 2^-47 (1 + m²/s²)).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Aggregate {
     ty: ColumnType,
     stats: Stats,
-    /// Times of the first and the last row.
+    /// Times of the first and the last row; `None` if there are no rows.
     times: Option<(i64, i64)>,
 }
 
 impl Aggregate {
-    /// The aggregate of no rows, with these parts.
+    /// Creates the aggregate of no rows, to which statistics with these parts can be added.
     pub(crate) fn empty(column: &Column, parts: Parts) -> Self {
         Self {
             ty: column.ty,
@@ -26,7 +26,7 @@ impl Aggregate {
         }
     }
 
-    /// Creates the aggregate of these statistics. `first` and `last` are the times of the first and the last row.
+    /// Creates an aggregate from these statistics. `first` and `last` are the times of the first and the last row.
     pub(crate) fn new(column: &Column, stats: Stats, first: i64, last: i64) -> Self {
         Self {
             ty: column.ty,
@@ -35,7 +35,7 @@ impl Aggregate {
         }
     }
 
-    /// Merges the statistics of other rows, anywhere in time. At equal times the other rows count as later.
+    /// Merges the statistics of other rows, which may have any times. At equal times the other rows count as later.
     pub(crate) fn merge_beside(&mut self, other: &Self) {
         let (Some((first, last)), Some((begin, end))) = (self.times, other.times) else {
             if self.times.is_none() {
@@ -48,7 +48,7 @@ impl Aggregate {
         self.times = Some((first.min(begin), last.max(end)));
     }
 
-    /// Converts the times.
+    /// Applies `time` to every time in the aggregate.
     pub(crate) fn with_times(self, time: impl Fn(i64) -> i64) -> Self {
         Self {
             ty: self.ty,
@@ -57,7 +57,8 @@ impl Aggregate {
         }
     }
 
-    /// The statistics as stored in the tree: words instead of floats, integer sums exact, sums of decimals in units.
+    /// The statistics as the tree stores them: words instead of floats, exact sums of integers, and decimals in units
+    /// of their last digit.
     #[must_use]
     pub fn stats(&self) -> &Stats {
         &self.stats
@@ -75,13 +76,13 @@ impl Aggregate {
         self.stats.null_count()
     }
 
-    /// Number of rows whose value is NaN; they count only in `count`, `first` and `last`.
+    /// Number of rows whose value is NaN; such rows count only in `count`, `first` and `last`.
     #[must_use]
     pub fn nan_count(&self) -> u64 {
         self.stats.nan_count()
     }
 
-    /// Sum of the values; 0 if none exist, and for texts.
+    /// Sum of the values; 0 if there are no values, and for texts.
     #[must_use]
     pub fn sum(&self) -> f64 {
         if self.ty.is_text() {
@@ -90,7 +91,7 @@ impl Aggregate {
         self.ty.scaled(self.stats.sum())
     }
 
-    /// Arithmetic mean; `None` without values.
+    /// Arithmetic mean; `None` if there are no values.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
         let mean = self.stats.mean().filter(|_| !self.ty.is_text());
@@ -98,7 +99,7 @@ impl Aggregate {
     }
 
     /// Population standard deviation: the root of a variance that is within 2^-47 of the mean of the squares, even if
-    /// these exceed the range of floats. `None` without values; NaN if a value or the sum is infinite.
+    /// the squares exceed the range of floats. `None` if there are no values; NaN if a value or the sum is infinite.
     #[must_use]
     pub fn stddev(&self) -> Option<f64> {
         let stddev = self.stats.stddev().filter(|_| !self.ty.is_text());
@@ -114,36 +115,36 @@ impl Aggregate {
         Some((self.ty.number(word)?, time))
     }
 
-    /// The largest value and its earliest time; the zeros as in [`min`](Self::min).
+    /// The largest value and its earliest time. -0.0 lies just before 0.0, as in [`min`](Self::min).
     #[must_use]
     pub fn max(&self) -> Option<(f64, i64)> {
         let (word, time) = self.stats.max()?;
         Some((self.ty.number(word)?, time))
     }
 
-    /// The smallest value.
+    /// The smallest value; `None` if there are no values.
     pub(crate) fn least(&self) -> Option<f64> {
         self.ty.number(self.stats.min_word()?)
     }
 
-    /// The largest value.
+    /// The largest value; `None` if there are no values.
     pub(crate) fn greatest(&self) -> Option<f64> {
         self.ty.number(self.stats.max_word()?)
     }
 
-    /// The value of the first row; `None` if it is null.
+    /// The value of the first row; `None` if it is null or there are no rows.
     #[must_use]
     pub fn first(&self) -> Option<f64> {
         self.value_of(self.stats.first()?)
     }
 
-    /// The value of the last row; `None` if it is null.
+    /// The value of the last row; `None` if it is null or there are no rows.
     #[must_use]
     pub fn last(&self) -> Option<f64> {
         self.value_of(self.stats.last()?)
     }
 
-    /// The times of the first and the last row; `None` without rows.
+    /// The times of the first and the last row; `None` if there are no rows.
     #[must_use]
     pub fn times(&self) -> Option<(i64, i64)> {
         self.times
@@ -155,13 +156,13 @@ impl Aggregate {
     }
 }
 
-/// One window of a column, with its full statistics or with the values of [some figures](crate::Figures).
+/// Statistics of one column in one window: all, or only [some figures](crate::Figures).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Window<A = Aggregate> {
-    /// Its first timestamp; `i64::MIN` if it begins before that.
+    /// First time of the window; `i64::MIN` if the window begins before that.
     pub start: i64,
-    /// Its last timestamp, included; `i64::MAX` if it ends after that.
+    /// Last time of the window, included; `i64::MAX` if the window ends after that.
     pub last: i64,
-    /// The column's statistics in it.
+    /// Statistics of the column over the rows in the window.
     pub aggregate: A,
 }

@@ -6,7 +6,7 @@ use crate::series::write::SeriesMut;
 use crate::types::error::Result;
 
 impl Series<'_> {
-    /// The text of an annotation, if it exists.
+    /// Returns the text of the annotation with this key, if it exists.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -14,7 +14,7 @@ impl Series<'_> {
         annotations::get(&self.annotations, self.pages(), self.id(), key)
     }
 
-    /// All annotations, in key order.
+    /// Returns all annotations as keys with their texts, in key order.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -24,7 +24,7 @@ impl Series<'_> {
 }
 
 impl SeriesMut<'_> {
-    /// The text of an annotation in this transaction.
+    /// Returns the text of the annotation with this key, if it exists, including changes of this transaction.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -33,7 +33,7 @@ impl SeriesMut<'_> {
         annotations::get(&self.txn.roots.annotations, &self.txn.pages, self.id(), key)
     }
 
-    /// Sets an annotation, replacing one with this key.
+    /// Sets the annotation with this key, replacing an earlier text.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -70,7 +70,7 @@ impl SeriesMut<'_> {
         })
     }
 
-    /// Removes an annotation; false if it does not exist.
+    /// Removes the annotation with this key; returns false if it does not exist.
     ///
     /// # Errors
     /// A damaged page in the way; a full disk.
@@ -82,8 +82,8 @@ impl SeriesMut<'_> {
         })
     }
 
-    /// Sets an annotation to `new` (`None` removes it) if it is `expected` (`None`: it does not exist); returns whether
-    /// it was set. There is only one writer at a time, so no other change can intervene.
+    /// Sets the annotation to `new` (`None` removes it) if its text is `expected` (`None`: it does not exist); returns
+    /// whether it was set. No other change can intervene, because there is only one writer at a time.
     ///
     /// # Errors
     /// As for `annotate`.

@@ -1,4 +1,4 @@
-//! Several threads append to one write transaction.
+//! Appenders: several threads append rows to one write transaction.
 //!
 //! ```text
 //! WriteTxn::appenders(n) ─┬─> Appender: own buffer ─── group, encode ──┐
@@ -7,20 +7,20 @@
 //! ```
 //!
 //! Invariants:
-//! 1. An appender borrows the transaction: the transaction can be neither committed nor used otherwise until all are
-//!    dropped.
-//! 2. `WriteTxn::appending` counts the appenders that have not delivered their last rows. A forgotten one
-//!    (`mem::forget`) stays counted, and the commit is refused.
-//! 3. While the lock is held, `broken` of the transaction reports a panic; the thread that unlocks it restores the true
-//!    state.
+//! 1. An appender borrows the transaction: the transaction can be neither committed nor used otherwise until all
+//!   appenders are dropped.
+//! 2. `WriteTxn::appending` counts the appenders that have not delivered their last rows. A forgotten appender
+//!   (`mem::forget`) stays counted, and the commit is refused.
+//! 3. While an appender changes the transaction under the lock, the transaction's field `broken` reports a panic, in
+//!   case the thread panics; the thread restores the true state before it unlocks.
 //! 4. If the transaction itself has buffered rows of a series, all further rows of that series go through the
 //!    transaction's write buffer.
-//! 5. Rows too few for leaves are encoded by the appender as blocks of a run, if no other appender has opened a series
-//!    between its first and its last when it ends; otherwise they go to the transaction's write buffer.
-//! 6. Blocks wait for other appenders' blocks only while no other appender has opened a series between the first and
-//!    the last of theirs: an appender that opens such a series first flushes all waiting blocks, and the last appender
-//!    to end flushes the remaining ones. The blocks of a series are thus in the delta before any later row can be
-//!    added.
+//! 5. When an appender ends with rows too few for leaves, it encodes them as blocks of a run, if no other appender has
+//!   opened a series between its own first and last series; otherwise the rows go to the transaction's write buffer.
+//! 6. Blocks may wait for the blocks of other appenders only while no other appender has opened a series between their
+//!   first and last one: an appender that opens such a series first flushes all waiting blocks, and the last appender
+//!   to end flushes the remaining blocks. The blocks of a series are thus in the delta before any later row can be
+//!   added.
 
 mod writer;
 
@@ -42,13 +42,13 @@ use tidalite_codec::{ColumnType, RowsRef};
 use tidalite_delta::{Slot, WriteBuffer};
 use writer::{Writer, broken};
 
-/// Minimum write buffer of an appender.
+/// Minimum size in bytes of an appender's write buffer.
 const WRITE_BUFFER_BYTES_MIN: usize = 64 << 10;
 
 impl WriteTxn {
     /// Lends the transaction to `n` threads that append to it, each through its own [`Appender`]. The borrow ends when
-    /// they are dropped; the rows of all are then part of the transaction, and are committed with everything else or
-    /// not at all.
+    /// the appenders are dropped; the rows of all threads are then part of the transaction, and are committed with
+    /// everything else or not at all.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -74,17 +74,17 @@ impl WriteTxn {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// Rows of a series that come through one appender keep their order: of two at one time the later one stays. The
-    /// same order holds across appenders if each opens the series after the previous ones have ended. Otherwise rows of
-    /// a series from several appenders are merged by time, and which of two at one time stays is unspecified. Rows
-    /// inserted before are older than all of them.
+    /// Rows of a series that come through one appender keep their order: of two rows at one time the later one stays.
+    /// The same order holds across appenders if each opens the series after the previous ones have ended. Otherwise
+    /// rows of a series from several appenders are merged by time, and which of two rows at one time stays is
+    /// unspecified. Rows inserted before the appenders were created are older than all of theirs.
     ///
     /// Errors of the database (a full disk, damage) and a panic of a thread fail the transaction: the commit reports
-    /// them. A row refused because it does not fit (`Schema`, `Timestamp`) is left out alone, as without threads; the
-    /// caller then drops the transaction or commits all other rows.
+    /// them. A row that is refused because it does not fit (`Schema`, `Timestamp`) is left out alone, as without
+    /// threads; the caller then drops the transaction or commits all other rows.
     ///
     /// # Errors
-    /// The write buffer is flushed first: a full disk; a damaged page.
+    /// A full disk; a damaged page. Both may occur because the transaction's own write buffer is flushed first.
     ///
     /// # Cost
     /// Each appender buffers the `n`-th part of [`Tuning::write_buffer_bytes`](crate::Tuning::write_buffer_bytes), at
@@ -127,12 +127,12 @@ impl WriteTxn {
 
 /// One thread's access to a write transaction ([`WriteTxn::appenders`]).
 ///
-/// Dropping it delivers its rows as [`finish`](Self::finish) does; the commit reports errors. Dropped by a panic, it
-/// fails the transaction.
+/// Dropping the appender delivers its rows as [`finish`](Self::finish) does; the commit reports errors. If the appender
+/// is dropped by a panic, the transaction fails.
 pub struct Appender<'t> {
-    /// Its index among the transaction's appenders.
+    /// Index of this appender among the transaction's appenders.
     number: usize,
-    /// Whether some of its rows went to the transaction's write buffer before the end.
+    /// Whether some of this appender's rows went to the transaction's write buffer before it ended.
     spilled: bool,
     writer: Arc<Writer<'t>>,
     keeper: Arc<crate::txn::shared::Shared>,
@@ -176,9 +176,10 @@ impl<'t> Appender<'t> {
     /// Opens a series by its id: an array access once this appender has opened it.
     ///
     /// # Errors
-    /// `NotFound`; errors of the file.
-    // Always inlined: a result that the call assembles field by field and the caller copies in larger pieces must wait
-    // for the stores of the fields, which took a third of the time per row of alternating series.
+    /// `NotFound` if there is no series with this id; errors of the file.
+    // Always inlined: the call writes the result field by field and the caller copies it in larger pieces. Without
+    // inlining, that copy had to wait for the stores of the fields, which took a third of the time per row of
+    // alternating series.
     #[inline(always)]
     pub fn series_by_id(&mut self, id: SeriesId) -> Result<SeriesAppender<'_, 't>> {
         let index = match self.open.index(id) {
@@ -188,7 +189,7 @@ impl<'t> Appender<'t> {
         Ok(self.at(index))
     }
 
-    /// Delivers all rows and returns any error: the transaction is then broken.
+    /// Delivers all rows, and returns the error if that fails; the transaction is then broken.
     ///
     /// # Errors
     /// A full disk; a damaged block in the way; `Broken` if another thread has failed.
@@ -225,7 +226,7 @@ impl<'t> Appender<'t> {
         }
     }
 
-    /// Flushes the rows that are ready.
+    /// Encodes and links the rows for which the write buffer holds enough, and passes on the others if memory is short.
     #[cold]
     #[inline(never)]
     fn flush(&mut self) -> Result<()> {
@@ -235,7 +236,7 @@ impl<'t> Appender<'t> {
         Ok(())
     }
 
-    /// Moves all rows to the transaction's write buffer.
+    /// Moves all rows from this appender to the transaction's write buffer.
     fn spill(&mut self) -> Result<()> {
         if self.write_buffer.is_empty() {
             return Ok(());
@@ -250,7 +251,7 @@ impl<'t> Appender<'t> {
         self.ended = true;
         let result = match std::thread::panicking() {
             true => Err(broken("a thread that appended has panicked")),
-            // Whole vectors are encoded here, not by the committing thread.
+            // Whole vectors are encoded in this thread, so that the committing thread does not have to.
             false => self.flush_all(),
         };
         let failed = result.as_ref().err().map(|error| match error.cause() {
@@ -301,23 +302,23 @@ fn buffer_rows(
 impl Drop for Appender<'_> {
     fn drop(&mut self) {
         if !self.ended {
-            // The transaction keeps the error.
+            // The error is not lost: the transaction keeps it, and the commit reports it.
             let _ = self.end();
         }
     }
 }
 
-/// A series of an [`Appender`].
+/// A series to which an [`Appender`] adds rows.
 pub struct SeriesAppender<'a, 't> {
     appender: &'a mut Appender<'t>,
     index: usize,
     slot: Slot,
-    /// Whether rows may take the fast path, as in [`SeriesMut`].
+    /// Whether rows may take the fast path for points, as in [`SeriesMut`].
     point: bool,
 }
 
 impl SeriesAppender<'_, '_> {
-    /// Name, schema, id.
+    /// Name, schema and id of the series.
     #[must_use]
     pub fn info(&self) -> &SeriesInfo {
         &self.open().info
@@ -333,20 +334,20 @@ impl SeriesAppender<'_, '_> {
         self.open().columns as usize
     }
 
-    /// Whether the series has a column of texts, or a merge policy that checks existing rows: its rows go through the
-    /// transaction itself, one at a time.
+    /// Whether the series has a text column, or a merge policy that checks existing rows: the rows of such a series go
+    /// through the transaction itself, one at a time.
     #[inline]
     fn is_alone(&self) -> bool {
         self.open().texts || self.open().guard.is_some()
     }
 
-    /// The series id in this file.
+    /// Id of the series in this file.
     #[must_use]
     pub fn id(&self) -> SeriesId {
         self.info().id
     }
 
-    /// Like [`SeriesMut::insert`].
+    /// Inserts a value, like [`SeriesMut::insert`].
     ///
     /// # Errors
     /// As for `SeriesMut::insert`.
@@ -355,7 +356,7 @@ impl SeriesAppender<'_, '_> {
         self.insert_point(t, 0, value)
     }
 
-    /// The step of a time.
+    /// Converts a time to a number of steps of the series' unit.
     #[inline]
     fn step(&self, t: impl Instant) -> Result<i64> {
         Ok(match t.moment()? {
@@ -364,7 +365,7 @@ impl SeriesAppender<'_, '_> {
         })
     }
 
-    /// Like [`SeriesMut::insert_point`].
+    /// Inserts a point, like [`SeriesMut::insert_point`].
     ///
     /// # Errors
     /// As for `SeriesMut::insert_point`.
@@ -381,7 +382,7 @@ impl SeriesAppender<'_, '_> {
         Ok(())
     }
 
-    /// Like [`SeriesMut::insert_row`].
+    /// Inserts a row of words, like [`SeriesMut::insert_row`].
     ///
     /// # Errors
     /// As for `SeriesMut::insert_row`.
@@ -399,7 +400,7 @@ impl SeriesAppender<'_, '_> {
         Ok(())
     }
 
-    /// Like [`SeriesMut::insert_values`].
+    /// Inserts a row of values, like [`SeriesMut::insert_values`].
     ///
     /// # Errors
     /// As for `SeriesMut::insert_values`.
@@ -419,7 +420,7 @@ impl SeriesAppender<'_, '_> {
         self.insert_row(Steps(time), &words[..self.columns()])
     }
 
-    /// Like [`SeriesMut::insert_record`].
+    /// Inserts a record, like [`SeriesMut::insert_record`].
     ///
     /// # Errors
     /// As for `SeriesMut::insert_record`.
@@ -440,7 +441,7 @@ impl SeriesAppender<'_, '_> {
         self.insert_row(Steps(time), words)
     }
 
-    /// Like [`SeriesMut::append_rows`].
+    /// Appends rows given as columns of words, like [`SeriesMut::append_rows`].
     ///
     /// # Errors
     /// As for `SeriesMut::append_rows`.
@@ -461,7 +462,7 @@ impl SeriesAppender<'_, '_> {
         Ok(())
     }
 
-    /// Performs an operation through the transaction itself.
+    /// Performs an operation on the series through the transaction itself, under its lock.
     fn through<T>(&mut self, f: impl FnOnce(&mut SeriesMut<'_>) -> Result<T>) -> Result<T> {
         let id = self.id();
         self.appender

@@ -1,4 +1,4 @@
-//! Typed access to the words of rows, by column.
+//! Typed access to the values of rows, by column.
 
 use crate::series::read::Series;
 use crate::series::record::{Field, RowReader};
@@ -19,7 +19,7 @@ fn fits(own: ColumnType, asked: ColumnType) -> bool {
 }
 
 impl Series<'_> {
-    /// The number of a column, for loops over many rows.
+    /// The number of a column, to be looked up once before a loop over many rows.
     ///
     /// # Errors
     /// `Schema` if the column does not exist.
@@ -27,8 +27,8 @@ impl Series<'_> {
         column.column_of(&self.info().schema)
     }
 
-    /// The value of a row in a column, as a type of the column: `f64`, `i64`, `u32`, `bool`,
-    /// [`Decimal`](crate::Decimal), `String`, or an `Option` of one if the column is nullable. A row is a
+    /// The value of a row in a column, as a Rust type that fits the column: `f64`, `i64`, `u32`, `bool`,
+    /// [`Decimal`](crate::Decimal), `String`, or an `Option` of one of these if the column is nullable. A row is a
     /// [`Row`](crate::Row), a [`MergedRow`](crate::query::MergedRow), or a row's words.
     ///
     /// ```
@@ -52,12 +52,12 @@ impl Series<'_> {
     /// ```
     ///
     /// # Errors
-    /// `Schema` if the column does not exist, it has another type, or the value is null and the type cannot be null;
-    /// errors of the file for a text.
+    /// `Schema` if the column does not exist, if it has another type, or if the value is null and the type cannot be
+    /// null; errors of the file for a text.
     ///
     /// # Cost
-    /// A column number is range-checked, a name is searched among the columns: call [`column`](Self::column) once
-    /// before a loop to get the number. Whole vectors have [`Vector::floats`] and [`Vector::integers`].
+    /// A column number is range-checked, and a name is searched among the columns: call [`column`](Self::column) once
+    /// before a loop to get the number. For whole vectors use [`Vector::floats`] and [`Vector::integers`].
     pub fn get<F: Field>(
         &self,
         row: &(impl AsRef<[u64]> + ?Sized),
@@ -92,16 +92,17 @@ impl Series<'_> {
 }
 
 impl<'v> Vector<'v> {
-    /// The values of a column of floats, f64 or f32. Null is a NaN ([`Column::null`](crate::Column::null)).
+    /// The values of a column of floats, f64 or f32. Nulls appear as a special NaN
+    /// ([`Column::null`](crate::Column::null)).
     ///
     /// # Errors
-    /// `Schema` if the column does not exist, it has another type, or it was not requested.
+    /// `Schema` if the column does not exist, has another type, or was not requested from the query.
     pub fn floats(&self, column: impl IntoColumn) -> Result<&'v [f64]> {
         let is_float = |ty| matches!(ty, ColumnType::F64 | ColumnType::F32);
         self.typed(column, is_float, "floats").map(cast_slice)
     }
 
-    /// The values of a column of signed integers, or the units of a column of decimals. Null is `i64::MIN`.
+    /// The values of a column of signed integers, or the units of a column of decimals. Nulls appear as `i64::MIN`.
     ///
     /// # Errors
     /// As for `floats`.

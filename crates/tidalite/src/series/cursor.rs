@@ -1,4 +1,4 @@
-//! Row-by-row access, in both directions.
+//! A cursor over the rows of a series, which moves in both directions.
 
 use crate::txn::pages::Pages;
 use crate::types::error::Result;
@@ -6,16 +6,16 @@ use crate::types::instant::Instant;
 use crate::types::row::Row;
 use tidalite_series::Found;
 
-/// The result of a search; see [`Cursor::seek`].
+/// Position of the cursor after a search with [`Cursor::seek`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SearchResult {
-    /// No position: the series has no rows.
+    /// At no row, because the series has no rows.
     Empty,
-    /// At the last row before the given time.
+    /// At the last row before the given time; there is no row of that time.
     Less,
-    /// At the row of that time; the last to arrive if there are several.
+    /// At the row of the given time; at the last to arrive if there are several.
     Equal,
-    /// At the first row, which is after that time: none exists at or before it.
+    /// At the first row, which is after the given time: there is no row at or before that time.
     Greater,
 }
 
@@ -26,7 +26,7 @@ pub struct Cursor<'s> {
 }
 
 impl Cursor<'_> {
-    /// Moves to the last row at or before `t`; `None` if none exists.
+    /// Moves to the last row at or before `t`; returns `None` if there is no such row.
     ///
     /// # Errors
     /// A damaged or unreadable block; `Timestamp` if `t` does not fit the unit.
@@ -35,8 +35,8 @@ impl Cursor<'_> {
         Ok(self.current())
     }
 
-    /// Moves to the row at `t`, else to the last one before it, else to the first one after it; returns which. The
-    /// search of the LMDB time-series engine behaves likewise.
+    /// Moves to the row at `t`, else to the last row before `t`, else to the first row after `t`; returns which of
+    /// these it is. The search of the LMDB time-series engine behaves likewise.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -62,7 +62,7 @@ impl Cursor<'_> {
     pub fn seek(&mut self, t: impl Instant) -> Result<SearchResult> {
         let (t, next) = t.steps_around(self.unit)?;
         Ok(match self.inner.search(t)? {
-            // For a time between two steps, the step before is not an exact match.
+            // If `t` lies between two steps, a row at the step before `t` is not an exact match.
             Found::Exact if t == next => SearchResult::Equal,
             Found::Exact | Found::Before => SearchResult::Less,
             Found::Nothing if self.inner.first()? => SearchResult::Greater,
@@ -75,8 +75,8 @@ impl Cursor<'_> {
         Ok(self.inner.search(t.in_unit(self.unit)?)? != Found::Nothing)
     }
 
-    /// Moves to the row with index `n`, counted from 0; `None`, and a position after the last row, if there are at most
-    /// `n` rows. The n-th row of an interval that begins at `t` has the index `series.between(..t).count()? + n`.
+    /// Moves to the row with index `n`, counted from 0. If there are at most `n` rows, moves behind the last row and
+    /// returns `None`. The n-th row of an interval that begins at `t` has the index `series.between(..t).count()? + n`.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -98,23 +98,23 @@ impl Cursor<'_> {
     /// A damaged or unreadable block.
     ///
     /// # Cost
-    /// Rows of the tree are counted by its links, not read: a node per level and a vector or two, and the preceding
-    /// vectors that late rows overlap.
+    /// Rows of the tree are counted by the numbers in its links, not read: a node per level and a vector or two are
+    /// read, and the preceding vectors that late rows overlap.
     pub fn nth(&mut self, n: u64) -> Result<Option<Row>> {
         self.inner.nth(n)?;
         Ok(self.current())
     }
 
-    /// Moves to the first row.
+    /// Moves to the first row; returns `None` if there are no rows.
     ///
     /// # Errors
-    /// A damaged or unreadable block; so for all moves.
+    /// A damaged or unreadable block. All moves of the cursor can return this error.
     pub fn first(&mut self) -> Result<Option<Row>> {
         self.inner.first()?;
         Ok(self.current())
     }
 
-    /// Moves to the last row.
+    /// Moves to the last row; returns `None` if there are no rows.
     ///
     /// # Errors
     /// A damaged or unreadable block.
@@ -145,13 +145,13 @@ impl Cursor<'_> {
         Ok(self.current())
     }
 
-    /// The current row.
+    /// A copy of the row at the cursor; `None` if the cursor is at no row.
     #[must_use]
     pub fn current(&self) -> Option<Row> {
         self.inner.row().map(Row::from)
     }
 
-    /// The current time, without copying the row.
+    /// The time of the row at the cursor, without copying the row.
     #[must_use]
     pub fn time(&self) -> Option<i64> {
         self.inner.time()

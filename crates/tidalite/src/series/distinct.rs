@@ -1,4 +1,4 @@
-//! Series that keep the distinct rows of each time.
+//! Series with the merge policy `KeepDistinct`, which keep all different rows of each time.
 //!
 //! ```text
 //! row ──> newer than every row? ──yes────────────────────────────────────────────────────────> buffered
@@ -8,11 +8,13 @@
 //!
 //! Two rows are equal if their times and all their columns are: numbers by their bits (NaN equals the same NaN, 0.0
 //! differs from -0.0), null equals null, texts by content, whatever their numbers. The rows of a time are a set ordered
-//! by first arrival: of A, B, A the second A is ignored, and B stays the last. The newest place that has a time has all
-//! its rows, so only one place is compared, and lower layers and readers need no knowledge of this policy.
+//! by first arrival: of A, B, A the second A is ignored, and B stays the last. Of the places that store rows (write
+//! buffer, delta, leaves), the newest one that has a time has all rows of that time, so only one place is compared, and
+//! lower layers and readers need no knowledge of this policy.
 //!
-//! Invariants: 1. Before a row is buffered, `Seen` or the batch has compared it with all rows of its time. 2. An
-//! ignored row leaves no text behind if it came with its texts. The invariants of `Seen` are in `txn/known_times.rs`.
+//! Invariants: 1. Before a row is buffered, it is compared with all rows of its time, by `Seen` or within its batch. 2.
+//! An ignored row leaves no text behind if it came with its texts. The invariants of `Seen` are in
+//! `txn/known_times.rs`.
 
 use crate::catalog::texts;
 use crate::series::write::SeriesMut;
@@ -22,7 +24,7 @@ use tidalite_base::checksum;
 use tidalite_base::limits::COLUMNS_MAX;
 use tidalite_codec::{Rows, RowsRef};
 
-/// A row's words, contiguously.
+/// Copies the words of a row from its columns into one array.
 fn words_of(rows: RowsRef<'_>, row: usize) -> [u64; COLUMNS_MAX] {
     let mut words = [0; COLUMNS_MAX];
     for (c, word) in words.iter_mut().take(rows.column_count()).enumerate() {
@@ -31,14 +33,14 @@ fn words_of(rows: RowsRef<'_>, row: usize) -> [u64; COLUMNS_MAX] {
     words
 }
 
-/// Mixes one more word of a row into its fingerprint.
+/// Mixes one more word of a row into the row's fingerprint.
 fn mix(print: u64, word: u64) -> u64 {
-    // Multiplies by an odd number: rows that differ in one word have different fingerprints.
+    // Multiplying by an odd number is reversible, so rows that differ in one word have different fingerprints.
     (print.rotate_left(23) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
 impl SeriesMut<'_> {
-    /// Buffers a row after the others of its time, unless it is equal to one of them.
+    /// Buffers a row after the other rows of its time, unless it is equal to one of them; the result says which.
     pub(crate) fn keep_distinct(&mut self, time: i64, words: &[u64]) -> Result<Taken> {
         self.learn_newest()?;
         if self.guard().is_newer(time) != Some(true) {
@@ -65,9 +67,9 @@ impl SeriesMut<'_> {
         Ok(Taken::Free)
     }
 
-    /// Of rows in time order, the rows equal to no earlier one: neither among them, nor in the write buffer, nor in
-    /// `stored`, which has the stored rows of their times that are not buffered; `None`: all of them. Reduces `stored`
-    /// to the times that get rows.
+    /// Selects from rows in time order those that are equal to no earlier row: not to one of these rows, not to one in
+    /// the write buffer, and not to one in `stored`, which has the stored rows of times that are not buffered. Returns
+    /// `None` if all rows are to be kept. Removes from `stored` the times that get no new row.
     pub(crate) fn without_equal(
         &mut self,
         rows: RowsRef<'_>,
@@ -129,7 +131,7 @@ impl SeriesMut<'_> {
         }))
     }
 
-    /// The current rows of a time, with their fingerprints.
+    /// The existing rows of a time, with their fingerprints; from the cache if possible.
     fn seen_at(&mut self, time: i64) -> Result<Box<Seen>> {
         let now = (time, self.txn.write_buffer.flush_count());
         let columns = self.info().schema.columns.len();
@@ -160,7 +162,7 @@ impl SeriesMut<'_> {
         Ok(())
     }
 
-    /// A fingerprint: equal for equal rows.
+    /// A fingerprint of a row's words, which is equal for equal rows.
     fn print(&mut self, words: &[u64]) -> Result<u64> {
         let mut print = 0;
         for (c, &word) in words.iter().enumerate() {
@@ -186,7 +188,7 @@ impl SeriesMut<'_> {
         Ok(false)
     }
 
-    /// Whether two words of a column have equal values.
+    /// Whether two words of a column stand for equal values; for a text column, the texts are compared.
     fn says_the_same(&mut self, c: usize, a: u64, b: u64) -> Result<bool> {
         if a == b || !self.is_text(c) {
             return Ok(a == b);
@@ -198,7 +200,7 @@ impl SeriesMut<'_> {
         self.has_texts() && self.info().schema.columns[c].ty.is_text()
     }
 
-    /// Maps the two words of the empty text to one.
+    /// Maps both words that stand for the empty text to one word; other words do not change.
     fn canonical(&self, c: usize, word: u64) -> u64 {
         if self.is_text(c) {
             texts::canonical(word)
@@ -207,7 +209,7 @@ impl SeriesMut<'_> {
         }
     }
 
-    /// The text of a word that may not be the only word of its text.
+    /// The text of a word outside the dictionary, where a text may have several words; `None` for all other words.
     fn text_in_block(&mut self, c: usize, word: u64) -> Result<Option<Vec<u8>>> {
         if !self.is_text(c) || texts::in_dictionary(texts::canonical(word)) {
             return Ok(None);
@@ -215,7 +217,7 @@ impl SeriesMut<'_> {
         self.block_text(c, word).map(Some)
     }
 
-    /// The text of a word outside the dictionary.
+    /// Reads the text of a word outside the dictionary.
     fn block_text(&mut self, c: usize, word: u64) -> Result<Vec<u8>> {
         let (id, txn) = (self.id(), &mut *self.txn);
         txn.texts

@@ -1,4 +1,4 @@
-//! Equal timestamps: treatment of a row whose time is taken.
+//! Merge policies: the treatment of a new row whose time already has a row.
 //!
 //! ```text
 //! row ──> newer than every row? ──yes────────────────────────────> buffered, as any row
@@ -8,9 +8,9 @@
 //!                                  KeepDistinct: likewise, unless one of them is equal: then ignored (distinct.rs)
 //! ```
 //!
-//! The decision is made before a row is buffered, not where rows meet later: all lower layers (write buffer, tail,
-//! runs, leaves) follow one rule: of two places the newer one has all rows of a time. All readers therefore agree
-//! by construction, and a policy can be changed at any time. `Replace` needs no check.
+//! The decision is made before a row is buffered, not where rows meet later. All lower layers (write buffer, tail,
+//! runs, leaves) follow one rule: of two places the newer one has all rows of a time. All readers therefore agree by
+//! construction, and a policy can be changed at any time. The policy `Replace` needs no check.
 //!
 //! The cache of times and its invariants are in `txn/known_times.rs`.
 
@@ -21,11 +21,12 @@ use crate::types::error::{Error, Result};
 use crate::types::merge_policy::MergePolicy;
 use std::collections::BTreeSet;
 
-/// Number of rows on each side of a late row whose times are cached, because the next late row is often near.
+/// When the time of a late row is looked up, the times of this many rows on each side of it are cached, because the
+/// next late row is often near.
 const KNOWN_ROWS: usize = 512;
 
 impl SeriesMut<'_> {
-    /// Whether a row at `time` may be buffered. Changes only the cache.
+    /// Decides by the merge policy whether a row at `time` may be buffered. Changes only the cache.
     pub(crate) fn look(&mut self, time: i64) -> Result<Taken> {
         if self.keeps_several() {
             return Ok(Taken::Free);
@@ -44,7 +45,7 @@ impl SeriesMut<'_> {
         }
     }
 
-    /// Updates the cache after a row at `time` was buffered.
+    /// Updates the cache of times after a row at `time` was buffered.
     pub(crate) fn note(&mut self, time: i64) {
         self.guard().note(time);
     }
@@ -62,7 +63,7 @@ impl SeriesMut<'_> {
         }
     }
 
-    /// Caches the times around this one; returns whether it is taken.
+    /// Caches the times of the rows around `time`; returns whether a row has exactly this time.
     #[cold]
     fn look_around(&mut self, time: i64) -> Result<bool> {
         let view = self.view()?;
@@ -116,9 +117,11 @@ impl SeriesMut<'_> {
         Ok(taken)
     }
 
-    /// Of rows in any order the indices of those to be buffered, in the given order; `None`: all of them.
+    /// The indices of the rows that may be buffered, of rows in any order; the indices ascend. Returns `None` if all
+    /// rows may.
     ///
-    /// Cost: rows that ascend after the newest need one check in total; others a search each, in time order.
+    /// Cost: rows that ascend after the newest row need one check in total; each other row needs a search, in time
+    /// order.
     pub(crate) fn admitted(&mut self, times: &[i64]) -> Result<Option<Vec<u32>>> {
         let Some(&first) = times.first() else {
             return Ok(None);
@@ -162,9 +165,9 @@ impl SeriesMut<'_> {
         Ok((admitted.len() < times.len()).then_some(admitted))
     }
 
-    /// Updates the cache after rows at these times were buffered.
+    /// Updates the cache of times after rows at these times were buffered.
     pub(crate) fn note_all(&mut self, times: impl Iterator<Item = i64>) {
-        // The cached interval may lack times now; the newest time is still known.
+        // The cached interval may lack some of these times, so it is dropped; the newest time is still known.
         let greatest = times.max();
         let guard = self.guard();
         guard.times = None;

@@ -1,13 +1,13 @@
-//! Aggregates restricted to requested figures.
+//! Figures: the single statistics of a column that a query may ask for, such as count or mean.
 //!
 //! An [`Aggregate`] has everything that the tree stores. A chart of means needs no squares, extremes and their times,
-//! and should not pay for reading, computing and merging them: a [`Figures`] selects the required figures, and only
+//! and should not pay for reading, computing and merging them: a [`Figures`] selects the required statistics, and only
 //! their values are returned. A figure that was not requested can therefore not be read.
 
 use crate::series::aggregate::Aggregate;
 use tidalite_codec::Parts;
 
-/// A figure of an aggregate.
+/// A figure: one statistic of an aggregate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(
     missing_docs,
@@ -25,7 +25,7 @@ pub enum Figure {
 }
 
 impl Figure {
-    /// The figure; `None` without a value to derive it from.
+    /// The value of this figure; `None` if there are no values to derive it from.
     #[must_use]
     pub fn of(self, aggregate: &Aggregate) -> Option<f64> {
         match self {
@@ -40,7 +40,7 @@ impl Figure {
         }
     }
 
-    /// The parts of an aggregate that it needs.
+    /// The parts of an aggregate that must be computed for this figure.
     fn parts_needed(self) -> Parts {
         match self {
             Self::Count => Parts::COUNTS,
@@ -55,9 +55,9 @@ impl Figure {
 mod sealed {
     use tidalite_codec::Parts;
 
-    /// Sealed, because an incomplete aggregate must not be visible to users.
+    /// This trait cannot be implemented by users, because they must not see an incomplete aggregate.
     pub trait Sealed: Copy + Sync {
-        /// The parts of an aggregate that the figures need.
+        /// The parts of an aggregate that must be computed for these figures.
         fn parts(&self) -> Parts;
     }
 
@@ -86,14 +86,14 @@ mod sealed {
     }
 }
 
-/// The figures that a query returns: one, an array, or a slice if they are known only at run time. The returned values
-/// have the same layout. Without a choice a query returns [`AllFigures`].
+/// The figures that a query returns: a single one, an array, or a slice if the figures are known only at run time. The
+/// returned values have the same layout. A query that does not choose returns [`AllFigures`].
 pub trait Figures: sealed::Sealed {
-    /// An [`Aggregate`] for all figures; else the value of one figure, an array of as many, or a vector, where each is
-    /// `None` without a value to derive it from.
+    /// For all figures an [`Aggregate`]; else the value of the single figure, an array of values, or a vector of
+    /// values. A value is `None` if there is nothing to derive it from.
     type Values: Send;
 
-    /// The values of the figures.
+    /// Takes the values of these figures from an aggregate.
     fn of(&self, aggregate: Aggregate) -> Self::Values;
 }
 
@@ -138,7 +138,7 @@ impl Figures for &[Figure] {
     }
 }
 
-/// The parts of an aggregate that all figures together need.
+/// The parts of an aggregate that these figures together need.
 fn parts_of(figures: &[Figure]) -> Parts {
     let parts = figures.iter().map(|figure| figure.parts_needed());
     parts.fold(Parts::COUNTS, Parts::and)

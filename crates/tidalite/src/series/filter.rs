@@ -1,4 +1,4 @@
-//! Value filters: rows whose value of a column lies in a range.
+//! Value filters, which select the rows whose value in a column lies in a range.
 
 use crate::types::column::{Column, ColumnType};
 use crate::types::error::cause::Cause;
@@ -7,7 +7,7 @@ use crate::types::value::units_at_or_below;
 use std::ops::{Bound, RangeBounds};
 use tidalite_series::ValueRange;
 
-/// A range of values of one column; see [`Query::filter`](crate::Query::filter).
+/// A filter: a range of values of one column; created by [`Query::filter`](crate::Query::filter).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ValueFilter {
     column: usize,
@@ -24,7 +24,7 @@ impl ValueFilter {
         }
     }
 
-    /// The filter in words of the columns.
+    /// Converts the range of values to a range of the column's stored words.
     pub(crate) fn range(&self, columns: &[Column]) -> Result<ValueRange> {
         let column = self.column;
         let Some(own) = columns.get(column) else {
@@ -44,7 +44,7 @@ impl ValueFilter {
         })
     }
 
-    /// The least and the greatest word of the type in the range; `None` if none exists.
+    /// The words of the smallest and the largest value of the type in the range; `None` if the range contains no value.
     fn words(&self, ty: ColumnType) -> Option<(u64, u64)> {
         if matches!(ty, ColumnType::F64 | ColumnType::F32) {
             let low = match self.low {
@@ -57,7 +57,8 @@ impl ValueFilter {
                 Bound::Excluded(x) => x.next_down(),
                 Bound::Unbounded => f64::INFINITY,
             };
-            // No value lies beyond infinity, but the next float after it would be infinity again.
+            // Excluding infinity leaves no value, but the next float beyond infinity is infinity again, so this case is
+            // tested.
             let beyond = matches!(self.low, Bound::Excluded(f64::INFINITY))
                 || matches!(self.high, Bound::Excluded(f64::NEG_INFINITY));
             return (low <= high && !beyond).then(|| (low.to_bits(), high.to_bits()));
@@ -87,7 +88,7 @@ impl ValueFilter {
             let (low, high) = (low.max(min), high.min(max));
             return (low <= high).then_some((low as u64, high as u64));
         }
-        // A float of any size converts to an integer exactly, or saturates far outside both types.
+        // The conversion of a float to `i128` is exact, or saturates far outside the range of both integer types.
         let low = match self.low {
             Bound::Included(x) => x.ceil() as i128,
             Bound::Excluded(x) => (x.floor() as i128).saturating_add(1),
@@ -99,7 +100,7 @@ impl ValueFilter {
             Bound::Unbounded => max,
         };
         let (low, high) = (low.max(min), high.min(max));
-        // Two's complement: the low 64 bits are the word of either type.
+        // In two's complement the low 64 bits of the number are the word of either integer type.
         (low <= high).then_some((low as u64, high as u64))
     }
 }

@@ -1,8 +1,8 @@
-//! Helper threads of a query, and the distribution of its pieces.
+//! Helper threads of a query, and the distribution of the query's pieces among them.
 //!
 //! Invariants
-//! 1. A helper thread reads through a clone of the snapshot, so it writes to nothing shared; its counters are added to
-//!    those of the caller.
+//! 1. A helper thread reads through its own clone of the snapshot, so that threads write to nothing shared; the clone's
+//!   counters are added to those of the caller at the end.
 //! 2. If several pieces fail, the first error is returned, and no further piece is begun.
 //! 3. No thread outlives the query.
 
@@ -14,17 +14,18 @@ use std::thread;
 use tidalite_base::Worker;
 use tidalite_pager::{PageRead, Snapshot};
 
-/// Maximum number of helper threads. More are useless, because the work waits for memory.
+/// Maximum number of helper threads. More do not help, because all threads then wait for the same memory.
 pub(crate) const SCAN_THREADS_MAX: usize = 64;
 
-/// Maximum number of helper threads by default.
+/// Maximum number of helper threads unless the options set another number.
 const SCAN_THREADS_DEFAULT_MAX: usize = 7;
 
-/// Number of pieces per thread. With several, a late thread delays the query only by a fraction of its share.
+/// Number of pieces per thread. With several pieces each, a thread that starts late delays the query by only a fraction
+/// of its share.
 const PIECES_EACH: usize = 4;
 
-/// Minimum number of vectors to visit, a microsecond or two each, for which threads are started. For fewer, a thread
-/// would take about as long to start as it saves.
+/// Minimum number of vectors that a query must visit, at a microsecond or two each, so that threads are started. For
+/// fewer vectors, starting a thread would take about as long as it saves.
 pub(crate) const VECTORS_MIN: u64 = 512;
 
 /// Default number of helper threads: one for each available core except the caller's.
@@ -36,7 +37,7 @@ pub(crate) fn scan_threads_default() -> usize {
     })
 }
 
-/// The helpers of a query: the threads, and the snapshot that they clone.
+/// The helpers of a query: the number of threads, and the snapshot that each thread clones.
 #[derive(Clone, Copy)]
 pub(crate) struct Helpers<'a> {
     pub(super) snapshot: &'a Snapshot,
@@ -44,7 +45,8 @@ pub(crate) struct Helpers<'a> {
 }
 
 impl<'a> Helpers<'a> {
-    /// The helpers for a query of these pages; `None` in a write transaction, or with zero threads.
+    /// The helpers for a query that reads these pages; `None` in a write transaction, or if the number of threads is
+    /// zero.
     pub(crate) fn of(pages: &Pages<'a>, threads: usize) -> Option<Self> {
         match pages {
             Pages::Snapshot(snapshot) if threads > 0 => Some(Self { snapshot, threads }),
@@ -52,12 +54,13 @@ impl<'a> Helpers<'a> {
         }
     }
 
-    /// The best number of pieces for a query.
+    /// The number of pieces into which a query should be divided.
     pub(crate) fn pieces(&self) -> usize {
         (self.threads + 1) * PIECES_EACH
     }
 
-    /// Runs the jobs `0..jobs` and returns their results in order.
+    /// Runs the jobs with the numbers `0..jobs` on this thread and the helper threads, and returns the results in
+    /// order.
     pub(super) fn share_out<T: Send>(
         &self,
         jobs: usize,
@@ -82,7 +85,7 @@ impl<'a> Helpers<'a> {
             let helper = |_| {
                 let own = self.snapshot.clone();
                 let work = &work;
-                // If a thread cannot be started, the others do its part.
+                // If a thread cannot be started, the other threads do its part.
                 Worker::start_scoped(scope, "scan", move || (work(&own), own)).ok()
             };
             let helpers: Vec<_> = (1..jobs.min(self.threads + 1)).filter_map(helper).collect();

@@ -1,4 +1,4 @@
-//! The queries of a series by interval.
+//! Creates queries of the rows of a series in an interval.
 
 use crate::series::figures::AllFigures;
 use crate::series::nearest::Direction;
@@ -9,16 +9,17 @@ use crate::types::interval::{Interval, NOTHING};
 use std::sync::Arc;
 
 impl Series<'_> {
-    /// Number of rows.
+    /// Number of rows in the series.
     ///
     /// # Errors
-    /// Damage where late rows overlap rows in leaves.
+    /// Damage where late rows overlap rows in leaves, because these rows must be read to be counted.
     pub fn count(&self) -> Result<u64> {
         self.query(..).count()
     }
 
-    /// A query of the rows in an [`Interval`]: `..` is the whole series, `"2014-06-01"..` its rows from that day on.
-    /// Reads nothing and cannot fail: a text that is no time is an error of the call that asks.
+    /// Creates a query of the rows in an [`Interval`]: `..` is the whole series, `"2014-06-01"..` the rows from that
+    /// day on. Reads nothing and cannot fail: if an end is a text that is not a time, the call that asks for rows or
+    /// statistics reports the error.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -53,7 +54,7 @@ impl Series<'_> {
         }
     }
 
-    /// The rows from one step to another, both included.
+    /// Creates a query of the rows whose times, in steps of the series' unit, are from `from` to `to`, both included.
     pub(crate) fn between(&self, from: i64, to: i64) -> Query<'_> {
         Query {
             series: self,

@@ -1,4 +1,4 @@
-//! Series that keep all rows of a time, or all distinct ones (`distinct.rs`).
+//! Series that keep all rows of a time, or all different ones (`distinct.rs`).
 //!
 //! ```text
 //! row ──> newer than every row? ──yes──────────────────────────────────────────────> buffered
@@ -6,12 +6,13 @@
 //!                           └─no──> stored ones (delta, leaves) are buffered first ─> buffered after them
 //! ```
 //!
-//! The newest place that has a time has all its rows, in order of arrival, and lower layers treat them as one: merging,
-//! installing and reading take the rows of a time from one place, and doing it twice changes nothing. The cost is paid
-//! by the writer: a row at a time whose rows were flushed costs a search, and these rows are written once more.
+//! Of the places that store rows (write buffer, delta, leaves), the newest one that has a time has all rows of that
+//! time, in order of arrival, and lower layers treat them as one: merging, installing and reading take the rows of a
+//! time from one place, and doing so twice changes nothing. The writer pays for this: a row at a time whose rows were
+//! flushed costs a search, and these rows are written once more.
 //!
-//! Invariants: 1. If one row of a time is in the write buffer, all its rows are (`WriteBuffer::keep_all`); they are
-//! therefore added without a flush in between. 2. `Guard::last` describes rows in the write buffer, while
+//! Invariants: 1. If one row of a time is in the write buffer, all rows of that time are (`WriteBuffer::keep_all`);
+//! they are therefore added without a flush in between. 2. `Guard::last` describes rows in the write buffer, as long as
 //! `WriteBuffer::flush_count` is unchanged.
 
 use crate::series::write::SeriesMut;
@@ -25,12 +26,12 @@ use tidalite_delta::{LEAF_ROWS, time_rows_max};
 use tidalite_series::{Found, View};
 
 impl SeriesMut<'_> {
-    /// Whether several rows of one time stay.
+    /// Whether the merge policy keeps several rows of one time.
     pub(crate) fn keeps_several(&self) -> bool {
         self.info().merge.keeps_several()
     }
 
-    /// Buffers a row after the others of its time.
+    /// Buffers a row after the other rows of its time; stored rows of that time are copied into the write buffer first.
     pub(crate) fn keep(&mut self, time: i64, words: &[u64]) -> Result<()> {
         self.learn_newest()?;
         let flush_count = self.txn.write_buffer.flush_count();
@@ -65,8 +66,8 @@ impl SeriesMut<'_> {
         Ok(())
     }
 
-    /// Buffers rows in any order, each after the others of its time; with `KeepDistinct` without rows equal to an
-    /// existing one. On an error none is buffered.
+    /// Buffers rows in any order, each after the other rows of its time; with the policy `KeepDistinct`, leaves out
+    /// rows that are equal to an existing row. If there is an error, no row is buffered.
     pub(crate) fn keep_rows(&mut self, rows: RowsRef<'_>) -> Result<()> {
         if rows.is_empty() {
             return Ok(());
@@ -108,7 +109,7 @@ impl SeriesMut<'_> {
                 self.expect_room(same.len())?;
             }
         }
-        // Rows of a buffered time must be added before that time is flushed.
+        // New rows of a time that is already buffered must be added before that time is flushed.
         let late = newest.map_or(0, |newest| all.times().partition_point(|&t| t <= newest));
         self.stage_whole_times(all, late)?;
         self.note_all(rows.times().last().copied().into_iter());
@@ -127,7 +128,8 @@ impl SeriesMut<'_> {
         self.txn.flush_write_buffer()
     }
 
-    /// Flushes as often as required, but not among the first `together` rows, nor between the rows of one time.
+    /// Adds rows to the write buffer and flushes it as often as required, but neither among the first `together` rows,
+    /// nor between two rows of one time.
     fn stage_whole_times(&mut self, rows: RowsRef<'_>, together: usize) -> Result<()> {
         let mut at = 0;
         while at < rows.len() {
@@ -140,12 +142,12 @@ impl SeriesMut<'_> {
         Ok(())
     }
 
-    /// Checks that this many rows of one time fit in a vector of a leaf and in a block of a run.
+    /// Checks that this number of rows of one time fits in a vector of a leaf and in a block of a run.
     pub(crate) fn expect_room(&self, rows: usize) -> Result<()> {
         expect_rows_of_a_time(rows, self.info().schema.columns.len())
     }
 
-    /// Checks, before columns are added, that the rows of every time will still fit in a vector and a block.
+    /// Checks, before columns are added, that the rows of each time will still fit in a vector and a block.
     pub(crate) fn expect_room_with(&mut self, columns: usize) -> Result<()> {
         let limit = time_rows_max(columns);
         if !self.info().several || limit >= time_rows_max(self.info().schema.columns.len()) {
@@ -188,7 +190,7 @@ impl SeriesMut<'_> {
         Ok(())
     }
 
-    /// The stored rows at these times, which ascend and are not buffered.
+    /// Reads the stored rows at these times. The times must ascend, and no row of them may be in the write buffer.
     pub(crate) fn stored(&mut self, times: &[i64]) -> Result<Rows> {
         let (id, types) = (self.id(), self.info().schema.word_types());
         let mut found = Rows::new(types.len());
@@ -223,7 +225,7 @@ impl SeriesMut<'_> {
     }
 }
 
-/// Whether this many rows of one time fit a series with this many columns.
+/// Returns an error if a vector cannot hold this number of rows of one time with this number of columns.
 fn expect_rows_of_a_time(rows: usize, columns: usize) -> Result<()> {
     let limit = time_rows_max(columns);
     if rows > limit {

@@ -8,15 +8,15 @@ use crate::types::name::SeriesName;
 use tidalite_base::SeriesId;
 
 impl WriteTxn {
-    /// Removes the series with this name and all its rows; false if it does not exist. Its id is not assigned again.
-    /// Snapshots and pins that contain the series keep it.
+    /// Removes the series with this name and all its rows; returns false if it does not exist. The id of the series is
+    /// not assigned again. Snapshots and pins that contain the series keep it.
     ///
     /// # Errors
     /// `InvalidName` for an invalid name; a damaged block in the way; a full disk.
     ///
     /// # Cost
-    /// The write buffer is flushed first, as by [`savepoint`](Self::savepoint); freeing reads the pages that refer to
-    /// the series' leaves, not the leaves.
+    /// The write buffer is flushed first, as by [`savepoint`](Self::savepoint). Freeing the space reads the pages that
+    /// refer to the series' leaves, not the leaves.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -65,10 +65,11 @@ impl WriteTxn {
         Ok(true)
     }
 
-    /// Renames a series; one identified by a GUID alone gets a name in addition.
+    /// Renames a series. A series that has only a GUID gets the name in addition.
     ///
     /// # Errors
-    /// `NotFound`; `InvalidName` for an invalid name, or one that another series has; errors of the file.
+    /// `NotFound` if there is no series with this id; `InvalidName` for an invalid name, or one that another series
+    /// has; errors of the file.
     pub fn rename_series(&mut self, id: SeriesId, name: &str) -> Result<()> {
         self.check_usable()?;
         let name = SeriesName::parse(name)?;

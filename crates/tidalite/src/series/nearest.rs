@@ -1,4 +1,4 @@
-//! The row at a time, or nearest to it.
+//! Looks up the row at a time, or nearest to it.
 
 use crate::series::read::Series;
 use crate::types::error::Result;
@@ -8,26 +8,27 @@ use crate::types::row::Row;
 pub use tidalite_series::Direction;
 
 impl Series<'_> {
-    /// The row at exactly this time; the last to arrive if there are several.
+    /// The row at exactly this time; if there are several, the last to arrive.
     ///
     /// # Errors
     /// A damaged or unreadable block; `Timestamp` if `t` does not fit the unit.
     pub fn at(&self, t: impl Instant) -> Result<Option<Row>> {
         let (t, next) = t.steps_around(self.info().schema.unit)?;
         if t < next {
-            // No row lies between two steps.
+            // The time lies between two steps of the series' unit, where no row can be.
             return Ok(None);
         }
         Ok(self.cursor().search(Steps(t))?.filter(|row| row.time == t))
     }
 
-    /// The nearest row in one direction: the first at or after `t`, or the last before it. Of several rows of one time,
-    /// the first in that direction.
+    /// The nearest row in one direction: forward, the first row at or after `t`; backward, the last row before `t`. Of
+    /// several rows of one time, the first in that direction.
     ///
     /// # Errors
     /// A damaged or unreadable block; `Timestamp` if `t` does not fit the unit.
     pub fn nearest(&self, t: impl Instant, direction: Direction) -> Result<Option<Row>> {
-        // A row is before the time if it is before the first step at or after it.
+        // Rounding up is right for both directions: a row is before `t` exactly if it is before the first step at or
+        // after `t`.
         let (_, t) = t.steps_around(self.info().schema.unit)?;
         let mut cursor = self.cursor();
         match direction {

@@ -1,4 +1,4 @@
-//! Opening series of a snapshot, or of a write transaction at one moment.
+//! Opening series for reading, in a snapshot or in a write transaction.
 
 use crate::catalog::entries::{self, SeriesInfo, SeriesKey};
 use crate::series::read::Series;
@@ -15,7 +15,7 @@ use tidalite_base::SeriesId;
 use tidalite_codec::{ColumnType as WordType, Rows};
 
 impl<S: ReadSource> Reading<S> {
-    /// The series with this name.
+    /// Opens the series with this name; returns `None` if it does not exist.
     ///
     /// # Errors
     /// `InvalidName` for an invalid name; a damaged or unreadable page.
@@ -31,7 +31,7 @@ impl<S: ReadSource> Reading<S> {
         self.opened(info)
     }
 
-    /// The series identified by a GUID.
+    /// Opens the series that has this GUID; returns `None` if it does not exist.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -46,7 +46,7 @@ impl<S: ReadSource> Reading<S> {
         self.opened(info)
     }
 
-    /// The series with this id.
+    /// Opens the series with this id; returns `None` if it does not exist.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -57,15 +57,15 @@ impl<S: ReadSource> Reading<S> {
         self.opened(self.info(id)?)
     }
 
-    /// The newest row of the series with this id; `None` without rows, or without such a series. Equals
-    /// `series_by_id(id)?.latest()`, for callers that need nothing else of the series.
+    /// Reads the newest row of the series with this id; returns `None` if the series has no rows or does not exist.
+    /// Equals `series_by_id(id)?.latest()`, for callers that need nothing else of the series.
     ///
     /// # Errors
     /// A damaged or unreadable page.
     ///
     /// # Cost
-    /// A series opened by a snapshot of this commit is in the cache. Otherwise two tree lookups, only the end of the
-    /// record, and the newer part of the delta: the tail page, and usually one run.
+    /// If a snapshot of this commit has opened the series before, nothing is read. Otherwise two tree lookups, the end
+    /// of the series' record, and the newer part of the delta: the tail page, and usually one run.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -91,7 +91,7 @@ impl<S: ReadSource> Reading<S> {
         let cache = &*self.cache;
         let stored = stored_last_row(&cache.roots.records, &self.pages, id, &types)?;
         let from = stored.as_ref().map_or(i64::MIN, |row| row.time);
-        // At equal times, the row in the delta is newer.
+        // At equal times the row in the delta is newer than the row in the leaves.
         let waiting = cache
             .delta
             .latest(&self.pages, id, &types, (from, i64::MAX))?;
@@ -99,7 +99,7 @@ impl<S: ReadSource> Reading<S> {
         Ok(waiting.or(stored.map(Row::from)))
     }
 
-    /// The catalog entry for a name or a GUID.
+    /// Looks up the catalog entry for a name or a GUID.
     fn entry(&self, key: SeriesKey<'_>) -> Result<Option<Arc<SeriesInfo>>> {
         match entries::find(&self.cache.roots, &self.pages, key)? {
             Some(id) => self.info(id),
@@ -117,7 +117,7 @@ impl<S: ReadSource> Reading<S> {
         written.map_or_else(stored, |info| Ok(Some(info)))
     }
 
-    /// The types of a series' words, without decoding the rest of its entry.
+    /// Reads the storage types of a series' columns without decoding the rest of its catalog entry.
     fn word_types(&self, id: SeriesId) -> Result<Option<Vec<WordType>>> {
         match self.cache.catalog.written(id) {
             Some(info) => Ok(Some(info.schema.word_types())),
@@ -129,7 +129,8 @@ impl<S: ReadSource> Reading<S> {
         info.map_or(Ok(None), |info| self.open_series(info))
     }
 
-    /// Opens a series of the catalog, unless a snapshot of this commit has already done so.
+    /// Opens a series that is in the catalog. Uses the state that a snapshot of the same commit has cached, if there is
+    /// one.
     pub(crate) fn open_series(&self, info: Arc<SeriesInfo>) -> Result<Option<Series<'_>>> {
         let state = match self.kept(info.id) {
             Some(state) => state,
@@ -149,7 +150,8 @@ impl<S: ReadSource> Reading<S> {
         Series::new(self.pages.view(), state, &self.cache.roots, threads)
     }
 
-    /// The series cached by a snapshot of this commit. An evictable snapshot has to read pages for its answers.
+    /// The state of a series as cached by a snapshot of this commit. An evictable snapshot must not use it: it has to
+    /// read pages, because that is how it notices its eviction.
     fn kept(&self, id: SeriesId) -> Option<Arc<OpenedSeries>> {
         match self.pages.may_end() {
             true => None,

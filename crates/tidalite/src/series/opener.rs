@@ -1,4 +1,4 @@
-//! Opening or creating a series of a write transaction with requirements: its columns, its merge policy.
+//! Opening or creating a series in a write transaction, with requirements for its columns and its merge policy.
 
 use crate::catalog::entries::{self, SeriesKey};
 use crate::series::record::Record;
@@ -11,7 +11,8 @@ use crate::types::name::SeriesName;
 use crate::types::schema::Schema;
 use std::borrow::Cow;
 
-/// Requirements for a series that is opened, or created if it does not exist; see [`WriteTxn::open_series`].
+/// Requirements for a series that is to be opened, or created if it does not exist; returned by
+/// [`WriteTxn::open_series`].
 #[must_use = "nothing is opened before `open`"]
 pub struct SeriesOpener<'t, 'n> {
     txn: &'t mut WriteTxn,
@@ -23,7 +24,7 @@ pub struct SeriesOpener<'t, 'n> {
 }
 
 impl WriteTxn {
-    /// Opens the series with this name, or creates it, step by step. Without any step it does the same as
+    /// Opens the series with this name, or creates it, step by step. Without further steps, `open` does the same as
     /// [`series`](Self::series).
     ///
     /// ```
@@ -55,33 +56,34 @@ impl WriteTxn {
 }
 
 impl<'t, 'n> SeriesOpener<'t, 'n> {
-    /// The unit of time and the columns of the series. Without it, an existing series may have any, and a new one gets
-    /// those of [`WriteTxn::series`].
+    /// Requires this unit of time and these columns. Without this step, an existing series may have any schema, and a
+    /// new one gets that of [`WriteTxn::series`].
     pub fn schema(mut self, schema: &'n Schema) -> Self {
         self.schema = Some(Cow::Borrowed(schema));
         self
     }
 
-    /// The schema of a record type.
+    /// Requires the schema of a record type.
     pub fn record<R: Record>(mut self) -> Self {
         self.schema = Some(Cow::Owned(R::schema()));
         self
     }
 
-    /// The merge policy of the series. Without it, an existing series may have any, and a new one replaces rows.
+    /// Requires this merge policy. Without this step, an existing series may have any policy, and a new one replaces
+    /// rows.
     pub fn merge(mut self, merge: MergePolicy) -> Self {
         self.merge = Some(merge);
         self
     }
 
-    /// Adds to an existing series the columns of the schema that it lacks, if its own columns are the first ones of the
-    /// schema. A program whose records got further fields at the end can thus continue with its series.
+    /// Allows that an existing series lacks the last columns of the schema, and adds these columns. A program whose
+    /// records got further fields at the end can thus continue with its series.
     pub fn add_columns(mut self) -> Self {
         self.adds_columns = true;
         self
     }
 
-    /// Opens only an existing series.
+    /// Requires that the series exists.
     pub fn must_exist(mut self) -> Self {
         self.creates = false;
         self
@@ -90,9 +92,9 @@ impl<'t, 'n> SeriesOpener<'t, 'n> {
     /// Opens the series, or creates it.
     ///
     /// # Errors
-    /// `InvalidName`; `Schema` if the series exists with another schema or another merge policy
-    /// ([`SeriesMut::set_merge`] changes it), with `add_columns` if its columns are not the first ones of the schema;
-    /// `NotFound` if it had to exist; errors of the file.
+    /// `InvalidName` for an invalid name; `Schema` if the series exists with another schema or another merge policy
+    /// ([`SeriesMut::set_merge`] changes the policy), with `add_columns` if the series' columns are not the first ones
+    /// of the schema; `NotFound` if the series had to exist; errors of the file.
     pub fn open(self) -> Result<SeriesMut<'t>> {
         let parsed = SeriesName::parse(self.name)?;
         let txn = self.txn;

@@ -1,8 +1,8 @@
-//! Reads of a write transaction from its own series: the whole series, or a single row.
+//! Reads of a write transaction from a series that it writes: the whole series, or a single row.
 //!
-//! Rows of a series that are not in its leaves are in two places, from newest to oldest: the write buffer, which is
-//! sorted when it is read, and the delta, in its tail and its runs. A row is searched in both and in the leaves; at
-//! equal times the newer place wins. A view collects the rows of both first.
+//! Rows of a series that are not in leaves are in two places, from newest to oldest: the write buffer, which is sorted
+//! when it is read, and the delta, in its tail page and its runs. A lookup of a single row searches both places and the
+//! leaves; at equal times the newer place wins. A view first collects the rows of both places.
 
 use crate::series::read::Series;
 use crate::series::write::SeriesMut;
@@ -17,14 +17,14 @@ use tidalite_codec::{ColumnType, Rows, RowsRef};
 use tidalite_series::{SeriesTree, View};
 
 impl SeriesMut<'_> {
-    /// The series in its current state, own writes included.
+    /// A view of the series in its current state, including the writes of this transaction.
     ///
     /// # Errors
     /// A damaged or unreadable block.
     ///
     /// # Cost
     /// Every call collects all rows of the series that are not yet in leaves: rows of the delta are decoded, buffered
-    /// rows copied. Make all queries on one view if possible. To only look up a row between inserts, use
+    /// rows are copied. Make all queries on one view if possible. To look up single rows between inserts, use
     /// [`latest`](Self::latest), [`at`](Self::at) or [`search`](Self::search), which collect nothing.
     pub fn view(&mut self) -> Result<Series<'_>> {
         self.txn.check_usable()?;
@@ -42,7 +42,7 @@ impl SeriesMut<'_> {
         Ok(Series::new(pages, state, &self.txn.roots, 0))
     }
 
-    /// The newest row in this transaction.
+    /// The newest row of the series, including the writes of this transaction.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -64,15 +64,16 @@ impl SeriesMut<'_> {
     /// A damaged or unreadable block.
     ///
     /// # Cost
-    /// Sorts the write buffer: nothing while rows ascend, else the rows since the last sort are merged into the others.
-    /// In the delta, reads the tail page and a block of each run that reaches beyond the newest buffered row; reads no
-    /// leaves.
+    /// Sorts the write buffer, which costs nothing while rows ascend; otherwise the rows since the last sort are merged
+    /// into the others. Reads the tail page of the delta and a block of each run that reaches beyond the newest
+    /// buffered row; reads no leaves.
     pub fn latest(&mut self) -> Result<Option<Row>> {
         let (from, to) = EVER;
         self.newest_within(from, to)
     }
 
-    /// The row at exactly this time, in this transaction; the last to arrive if there are several.
+    /// The row at exactly this time, including the writes of this transaction; if there are several, the last to
+    /// arrive.
     ///
     /// # Errors
     /// A damaged or unreadable block; `Timestamp` if `t` does not fit the unit.
@@ -82,13 +83,13 @@ impl SeriesMut<'_> {
     pub fn at(&mut self, t: impl Instant) -> Result<Option<Row>> {
         let (t, next) = t.steps_around(self.info().schema.unit)?;
         if t < next {
-            // No row lies between two steps.
+            // The time lies between two steps of the series' unit, where no row can be.
             return Ok(None);
         }
         self.newest_within(t, t)
     }
 
-    /// The last row at or before `t`, in this transaction.
+    /// The last row at or before `t`, including the writes of this transaction.
     ///
     /// # Errors
     /// As for `at`.
@@ -100,14 +101,14 @@ impl SeriesMut<'_> {
         self.newest_within(i64::MIN, t)
     }
 
-    /// The last row from `from` to `to`, both included.
+    /// The last row whose time is from `from` to `to`, both included.
     fn newest_within(&mut self, from: i64, to: i64) -> Result<Option<Row>> {
         self.txn.check_usable()?;
         self.txn.finish_background(self.slot)?;
         let (id, slot) = (self.id(), self.slot);
         let types = self.info().schema.word_types();
         let mut newest = last_of(self.txn.write_buffer.rows(slot).between(from, to));
-        // Older places are searched only for rows after the one found.
+        // After a row is found, older places are searched only for rows of later times.
         let behind = |row: &Option<Row>| match row {
             Some(row) => row.time.checked_add(1),
             None => Some(from),
@@ -140,7 +141,7 @@ impl SeriesMut<'_> {
         Ok(stored.map(Row::from).or(newest))
     }
 
-    /// Number of rows from `from` to `to`, both included.
+    /// Number of rows whose times are from `from` to `to`, both included.
     pub(crate) fn rows_within(&mut self, from: i64, to: i64) -> Result<u64> {
         self.txn.check_usable()?;
         self.txn.finish_background(self.slot)?;
@@ -153,15 +154,15 @@ impl SeriesMut<'_> {
         })
     }
 
-    /// Closes the open leaf, so that the leaves are readable. Errors of later reads are not failed changes: they do not
-    /// break the transaction.
+    /// Closes the open leaf of the series, so that it can be read. Only an error of this step breaks the transaction:
+    /// errors of the reads that follow change nothing.
     fn close_leaf(&mut self, types: &[ColumnType]) -> Result<()> {
         let id = self.id();
         self.txn
             .changing(|txn| txn.leaves.tree(&mut txn.pages, id, types).map(drop))
     }
 
-    /// The rows of an interval that are not in leaves.
+    /// The rows of an interval that are not in leaves: those of the delta and those of the write buffer.
     fn late(&mut self, (from, to): (i64, i64)) -> Result<Rows> {
         let id = self.id();
         let types = self.info().schema.word_types();
@@ -192,7 +193,7 @@ mod tests {
     use std::sync::atomic::Ordering;
     use tidalite_pager::PageRead;
 
-    /// Number of pages and blocks that a transaction has read.
+    /// Number of pages and blocks that the transaction has read so far.
     fn read(tx: &crate::WriteTxn) -> u64 {
         let counters = tx.pages.counters();
         counters.pages_read.load(Ordering::Relaxed) + counters.blocks_read.load(Ordering::Relaxed)
@@ -204,7 +205,7 @@ mod tests {
         let storage = Arc::new(MemoryStorage::new());
         let options = Options::new().page_size(1024);
         let db = options.open_storage(storage).unwrap();
-        // Each round adds rows to many series. No series fills a vector, so all rows stay in the delta.
+        // Each round adds rows to many series. No series has enough rows for a vector, so all rows stay in the delta.
         let mut most = Vec::new();
         let mut whole = 0;
         for round in 0..12_i64 {

@@ -1,11 +1,11 @@
-//! Series that hold their snapshot, for structs that outlive the function that took it.
+//! A series that owns its snapshot, for structs that outlive the function that took the snapshot.
 
 use crate::series::read::{Movable, Series};
 use crate::txn::read::ReadTxn;
 use crate::types::error::Result;
 
-/// A series together with its snapshot, from [`ReadTxn::owned_series`]. It borrows nothing, so it can be a field of a
-/// struct; [`view`](Self::view) gives the series.
+/// A series together with its snapshot, returned by [`ReadTxn::owned_series`]. The value borrows nothing, so it can be
+/// a field of a struct; [`view`](Self::view) gives the series.
 ///
 /// ```
 /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
@@ -28,7 +28,7 @@ pub struct OwnedSeries {
 }
 
 impl ReadTxn {
-    /// The series with this name, with a clone of the snapshot.
+    /// Opens the series with this name, together with a clone of the snapshot; returns `None` if it does not exist.
     ///
     /// # Errors
     /// As for [`series`](Self::series).
@@ -41,7 +41,7 @@ impl ReadTxn {
 }
 
 impl OwnedSeries {
-    /// The series. Reads nothing; the text cache of a view ends with it.
+    /// The series, borrowed from this value. Reads nothing; texts that the view caches are dropped with the view.
     #[must_use]
     pub fn view(&self) -> Series<'_> {
         let threads = self.snapshot.cache.scan_threads;

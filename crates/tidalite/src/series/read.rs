@@ -1,7 +1,7 @@
-//! A series for readers: intervals, aggregates, windows, vectors, cursor.
+//! A series for reading: intervals, aggregates, windows, vectors, cursors.
 //!
-//! Every query covers rows in the tree and rows in the delta (or in the open transaction) alike: the latter are
-//! collected once, when the series is opened, and laid over the tree.
+//! Every query covers the rows in the tree and the late rows: those in the delta or in the open transaction. Late rows
+//! are collected once, when the series is opened, and laid over the tree.
 
 use crate::catalog::entries::SeriesInfo;
 use crate::catalog::roots::Roots;
@@ -19,7 +19,7 @@ use tidalite_kv::Tree;
 use tidalite_pager::Snapshot;
 use tidalite_series::View;
 
-/// A series without the pages that it is read from.
+/// An opened series without its source of pages, so that another thread can read it through another snapshot.
 pub(crate) struct Movable {
     state: Arc<OpenedSeries>,
     texts: Tree,
@@ -27,7 +27,7 @@ pub(crate) struct Movable {
 }
 
 impl Movable {
-    /// The series, read through a snapshot of the same commit, without helpers.
+    /// The series, read through a snapshot of the same commit; its queries use no helper threads.
     pub(crate) fn on<'a>(&self, snapshot: &'a Snapshot) -> Series<'a> {
         let own = Self {
             state: Arc::clone(&self.state),
@@ -55,7 +55,7 @@ pub struct Series<'a> {
     texts: Tree,
     pub(crate) annotations: Tree,
     text_cache: Mutex<TextCache>,
-    /// Maximum number of helper threads of a query.
+    /// Maximum number of helper threads for a query.
     scan_threads: usize,
 }
 
@@ -77,7 +77,7 @@ impl<'a> Series<'a> {
         }
     }
 
-    /// The series, with at most this many helper threads for a query.
+    /// Returns the series with this maximum number of helper threads for a query.
     pub(crate) fn with_helpers(self, scan_threads: usize) -> Self {
         Self {
             scan_threads,
@@ -85,7 +85,7 @@ impl<'a> Series<'a> {
         }
     }
 
-    /// The data that another thread needs to read the series through its own snapshot.
+    /// The data that another thread needs to read the series through a snapshot of its own.
     pub(crate) fn movable(&self) -> Movable {
         Movable {
             state: Arc::clone(&self.state),
@@ -94,7 +94,7 @@ impl<'a> Series<'a> {
         }
     }
 
-    /// The helpers of a query.
+    /// The helper threads for a query; `None` if the query may not use any.
     pub(crate) fn helpers(&self) -> Option<Helpers<'a>> {
         Helpers::of(&self.pages, self.scan_threads)
     }
@@ -103,53 +103,54 @@ impl<'a> Series<'a> {
         &self.pages
     }
 
-    /// Name, schema, id.
+    /// Name, schema and id of the series.
     #[must_use]
     pub fn info(&self) -> &SeriesInfo {
         &self.state.info
     }
 
-    /// The series id in this file.
+    /// Id of the series in this file.
     #[must_use]
     pub fn id(&self) -> SeriesId {
         self.state.info.id
     }
 
-    /// First and last timestamp. Reads nothing.
+    /// Times of the first and the last row; `None` if there are no rows. Reads nothing.
     #[must_use]
     pub fn span(&self) -> Option<(i64, i64)> {
         self.view().span()
     }
 
-    /// Size of its leaves in bytes, without the delta. Reads nothing.
+    /// Size in bytes of the series' leaves; rows in the delta are not counted. Reads nothing.
     #[must_use]
     pub fn stored_bytes(&self) -> u64 {
         self.state.tree.stored_bytes()
     }
 
-    /// Number of rows in the delta or in the transaction, not yet in a leaf.
+    /// Number of rows that are not in leaves yet: in the delta, or in the transaction that this is a view of.
     #[must_use]
     pub fn waiting_rows(&self) -> u64 {
         self.state.late.len() as u64
     }
 
-    /// Levels of the tree above the leaves.
+    /// Number of levels of the series' tree above the leaves.
     #[must_use]
     pub fn height(&self) -> u8 {
         self.state.tree.height()
     }
 
-    /// The newest row. Reads nothing: the statistics of a column include its last word.
+    /// The newest row; `None` if there are no rows. Reads nothing, because the statistics of a column include its last
+    /// word.
     ///
     /// For many series, [`ReadTxn::latest`](crate::ReadTxn::latest) avoids opening them.
     ///
     /// # Errors
-    /// None at present.
+    /// No error is possible at present.
     pub fn latest(&self) -> Result<Option<Row>> {
         Ok(self.view().last().map(Row::from))
     }
 
-    /// The values of a row.
+    /// Decodes the words of a row to the values of its columns.
     ///
     /// # Errors
     /// A damaged or unreadable block.
@@ -161,7 +162,7 @@ impl<'a> Series<'a> {
         words.map(|(c, &word)| self.value(c, word)).collect()
     }
 
-    /// Decodes a word of a column.
+    /// Decodes the word of a value in a column.
     ///
     /// # Errors
     /// A damaged or unreadable block; a missing text.
@@ -170,7 +171,7 @@ impl<'a> Series<'a> {
     /// If the column does not exist.
     ///
     /// # Cost
-    /// For a text a lookup, and up to 32 KiB to unpack for a long one; the last block read is cached.
+    /// A text needs a lookup, and for a long text up to 32 KiB are unpacked; the last block read is cached.
     pub fn value(&self, column: usize, word: u64) -> Result<Value> {
         let own = &self.state.info.schema.columns[column];
         if !own.ty.is_text() || own.is_null(word) {
@@ -179,7 +180,7 @@ impl<'a> Series<'a> {
         own.of_text(self.text(column, word)?)
     }
 
-    /// The bytes of a text, for a word that is not null.
+    /// Reads the bytes of the text that a word stands for. The word must not be null.
     pub(crate) fn text(&self, column: usize, word: u64) -> Result<Vec<u8>> {
         let mut cache = self
             .text_cache
@@ -205,7 +206,7 @@ impl<'a> Series<'a> {
         })
     }
 
-    /// A cursor before the first row.
+    /// Returns a cursor before the first row.
     #[must_use]
     pub fn cursor(&self) -> Cursor<'_> {
         Cursor {
@@ -214,7 +215,8 @@ impl<'a> Series<'a> {
         }
     }
 
-    /// The times in which the leaves of this version may differ from an older one's.
+    /// Adds to `ranges` the spans of times in which the leaves of this version may differ from the older version
+    /// `base`.
     pub(crate) fn leaves_changed_since(
         &self,
         base: &Self,

@@ -1,4 +1,4 @@
-//! Records: plain structs as rows, by `#[derive(Record)]` or by hand.
+//! Records: plain structs that are stored as rows. `#[derive(Record)]` makes a struct a record.
 //!
 //! ```text
 //! Record       a struct: its schema, its time, its columns in order
@@ -22,7 +22,7 @@ use tidalite_base::SeriesId;
 use tidalite_codec::ColumnType as WordType;
 use tidalite_kv::Tree;
 
-/// A struct that can be stored in a series. Derive it:
+/// A struct that can be stored as a row of a series. Derive this trait:
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -64,41 +64,41 @@ use tidalite_kv::Tree;
 /// Fields are `f64`, `f32`, `i64` to `i8`, `u64` to `u8`, `bool`, [`Decimal`] with a scale, `String`, `Vec<u8>`, GUIDs
 /// as `[u8; 16]`, and `Option` of these; [`Field`] makes others possible. A [`Point`] is a record too.
 ///
-/// A record whose time is a [`Timestamp`] can be written to and read from series of any unit, converted to each; the
-/// struct's unit is used only for a series created for it. A numeric time counts steps of the struct's unit: a series
-/// of another unit is refused.
+/// A record whose time is a [`Timestamp`] can be written to and read from series of any unit: its time is converted.
+/// The unit in the struct's schema is used only for a series created for it. A numeric time counts steps of the
+/// struct's unit, so a series of another unit is refused.
 pub trait Record: Sized {
-    /// Whether the time is independent of the unit, and `time_in` converts it. If not, a series is refused if its unit
-    /// differs from the schema's.
+    /// Whether the record's time is independent of a unit, so that `time_in` can convert it. If not, a series is
+    /// refused if its unit differs from the schema's.
     const ANY_UNIT: bool = false;
 
-    /// The schema, equal for every value of the type.
+    /// The schema of the record's rows: unit and columns. It is the same for every value of the type.
     fn schema() -> Schema;
 
-    /// The time in the schema's unit.
+    /// The record's time, in steps of the schema's unit.
     ///
     /// # Errors
-    /// `Timestamp` if the unit cannot represent it.
+    /// `Timestamp` if the unit cannot represent the time.
     fn time(&self) -> Result<i64>;
 
-    /// The time in the unit of a series, which is the schema's unit unless `ANY_UNIT` is set. Rounded down to a whole
-    /// step, like any [`Instant`].
+    /// The record's time, in steps of a series' unit, which is the schema's unit unless `ANY_UNIT` is set. Rounded down
+    /// to a whole step, like any [`Instant`].
     ///
     /// # Errors
-    /// `Timestamp` if the unit cannot represent it.
+    /// `Timestamp` if the unit cannot represent the time.
     #[inline]
     fn time_in(&self, unit: Unit) -> Result<i64> {
         let _ = unit;
         self.time()
     }
 
-    /// Writes the columns in order.
+    /// Writes the record's fields to the row, in the order of the columns.
     ///
     /// # Errors
     /// `Schema` if a column cannot represent a value.
     fn write(&self, row: &mut RowWriter<'_>) -> Result<()>;
 
-    /// Reads the columns in order.
+    /// Reads a record from the columns of a row, in order.
     ///
     /// # Errors
     /// `Schema` if a word is not a valid value of the field; errors of the file.
@@ -127,17 +127,17 @@ impl<P: Point> Record for P {
     }
 }
 
-/// Receives the columns of a record; see [`Record::write`].
+/// Receives the fields of a record as the columns of a row, in [`Record::write`].
 pub struct RowWriter<'w> {
     pub(crate) columns: &'w [Column],
-    /// One element per column.
+    /// The stored words of the row, one per column.
     pub(crate) words: &'w mut [u64],
     pub(crate) at: usize,
-    /// The destination of texts; `None` if no column has texts.
+    /// Stores texts; `None` if no column has texts.
     pub(crate) texts: Option<TextSink<'w>>,
 }
 
-/// The destination of a record's texts.
+/// The place where the texts of a record are stored.
 pub(crate) struct TextSink<'w> {
     pub(crate) texts: &'w mut Texts,
     pub(crate) tree: &'w mut Tree,
@@ -147,10 +147,10 @@ pub(crate) struct TextSink<'w> {
 }
 
 impl RowWriter<'_> {
-    /// Writes the next column.
+    /// Writes a field to the next column.
     ///
     /// # Errors
-    /// `Schema` if the column cannot represent the value, or no column is left.
+    /// `Schema` if the column cannot represent the value, or the row has no further column.
     #[inline]
     pub fn put<F: Field>(&mut self, field: &F) -> Result<()> {
         let at = self.at;
@@ -162,11 +162,11 @@ impl RowWriter<'_> {
         Ok(())
     }
 
-    /// Stores a text with the record and returns its word.
+    /// Stores a text for the current column and returns the word that stands for it.
     ///
     /// # Errors
-    /// `Schema` if the current column is not a column of texts, or the value is not valid for it; `Limit` if it is too
-    /// long; a full disk.
+    /// `Schema` if the current column is not a text column, or the value is not valid for it; `Limit` if the text is
+    /// too long; a full disk.
     pub fn text(&mut self, value: &Value) -> Result<u64> {
         let column = &self.columns[self.at];
         if !column.ty.is_text() {
@@ -186,42 +186,42 @@ impl RowWriter<'_> {
         word
     }
 
-    /// The current column.
+    /// The column that is written next.
     #[must_use]
     pub fn column(&self) -> &Column {
         &self.columns[self.at]
     }
 }
 
-/// Returns the columns of a record; see [`Record::read`].
+/// Provides the columns of a row as fields of a record, in [`Record::read`].
 pub struct RowReader<'r> {
     pub(crate) columns: &'r [Column],
-    /// The series' unit.
+    /// The unit of the series' times.
     pub(crate) unit: Unit,
     pub(crate) time: i64,
-    /// One word per column.
+    /// The stored words of the row, one per column.
     pub(crate) words: &'r [u64],
     pub(crate) at: usize,
     pub(crate) series: &'r Series<'r>,
 }
 
 impl RowReader<'_> {
-    /// The time in the series' unit.
+    /// The time of the row, in the series' unit.
     #[must_use]
     pub fn time(&self) -> i64 {
         self.time
     }
 
-    /// The series' unit.
+    /// The unit of the series' times.
     #[must_use]
     pub fn unit(&self) -> Unit {
         self.unit
     }
 
-    /// Reads the next column.
+    /// Reads the next column as a field.
     ///
     /// # Errors
-    /// `Schema` if the word is not a valid value of the field, or no column is left.
+    /// `Schema` if the word is not a valid value of the field's type, or the row has no further column.
     #[inline]
     pub fn take<F: Field>(&mut self) -> Result<F> {
         let at = self.at;
@@ -233,7 +233,7 @@ impl RowReader<'_> {
         Ok(field)
     }
 
-    /// The text of a word of the current column.
+    /// Reads the text that a word of the current column stands for.
     ///
     /// # Errors
     /// Errors of the file; a missing text.
@@ -241,7 +241,7 @@ impl RowReader<'_> {
         self.series.value(self.at, word)
     }
 
-    /// The current column.
+    /// The column that is read next.
     #[must_use]
     pub fn column(&self) -> &Column {
         &self.columns[self.at]
@@ -255,23 +255,23 @@ fn too_many(columns: usize) -> Error {
     })
 }
 
-/// A type that can be a column of a record.
+/// A Rust type that can be a field of a record, stored in one column.
 pub trait Field: Sized {
-    /// The column's type; the scale of a decimal is specified at the field.
+    /// Type of the column for this field. For a decimal, the scale is given by an attribute of the field.
     const TYPE: ColumnType;
-    /// Whether the column is nullable.
+    /// Whether the column for this field is nullable.
     const NULLABLE: bool = false;
 
-    /// The word of the value, in the current column of `row`.
+    /// Converts the field to the word that is stored in the current column of `row`.
     ///
     /// # Errors
-    /// `Schema` if the column cannot represent it.
+    /// `Schema` if the column cannot represent the value.
     fn word(&self, row: &mut RowWriter<'_>) -> Result<u64>;
 
-    /// The value of a word, in the current column of `row`.
+    /// Converts a word from the current column of `row` to the field.
     ///
     /// # Errors
-    /// `Schema` if the word is invalid.
+    /// `Schema` if the word is not a valid value of this type.
     fn of_word(word: u64, row: &mut RowReader<'_>) -> Result<Self>;
 }
 
@@ -405,18 +405,18 @@ impl<F: Field> Field for Option<F> {
     }
 }
 
-/// A type that can be the time of a record: `i64` in the record's unit, or [`Timestamp`].
+/// A Rust type that can be the time of a record: `i64` in the record's unit, or [`Timestamp`].
 pub trait RecordTime: Sized {
-    /// Whether it is an instant, convertible to any unit, and not a number of steps of one unit.
+    /// Whether the time can be converted to any unit, because it is an instant and not a number of steps of one unit.
     const ANY_UNIT: bool = false;
 
     /// Converts the time to steps of the unit.
     ///
     /// # Errors
-    /// `Timestamp` if the unit cannot represent it.
+    /// `Timestamp` if the unit cannot represent the time.
     fn steps(&self, unit: Unit) -> Result<i64>;
 
-    /// Converts steps of the unit to the time.
+    /// Converts a number of steps of the unit to the time.
     ///
     /// # Errors
     /// `Timestamp` if the type cannot represent it.
@@ -438,7 +438,7 @@ impl RecordTime for i64 {
 impl RecordTime for Timestamp {
     const ANY_UNIT: bool = true;
 
-    // Most series use nanoseconds, which need no division.
+    // Most series use nanoseconds, so their times are returned without a division.
     #[inline]
     fn steps(&self, unit: Unit) -> Result<i64> {
         match unit {
@@ -456,7 +456,7 @@ impl RecordTime for Timestamp {
     }
 }
 
-/// The column of a field; called by `#[derive(Record)]`.
+/// The column for a field of type `F`; called by `#[derive(Record)]`.
 #[must_use]
 pub fn column_of<F: Field>(name: &str) -> Column {
     Column {
@@ -466,9 +466,10 @@ pub fn column_of<F: Field>(name: &str) -> Column {
     }
 }
 
-/// The column of a field with a scale; called by `#[derive(Record)]`. Any integer type holds the units.
+/// The decimal column for a field with a scale; called by `#[derive(Record)]`. The field may be of any integer type,
+/// and holds the decimal's units.
 ///
-/// Other types do not compile.
+/// Fields of other types do not compile.
 #[must_use]
 pub fn decimal_of<F: Field>(name: &str, scale: u8) -> Column {
     const {

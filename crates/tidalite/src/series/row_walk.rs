@@ -1,4 +1,4 @@
-//! The rows of a series one by one, in either direction.
+//! A walk over the rows of a series, one by one, in either direction.
 
 use crate::series::nearest::Direction;
 use crate::series::read::Series;
@@ -7,9 +7,9 @@ use crate::types::error::Result;
 use tidalite_codec::Rows;
 use tidalite_series::{ReverseScan, Scan, ValueRange};
 
-/// Rows of an interval of a series.
+/// The rows of an interval of a series, one by one.
 ///
-/// Invariant: `rows` are the rows of one vector, copied in the order of the walk; `at` is the next of them.
+/// Invariant: `rows` are the rows of one vector, copied in the order of the walk; `at` is the index of the next row.
 pub(crate) struct RowWalk<'s> {
     scan: Walk<'s>,
     filters: Vec<ValueRange>,
@@ -19,14 +19,14 @@ pub(crate) struct RowWalk<'s> {
     words: Vec<u64>,
 }
 
-/// The vectors of a series in one direction.
+/// The vectors of a series, read in one direction.
 enum Walk<'s> {
     Forward(Scan<'s, Pages<'s>>),
     Backward(ReverseScan<'s, Pages<'s>>),
 }
 
 impl<'s> RowWalk<'s> {
-    /// The rows `from ..= to`. A forward walk skips vectors in which no row can match the filters.
+    /// Creates a walk over the rows `from ..= to`. A forward walk skips vectors in which no row can match the filters.
     pub(crate) fn new(
         series: &'s Series<'_>,
         (from, to): (i64, i64),
@@ -52,7 +52,8 @@ impl<'s> RowWalk<'s> {
         }
     }
 
-    /// The time of the next row, whether it matches the filters or not; reads the next vector when this one is used up.
+    /// Returns the time of the next row, whether or not it matches the filters. Reads the next vector if all rows of
+    /// the current one were returned.
     pub(crate) fn peek(&mut self) -> Result<Option<i64>> {
         if self.at == self.rows.len() {
             self.rows.clear();
@@ -78,7 +79,7 @@ impl<'s> RowWalk<'s> {
         Ok(Some(self.rows.times[self.at]))
     }
 
-    /// Skips the rows before `time`; backward the rows after it.
+    /// Skips the rows before `time`; a backward walk skips the rows after it.
     pub(crate) fn skip_to(&mut self, time: i64) {
         let times = &self.rows.times[self.at..];
         match &mut self.scan {
@@ -93,19 +94,19 @@ impl<'s> RowWalk<'s> {
         }
     }
 
-    /// Copies the words of the next row, which `peek` has found.
+    /// Copies the words of the next row into `words`. `peek` must have found that row.
     pub(crate) fn look(&self, words: &mut Vec<u64>) {
         words.clear();
         words.extend(self.rows.columns.iter().map(|column| column[self.at]));
     }
 
-    /// Copies the next row's words and advances.
+    /// Copies the words of the next row into `words`, and advances.
     pub(crate) fn take(&mut self, words: &mut Vec<u64>) {
         self.look(words);
         self.at += 1;
     }
 
-    /// The next row that matches the filters: its time and its words.
+    /// Reads the next row that matches the filters; returns its time and its words.
     pub(crate) fn next_row(&mut self) -> Result<Option<(i64, &[u64])>> {
         while let Some(time) = self.peek()? {
             let columns = &self.rows.columns;

@@ -1,4 +1,4 @@
-//! The rows of a query: by vectors, or one by one.
+//! Reading the rows of a query: vector by vector (up to 1024 rows at a time), or one by one.
 
 use crate::series::figures::Figures;
 use crate::series::nearest::Direction;
@@ -13,12 +13,12 @@ use tidalite_base::limits::COLUMNS_MAX;
 use tidalite_series::{Lines, NextRows};
 
 impl<'s, F: Figures> Query<'s, F> {
-    /// Calls `f` with slices of up to 1024 rows: the fast path. Returns the number of rows. Rows within a slice ascend;
-    /// a [reversed](Self::reverse) query delivers the last slice first.
+    /// Calls `f` with slices of up to 1024 rows, the fastest way to read many rows. Returns the number of rows. Rows
+    /// within a slice ascend; a [reversed](Self::reverse) query delivers the last slice first.
     ///
     /// # Errors
-    /// `Schema` for a column or a filter that does not exist; a damaged or unreadable block, the rows before it were
-    /// delivered.
+    /// `Schema` for a column or a filter that does not exist; a damaged or unreadable block, after the rows before it
+    /// were delivered.
     pub fn for_each_vector(&self, mut f: impl FnMut(&Vector<'_>)) -> Result<u64> {
         let (from, to) = self.ends()?;
         if from > to {
@@ -38,14 +38,15 @@ impl<'s, F: Figures> Query<'s, F> {
         })
     }
 
-    /// Calls `f` with every row: its time and one word per column of the series. Returns the number of rows.
+    /// Calls `f` with the time of every row and one word per column of the series. Returns the number of rows.
     ///
     /// # Errors
     /// As for `for_each_vector`.
     #[inline(always)]
     pub fn for_each(&self, mut f: impl FnMut(i64, &[u64])) -> Result<u64> {
         // Vectors are pulled, and this function is inlined, so that the loop over rows is in the caller, where a sum
-        // kept by `f` can stay in a register: pushed through a call it went to memory with every row.
+        // kept by `f` can stay in a register: if rows were pushed through a call, the sum would go to memory with every
+        // row.
         if !self.filters.is_empty() || self.direction == Direction::Backward {
             let mut rows = self.walk()?;
             let mut count = 0;
@@ -72,7 +73,8 @@ impl<'s, F: Figures> Query<'s, F> {
             let times = vector.times();
             rows += times.len() as u64;
             let column = |c| vector.words(c).iter();
-            // Zipped, not indexed: a bounds check that could fail would also force the sums of `f` into memory.
+            // The columns are zipped, not indexed: a bounds check that could fail would also force the sums of `f` into
+            // memory.
             match columns {
                 1 => times
                     .iter()
@@ -107,7 +109,8 @@ impl<'s, F: Figures> Query<'s, F> {
         Ok(rows)
     }
 
-    /// All columns, vector by vector, ascending. Filters skip vectors but select no rows.
+    /// Creates a scan of all columns, vector by vector, in ascending order of time. Filters make it skip vectors in
+    /// which no row can match, but do not select rows.
     pub(crate) fn scan(&self) -> Result<tidalite_series::Scan<'s, Pages<'s>>> {
         let (from, to) = self.ends()?;
         let columns: Vec<usize> = (0..self.series.info().schema.columns.len()).collect();
@@ -118,7 +121,7 @@ impl<'s, F: Figures> Query<'s, F> {
         })
     }
 
-    /// The rows in the direction of the query, those that match its filters.
+    /// Creates a walk over the rows that match the filters, in the direction of the query.
     #[cold]
     pub(crate) fn walk(&self) -> Result<RowWalk<'s>> {
         let ends = self.ends()?;
@@ -126,7 +129,8 @@ impl<'s, F: Figures> Query<'s, F> {
         Ok(RowWalk::new(self.series, ends, filters, self.direction))
     }
 
-    /// Calls `f` with every default point (`flags`, `value`), its time in the series' unit. Returns the number of rows.
+    /// Calls `f` with every row as a default point (`flags`, `value`), with its time in the series' unit. Returns the
+    /// number of rows.
     ///
     /// # Errors
     /// `Schema` if the series has other columns; else as for `for_each_vector`.
@@ -147,7 +151,8 @@ impl<'s, F: Figures> Query<'s, F> {
     }
 }
 
-/// Calls `f` with rows built on the fly. Parts that `f` does not use are not built.
+/// Calls `f` with the rows of a vector whose times and columns are straight lines, and computes each row as it goes.
+/// Because of inlining, values that `f` does not use are not computed.
 #[inline(always)]
 fn for_each_of_lines(lines: &Lines, columns: usize, f: &mut impl FnMut(i64, &[u64])) {
     let (rows, times) = (0..lines.rows(), lines.times());
@@ -161,7 +166,7 @@ fn for_each_of_lines(lines: &Lines, columns: usize, f: &mut impl FnMut(i64, &[u6
         }
         2 => {
             let (a, b) = (column(0), column(1));
-            // Faster code for an integer and a float, the columns of the default point.
+            // A special case for an integer and a float, the columns of the default point, because it is faster.
             if a.is_integer() && !b.is_integer() {
                 return rows.for_each(|row| f(time(row), &[a.integer(row), b.float(row)]));
             }
@@ -178,7 +183,7 @@ fn for_each_of_lines(lines: &Lines, columns: usize, f: &mut impl FnMut(i64, &[u6
     }
 }
 
-/// Up to 1024 consecutive rows, borrowed.
+/// Up to 1024 consecutive rows of a series, borrowed from the scan that decoded them.
 pub struct Vector<'v> {
     pub(crate) inner: &'v tidalite_series::Vector<'v>,
     pub(crate) schema: &'v Schema,
@@ -190,20 +195,20 @@ impl<'v> Vector<'v> {
         Some(matches!(own.ty, ColumnType::F64 | ColumnType::F32))
     }
 
-    /// The timestamps, ascending, in the series' unit.
+    /// Times of the rows, ascending, in the series' unit.
     #[must_use]
     pub fn times(&self) -> &'v [i64] {
         self.inner.times()
     }
 
-    /// The words of a column; empty if it was not requested.
+    /// The stored words of a column, one per row; empty if the column was not requested.
     #[must_use]
     pub fn words(&self, column: usize) -> &'v [u64] {
         self.inner.words(column)
     }
 
-    /// A column as floats: the bits unchanged, valid only for a column of floats. [`floats`](Self::floats) returns an
-    /// error for other columns.
+    /// A column as floats, with unchanged bits: the result is valid only for a column of floats.
+    /// [`floats`](Self::floats) returns an error for other columns.
     ///
     /// # Panics
     /// In builds with debug assertions, if the column has integers or texts.
@@ -216,8 +221,8 @@ impl<'v> Vector<'v> {
         bytemuck::cast_slice(self.words(column))
     }
 
-    /// A column as signed integers: the bits unchanged, invalid for a column of floats. [`integers`](Self::integers)
-    /// returns an error for such a column.
+    /// A column as signed integers, with unchanged bits: the result is not valid for a column of floats.
+    /// [`integers`](Self::integers) returns an error for such a column.
     ///
     /// # Panics
     /// In builds with debug assertions, if the column has floats.

@@ -1,4 +1,5 @@
-//! A series of a write transaction: insert, overwrite, append, delete. Its reads are in `own_reads.rs`.
+//! A series in a write transaction: insert, overwrite, append and delete rows. Its methods for reading are in
+//! `own_reads.rs`.
 
 use crate::catalog::entries::{self, SeriesInfo, wrong_columns};
 use crate::catalog::texts::Texts;
@@ -20,17 +21,18 @@ use tidalite_codec::{Rows, RowsRef};
 use tidalite_delta::{Sink, Slot};
 use tidalite_series::Cooling;
 
-/// A series of a write transaction, for changes. Insert anywhere: at the end, before, or at an existing timestamp (the
-/// new row replaces the old one, unless the series has another [`MergePolicy`]).
+/// A series in a write transaction, for changes. Rows can be inserted anywhere: at the end, before existing rows, or at
+/// an existing timestamp (the new row replaces the old one, unless the series has another [`MergePolicy`]).
 ///
-/// Single inserts only add a row to the write buffer. They do not check whether the transaction can still be committed,
-/// so in a broken one ([`Broken`](crate::ErrorKind::Broken)) they may return `Ok`. The next flush, `append_rows`,
-/// `delete`, `view` and the commit report it.
+/// A single insert only adds a row to the write buffer. It does not check whether the transaction can still be
+/// committed, so in a broken transaction ([`Broken`](crate::ErrorKind::Broken)) it may return `Ok`. The next flush,
+/// `append_rows`, `delete`, `view` and the commit report the error.
 pub struct SeriesMut<'t> {
     pub(crate) txn: &'t mut WriteTxn,
     index: usize,
     pub(crate) slot: Slot,
-    /// Copy of `OneSeries::point`. A point needs only this and the slot; everything else is looked up in `open`.
+    /// Copy of `OneSeries::point`. To insert a point, only this flag and the slot are needed; everything else is looked
+    /// up in `open`.
     point: bool,
 }
 
@@ -57,26 +59,26 @@ impl<'t> SeriesMut<'t> {
         self.open().columns as usize
     }
 
-    /// Whether the series has a column of texts.
+    /// Whether the series has a text column.
     #[inline]
     pub(crate) fn has_texts(&self) -> bool {
         self.open().texts
     }
 
-    /// Whether an insert must look up if its time is taken (`duplicates.rs`), because the merge policy is not
-    /// `Replace`.
+    /// Whether an insert must first find out if a row has its time already (`duplicates.rs`), because the merge policy
+    /// is not `Replace`.
     #[inline]
     fn is_guarded(&self) -> bool {
         self.open().guard.is_some()
     }
 
-    /// The times known to be taken or free, for a series whose inserts are looked up.
+    /// The cache of times known to be taken or free, for a series with a merge policy other than `Replace`.
     pub(crate) fn guard(&mut self) -> &mut Guard {
         self.txn.open[self.index].guard.get_or_insert_default()
     }
 
-    /// Changes the merge policy for rows from now on. Existing rows stay as they are, even equal ones kept by
-    /// [`MergePolicy::KeepAll`].
+    /// Changes the merge policy for rows that are inserted from now on. Existing rows stay as they are, even equal ones
+    /// kept by [`MergePolicy::KeepAll`].
     ///
     /// # Errors
     /// Errors of the file.
@@ -100,7 +102,7 @@ impl<'t> SeriesMut<'t> {
         Ok(())
     }
 
-    /// The series' name, schema and id.
+    /// Name, schema and id of the series.
     #[must_use]
     pub fn info(&self) -> &SeriesInfo {
         &self.txn.open[self.index].info
@@ -110,7 +112,7 @@ impl<'t> SeriesMut<'t> {
         &self.txn.open[self.index].info
     }
 
-    /// The series id in this file.
+    /// Id of the series in this file.
     #[must_use]
     pub fn id(&self) -> SeriesId {
         self.info().id
@@ -125,7 +127,7 @@ impl<'t> SeriesMut<'t> {
         self.insert_point(t, 0, value)
     }
 
-    /// The time in steps of the series' unit, rounded down.
+    /// Converts a time to steps of the series' unit, rounded down.
     #[inline]
     fn step(&self, t: impl Instant) -> Result<i64> {
         Ok(match t.moment()? {
@@ -151,7 +153,8 @@ impl<'t> SeriesMut<'t> {
         Ok(())
     }
 
-    /// `insert_point` for a series that does not have two columns, or whose inserts are looked up.
+    /// Does the work of `insert_point` for a series that does not have two columns, or whose merge policy is not
+    /// `Replace`.
     #[inline(never)]
     fn insert_point_checked(&mut self, time: i64, flags: i64, value: f64) -> Result<()> {
         if self.is_guarded() {
@@ -160,7 +163,7 @@ impl<'t> SeriesMut<'t> {
         self.wrong_columns(2)
     }
 
-    /// Inserts a row: a time and one word per column.
+    /// Inserts a row, given as a time and one stored word per column.
     ///
     /// # Errors
     /// `Schema` if the number of words differs from the number of columns; `InvalidInput` for a text that is not a
@@ -186,7 +189,7 @@ impl<'t> SeriesMut<'t> {
         Ok(())
     }
 
-    /// Buffers a row as the merge policy requires. `look` must have admitted the row.
+    /// Buffers a row as the merge policy requires. The caller must have asked `look` whether the row may be buffered.
     fn stage_guarded(&mut self, time: i64, words: &[u64]) -> Result<Taken> {
         match self.info().merge {
             MergePolicy::KeepAll => return self.keep(time, words).map(|()| Taken::Free),
@@ -199,7 +202,7 @@ impl<'t> SeriesMut<'t> {
         Ok(Taken::Free)
     }
 
-    /// Inserts a row whose words are produced by `put`, which also stores the texts.
+    /// Inserts a row whose words `put` produces; `put` also stores the texts of the row.
     #[inline]
     fn insert_made(
         &mut self,
@@ -215,8 +218,8 @@ impl<'t> SeriesMut<'t> {
         self.insert_row(Steps(time), words)
     }
 
-    /// Like `insert_made`, for a series whose inserts are looked up. Removes the row's texts again if the row is
-    /// ignored, or is refused because its time is full.
+    /// Inserts a row like `insert_made`, for a series whose merge policy is not `Replace`. Takes back the texts that
+    /// `put` has stored if the row is ignored, or is refused because its time has the maximum number of rows.
     #[inline(never)]
     fn insert_made_guarded(
         &mut self,
@@ -290,7 +293,7 @@ impl<'t> SeriesMut<'t> {
         })
     }
 
-    /// The word of a column's value, for `insert_row` and `append_rows`. A text that is new is stored.
+    /// The stored word for a value of a column, for `insert_row` and `append_rows`. A text that is new is stored.
     ///
     /// # Errors
     /// `Schema` if the value does not fit the column; `Limit` if a text is too long; a full disk.
@@ -309,7 +312,7 @@ impl<'t> SeriesMut<'t> {
         }
     }
 
-    /// The word of a text, which is stored if it is new.
+    /// The word that stands for a text. The text is stored if it is new.
     pub(crate) fn text_word(&mut self, column: usize, text: &[u8]) -> Result<u64> {
         let place = (self.id(), column);
         self.txn.changing(|txn| {
@@ -318,8 +321,8 @@ impl<'t> SeriesMut<'t> {
         })
     }
 
-    /// Checks that words in columns of texts are numbers of stored texts, so that no row has a dangling reference.
-    /// `words` returns a column's words.
+    /// Checks that every word in a text column stands for a stored text, so that no row has a dangling reference.
+    /// `words` returns the words of a column.
     fn expect_texts<'w>(&mut self, words: impl Fn(usize) -> &'w [u64]) -> Result<()> {
         let info = Arc::clone(&self.txn.open[self.index].info);
         for (c, column) in info.schema.columns.iter().enumerate() {
@@ -340,8 +343,8 @@ impl<'t> SeriesMut<'t> {
         Ok(())
     }
 
-    /// Inserts a record: a [`Timestamp`](crate::Timestamp) is stored at the last whole step of the series' unit at or
-    /// before it.
+    /// Inserts a record. If its time is a [`Timestamp`](crate::Timestamp), the row gets the last whole step of the
+    /// series' unit at or before that time.
     ///
     /// # Errors
     /// `Schema` if the series has other columns than the record, or if the record's time is a number and the series has
@@ -368,8 +371,8 @@ impl<'t> SeriesMut<'t> {
         })
     }
 
-    /// Appends columns to the series. In existing rows they are null, or zero in a column without nulls; existing rows
-    /// are not rewritten, except those still in the delta.
+    /// Appends columns to the series. In existing rows the new columns are null, or zero if they have no nulls;
+    /// existing rows are not rewritten, except those still in the delta.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -393,7 +396,7 @@ impl<'t> SeriesMut<'t> {
     /// of that many columns accepts; a damaged block that must be read; a full disk.
     ///
     /// # Cost
-    /// Rows of the series that are in the delta are moved to leaves.
+    /// The rows of the series that are in the delta are moved to leaves.
     pub fn add_columns(&mut self, columns: &[Column]) -> Result<()> {
         let info = Arc::clone(&self.txn.open[self.index].info);
         let mut schema = info.schema.clone();
@@ -409,7 +412,7 @@ impl<'t> SeriesMut<'t> {
             txn.delta.rows(&txn.pages, id, &types, EVER, &mut waiting)?;
             let late = Rows::merge_newest(waiting.view(), txn.write_buffer.rows(slot));
             if !late.is_empty() {
-                // The delta stores rows by layout, so all rows of a series must have the same layout.
+                // The delta stores rows by column layout, so it cannot keep rows of this series with the old layout.
                 let (from, to) = EVER;
                 txn.write_buffer.delete(slot, from, to);
                 txn.delta.delete(&mut txn.pages, id, &types, EVER)?;
@@ -430,7 +433,7 @@ impl<'t> SeriesMut<'t> {
         Ok(())
     }
 
-    /// Inserts many rows, in any order: times and one slice of words per column, all of equal length.
+    /// Inserts many rows, in any order, given as times and one slice of words per column, all of equal length.
     ///
     /// # Errors
     /// `Schema` if columns or lengths do not fit; a full disk.
@@ -482,7 +485,7 @@ impl<'t> SeriesMut<'t> {
         Ok(())
     }
 
-    /// Removes the rows of an interval; returns their number. Aggregates are correct immediately.
+    /// Removes the rows of an interval; returns the number of rows removed. Aggregates are correct immediately.
     ///
     /// # Errors
     /// A damaged block that must be read; a full disk.
@@ -512,7 +515,7 @@ impl<'t> SeriesMut<'t> {
         Ok(removed)
     }
 
-    /// Rewrites leaves in cold form; returns whether some are left for another step.
+    /// Rewrites leaves in cold form; returns whether further leaves are left for another step.
     pub(crate) fn cool(&mut self, before: i64, step: &mut Cooling) -> Result<bool> {
         let id = self.id();
         let types = self.info().schema.word_types();
@@ -526,7 +529,7 @@ impl<'t> SeriesMut<'t> {
             .changing(|txn| txn.leaves.cool(&mut txn.pages, id, &types, before, step))
     }
 
-    /// Frees the texts before the first one that the remaining rows use.
+    /// For each text column, frees the texts that precede the first one still used by a row.
     fn trim_texts(&mut self) -> Result<()> {
         let info = Arc::clone(&self.txn.open[self.index].info);
         for (c, column) in info.schema.columns.iter().enumerate() {

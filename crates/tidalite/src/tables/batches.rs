@@ -1,8 +1,8 @@
-//! Iteration in batches, for iterators that cannot hold a cursor, because they own their snapshot or because the table
+//! Iteration in batches, for iterators that cannot hold a cursor, because they own the snapshot or because the table
 //! changes between two steps.
 //!
 //! Invariants
-//! 1. `ends` contains exactly the keys that were not read yet.
+//! 1. `ends` is the range of keys that were not read yet.
 //! 2. Nothing is read after an error or after the last entry.
 
 use crate::tables::bounds::{Ends, owned};
@@ -19,9 +19,9 @@ const BATCH: usize = 64;
 pub(super) struct Batches<K: TableKey + ?Sized, V: TableValue + ?Sized> {
     ends: Ends,
     batch: std::vec::IntoIter<(K::Owned, V::Owned)>,
-    /// Whether there may be more entries between `ends`.
+    /// Whether there may be further entries in the range `ends`.
     left: bool,
-    /// The error that follows the entries of the batch.
+    /// Error to be returned after the entries of the batch.
     failed: Option<Error>,
 }
 
@@ -35,7 +35,8 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> Batches<K, V> {
         }
     }
 
-    /// The next entry. `read` passes the table to the function that it gets, when a batch is used up.
+    /// Returns the next entry. When all entries of a batch were returned, calls `read` with a function that reads the
+    /// next batch; `read` must call this function with the table.
     pub(super) fn next(
         &mut self,
         read: impl Fn(&mut dyn FnMut(&Table<'_, K, V>) -> Result<()>) -> Result<()>,
@@ -59,7 +60,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> Batches<K, V> {
     }
 }
 
-/// Reads entries up to a full batch, and moves the lower bound behind them.
+/// Reads entries until the batch is full, and moves the lower end of the range behind the last of them.
 fn read_batch<K: TableKey + ?Sized, V: TableValue + ?Sized>(
     table: &Table<'_, K, V>,
     (from, to): &mut Ends,

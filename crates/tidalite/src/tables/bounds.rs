@@ -1,18 +1,18 @@
-//! The bounds of a range of keys, or of pairs, as owned bytes.
+//! Bounds of a range of keys, or of pairs of key and value, as owned bytes.
 
 use crate::tables::codec::{AsArg, TableKey};
 use crate::tables::key_range::{KeyBounds, KeyRange, lent};
 use std::borrow::Cow;
 use std::ops::{Bound, RangeBounds};
 
-/// The bounds of a range of keys.
+/// Lower and upper bound of a range of keys.
 pub(crate) type Ends = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
 pub(crate) fn owned((from, to): KeyBounds<'_>) -> Ends {
     (from.map(Cow::into_owned), to.map(Cow::into_owned))
 }
 
-/// The range of all keys that begin with `prefix`.
+/// The bounds of the range of all keys that begin with `prefix`.
 pub(crate) fn prefixed(prefix: &[u8]) -> Ends {
     let mut end = prefix.to_vec();
     while end.last() == Some(&u8::MAX) {
@@ -30,14 +30,14 @@ pub(crate) fn prefixed(prefix: &[u8]) -> Ends {
 
 pub(crate) type Pair = (Vec<u8>, Vec<u8>);
 
-/// The bounds of a range of pairs.
+/// Lower and upper bound of a range of pairs of key and value.
 pub(crate) type PairEnds = (Bound<Pair>, Bound<Pair>);
 
-/// The pairs whose keys lie in a range: from the least value of its first key to before the least value of the first
-/// key beyond it.
+/// Converts bounds of keys to bounds of the pairs with these keys. The empty value is the least, so a range of pairs
+/// begins with the empty value of its first key, and ends before the empty value of the first key that is excluded.
 pub(crate) fn pairs_between(begin: Bound<&[u8]>, end: Bound<&[u8]>) -> PairEnds {
     let least = |key: &[u8]| (key.to_vec(), Vec::new());
-    // The next key after a key is the key with a zero byte appended.
+    // The least key above a given key is that key with a zero byte appended.
     let beyond = |key: &[u8]| ([key, &[0]].concat(), Vec::new());
     let begin = match begin {
         Bound::Unbounded => Bound::Unbounded,
@@ -52,13 +52,13 @@ pub(crate) fn pairs_between(begin: Bound<&[u8]>, end: Bound<&[u8]>) -> PairEnds 
     (begin, end)
 }
 
-/// The pairs whose keys lie in a range of keys.
+/// The bounds of all pairs whose keys lie in a range of keys.
 pub(crate) fn pairs_of<K: ?Sized>(range: &impl KeyRange<K>) -> PairEnds {
     let (from, to) = range.bounds();
     pairs_between(lent(&from), lent(&to))
 }
 
-/// The pairs of one key whose values lie in a range.
+/// The bounds of the pairs of one key whose values lie in a range.
 pub(crate) fn values_between<V: ?Sized>(key: Vec<u8>, range: &impl KeyRange<V>) -> PairEnds {
     let pair = |value: Cow<'_, [u8]>| (key.clone(), value.into_owned());
     let (from, to) = range.bounds();
@@ -67,7 +67,7 @@ pub(crate) fn values_between<V: ?Sized>(key: Vec<u8>, range: &impl KeyRange<V>) 
         from => from.map(pair),
     };
     let to = match to {
-        // The next key after this one is this key with a zero byte appended.
+        // The least key above this one is this key with a zero byte appended.
         Bound::Unbounded => Bound::Excluded(([&key[..], &[0]].concat(), Vec::new())),
         to => to.map(pair),
     };

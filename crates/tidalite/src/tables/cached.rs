@@ -1,4 +1,4 @@
-//! Repeated gets of one key.
+//! A cached lookup, for repeated gets of one key.
 
 use crate::tables::table::Table;
 use crate::txn::pages::Pages;
@@ -6,25 +6,26 @@ use crate::types::error::Result;
 use tidalite_base::TxnId;
 use tidalite_kv::{CachedLookup, CachedPath};
 
-/// How the last call of [`CachedGet::get`] found its result.
+/// The way in which the last call of [`CachedGet::get`] found its result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Cached {
-    /// The table has not changed: nothing was read.
+    /// The table has not changed: nothing was read, and the cached result was returned.
     Hit,
-    /// The table has changed, but not near the key: branches were read down to the first unchanged page.
+    /// The table has changed, but not near the key: branches were read down to the first unchanged page, and the cached
+    /// result was returned.
     Confirmed,
-    /// The key was searched.
+    /// The key was searched in the table, because there was no cached result or the table has changed near the key.
     #[default]
     Searched,
 }
 
-/// A get that caches its result together with the pages on the path to it. In any version, older or newer, it is
-/// answered without a search if the table is unchanged, and by reading only the branches above the first unchanged page
+/// A get that caches its result together with the pages on the path to the result. In any version, older or newer, it
+/// answers without a search if the table is unchanged, and by reading only the branches above the first unchanged page
 /// if another part of the table has changed.
 ///
-/// Changes of the running write transaction are searched each time, and so are small nested tables, which are part of a
-/// row. One `CachedGet` may be used with a nested table in pages of its own, and with several tables in turn; the
-/// result always belongs to the given table.
+/// If the running write transaction has changed the table near the key, the key is searched each time; so are small
+/// nested tables, which are part of a row. One `CachedGet` may be used with a nested table in pages of its own, and
+/// with several tables in turn; the result always belongs to the given table.
 ///
 /// ```
 /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
@@ -52,14 +53,14 @@ pub enum Cached {
 #[derive(Clone, Debug, Default)]
 pub struct CachedGet {
     key: Vec<u8>,
-    /// The path to the result.
+    /// The pages on the path to the cached result, and their versions.
     path: CachedPath,
     answer: Option<Vec<u8>>,
     cached: Cached,
 }
 
 impl CachedGet {
-    /// An empty cache for this key.
+    /// Creates an empty cache for this key.
     #[must_use]
     pub fn new(key: &[u8]) -> Self {
         Self {
@@ -68,19 +69,19 @@ impl CachedGet {
         }
     }
 
-    /// The key of this get.
+    /// The key that this cache looks up.
     #[must_use]
     pub fn key(&self) -> &[u8] {
         &self.key
     }
 
-    /// How the last `get` found its result.
+    /// The way in which the last `get` found its result.
     #[must_use]
     pub fn cached(&self) -> Cached {
         self.cached
     }
 
-    /// The value of the key in this table, as [`Table::get`] gives it.
+    /// Returns the value of the key in this table, like [`Table::get`].
     ///
     /// # Errors
     /// A damaged or unreadable page; `WrongType` if the key holds a nested table. The cached result stays.
@@ -91,7 +92,8 @@ impl CachedGet {
             self.keep(answer, CachedPath::default());
             return Ok(self.answer.as_deref());
         };
-        // Pages that are newer than this belong to the transaction itself.
+        // Pages newer than this commit belong to the transaction that is being read. It may still change them in place,
+        // so they are not cached.
         let before = match pages {
             Pages::Snapshot(snap) => snap.txn(),
             Pages::Writer(txn) => txn.base_txn(),

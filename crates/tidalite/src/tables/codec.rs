@@ -1,4 +1,4 @@
-//! How keys and values of tables are stored: as bytes, or as the code of a Rust type.
+//! How keys and values of tables are stored: as plain bytes, or as the encoding of a Rust type.
 //!
 //! ```text
 //! keys, and values of sets    [u8]: as they are; str: like String; every Ordered type: its code, which sorts like it
@@ -17,25 +17,25 @@ use std::convert::Infallible;
 use std::marker::PhantomData;
 use tidalite_base::{Ordered, Reversed, TypeName, text_key};
 
-/// Why a value has no code.
+/// The reason why a value cannot be encoded.
 pub type EncodeError = Box<dyn std::error::Error + Send + Sync>;
 
-/// The name of plain bytes.
+/// The type name that stands for plain bytes.
 const BYTES: TypeName = TypeName::new("bytes");
 
 /// A type of keys of tables, and of values of [`SetTable`](crate::SetTable): `[u8]` for plain bytes, `str`, and every
 /// type that implements [`Ordered`]. Entries are stored in the order of the type.
 pub trait TableKey: 'static {
-    /// The name of the type, which is recorded with the table.
+    /// The name of the type, which is stored with the table.
     const NAME: TypeName;
 
-    /// The type of a key that is read.
+    /// The type in which keys are returned by reads.
     type Owned;
 
-    /// The stored bytes of this key.
+    /// Encodes this key to the bytes that are stored.
     fn key_code(&self) -> Cow<'_, [u8]>;
 
-    /// The key with these stored bytes; `None` for the bytes of another type.
+    /// Decodes a key from its stored bytes; `None` if no key of this type has these bytes.
     fn decode_key(code: &[u8]) -> Option<Self::Owned>;
 }
 
@@ -86,42 +86,42 @@ impl<T: Ordered + 'static> TableKey for T {
 /// `bool`, `char`, `()`, arrays of bytes, tuples of [`Ordered`] types, `Option` of a value type, and, with the feature
 /// `serde`, every type that implements `Document`.
 pub trait TableValue: 'static {
-    /// The name of the type, which is recorded with the table.
+    /// The name of the type, which is stored with the table.
     const NAME: TypeName;
 
-    /// The type of a value that is stored.
+    /// The type in which values are passed to writes.
     type Borrowed: ?Sized;
 
-    /// The type of a value that is read.
+    /// The type in which values are returned by reads.
     type Owned;
 
-    /// The type of a value in an iteration: lent by the table for plain bytes, else `Owned`.
+    /// The type in which iterations return values: for plain bytes a value lent by the table, else `Owned`.
     type Lent<'a>;
 
-    /// The stored bytes of a value.
+    /// Encodes a value to the bytes that are stored.
     ///
     /// # Errors
-    /// If the value has no code: only a type that is stored through serde has such values.
+    /// If the value cannot be encoded, which happens only for a type that is stored through serde.
     fn value_code(value: &Self::Borrowed) -> Result<Cow<'_, [u8]>, EncodeError>;
 
-    /// The value with these stored bytes; `None` for the bytes of another type.
+    /// Decodes a value from its stored bytes; `None` if no value of this type has these bytes.
     fn decode_value(bytes: &[u8]) -> Option<Self::Owned>;
 
-    /// Like `decode_value`, in the form of an iteration.
+    /// Decodes a value like `decode_value`, to the type that iterations return.
     ///
     /// # Errors
-    /// The bytes, if they are of another type.
+    /// Returns the bytes if no value of this type has them.
     fn lend_value(bytes: Lent<'_>) -> Result<Self::Lent<'_>, Lent<'_>>;
 
-    /// Like `decode_value`, for bytes that may be moved into the result.
+    /// Decodes a value like `decode_value`, from bytes that may be moved into the result.
     ///
     /// # Errors
-    /// The bytes, if they are of another type.
+    /// Returns the bytes if no value of this type has them.
     fn take_value(bytes: Lent<'_>) -> Result<Self::Owned, Lent<'_>> {
         Self::decode_value(&bytes).ok_or(bytes)
     }
 
-    /// The reason why `decode_value` refuses these bytes, for the text of an error.
+    /// The reason why `decode_value` refuses these bytes, for an error text; `None` if there is nothing to add.
     fn decode_problem(bytes: &[u8]) -> Option<String> {
         let _ = bytes;
         None
@@ -201,7 +201,7 @@ macro_rules! texts {
 }
 texts! { str, String }
 
-/// Implements `TableValue` for types, each with the expressions that encode and decode its values.
+/// Implements `TableValue` for the listed types, each with the expressions that encode and decode its values.
 macro_rules! values {
     ($([$($generic:tt)*] $ty:ty, $name:expr,
         $value:ident => $encode:expr, $bytes:ident => $decode:expr;)*) => {$(
@@ -262,10 +262,10 @@ values! {
         };
 }
 
-/// An argument that is a `T`, a `&T`, or, for bytes and text, anything that has them: a key of a range, an entry of
-/// `extend`.
+/// An argument that is a `T` or a `&T`; for bytes and text, any type that can be borrowed as such. Used for the ends of
+/// a range of keys and the entries of `extend`.
 pub trait AsArg<T: ?Sized> {
-    /// The value itself.
+    /// Borrows the argument as a `T`.
     fn as_arg(&self) -> &T;
 }
 
@@ -296,7 +296,8 @@ impl<T> AsArg<T> for &T {
     }
 }
 
-/// An argument for a call that takes many, with its code; plain bytes need none, and are not copied.
+/// Defines an argument together with its encoding, for calls that take many arguments. Plain bytes are their own
+/// encoding and are not copied.
 macro_rules! coded {
     ($name:ident, $part:ident: $ofs:ident, $given:ident, $code:expr, $form:ty, $error:ty) => {
         pub(crate) struct $name<$part: ?Sized, A> {
@@ -338,7 +339,7 @@ macro_rules! coded {
 coded! { CodedKey, K: TableKey, given, Ok(given.key_code()), K, Infallible }
 coded! { CodedValue, V: TableValue, given, V::value_code(given), V::Borrowed, EncodeError }
 
-/// The error for a value without a code.
+/// The error for a value that cannot be encoded.
 #[cold]
 pub(crate) fn not_encoded<V: TableValue + ?Sized>(table: &str, source: EncodeError) -> Error {
     Error::from(Cause::NotEncoded {
@@ -348,7 +349,7 @@ pub(crate) fn not_encoded<V: TableValue + ?Sized>(table: &str, source: EncodeErr
     })
 }
 
-/// The error for bytes of a table that do not decode as `T`.
+/// The error for bytes of a table that cannot be decoded as `T`.
 #[cold]
 fn wrong_type<T: ?Sized>(table: &str, part: &'static str, bytes: &[u8]) -> Error {
     Error::from(Cause::WrongType {
@@ -359,7 +360,7 @@ fn wrong_type<T: ?Sized>(table: &str, part: &'static str, bytes: &[u8]) -> Error
     })
 }
 
-/// The error for bytes of a table that are not a value of type `V`.
+/// The error for bytes of a table that cannot be decoded as a value of type `V`.
 #[cold]
 fn wrong_value<V: TableValue + ?Sized>(table: &str, bytes: &[u8]) -> Error {
     let mut found = format!("{} bytes, {}", bytes.len(), key_text(bytes));
@@ -374,7 +375,7 @@ fn wrong_value<V: TableValue + ?Sized>(table: &str, bytes: &[u8]) -> Error {
     })
 }
 
-/// Decodes a key of a table.
+/// Decodes a key that was read from a table; an error names the table.
 #[inline]
 pub(crate) fn key_of<K: TableKey + ?Sized>(
     table: &Named<'_>,
@@ -383,7 +384,7 @@ pub(crate) fn key_of<K: TableKey + ?Sized>(
     K::decode_key(code).ok_or_else(|| wrong_type::<K>(table.as_str(), "key", code))
 }
 
-/// Decodes a value of a set.
+/// Decodes a value that was read from a table of sets; an error names the table.
 #[inline]
 pub(crate) fn set_value_of<V: TableKey + ?Sized>(
     table: &Named<'_>,
@@ -392,7 +393,7 @@ pub(crate) fn set_value_of<V: TableKey + ?Sized>(
     V::decode_key(code).ok_or_else(|| wrong_type::<V>(table.as_str(), "value", code))
 }
 
-/// Decodes a value of a table.
+/// Decodes a value that was read from a table; an error names the table.
 #[inline]
 pub(crate) fn value_of<V: TableValue + ?Sized>(
     table: &Named<'_>,
@@ -401,7 +402,7 @@ pub(crate) fn value_of<V: TableValue + ?Sized>(
     V::take_value(bytes).map_err(|bytes| wrong_value::<V>(table.as_str(), &bytes))
 }
 
-/// Decodes a value of a table in the form of an iteration.
+/// Decodes a value to the type that iterations return; an error names the table.
 #[inline]
 pub(crate) fn lent_of<'a, V: TableValue + ?Sized>(
     table: &Named<'_>,

@@ -1,4 +1,4 @@
-//! Values of tables that are encoded by serde, as CBOR (RFC 8949): a struct is a map with the names of its fields.
+//! Values of tables that serde encodes as CBOR (RFC 8949): a struct becomes a map with the names of its fields.
 
 use crate::tables::codec::{EncodeError, TableValue};
 use crate::tables::lent::Lent;
@@ -9,9 +9,9 @@ use tidalite_base::TypeName;
 
 /// A type of values of a [`Table`](crate::Table) that is stored through serde, as CBOR. Needs the feature `serde`.
 ///
-/// Fields have their names in the file. So a field that is added later and has `#[serde(default)]` may be missing in
-/// older values, and a field that is no longer in the type is skipped. Other programs and languages can read the
-/// values with any library for CBOR.
+/// The file contains the names of the fields. A field that is added later and has `#[serde(default)]` may therefore be
+/// missing in older values, and a field that is no longer in the type is skipped. Other programs and languages can read
+/// the values with any library for CBOR.
 ///
 /// ```
 /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
@@ -38,15 +38,15 @@ use tidalite_base::TypeName;
 /// # Ok::<(), tidalite::Error>(())
 /// ```
 ///
-/// A value that serde refuses to encode is an error of kind [`InvalidInput`](crate::ErrorKind::InvalidInput), and
-/// stored bytes that do not decode, such as those that lack a field, are one of kind
-/// [`WrongType`](crate::ErrorKind::WrongType). Both have the text of serde.
+/// A value that serde refuses to encode is an error of kind [`InvalidInput`](crate::ErrorKind::InvalidInput). Stored
+/// bytes that do not decode, for example because a field is missing, are an error of kind
+/// [`WrongType`](crate::ErrorKind::WrongType). Both errors contain the text from serde.
 ///
 /// # Cost
 /// Names of fields take space in every value. [`compare_and_set`](crate::TableMut::compare_and_set) compares encoded
 /// values: a `HashMap` has several encodings, a `BTreeMap` has one.
 pub trait Document: Serialize + DeserializeOwned + 'static {
-    /// The name of the type, which is recorded with the table, as in `cbor<wind::Turbine>`. Choose one that no other
+    /// The name of the type, which is stored with the table, as in `cbor<wind::Turbine>`. Choose a name that no other
     /// program uses for another type.
     const NAME: &'static str;
 }
@@ -78,7 +78,7 @@ impl<T: Document> TableValue for T {
     }
 }
 
-/// Decodes a value that takes all bytes.
+/// Decodes a value from CBOR; returns a message if bytes are left over or the value does not decode.
 fn decode<T: DeserializeOwned>(mut bytes: &[u8]) -> Result<T, String> {
     let value = cbor4ii::serde::from_reader(&mut bytes).map_err(|error| match error {
         cbor4ii::serde::DecodeError::Custom(problem) => problem.into_string(),

@@ -1,7 +1,7 @@
 //! Ranges of keys as written in a call: `"a".."b"`, `..=key`, `..`, or two bounds.
 //!
-//! `RangeBounds<K>` would leave the type of the ends undetermined if there are none, as in `table.range(..)`, and does
-//! not exist for `[u8]` and `str`.
+//! This trait exists because `RangeBounds<K>` would leave the type of the ends undetermined if there are none, as in
+//! `table.range(..)`, and is not implemented for `[u8]` and `str`.
 
 use crate::tables::codec::{AsArg, TableKey};
 use std::borrow::Cow;
@@ -9,7 +9,7 @@ use std::ops::{
     Bound, Range, RangeBounds, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive,
 };
 
-/// The stored bytes of the start and of the end of a range.
+/// Lower and upper bound of a range, as the stored bytes of keys.
 pub type KeyBounds<'r> = (Bound<Cow<'r, [u8]>>, Bound<Cow<'r, [u8]>>);
 
 /// A range of keys of a table with keys of type `K`: any Rust range, or a pair of bounds, whose ends are keys,
@@ -33,7 +33,7 @@ pub type KeyBounds<'r> = (Bound<Cow<'r, [u8]>>, Bound<Cow<'r, [u8]>>);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait KeyRange<K: ?Sized> {
-    /// The bounds as stored bytes.
+    /// The bounds of the range, as the stored bytes of keys.
     fn bounds(&self) -> KeyBounds<'_>;
 }
 
@@ -64,7 +64,7 @@ fn code<K: TableKey + ?Sized, A: AsArg<K>>(bound: Bound<&A>) -> Bound<Cow<'_, [u
     }
 }
 
-/// A bound with its bytes borrowed.
+/// Borrows the bytes of a bound.
 pub(crate) fn lent<'b>(bound: &'b Bound<Cow<'_, [u8]>>) -> Bound<&'b [u8]> {
     bound.as_ref().map(AsRef::as_ref)
 }

@@ -1,9 +1,9 @@
-//! A value lent by the snapshot or transaction that it is read from.
+//! A value that is borrowed from the snapshot or transaction that it is read from.
 
 use crate::types::error::Result;
 use tidalite_kv::{PageSlice, Value};
 
-/// A value, borrowed from its leaf, or read into memory if it is stored in pieces.
+/// A value of a table: borrowed from its page, or read into memory if it is stored in pieces.
 #[derive(Clone, Debug)]
 pub struct Lent<'a>(Held<'a>);
 
@@ -22,7 +22,7 @@ impl<'a> Lent<'a> {
         }))
     }
 
-    /// The bytes of the value. Copies them if they are borrowed.
+    /// The bytes of the value as a vector. Copies them if they are borrowed.
     #[must_use]
     pub fn into_vec(self) -> Vec<u8> {
         match self.0 {

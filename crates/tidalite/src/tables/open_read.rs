@@ -1,4 +1,4 @@
-//! Opening tables of a snapshot, or of a write transaction at one moment.
+//! Opening tables for reading, in a snapshot or in a write transaction.
 
 use crate::catalog::table_name::Named;
 use crate::tables::codec::{TableKey, TableValue};
@@ -14,7 +14,7 @@ use crate::types::table_types::TableTypes;
 use std::borrow::Cow;
 
 impl<S: ReadSource> Reading<S> {
-    /// The table with this name.
+    /// Opens the table with this name; returns `None` if it does not exist.
     ///
     /// # Errors
     /// `TableKind` for a table of sets; a damaged or unreadable page.
@@ -23,10 +23,11 @@ impl<S: ReadSource> Reading<S> {
         Ok(found.map(|found| Table::new(self.pages.view(), found.tree, found.named)))
     }
 
-    /// The table with this name, with keys of type `K` and values of type `V`.
+    /// Opens the table with this name, with keys of type `K` and values of type `V`; returns `None` if it does not
+    /// exist.
     ///
     /// # Errors
-    /// As for `table`; `TableTypes` if other types are recorded with the table, or none and it has entries
+    /// As for `table`; `TableTypes` if other types are stored with the table, or no types and the table has entries
     /// ([`Table::typed`] does not check the types).
     pub fn typed_table<K, V>(&self, name: &str) -> Result<Option<Table<'_, K, V>>>
     where
@@ -42,7 +43,7 @@ impl<S: ReadSource> Reading<S> {
         Ok(Some(table))
     }
 
-    /// The table of sets with this name.
+    /// Opens the table of sets with this name; returns `None` if it does not exist.
     ///
     /// # Errors
     /// `TableKind` for a table with one value per key; a damaged or unreadable page.
@@ -51,10 +52,11 @@ impl<S: ReadSource> Reading<S> {
         Ok(found.map(|found| SetTable::new(self.pages.view(), found.tree, found.named)))
     }
 
-    /// The table of sets with this name, with keys of type `K` and values of type `V`.
+    /// Opens the table of sets with this name, with keys of type `K` and values of type `V`; returns `None` if it does
+    /// not exist.
     ///
     /// # Errors
-    /// As for `set_table`; `TableTypes` if other types are recorded with the table, or none and it has entries
+    /// As for `set_table`; `TableTypes` if other types are stored with the table, or no types and the table has entries
     /// ([`SetTable::typed`] does not check the types).
     pub fn typed_set_table<K, V>(&self, name: &str) -> Result<Option<SetTable<'_, K, V>>>
     where
@@ -70,7 +72,7 @@ impl<S: ReadSource> Reading<S> {
         Ok(Some(table))
     }
 
-    /// Whether the table with this name has sets of values; `None` if it does not exist.
+    /// Whether the table with this name is a table of sets; `None` if there is no such table.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -78,7 +80,8 @@ impl<S: ReadSource> Reading<S> {
         Ok(self.find(name)?.map(|found| found.tree.is_multi()))
     }
 
-    /// The types recorded with the table of this name; `None` for a table of plain bytes, or if it does not exist.
+    /// The names of the types that are stored with this table; `None` for a table of plain bytes, or if there is no
+    /// such table.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -95,18 +98,19 @@ impl<S: ReadSource> Reading<S> {
         names(&self.cache.roots, &self.pages, &self.cache.open)
     }
 
-    /// A table's name, root and types.
+    /// Finds a table's name, root and types.
     fn find(&self, name: &str) -> Result<Option<Found<'_>>> {
         match self.cache.open.iter().find(|open| open.name == name) {
             Some(open) => Ok(Some(Found::open(open))),
             None if name.is_empty() || name.len() > TABLE_NAME_BYTES_MAX => Ok(None),
-            // An evictable snapshot has to read pages for its answer.
+            // An evictable snapshot must not answer from a cache: it has to read pages, because that is how it notices
+            // its eviction.
             None if self.pages.may_end() => Found::in_catalog(&self.cache.roots, &self.pages, name),
             None => self.find_kept(name),
         }
     }
 
-    /// Like `find`, from the cache of this commit's snapshots.
+    /// Finds a table like `find`, in the cache that all snapshots of this commit share, or else in the catalog.
     fn find_kept(&self, name: &str) -> Result<Option<Found<'_>>> {
         let kept = &self.cache.tables;
         if let Some((name, tree, types)) = kept.get(name) {

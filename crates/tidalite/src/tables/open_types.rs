@@ -1,4 +1,4 @@
-//! The types with which a table is opened, and those recorded with it.
+//! Compares the types with which a table is opened with those stored in the catalog ("recorded").
 //!
 //! | recorded | requested: the same | other types | plain bytes |
 //! |---|---|---|---|
@@ -13,7 +13,7 @@ use crate::types::table_types::TableTypes;
 use tidalite_base::TypeName;
 use tidalite_kv::Tree;
 
-/// The names of requested types.
+/// Names of the key and value types with which a table is opened.
 #[derive(Clone, Copy)]
 pub(crate) struct Requested {
     key: TypeName,
@@ -21,19 +21,19 @@ pub(crate) struct Requested {
 }
 
 impl Requested {
-    /// The types of a table with one value per key.
+    /// The type names for a table with one value per key.
     pub(crate) fn of<K: TableKey + ?Sized, V: TableValue + ?Sized>() -> Self {
         let (key, value) = (K::NAME, V::NAME);
         Self { key, value }
     }
 
-    /// The types of a table of sets.
+    /// The type names for a table of sets.
     pub(crate) fn of_sets<K: TableKey + ?Sized, V: TableKey + ?Sized>() -> Self {
         let (key, value) = (K::NAME, V::NAME);
         Self { key, value }
     }
 
-    /// The types to record; `None` for plain bytes.
+    /// The type names to store in the catalog; `None` for plain bytes.
     pub(crate) fn to_record(self) -> Result<Option<TableTypes>> {
         let bytes = Self::of::<[u8], [u8]>();
         match (self.key, self.value) == (bytes.key, bytes.value) {
@@ -42,7 +42,7 @@ impl Requested {
         }
     }
 
-    /// Refuses a table whose entries are of other types.
+    /// Returns an error if the table was stored with other types, or has entries without types.
     pub(crate) fn expect(
         self,
         table: &str,
@@ -60,7 +60,7 @@ impl Requested {
     }
 }
 
-/// Refuses to write bytes to a typed table.
+/// Returns an error if types are stored with the table: it must not be opened to write plain bytes.
 pub(crate) fn expect_bytes(table: &str, recorded: Option<&TableTypes>) -> Result<()> {
     match recorded {
         None => Ok(()),

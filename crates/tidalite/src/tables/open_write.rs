@@ -1,4 +1,4 @@
-//! Opening, listing, renaming and dropping tables, as part of the transaction.
+//! Opening, listing, renaming and dropping tables in a write transaction.
 
 use crate::catalog::roots::Roots;
 use crate::catalog::table_name::Named;
@@ -18,11 +18,11 @@ use std::borrow::Cow;
 use tidalite_kv::{AppendCursor, Tree};
 use tidalite_pager::PageRead;
 
-/// A table that was found by its name.
+/// A table that was found by its name, in a transaction or in the catalog.
 pub(crate) struct Found<'a> {
     pub(crate) named: Named<'a>,
     pub(crate) tree: Tree,
-    /// The recorded types; `None` for plain bytes.
+    /// The types stored with the table; `None` for plain bytes.
     pub(crate) types: Option<Cow<'a, TableTypes>>,
 }
 
@@ -48,7 +48,8 @@ impl<'a> Found<'a> {
     }
 }
 
-/// Returns the table if it is of this kind, otherwise an error.
+/// Returns the table if it is of the requested kind: a table of sets if `multi`, else one value per key. Returns an
+/// error for the other kind.
 pub(crate) fn expect_kind<'a>(
     found: Option<Found<'a>>,
     name: &str,
@@ -68,8 +69,9 @@ fn other_kind(table: &str, tree: &Tree) -> Error {
 }
 
 impl WriteTxn {
-    /// Opens a table and returns its index. With `create`, a missing table of this kind is created; without it, a table
-    /// of either kind is opened.
+    /// Opens a table and returns its index among the open tables. `create` is the kind of the table (true for a table
+    /// of sets), which is created if it does not exist; with `None`, a table of either kind is opened and none is
+    /// created.
     pub(crate) fn open_table(&mut self, name: &str, create: Option<bool>) -> Result<Option<usize>> {
         self.check_usable()?;
         let wrong = |tree: &Tree| create.is_some_and(|multi| multi != tree.is_multi());
@@ -120,7 +122,8 @@ impl WriteTxn {
         Ok(Some(self.tables.len() - 1))
     }
 
-    /// The index of an open table of this kind; creates a missing one.
+    /// Opens a table of the given kind (`sets`: a table of sets), or creates it, and returns its index among the open
+    /// tables.
     fn open_kind(&mut self, name: &str, sets: bool) -> Result<usize> {
         match self.open_table(name, Some(sets))? {
             Some(index) => Ok(index),
@@ -128,14 +131,15 @@ impl WriteTxn {
         }
     }
 
-    /// Like `open_kind`, for plain bytes.
+    /// Opens a table like `open_kind`; returns an error if types other than plain bytes are stored with it.
     fn open_bytes(&mut self, name: &str, sets: bool) -> Result<usize> {
         let index = self.open_kind(name, sets)?;
         expect_bytes(name, self.tables[index].types.as_ref())?;
         Ok(index)
     }
 
-    /// Like `open_kind`, for entries of these types, which are recorded with an empty table.
+    /// Opens a table like `open_kind`, for entries of these types. Stores the types with a table that has no entries,
+    /// and otherwise compares them with the stored ones.
     fn open_typed(&mut self, name: &str, sets: bool, types: Requested) -> Result<usize> {
         if let Some(found) = self.find(name)?
             && found.tree.is_multi() == sets
@@ -149,7 +153,8 @@ impl WriteTxn {
         self.open_with(name, sets, types)
     }
 
-    /// Like `open_kind`; types other than plain bytes are recorded with the table, whatever its entries are.
+    /// Opens a table like `open_kind`, and stores these types with it, whatever entries it has; `None` stands for plain
+    /// bytes.
     pub(crate) fn open_with(
         &mut self,
         name: &str,
@@ -166,7 +171,8 @@ impl WriteTxn {
         Ok(index)
     }
 
-    /// A table as the previous transaction left it.
+    /// Takes the table from those that the previous transaction had open, if the catalog of tables has not changed
+    /// since.
     fn take_known(&mut self, name: &str) -> Option<OpenTable> {
         let (catalog, known) = &mut self.known;
         let at = known.iter().position(|table| table.name == name)?;
@@ -201,7 +207,7 @@ impl WriteTxn {
     /// several, use [`share`](Self::share). To only read a table, use [`view_table`](Self::view_table), which creates
     /// nothing.
     ///
-    /// A table and its index, changed together: readers see both changes or neither.
+    /// In the example a table and its index are changed together: readers see both changes or neither.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
@@ -267,8 +273,8 @@ impl WriteTxn {
     }
 
     /// Opens a table with keys of type `K` and values of type `V`; creates it if it does not exist. The names of the
-    /// types ([`TableKey::NAME`], [`TableValue::NAME`]) are recorded with the table, if it has no entries yet, and
-    /// compared with later ones.
+    /// types ([`TableKey::NAME`], [`TableValue::NAME`]) are stored with a table that has no entries yet, and compared
+    /// whenever the table is opened later.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
@@ -284,8 +290,9 @@ impl WriteTxn {
     /// ```
     ///
     /// # Errors
-    /// As for `table`; `TableTypes` if other types are recorded with the table, or none and it has entries
-    /// ([`retype_table`](Self::retype_table) does not check them); `Limit` for the name of a type beyond 255 bytes.
+    /// As for `table`; `TableTypes` if other types are stored with the table, or no types and the table has entries
+    /// ([`retype_table`](Self::retype_table) does not check the types); `Limit` if the name of a type is longer than
+    /// 255 bytes.
     ///
     /// # Cost
     /// As for `table`, and a comparison of the names.
@@ -298,9 +305,9 @@ impl WriteTxn {
         Ok(TableMut::of(self, index, Vec::new()))
     }
 
-    /// Opens a table like [`typed_table`](Self::typed_table), and records the types with it in place of others, whatever
-    /// its entries are: bytes of another type are an error (`WrongType`) only if they do not decode. For tables of
-    /// programs that store bytes, and for types with a new name. Types of plain bytes record none.
+    /// Opens a table like [`typed_table`](Self::typed_table), and stores the types with it in place of others, whatever
+    /// its entries are: bytes of another type are an error (`WrongType`) only if they do not decode. Use this for
+    /// tables of programs that store bytes, and for types that got a new name. For plain bytes, no types are stored.
     ///
     /// # Errors
     /// As for `typed_table`, without `TableTypes`.
@@ -314,7 +321,7 @@ impl WriteTxn {
         Ok(TableMut::of(self, index, Vec::new()))
     }
 
-    /// Opens an existing table; `None` if it does not exist, and nothing is created.
+    /// Opens an existing table; returns `None`, and creates nothing, if it does not exist.
     ///
     /// # Errors
     /// As for `table`.
@@ -339,7 +346,7 @@ impl WriteTxn {
         Ok(SetTableMut::new(self, index))
     }
 
-    /// As [`raw_table`](Self::raw_table), for a table of sets.
+    /// Opens a table like [`raw_table`](Self::raw_table), but a table of sets.
     ///
     /// # Errors
     /// As for `set_table`, without `TableTypes`.
@@ -348,8 +355,8 @@ impl WriteTxn {
         Ok(SetTableMut::new(self, index))
     }
 
-    /// Opens a table of sets with keys of type `K` and values of type `V`; creates it if it does not exist. The types are
-    /// recorded as in [`typed_table`](Self::typed_table).
+    /// Opens a table of sets with keys of type `K` and values of type `V`; creates it if it does not exist. The names
+    /// of the types are stored and compared as in [`typed_table`](Self::typed_table).
     ///
     /// # Errors
     /// As for `set_table`; `TableTypes` and `Limit` as for `typed_table`.
@@ -362,7 +369,7 @@ impl WriteTxn {
         Ok(SetTableMut::new(self, index))
     }
 
-    /// As [`retype_table`](Self::retype_table), for a table of sets.
+    /// Opens a table like [`retype_table`](Self::retype_table), but a table of sets.
     ///
     /// # Errors
     /// As for `typed_set_table`, without `TableTypes`.
@@ -376,7 +383,7 @@ impl WriteTxn {
         Ok(SetTableMut::new(self, index))
     }
 
-    /// Opens an existing table of sets; `None` if it does not exist, and nothing is created.
+    /// Opens an existing table of sets; returns `None`, and creates nothing, if it does not exist.
     ///
     /// # Errors
     /// As for `set_table`.
@@ -391,9 +398,10 @@ impl WriteTxn {
         Ok(Some(SetTableMut::new(self, index)))
     }
 
-    /// A table in its current state, for reading, own writes included; `None` if it does not exist, and nothing is
-    /// created. Any number of tables can be read side by side until the transaction changes something, so data to be
-    /// written is copied out first. To read one table while another is changed, see [`share`](Self::share).
+    /// A view of a table in its current state, including the writes of this transaction; returns `None`, and creates
+    /// nothing, if it does not exist. Any number of tables can be read side by side until the transaction changes
+    /// something, so data to be written is copied out first. To read one table while another is changed, use
+    /// [`share`](Self::share).
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
@@ -419,7 +427,7 @@ impl WriteTxn {
         Ok(found.map(|found| Table::new(self.pages_view(), found.tree, found.named)))
     }
 
-    /// As [`view_table`](Self::view_table), for a table of sets.
+    /// A view of a table of sets, like [`view_table`](Self::view_table).
     ///
     /// # Errors
     /// `TableKind` for a table with one value per key; `TransactionBroken`; a damaged or unreadable page.
@@ -428,7 +436,7 @@ impl WriteTxn {
         Ok(found.map(|found| SetTable::new(self.pages_view(), found.tree, found.named)))
     }
 
-    /// Whether the table with this name has sets of values; `None` if it does not exist.
+    /// Whether the table with this name is a table of sets; `None` if there is no such table.
     ///
     /// # Errors
     /// `TransactionBroken`; a damaged or unreadable page.
@@ -436,7 +444,8 @@ impl WriteTxn {
         Ok(self.find(name)?.map(|found| found.tree.is_multi()))
     }
 
-    /// The types recorded with the table of this name; `None` for a table of plain bytes, or if it does not exist.
+    /// The names of the types that are stored with this table; `None` for a table of plain bytes, or if there is no
+    /// such table.
     ///
     /// # Errors
     /// `TransactionBroken`; a damaged or unreadable page.
@@ -445,7 +454,7 @@ impl WriteTxn {
         Ok(found.and_then(|found| found.types.map(Cow::into_owned)))
     }
 
-    /// A table's name, current root and types, without opening it.
+    /// Finds a table's name, current root and types, without opening the table.
     fn find(&self, name: &str) -> Result<Option<Found<'_>>> {
         self.check_usable()?;
         let (catalog, known) = &self.known;
@@ -458,7 +467,7 @@ impl WriteTxn {
         }
     }
 
-    /// The names of all tables in this transaction, in order.
+    /// The names of all tables, in order, as this transaction sees them.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -467,7 +476,7 @@ impl WriteTxn {
         names(&self.roots, &self.pages, &self.tables)
     }
 
-    /// Removes a table with all its content; returns whether it existed. Cost: as for clearing it.
+    /// Removes a table with all its content; returns whether the table existed. Cost: as for clearing the table.
     ///
     /// # Errors
     /// A damaged page; the transaction can then only be rolled back.
@@ -483,7 +492,7 @@ impl WriteTxn {
         Ok(true)
     }
 
-    /// Renames a table; returns whether it existed. Only the catalog is written.
+    /// Renames a table; returns whether the table existed. Only the catalog is written.
     ///
     /// # Errors
     /// `InvalidName` if the new name is invalid, or taken by another table.
@@ -525,14 +534,14 @@ impl WriteTxn {
         Ok(())
     }
 
-    /// An open table for reading.
+    /// A view of an open table, given by its index, for reading.
     pub(crate) fn opened_view(&self, index: usize) -> Result<Table<'_>> {
         self.check_usable()?;
         let OpenTable { name, tree, .. } = &self.tables[index];
         Ok(Table::new(self.pages_view(), *tree, Named::Lent(name)))
     }
 
-    /// An open table of sets for reading.
+    /// A view of an open table of sets, given by its index, for reading.
     pub(crate) fn opened_set_view(&self, index: usize) -> Result<SetTable<'_>> {
         self.check_usable()?;
         let OpenTable { name, tree, .. } = &self.tables[index];

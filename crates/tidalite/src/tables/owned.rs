@@ -1,4 +1,4 @@
-//! Tables that hold their snapshot, for structs and iterators that outlive the function that took it.
+//! A table that owns its snapshot, for structs and iterators that outlive the function that took the snapshot.
 
 use crate::catalog::table_name::Named;
 use crate::tables::batches::Batches;
@@ -13,8 +13,8 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use tidalite_kv::Tree;
 
-/// A table together with its snapshot, from [`ReadTxn::owned_table`] or [`ReadTxn::owned_typed_table`]. It borrows
-/// nothing, so it can be a field of a struct; [`view`](Self::view) gives the table.
+/// A table together with its snapshot, returned by [`ReadTxn::owned_table`] or [`ReadTxn::owned_typed_table`]. The
+/// value borrows nothing, so it can be a field of a struct; [`view`](Self::view) gives the table.
 ///
 /// ```
 /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
@@ -59,7 +59,7 @@ impl<K: ?Sized, V: ?Sized> Clone for OwnedTable<K, V> {
 }
 
 impl ReadTxn {
-    /// The table with this name, with a clone of the snapshot.
+    /// Opens the table with this name, together with a clone of the snapshot; returns `None` if it does not exist.
     ///
     /// # Errors
     /// As for [`table`](Self::table).
@@ -67,7 +67,8 @@ impl ReadTxn {
         Ok(self.table(name)?.and_then(|table| self.own(name, &table)))
     }
 
-    /// The table with this name, with keys of type `K` and values of type `V`, with a clone of the snapshot.
+    /// Opens the table with this name, with keys of type `K` and values of type `V`, together with a clone of the
+    /// snapshot; returns `None` if it does not exist.
     ///
     /// # Errors
     /// As for [`typed_table`](Self::typed_table).
@@ -86,7 +87,7 @@ impl ReadTxn {
         table: &Table<'_, K, V>,
     ) -> Option<OwnedTable<K, V>> {
         let (_, tree) = table.parts();
-        // Only a nested table may have no tree.
+        // A table of the catalog always has a tree; only a nested table may have none.
         Some(OwnedTable {
             snapshot: self.clone(),
             tree: *tree?,
@@ -97,7 +98,7 @@ impl ReadTxn {
 }
 
 impl<K: TableKey + ?Sized, V: TableValue + ?Sized> OwnedTable<K, V> {
-    /// The table. Reads nothing.
+    /// The table, borrowed from this value. Reads nothing.
     #[must_use]
     pub fn view(&self) -> Table<'_, K, V> {
         let pages = Pages::Snapshot(&self.snapshot.pages);
@@ -113,7 +114,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> OwnedTable<K, V> {
     /// The entries with keys in a range, ascending, as an iterator that owns the snapshot.
     ///
     /// # Cost
-    /// A descent for each 64 entries, and copies of them; [`Table::range`] of a view reads without either.
+    /// A descent for each 64 entries, and copies of the entries; [`Table::range`] of a view costs neither.
     pub fn into_entries(self, range: impl KeyRange<K>) -> OwnedEntries<K, V> {
         OwnedEntries {
             table: self,
@@ -122,7 +123,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> OwnedTable<K, V> {
     }
 }
 
-/// Entries of an [`OwnedTable`], ascending. An error ends the iteration.
+/// Iterator over the entries of an [`OwnedTable`], in ascending order of keys. An error ends the iteration.
 pub struct OwnedEntries<K: TableKey + ?Sized = [u8], V: TableValue + ?Sized = [u8]> {
     table: OwnedTable<K, V>,
     batches: Batches<K, V>,

@@ -1,7 +1,7 @@
 //! Double-ended iterators over ranges of tables.
 //!
-//! The number of remaining entries is computed from ranks (a descent for each bound), so that the two ends need not
-//! compare keys to detect where they meet.
+//! The number of remaining entries is computed from ranks (a descent for each bound), so that an iterator need not
+//! compare keys to detect where its two ends meet.
 
 use crate::tables::bounds::{Ends, owned, prefixed};
 use crate::tables::codec::{TableKey, TableValue};
@@ -24,7 +24,8 @@ pub(crate) fn fewer() -> crate::Error {
     Corrupt::new("table", 0, "fewer entries", "those that its branches count").into()
 }
 
-/// Entries of a range, key and value, from either end. An error ends the iteration; otherwise `left` is exact.
+/// Iterator over the entries of a range, key and value, from either end. An error ends the iteration; otherwise `left`
+/// is exact.
 pub struct TableRange<'a, K: ?Sized = [u8], V: ?Sized = [u8]> {
     front: TableCursor<'a>,
     back: TableCursor<'a>,
@@ -34,8 +35,8 @@ pub struct TableRange<'a, K: ?Sized = [u8], V: ?Sized = [u8]> {
 }
 
 impl<K: TableKey + ?Sized, V: TableValue + ?Sized> Table<'_, K, V> {
-    /// The entries with keys in a range, from either end (`rev`). Inverted bounds are an empty range. A nested table
-    /// gives an error in place of its entry (`WrongType`); use [`cursor`](Self::cursor) for nested tables.
+    /// The entries with keys in a range, from either end (`rev`). Inverted bounds are an empty range. For a nested
+    /// table the iterator yields an error (`WrongType`); use [`cursor`](Self::cursor) to reach nested tables.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
@@ -52,22 +53,23 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> Table<'_, K, V> {
     /// ```
     ///
     /// # Errors
-    /// A damaged or unreadable page; for single entries: bytes that do not decode as `K` or `V` (`WrongType`).
+    /// A damaged or unreadable page. The iterator yields `WrongType` for an entry whose bytes do not decode as `K` or
+    /// `V`.
     ///
     /// # Cost
-    /// A descent for each bound; then one for the first entry from each end. Keys are copied: a
-    /// [`cursor`](Self::cursor) lends them.
+    /// A descent for each bound, then one for the first entry from each end. Keys are copied; a
+    /// [`cursor`](Self::cursor) lends them instead.
     pub fn range(&self, range: impl KeyRange<K>) -> Result<TableRange<'_, K, V>> {
         self.between(owned(range.bounds()))
     }
 
-    /// True without entries. Reads nothing.
+    /// True if the table has no entries. Reads nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.count() == 0
     }
 
-    /// The entry with the least key. Cost: one page per level.
+    /// The entry with the least key; `None` if the table is empty. Cost: one page per level.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
@@ -90,7 +92,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> Table<'_, K, V> {
         cursor.first()?.then(|| cursor.entry()).transpose()
     }
 
-    /// The entry with the greatest key. Cost: one page per level.
+    /// The entry with the greatest key; `None` if the table is empty. Cost: one page per level.
     ///
     /// # Errors
     /// As for `first`.
@@ -99,7 +101,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> Table<'_, K, V> {
         cursor.last()?.then(|| cursor.entry()).transpose()
     }
 
-    /// The entry with the greatest key at or below this one. Cost: one page per level.
+    /// The entry with the greatest key less than or equal to `key`. Cost: one page per level.
     ///
     /// # Errors
     /// As for `first`.
@@ -108,7 +110,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> Table<'_, K, V> {
         cursor.seek_le(key)?.then(|| cursor.entry()).transpose()
     }
 
-    /// The entry with the least key at or above this one. Cost: one page per level.
+    /// The entry with the least key greater than or equal to `key`. Cost: one page per level.
     ///
     /// # Errors
     /// As for `first`.
@@ -152,11 +154,11 @@ impl<V: TableValue + ?Sized> Table<'_, [u8], V> {
     }
 }
 
-/// An entry of an iteration.
+/// An entry as an iteration returns it: key and value.
 type Entry<'a, K, V> = (<K as TableKey>::Owned, <V as TableValue>::Lent<'a>);
 
 impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> TableRange<'a, K, V> {
-    /// Entries not yet taken from either end.
+    /// Number of entries that neither end has returned yet.
     #[must_use]
     pub fn left(&self) -> u64 {
         self.left

@@ -6,26 +6,27 @@ use crate::tables::table_mut::TableMut;
 use crate::types::error::Result;
 use std::ops::Bound;
 
-/// Maximum number of unwanted runs of entries collected before they are removed: their first and last keys are in
-/// memory.
+/// Maximum number of runs of unwanted entries that are collected before they are removed: the first and last key of
+/// each run are in memory.
 const RUNS_MAX: usize = 1024;
 
-/// A run of adjacent entries to remove: the keys of the first and the last.
+/// A run of adjacent entries to be removed, given by the keys of its first and last entry.
 struct Run {
     first: Vec<u8>,
     last: Option<Vec<u8>>,
 }
 
-/// The result of a part of the walk.
+/// The runs found by one part of the walk over the table.
 struct Unwanted {
     runs: Vec<Run>,
-    /// The position to continue from; `None` at the end of the range.
+    /// Key at which the walk has to continue; `None` if it has reached the end of the range.
     stopped_at: Option<Vec<u8>>,
 }
 
 impl TableMut<'_> {
     /// Keeps the entries of a range for which `keep`, called with key and value in key order, returns true, and removes
-    /// the others; returns their number. A nested table has no value to pass to `keep`: it stays.
+    /// the others; returns the number of entries removed. A nested table stays, because it has no value to pass to
+    /// `keep`.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
@@ -38,11 +39,11 @@ impl TableMut<'_> {
     /// ```
     ///
     /// # Errors
-    /// As for [`remove`](Self::remove): of the entries already passed to `keep` some are removed.
+    /// As for [`remove`](Self::remove). Of the entries already passed to `keep`, some may have been removed.
     ///
     /// # Cost
-    /// A walk over the range, and one [`remove_range`](Self::remove_range) for every run of adjacent unwanted entries,
-    /// one `remove` for a single one.
+    /// A walk over the range; one [`remove_range`](Self::remove_range) for every run of adjacent unwanted entries, or
+    /// one `remove` for a run of a single entry.
     pub fn retain(
         &mut self,
         range: impl KeyRange<[u8]>,
@@ -65,7 +66,8 @@ impl TableMut<'_> {
         }
     }
 
-    /// Calls `keep` for the entries of a range until the maximum number of runs is reached.
+    /// Calls `keep` for the entries of a range, and collects runs of unwanted entries until there are `RUNS_MAX` of
+    /// them.
     fn unwanted(
         &self,
         (from, to): &Ends,

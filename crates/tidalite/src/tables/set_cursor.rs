@@ -8,10 +8,11 @@ use crate::types::error::Result;
 use std::marker::PhantomData;
 use tidalite_kv::PairCursor;
 
-/// Steps through the pairs of a table of sets. Each move returns whether it found its target. A failed move among the
-/// values of a key (`next_value`, `previous_value`) leaves the cursor where it was. A move to an exact key, pair or
-/// value that does not exist leaves it at the next pair, as `seek_ge` and `seek_gt` do (`seek_value_le`,
-/// `seek_value_lt`: at the previous pair, as `seek_le` and `seek_lt` do): a step from there skips nothing.
+/// A cursor over the pairs of key and value in a table of sets. Each move returns whether it found its target. A failed
+/// move among the values of a key (`next_value`, `previous_value`) leaves the cursor where it was. A move to an exact
+/// key, pair or value that does not exist leaves the cursor at the next pair, as `seek_ge` and `seek_gt` do
+/// (`seek_value_le`, `seek_value_lt`: at the previous pair, as `seek_le` and `seek_lt` do): a step from there skips
+/// nothing.
 ///
 /// ```
 /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
@@ -43,13 +44,13 @@ impl<K: ?Sized, V: ?Sized> Clone for SetCursor<'_, K, V> {
 }
 
 impl<K: ?Sized, V: ?Sized> SetTable<'_, K, V> {
-    /// A bidirectional cursor over the pairs.
+    /// Creates a cursor over the pairs of key and value, which moves in both directions.
     #[must_use]
     pub fn cursor(&self) -> SetCursor<'_, K, V> {
         self.cursor_as()
     }
 
-    /// A cursor that reads keys and values as other types.
+    /// Creates a cursor that decodes keys and values as the types `L` and `W`.
     pub(crate) fn cursor_as<L: ?Sized, W: ?Sized>(&self) -> SetCursor<'_, L, W> {
         SetCursor {
             inner: self.tree.pair_cursor(&self.pages),
@@ -80,64 +81,66 @@ macro_rules! moves {
 }
 
 moves! {
-    /// Moves to the first pair.
+    /// Moves to the first pair of the table.
     first() = first;
-    /// Moves to the last pair.
+    /// Moves to the last pair of the table.
     last() = last;
-    /// Moves to the next pair, of this key or the next.
+    /// Moves to the next pair: the next value of the current key, or the first value of the next key.
     next() = next;
-    /// Moves to the previous pair, of this key or the previous one.
+    /// Moves to the previous pair: the previous value of the current key, or the last value of the previous key.
     previous() = previous;
-    /// Moves to the next value of this key.
+    /// Moves to the next value of the current key.
     next_value() = next_dup;
-    /// Moves to the previous value of this key.
+    /// Moves to the previous value of the current key.
     previous_value() = previous_dup;
     /// Moves to the first value of the next key.
     next_key() = next_nodup;
     /// Moves to the last value of the previous key.
     previous_key() = previous_nodup;
-    /// Moves to the first value of this key.
+    /// Moves to the first value of the current key.
     first_value() = first_dup;
-    /// Moves to the last value of this key.
+    /// Moves to the last value of the current key.
     last_value() = last_dup;
-    /// Moves to the first value of exactly this key.
+    /// Moves to the first value of exactly the key `key`.
     seek_key(key: K) = seek_key;
-    /// Moves to the first value of the first key at or above this one.
+    /// Moves to the first value of the first key greater than or equal to `key`.
     seek_key_ge(key: K) = seek_key_ge;
-    /// Moves to the first value of the first key above this one.
+    /// Moves to the first value of the first key greater than `key`.
     seek_key_gt(key: K) = seek_key_gt;
-    /// Moves to the last value of the last key at or below this one.
+    /// Moves to the last value of the last key less than or equal to `key`.
     seek_key_le(key: K) = seek_key_le;
-    /// Moves to the last value of the last key below this one.
+    /// Moves to the last value of the last key less than `key`.
     seek_key_lt(key: K) = seek_key_lt;
-    /// Moves to exactly this pair.
+    /// Moves to exactly the pair (`key`, `value`).
     seek(key: K, value: V) = seek;
-    /// Moves to the first value of exactly this key at or above `value`.
+    /// Moves to the first value of exactly the key `key` that is greater than or equal to `value`.
     seek_value_ge(key: K, value: V) = seek_value_ge;
-    /// Moves to the first value of exactly this key above `value`.
+    /// Moves to the first value of exactly the key `key` that is greater than `value`.
     seek_value_gt(key: K, value: V) = seek_value_gt;
-    /// Moves to the last value of exactly this key at or below `value`.
+    /// Moves to the last value of exactly the key `key` that is less than or equal to `value`.
     seek_value_le(key: K, value: V) = seek_value_le;
-    /// Moves to the last value of exactly this key below `value`.
+    /// Moves to the last value of exactly the key `key` that is less than `value`.
     seek_value_lt(key: K, value: V) = seek_value_lt;
-    /// Moves to the first pair at or above this one.
+    /// Moves to the first pair greater than or equal to (`key`, `value`).
     seek_ge(key: K, value: V) = seek_ge;
-    /// Moves to the first pair above this one.
+    /// Moves to the first pair greater than (`key`, `value`).
     seek_gt(key: K, value: V) = seek_gt;
-    /// Moves to the last pair at or below this one.
+    /// Moves to the last pair less than or equal to (`key`, `value`).
     seek_le(key: K, value: V) = seek_le;
-    /// Moves to the last pair below this one.
+    /// Moves to the last pair less than (`key`, `value`).
     seek_lt(key: K, value: V) = seek_lt;
 }
 
 impl<'a, K: TableKey + ?Sized, V: TableKey + ?Sized> SetCursor<'a, K, V> {
-    /// Resets the cursor to before the first pair, of this or another table, of this or another snapshot.
+    /// Resets the cursor to the position before the first pair of `table`, which may be another table or belong to
+    /// another snapshot.
     pub fn renew(&mut self, table: &'a SetTable<'_, K, V>) {
         self.inner.renew(&table.tree, &table.pages);
         self.named = table.named.clone();
     }
 
-    /// Moves to the pair with this rank, counted from 0. Cost: one page per level of the table and of the key's set.
+    /// Moves to the pair with this rank: the number of pairs before it. Cost: one page per level of the table and of
+    /// the key's set.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -145,7 +148,8 @@ impl<'a, K: TableKey + ?Sized, V: TableKey + ?Sized> SetCursor<'a, K, V> {
         Ok(self.inner.select(rank)?)
     }
 
-    /// Moves to the first value of the key that contains the pair with this rank.
+    /// Moves to the pair with this rank (the number of pairs before it), and from there to the first value of the same
+    /// key.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -153,7 +157,7 @@ impl<'a, K: TableKey + ?Sized, V: TableKey + ?Sized> SetCursor<'a, K, V> {
         Ok(self.inner.select_key(rank)?)
     }
 
-    /// Moves to the value of exactly this key that has this rank among its values, counted from 0.
+    /// Moves to the value of exactly this key that has this rank: the number of values of the key before it.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -161,7 +165,7 @@ impl<'a, K: TableKey + ?Sized, V: TableKey + ?Sized> SetCursor<'a, K, V> {
         Ok(self.inner.select_value(&key.key_code(), rank)?)
     }
 
-    /// The current key and value.
+    /// Decodes the key and the value at the cursor.
     ///
     /// # Errors
     /// Bytes that do not decode as `K` or `V` (`WrongType`).
@@ -185,13 +189,14 @@ impl<'a, K: TableKey + ?Sized, V: TableKey + ?Sized> SetCursor<'a, K, V> {
         set_value_of::<W>(&self.named, self.inner.value())
     }
 
-    /// Number of values of the current key; 0 if the cursor is at no pair.
+    /// Number of values of the current key; 0 if the cursor is at no pair. Reads nothing.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.inner.count()
     }
 
-    /// At most `most` values of this key, starting with the current one; the cursor moves to the last of them.
+    /// Returns at most `most` values of the current key, beginning with the current one. The cursor moves to the last
+    /// value returned.
     ///
     /// # Errors
     /// A damaged or unreadable page; bytes that do not decode as `V` (`WrongType`).
@@ -202,15 +207,17 @@ impl<'a, K: TableKey + ?Sized, V: TableKey + ?Sized> SetCursor<'a, K, V> {
         values.into_iter().collect()
     }
 
-    /// Like `values`, with the bytes of the values borrowed by `f`; returns their number.
+    /// Calls `f` with the bytes of at most `most` values of the current key, beginning with the current one; returns
+    /// the number of values. The cursor moves to the last of them.
     ///
     /// # Errors
-    /// A damaged or unreadable page; the values before it were passed.
+    /// A damaged or unreadable page, after the values before it were passed to `f`.
     pub fn for_each_value(&mut self, most: usize, f: impl FnMut(&[u8])) -> Result<usize> {
         Ok(self.inner.get_multiple(most, f)?)
     }
 
-    /// At most `most` values of this key after the current one; the cursor moves to the last of them.
+    /// Returns at most `most` values of the current key after the current one. The cursor moves to the last value
+    /// returned.
     ///
     /// # Errors
     /// As for `values`.
@@ -221,7 +228,8 @@ impl<'a, K: TableKey + ?Sized, V: TableKey + ?Sized> SetCursor<'a, K, V> {
         self.values(most)
     }
 
-    /// At most `most` values of this key before the current one, ascending; the cursor moves to the first of them.
+    /// Returns at most `most` values of the current key before the current one, ascending. The cursor moves to the
+    /// first value returned.
     ///
     /// # Errors
     /// As for `values`.
@@ -252,19 +260,19 @@ impl<'a, K: TableKey + ?Sized, V: TableKey + ?Sized> SetCursor<'a, K, V> {
         self.inner.on_last()
     }
 
-    /// True if the cursor is at the first value of a key.
+    /// True if the cursor is at the first value of its key.
     #[must_use]
     pub fn on_first_value(&self) -> bool {
         self.inner.on_first_dup()
     }
 
-    /// True if the cursor is at the last value of a key.
+    /// True if the cursor is at the last value of its key.
     #[must_use]
     pub fn on_last_value(&self) -> bool {
         self.inner.on_last_dup()
     }
 
-    /// True if a step forward went past the end.
+    /// True if the last step forward found no further pair.
     #[must_use]
     pub fn eof(&self) -> bool {
         self.inner.eof()
@@ -272,7 +280,7 @@ impl<'a, K: TableKey + ?Sized, V: TableKey + ?Sized> SetCursor<'a, K, V> {
 }
 
 impl<V: ?Sized> SetCursor<'_, [u8], V> {
-    /// The current key.
+    /// The bytes of the key at the cursor.
     ///
     /// # Panics
     /// If the last move found no pair.
@@ -283,7 +291,7 @@ impl<V: ?Sized> SetCursor<'_, [u8], V> {
 }
 
 impl<K: ?Sized> SetCursor<'_, K> {
-    /// The current value.
+    /// The bytes of the value at the cursor.
     ///
     /// # Panics
     /// If the last move found no pair.

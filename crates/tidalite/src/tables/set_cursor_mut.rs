@@ -1,6 +1,6 @@
-//! Write cursors in tables of sets: a position is a pair.
+//! Write cursors in tables of sets. The position of a cursor is a pair of key and value.
 //!
-//! The invariant of `table_cursor_mut.rs` holds.
+//! The invariant at the head of `table_cursor_mut.rs` holds here, too.
 
 use crate::tables::bounds::Pair;
 use crate::tables::codec::TableKey;
@@ -9,11 +9,11 @@ use crate::tables::set_table_mut::SetTableMut;
 use crate::tables::table_cursor_mut::At;
 use crate::types::error::Result;
 
-/// Steps through the pairs of a table of sets in a write transaction and changes the current pair. Each move returns
-/// whether it found its target. The moves are named and behave as in [`SetCursor`], with one exception: a move to an
-/// exact key, pair or value that does not exist leaves the cursor in the gap at its position, and a removal in the gap
-/// left by the pair. A step from a gap goes to the neighbour and skips nothing. A failed move among the
-/// values of a key (`next_value`, `previous_value`) leaves the cursor where it was.
+/// A cursor over the pairs of a table of sets in a write transaction, which can change the current pair. Each move
+/// returns whether it found its target. The moves are named and behave as in [`SetCursor`], with one exception: a move
+/// to an exact key, pair or value that does not exist leaves the cursor in the gap where that would be, and a removal
+/// leaves the cursor in the gap of the removed pair. A step from a gap goes to the neighbour and skips nothing. A
+/// failed move among the values of a key (`next_value`, `previous_value`) leaves the cursor where it was.
 ///
 /// ```
 /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
@@ -35,15 +35,15 @@ use crate::types::error::Result;
 ///
 /// # Cost
 /// The cursor stores its position as a pair: every move, even among the values of a key, is a descent in the table, and
-/// one in the key's set of values if that has pages of its own. If nothing is changed on the way, [`SetCursor`] steps
-/// without descents.
+/// a second descent in the key's set of values if that set has pages of its own. If nothing is changed on the way, use
+/// [`SetCursor`], which steps without descents.
 pub struct SetCursorMut<'e, 't, K: ?Sized = [u8], V: ?Sized = [u8]> {
     table: &'e mut SetTableMut<'t, K, V>,
     at: At<Pair>,
 }
 
 impl<'t, K: TableKey + ?Sized, V: TableKey + ?Sized> SetTableMut<'t, K, V> {
-    /// A write cursor, positioned before the first pair.
+    /// Creates a write cursor, positioned before the first pair.
     pub fn cursor_mut(&mut self) -> SetCursorMut<'_, 't, K, V> {
         SetCursorMut {
             table: self,
@@ -54,7 +54,8 @@ impl<'t, K: TableKey + ?Sized, V: TableKey + ?Sized> SetTableMut<'t, K, V> {
     /// Removes the first pair and returns it.
     ///
     /// # Errors
-    /// As for [`remove`](Self::remove); bytes that do not decode as `K` or `V` (`WrongType`): the pair stays then.
+    /// As for [`remove`](Self::remove); `WrongType` if the bytes do not decode as `K` or `V`, in which case the pair
+    /// stays.
     pub fn pop_first(&mut self) -> Result<Option<(K::Owned, V::Owned)>> {
         let mut edit = self.cursor_mut();
         edit.first()?;
@@ -94,43 +95,44 @@ macro_rules! pair_seeks {
 }
 
 pair_seeks! {
-    /// Moves to the first pair.
+    /// Moves to the first pair of the table.
     first() = At::After;
-    /// Moves to the last pair.
+    /// Moves to the last pair of the table.
     last() = At::Before;
-    /// Moves to the first value of exactly this key.
+    /// Moves to the first value of exactly the key `key`.
     seek_key(key: K) = At::Gap(owned(key, &[]));
-    /// Moves to the first value of the first key at or above this one.
+    /// Moves to the first value of the first key greater than or equal to `key`.
     seek_key_ge(key: K) = At::After;
-    /// Moves to the first value of the first key above this one.
+    /// Moves to the first value of the first key greater than `key`.
     seek_key_gt(key: K) = At::After;
-    /// Moves to the last value of the last key at or below this one.
+    /// Moves to the last value of the last key less than or equal to `key`.
     seek_key_le(key: K) = At::Before;
-    /// Moves to the last value of the last key below this one.
+    /// Moves to the last value of the last key less than `key`.
     seek_key_lt(key: K) = At::Before;
-    /// Moves to exactly this pair.
+    /// Moves to exactly the pair (`key`, `value`).
     seek(key: K, value: V) = At::Gap(owned(key, value));
-    /// Moves to the first value of exactly this key at or above `value`.
+    /// Moves to the first value of exactly the key `key` that is greater than or equal to `value`.
     seek_value_ge(key: K, value: V) = At::Gap(owned(key, value));
-    /// Moves to the first value of exactly this key above `value`.
-    // The gap is after the value, which may exist: the next value has a zero byte appended.
+    /// Moves to the first value of exactly the key `key` that is greater than `value`.
+    // If no value is found, the cursor is in the gap after `value`, which may exist: the least greater value is `value`
+    // with a zero byte appended.
     seek_value_gt(key: K, value: V) = At::Gap((key.to_vec(), [value, &[0]].concat()));
-    /// Moves to the last value of exactly this key at or below `value`.
+    /// Moves to the last value of exactly the key `key` that is less than or equal to `value`.
     seek_value_le(key: K, value: V) = At::Gap(owned(key, value));
-    /// Moves to the last value of exactly this key below `value`.
+    /// Moves to the last value of exactly the key `key` that is less than `value`.
     seek_value_lt(key: K, value: V) = At::Gap(owned(key, value));
-    /// Moves to the first pair at or above this one.
+    /// Moves to the first pair greater than or equal to (`key`, `value`).
     seek_ge(key: K, value: V) = At::After;
-    /// Moves to the first pair above this one.
+    /// Moves to the first pair greater than (`key`, `value`).
     seek_gt(key: K, value: V) = At::After;
-    /// Moves to the last pair at or below this one.
+    /// Moves to the last pair less than or equal to (`key`, `value`).
     seek_le(key: K, value: V) = At::Before;
-    /// Moves to the last pair below this one.
+    /// Moves to the last pair less than (`key`, `value`).
     seek_lt(key: K, value: V) = At::Before;
 }
 
 impl<K: TableKey + ?Sized, V: TableKey + ?Sized> SetCursorMut<'_, '_, K, V> {
-    /// The pair to which a read cursor would move.
+    /// The pair to which the move `go` takes a read cursor; `None` if the move finds no pair.
     fn find(&self, go: impl FnOnce(&mut SetCursor<'_>) -> Result<bool>) -> Result<Option<Pair>> {
         let view = self.table.view()?;
         let mut cursor = view.cursor_as();
@@ -138,7 +140,7 @@ impl<K: TableKey + ?Sized, V: TableKey + ?Sized> SetCursorMut<'_, '_, K, V> {
         Ok(found.then(|| owned(cursor.key(), cursor.value())))
     }
 
-    /// Moves to the pair to which a read cursor would move, else to `end`.
+    /// Makes the move `go`: to the pair to which a read cursor would move, or to `end` if there is no such pair.
     fn go(
         &mut self,
         go: impl FnOnce(&mut SetCursor<'_>) -> Result<bool>,
@@ -151,7 +153,7 @@ impl<K: TableKey + ?Sized, V: TableKey + ?Sized> SetCursorMut<'_, '_, K, V> {
         Ok(self.is_at_entry())
     }
 
-    /// Moves to a pair if there is one; else stays.
+    /// Makes the move `go` if it finds a pair; otherwise the cursor stays where it is.
     fn go_if_there(&mut self, go: impl FnOnce(&mut SetCursor<'_>) -> Result<bool>) -> Result<bool> {
         let found = self.find(go)?;
         let there = found.is_some();
@@ -161,7 +163,7 @@ impl<K: TableKey + ?Sized, V: TableKey + ?Sized> SetCursorMut<'_, '_, K, V> {
         Ok(there)
     }
 
-    /// Moves to the next pair, of this key or the next.
+    /// Moves to the next pair: the next value of the current key, or the first value of the next key.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -178,7 +180,7 @@ impl<K: TableKey + ?Sized, V: TableKey + ?Sized> SetCursorMut<'_, '_, K, V> {
         }
     }
 
-    /// Moves to the previous pair, of this key or the previous one.
+    /// Moves to the previous pair: the previous value of the current key, or the last value of the previous key.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -192,7 +194,7 @@ impl<K: TableKey + ?Sized, V: TableKey + ?Sized> SetCursorMut<'_, '_, K, V> {
         }
     }
 
-    /// Moves to the next value of this key; returns false without moving if none exists.
+    /// Moves to the next value of the current key; returns false without moving if there is none.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -204,7 +206,7 @@ impl<K: TableKey + ?Sized, V: TableKey + ?Sized> SetCursorMut<'_, '_, K, V> {
         }
     }
 
-    /// Moves to the previous value of this key; returns false without moving if none exists.
+    /// Moves to the previous value of the current key; returns false without moving if there is none.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -245,7 +247,7 @@ impl<K: TableKey + ?Sized, V: TableKey + ?Sized> SetCursorMut<'_, '_, K, V> {
         }
     }
 
-    /// Moves to the first value of this key; returns false without moving if it has none.
+    /// Moves to the first value of the current key; returns false without moving if the key has no values.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -258,7 +260,7 @@ impl<K: TableKey + ?Sized, V: TableKey + ?Sized> SetCursorMut<'_, '_, K, V> {
         }
     }
 
-    /// Moves to the last value of this key; returns false without moving if it has none.
+    /// Moves to the last value of the current key; returns false without moving if the key has no values.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -304,7 +306,7 @@ impl<K: TableKey + ?Sized, V: TableKey + ?Sized> SetCursorMut<'_, '_, K, V> {
         self.is_end(|cursor, (key, value)| cursor.seek_gt(key, value))
     }
 
-    /// True if the cursor is at the first value of a key. Cost: a move.
+    /// True if the cursor is at the first value of its key. Cost: a move.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -312,7 +314,7 @@ impl<K: TableKey + ?Sized, V: TableKey + ?Sized> SetCursorMut<'_, '_, K, V> {
         self.is_end(|cursor, (key, value)| cursor.seek_value_lt(key, value))
     }
 
-    /// True if the cursor is at the last value of a key. Cost: a move.
+    /// True if the cursor is at the last value of its key. Cost: a move.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -320,7 +322,7 @@ impl<K: TableKey + ?Sized, V: TableKey + ?Sized> SetCursorMut<'_, '_, K, V> {
         self.is_end(|cursor, (key, value)| cursor.seek_value_gt(key, value))
     }
 
-    /// Whether a cursor at the current pair cannot make this move.
+    /// Whether the cursor is at a pair from which the move `go` finds no further pair.
     fn is_end(&self, go: impl FnOnce(&mut SetCursor<'_>, &Pair) -> Result<bool>) -> Result<bool> {
         match &self.at {
             At::On(pair) => Ok(!go(&mut self.table.view()?.cursor_as(), pair)?),
@@ -328,7 +330,7 @@ impl<K: TableKey + ?Sized, V: TableKey + ?Sized> SetCursorMut<'_, '_, K, V> {
         }
     }
 
-    /// True if a move forward found no more pairs.
+    /// True if the last move forward found no further pair.
     #[must_use]
     pub fn eof(&self) -> bool {
         self.at == At::After
@@ -341,7 +343,7 @@ impl<K: TableKey + ?Sized, V: TableKey + ?Sized> SetCursorMut<'_, '_, K, V> {
         }
     }
 
-    /// The current key and value.
+    /// Decodes the key and the value at the cursor.
     ///
     /// # Errors
     /// Bytes that do not decode as `K` or `V` (`WrongType`); `TransactionBroken`.
@@ -353,7 +355,7 @@ impl<K: TableKey + ?Sized, V: TableKey + ?Sized> SetCursorMut<'_, '_, K, V> {
         self.table.view()?.pair(key, value)
     }
 
-    /// Stores a pair and moves to it; returns true if it is new.
+    /// Stores a pair and moves the cursor to it; returns true if the pair is new.
     ///
     /// # Errors
     /// As for [`SetTableMut::put`].
@@ -363,7 +365,7 @@ impl<K: TableKey + ?Sized, V: TableKey + ?Sized> SetCursorMut<'_, '_, K, V> {
         Ok(new)
     }
 
-    /// Replaces the current value; the cursor moves to the new one.
+    /// Replaces the value of the current pair; the cursor moves to the new pair.
     ///
     /// # Errors
     /// As for [`SetTableMut::put`].
@@ -378,7 +380,7 @@ impl<K: TableKey + ?Sized, V: TableKey + ?Sized> SetCursorMut<'_, '_, K, V> {
         Ok(())
     }
 
-    /// Removes the current pair; the next move continues from there. False if the cursor is at no pair.
+    /// Removes the current pair; the next move continues from its place. Returns false if the cursor is at no pair.
     ///
     /// # Errors
     /// As for [`SetTableMut::remove`].
@@ -392,7 +394,7 @@ impl<K: TableKey + ?Sized, V: TableKey + ?Sized> SetCursorMut<'_, '_, K, V> {
         Ok(true)
     }
 
-    /// Removes the current pair and returns it.
+    /// Removes the current pair and returns it; `None` if the cursor is at no pair.
     fn take(&mut self) -> Result<Option<(K::Owned, V::Owned)>> {
         if !self.is_at_entry() {
             return Ok(None);
@@ -402,8 +404,8 @@ impl<K: TableKey + ?Sized, V: TableKey + ?Sized> SetCursorMut<'_, '_, K, V> {
         Ok(Some(pair))
     }
 
-    /// Removes the current key with all its values; returns their number, 0 if the cursor is at no pair. The next move
-    /// continues with the next key.
+    /// Removes the current key with all its values; returns the number of values, 0 if the cursor is at no pair. The
+    /// next move continues with the next key.
     ///
     /// # Errors
     /// As for [`SetTableMut::remove_all`].
@@ -419,7 +421,7 @@ impl<K: TableKey + ?Sized, V: TableKey + ?Sized> SetCursorMut<'_, '_, K, V> {
 }
 
 impl<V: TableKey + ?Sized> SetCursorMut<'_, '_, [u8], V> {
-    /// The current key.
+    /// The bytes of the key at the cursor.
     ///
     /// # Panics
     /// If the cursor is at no pair.
@@ -430,7 +432,7 @@ impl<V: TableKey + ?Sized> SetCursorMut<'_, '_, [u8], V> {
 }
 
 impl<K: TableKey + ?Sized> SetCursorMut<'_, '_, K> {
-    /// The current value.
+    /// The bytes of the value at the cursor.
     ///
     /// # Panics
     /// If the cursor is at no pair.

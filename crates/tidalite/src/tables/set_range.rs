@@ -13,13 +13,13 @@ use std::iter::FusedIterator;
 use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
 
-/// Pairs of a range from either end. An error ends the iteration.
+/// Iterator over the pairs of a range, from either end. An error ends the iteration.
 pub struct SetRange<'a, K: ?Sized = [u8], V: ?Sized = [u8]> {
     steps: Steps<'a>,
     types: PhantomData<fn(&K, &V)>,
 }
 
-/// Values of one key from either end. An error ends the iteration.
+/// Iterator over the values of one key, from either end. An error ends the iteration.
 pub struct SetValues<'a, V: ?Sized = [u8]> {
     steps: Steps<'a>,
     types: PhantomData<fn(&V)>,
@@ -29,16 +29,18 @@ impl<K: TableKey + ?Sized, V: TableKey + ?Sized> SetTable<'_, K, V> {
     /// The pairs with keys in a range, from either end (`rev`).
     ///
     /// # Errors
-    /// A damaged or unreadable page; for single pairs: bytes that do not decode as `K` or `V` (`WrongType`).
+    /// A damaged or unreadable page. The iterator yields `WrongType` for a pair whose bytes do not decode as `K` or
+    /// `V`.
     ///
     /// # Cost
-    /// Two descents; then one for the first pair from each end. Pairs are copied: a [`cursor`](Self::cursor) lends them.
+    /// Two descents, then one for the first pair from each end. Pairs are copied; a [`cursor`](Self::cursor) lends them
+    /// instead.
     pub fn range(&self, range: impl KeyRange<K>) -> Result<SetRange<'_, K, V>> {
         self.between(pairs_of(&range))
     }
 
-    /// The pairs in a range of pairs, from either end: a part of [`split`](Self::split), or the rest of a key's values.
-    /// Inverted bounds are an empty range.
+    /// The pairs in a range of pairs, from either end: for example, one of the parts found by [`split`](Self::split),
+    /// or the values of a key from a given one on. Inverted bounds are an empty range.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -81,7 +83,7 @@ impl<K: TableKey + ?Sized, V: TableKey + ?Sized> SetTable<'_, K, V> {
         }
     }
 
-    /// The least pair.
+    /// The least pair of the table; `None` if it is empty.
     ///
     /// # Errors
     /// A damaged or unreadable page; bytes that do not decode as `K` or `V` (`WrongType`).
@@ -89,7 +91,7 @@ impl<K: TableKey + ?Sized, V: TableKey + ?Sized> SetTable<'_, K, V> {
         self.iter().next().transpose()
     }
 
-    /// The greatest pair.
+    /// The greatest pair of the table; `None` if it is empty.
     ///
     /// # Errors
     /// As for `first`.
@@ -133,17 +135,17 @@ impl<V: TableKey + ?Sized> SetTable<'_, [u8], V> {
     }
 }
 
-/// The cursors of an iteration over pairs.
+/// The two cursors of an iteration over pairs, one for each end.
 struct Steps<'a> {
     front: SetCursor<'a>,
     back: SetCursor<'a>,
     ends: PairEnds,
-    /// Pairs between the cursors.
+    /// Number of pairs that neither end has returned yet.
     left: u64,
 }
 
 impl<'a> Steps<'a> {
-    /// Steps forward and reads the pair.
+    /// Moves the front cursor to its next pair, which `read` converts to the item to return.
     fn next<T>(&mut self, read: impl FnOnce(&SetCursor<'a>) -> Result<T>) -> Option<Result<T>> {
         self.taken(|this| {
             let front = &mut this.front;
@@ -157,7 +159,7 @@ impl<'a> Steps<'a> {
         })
     }
 
-    /// Steps back from the end and reads the pair.
+    /// Moves the back cursor to its previous pair, which `read` converts to the item to return.
     fn next_back<T>(
         &mut self,
         read: impl FnOnce(&SetCursor<'a>) -> Result<T>,

@@ -1,7 +1,7 @@
 //! Tables of sets: each key has a sorted set of values.
 //!
-//! A single value is stored in the row, a few are packed together in the leaf, many get pages of their own. Integer
-//! keys and values are best stored as big-endian bytes (see `tidalite_base::order`): they then sort by number.
+//! A single value is stored in the row, a few values are packed together in the leaf, many get pages of their own.
+//! Integer keys and values are best stored as big-endian bytes (see `tidalite_base::order`), which sort by number.
 
 use crate::catalog::table_name::Named;
 use crate::tables::bounds::{Pair, PairEnds, pairs_of};
@@ -14,7 +14,7 @@ use std::marker::PhantomData;
 use std::ops::Bound;
 use tidalite_kv::{PutRow, TableShape, Tree};
 
-/// The first value of a key, and its number of values.
+/// The first value of a key, and the number of the key's values.
 type First<V> = (<V as TableKey>::Owned, u64);
 
 /// A table whose keys have sorted sets of values, in a snapshot or in the current state of a write transaction. Keys are
@@ -40,15 +40,15 @@ type First<V> = (<V as TableKey>::Owned, u64);
 /// ```
 ///
 /// # Cost
-/// A key's set of values is stored in the key's row, up to a quarter of a page: values of one length take only their
-/// bytes, others two bytes more each. A larger set is a table of its own: each value takes about 8 bytes besides its
-/// own, less the prefix shared with its neighbours. Reaching a pair takes one descent, plus one in the key's set if
-/// that has pages of its own; the number of a key's values needs no descent in the set. Steps and borrowed values copy
-/// nothing.
+/// A key's set of values is stored in the key's row, up to a quarter of a page: values of equal length take only their
+/// bytes, others take two bytes more each. A larger set is a table of its own: each value takes about 8 bytes besides
+/// its own, less the prefix shared with its neighbours. Reaching a pair takes one descent, plus one in the key's set if
+/// that set has pages of its own; the number of a key's values needs no descent in the set. Steps and borrowed values
+/// copy nothing.
 pub struct SetTable<'a, K: ?Sized = [u8], V: ?Sized = [u8]> {
     pub(crate) pages: Pages<'a>,
     pub(crate) tree: Tree,
-    /// The table's name, for errors.
+    /// Name of the table, for error messages.
     pub(crate) named: Named<'a>,
     types: PhantomData<fn(&K, &V)>,
 }
@@ -75,7 +75,7 @@ impl<'a, K: ?Sized, V: ?Sized> SetTable<'a, K, V> {
         SetTable::new(self.pages, self.tree, self.named.clone())
     }
 
-    /// True without pairs. Reads nothing.
+    /// True if the table has no pairs. Reads nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.tree.len() == 0
@@ -94,7 +94,7 @@ impl<'a, K: ?Sized, V: ?Sized> SetTable<'a, K, V> {
 }
 
 impl<K: TableKey + ?Sized, V: TableKey + ?Sized> SetTable<'_, K, V> {
-    /// The first value of a key, and its number of values.
+    /// The first value of a key and the number of its values; `None` if the key does not exist.
     ///
     /// # Errors
     /// A damaged or unreadable page; bytes that do not decode as `V` (`WrongType`).
@@ -102,7 +102,7 @@ impl<K: TableKey + ?Sized, V: TableKey + ?Sized> SetTable<'_, K, V> {
         Ok(self.first_values(&[key.key_code()])?.pop().flatten())
     }
 
-    /// The number of values of a key. Cost: one page per level.
+    /// The number of values of a key, 0 if the key does not exist. Cost: one page per level.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -122,26 +122,26 @@ impl<K: TableKey + ?Sized, V: TableKey + ?Sized> SetTable<'_, K, V> {
         Ok(self.tree.contains_pair(&self.pages, key, value)?)
     }
 
-    /// Number of pairs, without reading any.
+    /// Number of pairs. Reads nothing.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.tree.len()
     }
 
-    /// Number of distinct keys, without reading any.
+    /// Number of distinct keys. Reads nothing.
     #[must_use]
     pub fn count_keys(&self) -> u64 {
         self.tree.keys()
     }
 
-    /// The first value of each of many keys and its number of values, in the order of the keys; `None` for a missing
-    /// key. Sorted keys are best; the memory waits of sixteen keys overlap.
+    /// For each of many keys, the first value and the number of values, in the order of the keys; `None` for a missing
+    /// key. Fastest for sorted keys; the waits for memory of sixteen keys overlap.
     ///
     /// # Errors
     /// As for `get`.
     ///
     /// # Cost
-    /// The cost of as many `get` calls, without their consecutive waits.
+    /// As for one `get` per key, but the waits for memory do not add up.
     pub fn get_many<A: AsArg<K>>(&self, keys: &[A]) -> Result<Vec<Option<First<V>>>> {
         let keys: Vec<Cow<'_, [u8]>> = keys.iter().map(|key| key.as_arg().key_code()).collect();
         self.first_values(&keys)
@@ -169,8 +169,8 @@ impl<K: TableKey + ?Sized, V: TableKey + ?Sized> SetTable<'_, K, V> {
         failed.map_or(Ok(all), Err)
     }
 
-    /// Passes the bytes of every value of many keys to `take`, with the index of its key: key after key in the given
-    /// order, the values of each ascending. Missing keys are skipped.
+    /// Passes the bytes of every value of many keys to `take`, each with the index of its key: key after key in the
+    /// given order, the values of each key ascending. Missing keys are skipped.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
@@ -185,7 +185,7 @@ impl<K: TableKey + ?Sized, V: TableKey + ?Sized> SetTable<'_, K, V> {
     /// ```
     ///
     /// # Errors
-    /// A damaged or unreadable page; the values before it were passed.
+    /// A damaged or unreadable page, after the values before it were passed to `take`.
     pub fn each_value_of<A: AsArg<K>>(
         &self,
         keys: &[A],
@@ -203,8 +203,8 @@ impl<K: TableKey + ?Sized, V: TableKey + ?Sized> SetTable<'_, K, V> {
             })?)
     }
 
-    /// Calls `f` with the bytes of every value of a key, ascending; returns their number. Values are borrowed from pages:
-    /// nothing is copied or allocated per value.
+    /// Calls `f` with the bytes of every value of a key, ascending; returns the number of values. Values are borrowed
+    /// from pages: nothing is copied or allocated per value.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
@@ -218,7 +218,7 @@ impl<K: TableKey + ?Sized, V: TableKey + ?Sized> SetTable<'_, K, V> {
     /// ```
     ///
     /// # Errors
-    /// A damaged or unreadable page; the values before it were passed.
+    /// A damaged or unreadable page, after the values before it were passed to `f`.
     ///
     /// # Cost
     /// One descent, and the pages of the key's set.
@@ -233,10 +233,10 @@ impl<K: TableKey + ?Sized, V: TableKey + ?Sized> SetTable<'_, K, V> {
         Ok(values.len())
     }
 
-    /// Calls `f` with the bytes of every pair, in order; key and value are borrowed.
+    /// Calls `f` with the bytes of key and value of every pair, in order. The bytes are borrowed.
     ///
     /// # Errors
-    /// A damaged or unreadable page; the pairs before it were passed.
+    /// A damaged or unreadable page, after the pairs before it were passed to `f`.
     pub fn for_each(&self, mut f: impl FnMut(&[u8], &[u8])) -> Result<()> {
         Ok(self.lend_pairs(&mut |key, value| {
             f(key, value);
@@ -250,7 +250,7 @@ impl<K: TableKey + ?Sized, V: TableKey + ?Sized> SetTable<'_, K, V> {
         cursor.each(put)
     }
 
-    /// Number of pairs whose key is below `key`. Cost: one page per level.
+    /// Number of pairs whose key is less than `key`. Cost: one page per level.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -262,7 +262,7 @@ impl<K: TableKey + ?Sized, V: TableKey + ?Sized> SetTable<'_, K, V> {
         Ok(self.tree.rank(&self.pages, key)?)
     }
 
-    /// Number of pairs below this one, whether or not it exists;
+    /// Number of pairs less than the pair (`key`, `value`), whether or not that pair exists;
     /// [`SetCursor::select`](crate::SetCursor::select) is the inverse. Cost: two descents, and one in the key's set.
     ///
     /// # Errors
@@ -272,9 +272,9 @@ impl<K: TableKey + ?Sized, V: TableKey + ?Sized> SetTable<'_, K, V> {
         Ok(self.tree.rank_pair(&self.pages, key, value)?)
     }
 
-    /// Pairs that split a range of keys into `parts` of equal size (within one pair), for parallel scans: one less than
-    /// `parts`, fewer if there are not enough pairs. A key with many values may be split too: a part begins with its
-    /// pair, see [`range_of_pairs`](Self::range_of_pairs).
+    /// Finds pairs that split a range of keys into `parts` of equal size (within one pair), for parallel scans: one
+    /// pair less than `parts`, or fewer if there are not enough pairs. A key with many values may be split too: a part
+    /// begins with its pair, see [`range_of_pairs`](Self::range_of_pairs).
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
@@ -328,10 +328,10 @@ impl<K: TableKey + ?Sized, V: TableKey + ?Sized> SetTable<'_, K, V> {
         Ok(to.saturating_sub(from))
     }
 
-    /// The numbers of pairs before a range, and before its end.
+    /// Number of pairs before the beginning of a range, and number of pairs before its end.
     pub(crate) fn ranks(&self, ends: &PairEnds) -> Result<(u64, u64)> {
         let below = |(key, value): &Pair| {
-            // Every value of a key is at or above the empty value.
+            // The empty value is the least value a key can have, so no value of this key is less.
             match value.is_empty() {
                 true => self.rank_of(key),
                 false => Ok(self.tree.rank_pair(&self.pages, key, value)?),
@@ -354,7 +354,7 @@ impl<K: TableKey + ?Sized, V: TableKey + ?Sized> SetTable<'_, K, V> {
         Ok((from, to))
     }
 
-    /// The next number of the table's sequence.
+    /// The number that the table's sequence assigns next.
     #[must_use]
     pub fn sequence(&self) -> u64 {
         self.tree.sequence()
@@ -362,7 +362,7 @@ impl<K: TableKey + ?Sized, V: TableKey + ?Sized> SetTable<'_, K, V> {
 }
 
 impl<'a> SetTable<'a> {
-    /// The same table with other types of keys and values, whatever was stored in it: bytes of another type are an error
+    /// This table with other types of keys and values, whatever was stored in it: bytes of another type are an error
     /// (`WrongType`) only if they do not decode.
     #[must_use]
     pub fn typed<K: TableKey + ?Sized, V: TableKey + ?Sized>(self) -> SetTable<'a, K, V> {

@@ -12,12 +12,12 @@ use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
 use tidalite_kv::PutRow;
 
-/// A table of a write transaction whose keys have sorted sets of values, for changes. Keys are of type `K`, values of
-/// type `V`; both are plain bytes by default.
+/// A table of sets in a write transaction, for changes: each key has a sorted set of values. Keys are of type `K`,
+/// values of type `V`; both are plain bytes by default.
 ///
 /// # Cost
-/// The descents that methods name are in the table. If a key's set of values has pages of its own, each call continues
-/// with a descent in the set; a smaller set is read and written as a whole.
+/// The descents mentioned in the costs of the methods are descents in the table. If a key's set of values has pages of
+/// its own, each call continues with a descent in that set; a smaller set is read and written as a whole.
 pub struct SetTableMut<'t, K: ?Sized = [u8], V: ?Sized = [u8]> {
     txn: &'t mut WriteTxn,
     index: usize,
@@ -25,8 +25,8 @@ pub struct SetTableMut<'t, K: ?Sized = [u8], V: ?Sized = [u8]> {
 }
 
 impl<'t> SetTableMut<'t> {
-    /// The same table with other types of keys and values, whatever was stored in it. Bytes of another type are an
-    /// error (`WrongType`) only if they do not decode.
+    /// This table with other types of keys and values, whatever was stored in it. Bytes of another type are an error
+    /// (`WrongType`) only if they do not decode.
     #[must_use]
     pub fn typed<K: TableKey + ?Sized, V: TableKey + ?Sized>(self) -> SetTableMut<'t, K, V> {
         SetTableMut::new(self.txn, self.index)
@@ -42,17 +42,17 @@ impl<'t, K: TableKey + ?Sized, V: TableKey + ?Sized> SetTableMut<'t, K, V> {
         }
     }
 
-    /// The index of the table among the open tables of the transaction.
+    /// Index of this table among the open tables of the transaction.
     pub(crate) fn index(&self) -> usize {
         self.index
     }
 
-    /// The same table with keys and values as plain bytes.
+    /// This table with keys and values as plain bytes.
     pub fn bytes(&mut self) -> SetTableMut<'_> {
         SetTableMut::new(self.txn, self.index)
     }
 
-    /// The table in its current state, for reading. Reads nothing.
+    /// A view of the table in its current state, for reading. Creating the view reads nothing.
     ///
     /// # Errors
     /// `Broken`, if an earlier call failed half-way.
@@ -61,15 +61,16 @@ impl<'t, K: TableKey + ?Sized, V: TableKey + ?Sized> SetTableMut<'t, K, V> {
         Ok(SetTable::new(table.pages, table.tree, table.named))
     }
 
-    /// Stores a pair; returns true if it is new.
+    /// Stores a pair; returns true if the pair is new.
     ///
     /// # Errors
-    /// A key or value beyond 16 MiB (`Limit`); a full disk; a damaged page.
+    /// `Limit` for a key or value longer than 16 MiB; a full disk; a damaged page.
     ///
     /// # Cost
-    /// One descent, and one in the key's set if that has pages of its own. A set stored in its row, of up to a quarter
-    /// of a page, is rewritten with it: values of one key that are known together are best passed to
-    /// [`put_many`](Self::put_many) or [`extend`](Self::extend). Ascending pairs after the last one need no descent.
+    /// One descent, and one in the key's set if that set has pages of its own. A set of up to a quarter of a page is
+    /// stored in its row and rewritten with it: values of one key that are known together are best passed to
+    /// [`put_many`](Self::put_many) or [`extend`](Self::extend). Pairs that ascend after the last pair of the table
+    /// need no descent.
     pub fn put(&mut self, key: &K, value: &V) -> Result<bool> {
         let (key, value) = (&key.key_code(), &value.key_code());
         self.txn
@@ -78,7 +79,7 @@ impl<'t, K: TableKey + ?Sized, V: TableKey + ?Sized> SetTableMut<'t, K, V> {
             })
     }
 
-    /// Stores many values of one key; returns the number of new ones.
+    /// Stores many values of one key; returns the number of values that are new.
     ///
     /// # Errors
     /// As for `put`.
@@ -96,8 +97,8 @@ impl<'t, K: TableKey + ?Sized, V: TableKey + ?Sized> SetTableMut<'t, K, V> {
         })
     }
 
-    /// Stores many pairs; pairs that ascend beyond the last one fill pages completely and need no descents. Returns the
-    /// number of new ones.
+    /// Stores many pairs; returns the number of pairs that are new. Pairs that ascend beyond the last one fill pages
+    /// completely and need no descents.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
@@ -110,12 +111,13 @@ impl<'t, K: TableKey + ?Sized, V: TableKey + ?Sized> SetTableMut<'t, K, V> {
     /// ```
     ///
     /// # Errors
-    /// As for `put`. After a `Limit` the pairs before it are stored, and the transaction continues.
+    /// As for `put`. After a `Limit` the pairs before the one that is too long are stored, and the transaction
+    /// continues.
     ///
     /// # Cost
-    /// Consecutive values of a key are inserted together, in any order of keys, so the key's set is changed once. Pairs
-    /// in ascending order only cost a copy of each. Values are held in memory until the key changes or they exceed the
-    /// size of a set that is stored in its row.
+    /// Consecutive values of a key are inserted together, whatever the order of the keys, so the key's set is changed
+    /// once. Pairs in ascending order cost only a copy of each. Values are held in memory until the key changes or
+    /// until they exceed the size of a set that is stored in its row.
     pub fn extend<A, B>(&mut self, pairs: impl IntoIterator<Item = (A, B)>) -> Result<u64>
     where
         A: AsArg<K>,
@@ -130,7 +132,7 @@ impl<'t, K: TableKey + ?Sized, V: TableKey + ?Sized> SetTableMut<'t, K, V> {
             .change_table(self.index, |tree, pages| tree.pairs().extend(pages, pairs))
     }
 
-    /// Like `extend`, with pairs that `feed` passes by reference to its callback.
+    /// Stores many pairs like `extend`; `feed` passes each pair by reference to its callback.
     pub(crate) fn extend_lent(
         &mut self,
         feed: impl FnOnce(&mut PutRow<'_>) -> tidalite_pager::Result<()>,
@@ -140,13 +142,13 @@ impl<'t, K: TableKey + ?Sized, V: TableKey + ?Sized> SetTableMut<'t, K, V> {
         })
     }
 
-    /// Appends a pair after all others.
+    /// Appends a pair that is greater than all others.
     ///
     /// # Errors
-    /// `OutOfOrder` if the pair is not above the last one; nothing has changed then. Otherwise as for `put`.
+    /// `OutOfOrder` if the pair is not greater than the last one, and then nothing has changed; otherwise as for `put`.
     ///
     /// # Cost
-    /// A descent for the first pairs, none for the following ones.
+    /// A descent for the first pair that is appended, none for the pairs that follow.
     pub fn append(&mut self, key: &K, value: &V) -> Result<()> {
         let (key, value) = (&key.key_code(), &value.key_code());
         let behind =
@@ -157,10 +159,11 @@ impl<'t, K: TableKey + ?Sized, V: TableKey + ?Sized> SetTableMut<'t, K, V> {
         self.in_order(behind)
     }
 
-    /// Appends a value after all others of its key.
+    /// Appends a value that is greater than all other values of its key.
     ///
     /// # Errors
-    /// `OutOfOrder` if the value is not above the key's last one; nothing has changed then. Otherwise as for `put`.
+    /// `OutOfOrder` if the value is not greater than the key's last one, and then nothing has changed; otherwise as for
+    /// `put`.
     ///
     /// # Cost
     /// As for `put`.
@@ -184,7 +187,7 @@ impl<'t, K: TableKey + ?Sized, V: TableKey + ?Sized> SetTableMut<'t, K, V> {
         }
     }
 
-    /// Stores a pair if the key has no value yet; returns whether it was stored.
+    /// Stores a pair if its key has no value yet; returns whether the pair was stored.
     ///
     /// # Errors
     /// As for `put`.
@@ -210,8 +213,8 @@ impl<'t, K: TableKey + ?Sized, V: TableKey + ?Sized> SetTableMut<'t, K, V> {
         }
     }
 
-    /// Replaces one value of a key with another; returns whether the old pair existed. If it did not, nothing changes.
-    /// If the new pair exists already, the old one is only removed.
+    /// Replaces one value of a key with another; returns whether the old pair existed. If it did not exist, nothing
+    /// changes. If the new pair exists already, the old one is only removed.
     ///
     /// # Errors
     /// As for `put`.
@@ -239,13 +242,13 @@ impl<'t, K: TableKey + ?Sized, V: TableKey + ?Sized> SetTableMut<'t, K, V> {
         Ok(was)
     }
 
-    /// Removes a pair; returns whether it existed.
+    /// Removes a pair; returns whether the pair existed.
     ///
     /// # Errors
     /// A full disk; a damaged page.
     ///
     /// # Cost
-    /// Three descents; one for a pair that does not exist.
+    /// Three descents; only one if the pair does not exist.
     pub fn remove(&mut self, key: &K, value: &V) -> Result<bool> {
         self.remove_code(&key.key_code(), &value.key_code())
     }
@@ -260,8 +263,8 @@ impl<'t, K: TableKey + ?Sized, V: TableKey + ?Sized> SetTableMut<'t, K, V> {
     /// Removes a key that has a single value, and returns the value.
     ///
     /// # Errors
-    /// `InvalidInput` if the key has several values; nothing has changed then. `WrongType` if the value does not decode
-    /// as `V`; it is removed then.
+    /// `InvalidInput` if the key has several values, and then nothing has changed; `WrongType` if the value does not
+    /// decode as `V`, and then the value has been removed.
     ///
     /// # Cost
     /// One descent, and a `remove` if the key exists.
@@ -274,13 +277,14 @@ impl<'t, K: TableKey + ?Sized, V: TableKey + ?Sized> SetTableMut<'t, K, V> {
         set_value_of::<V>(&named, &old).map(Some)
     }
 
-    /// Removes all values of a key; returns their number.
+    /// Removes all values of a key; returns the number of values removed.
     ///
     /// # Errors
     /// A full disk; a damaged page.
     ///
     /// # Cost
-    /// Two descents; one for a key that does not exist. If the set has pages of its own, its branches are read.
+    /// Two descents; only one if the key does not exist. If the set has pages of its own, the branches of the set are
+    /// read.
     pub fn remove_all(&mut self, key: &K) -> Result<u64> {
         self.remove_all_code(&key.key_code())
     }
@@ -292,8 +296,8 @@ impl<'t, K: TableKey + ?Sized, V: TableKey + ?Sized> SetTableMut<'t, K, V> {
         })
     }
 
-    /// Removes all pairs whose keys lie in a range, by cutting off branches; returns their number. Cost: two descents.
-    /// The pages in between are freed, and each is read once.
+    /// Removes all pairs whose keys lie in a range, by cutting off branches; returns the number of pairs removed. Cost:
+    /// two descents. The pages in between are freed, and each is read once.
     ///
     /// # Errors
     /// A full disk; a damaged page.
@@ -301,8 +305,8 @@ impl<'t, K: TableKey + ?Sized, V: TableKey + ?Sized> SetTableMut<'t, K, V> {
         self.cut(pairs_of(&range))
     }
 
-    /// Removes all pairs in a range of pairs, so that the first and the last key may keep some values; returns their
-    /// number. Inverted bounds are an empty range.
+    /// Removes all pairs in a range of pairs, so that the first and the last key may keep some values; returns the
+    /// number of pairs removed. Inverted bounds are an empty range.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
@@ -320,7 +324,7 @@ impl<'t, K: TableKey + ?Sized, V: TableKey + ?Sized> SetTableMut<'t, K, V> {
     /// A full disk; a damaged page.
     ///
     /// # Cost
-    /// As for `remove_range`, and as much in the sets of the first and the last key.
+    /// As for `remove_range`, and as much again in the sets of the first and the last key.
     pub fn remove_range_of_pairs<A: AsArg<K>, B: AsArg<V>>(
         &mut self,
         range: impl RangeBounds<(A, B)>,
@@ -328,7 +332,7 @@ impl<'t, K: TableKey + ?Sized, V: TableKey + ?Sized> SetTableMut<'t, K, V> {
         self.cut(owned_pairs::<K, V, A, B>(&range))
     }
 
-    /// Removes the values of one key that lie in a range; returns their number.
+    /// Removes the values of one key that lie in a range; returns the number of values removed.
     ///
     /// # Errors
     /// As for `remove_range`.
@@ -341,7 +345,7 @@ impl<'t, K: TableKey + ?Sized, V: TableKey + ?Sized> SetTableMut<'t, K, V> {
 
     fn cut(&mut self, (begin, end): PairEnds) -> Result<u64> {
         self.txn.pages.free_space();
-        // The next pair after a pair has a zero byte appended to its value.
+        // The least pair above a pair has a zero byte appended to its value.
         let above = |(key, mut value): (Vec<u8>, Vec<u8>)| {
             value.push(0);
             (key, value)
@@ -372,7 +376,7 @@ impl<'t, K: TableKey + ?Sized, V: TableKey + ?Sized> SetTableMut<'t, K, V> {
             .change_table(self.index, |tree, pages| tree.clear(pages))
     }
 
-    /// Whether this transaction has already changed the page of this key, or the page where the key would be.
+    /// Whether this transaction has already changed the page that contains this key or would contain it.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -381,7 +385,7 @@ impl<'t, K: TableKey + ?Sized, V: TableKey + ?Sized> SetTableMut<'t, K, V> {
         Ok(tree.is_dirty(pages, &key.key_code())?)
     }
 
-    /// Takes `count` numbers from the table's sequence and returns the first.
+    /// Takes `count` numbers from the table's sequence and returns the first of them.
     ///
     /// # Errors
     /// `Limit` if all 2^64 numbers are used up.
@@ -396,7 +400,8 @@ impl<'t, K: TableKey + ?Sized, V: TableKey + ?Sized> SetTableMut<'t, K, V> {
         }))
     }
 
-    /// The value of a key that has a single value; an error if it has several.
+    /// Returns the value of a key that has a single value, or `None` if the key does not exist; returns an error if the
+    /// key has several values.
     fn only(&self, key: &K) -> Result<Option<Vec<u8>>> {
         match self.view()?.bytes().get(&key.key_code())? {
             Some((_, values)) if values > 1 => Err(Error::from(Cause::Ambiguous {

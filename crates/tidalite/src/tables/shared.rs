@@ -16,8 +16,8 @@ use std::cell::{RefCell, RefMut};
 use std::iter::FusedIterator;
 use std::marker::PhantomData;
 
-/// A write transaction whose tables can be open for changes side by side. Its handles take turns in using the
-/// transaction, so that one table can be read while another is changed.
+/// A write transaction in which several tables can be open for changes side by side. The handles of the tables take
+/// turns in using the transaction, so that one table can be read while another is changed.
 ///
 /// ```
 /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
@@ -39,12 +39,12 @@ use std::marker::PhantomData;
 /// ```
 ///
 /// # Cost
-/// Each call tests a flag. A table that is opened alone costs the same as without sharing.
+/// Each call tests a flag, which no other cost depends on. Without sharing there is no such test.
 pub struct SharedTxn<'t>(RefCell<&'t mut WriteTxn>);
 
 impl WriteTxn {
     /// Shares the transaction among several tables, which can then be open for changes at the same time. The
-    /// transaction itself can be used again when the handles are gone.
+    /// transaction itself can be used again when the handles of these tables are gone.
     pub fn share(&mut self) -> SharedTxn<'_> {
         SharedTxn(RefCell::new(self))
     }
@@ -108,7 +108,7 @@ impl<'t> SharedTxn<'t> {
     }
 }
 
-/// A table of a [`SharedTxn`]. All of its methods take turns in using the transaction.
+/// A table of a [`SharedTxn`]. Each method uses the transaction only during its call.
 pub struct SharedTable<'s, 't, K: ?Sized = [u8], V: ?Sized = [u8]> {
     txn: &'s SharedTxn<'t>,
     index: usize,
@@ -124,8 +124,8 @@ impl<K: ?Sized, V: ?Sized> Clone for SharedTable<'_, '_, K, V> {
 impl<K: ?Sized, V: ?Sized> Copy for SharedTable<'_, '_, K, V> {}
 
 impl<'s, 't, K: TableKey + ?Sized, V: TableValue + ?Sized> SharedTable<'s, 't, K, V> {
-    /// Passes the table to `work`, for any call of [`TableMut`]. `work` may return an error type of its own, as in
-    /// [`WriteTxn::nested`]. Changes that it has made until then stay.
+    /// Passes the table to `work`, which can make any call of [`TableMut`]. `work` may return an error type of its own,
+    /// as in [`WriteTxn::nested`]. Changes that `work` has made before an error stay.
     ///
     /// # Errors
     /// The errors of `work`; `Unsupported` if `work` uses another table of the same [`SharedTxn`].
@@ -137,7 +137,7 @@ impl<'s, 't, K: TableKey + ?Sized, V: TableValue + ?Sized> SharedTable<'s, 't, K
         work(&mut TableMut::new(&mut txn, self.index))
     }
 
-    /// As [`TableMut::get`].
+    /// Returns the value of a key, like [`TableMut::get`].
     ///
     /// # Errors
     /// As for [`TableMut::get`].
@@ -145,7 +145,7 @@ impl<'s, 't, K: TableKey + ?Sized, V: TableValue + ?Sized> SharedTable<'s, 't, K
         self.with(|table| table.get(key))
     }
 
-    /// As [`TableMut::put`].
+    /// Stores a value under a key, like [`TableMut::put`].
     ///
     /// # Errors
     /// As for [`TableMut::put`].
@@ -153,7 +153,7 @@ impl<'s, 't, K: TableKey + ?Sized, V: TableValue + ?Sized> SharedTable<'s, 't, K
         self.with(|table| table.put(key, value))
     }
 
-    /// As [`TableMut::replace`].
+    /// Stores a value under a key and returns the old value, like [`TableMut::replace`].
     ///
     /// # Errors
     /// As for [`TableMut::replace`].
@@ -161,7 +161,7 @@ impl<'s, 't, K: TableKey + ?Sized, V: TableValue + ?Sized> SharedTable<'s, 't, K
         self.with(|table| table.replace(key, value))
     }
 
-    /// As [`TableMut::remove`].
+    /// Removes a key, like [`TableMut::remove`].
     ///
     /// # Errors
     /// As for [`TableMut::remove`].
@@ -170,11 +170,11 @@ impl<'s, 't, K: TableKey + ?Sized, V: TableValue + ?Sized> SharedTable<'s, 't, K
     }
 
     /// The entries with keys in a range, in ascending order. Between two steps this table and others can be changed. Up
-    /// to 64 entries are read in advance; the iteration then continues after the last of them, in the current state of
-    /// the table.
+    /// to 64 entries are read in advance; the iteration then continues after the last entry read, in the current state
+    /// of the table.
     ///
     /// # Cost
-    /// One descent and a copy for every 64 entries.
+    /// One descent for every 64 entries, and a copy of each entry.
     pub fn entries(&self, range: impl KeyRange<K>) -> SharedEntries<'s, 't, K, V> {
         SharedEntries {
             table: *self,
@@ -183,7 +183,7 @@ impl<'s, 't, K: TableKey + ?Sized, V: TableValue + ?Sized> SharedTable<'s, 't, K
     }
 }
 
-/// A table of sets of a [`SharedTxn`]. All of its methods take turns in using the transaction.
+/// A table of sets of a [`SharedTxn`]. Each method uses the transaction only during its call.
 pub struct SharedSetTable<'s, 't, K: ?Sized = [u8], V: ?Sized = [u8]> {
     txn: &'s SharedTxn<'t>,
     index: usize,
@@ -191,7 +191,7 @@ pub struct SharedSetTable<'s, 't, K: ?Sized = [u8], V: ?Sized = [u8]> {
 }
 
 impl<K: TableKey + ?Sized, V: TableKey + ?Sized> SharedSetTable<'_, '_, K, V> {
-    /// Passes the table to `work`, for any call of [`SetTableMut`], like [`SharedTable::with`].
+    /// Passes the table to `work`, which can make any call of [`SetTableMut`], like [`SharedTable::with`].
     ///
     /// # Errors
     /// As for [`SharedTable::with`].
@@ -203,7 +203,7 @@ impl<K: TableKey + ?Sized, V: TableKey + ?Sized> SharedSetTable<'_, '_, K, V> {
         work(&mut SetTableMut::new(&mut txn, self.index))
     }
 
-    /// As [`SetTableMut::put`].
+    /// Stores a pair, like [`SetTableMut::put`].
     ///
     /// # Errors
     /// As for [`SetTableMut::put`].
@@ -211,7 +211,7 @@ impl<K: TableKey + ?Sized, V: TableKey + ?Sized> SharedSetTable<'_, '_, K, V> {
         self.with(|table| table.put(key, value))
     }
 
-    /// As [`SetTableMut::remove`].
+    /// Removes a pair, like [`SetTableMut::remove`].
     ///
     /// # Errors
     /// As for [`SetTableMut::remove`].
@@ -228,7 +228,7 @@ impl<K: TableKey + ?Sized, V: TableKey + ?Sized> SharedSetTable<'_, '_, K, V> {
     }
 }
 
-/// Entries of a [`SharedTable`], ascending. An error ends the iteration.
+/// Iterator over the entries of a [`SharedTable`], in ascending order of keys. An error ends the iteration.
 pub struct SharedEntries<'s, 't, K: TableKey + ?Sized = [u8], V: TableValue + ?Sized = [u8]> {
     table: SharedTable<'s, 't, K, V>,
     batches: Batches<K, V>,

@@ -8,7 +8,7 @@ use tidalite_kv::{Chunks, PageSlice};
 use tidalite_pager::{DiskError, Error as StoreError};
 
 impl<K: TableKey + ?Sized> Table<'_, K> {
-    /// The value of a key as a stream of bytes; `None` if the key does not exist.
+    /// Opens the value of a key as a stream of bytes; returns `None` if the key does not exist.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
@@ -25,11 +25,11 @@ impl<K: TableKey + ?Sized> Table<'_, K> {
     /// ```
     ///
     /// # Errors
-    /// As for [`get`](Self::get), except that the pieces of a long value are read while streaming, so damage in them is
-    /// found only then.
+    /// As for [`get`](Self::get), except that the pieces of a long value are read while streaming: damage in a piece is
+    /// an error of the stream.
     ///
     /// # Cost
-    /// One page per level; then one piece of at most 64 KiB at a time, borrowed if the file is mapped.
+    /// One page per level; then one piece of at most 64 KiB at a time, borrowed without a copy if the file is mapped.
     pub fn read_value(&self, key: &K) -> Result<Option<ValueReader<'_>>> {
         let value = self.find(&key.key_code())?;
         Ok(value.map(|value| ValueReader {
@@ -41,21 +41,21 @@ impl<K: TableKey + ?Sized> Table<'_, K> {
     }
 }
 
-/// Streams a value from its first byte to its last: see [`Table::read_value`]. [`BufRead`] borrows the stored pieces of
-/// the value without copying.
+/// A stream of the bytes of a value, returned by [`Table::read_value`]. [`BufRead`] borrows the stored pieces of the
+/// value without copying.
 ///
-/// An error of the file becomes an [`io::Error`] around a [`tidalite::Error`](crate::Error), of kind `InvalidData` for
-/// damage. After an error the stream returns only errors.
+/// An error of the file becomes an [`io::Error`] that contains a [`tidalite::Error`](crate::Error), of kind
+/// `InvalidData` for damage. After an error the stream returns only errors.
 pub struct ValueReader<'t> {
     chunks: Chunks<'t>,
     piece: Option<PageSlice<'t>>,
-    /// Number of bytes already consumed from the piece.
+    /// Number of bytes of the current piece that were consumed.
     at: usize,
     left: u64,
 }
 
 impl ValueReader<'_> {
-    /// Number of remaining bytes.
+    /// Number of bytes of the value that were not consumed yet.
     #[must_use]
     pub fn left(&self) -> u64 {
         self.left
@@ -69,7 +69,7 @@ impl ValueReader<'_> {
                 Ok(())
             }
             Some(Err(error)) => Err(failed(error)),
-            // An error leaves no more pieces. This must not look like the end of the value.
+            // After an error there are no more pieces. This must not look like the end of the value.
             None => Err(io::ErrorKind::UnexpectedEof.into()),
         }
     }

@@ -6,17 +6,17 @@ use crate::types::text_form::key_text;
 use std::fmt;
 use tidalite_base::SeriesId;
 
-/// A problem, and the data affected.
+/// A problem that a check found, and the data that it affects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
     /// The affected data.
     pub place: Place,
-    /// The pinned version it belongs to; `None` for the newest.
+    /// Name of the pinned version that has the problem; `None` for the newest version.
     pub version: Option<String>,
-    /// Byte address in the file, if there is one.
+    /// Byte address of the problem in the file, if it has one.
     pub address: Option<u64>,
-    /// The problem.
+    /// Description of the problem.
     pub problem: String,
 }
 
@@ -24,9 +24,9 @@ pub struct Finding {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Place {
-    /// No user data: the head of the file, the free space, the use of pages.
+    /// No user data is affected: the problem is in the head of the file, the free space, or the use of pages.
     File,
-    /// One of the database's own tables: names, schemas, records.
+    /// Entries of one of the database's own tables are affected: names, schemas, records.
     Catalog {
         /// The name of the table.
         name: String,
@@ -35,7 +35,7 @@ pub enum Place {
         /// The first key after the affected ones; `None`: up to the last key.
         to: Option<Vec<u8>>,
     },
-    /// Entries of a table.
+    /// Entries of a user table are affected.
     Table {
         /// The table's name.
         name: String,
@@ -44,29 +44,29 @@ pub enum Place {
         /// The first key after the affected ones; `None`: up to the last key.
         to: Option<Vec<u8>>,
     },
-    /// Rows of a series.
+    /// Rows of one series are affected.
     Series {
-        /// The series' id.
+        /// Id of the series.
         id: SeriesId,
-        /// The series' name or GUID.
+        /// Name or GUID of the series.
         name: String,
-        /// The column, if only one is affected.
+        /// Name of the affected column, if only one is affected.
         column: Option<String>,
-        /// First and last time of the rows, in the series' unit; `None` if only metadata is affected.
+        /// Times of the first and last affected rows, in the series' unit; `None` if only metadata is affected.
         span: Option<(i64, i64)>,
-        /// The unit.
+        /// Unit of the times in `span`.
         unit: Unit,
     },
-    /// Rows of several series that are not in leaves yet.
+    /// Rows of several series in the delta are affected: committed rows that are not in leaves yet.
     Delta {
-        /// The first row that may be affected, in the order of the delta: its series and time; `None`: any row.
+        /// Series and time of the first row that may be affected, in the order of the delta; `None` if any row may be.
         from: Option<(SeriesId, i64)>,
-        /// The last row that may be affected.
+        /// Series and time of the last row that may be affected, in the order of the delta.
         to: Option<(SeriesId, i64)>,
-        /// The series whose rows may be affected, in that order; empty if `from` is `None`.
+        /// The series whose rows may be affected, in the order of the delta; empty if `from` is `None`.
         series: Vec<HitSeries>,
-        /// The number of affected series not listed; `None` if unknown, because the catalog of series is damaged or any
-        /// series may be affected.
+        /// Number of further affected series that `series` does not list; `None` if unknown, because the catalog of
+        /// series is damaged or any series may be affected.
         more_series: Option<u64>,
     },
 }
@@ -103,7 +103,7 @@ impl Place {
         }
     }
 
-    /// Any row of the delta.
+    /// The place of damage that may affect any row of the delta.
     pub(crate) fn whole_delta() -> Self {
         Self::Delta {
             from: None,
@@ -204,12 +204,12 @@ fn keys(f: &mut fmt::Formatter<'_>, from: &[u8], to: Option<&[u8]>) -> fmt::Resu
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HitSeries {
-    /// The series' id.
+    /// Id of the series.
     pub id: SeriesId,
-    /// The series' name or GUID.
+    /// Name or GUID of the series.
     pub name: String,
-    /// The first and the last time that may be affected, in the series' unit.
+    /// First and last time at which rows may be affected, in the series' unit.
     pub span: (i64, i64),
-    /// The unit.
+    /// Unit of the times in `span`.
     pub unit: Unit,
 }

@@ -1,5 +1,6 @@
-//! Check of a whole database: every page is reached once, every structure is sound, the space accounts agree. It reads
-//! a snapshot, concurrently with readers and writers, and names the data affected by each damage.
+//! Check of a whole database: every page must be reached exactly once, every structure must be sound, and the free
+//! space must match the pages in use. The check reads a snapshot, concurrently with readers and writers, and names the
+//! data that each damage affects.
 
 mod finding;
 mod of_series;
@@ -23,18 +24,18 @@ use walk::Walk;
 impl Database {
     /// Checks everything that the newest commit reaches: every page and block is read and verified, order, counts and
     /// statistics are recomputed, and every page must be either reached exactly once or free. Readers and writers
-    /// continue meanwhile, and the check does not wait for a write transaction: while one is open, it checks the newest
-    /// commit visible to all processes (without commits of `Durability::None`). It waits for commits that wait for
-    /// their sync.
+    /// continue meanwhile, and the check does not wait for an open write transaction: it then checks the newest commit
+    /// visible to all processes (without commits of `Durability::None`). The check does wait for commits that are being
+    /// synced.
     ///
     /// # Errors
-    /// Data that cannot be read at all; damage is in the report.
+    /// Data that cannot be read at all is an error; damage is in the report.
     pub fn check(&self) -> Result<CheckReport> {
         self.check_with(Watch::new())
     }
 
-    /// Like [`check`](Self::check), with a watch: it gets progress, may stop the check (the report is then marked as
-    /// cancelled), and limits the bytes read per second.
+    /// Checks like [`check`](Self::check), with a watch, which receives the progress, may stop the check (the report is
+    /// then marked as cancelled), and limits the bytes read per second.
     ///
     /// # Errors
     /// As for `check`.
@@ -82,7 +83,7 @@ impl Database {
         Ok(report)
     }
 
-    /// Checks every pinned version as well: it must be readable, and none of its pages may be free.
+    /// Checks every pinned version as well: each must be readable, and none of the pages of a pin may be free.
     fn check_pins(
         &self,
         check: &mut Check,
@@ -100,7 +101,8 @@ impl Database {
         for pin in pins {
             let begun = self.pager.begin_read_at(&pin.name);
             let snapshot = match begun {
-                // A pin that no longer exists was removed meanwhile.
+                // If the pin has another version now or is gone, it was changed during the check; that is not a
+                // problem.
                 Ok(found) => found.filter(|found| found.txn() == pin.txn),
                 Err(StoreError::Corrupt(corrupt)) => {
                     let mut finding = Finding::new(Place::File, corrupt);
@@ -135,7 +137,8 @@ impl Database {
     }
 }
 
-/// The use of pages in the newest version: structure, first page and number of pages.
+/// Maps each structure of the newest version to the ranges of pages that it uses, each as first page and number of
+/// pages.
 pub(crate) fn walk_of(db: &Database) -> Result<BTreeMap<String, Vec<(u64, u64)>>> {
     let mut check = db.pager.begin_check()?;
     check.keep_ranges();

@@ -1,5 +1,5 @@
-//! Data that belongs to series by the keys of other tables: texts of rows, annotations. Damaged pages of such a table
-//! are skipped, and each damage is reported with the series whose keys are affected.
+//! Check of tables whose keys begin with a series id: texts of rows, and annotations. The check skips damaged pages of
+//! such a table, and reports each damage with the series whose keys are affected.
 
 use super::finding::{Finding, Place};
 use super::walk::Walk;
@@ -15,8 +15,8 @@ use tidalite_kv::Damage;
 type Series = BTreeMap<SeriesId, Arc<SeriesInfo>>;
 
 impl Walk<'_, '_> {
-    /// Reads a table from a key on, restarting after each of its damaged pages; returns false if the table was not read
-    /// completely. `read` advances the key.
+    /// Reads a table by repeated calls of `read`, which reads from the given key on and moves the key forward. After
+    /// damage it continues behind the damaged page. Returns false if the table was not read completely.
     pub(super) fn around(
         &mut self,
         what: &str,
@@ -38,7 +38,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Checks the texts of rows: each can be read and found, and belongs to a column of texts.
+    /// Checks the texts of rows: each must be readable, must be found by its lookup, and must belong to a text column.
     pub(super) fn texts(&mut self, series: &Series, broken: &[Damage]) -> Result<()> {
         self.tell_of_series("its texts", series, broken, Some(EVER));
         let is_text = |(id, column): (SeriesId, usize)| {
@@ -63,7 +63,7 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    /// Checks the annotations of series.
+    /// Checks that each annotation is readable and belongs to an existing series.
     pub(super) fn annotations(&mut self, series: &Series, broken: &[Damage]) -> Result<()> {
         self.tell_of_series("its annotations", series, broken, None);
         let is_whole = self.catalog_is_whole;
@@ -82,7 +82,7 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    /// Reports damage of a table whose keys begin with a series id.
+    /// Reports each damage of a table whose keys begin with a series id, once for each affected series.
     fn tell_of_series(
         &mut self,
         what: &str,
@@ -101,7 +101,7 @@ impl Walk<'_, '_> {
     }
 }
 
-/// The first and the last series with keys in the damaged range.
+/// The first and the last series that may have keys in the damaged range.
 fn ids_of(damage: &Damage) -> (SeriesId, SeriesId) {
     let id = |key: &[u8]| {
         let mut bytes = [0; 8];
@@ -109,7 +109,8 @@ fn ids_of(damage: &Damage) -> (SeriesId, SeriesId) {
         bytes[..len].copy_from_slice(&key[..len]);
         u64::from_be_bytes(bytes)
     };
-    // The end is exclusive: if no bytes follow the id, the previous series is the last one.
+    // The end of the range is exclusive: if the end key is just a series id, the series before it is the last affected
+    // one.
     let last = damage.to.as_ref().map_or(u64::MAX, |to| {
         let id = id(to);
         if to.len() > 8 {

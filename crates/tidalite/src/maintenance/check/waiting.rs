@@ -1,5 +1,5 @@
-//! Names the series whose rows are affected by damage of the delta: the delta identifies series by id and layout, users
-//! by name.
+//! Finds the names of the series whose rows are affected by damage of the delta. The delta identifies series by id and
+//! column layout, users by name.
 
 use super::finding::{HitSeries, Place};
 use crate::catalog::entries::SeriesInfo;
@@ -7,22 +7,22 @@ use std::borrow::Borrow;
 use tidalite_base::SeriesId;
 use tidalite_delta::{Delta, Hit};
 
-/// Maximum number of series named by a finding, which is the number that a block can hold.
+/// Maximum number of series named by one finding: the number of series that can have rows in one block.
 const SERIES_NAMED: usize = 1024;
 /// Maximum number of series named by all findings of a report together.
 const NAMED_IN_ALL: usize = 1 << 16;
 
 /// The series whose rows may be in the delta.
 pub(crate) struct Waiting<'i> {
-    /// The series in the order of the delta: by the class of their layout, then by id.
+    /// The series in the order of the delta: by the number of their column layout, then by id.
     series: Vec<((u32, SeriesId), &'i SeriesInfo)>,
-    /// Whether the list is complete.
+    /// Whether `series` lists all series of the catalog.
     is_whole: bool,
     may_name: usize,
 }
 
 impl<'i> Waiting<'i> {
-    /// Creates the list from `known`, the readable series of the catalog; these are all series if `is_whole` is true.
+    /// Creates the list from `known`, the readable series of the catalog. `is_whole` says whether these are all series.
     pub(crate) fn new<I: Borrow<SeriesInfo> + 'i>(
         delta: &Delta,
         known: impl Iterator<Item = &'i I>,
@@ -42,7 +42,8 @@ impl<'i> Waiting<'i> {
         }
     }
 
-    /// The affected data, with the names of the series. Damage within one series is reported for that series.
+    /// The affected data, with the names of the series. Damage within a single series is reported as rows of that
+    /// series.
     pub(crate) fn place(&mut self, hit: Hit) -> Place {
         let rows = match hit {
             Hit::All => return Place::whole_delta(),

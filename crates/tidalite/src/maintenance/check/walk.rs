@@ -1,4 +1,4 @@
-//! The walk over one version: reached pages are claimed, problems become findings.
+//! The walk of a check over one version: claims every page it reaches, and records every problem as a finding.
 
 use super::finding::{Finding, Place};
 use super::report::CheckReport;
@@ -18,10 +18,10 @@ use tidalite_delta::{Delta, LiveRows};
 use tidalite_kv::{Damage, Tree, UsedPages};
 use tidalite_pager::{Check, PageRead};
 
-/// Maximum number of findings kept; further ones are counted.
+/// Maximum number of findings kept; further findings are only counted.
 const FINDINGS_MAX: usize = 1000;
 
-/// The owner of a damaged table's keys.
+/// Whether a damaged table belongs to the catalog or to the user.
 #[derive(Clone, Copy)]
 enum Whose {
     Catalog,
@@ -57,7 +57,7 @@ impl<'a, 'w> Walk<'a, 'w> {
         }
     }
 
-    /// Walks everything. The report contains the findings so far even if the walk ends early.
+    /// Checks all structures of this version. The report contains the findings so far even if the walk ends early.
     pub(super) fn all(mut self, report: &mut CheckReport) -> Result<()> {
         let walked = self.structures(report);
         if self.more > 0 {
@@ -114,12 +114,12 @@ impl<'a, 'w> Walk<'a, 'w> {
         self.delta(&series, report)
     }
 
-    /// Records damage as a finding; returns other errors.
+    /// Records damage as a finding for the file, and returns `None` for it; returns other errors.
     pub(super) fn note<T>(&mut self, what: &str, result: Result<T>) -> Result<Option<T>> {
         self.note_of(Place::File, what, result)
     }
 
-    /// Like `note`, for damage that affects more than the head of the file or the free space.
+    /// Records damage like `note`, but as a finding for `place`.
     fn note_of<T>(&mut self, place: Place, what: &str, result: Result<T>) -> Result<Option<T>> {
         match result.map_err(Error::into_cause) {
             Ok(value) => Ok(Some(value)),
@@ -136,7 +136,7 @@ impl<'a, 'w> Walk<'a, 'w> {
         }
     }
 
-    /// Checks a tree, reports its damage and returns it.
+    /// Checks a tree, records each damage of it as a finding, and returns the damages.
     fn tree(&mut self, what: &str, tree: &Tree, whose: Whose) -> Result<Vec<Damage>> {
         let full = match whose {
             Whose::Catalog => what.to_owned(),
@@ -206,7 +206,7 @@ impl<'a, 'w> Walk<'a, 'w> {
         Ok(entries)
     }
 
-    /// The readable entries of the catalog; the damage around them is already reported.
+    /// Reads all readable entries of the catalog of series, skipping the damage in `broken`, which is already reported.
     fn listed(&mut self, broken: &[Damage]) -> Result<Vec<Arc<SeriesInfo>>> {
         let mut listed = Vec::new();
         let whole = self.around("catalog of series", broken, &mut |walk, at| {
@@ -218,7 +218,7 @@ impl<'a, 'w> Walk<'a, 'w> {
         Ok(listed)
     }
 
-    /// Checks the series of the catalog, and that names and GUIDs match them exactly.
+    /// Checks the series of the catalog, and that the trees of names and GUIDs match the series exactly.
     fn catalog(&mut self, broken: &[Damage]) -> Result<BTreeMap<SeriesId, Arc<SeriesInfo>>> {
         let listed = self.listed(broken)?;
         let (mut named, mut with_guid) = (0, 0);
@@ -247,7 +247,7 @@ impl<'a, 'w> Walk<'a, 'w> {
         Ok(listed.into_iter().map(|info| (info.id, info)).collect())
     }
 
-    /// Checks every series tree and the extents.
+    /// Checks the tree of every series, and the tree of extents.
     fn series(
         &mut self,
         series: &BTreeMap<SeriesId, Arc<SeriesInfo>>,

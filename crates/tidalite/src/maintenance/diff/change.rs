@@ -12,80 +12,79 @@ pub enum Change<'a> {
     TableCreated(&'a str),
     /// A table that exists only in the older version. Its entries are not reported individually.
     TableDropped(&'a str),
-    /// An entry missing in the older version. A nested table counts as one; its own entries follow.
+    /// An entry missing in the older version. A nested table counts as one entry; the entries of that table follow.
     Inserted {
-        /// The table.
+        /// Name of the table.
         table: &'a str,
         /// The keys under which the entry is nested; empty except for entries of nested tables and of sets.
         path: &'a [Vec<u8>],
-        /// The entry's key. In a table of sets it is the value; the key is then in `path`.
+        /// Key of the entry. In a table of sets this is the value; the key is then in `path`.
         key: &'a [u8],
     },
-    /// An entry whose value differs, or that is a value in one version and a nested table in the other.
+    /// An entry whose value differs, or that is a value in one version and a nested table in the other version.
     Changed {
-        /// The table.
+        /// Name of the table.
         table: &'a str,
         /// The keys under which the entry is nested; empty except for entries of nested tables and of sets.
         path: &'a [Vec<u8>],
-        /// The entry's key. In a table of sets it is the value; the key is then in `path`.
+        /// Key of the entry. In a table of sets this is the value; the key is then in `path`.
         key: &'a [u8],
     },
     /// An entry that exists only in the older version. The entries of a nested table are not reported individually.
     Removed {
-        /// The table.
+        /// Name of the table.
         table: &'a str,
         /// The keys under which the entry is nested; empty except for entries of nested tables and of sets.
         path: &'a [Vec<u8>],
-        /// The entry's key. In a table of sets it is the value; the key is then in `path`.
+        /// Key of the entry. In a table of sets this is the value; the key is then in `path`.
         key: &'a [u8],
     },
-    /// A series missing in the older version. Its rows follow.
+    /// A series missing in the older version. Rows of this series follow.
     SeriesCreated(&'a SeriesInfo),
     /// A series with another name than in the older version.
     SeriesRenamed {
-        /// The older entry.
+        /// The catalog entry of the series in the older version.
         before: &'a SeriesInfo,
-        /// The newer entry.
+        /// The catalog entry of the series in the newer version.
         after: &'a SeriesInfo,
     },
     /// A series with another merge policy than in the older version, or with more columns.
     SeriesChanged {
-        /// The older entry.
+        /// The catalog entry of the series in the older version.
         before: &'a SeriesInfo,
-        /// The newer entry.
+        /// The catalog entry of the series in the newer version.
         after: &'a SeriesInfo,
     },
     /// A series that exists only in the older version. Neither its rows nor its annotations are reported.
     SeriesRemoved(&'a SeriesInfo),
     /// An annotation that was set, changed or removed.
     Annotation {
-        /// The series.
+        /// The series with the annotation.
         series: &'a SeriesInfo,
         /// The annotation's key.
         key: &'a str,
-        /// Its text in the older version; `None` if it did not exist.
+        /// Text of the annotation in the older version; `None` if it did not exist there.
         before: Option<&'a str>,
-        /// Its text; `None` if it was removed.
+        /// Text of the annotation in the newer version; `None` if it was removed.
         after: Option<&'a str>,
     },
     /// A retention policy that was set, changed or removed.
     Retention {
         /// The policy's name.
         name: &'a str,
-        /// The older policy, if it existed.
+        /// The policy in the older version, if it existed there.
         before: Option<&'a Retention>,
-        /// The newer policy, if it exists.
+        /// The policy in the newer version, if it exists there.
         after: Option<&'a Retention>,
     },
-    /// Rows that differ: from the first to the last time, both included, no row is equal in both versions. Rows are
-    /// equal if all their columns are: numbers bit by bit, texts byte by byte, with columns missing in the older
-    /// version filled in as they read now.
+    /// A range of times in which no row is equal in both versions. Rows are equal if all their columns are: numbers bit
+    /// by bit, texts byte by byte, with columns missing in the older version filled in as they read now.
     Rows {
-        /// The series.
+        /// The series with the rows.
         series: &'a SeriesInfo,
-        /// First time.
+        /// Time of the first row that differs.
         from: i64,
-        /// Last time.
+        /// Time of the last row that differs.
         to: i64,
     },
 }

@@ -1,4 +1,4 @@
-//! Differences between two versions. Parts shared by both are recognised by their pointers and not read.
+//! Differences between two versions. Parts shared by both versions are recognised by their equal pointers and not read.
 //!
 //! ```text
 //! tables    pairs of tables, nested ones and sets of values
@@ -25,9 +25,9 @@ use tidalite_base::SeriesId;
 use tidalite_kv::{TableReader, Tree};
 
 impl ReadTxn {
-    /// Reports the changes from `base`, an older version of the same file (a pin, or a snapshot still held), to this
-    /// one: tables first, then retention policies, then series, each with its annotations before its rows; keys and
-    /// times ascend. Memory is bounded for any amount of changes.
+    /// Reports to `f` the changes from `base`, an older version of the same file (a pin, or a snapshot still held), to
+    /// this version: tables first, then retention policies, then series, each with its annotations before its rows;
+    /// keys and times ascend. Memory is bounded for any amount of changes.
     ///
     /// # Errors
     /// Damage in changed parts; errors returned by `f`.
@@ -102,7 +102,7 @@ impl ReadTxn {
     }
 
     fn diff_series(&self, base: &Self, f: &mut Tell<'_>) -> Result<()> {
-        // Series that were created or removed, series whose trees may differ, and series whose rows in the delta may.
+        // Ids of series that were created or removed, whose trees may differ, or whose rows in the delta may differ.
         let mut ids = BTreeSet::new();
         // The keys of all three trees begin with the series id.
         let trees = |txn: &Self| {
@@ -176,8 +176,8 @@ impl ReadTxn {
     }
 
     /// The ranges of times, both ends included, in which the rows of a series differ from `base`, an older version of
-    /// the same file: within a range no row is equal in both versions. Ascending; empty for a series that neither
-    /// version has.
+    /// the same file: within a range no row is equal in both versions. The ranges ascend; none is returned for a series
+    /// that neither version has.
     ///
     /// # Errors
     /// Damage in changed parts.
@@ -189,9 +189,9 @@ impl ReadTxn {
     }
 
     /// Like `changed_ranges`, but coarser and cheaper: the ranges contain every time at which rows differ, and possibly
-    /// others. Leaves that span at most `resolution` steps of the series are reported without a comparison, even if
-    /// they were rewritten with equal rows, and ranges at most that far apart are joined. BTrDB calls these the changed
-    /// ranges of a resolution (Andersen and Culler, FAST 2016).
+    /// other times. Leaves that span at most `resolution` steps of the series are reported without a comparison, even
+    /// if they were rewritten with equal rows, and ranges at most that far apart are joined. BTrDB calls these the
+    /// changed ranges of a resolution (Andersen and Culler, FAST 2016).
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -239,7 +239,7 @@ impl ReadTxn {
         resolution: Option<u64>,
     ) -> Result<Vec<(i64, i64)>> {
         let (series, older) = (self.series_by_id(id)?, base.series_by_id(id)?);
-        // The difference between nothing and a series is symmetric.
+        // If one version lacks the series, it does not matter which: every range with rows differs.
         let (series, older) = match (series, older) {
             (Some(series), older) => (series, older),
             (None, Some(older)) => (older, None),
@@ -268,7 +268,8 @@ impl ReadTxn {
     }
 }
 
-/// Calls `f` with items that only one of two lists has, or that differ in value; both lists are in key order.
+/// Calls `f` with the items that only one of two lists has, or that have different values in the lists. Both lists must
+/// be in key order.
 fn each_difference<T: PartialEq>(
     before: &[(String, T)],
     after: &[(String, T)],

@@ -1,13 +1,13 @@
-//! The rows of a series that differ, compared by column values, not by the numbers of texts, because an equal text may
-//! get another number when it is written again.
+//! Compares the rows of a series in two versions. The comparison uses the texts themselves and not their numbers,
+//! because an equal text may get another number when it is written again.
 
 use super::change::{Change, Tell};
 use crate::series::read::Series;
 use crate::txn::pages::Pages;
 use crate::types::error::Result;
 
-/// Reports the rows that differ. `ranges` are the times at which the delta may differ. With a resolution, ranges up
-/// to that span are reported without a comparison.
+/// Reports the rows of a series that differ between two versions. `ranges` are the times at which the delta may differ.
+/// With a resolution, a range that spans no more than the resolution is reported without a comparison.
 pub(super) fn diff_series(
     series: &Series<'_>,
     older: Option<&Series<'_>>,
@@ -16,7 +16,7 @@ pub(super) fn diff_series(
     f: &mut Tell<'_>,
 ) -> Result<()> {
     let Some(older) = older else {
-        // All rows are new; no page needs to be read.
+        // The older version lacks the series, so all rows are new and no page needs to be read.
         return match series.span() {
             Some((from, to)) => f(Change::Rows {
                 series: series.info(),
@@ -42,7 +42,7 @@ pub(super) fn diff_series(
     Ok(())
 }
 
-/// Maximum number of separate ranges of a series. If there are more, they are joined to one.
+/// Maximum number of separate ranges of a series. More ranges are joined to a single one.
 const RANGES_MAX: usize = 1024;
 
 pub(super) fn merge_range(ranges: &mut Vec<(i64, i64)>, new: (i64, i64)) {
@@ -71,7 +71,7 @@ pub(super) fn joined(sorted: Vec<(i64, i64)>, steps: u64) -> Vec<(i64, i64)> {
     found
 }
 
-/// One version's rows, one vector at a time.
+/// The rows of one version, read one vector at a time.
 struct Side<'s> {
     series: &'s Series<'s>,
     scan: Option<tidalite_series::Scan<'s, Pages<'s>>>,
@@ -91,7 +91,8 @@ impl<'s> Side<'s> {
         })
     }
 
-    /// `fills`: a word per column, for columns that a version does not have yet.
+    /// Time of the next row, or `None` at the end; reads the next vector if necessary. `fills` has a word per column,
+    /// for rows written before the column was added.
     fn time(&mut self, fills: &[u64]) -> Result<Option<i64>> {
         if self.at == self.times.len()
             && let Some(scan) = &mut self.scan
@@ -119,7 +120,7 @@ impl<'s> Side<'s> {
         Ok(self.times.get(self.at).copied())
     }
 
-    /// Whether the next rows of both versions are equal. `self` must have all columns of `other`.
+    /// Whether the next rows of both versions have equal values. `self` must have all columns of `other`.
     fn is_alike(&self, other: &Self) -> Result<bool> {
         for (c, (own, its)) in self.words.iter().zip(&other.words).enumerate() {
             let (own, its) = (own[self.at], its[other.at]);

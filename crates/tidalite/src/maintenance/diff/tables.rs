@@ -1,4 +1,4 @@
-//! The pairs of a table that differ, including nested tables.
+//! Compares the entries of a table in two versions, including nested tables.
 
 use super::change::{Change, Tell};
 use crate::catalog::table_roots::expect_first_time;
@@ -9,16 +9,17 @@ use tidalite_base::Corrupt;
 use tidalite_kv::{Cursor, DEPTH_MAX, TableReader, Tree, Value};
 use tidalite_pager::Snapshot;
 
-/// Two versions of a table during the comparison.
+/// Two versions of a table, and the state of their comparison.
 pub(super) struct Sides<'a, 'f> {
     pub(super) new: &'a Snapshot,
     pub(super) old: &'a Snapshot,
     pub(super) table: &'a str,
-    /// Keys of the enclosing nested tables.
+    /// Keys that lead from the outermost table to the nested table being compared.
     pub(super) path: Vec<Vec<u8>>,
-    /// Sets of values are reported value by value, and not as tables.
+    /// Whether this is a table of sets, whose sets are reported value by value and not as nested tables.
     pub(super) multi: bool,
-    /// Roots of nested tables of the new version: in a hostile file many paths may lead to one.
+    /// Roots of the nested tables that were compared, in the new version: in a file made to attack, many paths may lead
+    /// to one table.
     pub(super) met: HashSet<u64>,
     pub(super) f: &'a mut Tell<'f>,
 }
@@ -47,7 +48,7 @@ impl Sides<'_, '_> {
         }
     }
 
-    /// Merges the entries of a range of keys.
+    /// Compares the entries of both versions in a range of keys, as in a merge.
     fn entries(
         &mut self,
         (new, old): (&TableReader<'_>, &TableReader<'_>),
@@ -78,7 +79,7 @@ impl Sides<'_, '_> {
         Ok(())
     }
 
-    /// Compares one key, present in both versions or in one.
+    /// Compares the entry of one key; the entry may exist in both versions or in only one.
     fn entry(&mut self, new: Option<&At<'_>>, old: Option<&At<'_>>) -> Result<()> {
         if self.multi && self.path.is_empty() {
             return self.sets(new, old);
@@ -129,7 +130,7 @@ impl Sides<'_, '_> {
         done
     }
 
-    /// Compares the values of a key, present in both versions or in one.
+    /// Compares the set of values of one key; the set may exist in both versions or in only one.
     fn sets(&mut self, new: Option<&At<'_>>, old: Option<&At<'_>>) -> Result<()> {
         let Some(key) = new.or(old).map(|at| at.key().to_vec()) else {
             return Ok(());
@@ -138,7 +139,7 @@ impl Sides<'_, '_> {
         if let (Set::Table(new), Set::Table(old)) = (&new, &old) {
             return self.below(&key, new, old);
         }
-        // One of the two is a single value, stored in the row itself.
+        // In at least one version the key has a single value, stored in the row itself, or none.
         let (pages, base) = (self.new, self.old);
         self.path.push(key);
         let done = new.each(pages, &mut |key| {
@@ -162,10 +163,10 @@ impl Sides<'_, '_> {
     }
 }
 
-/// A position in one version.
+/// A cursor in one version of the table.
 type At<'p> = Cursor<'p, Snapshot>;
 
-/// The values of a key.
+/// The set of values of a key in one version.
 enum Set<'p> {
     None,
     One(Vec<u8>),
@@ -211,7 +212,8 @@ fn alike(a: &Value<'_>, b: &Value<'_>) -> Result<bool> {
     if let (Some(a), Some(b)) = (a.as_slice(), b.as_slice()) {
         return Ok(a == b);
     }
-    // Values of equal length in extents are split alike; an inline one is a single piece.
+    // Compares piece by piece: two long values of equal length have equal pieces; a value stored in a page is a single
+    // piece.
     let (mut a, mut b) = (a.chunks(), b.chunks());
     let (mut left, mut right): (Vec<u8>, Vec<u8>) = (Vec::new(), Vec::new());
     loop {

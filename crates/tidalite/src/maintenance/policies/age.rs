@@ -1,4 +1,4 @@
-//! Removal by age: the horizons of the policies, and the series that have rows before them.
+//! Removal by age: for each series, the time before which the policies remove rows.
 
 use super::cuts::{Cuts, add_cut, clock_of, raw_time};
 use super::run::Run;
@@ -16,18 +16,18 @@ use std::sync::Arc;
 use tidalite_base::SeriesId;
 use tidalite_series::SeriesTree;
 
-/// A series that a policy selects, and the location of its rows.
+/// A series that a policy selects, with the times of its rows and the place where they are stored.
 pub(super) struct Candidate {
     pub(super) info: Arc<SeriesInfo>,
     pub(super) tree: SeriesTree,
-    /// The time of the first row.
+    /// Time of the first row, in leaves or in the delta.
     pub(super) begin: i64,
     pub(super) end: i64,
-    /// Number of rows in the delta, with their first and last times.
+    /// Number of rows in the delta, and the times of the first and last of them; `None` if there are no such rows.
     pub(super) waiting: Option<(u64, i64, i64)>,
 }
 
-/// Number of rows in the delta, by series.
+/// Number of rows of each series in the delta: committed rows that are not in leaves yet.
 pub(super) type Waiting = BTreeMap<SeriesId, u64>;
 
 impl ReadTxn {
@@ -37,12 +37,12 @@ impl ReadTxn {
         Ok(stored_tree(records, &self.pages, info.id, &types)?)
     }
 
-    /// Counts the rows in the delta: the oldest ones of a series that never filled a leaf are there.
+    /// Counts the rows of each series in the delta. A series that never filled a leaf has its oldest rows there.
     pub(super) fn waiting(&self) -> Result<Waiting> {
         Ok(self.cache.delta.series_row_counts(&self.pages)?)
     }
 
-    /// A series with its rows; `None` if it has none.
+    /// The series with the times of its rows; `None` if it has no rows.
     pub(super) fn candidate(
         &self,
         info: Arc<SeriesInfo>,
@@ -71,7 +71,7 @@ impl ReadTxn {
         }))
     }
 
-    /// The cuts that the policies by age require at this time.
+    /// For each series, the time before which the policies by age remove rows, if it is `now`.
     pub(super) fn cuts_by_age(&self, now: Timestamp) -> Result<Cuts> {
         let mut cuts = Cuts::new();
         let policies = self.retentions()?;
@@ -113,8 +113,8 @@ impl ReadTxn {
         Ok(())
     }
 
-    /// The series of the pattern with leaves that are not cold yet and whose rows are all before `nanos`; and that time
-    /// in the series' unit.
+    /// The series of the pattern that have leaves whose rows are all before `nanos` and that are not cold yet; each
+    /// with that limit in the series' unit.
     pub(crate) fn warm_series(&self, pattern: &str, nanos: i128) -> Result<Vec<(SeriesId, i64)>> {
         let mut warm = Vec::new();
         for info in self.list(pattern)? {
@@ -128,7 +128,7 @@ impl ReadTxn {
     }
 }
 
-/// The series with leaves that are to become cold at this time, and the raw times of the limits.
+/// The series with leaves that the policies make cold if it is `now`, each with the raw time of the limit.
 pub(super) fn due_to_cool(snap: &ReadTxn, now: Timestamp) -> Result<Vec<(SeriesId, i64)>> {
     let mut due = Cuts::new();
     for (_, policy) in snap.retentions()? {
@@ -143,8 +143,8 @@ pub(super) fn due_to_cool(snap: &ReadTxn, now: Timestamp) -> Result<Vec<(SeriesI
 }
 
 impl Run<'_> {
-    /// Removes rows that are too old. Records whether a wall clock that is ahead would remove more. Returns false if
-    /// the call has to end.
+    /// Removes rows that are too old. Records whether more rows would be removed if a wall clock that is ahead were
+    /// trusted. Returns false if the call of `maintain` must end here.
     pub(super) fn by_age(&mut self, now: Timestamp, ahead: Option<ClockReading>) -> Result<bool> {
         let snap = self.database.begin_read()?;
         let cuts = snap.cuts_by_age(now)?;
@@ -158,7 +158,7 @@ impl Run<'_> {
     }
 }
 
-/// Whether a series has rows that are too old by the wall clock, beyond these cuts.
+/// Whether some series has rows that are too old by the wall clock and that `cuts` does not remove.
 pub(super) fn waits(snap: &ReadTxn, cuts: &Cuts, wall: Timestamp) -> Result<bool> {
     for (id, raw) in snap.cuts_by_age(wall)? {
         let Some(series) = snap.series_by_id(id)? else {

@@ -1,7 +1,7 @@
-//! Maintenance in a thread of the database, if requested.
+//! Maintenance in a background thread of the database, if the program asks for it.
 //!
-//! Invariant: while the wall clock is ahead, the thread removes by the commit clock, and logs once that more waits for
-//! the clock to be confirmed.
+//! Invariant: while the wall clock is ahead, the thread removes by the commit clock, and logs once that further work
+//! waits until the wall clock is confirmed.
 
 use crate::database::background::Round;
 use crate::database::handle::Database;
@@ -11,10 +11,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 impl Options {
-    /// Applies the retention policies in a thread of its own that calls [`Database::maintain`] with this budget at this
-    /// interval (default: no thread). If a round leaves work, the next one begins at once. The thread queues for the
-    /// write transaction and gets it however busy the writers are. Data that writers commit between two rounds, and
-    /// during one, may exceed a cap. The thread ends with the last clone of the database.
+    /// Starts a thread that calls [`Database::maintain`] with this budget at the interval `every` (default: no thread).
+    /// If a round leaves work, the next one begins at once. The thread queues for the write transaction and gets it
+    /// however busy the writers are. Data that writers commit between two rounds, and during one, may exceed a cap. The
+    /// thread ends with the last clone of the database.
     ///
     /// ```no_run
     /// use std::time::Duration;
@@ -31,13 +31,13 @@ impl Options {
     }
 }
 
-/// The rounds of the thread.
+/// Returns the function that does one round of maintenance in the thread.
 fn maintenance(database: Database, budget: Budget) -> Round {
-    // Whether work waits for a confirmed clock; that was logged then.
+    // Whether work waits until the wall clock is confirmed; an event was logged when that began.
     let mut waits = false;
     Box::new(move |goes_on| {
-        // It queues, so that writers who start again at once do not starve it. The caller that ends the thread may hold
-        // the write transaction: then the thread leaves the queue.
+        // The thread queues for the writer lock, so that writers who begin again at once do not starve it. The caller
+        // that ends the thread may hold the writer lock: then the thread leaves the queue.
         let done = database.maintain_with(&budget, || database.begin_write_while(goes_on));
         let ahead = done.as_ref().ok().and_then(|done| done.clock_ahead);
         if let Some(reading) = ahead
@@ -46,7 +46,7 @@ fn maintenance(database: Database, budget: Budget) -> Round {
             database.pager.log_event(&reading.event());
         }
         waits &= ahead.is_some();
-        // A budget without time would never end the work.
+        // With a budget of no time nothing is ever done, so the next round must not begin at once.
         done.map(|done| done.more && !budget.time.is_zero())
     })
 }

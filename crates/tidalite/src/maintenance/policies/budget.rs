@@ -6,20 +6,21 @@ use std::time::{Duration, Instant};
 /// The budget of one call of [`Database::maintain`](crate::Database::maintain).
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
-    /// No commit is begun after this time, except the first that removes rows and the first that makes leaves cold:
+    /// Time after which no commit is begun, except the first that removes rows and the first that makes leaves cold:
     /// each call thus makes progress, however long it takes to examine a million series. With a time of zero nothing is
     /// done, and [`Maintained::more`](crate::retention::Maintained::more) reports whether there is work.
     pub time: Duration,
-    /// Number of series cut in one commit.
+    /// Number of series from which one commit removes rows.
     pub series: usize,
-    /// The current time, overriding the clocks. `None`: the time of [`Database::clock`](crate::Database::clock).
+    /// The current time to use instead of the clocks. `None`: the time of [`Database::clock`](crate::Database::clock).
     pub now: Option<Timestamp>,
-    /// Confirms the wall clock, however far ahead of the commit clock: see [`Database::clock`](crate::Database::clock).
+    /// Whether the call confirms the wall clock, however far it is ahead of the commit clock: see
+    /// [`Database::clock`](crate::Database::clock).
     pub confirm_clock: bool,
 }
 
 impl Default for Budget {
-    /// One second, a thousand series per commit, the wall clock as far as the commit clock supports it.
+    /// One second, a thousand series per commit, and the time of [`Database::clock`](crate::Database::clock).
     fn default() -> Self {
         Self {
             time: Duration::from_secs(1),
@@ -42,7 +43,7 @@ impl Budget {
 /// Measures the time of a budget.
 pub(crate) struct BudgetClock {
     deadline: Option<Instant>,
-    /// Whether the first step is still to come: it is done even if the time is over.
+    /// Whether the first step is still to come: it is done even if no time is left.
     first: bool,
 }
 

@@ -1,24 +1,24 @@
-//! Cuts of series: times before which rows are removed.
+//! Cuts: for each series, the time before which rows are removed.
 
 use crate::types::schema::Unit;
 use std::collections::BTreeMap;
 use tidalite_base::SeriesId;
 
-/// Raw times before which rows are removed.
+/// For each series, the raw time before which rows are removed.
 pub(super) type Cuts = BTreeMap<SeriesId, i64>;
 
-/// Adds a cut; of two cuts of one series the later one counts.
+/// Adds a cut; if the series has a cut already, the later one counts.
 pub(super) fn add_cut(cuts: &mut Cuts, id: SeriesId, raw: i64) {
     let cut = cuts.entry(id).or_insert(raw);
     *cut = raw.max(*cut);
 }
 
-/// A raw time as nanoseconds since 1970, in 128 bits: the times of every unit fit.
+/// Converts a raw time of the unit to nanoseconds since 1970, in 128 bits, which hold the times of every unit.
 pub(super) fn clock_of(unit: Unit, raw: i64) -> i128 {
     (i128::from(raw) - i128::from(unit.steps_to_1970())) * i128::from(unit.nanos())
 }
 
-/// The first raw time at or after `nanos`.
+/// The first raw time of the unit at or after `nanos`, which is nanoseconds since 1970.
 pub(super) fn raw_time(unit: Unit, nanos: i128) -> i64 {
     let raw = -(-nanos).div_euclid(unit.nanos().into()) + i128::from(unit.steps_to_1970());
     raw.clamp(i64::MIN.into(), i64::MAX.into()) as i64

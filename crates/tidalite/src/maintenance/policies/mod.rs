@@ -40,7 +40,8 @@ use std::time::{Duration, Instant};
 impl Database {
     /// Applies the policies: removes rows beyond their age or size limits, oldest first, in commits of bounded size;
     /// then gives old leaves the cold form. Reads the record of each series that a policy selects, and the nodes of
-    /// series that lose rows for a cap or get cold leaves. Space is returned once no snapshot sees it any more.
+    /// series that lose rows for a cap or get cold leaves. The space of removed rows is returned once no snapshot sees
+    /// them any more.
     ///
     /// While the wall clock is ahead ([`Database::clock`]), the age of rows follows the commit clock;
     /// [`Budget::confirm_clock`] confirms the wall clock.
@@ -80,9 +81,9 @@ impl Database {
             self.shorten_to(cap_bytes)?;
             let mut state = self.cap_state(cap_bytes, used_before)?;
             if state.used_bytes > cap_bytes && cap.used_bytes <= cap_bytes {
-                // Moving pages down may take a page or two more than before.
+                // Moving pages towards the front may take a page or two more than the cap allows.
                 match self.maintain_with(budget, || self.begin_write().map(Some)) {
-                    // The cap is then missed by a page or two.
+                    // Nothing more can be removed, so the cap is missed by a page or two.
                     Err(error) if matches!(error.cause(), Cause::CapTooSmall { .. }) => {}
                     again => {
                         let again = again?;
@@ -98,7 +99,7 @@ impl Database {
         Ok(done)
     }
 
-    /// Like `maintain`, with transactions from `begin`; ends if `begin` returns none.
+    /// Applies the policies like `maintain`, with transactions from `begin`; ends early if `begin` returns `None`.
     pub(crate) fn maintain_with(
         &self,
         budget: &Budget,
@@ -122,7 +123,7 @@ impl Database {
         }
         let mut rest = budget.time.saturating_sub(start.elapsed());
         if !budget.time.is_zero() {
-            // At least one step is done, even if the time is over.
+            // At least one step of making leaves cold is done, even if no time is left.
             rest = rest.max(Duration::from_nanos(1));
         }
         let snap = self.begin_read()?;
@@ -142,7 +143,7 @@ impl Database {
         Ok(done)
     }
 
-    /// The effective current time, and the reading of the clocks if the wall clock is ahead.
+    /// The time by which the age of rows is measured, and the reading of the clocks if the wall clock is ahead.
     fn now_for(&self, budget: &Budget) -> Result<(Timestamp, Option<ClockReading>)> {
         if let Some(now) = budget.now {
             return Ok((now, None));

@@ -1,4 +1,4 @@
-//! Preview of maintenance, without changes.
+//! Preview of maintenance: reports what would be removed, without changing anything.
 
 use super::age::waits;
 use super::budget::Budget;
@@ -12,19 +12,20 @@ use crate::types::error::Result;
 use crate::types::instant::Steps;
 use std::sync::Arc;
 
-/// Rows of one series that would be removed.
+/// The rows of one series that maintenance would remove.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Removal {
-    /// The series.
+    /// The series that would lose rows.
     pub series: Arc<SeriesInfo>,
-    /// Number of rows.
+    /// Number of rows that would be removed.
     pub rows: u64,
-    /// Raw time of the first row, in the series' unit.
+    /// Raw time of the first row to be removed, in the series' unit.
     pub from: i64,
-    /// Raw time of the last row.
+    /// Raw time of the last row to be removed, in the series' unit.
     pub to: i64,
-    /// Bytes of the leaves that would be removed, with the share of a leaf that is cut. Rows in the delta do not count.
+    /// Bytes of the leaves that would be removed, and a share of the bytes of a leaf that would lose some of its rows.
+    /// Rows in the delta do not count.
     pub bytes: u64,
 }
 
@@ -32,20 +33,20 @@ pub struct Removal {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Preview {
-    /// By series.
+    /// The removals, one for each series that would lose rows.
     pub removals: Vec<Removal>,
-    /// Total number of rows.
+    /// Total number of rows that would be removed.
     pub rows: u64,
-    /// Total bytes.
+    /// Total bytes of the leaves that would be removed, as in [`Removal::bytes`].
     pub bytes: u64,
-    /// The clocks, if the wall clock is ahead and more would be removed by its time: see [`Database::clock`].
+    /// The clocks, if the wall clock is ahead and more would be removed by the wall clock: see [`Database::clock`].
     pub clock_ahead: Option<ClockReading>,
 }
 
 impl Database {
-    /// Reports the rows that [`maintain`](Self::maintain) with this budget would remove, without changes. The result is
-    /// exact for policies by age; for a cap it may differ by a leaf of a series, because the bytes freed by a removal
-    /// are known only afterwards.
+    /// Reports the rows that [`maintain`](Self::maintain) with this budget would remove, without changing anything. The
+    /// result is exact for policies by age; for a cap it may differ by a leaf of a series, because the bytes freed by a
+    /// removal are known only afterwards.
     ///
     /// # Errors
     /// `InvalidInput` as for `maintain`, except while another writer is active or with a read-only handle; as for
@@ -75,7 +76,7 @@ impl Database {
         Ok(preview)
     }
 
-    /// Adds the further cuts of caps.
+    /// Adds the removals that caps on bytes require beyond the existing cuts.
     fn cut_by_caps(&self, snap: &ReadTxn, cuts: &mut Cuts) -> Result<()> {
         let mut file_cap = u64::MAX;
         for (_, policy) in snap.retentions()? {
@@ -101,7 +102,8 @@ impl Database {
     }
 }
 
-/// Adds the oldest units of the pattern's series, if the existing cuts are less than `excess` bytes.
+/// If the existing cuts remove less than `excess` bytes from the pattern's series, adds cuts of the oldest rows that
+/// remain.
 fn add_units(snap: &ReadTxn, pattern: &str, excess: u64, cuts: &mut Cuts) -> Result<()> {
     let mut gone = 0u64;
     for info in snap.list(pattern)? {
@@ -113,7 +115,7 @@ fn add_units(snap: &ReadTxn, pattern: &str, excess: u64, cuts: &mut Cuts) -> Res
     if excess == 0 {
         return Ok(());
     }
-    // Units that are cut already come first, and count as zero.
+    // The oldest parts include those that existing cuts remove, so ask for their bytes in addition and filter them out.
     let units = snap
         .units(pattern, excess.saturating_add(gone))?
         .into_iter();
@@ -126,7 +128,8 @@ fn add_units(snap: &ReadTxn, pattern: &str, excess: u64, cuts: &mut Cuts) -> Res
 }
 
 impl ReadTxn {
-    /// Bytes of the leaves of a series before a raw time, with the share of the leaf that contains it.
+    /// Bytes of the leaves of a series before a raw time; the leaf that contains this time counts by its share of the
+    /// time before.
     fn leaf_bytes_before(&self, info: &SeriesInfo, cut: i64) -> Result<u64> {
         let mut bytes = 0u64;
         self.tree_of(info)?
@@ -146,7 +149,7 @@ impl ReadTxn {
         Ok(bytes)
     }
 
-    /// The rows of a series before a raw time; `None` if none exist.
+    /// The rows of a series before a raw time; `None` if there are no such rows.
     fn removal(&self, id: tidalite_base::SeriesId, cut: i64) -> Result<Option<Removal>> {
         let Some(series) = self.series_by_id(id)? else {
             return Ok(None);

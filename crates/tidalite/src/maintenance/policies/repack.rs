@@ -13,11 +13,11 @@ use tidalite_kv::Relocation;
 use tidalite_pager::PageRead;
 use tidalite_series::Moving;
 
-/// Bytes moved per commit: the copies need additional space until the next commit.
+/// Number of bytes moved per commit: the copies need additional space until the next commit.
 pub(super) const STEP_BYTES: u64 = 1 << 20;
 
 impl ReadTxn {
-    /// Bytes that moving leaves could free: extents with more than a page of dead space.
+    /// Number of bytes that moving leaves could free, counting the extents with more than a page of dead space.
     pub(super) fn dead_room(&self) -> Result<u64> {
         let page_size = self.pages.page_size() as u64;
         Ok(Moving::most_dead(&self.pages, &self.cache.roots.extents, page_size, u64::MAX)?.1)
@@ -26,8 +26,8 @@ impl ReadTxn {
 
 impl Run<'_> {
     /// Moves leaves out of the extents with the highest ratio of dead to live bytes, until about `wanted` bytes are
-    /// free. Returns false if the call has to end. On a full disk nothing is moved: removals then continue until whole
-    /// extents are dead.
+    /// free. Returns false if the call of `maintain` must end here. On a full disk nothing is moved: removals then
+    /// continue until whole extents are dead.
     pub(super) fn repack(&mut self, wanted: u64) -> Result<bool> {
         let snap = self.database.begin_read()?;
         let page_size = snap.pages.page_size() as u64;

@@ -8,57 +8,57 @@ use tidalite_base::TxnId;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Holder {
-    /// A pin.
+    /// A named pin.
     Pin {
-        /// The pin's name.
+        /// Name of the pin.
         name: String,
-        /// The version that it retains.
+        /// The version that the pin retains.
         txn: TxnId,
     },
     /// A snapshot in use.
     Reader {
-        /// The reader's process.
+        /// Id of the process that holds the snapshot.
         process: u32,
-        /// The version that it reads.
+        /// The version that the snapshot reads.
         txn: TxnId,
     },
 }
 
-/// A file under a cap for the whole file.
+/// Sizes of a file that is under a cap for the whole file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CapState {
-    /// The cap: the smallest one if there are several.
+    /// The cap in bytes: the smallest one if there are several.
     pub cap_bytes: u64,
-    /// Bytes in use before, as counted for the cap.
+    /// Bytes in use before the call, as counted for the cap.
     pub used_before: u64,
-    /// Bytes in use now. They exceed the cap only if nothing removable is left or the time was up. (A cap that was out
-    /// of reach from the start is refused.)
+    /// Bytes in use after the call. They exceed the cap only if nothing removable is left or the time was up. (A cap
+    /// that was out of reach from the start is refused.)
     pub used_bytes: u64,
     /// Current size of the file in bytes.
     pub file_bytes: u64,
     /// Bytes of pages that only old versions need.
     pub retained_bytes: u64,
-    /// The pins and readers of these versions, if the file is longer than the cap.
+    /// The pins and readers that retain old versions, if the file is longer than the cap.
     pub holders: Vec<Holder>,
 }
 
-/// The result of maintenance.
+/// Report of one call of maintenance.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Maintained {
-    /// Number of series that were cut.
+    /// Number of series from which rows were removed.
     pub series: u64,
     /// Number of rows removed.
     pub rows: u64,
-    /// Commits.
+    /// Number of commits made, without those counted in `cold`.
     pub commits: u64,
-    /// Data made cold; its commits are counted there.
+    /// Data rewritten in cold form, with the number of commits that did so.
     pub cold: Cooled,
-    /// True if the budget ended before the work did.
+    /// True if the budget was used up before all work was done.
     pub more: bool,
-    /// The file's state under a cap for the whole file, if more was in use than the cap or the file is longer.
+    /// Sizes of the file under a cap for the whole file, if more bytes were in use than the cap or the file is longer.
     pub cap: Option<CapState>,
-    /// The clocks, if the wall clock is ahead and more would be removed or made cold by its time. This work waits until
-    /// the clock is confirmed.
+    /// The clocks, if the wall clock is ahead and more would be removed or made cold by the wall clock. This work waits
+    /// until the wall clock is confirmed.
     pub clock_ahead: Option<ClockReading>,
 }

@@ -19,39 +19,42 @@ use tidalite_pager::PageRead as _;
 use tidalite_pager::Stat;
 use tidalite_series::Moving;
 
-/// Number of parts into which the newest leaf of a series, and its rows in the delta, are divided for removal.
+/// Number of parts into which the newest leaf of a series, and the rows of the series in the delta, are divided for
+/// removal.
 const PARTS: i64 = 16;
-/// Assumed size of a row in the delta.
+/// Assumed size in bytes of a row in the delta.
 const WAITING_ROW_BYTES: u64 = 8;
-/// Maximum fraction of a cap for the whole file that the log may count for: the log is emptied and rebuilt by small
-/// commits, and under a small cap all rows would be removed for it.
+/// The log counts for at most this fraction, a quarter, of a cap for the whole file: the log is emptied and rebuilt by
+/// small commits, and under a small cap all rows would be removed for it.
 const LOG_PART: u64 = 4;
-/// At most this fraction of all rows is removed before the freed bytes are measured again.
+/// At most this fraction, half, of the bytes of all rows is removed before the freed bytes are measured again.
 const SHARE_PART: u64 = 2;
-/// Maximum factor by which the bytes freed per byte of rows may fall between two measurements.
+/// Maximum factor by which the number of bytes freed per byte of removed rows may fall between two measurements.
 const GAIN_FALL: f64 = 4.0;
-/// Minimum ratio of freed bytes to bytes of rows that makes a round remove less than the excess. A round that falls
-/// short by little needs another commit, and the log of that commit counts against the cap.
+/// Minimum number of bytes freed per byte of removed rows at which a round removes less than the excess. A round that
+/// falls just short needs another commit, and the log of that commit counts against the cap.
 const GAIN_MIN: f64 = 1.5;
-/// If this multiple of the excess can be removed, the cap can certainly be met, and no removal is tried to find out.
+/// If this multiple of the excess can be removed, the cap can certainly be met, and no trial removal is made to find
+/// out.
 const SURE_TIMES: u64 = 4;
-/// Maximum number of commits that are made so that pages freed at the end of the file can be truncated.
+/// Maximum number of commits without changes that are made so that free pages at the end of the file are truncated.
 const SETTLING: u32 = 3;
-/// The file is compacted when it is longer than necessary by this fraction. Under a cap, with rows added and removed,
-/// about a tenth of it is free in fragments that the next rows fill; repeated compaction makes such a file longer.
+/// The file is compacted when it is longer than necessary by this fraction, a quarter. Under a cap, with rows added and
+/// removed, about a tenth of the file is free in fragments that the next rows fill; repeated compaction makes such a
+/// file longer.
 const WORTH_PART: u64 = 4;
 
-/// A removable part of a series, once everything before it is removed.
+/// A part of a series that can be removed as soon as all rows of the series before it are: a leaf or a fraction of one.
 pub(super) struct Unit {
-    /// The end of the unit, in nanoseconds since 1970.
+    /// Time at which the unit ends, in nanoseconds since 1970; the oldest units are removed first.
     end: i128,
     pub(super) id: SeriesId,
-    /// Removing the unit removes all rows before this raw time.
+    /// Raw time of the series before which all rows are removed if this unit is.
     pub(super) cut: i64,
     bytes: u64,
 }
 
-/// Bytes in use, as counted for a cap for the whole file.
+/// Number of bytes in use, as counted for a cap for the whole file.
 pub(super) fn used_bytes(stat: &Stat, cap: u64) -> u64 {
     let page_size = stat.page_size as u64;
     let idle = stat.pages_free.saturating_add(stat.pages_pending);
@@ -59,7 +62,7 @@ pub(super) fn used_bytes(stat: &Stat, cap: u64) -> u64 {
     used - used.min((stat.log_pages * page_size).saturating_sub(cap / LOG_PART))
 }
 
-/// The oldest units that together have `excess` bytes, or all units.
+/// The oldest units that together have at least `excess` bytes, or all units if they have less.
 pub(super) fn oldest(mut units: Vec<Unit>, excess: u64) -> Vec<Unit> {
     units.sort_unstable_by_key(|unit| (unit.end, unit.id, unit.cut));
     let mut bytes = 0u64;
@@ -80,7 +83,7 @@ pub(super) fn cuts_of(units: &[Unit]) -> Cuts {
 }
 
 impl Candidate {
-    /// Bytes of the series' rows: leaves, texts and delta.
+    /// Approximate bytes of the series' rows: leaves, texts and rows in the delta.
     fn bytes(&self, texts: u64) -> u64 {
         let waiting = self.waiting.map_or(0, |(rows, ..)| rows);
         let waiting = waiting.saturating_mul(WAITING_ROW_BYTES);
@@ -88,10 +91,10 @@ impl Candidate {
         leaves.saturating_add(texts).saturating_add(waiting)
     }
 
-    /// Divides a span into parts, without the newest row of the series.
+    /// Divides the rows between two times into `PARTS` units at most; the newest row of the series belongs to no unit.
     fn parts(&self, (begin, end): (i64, i64), bytes: u64, units: &mut Vec<Unit>) {
         let (begin, length) = (i128::from(begin), i128::from(end) - i128::from(begin));
-        // The newest row of the series is the last one of the span that has it.
+        // If the newest row of the series is in this span, it is the last row, and no unit may include it.
         let last = length + i128::from(end < self.end);
         let offset = |part: i64| last * i128::from(part) / i128::from(PARTS);
         let mut offsets: Vec<i128> = (1..=PARTS).map(offset).collect();
@@ -99,7 +102,7 @@ impl Candidate {
         offsets.retain(|&offset| offset > 0);
         let each = bytes / (offsets.len() as u64).max(1);
         for offset in offsets {
-            // At most one step after the span, which a row follows.
+            // The cut is at most one step after the span. It does not overflow, because a later row exists then.
             units.push(self.unit((begin + offset) as i64, each));
         }
     }
@@ -122,7 +125,7 @@ impl ReadTxn {
         crate::catalog::texts::block_bytes(&self.pages, texts, own.info.id, columns.map(|(c, _)| c))
     }
 
-    /// Bytes of the rows of the pattern's series.
+    /// Approximate bytes of the rows of the pattern's series.
     pub(super) fn series_bytes(&self, pattern: &str) -> Result<u64> {
         let waiting = self.waiting()?;
         let mut bytes = 0u64;
@@ -134,7 +137,7 @@ impl ReadTxn {
         Ok(bytes)
     }
 
-    /// Approximate bytes of removable leaves and of dead space.
+    /// Approximate bytes of the leaves that could be removed, and of the dead space in extents.
     fn removable_bytes(&self) -> Result<u64> {
         let mut bytes = self.dead_room()?;
         for info in self.list("")? {
@@ -146,7 +149,7 @@ impl ReadTxn {
         Ok(bytes)
     }
 
-    /// The time of the newest row of each series.
+    /// Time of the newest row of each series: cutting there leaves only that row.
     fn newest_rows(&self) -> Result<Cuts> {
         let waiting = self.waiting()?;
         let mut cuts = Cuts::new();
@@ -159,7 +162,8 @@ impl ReadTxn {
         Ok(cuts)
     }
 
-    /// Removable units of the pattern's series, for each series at most `excess` bytes and the unit that exceeds them.
+    /// Removable units of the pattern's series. Each series contributes its oldest units until their bytes reach
+    /// `excess`.
     pub(super) fn units(&self, pattern: &str, excess: u64) -> Result<Vec<Unit>> {
         let waiting = self.waiting()?;
         let mut units = Vec::new();
@@ -195,7 +199,7 @@ impl ReadTxn {
 }
 
 impl Run<'_> {
-    /// Removes rows beyond the caps. Returns false if the call has to end.
+    /// Removes rows until no cap is exceeded. Returns false if the call of `maintain` must end here.
     pub(super) fn by_size(&mut self) -> Result<bool> {
         let policies = self.database.begin_read()?.retentions()?;
         let caps = policies
@@ -219,7 +223,7 @@ impl Run<'_> {
         }
     }
 
-    /// Removes rows of some series until they take at most the cap.
+    /// Removes the oldest rows of the pattern's series until their bytes do not exceed the cap.
     fn cap_series(&mut self, pattern: &str, cap: u64) -> Result<bool> {
         loop {
             let snap = self.database.begin_read()?;
@@ -246,9 +250,10 @@ impl Run<'_> {
     }
 
     fn remove_until(&mut self, cap: u64) -> Result<bool> {
-        // Whether moving leaves frees nothing more at present.
+        // Whether moving leaves out of extents with dead space frees nothing more at present.
         let mut packed = false;
-        // Measured bytes freed per byte of rows: pages other than leaves are freed with them.
+        // Number of bytes freed per byte of removed rows, as measured in the last round: more than leaves are freed
+        // with rows.
         let mut measured = None;
         loop {
             let stat = self.database.pager.stat()?;
@@ -282,7 +287,7 @@ impl Run<'_> {
                 let now = used_bytes(&self.database.pager.stat()?, cap);
                 let dead = self.database.begin_read()?.dead_room()?;
                 let freed = live.saturating_sub(now.saturating_sub(dead));
-                // The ratio varies from round to round, because a removal frees whole pages.
+                // The measured ratio varies from round to round, because a removal frees whole pages.
                 let now = freed as f64 / bytes.max(1) as f64;
                 measured = Some(now.max(gain / GAIN_FALL));
             } else if self.done.more || room == 0 {
@@ -296,7 +301,7 @@ impl Run<'_> {
         }
     }
 
-    /// Removes rows; returns false if there was nothing to remove, or the call has to end.
+    /// Removes rows; returns false if no rows were removed, or the call of `maintain` must end here.
     fn remove_some(&mut self, cuts: Cuts) -> Result<bool> {
         let before = self.done.rows;
         Ok(self.remove(cuts)? && self.done.rows > before)
@@ -304,7 +309,8 @@ impl Run<'_> {
 }
 
 impl WriteTxn {
-    /// The bytes in use, instead of `used`, if all rows before these times were removed. Removes them without a commit.
+    /// The number of bytes that would be in use, instead of `used`, if all rows before these times were removed.
+    /// Removes the rows without a commit to find out.
     fn used_without(mut self, cuts: Cuts, used: u64) -> Result<u64> {
         self.free_space();
         for (id, cut) in cuts {
@@ -320,8 +326,8 @@ impl WriteTxn {
 }
 
 impl Database {
-    /// Refuses a cap that cannot be met: even with only the newest row of each series, more would be in use. If `begin`
-    /// returns no transaction, nothing is refused.
+    /// Returns an error for a cap that cannot be met: even with only the newest row of each series, more would be in
+    /// use. If `begin` returns no transaction, the cap is accepted.
     pub(super) fn expect_possible(
         &self,
         cap: u64,
@@ -346,7 +352,7 @@ impl Database {
         Ok(())
     }
 
-    /// The file's state under a cap.
+    /// Measures the sizes of the file under a cap.
     pub(super) fn cap_state(&self, cap: u64, used_before: u64) -> Result<CapState> {
         let stat = self.pager.stat()?;
         let mut state = CapState {

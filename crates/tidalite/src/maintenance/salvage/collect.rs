@@ -8,22 +8,22 @@ use tidalite_delta::LoneBlock;
 use tidalite_pager::{Candidate, Error, Kind, PageRead, Ptr, RawFile};
 use tidalite_series::OrphanLeaf;
 
-/// Maximum number of bytes that are verified without success, as a multiple of the file's size: a hostile file may
-/// have a header every few bytes.
+/// Maximum number of bytes that are verified without success, as a multiple of the file's size: a file made to attack
+/// may have a header every few bytes.
 const EFFORT: u64 = 64;
 
-/// Pages and blocks found by headers.
+/// Pages and blocks that were found by scanning the file for their headers.
 #[derive(Default)]
 pub(super) struct Collected {
-    /// Leaves of tables by owner.
+    /// Leaves of tables, by owner id of the table.
     pub(super) table_leaves: HashMap<u64, Vec<Ptr>>,
-    /// Leaves of series.
+    /// Leaves of series, by series id.
     pub(super) series_leaves: HashMap<SeriesId, Vec<OrphanLeaf>>,
-    /// Blocks of runs.
+    /// Blocks of sorted runs of the delta.
     pub(super) blocks: Vec<LoneBlock>,
-    /// Tail pages.
+    /// Tail pages of the delta, to which small commits append rows.
     pub(super) tails: Vec<Ptr>,
-    /// Records of the delta.
+    /// Record pages of the delta, which list its runs.
     pub(super) records: Vec<Ptr>,
     pub(super) headers: u64,
 }
@@ -40,7 +40,7 @@ impl Collected {
             running.moved(at - told)?;
             told = at;
             let page = candidate.header.address / page_size;
-            // If a record names the free pages, their contents are old.
+            // If the file has a readable map of free pages, a free page holds only old contents.
             let dead = free
                 .as_ref()
                 .is_some_and(|free| free.get(page as usize).copied().unwrap_or(false));
@@ -62,7 +62,8 @@ impl Collected {
         Ok(found)
     }
 
-    /// Collects the object that a header announces, if it is valid. Returns its size, 0 if it is of no use here.
+    /// Collects the page or block that a header announces, if it is valid. Returns its size in bytes, or 0 for a kind
+    /// of page that salvage does not use.
     fn take(&mut self, raw: &RawFile, found: &Candidate) -> tidalite_pager::Result<usize> {
         let header = &found.header;
         let page_size = raw.page_size();
@@ -92,7 +93,7 @@ impl Collected {
                 Ok(block.ptr.len as usize)
             }
             Kind::DeltaRecord if whole => {
-                // Its length is stored only in the pointer to it; zeros follow it.
+                // The header does not contain the length of a delta record; only the pointer to the record does.
                 let ptr = record_ptr(raw, found)?;
                 self.records.push(ptr);
                 Ok(ptr.len as usize)
@@ -102,12 +103,13 @@ impl Collected {
     }
 }
 
-/// The pointer to a delta's record of unknown length: every length up to the last non-zero byte is tried.
+/// Finds the length of a delta record by its checksum, and returns a pointer to the record.
 fn record_ptr(raw: &RawFile, found: &Candidate) -> tidalite_pager::Result<Ptr> {
     const TRIED: usize = 256;
     let most = (raw.len() - found.header.address).min(64 << 10) as usize;
     let bytes = raw.bytes(found.header.address, most)?.to_vec();
-    // The record ends at its last non-zero byte or a few zeros later; the next page may contain anything.
+    // A record ends at its last non-zero byte or a few zeros later, and zeros fill its last page. The page after it may
+    // contain anything, so each number of pages is tried.
     let pages = most / raw.page_size();
     for count in 1..=pages.max(1) {
         let part = &bytes[..(count * raw.page_size()).min(most)];

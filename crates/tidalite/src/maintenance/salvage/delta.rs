@@ -1,4 +1,4 @@
-//! Rows not yet in leaves: from the delta's record, or block by block.
+//! Salvage of the delta (rows not yet in leaves): from the delta's record, or block by block.
 
 use super::rescue::Rescue;
 use crate::maintenance::check::{Finding, Place, Waiting};
@@ -7,7 +7,7 @@ use tidalite_base::SeriesId;
 use tidalite_codec::{ColumnType, Rows, RowsRef};
 use tidalite_delta::Delta;
 
-/// The location of rows of the delta, and the commit that wrote them.
+/// A block or tail page of the delta, in which rows were found.
 enum Piece {
     Block(tidalite_delta::LoneBlock),
     Tail(tidalite_pager::Ptr),
@@ -70,8 +70,8 @@ impl Rescue<'_, '_> {
         Ok(())
     }
 
-    /// Blocks and tails, the oldest first, so that the newest row of a time stays. Rows covered by a newer leaf are
-    /// skipped: they were installed there, or replaced.
+    /// Saves the rows of all blocks and tail pages found, the oldest first, so that for each time the newest row stays.
+    /// Rows in the span of a newer leaf are skipped: they were moved into that leaf, or replaced.
     fn delta_by_headers(&mut self) -> Result<()> {
         let mut pieces: Vec<(u64, Piece)> = Vec::new();
         for block in std::mem::take(&mut self.found.blocks) {
@@ -128,21 +128,22 @@ impl Rescue<'_, '_> {
         Ok(())
     }
 
-    /// The layouts of the newest readable record; for others, the layouts found in blocks.
+    /// The column layouts by number, from the newest readable record of the delta; without a record, a single assumed
+    /// layout.
     fn layouts(&self) -> Vec<Box<[ColumnType]>> {
         let mut records = self.found.records.clone();
         records.sort_by_key(|record| std::cmp::Reverse(record.birth));
         let read = |record| tidalite_delta::layouts_of(self.raw, record).ok();
         let mut layouts = records.iter().find_map(read).unwrap_or_default();
         if layouts.is_empty() {
-            // Without a record or a run there is one layout, usually the default point's.
+            // Without a record or a run there is one layout, usually that of the default point: time, flags and value.
             let columns = self.columns.values().copied().max().unwrap_or(2);
             layouts.push(vec![ColumnType::U64; columns].into());
         }
         layouts
     }
 
-    /// Gives a generated name to a series known only from the delta.
+    /// Creates a series with a generated name for an id that only rows in the delta mention.
     fn known(&mut self, id: SeriesId, columns: usize) -> Result<()> {
         if self.ids.contains_key(&id) {
             return Ok(());
@@ -156,5 +157,5 @@ impl Rescue<'_, '_> {
     }
 }
 
-/// Number of pieces buffered before they are written.
+/// Number of pieces collected before their rows are written.
 const BATCH: usize = 256;

@@ -1,13 +1,13 @@
-//! Recovers the intact data of a damaged file into a new one.
+//! Salvage: copies the intact data of a damaged file into a new one.
 //!
-//! With a readable meta record, every structure is walked from its root, and damage hides the data below it; that data
-//! is then searched by headers: pages and blocks carry their kind, owner, place, birth and a checksum of their own.
-//! Without any record, headers are the only source.
+//! With a readable meta record, every structure is walked from its root. Damage hides the data below it; salvage
+//! searches the file for that data by headers: pages and blocks carry their kind, owner, place, birth and a checksum of
+//! their own. Without any record, headers are the only source.
 //!
 //! A page found by its header may be an older version of one that is damaged or was freed. Therefore the newest leaf of
-//! a table is authoritative for the keys between its first and its last, and the newest leaf of a series for its times;
-//! an older leaf adds only data outside. Deleted rows may reappear where no newer leaf covers their place; the report
-//! gives the number of rows from headers.
+//! a table decides about the keys between its first and its last key, and the newest leaf of a series about the times
+//! in its span; an older leaf adds only data outside. Deleted rows may reappear where no newer leaf covers their place;
+//! the report gives the number of rows from headers.
 
 mod collect;
 mod delta;
@@ -53,12 +53,12 @@ enum Damaged {
 }
 
 impl<'a> Salvage<'a> {
-    /// A damaged file.
+    /// Prepares a salvage of a damaged file.
     pub fn of(path: impl Into<PathBuf>) -> Self {
         Self::new(Damaged::File(path.into()))
     }
 
-    /// A damaged storage.
+    /// Prepares a salvage of a damaged custom storage.
     pub fn of_storage(storage: Arc<dyn Storage>) -> Self {
         Self::new(Damaged::Storage(storage))
     }
@@ -71,24 +71,25 @@ impl<'a> Salvage<'a> {
         }
     }
 
-    /// The current path of the second file, if the database has large values in one (default: the path in the damaged
-    /// file, if that is readable). The new database stores these values itself.
+    /// Sets the current path of the second file, if the database has large values in one (default: the path stored in
+    /// the damaged file, if readable). The new database stores these values in its main file.
     pub fn large_values(mut self, path: impl Into<PathBuf>) -> Self {
         self.large_values = Some(path.into());
         self
     }
 
-    /// Reports to this watch, and reads at most at its rate.
+    /// Reports progress to this watch, and reads no faster than the rate it allows.
     pub fn watch(mut self, watch: Watch<'a>) -> Self {
         self.watch = watch;
         self
     }
 
-    /// Saves into a new file, which must not exist. It appears with one commit.
+    /// Saves the intact data into a new file, which must not exist. All data appears with one commit.
     ///
     /// # Errors
-    /// If nothing in the damaged file can be recognised, its second file cannot be read at all, or the new file exists
-    /// or cannot be written; [`Cancelled`](crate::ErrorKind::Cancelled) if the watch stops it.
+    /// Nothing in the damaged file can be recognised; the second file of the damaged database cannot be read at all;
+    /// the new file exists or cannot be written; [`Cancelled`](crate::ErrorKind::Cancelled) if the watch stops the
+    /// salvage.
     pub fn to(self, path: impl AsRef<Path>) -> Result<SalvageReport> {
         let (raw, path) = (self.raw()?, path.as_ref());
         let db = Options::new()
@@ -105,7 +106,7 @@ impl<'a> Salvage<'a> {
         saved
     }
 
-    /// Saves into an open, empty database, with one commit.
+    /// Saves the intact data into an open, empty database, with one commit.
     ///
     /// # Errors
     /// As for [`to`](Self::to).
@@ -151,7 +152,8 @@ fn save(raw: &RawFile, db: &Database, watch: Watch<'_>) -> Result<SalvageReport>
         match Roots::decode(&state.app) {
             Ok(roots) => {
                 rescue.report.txn = Some(state.txn);
-                // A wall clock that is ahead of the damaged file's commits is not trusted in the new file either.
+                // If the wall clock is ahead of the commits in the damaged file, it must not be trusted in the new file
+                // either: the commit clock is kept.
                 rescue.tx.roots.clock = roots.clock;
                 rescue.roots = Some(roots);
             }
@@ -174,7 +176,8 @@ fn save(raw: &RawFile, db: &Database, watch: Watch<'_>) -> Result<SalvageReport>
 }
 
 impl Rescue<'_, '_> {
-    /// Saves the retention policies that can still be read. Without roots they cannot be found.
+    /// Saves the retention policies that can still be read. Without the roots of the damaged file no policy can be
+    /// found.
     fn retentions(&mut self) -> Result<()> {
         let Some(roots) = &self.roots else {
             return Ok(());

@@ -2,43 +2,43 @@
 
 use crate::maintenance::check::Finding;
 
-/// Maximum number of losses described; further ones are counted.
+/// Maximum number of losses that are described; further losses are only counted.
 const LOST_MAX: usize = 1000;
 
-/// Data saved and data lost.
+/// Report of a salvage: data saved and data lost.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct SalvageReport {
-    /// The commit whose record was found; `None` if everything was saved by headers.
+    /// The commit whose roots were readable; `None` if all data was found by headers.
     pub txn: Option<tidalite_base::TxnId>,
-    /// Tables, each with its number of rows.
+    /// The tables saved, each with its number of rows.
     pub tables: Vec<Saved>,
-    /// Series, each with their number of rows.
+    /// The series saved, each with its number of rows.
     pub series: Vec<Saved>,
-    /// Retention policies.
+    /// Number of retention policies saved.
     pub retentions: u64,
-    /// Unreadable parts, and the data affected.
+    /// The unreadable parts, and the data affected by each.
     pub lost: Vec<Finding>,
-    /// Losses beyond those in `lost`.
+    /// Number of losses beyond those in `lost`.
     pub more_lost: u64,
-    /// Pages and blocks found by their headers, of all kinds.
+    /// Number of pages and blocks of all kinds that were found by their headers.
     pub headers: u64,
 }
 
-/// The data saved of a table or a series.
+/// The data saved of one table or series.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Saved {
-    /// The name; generated if it was lost.
+    /// Name of the table or series; a generated name if the name was lost.
     pub name: String,
-    /// Rows written, including `rows_by_headers`.
+    /// Number of rows written, including `rows_by_headers`.
     pub rows: u64,
-    /// Rows found by headers alone: some may be of an older version.
+    /// Number of rows found by headers alone: some rows may be of an older version.
     pub rows_by_headers: u64,
 }
 
 impl SalvageReport {
-    /// Total of rows and table entries.
+    /// Total number of rows of series and entries of tables.
     #[must_use]
     pub fn rows(&self) -> u64 {
         let all = self.tables.iter().chain(&self.series);
@@ -55,7 +55,7 @@ impl SalvageReport {
         self.lose_with(|| finding);
     }
 
-    /// Like `lose`, with a description that is expensive to build.
+    /// Records a loss like `lose`; `tell` builds the description only if it is kept.
     pub(super) fn lose_with(&mut self, tell: impl FnOnce() -> Finding) {
         if self.lost.len() < LOST_MAX {
             self.lost.push(tell());

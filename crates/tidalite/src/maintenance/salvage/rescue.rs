@@ -16,22 +16,23 @@ use tidalite_pager::RawFile;
 /// A salvage in progress.
 pub(super) struct Rescue<'r, 'a> {
     pub(super) raw: &'r RawFile,
-    /// The roots of the newest record, if there is one.
+    /// The roots of the newest commit, if they could be read.
     pub(super) roots: Option<Roots>,
     pub(super) tx: WriteTxn,
     pub(super) found: Collected,
-    /// Series ids of the damaged file, with the new ids and the index in the report.
+    /// Maps each series id of the damaged file to the id in the new file and the index in the report.
     pub(super) ids: HashMap<SeriesId, (SeriesId, usize)>,
-    /// Catalog entries of the damaged file, by its ids.
+    /// Catalog entries of the series, by their ids in the damaged file.
     pub(super) infos: HashMap<SeriesId, SeriesInfo>,
     /// Whether `infos` has all series of the damaged file.
     pub(super) infos_are_whole: bool,
-    /// Number of columns of each series, by the damaged file's id.
+    /// Number of columns of each series, by its id in the damaged file.
     pub(super) columns: HashMap<SeriesId, usize>,
     pub(super) text_cache: TextCache,
-    /// Series ids of the new file, with the final policy of each.
+    /// Series ids of the new file, each with the merge policy to set once all rows are written.
     pub(super) merges: Vec<(SeriesId, MergePolicy)>,
-    /// For each series, the first and last time and the birth of each leaf; recorded if headers are the only source.
+    /// For each series, the first and last time and the birth of each of its leaves; filled only if headers are the
+    /// only source.
     pub(super) spans: HashMap<SeriesId, Vec<(i64, i64, u64)>>,
     pub(super) report: SalvageReport,
     pub(super) running: Running<'a>,

@@ -1,4 +1,4 @@
-//! Series: from their records around damage, then leaf by leaf.
+//! Salvage of series: first from their records, skipping damage, then leaf by leaf.
 
 use super::report::Saved;
 use super::rescue::Rescue;
@@ -20,15 +20,15 @@ use tidalite_codec::{ColumnType as WordType, RowsRef};
 use tidalite_pager::Ptr;
 use tidalite_series::{OrphanLeaf, SeriesTree};
 
-/// Maximum number of names that are tried for a series before it is given up.
+/// Maximum number of names that are tried for a series; after that many its creation fails.
 const NAMES_TRIED: usize = 100;
 
-/// Times covered by newer leaves: disjoint, both ends included.
+/// Spans of time that newer leaves cover; they are disjoint and include both ends.
 #[derive(Default)]
 struct Covered(BTreeMap<i64, i64>);
 
 impl Covered {
-    /// The rows of `rows` not covered by a newer leaf, as ranges of indices.
+    /// Ranges of indices of the rows that no newer leaf covers.
     fn rest(&self, rows: RowsRef<'_>) -> Vec<std::ops::Range<usize>> {
         let times = rows.times();
         let mut rest = Vec::new();
@@ -69,7 +69,7 @@ impl Covered {
 }
 
 impl Rescue<'_, '_> {
-    /// Saves every series, under its name or one generated from its id.
+    /// Saves every series, under its name or under a name generated from its id.
     pub(super) fn series(&mut self) -> Result<()> {
         let infos = self.read_infos()?;
         let records = self.records()?;
@@ -106,8 +106,8 @@ impl Rescue<'_, '_> {
         Ok(())
     }
 
-    /// Saves merge policies, once all rows are written (salvage itself chooses between two rows of one time), and
-    /// annotations.
+    /// Saves the merge policies and annotations of the series. Policies are set after all rows are written, because
+    /// until then salvage itself chooses between two rows of one time.
     pub(super) fn notes(&mut self) -> Result<()> {
         for (new, merge) in std::mem::take(&mut self.merges) {
             self.tx.series_by_id(new)?.set_merge(merge)?;
@@ -133,7 +133,7 @@ impl Rescue<'_, '_> {
         Ok(())
     }
 
-    /// Saves the texts of all rows, before the rows that refer to them. Texts of a column that is not of a text type
+    /// Saves the texts of all rows; the rows that refer to them follow later. Texts whose column is not of a text type
     /// are dropped.
     fn texts(&mut self, made: &[(SeriesId, Schema)]) -> Result<()> {
         let tree = self.roots.as_ref().map(|roots| roots.texts);
@@ -158,7 +158,7 @@ impl Rescue<'_, '_> {
         Ok(())
     }
 
-    /// The words of a column of texts; null where the text is lost.
+    /// The words of a text column, with `null` for each text that is lost.
     fn text_words(&mut self, column: texts::Column, null: u64, words: &[u64]) -> Result<Vec<u64>> {
         let (pages, tree) = (&self.tx.pages, &self.tx.roots.texts);
         let mut lost = 0;
@@ -228,7 +228,8 @@ impl Rescue<'_, '_> {
         Ok(records)
     }
 
-    /// A schema for a series that lost its own: types from its record or its leaves, generated names.
+    /// A schema for a series whose own schema is lost: types from the series' record or leaves, and generated column
+    /// names.
     fn schema_of(&self, id: SeriesId, record: Option<&(SeriesTree, bool)>) -> Schema {
         let types: Vec<WordType> = match record {
             Some((tree, _)) => tree.types().to_vec(),
@@ -246,14 +247,14 @@ impl Rescue<'_, '_> {
         }
     }
 
-    /// The types of the leaf with the most columns: the others were written before some were added.
+    /// The types of the leaf with the most columns: leaves with fewer columns were written before columns were added.
     fn types_of(&self, id: SeriesId) -> Vec<WordType> {
         let leaves = self.found.series_leaves.get(&id).into_iter().flatten();
         let types = leaves.filter_map(|leaf| tidalite_series::leaf_types(self.raw, leaf).ok());
         types.max_by_key(Vec::len).unwrap_or_default()
     }
 
-    /// Creates the series in the new file; if its name is taken, the id is appended.
+    /// Creates the series in the new file; if a series there has the same name, the id is appended to the name.
     pub(super) fn create(
         &mut self,
         id: SeriesId,
@@ -370,7 +371,8 @@ impl Rescue<'_, '_> {
         Ok(())
     }
 
-    /// Saves the rows of a lone leaf where rows are lost and no newer leaf covers them; returns its damaged spans.
+    /// Saves the rows of a leaf found by its header, as far as rows are lost there and no newer leaf covers them.
+    /// Returns the spans of the leaf's own damage.
     fn orphan_leaf(
         &mut self,
         id: SeriesId,
@@ -390,7 +392,7 @@ impl Rescue<'_, '_> {
                 self.put(id, rest.between(from, to), true)?;
             }
         }
-        // A leaf covers its whole span, except its own damaged vectors.
+        // An intact leaf covers its whole span: older leaves add nothing there.
         if gone.is_empty()
             && let (Some(&begin), Some(&end)) = (view.times().first(), view.times().last())
         {
@@ -412,14 +414,14 @@ impl Rescue<'_, '_> {
         let mut told: Vec<Vec<u64>> = Vec::new();
         for (c, column) in own {
             told.push(if column.ty.is_text() {
-                // Lost texts become null, or empty.
+                // Lost texts become null, or empty if the column has no nulls.
                 self.text_words((new, c), column.words().fill(), rows.column(c))?
             } else {
                 Vec::new()
             });
         }
         let mut series = self.tx.series_by_id(new)?;
-        // The leaf lacks columns that were added after its rows were written.
+        // The leaf lacks columns that were added after its rows were written; fill them.
         let types = series.info().schema.word_types();
         let added = types.iter().skip(rows.column_count());
         let added: Vec<Vec<u64>> = added.map(|ty| vec![ty.fill(); rows.len()]).collect();
@@ -430,7 +432,7 @@ impl Rescue<'_, '_> {
         let mut words: Vec<&[u64]> = words.collect();
         words.extend(added.iter().map(Vec::as_slice));
         if series.info().merge == MergePolicy::KeepAll || !rows.is_sorted_unique() {
-            // Later rows replace earlier ones here, too.
+            // With several rows of one time, those saved later replace the earlier ones.
             series.set_merge(MergePolicy::KeepAll)?;
             series.replace_times(RowsRef::new(rows.times(), &words))?;
         } else {
@@ -467,7 +469,7 @@ impl Rescue<'_, '_> {
     }
 }
 
-/// A column for words of which only the type is known.
+/// Makes a column for words of which only the type is known.
 fn column_of(name: String, ty: WordType) -> Column {
     let own = match ty.base() {
         WordType::I64 => ColumnType::I64,
@@ -482,7 +484,7 @@ fn column_of(name: String, ty: WordType) -> Column {
     }
 }
 
-/// A schema for rows of which only the number of columns is known.
+/// Makes a schema for rows of which only the number of columns is known.
 pub(super) fn made_up_schema(columns: usize) -> Schema {
     if columns == Schema::point().columns.len() {
         return Schema::point();

@@ -1,4 +1,4 @@
-//! Tables: from their roots around damage, then leaf by leaf.
+//! Salvage of tables: first from their roots, skipping damage, then leaf by leaf.
 
 use super::collect::Collected;
 use super::report::Saved;
@@ -16,12 +16,12 @@ use tidalite_base::Corrupt;
 use tidalite_kv::{Cursor, DEPTH_MAX, PageVisitor, TableReader, Tree, VisitedPage};
 use tidalite_pager::{Ptr, RawFile};
 
-/// Directories of runs have owner ids from here on.
+/// Owner ids from this value on belong to directories of runs, which salvage does not need.
 const DIRECTORY_OWNERS: u64 = 1 << 47;
 
 type Key = Vec<u8>;
 
-/// A range of keys, open or bounded at its end.
+/// A lost range of keys, with its end excluded or unbounded.
 #[derive(Clone, Debug)]
 pub(super) struct Lost {
     from: Key,
@@ -35,7 +35,7 @@ impl Lost {
     }
 }
 
-/// The leaves that a walk around damage reaches.
+/// The leaves that a walk of a tree reaches, and the key ranges of damaged pages.
 #[derive(Default)]
 struct Reached {
     leaves: Vec<Ptr>,
@@ -46,7 +46,7 @@ impl PageVisitor for Reached {
     fn enter(&mut self, page: &VisitedPage<'_>) -> tidalite_pager::Result<bool> {
         if page.level == 0 {
             self.leaves.push(page.ptr);
-            // Whether the page can be read is tested now, while its keys are known.
+            // Each leaf is listed with its keys; whether it can be read is found out later.
             self.lost.push(Lost {
                 from: page.from.to_vec(),
                 to: page.to.map(<[u8]>::to_vec),
@@ -66,7 +66,7 @@ impl PageVisitor for Reached {
     }
 }
 
-/// The keys covered by newer leaves: disjoint, first key and last key.
+/// Ranges of keys that newer leaves cover: disjoint, each from first key to last key.
 #[derive(Default)]
 struct Covered(BTreeMap<Key, Key>);
 
@@ -99,35 +99,37 @@ impl Covered {
     }
 }
 
-/// The content of a row.
+/// The content of a row found in a leaf.
 #[derive(Clone, Copy, Debug)]
 enum Held<'a> {
     Value(&'a [u8]),
-    /// One value of a key's set.
+    /// One value in the set of a key.
     Pair(&'a [u8]),
-    /// A nested table, whose rows follow with a longer path.
+    /// A nested table; its rows follow, with a longer path of keys.
     Table,
 }
 
-/// Callback for rows: the keys of the enclosing nested tables, the row's own key, its content.
+/// Callback for a row: receives the keys of the enclosing nested tables, the row's own key and the row's content.
 type LeafRows<'f> = dyn FnMut(&[Key], &[u8], Held<'_>) -> Result<()> + 'f;
 
-/// Like `LeafRows`, with a flag for rows found by a header alone.
+/// Callback like `LeafRows`, with a flag that is true for rows found by a header alone.
 type Rows<'f> = dyn FnMut(&[Key], &[u8], Held<'_>, bool) -> Result<()> + 'f;
 
-/// Callback for rows of a catalog table: key, value, and a flag for rows found by a header alone.
+/// Callback for a row of a catalog table: receives key, value, and a flag that is true for rows found by a header
+/// alone.
 type Values<'f> = dyn FnMut(&[u8], &[u8], bool) -> Result<()> + 'f;
 
-/// The current table while leaves are read.
+/// The position in the current table while its leaves are read.
 struct At<'r> {
     raw: &'r RawFile,
     path: Vec<Key>,
-    /// Leaves and roots of nested tables that were visited: a hostile file may name one twice.
+    /// Addresses of the leaves and roots of nested tables that were visited: a file made to attack may point to one
+    /// twice.
     nested: BTreeSet<u64>,
     told: Vec<Lost>,
 }
 
-/// Passes the readable rows of a table to `f`, and returns the losses.
+/// Passes the readable rows of a table to `f`, and returns the ranges of keys that are lost.
 fn rows_of(
     raw: &RawFile,
     found: &Collected,
@@ -160,7 +162,7 @@ fn rows_of(
     lone.sort_by_key(|leaf| std::cmp::Reverse(leaf.birth));
     let mut covered = Covered::default();
     for leaf in lone {
-        // The rows of a nested table's leaf have no place unless an outer leaf leads to it.
+        // The rows of a nested table's leaf have no known key path unless a leaf of the enclosing table leads to them.
         if Tree::of_leaf(raw, &leaf).is_ok_and(|leaf| leaf.is_inner()) {
             continue;
         }
@@ -182,7 +184,7 @@ fn rows_of(
     Ok(told)
 }
 
-/// Like [`rows_of`], for a table of the catalog.
+/// Like [`rows_of`], for a table of the catalog; passes keys and values to `f`.
 pub(super) fn values_of(
     raw: &RawFile,
     found: &Collected,
@@ -203,7 +205,7 @@ pub(super) fn values_of(
 }
 
 impl At<'_> {
-    /// Passes the rows of a table around damage to `f`; returns the keys of unreadable parts.
+    /// Passes the rows of a table to `f`, skipping damage; returns the ranges of keys of unreadable parts.
     fn around(
         &mut self,
         tree: &Tree,
@@ -232,7 +234,8 @@ impl At<'_> {
         Ok(lost)
     }
 
-    /// Passes the rows of one leaf to `f`; returns its first and last key. Damage that it leads to is recorded as lost.
+    /// Passes the rows of one leaf to `f`; returns the leaf's first and last key. Damage in values and nested tables
+    /// that the leaf points to is recorded as lost.
     fn leaf(&mut self, leaf: &Ptr, f: &mut LeafRows<'_>) -> Result<(Key, Key)> {
         let tree = Tree::of_leaf(self.raw, leaf)?;
         let mut cursor = tree.cursor(self.raw);
@@ -327,7 +330,7 @@ impl At<'_> {
         Ok(())
     }
 
-    /// Records a loss under a key of the current table; in a nested one under the key of the outermost.
+    /// Records a loss under a key of the current table; in a nested table, under the key in the outermost table.
     fn lose(&mut self, key: &[u8], corrupt: Corrupt) {
         let from = self.path.first().map_or(key, Vec::as_slice).to_vec();
         self.told.push(Lost {
@@ -339,7 +342,7 @@ impl At<'_> {
 }
 
 impl Rescue<'_, '_> {
-    /// Saves every table, under its name or one generated from its id.
+    /// Saves every table, under its name or under a name generated from its id.
     pub(super) fn tables(&mut self) -> Result<()> {
         let mut named: BTreeMap<u64, Named> = BTreeMap::new();
         let roots = self.roots.clone();
@@ -392,7 +395,7 @@ impl Rescue<'_, '_> {
         Ok(())
     }
 
-    /// Whether a table has sets, judged from its leaves.
+    /// Whether a table is a table of sets, judging by its leaves.
     fn looks_multi(&self, id: u64) -> bool {
         let leaves = self.found.table_leaves.get(&id).into_iter().flatten();
         let mut leaves = leaves.filter_map(|leaf| Tree::of_leaf(self.raw, leaf).ok());
@@ -457,7 +460,7 @@ impl Rescue<'_, '_> {
     }
 }
 
-/// A table's properties known before its rows.
+/// Properties of a table that are known before its rows are read.
 struct Named {
     name: String,
     tree: Option<Tree>,
@@ -476,15 +479,15 @@ impl Named {
     }
 }
 
-/// The destination of a table's rows.
+/// The new table to which a damaged table's rows are written.
 enum To<'t> {
     Plain(TableMut<'t>),
     Multi(SetTableMut<'t>),
 }
 
 impl To<'_> {
-    /// Stores a row; false if it does not belong in such a table, or is a value under the key of a nested table already
-    /// saved.
+    /// Stores a row. Returns false if no row was counted: a nested table was created, the row does not belong in such a
+    /// table, or it is a value whose key already has a nested table.
     fn put(&mut self, path: &[Key], key: &[u8], held: Held<'_>) -> Result<bool> {
         match (self, held) {
             (Self::Plain(table), Held::Value(value)) => {

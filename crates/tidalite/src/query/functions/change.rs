@@ -41,11 +41,11 @@ macro_rules! adapters {
 }
 
 adapters! {
-    /// See [`DotFunctions::difference`](super::DotFunctions::difference).
+    /// Iterator returned by [`DotFunctions::difference`](super::DotFunctions::difference).
     Difference {} |before, dot| Some(dot.value - before.value);
-    /// See [`DotFunctions::derivative`](super::DotFunctions::derivative).
+    /// Iterator returned by [`DotFunctions::derivative`](super::DotFunctions::derivative).
     Derivative { per: i64 } |before, dot, per| slope(dot.value - before.value, before, dot, per);
-    /// See [`DotFunctions::rate`](super::DotFunctions::rate).
+    /// Iterator returned by [`DotFunctions::rate`](super::DotFunctions::rate).
     Rate { per: i64 } |before, dot, per| {
         let risen = if dot.value < before.value {
             dot.value
@@ -56,7 +56,7 @@ adapters! {
     };
 }
 
-/// A change between two rows, per `per` steps of time; `None` between rows of one time.
+/// Converts a change between two rows to a change per `per` steps of time; `None` if both rows have the same time.
 fn slope(change: f64, before: Dot, dot: Dot, per: i64) -> Option<f64> {
     let steps = i128::from(dot.time) - i128::from(before.time);
     (steps != 0).then(|| change * (per as f64 / steps as f64))

@@ -1,15 +1,15 @@
 //! A value with its time, and sums of values.
 
-/// A value with its time, in the series' unit; for several series together, in nanoseconds since 1970.
+/// A value with its time, in the series' unit or, in functions of several series, in nanoseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Dot {
-    /// The time.
+    /// Time of the row.
     pub time: i64,
-    /// The value.
+    /// Value of the column in this row.
     pub value: f64,
 }
 
-/// A compensated sum, which keeps the rounding errors of additions (Neumaier).
+/// A compensated sum, which carries the rounding errors of its additions along (Neumaier).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sum {
     sum: f64,

@@ -11,7 +11,8 @@ use super::mean::Mean;
 use super::moving::{MovingMean, MovingMeanOver};
 use crate::types::error::Result;
 
-/// Values minus the mean of the values before them; `errors` of a mean, such as [`MovingMean::errors`].
+/// Iterator of prediction errors: each value minus the mean of the values before it. Returned by methods such as
+/// [`MovingMean::errors`].
 #[derive(Clone, Debug)]
 pub struct Errors<M> {
     mean: M,
@@ -47,8 +48,8 @@ macro_rules! means {
         }
 
         impl<I> $name<I> {
-            /// Replaces the mean by its error as a prediction of the next value: each value minus the mean at the
-            /// previous row. Nothing for the first row.
+            /// Turns the means into prediction errors: each value minus the mean at the previous row. Yields nothing
+            /// for the first row.
             pub fn errors(self) -> Errors<Self> {
                 Errors { mean: self, before: None }
             }

@@ -4,14 +4,14 @@
 //! of the weighted values, divided by the sum of the weights, so the first value has no extra weight. (The recursion
 //! `mean += a * (value - mean)`, which begins at the first value, converges to the same.)
 //!
-//! Invariant: `weight` is the sum of the weights of the finite values so far, the newest having weight 1; `mean` is
-//! their mean.
+//! Invariant: `weight` is the sum of the weights of the finite values so far, where the newest has weight 1; `mean` is
+//! the weighted mean of these values.
 
 use super::dot::Dot;
 use super::mean::Mean;
 use crate::types::error::Result;
 
-/// A weighted sum of values.
+/// An exponentially weighted mean: the mean so far, and the sum of the weights.
 #[derive(Clone, Copy, Debug, Default)]
 struct Weighted {
     mean: f64,
@@ -23,9 +23,9 @@ impl Weighted {
     fn push(&mut self, factor: f64, value: f64) {
         let before = self.weight * factor;
         self.weight = before + 1.0;
-        // A constant value keeps the mean exact, to the bit.
+        // While the value does not change, the mean stays exact, to the bit.
         if self.mean != value {
-            // Each term is smaller than the larger value: no overflow.
+            // Each term is smaller than the larger of both values, so the sum does not overflow.
             self.mean = self.mean * (before / self.weight) + value / self.weight;
         }
     }
@@ -39,7 +39,7 @@ impl Weighted {
     }
 }
 
-/// See [`DotFunctions::exponential_mean`](super::DotFunctions::exponential_mean).
+/// Iterator returned by [`DotFunctions::exponential_mean`](super::DotFunctions::exponential_mean).
 #[derive(Clone, Debug)]
 pub struct ExponentialMean<I> {
     rows: I,
@@ -71,12 +71,12 @@ impl<I: Iterator<Item = Result<Dot>>> Mean for ExponentialMean<I> {
     }
 }
 
-/// See [`DotFunctions::exponential_mean_over`](super::DotFunctions::exponential_mean_over).
+/// Iterator returned by [`DotFunctions::exponential_mean_over`](super::DotFunctions::exponential_mean_over).
 #[derive(Clone, Debug)]
 pub struct ExponentialMeanOver<I> {
     rows: I,
     time_constant: i64,
-    /// The time of the newest value.
+    /// Time of the newest finite value.
     at: i64,
     sum: Weighted,
 }

@@ -11,17 +11,17 @@
 //! ```
 //!
 //! Invariants
-//! 1. `heap` contains each counter once, by number, the smallest at the root; `Counter::at` is its position. `places`
-//!    maps each item to its counter's number.
-//! 2. An item with a counter satisfies `weight - error <= true weight <= weight`. An item without one weighs at most
-//!    the smallest counter, or nothing while there is room.
-//! 3. The sum of all counters is at most `total` (exactly `total` before the first merge): the smallest, and every
-//!    error, is therefore at most `total / capacity`.
+//! 1. `heap` contains the number of each counter once, the smallest counter at the root; `Counter::at` is the counter's
+//!   position in the heap. `places` maps each item to the number of its counter.
+//! 2. An item with a counter satisfies `weight - error <= true weight <= weight`. An item without a counter weighs at
+//!   most as much as the smallest counter, or nothing while counters are unused.
+//! 3. The sum of all counters is at most `total` (exactly `total` before the first merge): the smallest counter, and
+//!   every error, is therefore at most `total / capacity`.
 //!
-//! Invariant 3 survives a merge of `a` and `b` with smallest counters `m` and `n` (0 while there is room): an item of
-//! both gets the sum of its counters, an item of `a` alone its own plus `n`, an item of `b` alone its own plus `m`.
-//! Each is at least `m + n`. The amounts added to items of one side alone do not exceed the counters dropped as the
-//! smallest, so the remaining ones sum to at most both totals.
+//! Invariant 3 survives a merge of `a` and `b` with smallest counters `m` and `n` (0 while counters are unused): an
+//! item of both gets the sum of its counters, an item of `a` alone its own counter plus `n`, an item of `b` alone its
+//! own counter plus `m`. Each of these is at least `m + n`. The amounts added to items of one side alone do not exceed
+//! the counters dropped as the smallest, so the remaining counters sum to at most the sum of both totals.
 
 use crate::series::figures::Figures;
 use crate::series::query::Query;
@@ -34,19 +34,19 @@ use crate::types::value::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 
-/// A frequent or heavy item.
+/// A frequent or heavy item, with bounds of its weight.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Frequent<T> {
     /// The item.
     pub item: T,
-    /// Upper bound of its weight: for counted items, of their number of occurrences.
+    /// Upper bound of the item's weight; for counted items, of the number of occurrences.
     pub weight: f64,
-    /// Maximum by which `weight` exceeds the true weight.
+    /// Maximum amount by which `weight` exceeds the true weight.
     pub error: f64,
 }
 
 impl<T> Frequent<T> {
-    /// Lower bound of its weight.
+    /// Lower bound of the item's weight.
     #[must_use]
     pub fn at_least(&self) -> f64 {
         self.weight - self.error
@@ -55,8 +55,8 @@ impl<T> Frequent<T> {
 
 /// Frequent items of a stream of any length, in the memory of `capacity` counters (the Space-Saving algorithm).
 ///
-/// For any stream and order, of total weight `W`: no reported weight is too small, none is too large by more than `W /
-/// capacity`, and every item heavier than that is reported. All weights are exact while there are no more items than
+/// For any stream of total weight `W`, in any order: no reported weight is too small, none is too large by more than `W
+/// / capacity`, and every item heavier than that is reported. All weights are exact while there are no more items than
 /// counters. Weights are floats: counts up to 2^53 add up exactly, other weights with float rounding.
 ///
 /// ```
@@ -84,7 +84,7 @@ struct Counter<T> {
     item: T,
     weight: f64,
     error: f64,
-    /// Its position in the heap.
+    /// Position of this counter in the heap.
     at: usize,
 }
 
@@ -107,13 +107,13 @@ impl<T: Clone + Eq + Hash> SpaceSaving<T> {
         self.capacity
     }
 
-    /// Total weight of all items.
+    /// Total weight of all items added.
     #[must_use]
     pub fn total(&self) -> f64 {
         self.total
     }
 
-    /// Maximum weight of an item that is not reported; no error is larger.
+    /// Maximum weight that an item without a counter can have; no reported weight is too large by more than this.
     #[must_use]
     pub fn error_max(&self) -> f64 {
         match self.heap.first() {
@@ -124,14 +124,14 @@ impl<T: Clone + Eq + Hash> SpaceSaving<T> {
         }
     }
 
-    /// Adds an item with a weight; with weight 1 each it counts occurrences. A weight that is not above 0, or not
+    /// Adds an item with a weight; to count occurrences, add each with weight 1. A weight that is not above 0, or not
     /// finite, is ignored.
     ///
     /// # Errors
-    /// `InvalidInput` if the total weight would not be finite: nothing has changed.
+    /// `InvalidInput` if the total weight would not be finite; the summary is then unchanged.
     ///
     /// # Cost
-    /// A hash lookup, and the logarithm of the capacity.
+    /// A hash lookup, and heap operations that take the logarithm of the capacity.
     pub fn add(&mut self, item: T, weight: f64) -> Result<()> {
         if !(weight > 0.0 && weight.is_finite()) {
             return Ok(());
@@ -155,11 +155,11 @@ impl<T: Clone + Eq + Hash> SpaceSaving<T> {
         Ok(())
     }
 
-    /// Merges the summary of other rows: of other series, or from another thread. The smaller of the two capacities is
-    /// kept.
+    /// Merges a summary of other items into this one, such as one of another series or from another thread. The smaller
+    /// of the two capacities is kept.
     ///
     /// # Errors
-    /// `InvalidInput` if the total weight would not be finite: nothing has changed.
+    /// `InvalidInput` if the total weight would not be finite; the summary is then unchanged.
     pub fn merge(&mut self, other: &Self) -> Result<()> {
         let total = finite_sum(self.total, other.total)?;
         let (own_floor, other_floor) = (self.error_max(), other.error_max());
@@ -188,7 +188,7 @@ impl<T: Clone + Eq + Hash> SpaceSaving<T> {
         Ok(())
     }
 
-    /// The `k` heaviest items, the heaviest first; of equal ones the one with the smaller error first.
+    /// The `k` heaviest items, the heaviest first; of items with equal weights, the one with the smaller error first.
     #[must_use]
     pub fn top(&self, k: usize) -> Vec<Frequent<T>> {
         let told = |counter: &Counter<T>| Frequent {
@@ -226,7 +226,7 @@ impl<T: Clone + Eq + Hash> SpaceSaving<T> {
             at: counter,
         });
         self.heap.push(counter);
-        // Moves up until the parent is not larger.
+        // Moves the new counter up the heap until its parent is not larger.
         let mut at = counter;
         while at > 0 && self.weight_at((at - 1) / 2) > weight {
             self.swap(at, (at - 1) / 2);
@@ -244,7 +244,7 @@ impl<T: Clone + Eq + Hash> SpaceSaving<T> {
         self.counters[self.heap[b]].at = b;
     }
 
-    /// A counter has grown: moves it down until its children are not smaller.
+    /// Moves a counter that has grown down the heap until no child is smaller.
     fn sink(&mut self, mut at: usize) {
         loop {
             let below = [2 * at + 1, 2 * at + 2];
@@ -269,7 +269,7 @@ fn finite_sum(total: f64, weight: f64) -> Result<f64> {
     }
 }
 
-/// The identity of a value.
+/// A value as it is counted: the word of a number, or the bytes of a text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Key {
     Word(u64),
@@ -277,9 +277,10 @@ enum Key {
 }
 
 impl<F: Figures> Query<'_, F> {
-    /// The most frequent values of a column, with their numbers of occurrences: numbers, words or texts. `capacity` is
-    /// the number of values tracked at a time ([`SpaceSaving`], with its guarantees); the result is exact while there
-    /// are no more values. Nulls are skipped; all NaN are one value, and so are the two zeros.
+    /// The most frequent values of a column, with their numbers of occurrences. The values may be numbers or texts.
+    /// `capacity` is the number of values tracked at a time ([`SpaceSaving`], with its guarantees); the result is exact
+    /// while the column has no more distinct values. Nulls are skipped; all NaN are one value, and so are the two
+    /// zeros.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -311,9 +312,9 @@ impl<F: Figures> Query<'_, F> {
         self.weighed(self.column(column)?, None, capacity)
     }
 
-    /// Like [`frequent_items`](Self::frequent_items), but each row counts with its value in the column `weight`, not
-    /// with 1: for example, the clients that sent most bytes. Rows in which the weight is null, not finite, or not
-    /// above 0 do not count.
+    /// Like [`frequent_items`](Self::frequent_items), but each row counts with its value in the column `weight` instead
+    /// of 1: for example, to find the clients that sent most bytes. Rows in which the weight is null, not finite, or
+    /// not above 0 do not count.
     ///
     /// # Errors
     /// As for `frequent_items`; `Schema` if the weights are texts; `InvalidInput` if they add up to more than a float
@@ -378,7 +379,7 @@ impl<F: Figures> Query<'_, F> {
         by: Option<(usize, &Column)>,
         seen: &mut SpaceSaving<Key>,
     ) -> Result<()> {
-        // Texts of a vector are first summed by their words, so that each is looked up once.
+        // The weights of texts are first summed by word, so that each distinct text of the vector is looked up once.
         let mut words: BTreeMap<u64, f64> = BTreeMap::new();
         let weights = by.map(|(weight, column)| (vector.words(weight), column));
         for (row, &word) in vector.words(column).iter().enumerate() {
@@ -404,7 +405,7 @@ impl<F: Figures> Query<'_, F> {
     }
 }
 
-/// One word for all values of a column that count as one.
+/// The word under which a value is counted: all NaN have one word, and so have the two zeros.
 fn one_word(column: &Column, word: u64) -> u64 {
     if !matches!(column.ty, ColumnType::F64 | ColumnType::F32) {
         return word;

@@ -3,8 +3,8 @@
 use super::dot::Dot;
 use crate::types::error::Result;
 
-/// A running mean, reported at each row.
+/// An iterator that reports a running mean at each row.
 pub trait Mean {
-    /// The next row, and the mean including it.
+    /// Reads the next row; returns the row and the mean including it.
     fn step(&mut self) -> Option<Result<(Dot, f64)>>;
 }

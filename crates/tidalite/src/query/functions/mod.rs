@@ -14,8 +14,8 @@
 //! frequent     SpaceSaving               the values that come most often, or weigh most
 //! ```
 //!
-//! All are iterators over iterators: only the values needed for a mean are collected. Rows without a value (null,
-//! texts) are skipped, and so leave no gap for `difference`.
+//! All functions are iterators over iterators: only the values needed for a mean are collected. Rows without a number
+//! (nulls, texts) are skipped, so `difference` compares the rows before and after them.
 
 mod change;
 mod dot;
@@ -45,7 +45,7 @@ use crate::types::error::{Error, Result};
 use crate::types::into_column::IntoColumn;
 use tidalite_series::{Scan, ValueRange};
 
-/// The values of a column, ascending in time; see [`Query::dots`].
+/// Iterator over the values of a column, ascending in time, returned by [`Query::dots`].
 pub struct Dots<'s> {
     scan: Scan<'s, Pages<'s>>,
     filters: Vec<ValueRange>,
@@ -80,8 +80,8 @@ impl<'s, F: Figures> Query<'s, F> {
     /// ```
     ///
     /// # Errors
-    /// `Schema` if the column does not exist, or it has texts. The iterator: a damaged or unreadable block, after which
-    /// it ends.
+    /// `Schema` if the column does not exist or has texts. The iterator yields an error for a damaged or unreadable
+    /// block, and then ends.
     pub fn dots(&self, column: impl IntoColumn) -> Result<Dots<'s>> {
         let column = self.column(column)?;
         let own = &self.series.info().schema.columns[column];
@@ -152,38 +152,38 @@ impl Iterator for Dots<'_> {
     }
 }
 
-/// Functions over rows, for any source of dots in time order.
+/// Row-by-row functions for any iterator of values in time order.
 pub trait DotFunctions: Iterator<Item = Result<Dot>> + Sized {
-    /// Each value minus the previous one; nothing for the first.
+    /// Each value minus the previous value; the first row yields nothing.
     fn difference(self) -> Difference<Self> {
         Difference::new(self)
     }
 
-    /// The change of the value per `per` steps of time, from each row to the next, reported at the later one. Rows of
-    /// one time give nothing.
+    /// The change of the value per `per` steps of time, from each row to the next, reported at the later row. Two rows
+    /// of the same time yield nothing.
     fn derivative(self, per: i64) -> Derivative<Self> {
         Derivative::new(self, per)
     }
 
-    /// Like `derivative`, for a counter: when it falls, it has restarted at 0.
+    /// Like `derivative`, for a counter: a value that falls means that the counter has restarted at 0.
     fn rate(self, per: i64) -> Rate<Self> {
         Rate::new(self, per)
     }
 
-    /// The mean of the last `rows` values, fewer at the beginning; of the last value alone if `rows` is 0.
+    /// The mean of the last `rows` values, or of fewer at the beginning; if `rows` is 0, of the newest value alone.
     fn moving_mean(self, rows: usize) -> MovingMean<Self> {
         MovingMean::new(self, rows)
     }
 
-    /// The mean of the values of the last `width` steps of time: after `time - width`, up to `time`. If `width` is
+    /// The mean of the values in the last `width` steps of time: after `time - width`, up to `time`. If `width` is
     /// below 1, the value itself.
     fn moving_mean_over(self, width: i64) -> MovingMeanOver<Self> {
         MovingMeanOver::new(self, width)
     }
 
     /// The exponential mean of all values so far: weights fall per row by the factor `(span - 1) / (span + 1)`, so that
-    /// their mean age equals the mean age in a moving mean of `span` rows. If `span` is below 2, the value itself.
-    /// Values that are not finite are excluded (one would stay in the mean for ever); before the first finite one the
+    /// the mean age of the values equals that in a moving mean of `span` rows. If `span` is below 2, the value itself.
+    /// Values that are not finite are excluded (one would stay in the mean for ever); before the first finite value the
     /// mean is NaN.
     ///
     /// ```
@@ -202,12 +202,12 @@ pub trait DotFunctions: Iterator<Item = Result<Dot>> + Sized {
     }
 
     /// Like `exponential_mean`, with weights that fall with time, to 1/e in each `time_constant`: for rows at irregular
-    /// intervals. If it is below 1, the value itself.
+    /// intervals. If `time_constant` is below 1, the value itself.
     fn exponential_mean_over(self, time_constant: i64) -> ExponentialMeanOver<Self> {
         ExponentialMeanOver::new(self, time_constant)
     }
 
-    /// The sum of all values so far, compensated: the error does not grow with the rows.
+    /// The sum of all values so far, compensated: the error does not grow with the number of rows.
     fn cumulative_sum(self) -> CumulativeSum<Self> {
         CumulativeSum::new(self)
     }

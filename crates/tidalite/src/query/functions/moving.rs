@@ -1,14 +1,14 @@
-//! Means of the last rows.
+//! Means of the last rows, by number of rows or by time.
 //!
-//! Invariant: `sum` is the sum of the finite values in `rows`, `odd` counts the others. It is recomputed after as many
-//! values have left as there are, so that rounding errors do not accumulate.
+//! Invariant: `sum` is the sum of the finite values in `rows`, `odd` counts the other values. The sum is recomputed
+//! when as many values have been removed as remain, so that rounding errors do not accumulate.
 
 use super::dot::{Dot, Sum};
 use super::mean::Mean;
 use crate::types::error::Result;
 use std::collections::VecDeque;
 
-/// Rows whose mean is computed.
+/// The last rows, and the sum of their values.
 #[derive(Clone, Debug, Default)]
 struct Last {
     rows: VecDeque<Dot>,
@@ -90,9 +90,9 @@ macro_rules! means {
 }
 
 means! {
-    /// See [`DotFunctions::moving_mean`](super::DotFunctions::moving_mean).
+    /// Iterator returned by [`DotFunctions::moving_mean`](super::DotFunctions::moving_mean).
     MovingMean, count: usize, |rows, _, count| rows.len() <= count;
-    /// See [`DotFunctions::moving_mean_over`](super::DotFunctions::moving_mean_over).
+    /// Iterator returned by [`DotFunctions::moving_mean_over`](super::DotFunctions::moving_mean_over).
     MovingMeanOver, width: i64, |rows, dot, width| {
         i128::from(dot.time) - i128::from(rows[0].time) < i128::from(width)
     };

@@ -3,7 +3,7 @@
 use super::dot::{Dot, Sum};
 use crate::types::error::Result;
 
-/// See [`DotFunctions::cumulative_sum`](super::DotFunctions::cumulative_sum).
+/// Iterator returned by [`DotFunctions::cumulative_sum`](super::DotFunctions::cumulative_sum).
 #[derive(Clone, Debug)]
 pub struct CumulativeSum<I> {
     rows: I,

@@ -1,13 +1,13 @@
-//! The leading series: by a figure of a column over an interval.
+//! The leading series of a selection, by a statistic of a column.
 
 use crate::query::many::SelectionQuery;
 use crate::series::figures::{Figure, Figures};
 use crate::types::error::Result;
 
 impl<F: Figures> SelectionQuery<'_, '_, F> {
-    /// The `k` series with the largest figure of the column called `column`, the largest first: their
-    /// indices, and the figures. Equal figures keep the order of the selection. Series without rows,
-    /// and figures that are NaN, are skipped.
+    /// The `k` series with the largest value of `figure` (such as the mean) for the column called `column`, the largest
+    /// first. Returns the index of each in the selection, and the value. Equal values keep the order of the selection.
+    /// Series without rows, and values that are NaN, are skipped.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -29,12 +29,12 @@ impl<F: Figures> SelectionQuery<'_, '_, F> {
     /// As for [`aggregate`](Self::aggregate).
     ///
     /// # Cost
-    /// One aggregate from the tree of each series.
+    /// As for one aggregate of each series, from the statistics in the tree.
     pub fn top(&self, k: usize, column: &str, figure: Figure) -> Result<Vec<(usize, f64)>> {
         self.leaders(k, column, figure, |a, b| b.total_cmp(&a))
     }
 
-    /// Like [`top`](Self::top), for the smallest figures.
+    /// Like [`top`](Self::top), for the smallest values of `figure`.
     ///
     /// # Errors
     /// As for `top`.
@@ -56,7 +56,7 @@ impl<F: Figures> SelectionQuery<'_, '_, F> {
                 Some([Some(rows), value]) if rows > 0.0 => value,
                 _ => None,
             };
-            // Adding 0 turns -0 into 0, so that both compare as equal.
+            // Adding 0 turns -0 into 0, so that the two zeros compare as equal.
             figures.extend(
                 value
                     .filter(|value| !value.is_nan())

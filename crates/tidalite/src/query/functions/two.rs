@@ -1,4 +1,4 @@
-//! Arithmetic on columns of two series, row by row as joined.
+//! Arithmetic on columns of two series, with their rows joined by time.
 
 use super::dot::Dot;
 use crate::query::join::{Join, Joined};
@@ -8,7 +8,7 @@ use crate::types::column::Column;
 use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
 
-/// The results of a function of the values of two series; see [`SelectionQuery::combine`].
+/// Iterator over the results of a function of two series, returned by [`SelectionQuery::combine`].
 pub struct Combined<'s, F> {
     joined: Joined<'s>,
     columns: [(usize, &'s Column); 2],
@@ -17,8 +17,9 @@ pub struct Combined<'s, F> {
 }
 
 impl<'s, Q: Figures> SelectionQuery<'s, '_, Q> {
-    /// Calls `f` with the values of the column called `columns.0` of the first series and of `columns.1` of the second
-    /// for each joined row that has both, and yields the results. Times are nanoseconds since 1970.
+    /// Calls `f` for each joined row with the value of the column `columns.0` of the first series and the value of the
+    /// column `columns.1` of the second series, if both have one, and yields the results. Times are nanoseconds since
+    /// 1970.
     ///
     /// ```
     /// # use std::sync::Arc;

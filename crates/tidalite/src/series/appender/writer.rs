@@ -1,6 +1,6 @@
-//! The transaction shared by appenders: one at a time changes it; blocks of ended appenders wait here.
+//! The transaction that appenders share: they change it one at a time, and leave blocks here that wait to be flushed.
 //!
-//! This file maintains invariants 2, 3, 5 and 6 of `appender`.
+//! This file maintains invariants 2, 3, 5 and 6 of `appender.rs`.
 
 use crate::catalog::entries::SeriesInfo;
 use crate::txn::flush::PANICKED;
@@ -17,16 +17,17 @@ use tidalite_delta::{Blocks, Linker, Linking, OverlapCheck};
 struct Shared<'t> {
     txn: &'t mut WriteTxn,
     overlap: Option<OverlapCheck>,
-    /// `PANICKED`. It is swapped with the transaction's `broken` while the lock is held for a change.
+    /// The message for a panic. It is swapped with the transaction's field `broken` while a change runs under the lock,
+    /// so that a panic leaves the transaction broken.
     panicked: Option<String>,
-    /// The first and the last series opened by each appender.
+    /// For each appender, the first and the last series that it has opened.
     spans: Vec<Option<(SeriesId, SeriesId)>>,
-    /// Ended appenders whose blocks are not flushed yet, with these blocks.
+    /// Numbers of ended appenders whose blocks are not flushed yet, with their blocks.
     waiting: Vec<(usize, Vec<Blocks>)>,
 }
 
 impl Shared<'_> {
-    /// Whether an appender other than the `n`-th has opened a series between the first and the last of the `n`-th.
+    /// Whether another appender has opened a series between the first and the last series of appender `n`.
     fn is_entered(&self, n: usize) -> bool {
         let Some((first, last)) = self.spans[n] else {
             return false;
@@ -38,7 +39,7 @@ impl Shared<'_> {
         others.any(|(from, to)| from <= last && first <= to)
     }
 
-    /// Flushes the waiting blocks.
+    /// Flushes all blocks that wait.
     fn add_blocks(&mut self) -> Result<()> {
         let blocks = std::mem::take(&mut self.waiting);
         let blocks: Vec<_> = blocks.into_iter().flat_map(|(_, blocks)| blocks).collect();
@@ -50,11 +51,11 @@ impl Shared<'_> {
     }
 }
 
-/// Serialises the changes of the transaction.
+/// Lets one appender at a time change the transaction.
 pub(super) struct Writer<'t>(Mutex<Shared<'t>>);
 
 impl<'t> Writer<'t> {
-    /// Shares the transaction among this many appenders.
+    /// Shares the transaction among this number of appenders.
     pub(super) fn new(txn: &'t mut WriteTxn, appenders: usize) -> Self {
         Self(Mutex::new(Shared {
             txn,
@@ -71,14 +72,14 @@ impl<'t> Writer<'t> {
         Ok(shared)
     }
 
-    /// Runs a change that may touch any part of the transaction.
+    /// Runs a change under the lock. The change may touch any part of the transaction.
     pub(super) fn change<T>(&self, change: impl FnOnce(&mut WriteTxn) -> Result<T>) -> Result<T> {
         let mut shared = self.lock()?;
         shared.overlap = None;
         change(shared.txn)
     }
 
-    /// Opens a series for the `n`-th appender.
+    /// Opens a series for appender `n`.
     pub(super) fn open(
         &self,
         n: usize,
@@ -100,12 +101,13 @@ impl<'t> Writer<'t> {
         Ok(info)
     }
 
-    /// Whether no other appender has opened a series between the first and the last of the `n`-th.
+    /// Whether no other appender has opened a series between the first and the last series of appender `n`.
     pub(super) fn is_apart(&self, n: usize) -> Result<bool> {
         Ok(!self.lock()?.is_entered(n))
     }
 
-    /// Accepts the blocks of the `n`-th appender. Another one may have opened one of the series meanwhile.
+    /// Accepts the blocks of appender `n`. They are flushed at once if another appender has meanwhile opened a series
+    /// in their range.
     pub(super) fn give(&self, n: usize, blocks: Vec<Blocks>) -> Result<()> {
         let mut shared = self.lock()?;
         shared.waiting.push((n, blocks));
@@ -115,9 +117,9 @@ impl<'t> Writer<'t> {
         }
     }
 
-    /// Ends an appender, with its error if any. The last one flushes the waiting blocks.
+    /// Counts an appender as ended, with its error if it failed. The last appender flushes all blocks that wait.
     pub(super) fn end(&self, failed: Option<String>) -> Result<()> {
-        // A panic inside a change, even one that was caught, leaves it half done.
+        // A panic inside a change, even if it was caught, leaves the change half done.
         let failed = failed.or_else(|| self.0.is_poisoned().then(|| PANICKED.to_owned()));
         let mut shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let txn = &mut *shared.txn;
