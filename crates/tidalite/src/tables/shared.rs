@@ -39,7 +39,7 @@ use std::marker::PhantomData;
 /// ```
 ///
 /// # Cost
-/// Each call tests a flag, which no other cost depends on. Without sharing there is no such test.
+/// Each call tests a flag. Tables that are opened without sharing the transaction do not pay for this.
 pub struct SharedTxn<'t>(RefCell<&'t mut WriteTxn>);
 
 impl WriteTxn {

@@ -1,4 +1,4 @@
-//! Ordered tables, one value per key: reading.
+//! Ordered tables with one value per key, for reading.
 
 use crate::catalog::table_name::Named;
 use crate::tables::codec::{AsArg, TableKey, TableValue, key_of, lent_of, value_of};
@@ -11,8 +11,8 @@ use std::marker::PhantomData;
 use std::ops::Bound;
 use tidalite_kv::{TableReader, TableShape, Tree, Value};
 
-/// A table in a snapshot, or in a write transaction at one moment: keys of type `K`, in their order, with values of
-/// type `V`; both are plain bytes by default.
+/// A table in a snapshot, or in the current state of a write transaction. Keys are of type `K`, in the order of that
+/// type, values of type `V`; both are plain bytes by default.
 ///
 /// ```
 /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
@@ -37,7 +37,7 @@ use tidalite_kv::{TableReader, TableShape, Tree, Value};
 pub struct Table<'a, K: ?Sized = [u8], V: ?Sized = [u8]> {
     pub(crate) pages: Pages<'a>,
     pub(crate) sub: TableReader<'a>,
-    /// The name of the table, or of the outermost table that it is nested in.
+    /// Name of the table; for a nested table, name of the outermost table.
     pub(crate) named: Named<'a>,
     types: PhantomData<fn(&K, &V)>,
 }
@@ -67,18 +67,18 @@ impl<'a, K: ?Sized, V: ?Sized> Table<'a, K, V> {
         }
     }
 
-    /// The same table with keys and values as plain bytes.
+    /// This table with keys and values as plain bytes.
     #[must_use]
     pub fn bytes(&self) -> Table<'a> {
         Table::of(self.pages, self.sub.clone(), self.named.clone())
     }
 
-    /// The pages of the table, and its tree if it has pages of its own.
+    /// The source from which pages are read, and the table's tree; `None` for a nested table without pages of its own.
     pub(crate) fn parts(&self) -> (Pages<'a>, Option<&Tree>) {
         (self.pages, self.sub.tree())
     }
 
-    /// Replaces this table with an empty one.
+    /// An empty table with the same name and source of pages.
     pub(crate) fn emptied(self) -> Self {
         Self::new(self.pages, Tree::new(0), self.named)
     }
@@ -111,7 +111,7 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> Table<'a, K, V> {
     /// ```
     ///
     /// # Errors
-    /// A damaged or unreadable page.
+    /// Reads each branch; also reads the leaves if some rows may lead to other pages.
     ///
     /// # Cost
     /// Reads each branch; also the leaves if some rows may lead to other pages.
@@ -125,8 +125,8 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> Table<'a, K, V> {
     /// accesses of sixteen keys overlap.
     ///
     /// # Errors
-    /// A damaged or unreadable page; `WrongType` if a key holds a nested table. The error is for the whole call,
-    /// because `None` would mean a missing key. It names the key, so that the caller can leave it out.
+    /// A damaged or unreadable page; `WrongType` if a key holds a nested table. An error is for the whole call, because
+    /// `None` would mean a missing key. The error names the key, so that the caller can call again without that key.
     pub fn get_many<A: AsArg<K>>(&self, keys: &[A]) -> Result<Vec<Option<V::Lent<'_>>>> {
         let keys: Vec<Cow<'_, [u8]>> = keys.iter().map(|key| key.as_arg().key_code()).collect();
         let mut found = Vec::with_capacity(keys.len());
@@ -151,7 +151,7 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> Table<'a, K, V> {
         Ok(self.sub.contains(&self.pages, &key.key_code())?)
     }
 
-    /// Number of keys below `key`. Cost: one page per level.
+    /// Number of keys less than `key`. Cost: one page per level.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -163,7 +163,7 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> Table<'a, K, V> {
         Ok(self.sub.rank(&self.pages, key)?)
     }
 
-    /// The exact number of keys in a range. Cost: a descent for each of its bounds, for any range.
+    /// The exact number of keys in a range. Cost: one descent for each bound of the range, however long the range is.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -175,7 +175,7 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> Table<'a, K, V> {
 
     /// The number of keys before a range, and the number of keys before its end.
     pub(crate) fn ranks(&self, from: Bound<&[u8]>, to: Bound<&[u8]>) -> Result<(u64, u64)> {
-        // The next key after a key is the key with a zero byte appended.
+        // The least key above a given key is that key with a zero byte appended.
         let above = |key: &[u8]| self.rank_of(&[key, &[0]].concat());
         let from = match from {
             Bound::Unbounded => 0,
@@ -203,7 +203,7 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> Table<'a, K, V> {
         keys.collect()
     }
 
-    /// The next number of the table's sequence.
+    /// The number that the table's sequence assigns next.
     #[must_use]
     pub fn sequence(&self) -> u64 {
         self.sub.sequence()
@@ -214,22 +214,21 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> Table<'a, K, V> {
         found.map_err(|error| self.error(error))
     }
 
-    /// The value of a key. Cost: one page per level.
+    /// The value of a key; `None` if the key does not exist. Cost: one page per level.
     ///
     /// # Errors
-    /// A damaged or unreadable page; `WrongType` if the key holds a nested table; bytes that do not decode as `V`
-    /// (`WrongType`).
+    /// A damaged or unreadable page; `WrongType` if the key holds a nested table, or its bytes do not decode as `V`.
     pub fn get(&self, key: &K) -> Result<Option<V::Owned>> {
         self.get_code(&key.key_code())
     }
 
-    /// The value of the key with this code.
+    /// The value of the key with these stored bytes.
     pub(crate) fn get_code(&self, key: &[u8]) -> Result<Option<V::Owned>> {
         let value = self.find(key)?;
         value.map(|value| self.value(Lent::of(value)?)).transpose()
     }
 
-    /// Number of entries, without reading any.
+    /// Number of entries. Reads nothing.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.sub.len()
@@ -237,8 +236,8 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> Table<'a, K, V> {
 }
 
 impl<'a, K: TableKey + ?Sized> Table<'a, K> {
-    /// The value of a key without a copy: borrowed from the snapshot or the transaction if it is stored in its leaf.
-    /// Cost: as for `get`.
+    /// The bytes of the value of a key without a copy: they are borrowed from the snapshot or the transaction if the
+    /// value is stored in its leaf. Cost: as for `get`.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
@@ -268,15 +267,15 @@ impl<'a, K: TableKey + ?Sized> Table<'a, K> {
 }
 
 impl<'a> Table<'a> {
-    /// The same table with other types of keys and values, whatever was stored in it. Bytes of another type are an
-    /// error (`WrongType`) only if they do not decode. This is for nested tables, and for tables of programs that store
+    /// This table with other types of keys and values, whatever was stored in it. Bytes of another type are an error
+    /// (`WrongType`) only if they do not decode. Use this for nested tables, and for tables of programs that store
     /// bytes.
     #[must_use]
     pub fn typed<K: TableKey + ?Sized, V: TableValue + ?Sized>(self) -> Table<'a, K, V> {
         Table::of(self.pages, self.sub, self.named)
     }
 
-    /// The table nested under a key; `None` if the key does not exist. Costs one page per level.
+    /// The table nested under a key; `None` if the key does not exist. Cost: one page per level.
     ///
     /// # Errors
     /// [`Unsupported`](crate::ErrorKind::Unsupported) if the key holds a value; a damaged or unreadable page.
@@ -284,7 +283,8 @@ impl<'a> Table<'a> {
         self.nested_at(&[key])
     }
 
-    /// The table at the end of a path of keys; `None` if one of them does not exist.
+    /// The table at the end of a path of keys, each of which leads to a nested table; `None` if one of the keys does
+    /// not exist.
     ///
     /// # Errors
     /// As for `nested`.

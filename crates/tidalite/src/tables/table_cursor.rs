@@ -15,14 +15,14 @@ fn damaged(found: &str) -> Error {
     tidalite_base::Corrupt::new("nested table", 0, found, expected).into()
 }
 
-/// Steps through a table. Each move returns whether there is an entry at the new position.
+/// A cursor over the entries of a table. Each move returns whether there is an entry at the new position.
 ///
 /// Steps and borrowed values copy nothing, so this is the fastest walk over a table.
 pub struct TableCursor<'a, K: ?Sized = [u8], V: ?Sized = [u8]> {
     inner: Cursor<'a, Pages<'a>>,
     pages: Pages<'a>,
     named: Named<'a>,
-    /// Describes damage of a small nested table, which the first move reports.
+    /// Description of the damage of a small nested table; the first move returns it as an error.
     damage: Option<String>,
     types: PhantomData<fn(&K, &V)>,
 }
@@ -40,13 +40,13 @@ impl<K: ?Sized, V: ?Sized> Clone for TableCursor<'_, K, V> {
 }
 
 impl<K: ?Sized, V: ?Sized> Table<'_, K, V> {
-    /// A bidirectional cursor over the entries.
+    /// Creates a cursor over the entries, which moves in both directions.
     #[must_use]
     pub fn cursor(&self) -> TableCursor<'_, K, V> {
         self.cursor_as()
     }
 
-    /// A cursor that reads keys and values as other types.
+    /// Creates a cursor that decodes keys and values as the types `L` and `W`.
     pub(crate) fn cursor_as<L: ?Sized, W: ?Sized>(&self) -> TableCursor<'_, L, W> {
         let (inner, damage) = match self.sub.cursor(&self.pages) {
             Ok(inner) => (inner, None),
@@ -63,7 +63,7 @@ impl<K: ?Sized, V: ?Sized> Table<'_, K, V> {
 }
 
 impl Table<'_> {
-    /// Calls `f` with every entry in key order. Nothing is copied, except long values.
+    /// Calls `f` with the bytes of key and value of every entry in key order. Nothing is copied, except long values.
     ///
     /// # Errors
     /// A damaged or unreadable page; `WrongType` if an entry is a nested table.
@@ -90,7 +90,7 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> TableCursor<'a, K, V> {
         }
     }
 
-    /// Moves to the first entry above `key`.
+    /// Moves to the first entry whose key is greater than `key`.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -99,7 +99,7 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> TableCursor<'a, K, V> {
         Ok(self.inner.seek_gt(&key.key_code())?)
     }
 
-    /// Moves to the last entry below `key`.
+    /// Moves to the last entry whose key is less than `key`.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -108,7 +108,7 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> TableCursor<'a, K, V> {
         Ok(self.inner.seek_lt(&key.key_code())?)
     }
 
-    /// Moves to the entry with exactly this key. If it does not exist, moves as `seek_ge` does and returns false.
+    /// Moves to the entry with exactly this key. If there is none, moves as `seek_ge` does and returns false.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -117,7 +117,7 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> TableCursor<'a, K, V> {
         Ok(self.inner.seek(&key.key_code())?)
     }
 
-    /// Moves to the entry with this rank, counted from 0. Cost: one page per level.
+    /// Moves to the entry with this rank: the number of entries before it. Cost: one page per level.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -126,8 +126,8 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> TableCursor<'a, K, V> {
         Ok(self.inner.select(rank)?)
     }
 
-    /// The rank of the current entry, which `select` takes; `None` if the cursor is at no entry. Cost: reads no page;
-    /// adds up the counts in the pages of the descent path.
+    /// Rank of the current entry, the number of entries before it, which `select` takes; `None` if the cursor is at no
+    /// entry. Cost: adds up the counts in the pages of the descent path; reads no page.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
@@ -166,13 +166,13 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> TableCursor<'a, K, V> {
         self.inner.on_last()
     }
 
-    /// True if a step forward went past the end, or the table is empty.
+    /// True if the last step forward found no further entry, or if the table is empty.
     #[must_use]
     pub fn eof(&self) -> bool {
         self.inner.eof()
     }
 
-    /// True if the current entry is a nested table, not a value.
+    /// True if the current entry is a nested table and not a value.
     ///
     /// # Panics
     /// If the last move found no entry.
@@ -181,11 +181,11 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> TableCursor<'a, K, V> {
         self.inner.is_nested()
     }
 
-    /// The current nested table; `None` if the entry is a value. This costs nothing if the table is stored in its leaf.
-    /// So to look up a path with a wildcard, such as `a/b/+/4`, walk over the table `a/b`.
+    /// The nested table at the cursor; `None` if the entry is a value. This costs nothing if the table is stored in its
+    /// leaf. So to look up a path with a wildcard, such as `a/b/+/4`, walk over the table `a/b`.
     ///
     /// # Errors
-    /// Damage.
+    /// The nested table is damaged.
     ///
     /// # Panics
     /// If the last move found no entry.
@@ -215,7 +215,7 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> TableCursor<'a, K, V> {
         Ok(self.inner.last()?)
     }
 
-    /// Moves to the first entry at or above `key` (ceiling).
+    /// Moves to the first entry whose key is greater than or equal to `key` (ceiling).
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -224,7 +224,7 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> TableCursor<'a, K, V> {
         Ok(self.inner.seek_ge(&key.key_code())?)
     }
 
-    /// Moves to the last entry at or below `key` (floor).
+    /// Moves to the last entry whose key is less than or equal to `key` (floor).
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -243,7 +243,8 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> TableCursor<'a, K, V> {
     )]
     #[inline(always)]
     pub fn next(&mut self) -> Result<bool> {
-        // A damaged table has no current leaf.
+        // No check for damage is needed here: the cursor of a damaged nested table has no current leaf, so this returns
+        // false.
         if self.inner.next_in_leaf() {
             return Ok(true);
         }
@@ -265,8 +266,8 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> TableCursor<'a, K, V> {
         Ok(self.inner.previous()?)
     }
 
-    /// Passes the current entry and the entries after it to `put`, up to the next nested table. Returns false if that
-    /// is the end of the table.
+    /// Passes the current entry and the entries after it to `put`, up to the next nested table. Returns true if the
+    /// cursor is at a nested table, false at the end of the table.
     pub(crate) fn lend_rows(&mut self, put: &mut PutRow<'_>) -> tidalite_pager::Result<bool> {
         while !self.inner.is_nested() {
             match self.inner.value_slice() {
@@ -280,10 +281,10 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> TableCursor<'a, K, V> {
         Ok(true)
     }
 
-    /// The current key and value.
+    /// Decodes the key and the value at the cursor.
     ///
     /// # Errors
-    /// As for [`value`](Self::value); bytes that do not decode as `K` (`WrongType`).
+    /// As for [`value`](Self::value); `WrongType` if the key's bytes do not decode as `K`.
     ///
     /// # Panics
     /// If the last move found no entry.
@@ -304,11 +305,11 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> TableCursor<'a, K, V> {
         value.map_err(|error| self.named.error(error))
     }
 
-    /// The current value.
+    /// Decodes the value at the cursor.
     ///
     /// # Errors
-    /// A damaged or unreadable large value; `WrongType` if the entry is a nested table; bytes that do not decode as `V`
-    /// (`WrongType`).
+    /// A damaged or unreadable large value; `WrongType` if the entry is a nested table or its bytes do not decode as
+    /// `V`.
     ///
     /// # Panics
     /// If the last move found no entry.
@@ -316,8 +317,8 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> TableCursor<'a, K, V> {
         value_of::<V>(&self.named, Lent::of(self.plain_value()?)?)
     }
 
-    /// Moves the cursor before the first entry of a table, which may be another one or of another snapshot. The
-    /// cursor's memory is reused.
+    /// Resets the cursor to the position before the first entry of `table`, which may be another table or belong to
+    /// another snapshot. The cursor's memory is reused.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
@@ -345,7 +346,7 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> TableCursor<'a, K, V> {
 }
 
 impl<V: ?Sized> TableCursor<'_, [u8], V> {
-    /// The current key.
+    /// The bytes of the key at the cursor.
     ///
     /// # Panics
     /// If the last move found no entry.
@@ -357,7 +358,8 @@ impl<V: ?Sized> TableCursor<'_, [u8], V> {
 }
 
 impl<K: ?Sized> TableCursor<'_, K> {
-    /// The current value, if it is stored in its leaf; `None` if it is stored in pieces (then use `value`).
+    /// The bytes of the value at the cursor, if the value is stored in its leaf; `None` if it is stored in pieces (then
+    /// use `value`).
     ///
     /// # Panics
     /// If the last move found no entry.

@@ -1,10 +1,10 @@
 //! Write cursors: a position in a table of a write transaction, where entries are changed and removed.
 //!
-//! A position is a key (and a value), not a page: it stays valid whatever the transaction does in between, and each
-//! move is a descent.
+//! A position is a key (in a table of sets: a key and a value), not a page. It stays valid whatever the transaction
+//! does in between, and each move is a descent.
 //!
-//! Invariant: a cursor at no entry is in a gap; the entries at or above the gap's key are exactly those after the gap.
-//! A step from a gap therefore skips nothing, in either direction.
+//! Invariant: a cursor that is at no entry is in a gap. The entries greater than or equal to the gap's key are exactly
+//! those after the gap. A step from a gap therefore skips nothing, in either direction.
 
 use crate::tables::codec::{TableKey, TableValue, key_of};
 use crate::tables::table_cursor::TableCursor;
@@ -12,21 +12,21 @@ use crate::tables::table_mut::TableMut;
 use crate::types::error::Result;
 use tidalite_base::Corrupt;
 
-/// The position of a cursor.
+/// The position of a cursor, as a key or as a pair of key and value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum At<P> {
     Before,
-    /// At an entry.
+    /// At the entry with this key or pair.
     On(P),
-    /// Before all entries at or above this one, where an entry was or would be.
+    /// In the gap before all entries greater than or equal to this key or pair, where an entry was or would be.
     Gap(P),
     After,
 }
 
-/// Steps through a table of a write transaction and changes the current entry. Every move returns whether there is an
-/// entry at the new position. A move to an exact key that does not exist leaves the cursor in the gap where the key
-/// would be, and a removal leaves it in the gap of the removed entry. A step from a gap goes to the neighbour and skips
-/// nothing.
+/// A cursor over a table of a write transaction, which can change the current entry. Every move returns whether there
+/// is an entry at the new position. A move to an exact key that does not exist leaves the cursor in the gap where the
+/// key would be, and a removal leaves the cursor in the gap of the removed entry. A step from a gap goes to the
+/// neighbour and skips nothing.
 ///
 /// ```
 /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
@@ -49,15 +49,16 @@ pub(crate) enum At<P> {
 ///
 /// # Cost
 /// The cursor stores its position as a key, so every move is a descent, and so is `value`. In a nested table each call
-/// adds a descent for each key of the path. If nothing is changed on the way, [`Table::cursor`](crate::Table::cursor)
-/// steps without descents; to remove entries by a predicate, [`TableMut::retain`] is faster.
+/// adds a descent for each key of the path. If nothing is changed on the way, use
+/// [`Table::cursor`](crate::Table::cursor), which steps without descents; to remove entries by a predicate, use
+/// [`TableMut::retain`], which is faster.
 pub struct TableCursorMut<'e, 't, K: ?Sized = [u8], V: ?Sized = [u8]> {
     table: &'e mut TableMut<'t, K, V>,
     at: At<Vec<u8>>,
 }
 
 impl<'t, K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'t, K, V> {
-    /// A write cursor, positioned before the first entry.
+    /// Creates a write cursor, positioned before the first entry.
     pub fn cursor_mut(&mut self) -> TableCursorMut<'_, 't, K, V> {
         TableCursorMut {
             table: self,
@@ -68,7 +69,8 @@ impl<'t, K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'t, K, V> {
     /// Removes the first entry and returns it.
     ///
     /// # Errors
-    /// As for [`remove`](Self::remove); `WrongType` if the bytes do not decode as `K` or `V`, and then the entry stays.
+    /// As for [`remove`](Self::remove); `WrongType` if the bytes do not decode as `K` or `V`, in which case the entry
+    /// stays.
     pub fn pop_first(&mut self) -> Result<Option<(K::Owned, V::Owned)>> {
         let mut cursor = self.cursor_mut();
         cursor.first()?;
@@ -87,7 +89,7 @@ impl<'t, K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'t, K, V> {
 }
 
 impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableCursorMut<'_, '_, K, V> {
-    /// Moves to the entry that a read cursor reaches with `go`, or to `end` if it reaches none.
+    /// Moves to the entry that a read cursor reaches with the move `go`, or to `end` if it reaches none.
     fn go(
         &mut self,
         go: impl FnOnce(&mut TableCursor<'_>) -> Result<bool>,
@@ -123,7 +125,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableCursorMut<'_, '_, K, V> 
         self.go(|cursor| cursor.last(), At::Before)
     }
 
-    /// Moves to the entry with exactly this key. If none exists, moves to the gap where it would be.
+    /// Moves to the entry with exactly this key. If there is none, moves to the gap where it would be.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -132,7 +134,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableCursorMut<'_, '_, K, V> 
         self.go(|cursor| cursor.seek(&key), At::Gap(key.to_vec()))
     }
 
-    /// Moves to the first entry at or above `key` (ceiling).
+    /// Moves to the first entry whose key is greater than or equal to `key` (ceiling).
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -140,7 +142,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableCursorMut<'_, '_, K, V> 
         self.go(|cursor| cursor.seek_ge(&key.key_code()), At::After)
     }
 
-    /// Moves to the first entry above `key`.
+    /// Moves to the first entry whose key is greater than `key`.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -148,7 +150,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableCursorMut<'_, '_, K, V> 
         self.go(|cursor| cursor.seek_gt(&key.key_code()), At::After)
     }
 
-    /// Moves to the last entry at or below `key` (floor).
+    /// Moves to the last entry whose key is less than or equal to `key` (floor).
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -156,7 +158,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableCursorMut<'_, '_, K, V> 
         self.go(|cursor| cursor.seek_le(&key.key_code()), At::Before)
     }
 
-    /// Moves to the last entry below `key`.
+    /// Moves to the last entry whose key is less than `key`.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -221,13 +223,13 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableCursorMut<'_, '_, K, V> 
         Ok(!self.table.view()?.bytes().cursor().seek_gt(key)?)
     }
 
-    /// True when a move forward found no more entries.
+    /// True if the last move forward found no further entry.
     #[must_use]
     pub fn eof(&self) -> bool {
         self.at == At::After
     }
 
-    /// The bytes of the current key.
+    /// The stored bytes of the key at the cursor.
     fn code(&self) -> &[u8] {
         match &self.at {
             At::On(key) => key,
@@ -235,10 +237,10 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableCursorMut<'_, '_, K, V> 
         }
     }
 
-    /// The current key and value.
+    /// Decodes the key and the value at the cursor.
     ///
     /// # Errors
-    /// As for [`value`](Self::value); bytes that do not decode as `K` (`WrongType`).
+    /// As for [`value`](Self::value); `WrongType` if the key's bytes do not decode as `K`.
     ///
     /// # Panics
     /// If the cursor is at no entry.
@@ -247,11 +249,10 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableCursorMut<'_, '_, K, V> 
         Ok((key_of::<K>(&view.named, self.code())?, self.value()?))
     }
 
-    /// The current value.
+    /// Decodes the value at the cursor.
     ///
     /// # Errors
-    /// A damaged or unreadable page; `WrongType` if the entry is a nested table; bytes that do not decode as `V`
-    /// (`WrongType`).
+    /// A damaged or unreadable page; `WrongType` if the entry is a nested table or its bytes do not decode as `V`.
     ///
     /// # Panics
     /// If the cursor is at no entry.
@@ -261,7 +262,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableCursorMut<'_, '_, K, V> 
         value.ok_or_else(missing)
     }
 
-    /// Stores a pair and moves to it; returns true if it is new.
+    /// Stores a value under a key and moves to that entry; returns true if the key is new.
     ///
     /// # Errors
     /// As for [`TableMut::put`].
@@ -271,7 +272,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableCursorMut<'_, '_, K, V> 
         Ok(new)
     }
 
-    /// Replaces the current value and returns the old one.
+    /// Replaces the value at the cursor and returns the old value.
     ///
     /// # Errors
     /// As for [`TableMut::put`].
@@ -283,8 +284,8 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableCursorMut<'_, '_, K, V> 
         self.table.replace_code(&key, value)
     }
 
-    /// Removes the current entry; for a nested table, with all its content. The next move continues from there. Returns
-    /// false if the cursor is at no entry.
+    /// Removes the current entry; if it is a nested table, with all its content. The next move continues from the same
+    /// place. Returns false if the cursor is at no entry.
     ///
     /// # Errors
     /// As for [`TableMut::remove`].
@@ -298,7 +299,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableCursorMut<'_, '_, K, V> 
         Ok(true)
     }
 
-    /// Removes the current entry and returns it.
+    /// Removes the current entry and returns it; `None` if the cursor is at no entry.
     fn take(&mut self) -> Result<Option<(K::Owned, V::Owned)>> {
         if !self.is_at_entry() {
             return Ok(None);
@@ -310,7 +311,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableCursorMut<'_, '_, K, V> 
 }
 
 impl<V: TableValue + ?Sized> TableCursorMut<'_, '_, [u8], V> {
-    /// The current key.
+    /// The bytes of the key at the cursor.
     ///
     /// # Panics
     /// If the cursor is at no entry.

@@ -14,14 +14,14 @@ use std::marker::PhantomData;
 use std::ops::Bound;
 use tidalite_kv::{MissingTable, PutRow, TableWriter};
 
-/// A table of a write transaction, for changes; or, with a path, the table nested at that path. Keys are of type `K`,
-/// values of type `V`; both are plain bytes by default.
+/// A table in a write transaction, for changes; or, with a path of keys, the table nested at that path. Keys are of
+/// type `K`, values of type `V`; both are plain bytes by default.
 ///
 /// # Cost
-/// Each method names its cost in the table itself. A descent reads one page per level, and a page is copied when the
-/// transaction first changes it. In a nested table each call adds a descent for each key of the path, which finds the
-/// table, and a change adds another, which rewrites the table's row. A small nested table is stored in that row, and is
-/// read and written as a whole.
+/// The costs of the methods are those in a table that is not nested. A descent reads one page per level, and a page is
+/// copied when the transaction first changes it. In a nested table each call adds a descent for each key of the path,
+/// which finds the table, and a change adds another, which rewrites the table's row. A small nested table is stored in
+/// that row, and is read and written as a whole.
 pub struct TableMut<'t, K: ?Sized = [u8], V: ?Sized = [u8]> {
     txn: &'t mut WriteTxn,
     index: usize,
@@ -30,17 +30,17 @@ pub struct TableMut<'t, K: ?Sized = [u8], V: ?Sized = [u8]> {
 }
 
 impl<'t> TableMut<'t> {
-    /// The same table with other types of keys and values, whatever was stored in it. Bytes of another type are an
-    /// error (`WrongType`) only if they do not decode. This is for nested tables, and for tables of programs that store
+    /// This table with other types of keys and values, whatever was stored in it. Bytes of another type are an error
+    /// (`WrongType`) only if they do not decode. Use this for nested tables, and for tables of programs that store
     /// bytes.
     #[must_use]
     pub fn typed<K: TableKey + ?Sized, V: TableValue + ?Sized>(self) -> TableMut<'t, K, V> {
         TableMut::of(self.txn, self.index, self.path)
     }
 
-    /// The table nested under a key. It is created, with its missing parents, by the first entry put into it, by
-    /// [`make`](Self::make) and by [`take_sequence`](Self::take_sequence); a call that is refused, or stores nothing,
-    /// does not create it. Reads nothing.
+    /// The table nested under a key. The nested table is created, with its missing parents, by the first entry put into
+    /// it, by [`make`](Self::make) and by [`take_sequence`](Self::take_sequence); a call that is refused, or stores
+    /// nothing, does not create it. Reads nothing.
     #[must_use]
     pub fn nested(&mut self, key: &[u8]) -> TableMut<'_> {
         let mut path = self.path.clone();
@@ -48,7 +48,7 @@ impl<'t> TableMut<'t> {
         TableMut::of(self.txn, self.index, path)
     }
 
-    /// The table at the end of a path of keys, relative to this one.
+    /// The table at the end of a path of keys that starts in this table. Reads nothing.
     #[must_use]
     pub fn nested_at<K: AsRef<[u8]>>(&mut self, keys: &[K]) -> TableMut<'_> {
         let mut path = self.path.clone();
@@ -71,18 +71,18 @@ impl<'t, K: ?Sized, V: ?Sized> TableMut<'t, K, V> {
         }
     }
 
-    /// The index of the table among the open tables of the transaction.
+    /// Index of this table among the open tables of the transaction.
     pub(crate) fn index(&self) -> usize {
         self.index
     }
 
-    /// The same table with keys and values as plain bytes.
+    /// This table with keys and values as plain bytes.
     pub fn bytes(&mut self) -> TableMut<'_> {
         TableMut::of(self.txn, self.index, self.path.clone())
     }
 
-    /// Changes the table with a function. Returns `None` if the table is nested, does not exist and is not to be
-    /// created.
+    /// Applies `change` to the table; `missing` says whether a missing nested table is created for this. Returns `None`
+    /// if the table is missing and is not to be created.
     fn change<T>(
         &mut self,
         missing: MissingTable,
@@ -102,7 +102,7 @@ impl<'t, K: ?Sized, V: ?Sized> TableMut<'t, K, V> {
         })
     }
 
-    /// The table in its current state, for reading; `None` for a nested table that does not exist.
+    /// A view of the table in its current state, for reading; `None` for a nested table that does not exist.
     ///
     /// # Errors
     /// [`Unsupported`](crate::ErrorKind::Unsupported) if a key on the path holds a value;
@@ -115,7 +115,8 @@ impl<'t, K: ?Sized, V: ?Sized> TableMut<'t, K, V> {
         Ok(there.map(|table| Table::of(table.pages, table.sub, table.named)))
     }
 
-    /// The table in its current state, for reading. A nested table that does not exist is empty (see `try_view`).
+    /// A view of the table in its current state, for reading. A nested table that does not exist gives an empty view
+    /// (`try_view` returns `None` for it).
     ///
     /// # Errors
     /// As for `try_view`.
@@ -134,7 +135,7 @@ impl<'t, K: ?Sized, V: ?Sized> TableMut<'t, K, V> {
 }
 
 impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
-    /// Stores a pair, whether or not the key exists; returns true if it is new.
+    /// Stores a value under a key, whether or not the key exists; returns true if the key is new.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
@@ -151,13 +152,13 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
     /// ```
     ///
     /// # Errors
-    /// A key beyond 16 MiB or a value beyond 4 GiB ([`Limit`](crate::ErrorKind::Limit));
+    /// [`Limit`](crate::ErrorKind::Limit) for a key longer than 16 MiB or a value longer than 4 GiB;
     /// [`WrongType`](crate::ErrorKind::WrongType) if the key holds a nested table; `Unsupported` if a key on the path
-    /// of a nested table holds a value: nothing has changed then. A full disk; a damaged page.
+    /// of a nested table holds a value. After these errors nothing has changed. A full disk; a damaged page.
     ///
     /// # Cost
-    /// One descent; none for keys that ascend after the last one, from the third consecutive put on (not in a nested
-    /// table).
+    /// One descent; none for keys that ascend after the last key of the table, from the third consecutive put on (not
+    /// in a nested table).
     pub fn put(&mut self, key: &K, value: &V::Borrowed) -> Result<bool> {
         let (key, value) = (&key.key_code(), &self.encoded(value)?);
         if self.path.is_empty() {
@@ -174,7 +175,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
         Ok(was == Some(false))
     }
 
-    /// Creates an empty table, if this is a nested table that does not exist yet.
+    /// Creates this table, empty, if it is a nested table that does not exist yet.
     ///
     /// # Errors
     /// As for `put`.
@@ -183,7 +184,8 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
         Ok(())
     }
 
-    /// Stores a pair if the key does not exist; returns whether it was stored. A nested table counts as existing.
+    /// Stores a value under a key that does not exist yet; returns whether it was stored. A key with a nested table
+    /// counts as existing.
     ///
     /// # Errors
     /// As for `put`.
@@ -213,7 +215,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
         Ok(done == Some(true))
     }
 
-    /// Stores a pair and returns the replaced value.
+    /// Stores a value under a key, whether or not the key exists, and returns the value that it replaces.
     ///
     /// # Errors
     /// As for `put`.
@@ -254,7 +256,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
     /// As for `remove`; `WrongType` for a nested table.
     ///
     /// # Cost
-    /// One descent, two if the key exists; its value is read.
+    /// One descent; two if the key exists. The value is read.
     pub fn take(&mut self, key: &K) -> Result<Option<V::Owned>> {
         let key = &key.key_code();
         self.txn.pages.free_space();
@@ -268,14 +270,14 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
         old.flatten().map(|old| self.owned(old)).transpose()
     }
 
-    /// Sets the value of a key to `new` if it is `expected`; `None` stands for no value. Returns whether the value was
-    /// `expected`.
+    /// Sets the value of a key to `new` if the present value is `expected`; `None` stands for no value. Returns whether
+    /// the present value was `expected`.
     ///
     /// # Errors
     /// As for `put`.
     ///
     /// # Cost
-    /// One descent, two if the value was `expected`; the value is read.
+    /// One descent; two if the value was `expected`. The value is read.
     pub fn compare_and_set(
         &mut self,
         key: &K,
@@ -306,7 +308,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
         Ok(done.unwrap_or(expected.is_none()))
     }
 
-    /// Removes a key if its value is `expected`; returns whether it was removed.
+    /// Removes a key if its value is `expected`; returns whether the key was removed.
     ///
     /// # Errors
     /// As for `remove`.
@@ -314,12 +316,12 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
         self.compare_and_set(key, Some(expected), None)
     }
 
-    /// Stores many pairs. Ascending keys above the last one fill pages completely and cost one descent per page.
-    /// Returns the number of new keys.
+    /// Stores many entries; returns the number of keys that are new. Ascending keys above the last one fill pages
+    /// completely and cost one descent per page.
     ///
     /// # Errors
-    /// As for `put`. After a `Limit`, or a value that cannot be encoded, the pairs before it are stored, and the
-    /// transaction continues.
+    /// As for `put`. After a `Limit`, or a value that cannot be encoded, the entries before the refused one are stored,
+    /// and the transaction continues.
     pub fn extend<A, B>(&mut self, pairs: impl IntoIterator<Item = (A, B)>) -> Result<u64>
     where
         A: AsArg<K>,
@@ -355,7 +357,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
         }
     }
 
-    /// Like `extend`, with entries that `feed` passes by reference to its callback.
+    /// Stores many entries like `extend`; `feed` passes each entry by reference to its callback.
     pub(crate) fn extend_lent(
         &mut self,
         feed: impl FnOnce(&mut PutRow<'_>) -> tidalite_pager::Result<()>,
@@ -376,10 +378,10 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
         Ok(())
     }
 
-    /// Appends a pair after all others.
+    /// Appends an entry whose key is greater than all other keys.
     ///
     /// # Errors
-    /// `OutOfOrder` if the key is not above the last one; nothing has changed then. Otherwise as for `put`.
+    /// `OutOfOrder` if the key is not greater than the last one, and then nothing has changed; otherwise as for `put`.
     ///
     /// # Cost
     /// Two descents; none from the third consecutive append on (not in a nested table).
@@ -402,13 +404,13 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
         Err(Error::from(Cause::OutOfOrder { table }))
     }
 
-    /// Removes a key, and a nested table under it with all its content; returns whether it existed.
+    /// Removes a key, and a nested table under it with all its content; returns whether the key existed.
     ///
     /// # Errors
     /// A full disk; a damaged page.
     ///
     /// # Cost
-    /// One descent; for a nested table also the cost of [`clear`](Self::clear) there.
+    /// One descent; for a nested table also the cost of [`clear`](Self::clear) for that table.
     pub fn remove(&mut self, key: &K) -> Result<bool> {
         self.remove_code(&key.key_code())
     }
@@ -426,8 +428,8 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
         Ok(was == Some(true))
     }
 
-    /// Removes a range by cutting off branches; returns the number of pairs removed. Cost: two descents. The pages in
-    /// between are freed, most of them without being read.
+    /// Removes the entries whose keys lie in a range, by cutting off branches; returns the number of entries removed.
+    /// Cost: two descents. The pages in between are freed, most of them without being read.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
@@ -444,7 +446,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
     pub fn remove_range(&mut self, range: impl KeyRange<K>) -> Result<u64> {
         self.txn.pages.free_space();
         let (from, to) = range.bounds();
-        // The next key after a key is the key with a zero byte appended.
+        // The least key above a given key is that key with a zero byte appended.
         let after = |key: &[u8]| [key, &[0]].concat();
         let from = match lent(&from) {
             Bound::Unbounded => Vec::new(),
@@ -463,22 +465,22 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
         Ok(removed.unwrap_or(0))
     }
 
-    /// Removes all pairs.
+    /// Removes all entries of the table.
     ///
     /// # Errors
     /// A damaged page.
     ///
     /// # Cost
-    /// Reads branches; also the leaves if some rows may lead to other pages.
+    /// Reads the branches of the table; also reads the leaves if some rows may lead to other pages.
     pub fn clear(&mut self) -> Result<()> {
         self.txn.pages.free_space();
         self.change(MissingTable::Ignore, &mut |pages, table| table.clear(pages))?;
         Ok(())
     }
 
-    /// Takes `count` numbers from the table's sequence and returns the first. They are used up only if the transaction
-    /// commits. A nested table has its own sequence, which ends with the table; taking numbers creates a missing nested
-    /// table.
+    /// Takes `count` numbers from the table's sequence and returns the first of them. The numbers are used up only if
+    /// the transaction commits. A nested table has its own sequence, which ends with the table; taking numbers creates
+    /// a missing nested table.
     ///
     /// # Errors
     /// `Limit` if all 2^64 numbers are used up.
@@ -493,8 +495,8 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
         }))
     }
 
-    /// Whether this transaction has already changed the page of this key, or the page where the key would be. A small
-    /// nested table is stored in a page of its parent.
+    /// Whether this transaction has already changed the page that contains this key or would contain it. For a small
+    /// nested table this is a page of its parent.
     ///
     /// # Errors
     /// A damaged or unreadable page; [`Unsupported`](crate::ErrorKind::Unsupported) if a key on the path holds a value.
@@ -519,11 +521,12 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
 }
 
 impl<K: TableKey + ?Sized> TableMut<'_, K> {
-    /// Stores a value of `len` bytes that `fill` writes, initially zeros. Returns true if the key is new.
+    /// Stores a value of `len` bytes under a key. The value begins as zeros, and `fill` writes it. Returns true if the
+    /// key is new.
     ///
-    /// `fill` gets the bytes in the page itself if the value is no longer than a quarter of a page, is stored in the
-    /// leaf next to its key, and the table has pages of its own. Otherwise (a long value, or a small nested table) it
-    /// gets a memory buffer, which is then stored. A panic of `fill` breaks the transaction.
+    /// `fill` gets the bytes in the page itself if the value is no longer than a quarter of a page and is stored in the
+    /// leaf next to its key, and if the table has pages of its own. Otherwise (for a long value, or in a small nested
+    /// table) `fill` gets a memory buffer, which is then stored. A panic of `fill` breaks the transaction.
     ///
     /// # Errors
     /// As for `put`.

@@ -3,7 +3,8 @@
 //! the writer of that version had decoded.
 //!
 //! Invariants: 1. All entries belong to one version of the catalog; a snapshot of another version gets another `CatalogCache`.
-//! 2. Absence is not cached: it is looked up each time. 3. At most `ENTRIES_MAX` entries per kind of key.
+//! 2. The absence of a series is not cached: it is looked up each time. 3. There are at most `ENTRIES_MAX` entries per
+//!   kind of key.
 
 use crate::catalog::entries::SeriesInfo;
 use crate::catalog::roots::{Catalog, Roots};
@@ -13,25 +14,25 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, PoisonError, RwLock};
 use tidalite_base::{SeriesId, checksum};
 
-/// Maximum number of entries per kind of key, of a few hundred bytes each. A full cache is emptied.
+/// Maximum number of entries per kind of key; an entry takes a few hundred bytes. A full cache is emptied.
 const ENTRIES_MAX: usize = 1 << 16;
 
 /// The decoded entries of one version of the catalog.
 pub(crate) struct CatalogCache {
     catalog: Catalog,
     entries: RwLock<Entries>,
-    /// The series of that version's writer, which may have decoded entries.
+    /// The series that the writer of this version had open, with their decoded entries.
     writer_series: Arc<WriterSeries>,
 }
 
 #[derive(Debug, Default)]
 struct Entries {
-    /// The entries by the name as the caller wrote it: one name can be written in several ways.
+    /// The entries by name, as the caller wrote it: a series name can be written in several ways.
     by_name: HashMap<Box<str>, Arc<SeriesInfo>>,
     by_guid: HashMap<[u8; 16], Arc<SeriesInfo>, BuildHasherDefault<GuidHasher>>,
 }
 
-/// Hasher of a GUID's bytes; the standard hasher takes three times as long.
+/// A hasher for the bytes of a GUID; the standard hasher takes three times as long.
 #[derive(Debug, Default)]
 struct GuidHasher(u64);
 
@@ -40,7 +41,7 @@ impl Hasher for GuidHasher {
         self.0 ^= checksum(bytes);
     }
 
-    /// Ignores the length, which is equal for all GUIDs.
+    /// The length is ignored, because it is the same for all GUIDs.
     fn write_usize(&mut self, _: usize) {}
 
     fn finish(&self) -> u64 {
@@ -49,7 +50,7 @@ impl Hasher for GuidHasher {
 }
 
 impl CatalogCache {
-    /// An empty cache for this version of the catalog.
+    /// Creates an empty cache for the version of the catalog in `roots`.
     pub(crate) fn new(roots: &Roots, writer_series: Arc<WriterSeries>) -> Self {
         Self {
             catalog: roots.catalog(),
@@ -58,12 +59,12 @@ impl CatalogCache {
         }
     }
 
-    /// Whether a snapshot with these roots has the same catalog.
+    /// Whether the version of the catalog in `roots` is the one that this cache is for.
     pub(crate) fn is_of(&self, roots: &Roots) -> bool {
         self.catalog == roots.catalog()
     }
 
-    /// The entry of a series that the writer of this version had open.
+    /// The entry of a series, if the writer of this version had the series open.
     pub(crate) fn written(&self, id: SeriesId) -> Option<Arc<SeriesInfo>> {
         self.writer_series.info(&self.catalog, id)
     }
@@ -121,13 +122,13 @@ mod tests {
         let known = first.cache.catalog.by_name(NAME).unwrap();
         let written = first.cache.catalog.written(id).unwrap();
         assert!(Arc::ptr_eq(&known, &written), "the writer had it");
-        // Another spelling of the name gives the same series.
+        // The same name, spelled differently, gives the same series.
         assert_eq!(first.series(r#"a{ x = "1" }"#).unwrap().unwrap().id(), id);
         assert!(first.series("b").unwrap().is_none());
         let by_guid = first.series_of_guid(&guid).unwrap().unwrap().id();
         assert!(first.series_of_guid(&[8; 16]).unwrap().is_none());
 
-        // A commit of rows alone does not change the catalog, nor this cache.
+        // A commit that only adds rows does not change the catalog, so the cache is still valid.
         let mut txn = db.begin_write().unwrap();
         txn.series(NAME).unwrap().insert(Steps(2), 2.0).unwrap();
         txn.commit().unwrap();

@@ -5,14 +5,14 @@ use crate::catalog::roots::Roots;
 use crate::txn::write::WriteTxn;
 
 impl WriteTxn {
-    /// Confirms that the wall clock is right, however far ahead of the commit clock: with this commit, the commit clock
-    /// follows it. See [`Database::clock`](crate::Database::clock).
+    /// Confirms that the wall clock is right, however far it is ahead of the commit clock: when this transaction
+    /// commits, the commit clock is set to the wall clock. See [`Database::clock`](crate::Database::clock).
     pub fn confirm_clock(&mut self) {
         self.clock_confirmed = true;
     }
 
-    /// The encoded roots, with the clock of this commit if it changes any of them: a transaction without changes makes
-    /// no commit.
+    /// The encoded roots for the commit. If the transaction has changed anything, they contain the new commit clock;
+    /// without changes they stay equal, so that no commit is made.
     pub(crate) fn app_with_clock(&mut self) -> Vec<u8> {
         let mut app = self.roots.encode();
         if app != self.pages.app() || self.clock_confirmed {
@@ -23,7 +23,7 @@ impl WriteTxn {
         app
     }
 
-    /// The clock to store with this commit. Reports an event when the wall clock has moved ahead.
+    /// The commit clock to store with this commit. Reports an event if the wall clock has moved ahead of it.
     fn next_clock(&self) -> CommitClock {
         let now = self.pages.clocks();
         let base = self.roots.clock;

@@ -1,10 +1,10 @@
-//! Position of a compaction between its steps.
+//! The state of a compaction pass between two steps: where the next step continues.
 
 use tidalite_base::SeriesId;
 use tidalite_delta::DeltaPosition;
 use tidalite_series::Moving;
 
-/// Position of the next step.
+/// The structure, and the place in it, at which the next step of a compaction pass continues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum At {
     Tables { name: String, key: Vec<u8> },
@@ -16,17 +16,17 @@ pub(crate) enum At {
     Settle,
 }
 
-/// A pass in progress.
+/// A compaction pass in progress: one walk over all structures that moves pages to the front of the file.
 pub(crate) struct Pass {
     pub(crate) at: At,
     pub(crate) moving: Moving,
-    /// The boundary in the second file.
+    /// Address in the second file from which on large values are moved towards the front.
     pub(crate) second_boundary: u64,
     pub(crate) number: u32,
-    /// Consecutive passes before this one that did not lower the file's end.
+    /// Number of consecutive passes before this one that did not lower the end of the file.
     pub(crate) fruitless: u32,
-    /// Pages moved by this pass.
+    /// Number of pages that this pass has moved so far.
     pub(crate) moved: u64,
-    /// Ends of the files when the pass began, in pages.
+    /// Numbers of the first pages after the used space when the pass began, in the main file and in the second file.
     pub(crate) ends: [u64; 2],
 }

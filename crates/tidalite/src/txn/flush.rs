@@ -3,7 +3,8 @@
 //! Invariants:
 //! 1. A flush that fails or panics breaks the transaction, because it is half done. A worker thread can fail only by a
 //!    panic, which makes this thread panic too (`changing`).
-//! 2. Before a series is read, or changed other than by new rows, its rows in worker threads are collected (`finish_background`).
+//! 2. Before a series is read, or changed other than by new rows, those of its rows that worker threads hold are
+//!   collected (`finish_background`).
 
 use crate::txn::write::WriteTxn;
 use crate::types::error::Result;
@@ -13,7 +14,8 @@ use tidalite_delta::{Blocks, Slot};
 pub(crate) const PANICKED: &str = "a thread panicked while rows were handed over";
 
 impl WriteTxn {
-    /// Flushes the rows of the write buffer that are ready.
+    /// Flushes the rows of the write buffer for which enough are buffered: rows for a leaf, or all whole vectors if the
+    /// buffer is full.
     #[cold]
     #[inline(never)]
     pub(crate) fn flush_write_buffer(&mut self) -> Result<()> {
@@ -30,7 +32,8 @@ impl WriteTxn {
         })
     }
 
-    /// Collects the series' rows from worker threads; called before it is read, or changed other than by new rows.
+    /// Collects the rows of a series that worker threads hold. Called before the series is read, or changed other than
+    /// by new rows.
     pub(crate) fn finish_background(&mut self, slot: Slot) -> Result<()> {
         if !self.write_buffer.is_lent(slot) {
             return Ok(());
@@ -46,8 +49,8 @@ impl WriteTxn {
         })
     }
 
-    /// Opens a series that the previous transaction had open, unless it is open already. Its slot may have rows in
-    /// worker threads, although this transaction has not opened it.
+    /// Opens a series that the previous transaction had open, unless it is open already. Worker threads may hold rows
+    /// for the slot of the series, although this transaction has not opened it.
     pub(crate) fn turn_to(&mut self, index: usize) -> Result<()> {
         if let Some(slot) = self.open.moved_by_turn(index, &self.write_buffer) {
             self.finish_background(slot)?;
@@ -56,7 +59,7 @@ impl WriteTxn {
         Ok(())
     }
 
-    /// Flushes the whole write buffer.
+    /// Flushes all rows of the write buffer.
     pub(crate) fn store_rows(&mut self) -> Result<()> {
         let threads = self.shared.flush_threads;
         self.changing(|txn| {
@@ -71,8 +74,8 @@ impl WriteTxn {
         })
     }
 
-    /// Adds the blocks that appenders have encoded, after collecting the rows of worker threads. Marks the transaction
-    /// broken meanwhile: a panic here would otherwise go unnoticed.
+    /// Adds the blocks that appenders have encoded, after collecting the rows that worker threads hold. While it runs
+    /// the transaction is marked as broken: a panic here would otherwise go unnoticed.
     pub(crate) fn add_blocks(&mut self, blocks: Vec<Blocks>) -> Result<()> {
         self.check_usable()?;
         self.broken = Some(PANICKED.to_owned());

@@ -1,28 +1,28 @@
 //! Cache of a series' times in a write transaction, for merge policies that must check for existing rows.
 //!
-//! Invariants: 1. No row of the series, as its transaction sees it, is newer than `newest`, once that is set. 2.
+//! Invariants: 1. No row of the series, as its transaction sees it, is newer than `newest`, once `newest` is set. 2.
 //! `times` holds exactly the times of rows within `from..=to`. 3. Any change of a series other than an insert (a
-//! delete, a rollback to a savepoint) drops its `Guard` or keeps both true. 4. `Seen` holds all rows of time `of.0`,
+//! delete, a rollback to a savepoint) drops its `Guard` or keeps 1 and 2 true. 4. `Seen` holds all rows of time `of.0`,
 //! while `WriteBuffer::flush_count` is `of.1`; any change of rows other than by `keep_distinct` drops it.
 
 use std::collections::BTreeSet;
 use tidalite_codec::Rows;
 
-/// Maximum number of cached times; beyond it the interval is looked up again.
+/// Maximum number of cached times. Beyond this the cached times are dropped, and looked up again when needed.
 const KNOWN_ROWS_MAX: usize = 1 << 16;
 
-/// Known times of a series whose merge policy does not simply replace rows.
+/// A cache of times at which a series has rows, for a merge policy other than `Replace`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Guard {
-    /// `None` before the first lookup; `Some(None)` without rows.
+    /// Time of the newest row of the series: `None` before the first lookup, `Some(None)` if there are no rows.
     pub(crate) newest: Option<Option<i64>>,
     pub(crate) from: i64,
     pub(crate) to: i64,
     pub(crate) times: Option<BTreeSet<i64>>,
-    /// With `KeepAll`: the time of the last row, its number of rows, and the flush counter when they were last seen in
-    /// the write buffer.
+    /// With the policy `KeepAll`: the time to which a row was added last, the number of rows of that time, and the
+    /// flush counter at that moment.
     pub(crate) last: Option<LastTime>,
-    /// With `KeepDistinct`: the rows of the time that was looked up last.
+    /// With the policy `KeepDistinct`: the rows of the time that was looked up last.
     pub(crate) seen: Option<Box<Seen>>,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct LastTime {
 }
 
 impl Guard {
-    /// The newest time, if known.
+    /// The time of the newest row, if known; `Some(None)` if there are no rows.
     pub(crate) fn newest(&self) -> Option<Option<i64>> {
         self.newest
     }
@@ -44,13 +44,13 @@ impl Guard {
         self.newest = Some(newest);
     }
 
-    /// Whether the time is after all rows; `None` if unknown.
+    /// Whether `time` is later than all rows; `None` if this is not known.
     pub(crate) fn is_newer(&self, time: i64) -> Option<bool> {
         self.newest
             .map(|newest| newest.is_none_or(|newest| newest < time))
     }
 
-    /// Whether there is a row at the time; `None` if unknown.
+    /// Whether there is a row at `time`; `None` if this is not known.
     pub(crate) fn known(&self, time: i64) -> Option<bool> {
         let times = self.times.as_ref()?;
         (self.from <= time && time <= self.to).then(|| times.contains(&time))
@@ -73,10 +73,10 @@ impl Guard {
     }
 }
 
-/// Rows of one time, in order of arrival, with an index to find an equal row.
+/// The rows of one time, in order of arrival, with an index to find an equal row.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
-    /// The time of the rows, and the flush counter when they were looked up.
+    /// The time of the rows, and the value of the flush counter when the rows were looked up.
     pub(crate) of: Option<(i64, u64)>,
     /// Whether the rows are in the write buffer. Otherwise they are already in pages, or there are none.
     pub(crate) buffered: bool,
@@ -109,11 +109,11 @@ impl Seen {
     }
 }
 
-/// Treatment of a new row.
+/// The decision of the merge policy about a new row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
-    /// Add it to the write buffer.
+    /// The row is to be added to the write buffer.
     Free,
-    /// Ignore it.
+    /// The row is to be ignored.
     LeftOut,
 }

@@ -1,9 +1,10 @@
-//! Destination of finished batches: the trees of the series that a transaction touches, and the extents that their
-//! leaves are packed into.
+//! The place where flushed rows go: the trees of the series that a transaction touches, and the extents into which
+//! their leaves are packed.
 //!
-//! Invariants: 1. `trees` holds the newest state of every series tree that this transaction changed; the records table
-//! still holds the old one until `finish`. 2. Rows buffered by the packer cannot be read before `flush`, nor rows of a
-//! tree's open leaf before it is closed. 3. Open leaves take at most `open_bytes_max` after each installed batch.
+//! Invariants: 1. `trees` holds the newest state of every series tree that this transaction has changed; the table of
+//! series records still holds the old state until `finish`. 2. Leaves buffered by the packer cannot be read before
+//! `flush`, nor rows of a tree's open leaf before that leaf is closed. 3. Open leaves take at most `open_bytes_max`
+//! bytes after each installed batch.
 
 use crate::catalog::entries::id_key;
 use crate::catalog::roots::Roots;
@@ -18,8 +19,8 @@ use tidalite_kv::{Relocation, Tree};
 use tidalite_pager::{PageRead, PageWrite};
 use tidalite_series::{Cooling, EncodedVectors, Moving, Packer, SeriesTree};
 
-/// The open leaves of a transaction, one per series, may take the size of its write buffer divided by this, in
-/// addition to the buffer.
+/// The open leaves of a transaction, one per series, may take as much memory as its write buffer divided by this
+/// number, in addition to the buffer.
 const OPEN_PART: usize = 4;
 
 struct OpenTree {
@@ -47,7 +48,8 @@ impl Leaves {
         }
     }
 
-    /// The tree of a series, as of this transaction.
+    /// The tree of a series with the changes of this transaction. Closes the open leaf of the series, so that the tree
+    /// is readable.
     pub(crate) fn tree<W: PageWrite>(
         &mut self,
         pages: &mut W,
@@ -60,12 +62,12 @@ impl Leaves {
         Ok(&open.tree)
     }
 
-    /// The tree of a series, read-only, if this transaction has loaded it.
+    /// The tree of a series with the changes of this transaction, if the transaction has loaded it.
     pub(crate) fn known(&self, id: SeriesId) -> Option<&SeriesTree> {
         self.trees.get(&id).map(|open| &open.tree)
     }
 
-    /// Appends the columns `added` to a series: they are null, or zero, in its existing rows.
+    /// Appends the columns `added` to a series; in its existing rows these columns are null, or zero.
     pub(crate) fn add_columns<W: PageWrite>(
         &mut self,
         pages: &mut W,
@@ -80,7 +82,7 @@ impl Leaves {
         Ok(())
     }
 
-    /// Removes the rows `from..=to` from a series' leaves.
+    /// Removes the rows of the times `from..=to` from a series' leaves.
     pub(crate) fn delete<W: PageWrite>(
         &mut self,
         pages: &mut W,
@@ -93,7 +95,8 @@ impl Leaves {
         Ok(())
     }
 
-    /// Rewrites the leaves of a series before `before` in cold form; returns whether some are left for another step.
+    /// Rewrites leaves of a series whose rows are before `before` in cold form; returns whether further such leaves are
+    /// left for another step.
     pub(crate) fn cool<W: PageWrite>(
         &mut self,
         pages: &mut W,
@@ -110,7 +113,8 @@ impl Leaves {
         Ok(stop.is_some())
     }
 
-    /// Moves leaves and nodes, from a series and a time on. Returns the next position; `None` after the last series.
+    /// Moves leaves and nodes of series, as a step of compaction, beginning at a series and a time. Returns the series
+    /// and time at which the next step continues; `None` after the last series.
     pub(crate) fn relocate<W: PageWrite>(
         &mut self,
         pages: &mut W,
@@ -131,7 +135,7 @@ impl Leaves {
                     return Err(Corrupt::new("record of a series", 0, found, "8 bytes").into());
                 };
                 if id < next.0 {
-                    // In a tree whose keys do not ascend this would loop forever.
+                    // In a damaged tree whose keys do not ascend, the walk would never end.
                     let (found, expected) = (format!("series {id}"), format!("{next:?} or later"));
                     return Err(Corrupt::new("record of a series", 0, found, expected).into());
                 }
@@ -156,7 +160,8 @@ impl Leaves {
         Ok(Some((next, time)))
     }
 
-    /// Moves pages of the table of records.
+    /// Moves pages of the table of series records, as a step of compaction. Returns the key at which the next step
+    /// continues.
     pub(crate) fn relocate_records<W: PageWrite>(
         &mut self,
         pages: &mut W,
@@ -166,7 +171,7 @@ impl Leaves {
         Ok(self.records.relocate(pages, step, from)?)
     }
 
-    /// Moves pages of the extents table.
+    /// Moves pages of the table of extents, as a step of compaction. Returns the key at which the next step continues.
     pub(crate) fn relocate_extents_table<W: PageWrite>(
         &mut self,
         pages: &mut W,
@@ -176,7 +181,7 @@ impl Leaves {
         Ok(self.packer.relocate_table(pages, step, from)?)
     }
 
-    /// Keeps the open leaves within their memory limit.
+    /// Closes open leaves if all of them together exceed their memory limit.
     fn keep_within<W: PageWrite>(&mut self, pages: &mut W) -> tidalite_pager::Result<()> {
         if self.packer.open_bytes() > self.open_bytes_max {
             self.close_fullest(pages)?;
@@ -184,7 +189,7 @@ impl Leaves {
         Ok(())
     }
 
-    /// Closes the fullest open leaves until a quarter of their memory limit is free.
+    /// Closes the open leaves that take most memory until a quarter of the memory limit is free.
     ///
     /// Cost: visits every series of the transaction; the next call comes only after that quarter is filled again.
     #[cold]
@@ -208,7 +213,8 @@ impl Leaves {
         Ok(())
     }
 
-    /// Writes buffered leaves and the records of the changed series; sets the new roots.
+    /// Writes buffered leaves and the records of the changed series; sets the new roots of the tables of records and
+    /// extents.
     pub(crate) fn finish<W: PageWrite>(&mut self, pages: &mut W, roots: &mut Roots) -> Result<()> {
         let mut changed: Vec<_> = self
             .trees
@@ -227,7 +233,7 @@ impl Leaves {
     }
 }
 
-/// The tree of a series in a snapshot; empty if the series has no record yet.
+/// Reads the tree of a series from the table of records; the tree is empty if the series has no record yet.
 pub(crate) fn stored_tree<R: PageRead>(
     records: &Tree,
     pages: &R,
@@ -237,7 +243,7 @@ pub(crate) fn stored_tree<R: PageRead>(
     match records.get(pages, &id_key(id))? {
         Some(record) => {
             let tree = SeriesTree::decode(id, &record.bytes()?)?;
-            // A record written before the last columns were added lacks them.
+            // A record that was written before the last columns were added lacks these columns.
             let Some(added) = types.strip_prefix(tree.types()) else {
                 let (found, expected) = (format!("{:?}", tree.types()), format!("{types:?}"));
                 return Err(Corrupt::new(format!("record of {id}"), 0, found, expected).into());
@@ -251,7 +257,7 @@ pub(crate) fn stored_tree<R: PageRead>(
     }
 }
 
-/// The last row of a series' leaves in a snapshot.
+/// Reads the last row of a series' leaves from the table of records.
 pub(crate) fn stored_last_row<R: PageRead>(
     records: &Tree,
     pages: &R,
@@ -350,7 +356,7 @@ mod tests {
         (0..SERIES).map(|i| format!("series.{i}")).collect()
     }
 
-    /// Rows of all series, round-robin, with random values that compress badly.
+    /// Adds rows to all series, one row to each in turn, with random values that compress badly.
     fn feed(txn: &mut WriteTxn, rng: &mut Rng, times: std::ops::Range<i64>) {
         let names = names();
         for time in times {
@@ -376,7 +382,7 @@ mod tests {
             .unwrap();
         let mut txn = db.begin_write().unwrap();
         feed(&mut txn, &mut rng, 0..10_000);
-        // The transaction reads, deletes and rolls back between its inserts.
+        // The transaction reads, deletes and rolls back between its inserts, which closes open leaves.
         let mut first = txn.series("series.0").unwrap();
         assert_eq!(first.view().unwrap().count().unwrap(), 10_000);
         assert_eq!(first.delete(Steps(50_000)..Steps(60_000)).unwrap(), 1000);
@@ -397,7 +403,7 @@ mod tests {
             let series = snap.series(&name).unwrap().unwrap();
             assert_eq!(series.count().unwrap(), 20_000, "{name}");
         }
-        // Twenty vectors each: there would be nearly as many leaves if none stayed open.
+        // Each series has twenty vectors: there would be nearly as many leaves as vectors if no leaf stayed open.
         let leaves = report.leaves;
         println!("{leaves} leaves of {SERIES} series");
         assert!(leaves < 10 * SERIES as u64, "{leaves} leaves");

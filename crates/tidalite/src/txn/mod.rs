@@ -1,4 +1,4 @@
-//! Transactions: a snapshot, and the write transaction; their memory, and the state kept between them.
+//! Transactions: the snapshot and the write transaction, their memory, and the state kept between them.
 //!
 //! Series and tables are opened by the folders above, which extend `ReadTxn` and `WriteTxn`.
 //!

@@ -1,5 +1,5 @@
-//! The series that a write transaction has open, and those known from the previous one: opening a series takes a
-//! catalog lookup and the decoding of its entry, which costs more than inserting a row.
+//! The series that a write transaction has open, and those known from the previous transaction: opening an unknown
+//! series takes a catalog lookup and the decoding of its entry, which costs more than inserting a row.
 //!
 //! Invariants:
 //! 1. `index_of[id] - 1` is the index of series `id` in `series`, 0 means unknown; the few ids from `NEAR_IDS` on are
@@ -7,8 +7,8 @@
 //! 2. A series is open if its `turn` is the transaction's; its slot then belongs to the transaction's write buffer. For
 //!    other series only the catalog entry is valid.
 //! 3. The slot of a series that is not open is still valid in the write buffer if `epoch` is the buffer's epoch.
-//! 4. Entries are kept for the next transaction only if the catalog's trees still have the roots that this one left: a
-//!    root identifies its tree's contents by checksums, so no other writer has changed them.
+//! 4. Entries are kept for the next transaction only if the catalog's trees still have the roots that this transaction
+//!   left: each root contains checksums that cover its whole tree, so no other writer has changed the catalog.
 
 use crate::catalog::entries::{SeriesInfo, expect_columns, expect_unit};
 use crate::catalog::roots::{Catalog, Roots};
@@ -23,62 +23,64 @@ use tidalite_base::SeriesId;
 use tidalite_codec::ColumnType;
 use tidalite_delta::{Slot, WriteBuffer};
 
-/// Series with an id below this are found by array index. Ids come from the file and must not determine the memory
-/// used.
+/// Series with an id below this are found by array index. Ids come from the file, so they must not determine how much
+/// memory is used.
 const NEAR_IDS: u64 = 1 << 22;
 
 /// Maximum number of series kept for the next transaction, about half a KiB each.
 const KEPT_MAX: usize = 1 << 20;
 
-/// A known series. Aligned to one cache line: writes that alternate between thousands of series load all of them in
-/// every round.
+/// A known series. It begins at the start of a cache line, because writes that alternate between thousands of series
+/// load all of these in every round.
 #[repr(align(64))]
 pub(crate) struct OneSeries {
     id: SeriesId,
     pub(crate) info: Arc<SeriesInfo>,
     pub(crate) slot: Slot,
-    /// Epoch of the write buffer that assigned the slot.
+    /// Epoch of the write buffer in which the slot was assigned.
     epoch: u64,
-    /// Copy of the policy in `info`, which may not be in the cache.
+    /// Copy of the merge policy in `info`, which may not be in the processor's cache.
     merge: MergePolicy,
-    /// Number of columns; copied here because it is read whenever the series is selected and `info` may not be in the
-    /// cache.
+    /// Number of columns, copied from `info`: it is read whenever the series is selected, when `info` may not be in the
+    /// processor's cache.
     pub(crate) columns: u32,
-    /// The transaction that has opened the series.
+    /// Number of the transaction that has opened the series, counted by `OpenSeries::turn`.
     turn: u32,
-    /// Index of the series' column types in `layouts`.
+    /// Index of the series' column types in `OpenSeries::layouts`.
     layout: u32,
-    /// Whether any column holds texts.
+    /// Whether any column is a text column.
     pub(crate) texts: bool,
-    /// Whether rows may take the fast path: the series has two columns and no texts, and its policy replaces rows.
+    /// Whether rows may take the fast path for points: the series has two columns and no texts, and the merge policy
+    /// `Replace`.
     pub(crate) point: bool,
     /// Cached times of rows, if the merge policy needs them.
     pub(crate) guard: Option<Box<Guard>>,
-    /// The schema of the record type found to have this series' columns, and whether it has this series' unit. Types
-    /// with equal schemas may share one function: only properties of the schema may be derived from it.
+    /// The schema function of the record type that was found to fit this series' columns. `record_unit` says whether
+    /// its unit fits, too. Types with equal schemas may share one function, so only properties of the schema may be
+    /// derived from it.
     record: Option<fn() -> Schema>,
     record_unit: bool,
 }
 
-/// See the head of this file.
+/// The series that a write transaction knows, some of which are open in it; the head of this file lists the invariants.
 #[derive(Default)]
 pub(crate) struct OpenSeries {
     series: Vec<OneSeries>,
     index_of: Vec<u32>,
     far_index_of: HashMap<SeriesId, usize>,
     by_name: HashMap<String, usize>,
-    /// Distinct lists of column types; most series share one.
+    /// The different lists of column types; most series share one list.
     layouts: Vec<Vec<ColumnType>>,
     turn: u32,
     /// Number of open series.
     open: usize,
-    /// The catalog version of the entries while they are kept between two transactions.
+    /// The catalog version that the entries belong to, while they are kept between two transactions.
     catalog: Option<Catalog>,
     /// Epoch of the write buffer of the last transaction that used these entries.
     buffered: u64,
 }
 
-/// The series known to the last write transaction: for the next one, and for readers of its commit.
+/// The series that the last write transaction knew, for the next write transaction and for readers of the last commit.
 #[derive(Default)]
 pub(crate) struct WriterSeries(Mutex<Option<OpenSeries>>);
 
@@ -87,22 +89,22 @@ impl WriterSeries {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the known series for a new write transaction. There are none if the catalog has changed since the previous
-    /// transaction.
+    /// Takes the known series for a new write transaction. Returns no series if the catalog has changed since the
+    /// previous transaction.
     pub(crate) fn take(&self, roots: &Roots) -> OpenSeries {
         let kept = self.lock().take();
         kept.and_then(|kept| kept.again(roots)).unwrap_or_default()
     }
 
-    /// Keeps the series of a transaction after the commit of `roots`. `buffered` is the current epoch of the write
-    /// buffer.
+    /// Keeps the series of a transaction after its commit, which has these roots. `buffered` is the current epoch of
+    /// the write buffer.
     pub(crate) fn give(&self, mut open: OpenSeries, roots: &Roots, buffered: u64) {
         open.buffered = buffered;
         let kept = open.kept(roots);
         *self.lock() = kept;
     }
 
-    /// The entry of a series in this version of the catalog, if available.
+    /// The entry of a series in this version of the catalog, if the last write transaction knew it.
     pub(crate) fn info(&self, catalog: &Catalog, id: SeriesId) -> Option<Arc<SeriesInfo>> {
         let kept = self.0.try_lock().ok()?;
         let kept = kept.as_ref()?;
@@ -113,13 +115,13 @@ impl WriterSeries {
     }
 }
 
-/// The guard of a series when a transaction begins: it knows no times yet.
+/// The cache of times for a series when a transaction begins: empty, or `None` if the policy `Replace` needs none.
 fn guard_of(merge: MergePolicy) -> Option<Box<Guard>> {
     (merge != MergePolicy::Replace).then(Box::default)
 }
 
 impl OneSeries {
-    /// Updates the series after a change of its catalog entry.
+    /// Updates the copies of the series' properties after a change of its catalog entry.
     pub(crate) fn learn(&mut self, info: Arc<SeriesInfo>) {
         self.merge = info.merge;
         self.columns = info.schema.columns.len() as u32;
@@ -128,10 +130,11 @@ impl OneSeries {
         self.info = info;
     }
 
-    /// Checks a record type once: comparing names for every record would cost more than storing it.
+    /// Checks that a record type fits the series, and remembers the result: comparing names for every record would cost
+    /// more than storing it.
     ///
     /// # Errors
-    /// `Schema` if the series has other columns, or another unit where that matters.
+    /// `Schema` if the series has other columns, or another unit and `any_unit` is false.
     #[inline]
     pub(crate) fn expect_record(&mut self, schema: fn() -> Schema, any_unit: bool) -> Result<()> {
         let known = self.record;
@@ -157,27 +160,29 @@ impl OneSeries {
 }
 
 impl OpenSeries {
-    /// Whether no series is open.
+    /// Whether the transaction has no series open.
     pub(crate) fn is_empty(&self) -> bool {
         self.open == 0
     }
 
-    /// Whether this write buffer is the previous transaction's, unchanged: its slots then belong to these series.
+    /// Whether this write buffer is the one of the previous transaction, unchanged. Its slots then belong to the known
+    /// series.
     pub(crate) fn is_of(&self, write_buffer: &WriteBuffer) -> bool {
         self.buffered == write_buffer.epoch()
     }
 
-    /// Number of open series.
+    /// Number of series that the transaction has open.
     pub(crate) fn count(&self) -> usize {
         self.open
     }
 
-    /// Forgets all series.
+    /// Forgets all known series.
     pub(crate) fn clear(&mut self) {
         *self = Self::default();
     }
 
-    /// Prepares the series to be kept, after the commit of these roots.
+    /// Prepares the known series for being kept after the commit with these roots. Returns `None` if there are too
+    /// many.
     fn kept(mut self, roots: &Roots) -> Option<Self> {
         if self.series.len() > KEPT_MAX {
             return None;
@@ -190,7 +195,8 @@ impl OpenSeries {
         Some(self)
     }
 
-    /// Prepares the series for the next transaction, if it begins with this catalog version. None is open.
+    /// Prepares the known series for the next transaction: no series is open. Returns `None` if the catalog has
+    /// changed.
     fn again(mut self, roots: &Roots) -> Option<Self> {
         if self.catalog != Some(roots.catalog()) {
             return None;
@@ -200,14 +206,14 @@ impl OpenSeries {
         Some(self)
     }
 
-    /// Index of an open series.
+    /// Index of a series, if it is open in this transaction.
     #[inline]
     pub(crate) fn index(&self, id: SeriesId) -> Option<usize> {
         let index = self.known(id)?;
         (self.series.get(index)?.turn == self.turn).then_some(index)
     }
 
-    /// Index of a known series.
+    /// Index of a series, if it is known, open or not.
     #[inline]
     pub(crate) fn known(&self, id: SeriesId) -> Option<usize> {
         if id.0 >= NEAR_IDS {
@@ -223,24 +229,25 @@ impl OpenSeries {
         self.far_index_of.get(&id).copied()
     }
 
-    /// The series once requested by exactly this text; known, but perhaps not open.
+    /// Index of the series that was once requested by exactly this text. It is known, but perhaps not open.
     pub(crate) fn named(&self, name: &str) -> Option<usize> {
         self.by_name.get(name).copied()
     }
 
-    /// Remembers the text by which a series was requested.
+    /// Remembers the text of a name by which a series was requested.
     pub(crate) fn name(&mut self, name: &str, index: usize) {
         self.by_name.insert(name.to_owned(), index);
     }
 
-    /// The slot of a known series whose buffered rows `turn_to` will move; those rows must not be in a worker thread.
+    /// The slot of a known series if `turn_to` will move the buffered rows of this slot. The caller must first collect
+    /// those rows that worker threads hold.
     pub(crate) fn moved_by_turn(&self, index: usize, write_buffer: &WriteBuffer) -> Option<Slot> {
         let one = &self.series[index];
         let moved = one.turn != self.turn && one.epoch == write_buffer.epoch();
         (moved && one.merge.keeps_several()).then_some(one.slot)
     }
 
-    /// Opens a known series, unless it is open.
+    /// Opens a known series, unless it is open already.
     pub(crate) fn turn_to(&mut self, index: usize, write_buffer: &mut WriteBuffer) {
         let one = &mut self.series[index];
         if one.turn != self.turn {
@@ -257,7 +264,7 @@ impl OpenSeries {
         }
     }
 
-    /// Opens a series that is not known yet.
+    /// Opens a series that is not known yet, and returns its index.
     pub(crate) fn enter(&mut self, info: Arc<SeriesInfo>, write_buffer: &mut WriteBuffer) -> usize {
         let id = info.id;
         let types = info.schema.word_types();
@@ -297,7 +304,7 @@ impl OpenSeries {
         index
     }
 
-    /// Sets new columns of a series, and the slot assigned for them.
+    /// Updates a series after columns were added, with its new catalog entry and slot.
     pub(crate) fn widened(&mut self, index: usize, info: Arc<SeriesInfo>, slot: Slot) {
         let layout = self.layout(info.schema.word_types());
         let one = &mut self.series[index];
@@ -313,7 +320,7 @@ impl OpenSeries {
         }) as u32
     }
 
-    /// Updates a renamed series.
+    /// Updates a series after it was renamed.
     pub(crate) fn renamed(&mut self, info: Arc<SeriesInfo>) {
         self.by_name.clear();
         if let Some(index) = self.known(info.id) {

@@ -1,4 +1,4 @@
-//! Tables that a write transaction has open, and those kept from the previous one.
+//! The tables that a write transaction has open, and those kept from the previous transaction.
 
 use crate::catalog::roots::Roots;
 use crate::catalog::table_roots::TableEntry;
@@ -20,19 +20,19 @@ pub(crate) struct OpenTable {
     pub(crate) name: String,
     pub(crate) id: u64,
     pub(crate) tree: Tree,
-    /// `None` for plain bytes.
+    /// Names of the key and value types; `None` for a table of plain bytes.
     pub(crate) types: Option<TableTypes>,
-    /// The append cursor, valid while rows are appended.
+    /// The rightmost path of the table, remembered for appends; any other change resets it.
     pub(crate) append_cursor: AppendCursor,
     pub(crate) changed: bool,
-    /// Whether the table is missing in the `tables` tree under this name.
+    /// Whether the `tables` tree of the catalog does not contain the table under this name yet.
     pub(crate) created: bool,
-    /// Whether the `tables` tree has other types for this table.
+    /// Whether the types stored in the `tables` tree of the catalog are out of date.
     pub(crate) retyped: bool,
 }
 
 impl OpenTable {
-    /// The entry of the catalog for this table.
+    /// The catalog entry that this table should have.
     pub(crate) fn entry(&self) -> TableEntry {
         TableEntry {
             id: self.id,
@@ -42,7 +42,8 @@ impl OpenTable {
     }
 }
 
-/// The names in the catalog and of open tables not yet in it, in order.
+/// The names of all tables, in order: those in the catalog, and those of open tables that the catalog does not contain
+/// yet.
 pub(crate) fn names<R: PageRead>(
     roots: &Roots,
     pages: &R,
@@ -61,7 +62,7 @@ pub(crate) fn names<R: PageRead>(
     Ok(names)
 }
 
-/// The tables to keep for the next transaction, out of the open ones and the ones kept under this catalog version.
+/// The tables to keep for the next transaction: the open ones, and those known before if the catalog has not changed.
 pub(crate) fn still_known(
     mut open: Vec<OpenTable>,
     (before, known): (Tree, Vec<OpenTable>),

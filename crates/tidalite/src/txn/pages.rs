@@ -1,8 +1,8 @@
-//! The pages visible to a transaction: one type for all, and a trait for read-only code.
+//! The pages that a transaction can read: one type for all kinds of transaction, and a trait for read-only code.
 
 use tidalite_pager::{Counters, PageRead, PageRef, Ptr, Result, Snapshot, UncommittedRead};
 
-/// Pages of a snapshot, or of a write transaction with its own changes: in its current state, or in an earlier one.
+/// The pages of a snapshot, or of a write transaction, either in its current state or in an earlier one.
 #[derive(Clone, Copy)]
 pub enum Pages<'a> {
     Snapshot(&'a Snapshot),
@@ -115,7 +115,7 @@ impl PageRead for Pages<'_> {
     }
 }
 
-/// The source of a readable state. The library has two: the sources of [`ReadTxn`](crate::ReadTxn) and of
+/// A source of pages in one state of the database. There are two: the source of [`ReadTxn`](crate::ReadTxn) and that of
 /// [`UncommittedRead`](crate::UncommittedRead).
 pub trait ReadSource: source::Source {}
 
@@ -133,7 +133,7 @@ mod source {
         fn txn(&self) -> TxnId;
         fn user_data(&self) -> &[u8];
         fn file_bytes(&self) -> u64;
-        /// Whether the state may end while it is in use.
+        /// Whether the state may become unreadable while it is in use.
         fn may_end(&self) -> bool;
     }
 

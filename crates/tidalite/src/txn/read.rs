@@ -1,8 +1,8 @@
 //! Reading one state of the database: a snapshot, which is isolated from later commits, or a write transaction at one
-//! moment. Both share the code below.
+//! moment. The code below serves both kinds of state.
 //!
 //! Invariants
-//! 1. The decoded state in `CommitCache` never changes. All its users read one state.
+//! 1. The decoded state in `CommitCache` never changes. All users of one `CommitCache` read the same state.
 //! 2. For a state that may end early (an evictable snapshot, an unfinished transaction) no opened series and no table
 //!    is cached: each query reads pages, and thereby detects the end.
 
@@ -23,8 +23,8 @@ use tidalite_base::TxnId;
 use tidalite_delta::Delta;
 use tidalite_pager::{Counters, Pager, Shown, Snapshot};
 
-/// One readable state of the database: see [`ReadTxn`] and [`UncommittedRead`](crate::UncommittedRead). A function that
-/// accepts both is generic over the source.
+/// A readable state of the database: a [`ReadTxn`] or an [`UncommittedRead`](crate::UncommittedRead). A function that
+/// accepts either of them is generic over the source `S`.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -57,7 +57,7 @@ pub struct Reading<S> {
 /// the same snapshot, made without accessing the file.
 pub type ReadTxn = Reading<Snapshot>;
 
-/// State shared by the newest snapshots of an open database, decoded once per commit.
+/// The decoded state of the newest commit, which all new snapshots share.
 #[derive(Default)]
 pub(crate) struct NewestCommit {
     cache: ArcSwapOption<CommitCache>,
@@ -65,7 +65,7 @@ pub(crate) struct NewestCommit {
 }
 
 impl NewestCommit {
-    /// Takes a snapshot like the last one if there was no commit since then.
+    /// Takes a snapshot with the decoded state of the last one; returns `None` if there was a commit since then.
     #[inline]
     pub(crate) fn begin(&self, pager: &Pager) -> Result<Option<ReadTxn>> {
         let cache = self.cache.load();
@@ -83,7 +83,8 @@ impl NewestCommit {
     }
 }
 
-/// The cache of one commit, shared by its snapshots: decoded roots, catalog entries, series and tables found so far.
+/// The decoded state of one commit, shared by its snapshots: roots, and the catalog entries, series and tables found so
+/// far.
 pub(crate) struct CommitCache {
     /// The commit from which this state was decoded; `None` for an unfinished transaction.
     shown: Option<Shown>,
@@ -92,9 +93,9 @@ pub(crate) struct CommitCache {
     pub(crate) catalog: Arc<CatalogCache>,
     pub(crate) series: SeriesCache,
     pub(crate) tables: TableCache,
-    /// Tables whose catalog entries are out of date, because an unfinished transaction has them open.
+    /// Tables that an unfinished transaction has open; their catalog entries are out of date.
     pub(crate) open: Vec<OpenTable>,
-    /// See `Options::scan_threads`.
+    /// Maximum number of helper threads of a query (`Options::scan_threads`).
     pub(crate) scan_threads: usize,
 }
 
@@ -125,7 +126,8 @@ impl ReadTxn {
         Ok(Self { pages, cache })
     }
 
-    /// Like `begin`, reusing the decoded state of the previous snapshot.
+    /// Takes over a snapshot like `begin`, reusing the parts of the previous commit's decoded state that have not
+    /// changed.
     pub(crate) fn begin_again(
         pages: Snapshot,
         newest: &NewestCommit,
@@ -151,7 +153,7 @@ impl ReadTxn {
         Ok(own)
     }
 
-    /// The time of the commit that this state shows, by the committing process' wall clock.
+    /// Time of the commit that this state shows, by the wall clock of the committing process.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -174,7 +176,7 @@ impl ReadTxn {
 }
 
 impl<S: ReadSource> Reading<S> {
-    /// A write transaction in its current state, with all rows in pages.
+    /// A reader of a write transaction in its current state. All rows must have been stored in pages.
     pub(crate) fn uncommitted(pages: S, roots: Roots, open: Vec<OpenTable>) -> Result<Self> {
         let cache = CommitCache {
             shown: None,
@@ -190,22 +192,22 @@ impl<S: ReadSource> Reading<S> {
         Ok(Self { pages, cache })
     }
 
-    /// The number of the newest commit in this state; for an unfinished transaction the number that its commit will
-    /// have.
+    /// Number of the commit that this state shows; for an unfinished transaction the number that its commit will have.
     #[must_use]
     pub fn txn(&self) -> TxnId {
         self.pages.txn()
     }
 
-    /// The user data of that commit, see [`WriteTxn::set_user_data`](crate::WriteTxn::set_user_data).
+    /// The user data stored with the commit that this state shows, set by
+    /// [`WriteTxn::set_user_data`](crate::WriteTxn::set_user_data).
     #[must_use]
     pub fn user_data(&self) -> &[u8] {
         self.pages.user_data()
     }
 
-    /// The series that a [pattern](SeriesPattern) selects, ordered by id: a glob over the metric and tags with their
-    /// accepted values, such as `hb.*{turbine=["R80711","R80712"]}`; the empty text selects all. Walks the whole
-    /// catalog.
+    /// Lists the series that a [pattern](SeriesPattern) selects, ordered by id. A pattern is a glob over the metric,
+    /// and tags with their accepted values, such as `hb.*{turbine=["R80711","R80712"]}`; the empty text selects all
+    /// series. Walks the whole catalog.
     ///
     /// # Errors
     /// `InvalidName` for an invalid pattern; a damaged or unreadable page.
@@ -217,7 +219,7 @@ impl<S: ReadSource> Reading<S> {
         )
     }
 
-    /// Size of the file in this state, in bytes.
+    /// Size in bytes of the file in this state.
     #[must_use]
     pub fn file_bytes(&self) -> u64 {
         self.pages.file_bytes()

@@ -1,8 +1,8 @@
 //! Savepoints, nested transactions, and checkpoints.
 //!
 //! A savepoint first stores everything in pages, as a commit would, but without a meta record: the write buffer is
-//! flushed to the delta, and roots of tables go to the catalog's in-memory state. A rollback then has to restore only
-//! the pages (by the pager) and the roots.
+//! flushed to the delta, and the roots of tables are recorded in the in-memory roots. A rollback then only has to
+//! restore the pages, which the pager does, and the roots.
 
 use crate::catalog::roots::Roots;
 use crate::catalog::texts::Texts;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use tidalite_delta::{BackgroundFlush, Delta};
 use tidalite_pager::Durability;
 
-/// A state of a write transaction that it can roll back to. Dropping it costs nothing.
+/// A state of a write transaction to which the transaction can be rolled back. Dropping a savepoint costs nothing.
 #[derive(Debug)]
 pub struct Savepoint {
     pages: tidalite_pager::Savepoint,
@@ -24,7 +24,7 @@ pub struct Savepoint {
 
 impl WriteTxn {
     /// Marks the current state. Flushes the write buffer first, so many savepoints in a large import cost as much as
-    /// small commits without their syncs; tables cost nothing.
+    /// small commits without their syncs; changes of tables need no flush.
     ///
     /// # Errors
     /// A full disk; a damaged page: the transaction can then only be rolled back.
@@ -49,11 +49,12 @@ impl WriteTxn {
     }
 
     /// Undoes everything since a savepoint, in tables and series, including an error that broke the transaction. Later
-    /// savepoints end; this one stays.
+    /// savepoints become invalid; this one stays valid.
     ///
     /// # Errors
     /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if the savepoint belongs to another transaction or was itself
-    /// undone: nothing is changed then. An error of the file breaks the transaction; the rollback may be tried again.
+    /// undone, and then nothing has changed. An error of the file breaks the transaction; the rollback may be tried
+    /// again.
     pub fn rollback_to(&mut self, savepoint: &Savepoint) -> Result<()> {
         self.pages.rollback_to(&savepoint.pages)?;
         self.roots = savepoint.roots.clone();
@@ -63,7 +64,8 @@ impl WriteTxn {
         again
     }
 
-    /// Flushes the write buffer and sets the roots of delta and leaves; series must be opened again.
+    /// Flushes the write buffer and sets the roots of the delta, the texts and the leaves. The caller must open series
+    /// again.
     pub(crate) fn store_buffered(&mut self) -> Result<()> {
         self.store_rows()?;
         let Self {
@@ -80,7 +82,7 @@ impl WriteTxn {
         leaves.finish(pages, roots)
     }
 
-    /// Reloads the state from the roots; series must be opened again.
+    /// Reloads the state of the transaction from the roots. The caller must open series again.
     pub(crate) fn begin_again(&mut self) -> Result<()> {
         self.delta = Delta::load(&self.pages, &self.roots.delta)?;
         self.leaves = Leaves::new(
@@ -95,9 +97,9 @@ impl WriteTxn {
         Ok(())
     }
 
-    /// Runs `work` as a nested transaction: its changes stay if it returns `Ok`; else they are undone, and the outer
-    /// transaction continues as before. A panic of `work` that the caller catches undoes them too. Nesting may have any
-    /// depth.
+    /// Runs `work` as a nested transaction: its changes stay if it returns `Ok`; otherwise they are undone, and the
+    /// outer transaction continues as before. A panic of `work` that the caller catches undoes the changes, too.
+    /// Nesting may have any depth.
     ///
     /// `work` may return an error type of its own, to undo the changes for a reason of the program:
     ///
@@ -146,14 +148,14 @@ impl WriteTxn {
         done
     }
 
-    /// Commits and continues with a new transaction, keeping the writer lock: other writers, in this process or
-    /// another, keep waiting; readers see the commit. A long piece of work thus becomes durable step by step without
+    /// Commits and continues with a new transaction without releasing the writer lock: other writers, in this process
+    /// or another, keep waiting; readers see the commit. A long piece of work thus becomes durable step by step without
     /// other writers' commits in between.
     ///
-    /// Lazy commits become durable meanwhile if `Options` say so (`sync_bytes`, `sync_after`, `background_flush`);
-    /// otherwise by an occasional durable commit, after the last transaction, or when another thread waits for one of
-    /// them or for an earlier commit, by its ticket or with [`Database::sync`](crate::Database::sync), which flushes
-    /// concurrently.
+    /// Lazy commits become durable meanwhile if `Options` say so (`sync_bytes`, `sync_after`, `background_flush`).
+    /// Otherwise they become durable by an occasional durable commit, after the last transaction, or when another
+    /// thread waits for one of them or for an earlier commit, by its ticket or with
+    /// [`Database::sync`](crate::Database::sync), which flushes concurrently.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
@@ -182,7 +184,7 @@ impl WriteTxn {
     }
 }
 
-/// Rolls back to a savepoint while a panic unwinds.
+/// Guard that rolls back to a savepoint if it is dropped while a panic unwinds.
 struct Undo<'t> {
     txn: &'t mut WriteTxn,
     to: Option<Savepoint>,

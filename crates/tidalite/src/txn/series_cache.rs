@@ -2,8 +2,8 @@
 //! rows from the delta, which takes many times as long as reading its newest row or the sum of all rows.
 //!
 //! Invariants: 1. All entries belong to one commit: a snapshot never changes, so entries stay valid.
-//! 2. Entries take at most `BYTES_MAX`, counted by `OpenedSeries::bytes`. An entry that would exceed it empties the
-//!    cache; users of an entry keep it alive.
+//! 2. Entries take at most `BYTES_MAX`, counted by `OpenedSeries::bytes`. An entry that would exceed the limit empties
+//!   the cache first; the users of an old entry keep it alive.
 
 use crate::catalog::entries::SeriesInfo;
 use std::collections::HashMap;
@@ -12,26 +12,27 @@ use tidalite_base::SeriesId;
 use tidalite_codec::Rows;
 use tidalite_series::SeriesTree;
 
-/// A series of ten columns takes up to 15 KiB, one of two up to 3 KiB, plus its rows in the delta.
+/// Maximum memory of the cached series in bytes. A series of ten columns takes up to 15 KiB, one of two columns up to 3
+/// KiB, plus its rows in the delta.
 const BYTES_MAX: usize = 16 << 20;
 
-/// State needed to read a series: its catalog entry, its record, and newer rows.
+/// Everything that is needed to read a series: its catalog entry, its tree, and the rows that are not in leaves.
 pub(crate) struct OpenedSeries {
     pub(crate) info: Arc<SeriesInfo>,
     pub(crate) tree: SeriesTree,
-    /// Its rows in the delta, or in a transaction's write buffer; sorted.
+    /// The rows of the series in the delta, or in a transaction's write buffer, sorted by time.
     pub(crate) late: Rows,
 }
 
 impl OpenedSeries {
-    /// Approximate memory of the entry.
+    /// Approximate size of this entry in memory, in bytes.
     fn bytes(&self) -> usize {
         let words = self.late.len() * (1 + self.late.columns.len());
         size_of::<Self>() + self.tree.memory_bytes() + words * 8
     }
 }
 
-/// See the head of this file.
+/// Cache of the series that snapshots of one commit have opened; the head of this file lists the invariants.
 #[derive(Default)]
 pub(crate) struct SeriesCache(RwLock<Kept>);
 
@@ -47,7 +48,7 @@ impl SeriesCache {
         kept.by_id.get(&id).cloned()
     }
 
-    /// Adds a series just opened, unless it alone exceeds the limit.
+    /// Adds a series that was just opened, unless it exceeds the memory limit by itself.
     pub(crate) fn note(&self, series: &Arc<OpenedSeries>) {
         let bytes = series.bytes();
         if bytes > BYTES_MAX {
@@ -57,7 +58,7 @@ impl SeriesCache {
         if kept.bytes + bytes > BYTES_MAX {
             *kept = Kept::default();
         }
-        // Two threads may have opened the series concurrently.
+        // Two threads may have opened the series concurrently; then the cache already has an entry for it.
         if kept
             .by_id
             .insert(series.info.id, Arc::clone(series))
@@ -103,7 +104,7 @@ mod tests {
             &first.series("a").unwrap().unwrap().state
         ));
 
-        // The cache of one commit contains neither later rows nor a later rename.
+        // A snapshot of the older commit sees neither later rows nor a later rename.
         let mut txn = db.begin_write().unwrap();
         txn.series("a").unwrap().insert(Steps(2), 2.0).unwrap();
         txn.rename_series(id, "b").unwrap();
@@ -114,7 +115,7 @@ mod tests {
         assert_eq!(state_of(&second, id).info.label(), "b");
         assert_eq!(state_of(&first, id).info.label(), "a");
 
-        // An evictable snapshot reads pages for every query.
+        // An evictable snapshot reads pages for every query, so it does not use the cache.
         let evictable = db.begin_read_evictable().unwrap();
         assert!(!Arc::ptr_eq(
             &state_of(&evictable, id),
@@ -124,7 +125,7 @@ mod tests {
 
     #[test]
     fn the_cache_is_bounded() {
-        // Rows in the delta, 16 bytes each; enough that not all series fit.
+        // Number of rows of a series, all in the delta; at 16 bytes each, not all series fit in the cache.
         const ROWS: i64 = 400;
         let options = Options::new();
         let db = options

@@ -10,42 +10,43 @@ use std::sync::{Mutex, PoisonError};
 use tidalite_delta::WriteBuffer;
 use tidalite_pager::Clocks;
 
-/// Maximum number of appender buffers kept for reuse.
+/// Maximum number of appenders' write buffers that are kept for reuse.
 const APPENDING_KEPT_MAX: usize = 64;
 
-/// The result of a committed write transaction.
+/// The state that a committed write transaction leaves for the next one.
 struct Left {
     bytes: Vec<u8>,
-    /// The decoded `bytes`.
+    /// The roots decoded from `bytes`.
     roots: Box<Roots>,
-    /// The tables that it had open.
+    /// The tables that the transaction had open.
     tables: Vec<OpenTable>,
 }
 
-/// State shared by the transactions of an open database.
+/// State that the transactions of an open database share.
 pub(crate) struct Shared {
-    /// The last transaction's write buffer, reused: fresh memory costs more than everything else.
+    /// Write buffer of the last transaction, kept for reuse, because fresh memory costs more than everything else.
     write_buffer: Mutex<Option<Box<WriteBuffer>>>,
     write_buffer_bytes: usize,
     pub(crate) leaf_vectors: usize,
     pub(crate) flush_threads: usize,
     pub(crate) scan_threads: usize,
-    /// Write buffers of appenders, reused for the same reason.
+    /// Write buffers of appenders, kept for reuse, because fresh memory is expensive.
     appending: Mutex<Vec<WriteBuffer>>,
-    /// The result of the last write transaction.
+    /// The state that the last write transaction left for the next one.
     left: Mutex<Option<Left>>,
-    /// The position of compaction.
+    /// The compaction pass in progress, if there is one.
     pub(crate) pass: Mutex<Option<Pass>>,
-    /// The newest commit at the end of the last compaction through this handle; 0 if there was none.
+    /// Number of the newest commit at the end of the last compaction through this handle, if nothing was left to do;
+    /// otherwise 0.
     pub(crate) compacted: AtomicU64,
     pub(crate) newest: NewestCommit,
-    /// The clocks when the file was opened.
+    /// Readings of the clocks when the file was opened.
     pub(crate) opened: Clocks,
 }
 
 impl Shared {
-    /// Creates the state of a database opened at `opened`. Its transactions buffer up to `write_buffer_bytes` and write
-    /// leaves of up to `leaf_vectors` vectors.
+    /// Creates the state of a database opened at `opened`. Its transactions buffer up to `write_buffer_bytes` bytes of
+    /// rows and write leaves of up to `leaf_vectors` vectors.
     pub(crate) fn new(
         (write_buffer_bytes, leaf_vectors): (usize, usize),
         (flush_threads, scan_threads): (usize, usize),
@@ -75,7 +76,8 @@ impl Shared {
         kept.unwrap_or_else(|| Box::new(WriteBuffer::new(self.write_buffer_bytes)))
     }
 
-    /// The decoded roots, with the tables kept if the last transaction left exactly these roots.
+    /// Returns the decoded roots for the encoded roots in `bytes`. If the last transaction left exactly these roots,
+    /// nothing is decoded, and the tables that it knew are returned, too.
     pub(crate) fn take_roots(&self, bytes: &[u8]) -> Result<(Box<Roots>, Vec<OpenTable>)> {
         let left = self
             .left
@@ -101,13 +103,13 @@ impl Shared {
         *self.left.lock().unwrap_or_else(PoisonError::into_inner) = Some(left);
     }
 
-    /// Takes a write buffer of this size for an appender.
+    /// Takes a write buffer of this size in bytes for an appender, if possible one that is kept for reuse.
     pub(crate) fn take_appending(&self, bytes: usize) -> WriteBuffer {
         let mut kept = self
             .appending
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        // Buffers of another size belonged to another number of appenders and are dropped.
+        // Buffers of another size were made for another number of appenders and are dropped.
         kept.retain(|write_buffer| write_buffer.budget_bytes() == bytes);
         kept.pop().unwrap_or_else(|| WriteBuffer::new(bytes))
     }
@@ -123,10 +125,11 @@ impl Shared {
         }
     }
 
-    /// Keeps the buffer for the next transaction and returns its epoch. `used` is the number of slots that the
-    /// transaction used.
+    /// Keeps a write buffer for the next transaction and returns the buffer's epoch. `used` is the number of slots that
+    /// the last transaction used.
     pub(crate) fn give_write_buffer(&self, mut write_buffer: Box<WriteBuffer>, used: usize) -> u64 {
-        // The cost of each use of the buffer grows with its slots.
+        // Each use of the buffer costs time for each of its slots, so the slots are kept only if most of them were
+        // unused.
         if used >= write_buffer.slots() / 2 {
             write_buffer.forget_rows();
         } else if used > 0 || !write_buffer.is_empty() {

@@ -2,8 +2,8 @@
 //! the decoding of a root, which takes longer than beginning a snapshot.
 //!
 //! Invariants: 1. All entries belong to one commit: a snapshot never changes, so entries stay valid.
-//! 2. Slots are filled in order and never change. Two threads that look for one table concurrently may fill two slots
-//!    with it.
+//! 2. The places of the cache are filled in order and never change. Two threads that look up the same table
+//!   concurrently may fill two places with it.
 
 use crate::types::table_types::TableTypes;
 use std::sync::OnceLock;
@@ -18,12 +18,12 @@ struct Found {
     types: Option<TableTypes>,
 }
 
-/// See the head of this file.
+/// Cache of the tables that snapshots of one commit have found; the head of this file lists the invariants.
 #[derive(Default)]
 pub(crate) struct TableCache([OnceLock<Found>; KEPT]);
 
 impl TableCache {
-    /// The cached name, root and types of a table.
+    /// The name, root and types of a table, if the cache has it.
     #[inline]
     pub(crate) fn get(&self, name: &str) -> Option<(&str, Tree, Option<&TableTypes>)> {
         let mut kept = self.0.iter().map_while(OnceLock::get);
@@ -31,13 +31,13 @@ impl TableCache {
         Some((&found.name, found.tree, found.types.as_ref()))
     }
 
-    /// Caches a table just found, if there is room.
+    /// Adds a table that was just found, if a place is free.
     pub(crate) fn note(&self, name: &str, tree: Tree, types: Option<&TableTypes>) {
         let Some(free) = self.0.iter().find(|place| place.get().is_none()) else {
             return;
         };
         let name = name.into();
-        // Another thread may have filled the slot meanwhile: a later lookup caches this table.
+        // Another thread may have filled the place meanwhile: then a later lookup adds this table.
         let types = types.cloned();
         let _ = free.set(Found { name, tree, types });
     }
@@ -56,7 +56,7 @@ mod tests {
             .open_storage(Arc::new(MemoryStorage::new()))
             .unwrap();
         let name = |n: usize| format!("table {n}");
-        // More tables than the cache holds.
+        // The test uses more tables than the cache holds.
         let count = KEPT + 4;
         let mut held = Vec::new();
         for round in 1..=3u8 {
@@ -67,7 +67,7 @@ mod tests {
             txn.commit().unwrap();
             held.push((round, db.begin_read().unwrap()));
             for (round, snap) in &held {
-                // Clones share the cache.
+                // Clones of a snapshot share its cache.
                 for snap in [snap, &snap.clone()] {
                     for n in (0..count).chain(0..count) {
                         let table = snap.table(&name(n)).unwrap().unwrap();
@@ -94,7 +94,7 @@ mod tests {
             read.load(std::sync::atomic::Ordering::Relaxed)
         };
         assert_eq!((pages_read(), pages_read()), (1, 0));
-        // An evictable snapshot has to read pages, and thereby detects its end.
+        // An evictable snapshot has to read pages, because that is how it notices its eviction.
         let snap = db.begin_read_evictable().unwrap();
         snap.table("a").unwrap().unwrap();
         let read = &snap.counters().pages_read;

@@ -1,18 +1,19 @@
-//! Reading the uncommitted state of a write transaction in other threads while it continues.
+//! Reading the uncommitted state of a write transaction in other threads while the transaction continues.
 
 use crate::catalog::roots::Roots;
 use crate::txn::read::Reading;
 use crate::txn::write::WriteTxn;
 use crate::types::error::Result;
 
-/// The state of a write transaction at one moment, for any number of threads, while the transaction continues in its own.
-/// It does not follow the transaction's changes, and ends with it: reading uncommitted data then is an error of kind
-/// [`Evicted`](crate::ErrorKind::Evicted). It has the methods of [`ReadTxn`](crate::ReadTxn).
+/// The state of a write transaction at one moment, for any number of threads, while the transaction continues in its
+/// own thread. The state does not follow the transaction's changes, and ends with the transaction: reading uncommitted
+/// data then is an error of kind [`Evicted`](crate::ErrorKind::Evicted). It has the methods of
+/// [`ReadTxn`](crate::ReadTxn).
 pub type UncommittedRead = Reading<tidalite_pager::UncommittedRead>;
 
 impl WriteTxn {
-    /// A reader of the transaction's current state, including uncommitted changes. The write buffer is flushed first,
-    /// as for a savepoint; pages are shared, not copied, until the transaction changes them.
+    /// Creates a reader of the transaction's current state, including uncommitted changes. The write buffer is flushed
+    /// first, as for a savepoint; pages are shared, not copied, until the transaction changes them.
     ///
     /// ```
     /// # let path = std::env::temp_dir().join(format!("tidalite-uncommitted-{}.tdl", std::process::id()));
@@ -41,7 +42,7 @@ impl WriteTxn {
     /// # Errors
     /// As for `savepoint`.
     pub fn reader(&mut self) -> Result<UncommittedRead> {
-        // Flushes the write buffer; the savepoint itself is not needed.
+        // A savepoint flushes the write buffer; the savepoint itself is not needed.
         drop(self.savepoint()?);
         self.changing(|txn| {
             let roots = Roots::clone(&txn.roots);
@@ -51,7 +52,7 @@ impl WriteTxn {
 }
 
 impl UncommittedRead {
-    /// True if the transaction has ended, or rolled back to a state before this reader.
+    /// True if the transaction has ended, or was rolled back to a state before this reader was created.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.pages.has_ended()

@@ -1,4 +1,4 @@
-//! The write transaction over everything: tables, series, catalog, delta.
+//! The write transaction, which covers tables, series, the catalog and the delta.
 //!
 //! ```text
 //! insert -> write buffer -(leaf full, budget, commit)-> delta -(vectors)-> Leaves: series trees, packer
@@ -7,11 +7,12 @@
 //! ```
 //!
 //! Invariants:
-//! 1. Changes of this transaction are invisible to others before `commit` returns; drop = roll back.
-//! 2. After an operation failed half-way the transaction is *broken*: reads and the commit are refused; it can only be
-//!    rolled back. An error that comes before any change does not break it.
-//! 3. `open` (`open_series.rs`) holds the open series; it also keeps the previous transaction's series, which are
-//!    opened when selected.
+//! 1. Changes of this transaction are invisible to others before `commit` returns; dropping the transaction rolls it
+//!   back.
+//! 2. After an operation has failed half-way the transaction is *broken*: reads and the commit are refused; it can only
+//!   be rolled back. An error that comes before any change does not break the transaction.
+//! 3. `open` (`open_series.rs`) holds the open series. It also keeps the series that the previous transaction knew;
+//!   these are opened when they are selected.
 
 use crate::catalog::roots::{INLINE_ROOTS_MAX, Roots};
 use crate::catalog::table_name::Named;
@@ -34,11 +35,11 @@ use tidalite_series::EncodedVectors;
 /// Result of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Commit {
-    /// The commit's number.
+    /// Number of the commit.
     pub txn: TxnId,
-    /// Pages and blocks written, without meta blocks.
+    /// Number of pages and blocks written, without meta blocks.
     pub pages_written: u64,
-    /// Bytes written, including meta blocks.
+    /// Number of bytes written, including meta blocks.
     pub bytes_written: u64,
 }
 
@@ -52,8 +53,8 @@ impl Commit {
     }
 }
 
-/// Guards a transaction in the middle of a change: a panic, even in the caller's code (an iterator, a closure that
-/// fills a value), breaks the transaction, since its partial changes may not be reachable from any root.
+/// Guard of a transaction in the middle of a change: a panic, even in the caller's code (an iterator, a closure that
+/// fills a value), breaks the transaction, because partial changes may not be reachable from any root.
 struct Changing<'t> {
     txn: &'t mut WriteTxn,
     returned: bool,
@@ -75,26 +76,28 @@ impl Drop for Changing<'_> {
     }
 }
 
-/// The one write transaction. Not tied to a thread. Dropping it rolls everything back.
+/// The write transaction, of which there is one at a time. It may move between threads. Dropping it rolls everything
+/// back.
 pub struct WriteTxn {
     pub(crate) shared: Arc<Shared>,
     pub(crate) pages: tidalite_pager::WriteTxn,
-    /// The roots, boxed because they are large and the transaction is moved a few times.
+    /// The roots, boxed because they are large and the transaction is moved several times.
     pub(crate) roots: Box<Roots>,
     pub(crate) delta: Delta,
     pub(crate) write_buffer: Box<WriteBuffer>,
-    /// Worker threads that hold rows of this transaction.
+    /// The worker threads that hold rows of this transaction.
     pub(crate) background: BackgroundFlush<EncodedVectors>,
     pub(crate) leaves: Leaves,
     pub(crate) texts: Texts,
     pub(crate) open: OpenSeries,
     pub(crate) tables: Vec<OpenTable>,
-    /// Tables not opened yet, as the previous transaction left them; valid while the catalog of tables has this root.
+    /// Tables that the previous transaction had open and this one has not; valid while the catalog of tables has the
+    /// root in the first field.
     pub(crate) known: (Tree, Vec<OpenTable>),
     pub(crate) broken: Option<String>,
-    /// Whether the user has confirmed the wall clock (`txn/clock.rs`).
+    /// Whether the user has confirmed that the wall clock is right (`txn/clock.rs`).
     pub(crate) clock_confirmed: bool,
-    /// Number of appenders that still have rows.
+    /// Number of appenders that have not delivered all their rows.
     pub(crate) appending: usize,
 }
 
@@ -106,7 +109,8 @@ impl WriteTxn {
         let leaves = Leaves::new(&roots, write_buffer.budget_bytes(), shared.leaf_vectors);
         let open = shared.newest.writer_series.take(&roots);
         if !open.is_of(&write_buffer) {
-            // The slots of the buffer belong to series that may have other columns by now.
+            // The known series have changed, so the slots of the buffer may belong to series that have other columns by
+            // now.
             write_buffer.reset();
         }
         Ok(Self {
@@ -127,16 +131,16 @@ impl WriteTxn {
         })
     }
 
-    /// The number of this transaction's commit.
+    /// The number that this transaction's commit will have.
     #[must_use]
     pub fn txn(&self) -> TxnId {
         self.pages.txn()
     }
 
     /// Declares that this transaction frees space: on a full disk it may use the reserve
-    /// ([`Tuning::reserve_bytes`](crate::Tuning::reserve_bytes)). Every delete, removal and clear does so by itself.
-    /// A transaction that used the reserve must free at least as many pages as it takes, less an eighth of the reserve,
-    /// which in total may be consumed this way; else its commit is refused with `Full`.
+    /// ([`Tuning::reserve_bytes`](crate::Tuning::reserve_bytes)). Every delete, removal and clear does so by itself. A
+    /// transaction that used the reserve must free at least as many pages as it takes, less an eighth of the reserve,
+    /// which in total may be consumed this way; otherwise its commit is refused with `Full`.
     pub fn free_space(&mut self) {
         self.pages.free_space();
     }
@@ -144,8 +148,8 @@ impl WriteTxn {
     /// Commits durably: when this returns, everything is stored and visible.
     ///
     /// # Errors
-    /// `Full` and others before the meta block: the transaction is rolled back. A failed sync: `Broken` from then
-    /// on; reopening shows whether the transaction was committed.
+    /// `Full` and other errors before the meta block is written: the transaction is rolled back. `Broken` from a failed
+    /// sync on; reopening shows whether the transaction was committed.
     pub fn commit(self) -> Result<Commit> {
         self.commit_with(Durability::Durable)
     }
@@ -163,8 +167,9 @@ impl WriteTxn {
         Ok(Commit::of(info))
     }
 
-    /// Commits without waiting for the medium: the next writer can begin. The ticket reports when the commit is durable,
-    /// or waits for it; many threads' commits then share one sync. Readers see a durable commit once it is durable.
+    /// Commits without waiting for the medium: the next writer can begin. The ticket reports when the commit is
+    /// durable, or waits until it is; commits of many threads then share one sync. Readers see a durable commit once it
+    /// is durable.
     ///
     /// ```
     /// # let path = std::env::temp_dir().join(format!("tidalite-ticket-{}.tdl", std::process::id()));
@@ -195,8 +200,8 @@ impl WriteTxn {
         })
     }
 
-    /// Stores everything in pages, seals them, and commits through `commit`, which gets the contents of the meta
-    /// record.
+    /// Stores everything in pages, seals these pages, and commits by calling `commit` with the pages and the encoded
+    /// roots for the meta record.
     pub(crate) fn commit_by<T>(
         mut self,
         durability: Durability,
@@ -226,7 +231,7 @@ impl WriteTxn {
         Ok(done)
     }
 
-    /// Stores all rows and texts in pages, and sets the roots.
+    /// Stores all buffered rows and texts in pages, and sets the roots of the delta, the leaves and the texts.
     pub(crate) fn bring_into_pages(&mut self) -> Result<()> {
         self.store_rows()?;
         self.roots.delta =
@@ -244,21 +249,23 @@ impl WriteTxn {
         Ok(())
     }
 
-    /// Statistics of the delta in this transaction, for searches that must reach all of its paths.
+    /// Counters of the delta's work in this transaction, for tests that check whether they have reached all code paths
+    /// of the delta.
     #[cfg(feature = "seeded-bugs")]
     #[must_use]
     pub fn delta_work(&self) -> tidalite_delta::Work {
         self.delta.work()
     }
 
-    /// The user data of the commit: set by this transaction, else inherited from the previous commit.
+    /// The user data that the commit will have: set by this transaction, else inherited from the previous commit.
     #[must_use]
     pub fn user_data(&self) -> &[u8] {
         self.pages.user_data()
     }
 
-    /// Sets the user data: up to [`USER_BYTES_MAX`](crate::limits::USER_BYTES_MAX) bytes in the commit itself that
-    /// readers get with their snapshot, such as the last applied position of a log. They stay until set again.
+    /// Sets the user data: up to [`USER_BYTES_MAX`](crate::limits::USER_BYTES_MAX) bytes that are stored in the commit
+    /// and that readers get with their snapshot, such as the last applied position of a log. Later commits keep these
+    /// bytes until they are set again.
     ///
     /// # Errors
     /// [`Limit`](crate::ErrorKind::Limit) if there are more bytes.
@@ -266,7 +273,7 @@ impl WriteTxn {
         Ok(self.pages.set_user_data(bytes)?)
     }
 
-    /// Runs a change whose failure breaks the transaction.
+    /// Runs `change`; an error of `change` breaks the transaction.
     pub(crate) fn changing<T>(&mut self, change: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.check_usable()?;
         let mut changing = Changing::begin(self);
@@ -296,7 +303,7 @@ impl WriteTxn {
         self.change_table_with_cursor(index, |tree, _, pages| change(tree, pages))
     }
 
-    /// Like `change_table`, for a change that keeps the `AppendCursor` valid or resets it.
+    /// Changes a table like `change_table`, by a function that keeps the table's `AppendCursor` valid or resets it.
     pub(crate) fn change_table_with_cursor<T>(
         &mut self,
         index: usize,
@@ -322,8 +329,9 @@ impl WriteTxn {
                 table.changed = true;
                 Ok(result)
             }
-            // These errors are detected before anything is changed; of many pairs, those before the failing one are
-            // stored. A value in place of a nested table, or the reverse, is detected likewise.
+            // These errors are detected before anything is changed, so the transaction is not broken; of many pairs,
+            // those before the failing one are stored. A value in place of a nested table, or the reverse, is detected
+            // likewise.
             Err(
                 error @ (tidalite_pager::Error::Limit { .. }
                 | tidalite_pager::Error::Unsupported { .. }
@@ -339,7 +347,7 @@ impl WriteTxn {
         }
     }
 
-    /// An open table's root and the pages to read it from.
+    /// The tree of an open table, and the pages from which it is read.
     pub(crate) fn table_tree(&self, index: usize) -> Result<(&Tree, &tidalite_pager::WriteTxn)> {
         self.check_usable()?;
         Ok((&self.tables[index].tree, &self.pages))
@@ -353,7 +361,7 @@ impl WriteTxn {
         tidalite_kv::key_bytes_max(self.pages.page_size())
     }
 
-    /// Records the root of every changed table.
+    /// Records the root of every changed table in the inline list or in the `tables` tree.
     pub(crate) fn keep_table_roots(&mut self) -> Result<()> {
         let Self {
             tables,

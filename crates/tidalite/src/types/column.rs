@@ -10,7 +10,7 @@
 //! String, Bytes, Guid   the number of a text (texts.rs)   u64::MAX
 //! ```
 //!
-//! A nullable column reserves one bit pattern for null; storing that pattern as a value is refused. Columns without
+//! A nullable column reserves one bit pattern for null; storing this pattern as a value is refused. Columns without
 //! nulls accept every pattern.
 
 use crate::types::decimal::{DECIMAL_SCALE_MAX, decimal_to_f64, power_of_ten};
@@ -22,28 +22,29 @@ use tidalite_codec::ColumnType as WordType;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ColumnType {
-    /// An `f64`; every bit pattern is kept, NaN payloads too.
+    /// An `f64`. Every bit pattern is kept, including the payload of a NaN.
     F64,
     /// An `i64`.
     I64,
     /// A `u64`.
     U64,
-    /// An `f32`; every bit pattern is kept. Reads return it as the `f64` of the same value.
+    /// An `f32`. Every bit pattern is kept. Reads return the value as an `f64`.
     F32,
-    /// True or false.
+    /// A truth value, stored as 0 or 1.
     Bool,
-    /// A number with this many digits behind the point, 0 to 18, stored exactly: an `i64` of the last digit's units.
+    /// A number with this many digits after the decimal point (0 to 18), stored exactly: an `i64` in units of the last
+    /// digit.
     Decimal(u8),
     /// UTF-8 text of up to 1 MiB.
     String,
     /// Bytes, up to 1 MiB.
     Bytes,
-    /// Sixteen bytes.
+    /// A GUID of sixteen bytes.
     Guid,
 }
 
 impl ColumnType {
-    /// The type's code in the file, and its scale if it is a decimal (otherwise 0).
+    /// The number of this type in the file, and the scale of a decimal (0 for other types).
     pub(crate) fn code(self) -> (u8, u8) {
         match self {
             Self::F64 => (1, 0),
@@ -89,7 +90,7 @@ impl ColumnType {
         }
     }
 
-    /// The type with this name, the inverse of [`ColumnType::name`].
+    /// The type with this name; `None` if there is no such type. The inverse of [`ColumnType::name`].
     ///
     /// ```
     /// use tidalite::ColumnType;
@@ -118,13 +119,13 @@ impl ColumnType {
         plain.into_iter().find(|ty| ty.name() == name)
     }
 
-    /// Whether words of this type are numbers of stored texts.
+    /// Whether a word of this type is the number of a stored text: strings, bytes and GUIDs.
     #[must_use]
     pub fn is_text(self) -> bool {
         matches!(self, Self::String | Self::Bytes | Self::Guid)
     }
 
-    /// The type of the column's words, without nulls.
+    /// The storage type of words in a column of this type without nulls.
     fn words(self) -> WordType {
         match self {
             Self::F64 => WordType::F64,
@@ -134,7 +135,7 @@ impl ColumnType {
         }
     }
 
-    /// A word as a float; `None` for a type that is not numeric. The word must not be null.
+    /// Converts a word to a float; `None` for a type that is not numeric. The word must not be null.
     pub(crate) fn number(self, word: u64) -> Option<f64> {
         Some(match self {
             Self::F64 | Self::F32 => f64::from_bits(word),
@@ -145,7 +146,8 @@ impl ColumnType {
         })
     }
 
-    /// Scales a sum or a difference of words to the column's value.
+    /// Converts a sum or difference of stored words to the column's values: a decimal is stored in units of its last
+    /// digit.
     pub(crate) fn scaled(self, sum: f64) -> f64 {
         match self {
             Self::Decimal(scale) => sum / power_of_ten(scale),
@@ -154,19 +156,19 @@ impl ColumnType {
     }
 }
 
-/// A column: its name and type, and whether rows may lack a value.
+/// A column of a series: its name and type, and whether rows may lack a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Its name, unique within the schema.
+    /// Name of the column, unique within the schema.
     pub name: String,
-    /// Its type.
+    /// Type of the column's values.
     pub ty: ColumnType,
-    /// Whether a row may have no value in it.
+    /// Whether a row may have no value in this column.
     pub nullable: bool,
 }
 
 impl Column {
-    /// A column in which every row has a value.
+    /// Creates a column in which every row has a value.
     #[must_use]
     pub fn new(name: impl Into<String>, ty: ColumnType) -> Self {
         Self {
@@ -176,7 +178,7 @@ impl Column {
         }
     }
 
-    /// A nullable column.
+    /// Creates a nullable column.
     #[must_use]
     pub fn nullable(name: impl Into<String>, ty: ColumnType) -> Self {
         Self {
@@ -185,7 +187,7 @@ impl Column {
         }
     }
 
-    /// The type of the column's words.
+    /// The storage type of the column's words, including whether one word stands for null.
     pub(crate) fn words(&self) -> WordType {
         let words = self.ty.words();
         if self.nullable {
@@ -208,8 +210,8 @@ impl Column {
         self.null() == Some(word)
     }
 
-    /// A word as a float. Integers and decimals give the nearest float, true is 1, NaN stays NaN. `None` for null and
-    /// in a column of texts.
+    /// Converts a word to a float. Integers and decimals give the nearest float, true is 1, NaN stays NaN. `None` for
+    /// null, and in a column of texts.
     #[must_use]
     pub fn f64(&self, word: u64) -> Option<f64> {
         if self.is_null(word) {
@@ -224,7 +226,7 @@ impl Column {
         })
     }
 
-    /// Checks that a word can be stored as a value, not as null.
+    /// Returns the word, or an error if the word stands for null in this column.
     pub(crate) fn as_value(&self, word: u64) -> Result<u64> {
         if self.is_null(word) {
             return Err(self.problem("this value stands for null in a column with nulls"));
@@ -239,7 +241,7 @@ mod tests {
     use std::cmp::Ordering;
     use tidalite_testkit::rng::Rng;
 
-    /// Compares units / 10^scale with `mantissa` times 2^`exponent`, in integer arithmetic.
+    /// Compares `units` / 10^`scale` with `mantissa` times 2^`exponent`, in integer arithmetic.
     fn compare(units: u64, scale: u8, mantissa: u64, exponent: i32) -> Ordering {
         let power = 10u128.pow(u32::from(scale));
         let (mut left, mut right) = (u128::from(units), u128::from(mantissa) * power);
@@ -250,7 +252,7 @@ mod tests {
         left.cmp(&right)
     }
 
-    /// Whether `float` is the float nearest to units / 10^scale, with ties to even: the exact quotient must not lie
+    /// Whether `float` is the float nearest to `units` / 10^`scale`, with ties to even: the exact quotient must not lie
     /// beyond the midpoints to the neighbouring floats.
     fn is_nearest(units: i64, scale: u8, float: f64) -> bool {
         let magnitude = units.unsigned_abs();
@@ -261,7 +263,7 @@ mod tests {
         let exponent = (bits >> 52) as i32 - 1075;
         let mantissa = bits & ((1 << 52) - 1) | 1 << 52;
         let is_even = mantissa.is_multiple_of(2);
-        // Midpoints need one more bit; just below a power of two the floats are twice as dense.
+        // A midpoint between two floats needs one more bit; just below a power of two the floats are twice as dense.
         let above = compare(magnitude, scale, 2 * mantissa + 1, exponent - 1);
         let below = match mantissa == 1 << 52 {
             true => compare(magnitude, scale, 4 * mantissa - 1, exponent - 2),
@@ -326,7 +328,7 @@ mod tests {
             }
             check(i64::MIN, scale);
             for _ in 0..200_000 / (usize::from(DECIMAL_SCALE_MAX) + 1) + 1 {
-                // Numbers of all lengths from 1 to 63 bits, half of them beyond 2^53.
+                // The numbers have all lengths from 1 to 63 bits, half of them beyond 2^53.
                 let shift = if rng.one_in(2) {
                     rng.below(63)
                 } else {

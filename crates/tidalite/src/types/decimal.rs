@@ -16,14 +16,14 @@ pub const DECIMAL_SCALE_MAX: u8 = 18;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Decimal {
-    /// The number, in units of the last digit.
+    /// The number, counted in units of its last digit.
     pub units: i64,
     /// Number of fractional digits.
     pub scale: u8,
 }
 
 impl Decimal {
-    /// Reads a number such as `-12.50`; `None` if the text is not a number, is out of range, or has more fractional
+    /// Parses a number such as `-12.50`; `None` if the text is not a number, is out of range, or has more fractional
     /// digits than `scale`, not counting trailing zeros.
     #[must_use]
     pub fn parse(text: &str, scale: u8) -> Option<Self> {
@@ -42,7 +42,7 @@ impl Decimal {
         let zeros = std::iter::repeat_n(b'0', usize::from(scale) - fraction.len());
         let mut units = 0i64;
         for digit in whole.bytes().chain(fraction.bytes()).chain(zeros) {
-            // Accumulates downwards, because `i64::MIN` has no positive counterpart.
+            // Digits are subtracted, not added, because `i64::MIN` has no positive counterpart.
             units = units.checked_mul(10)?;
             units = units.checked_sub(i64::from(digit - b'0'))?;
         }
@@ -54,13 +54,13 @@ impl Decimal {
         Some(Self { units, scale })
     }
 
-    /// The nearest float.
+    /// The float nearest to this number.
     #[must_use]
     pub fn to_f64(self) -> f64 {
         decimal_to_f64(self.units, self.scale)
     }
 
-    /// Converts to another scale; `None` if that would drop a non-zero digit or overflow.
+    /// Converts the number to another scale; `None` if that would drop a non-zero digit or overflow.
     #[must_use]
     pub fn with_scale(self, scale: u8) -> Option<Self> {
         let mut units = self.units;
@@ -88,7 +88,7 @@ impl fmt::Display for Decimal {
 /// The float nearest to `units` times 10^-`scale`.
 #[inline]
 pub(crate) fn decimal_to_f64(units: i64, scale: u8) -> f64 {
-    /// Integers up to this are exact floats, so a single division rounds only once.
+    /// Integers up to this are exact floats, so only the division rounds.
     const EXACT_MAX: u64 = 1 << f64::MANTISSA_DIGITS;
     if units.unsigned_abs() <= EXACT_MAX && scale <= DECIMAL_SCALE_MAX {
         return units as f64 / power_of_ten(scale);
@@ -96,14 +96,14 @@ pub(crate) fn decimal_to_f64(units: i64, scale: u8) -> f64 {
     large_decimal_to_f64(units, scale)
 }
 
-/// The slow way, for units beyond 2^53, which would be rounded before the division, and for more fractional digits than
-/// a column can have.
+/// The slow conversion, for units beyond 2^53, which would be rounded before the division, and for more fractional
+/// digits than a column can have.
 #[cold]
 #[inline(never)]
 fn large_decimal_to_f64(units: i64, scale: u8) -> f64 {
     const TWO_64: f64 = 18_446_744_073_709_551_616.0;
     if scale > DECIMAL_SCALE_MAX {
-        // The scale is larger than that of any column.
+        // The scale is greater than that of any column, so the conversion goes through text.
         let text = Decimal { units, scale }.to_string();
         return text.parse().unwrap_or(f64::NAN);
     }

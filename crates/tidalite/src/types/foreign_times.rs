@@ -1,4 +1,4 @@
-//! Conversions between [`Timestamp`] and the times of `jiff` and `chrono`, behind features of these names.
+//! Conversions between [`Timestamp`] and the times of `jiff` and `chrono`, behind the features `jiff` and `chrono`.
 
 #[cfg(feature = "chrono")]
 mod of_chrono {
@@ -54,7 +54,7 @@ mod of_jiff {
 
     impl From<Timestamp> for jiff::Timestamp {
         fn from(t: Timestamp) -> Self {
-            // The years 1677 to 2262 lie within those of jiff.
+            // The conversion cannot fail: jiff covers more years than 1677 to 2262.
             Self::from_nanosecond(i128::from(t.0)).expect("jiff covers all timestamps")
         }
     }

@@ -1,4 +1,4 @@
-//! The time arguments of a series: steps of its unit, timestamps, and texts.
+//! The types of a time argument: steps of a series' unit, timestamps, and texts.
 
 use crate::types::error::Result;
 use crate::types::schema::Unit;
@@ -8,8 +8,8 @@ use std::fmt;
 
 /// A time as a series stores it: a number of steps of the series' [`Unit`].
 ///
-/// The number has no meaning without the series. It is a type of its own, so that nanoseconds do not become the
-/// milliseconds of a series by accident. It can be compared with a bare number.
+/// The number has no meaning without the series. `Steps` is a type of its own, so that nanoseconds are not taken for
+/// the milliseconds of a series by accident. It can be compared with a bare number.
 ///
 /// ```
 /// use tidalite::{Steps, Unit};
@@ -44,12 +44,12 @@ impl fmt::Display for Steps {
     }
 }
 
-/// The value of an [`Instant`].
+/// A time that an [`Instant`] stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
-    /// A time of the clock.
+    /// A time on the clock, with the same meaning in every series.
     Clock(Timestamp),
-    /// A number of steps of the unit of whichever series is queried.
+    /// A number of steps of the unit of the series that is queried.
     Step(Steps),
 }
 
@@ -77,8 +77,8 @@ impl Moment {
 /// own unit. A row is stored at the last whole step of the unit at or before the time; a query about a time between
 /// two steps is answered for exactly that time.
 ///
-/// [`Steps`] are not checked: in a series of milliseconds they are milliseconds, whatever was intended. A timestamp
-/// has one meaning in every series.
+/// [`Steps`] are not checked: in a series of milliseconds they are milliseconds, whatever was intended. A timestamp has
+/// the same meaning in every series.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -96,13 +96,13 @@ impl Moment {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Instant: Copy {
-    /// The time, not yet in the unit of a series.
+    /// The time that this argument stands for, not yet converted to the unit of a series.
     ///
     /// # Errors
     /// [`InvalidInput`](crate::ErrorKind::InvalidInput) for a text that is not a time.
     fn moment(self) -> Result<Moment>;
 
-    /// The time in steps of `unit`, rounded down.
+    /// The time as a number of steps of `unit`, rounded down.
     ///
     /// # Errors
     /// As for `moment`.
@@ -111,8 +111,8 @@ pub trait Instant: Copy {
         Ok(self.moment()?.floor(unit))
     }
 
-    /// The last step of `unit` at or before the time, and the first one at or after it; both are equal for a whole
-    /// step.
+    /// The last step of `unit` at or before the time, and the first step at or after it; if the time is a whole step,
+    /// both are equal to it.
     ///
     /// # Errors
     /// As for `moment`.
@@ -160,7 +160,7 @@ mod tests {
             assert_eq!(unit.timestamp(raw), Some(t), "{unit:?}");
             assert_eq!(unit.text(raw), "2020-01-02T12:00:00Z");
         }
-        // The value of `DateTime(2020, 1, 2, 12, 0, 0).Ticks` in .NET.
+        // This is the value of `DateTime(2020, 1, 2, 12, 0, 0).Ticks` in .NET.
         assert_eq!(t.in_unit(Unit::Ticks).unwrap(), 637_135_632_000_000_000);
         assert_eq!(Unit::Ticks.text(0), "0001-01-01T00:00:00Z");
         assert_eq!(Unit::Ticks.timestamp(0), None);

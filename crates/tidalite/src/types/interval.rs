@@ -1,13 +1,13 @@
-//! Intervals of times.
+//! Intervals of times, as arguments of queries and deletions.
 
 use crate::types::error::Result;
 use crate::types::instant::{Instant, Moment};
 use crate::types::schema::Unit;
 use std::ops::{Bound, Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
-/// The interval of all times.
+/// The interval of all times, as first and last time.
 pub(crate) const EVER: (i64, i64) = (i64::MIN, i64::MAX);
-/// The empty interval.
+/// The empty interval: its last time is before its first.
 pub(crate) const NOTHING: (i64, i64) = (0, -1);
 
 /// An interval of times: `a..b`, `a..=b`, `a..`, `..b`, `..=b` or `..`, or a pair of [`Bound`]s, of anything that is
@@ -29,14 +29,14 @@ pub(crate) const NOTHING: (i64, i64) = (0, -1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Interval {
-    /// The bounds, not yet in the unit of a series.
+    /// The bounds of the interval, not yet converted to the unit of a series.
     ///
     /// # Errors
     /// [`InvalidInput`](crate::ErrorKind::InvalidInput) for a text that is not a time.
     fn ends(self) -> Result<Ends>;
 }
 
-/// The bounds of an [`Interval`].
+/// The start and the end of an [`Interval`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ends {
     start: Bound<Moment>,
@@ -44,7 +44,7 @@ pub struct Ends {
 }
 
 impl Ends {
-    /// All times.
+    /// The interval of all times.
     pub(crate) const ALL: Self = Self {
         start: Bound::Unbounded,
         end: Bound::Unbounded,
@@ -64,17 +64,18 @@ impl Ends {
         })
     }
 
-    /// The bound at the start.
+    /// Start of the interval.
     pub(crate) fn start(&self) -> Bound<Moment> {
         self.start
     }
 
-    /// The bound at the end.
+    /// End of the interval.
     pub(crate) fn end(&self) -> Bound<Moment> {
         self.end
     }
 
-    /// First and last step of `unit`, both included, whose time lies within the interval; [`NOTHING`] if none does.
+    /// First and last step of `unit`, both included, whose times lie within the interval; [`NOTHING`] if there are
+    /// none.
     pub(crate) fn in_unit(&self, unit: Unit) -> (i64, i64) {
         let from = match self.start {
             Bound::Included(t) => Some(t.ceil(unit)),
@@ -87,7 +88,7 @@ impl Ends {
         }
     }
 
-    /// The last step of `unit` before the end; `None` if there is none.
+    /// The last step of `unit` that is not after the end of the interval; `None` if there is none.
     pub(crate) fn last_in(&self, unit: Unit) -> Option<i64> {
         match self.end {
             Bound::Included(t) => Some(t.floor(unit)),
@@ -96,7 +97,7 @@ impl Ends {
         }
     }
 
-    /// The last step at or before the start; `i64::MIN` if the interval has no start.
+    /// The last step of `unit` at or before the start of the interval; `i64::MIN` if the interval has no start.
     pub(crate) fn current_in(&self, unit: Unit) -> i64 {
         match self.start {
             Bound::Included(t) | Bound::Excluded(t) => t.floor(unit),

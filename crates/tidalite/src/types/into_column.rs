@@ -1,10 +1,10 @@
-//! Columns by number or by name.
+//! Column arguments: a column by its number or by its name.
 
 use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
 use crate::types::schema::Schema;
 
-/// A column given by its number (the first of a schema is 0) or by its name.
+/// A column of a series, given by its number (0 for the first) or by its name.
 ///
 /// ```
 /// use tidalite::{IntoColumn, Schema};
@@ -15,7 +15,7 @@ use crate::types::schema::Schema;
 /// # Ok::<(), tidalite::Error>(())
 /// ```
 pub trait IntoColumn {
-    /// The number of the column in the schema.
+    /// Looks up the number of the column in the schema.
     ///
     /// # Errors
     /// `Schema` if the column does not exist.
@@ -49,7 +49,7 @@ impl IntoColumn for &String {
     }
 }
 
-/// Allows columns to be given as a borrowed list: `&[0, 2]`, `&["speed", "power"]`.
+/// Lets columns be given as a borrowed list: `&[0, 2]`, `&["speed", "power"]`.
 impl<C: IntoColumn + Copy> IntoColumn for &C {
     #[inline]
     fn column_of(self, schema: &Schema) -> Result<usize> {

@@ -1,24 +1,24 @@
-//! Merge policies: the treatment of a row whose time is already taken.
+//! Merge policies: the treatment of a new row whose time already has a row.
 
 use tidalite_base::limits::COLUMNS_MAX;
 
-/// Treatment of a row whose time is already taken. It is stored with the series.
+/// The treatment of a new row whose time already has a row. The policy is stored with the series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum MergePolicy {
-    /// The new row replaces the old one, so an insert never has to look the time up.
+    /// The new row replaces the old one, so an insert never has to look up its time.
     #[default]
     Replace,
-    /// The old row stays; the new one is ignored silently.
+    /// The old row stays; the new row is ignored silently.
     KeepFirst,
-    /// The call is refused with [`AlreadyExists`](crate::ErrorKind::AlreadyExists) and changes nothing; the transaction
-    /// continues.
+    /// The insert is refused with [`AlreadyExists`](crate::ErrorKind::AlreadyExists) and changes nothing; the
+    /// transaction continues.
     Error,
     /// Both rows stay, in order of arrival, across transactions too. All rows of a time are counted, aggregated,
     /// scanned and deleted. A call that names one row by its time ([`Series::at`](crate::Series::at), a search, a join)
     /// returns the last one to arrive. A time has room for 1024 rows, or fewer in a series of more than five columns
-    /// ([`time_rows_max`]); one more exceeds a limit. After a change to another policy a series keeps its rows; a row
-    /// that replaces then replaces all rows at its time.
+    /// ([`time_rows_max`]); another row is an error of kind `Limit`. After a change to another policy a series keeps
+    /// its rows; a row that replaces then replaces all rows at its time.
     KeepAll,
     /// Like [`KeepAll`](Self::KeepAll), but a row equal to an existing row of its time is ignored silently: the rows of
     /// a time are a set, ordered by first arrival. Data loaded twice is stored once, and rows that differ are all kept.
@@ -57,7 +57,7 @@ pub fn time_rows_max(columns: usize) -> usize {
 }
 
 impl MergePolicy {
-    /// All policies.
+    /// All merge policies.
     pub const ALL: [Self; 5] = [
         Self::Replace,
         Self::KeepFirst,
@@ -66,7 +66,8 @@ impl MergePolicy {
         Self::KeepDistinct,
     ];
 
-    /// The policy's name in the program: `replace`, `keep-first`, `error`, `keep-all`, `keep-distinct`.
+    /// The name of the policy in the command-line program: `replace`, `keep-first`, `error`, `keep-all`,
+    /// `keep-distinct`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -78,12 +79,12 @@ impl MergePolicy {
         }
     }
 
-    /// Whether several rows of one time stay.
+    /// Whether the policy keeps several rows of one time.
     pub(crate) fn keeps_several(self) -> bool {
         matches!(self, Self::KeepAll | Self::KeepDistinct)
     }
 
-    /// The policy as three bits of a catalog entry.
+    /// The policy as three bits in the flags of a catalog entry.
     pub(crate) fn bits(self) -> u8 {
         match self {
             Self::Replace => 0,

@@ -29,7 +29,7 @@ use std::fmt;
 /// Maximum length of a canonical name in bytes.
 pub const SERIES_NAME_BYTES_MAX: usize = 1024;
 
-/// A parsed series name in canonical order.
+/// A parsed series name, with its tags in canonical order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SeriesName {
     metric: String,
@@ -95,19 +95,19 @@ impl SeriesName {
         Self::new(metric, tags)
     }
 
-    /// The metric, `wind.speed`.
+    /// The metric of the name, such as `wind.speed`.
     #[must_use]
     pub fn metric(&self) -> &str {
         &self.metric
     }
 
-    /// The tags, sorted by key.
+    /// The tags of the name as pairs of key and value, sorted by key.
     #[must_use]
     pub fn tags(&self) -> &[(String, String)] {
         &self.tags
     }
 
-    /// The value of a tag.
+    /// The value of the tag with this key, if the name has it.
     #[must_use]
     pub fn tag(&self, key: &str) -> Option<&str> {
         self.tags
@@ -134,31 +134,31 @@ impl fmt::Display for SeriesName {
     }
 }
 
-/// Selects series by a glob over the metric (`*` stands for any characters, `?` for one) and by tags, each with one or
-/// several accepted values. If there are several sets of tags, one of them must match. Quoted text is literal, so a
-/// printed name selects the series with this metric and these tags. A quoted part and a glob may follow each other:
-/// `"wind speed "*`.
+/// Selects series by a glob over the metric (`*` stands for any characters, `?` for a single one) and by tags, each
+/// with one or several accepted values. If there are several sets of tags, one of them must match. Quoted text is
+/// literal, so a printed name selects the series with this metric and these tags. A quoted part and a glob may follow
+/// each other: `"wind speed "*`.
 #[derive(Clone, Debug)]
 pub struct SeriesPattern {
-    /// The pattern of the metric; `None` selects any metric.
+    /// The pattern for the metric; `None` selects any metric.
     metric: Option<Vec<Wanted>>,
-    /// The sets of tags, of which one must match; if there are none, any tags match.
+    /// The sets of tags, of which one must match; if there are no sets, any tags match.
     sets: Vec<Vec<Choice>>,
 }
 
-/// One element of a metric's pattern.
+/// One element of the pattern for a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wanted {
-    /// Exactly this character.
+    /// Matches exactly this character.
     Char(char),
-    /// `?`: any character.
+    /// `?`: matches any single character.
     One,
-    /// `*`: any characters.
+    /// `*`: matches any number of any characters.
     Any,
 }
 
 impl Wanted {
-    /// The element for a character outside quotes.
+    /// Converts a character of a pattern outside quotes.
     fn of_glob(c: char) -> Self {
         match c {
             '?' => Self::One,
@@ -168,11 +168,12 @@ impl Wanted {
     }
 }
 
-/// A tag and its accepted values.
+/// Key of a tag, and the values that the pattern accepts for it.
 type Choice = (String, Vec<String>);
 
 impl SeriesPattern {
-    /// Parses `hb.*{turbine="R80711"}`; the empty text selects all, `{farm="hb"}` any metric.
+    /// Parses a pattern such as `hb.*{turbine="R80711"}`. The empty text selects all series, `{farm="hb"}` those of any
+    /// metric.
     ///
     /// ```
     /// use tidalite::{SeriesName, SeriesPattern};
@@ -202,7 +203,7 @@ impl SeriesPattern {
         Ok(Self { metric, sets })
     }
 
-    /// True if the metric matches, and the name has every tag of one of the sets, with an accepted value.
+    /// True if the metric of the name matches, and the name has every tag of one of the sets, with an accepted value.
     #[must_use]
     pub fn matches(&self, name: &SeriesName) -> bool {
         let has = |(key, values): &Choice| {
@@ -374,7 +375,8 @@ impl<'a> Parser<'a> {
         self.listed(Self::quoted)
     }
 
-    /// A braced list of keys, each followed by an item that `value` reads; empty if there are no braces.
+    /// Parses a list in braces of keys, each followed by `=` and an item that `value` parses. Returns an empty list if
+    /// there are no braces.
     fn listed<T>(&mut self, value: impl Fn(&mut Self) -> Result<T>) -> Result<Vec<(String, T)>> {
         let mut tags = Vec::new();
         if !self.take('{') || self.take('}') {
@@ -395,7 +397,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A value, or several in brackets.
+    /// Parses one quoted value, or several in brackets.
     fn values(&mut self) -> Result<Vec<String>> {
         if !self.take('[') {
             return Ok(vec![self.quoted()?]);
@@ -510,7 +512,7 @@ mod tests {
         }
     }
 
-    /// A printed name selects itself and no other metric.
+    /// The test prints names and checks that each selects itself and no other metric.
     #[test]
     fn a_printed_name_selects_itself_alone() {
         let metrics = [
@@ -532,7 +534,7 @@ mod tests {
             let other = SeriesName::new(metric, [("k".to_owned(), "x".to_owned())]).unwrap();
             assert!(!pattern.matches(&other), "values of tags are no globs");
         }
-        // Only the part outside the quotes is a glob.
+        // Only the part of the pattern outside the quotes is a glob.
         let begins = SeriesPattern::parse(r#""a*"*"#).unwrap();
         assert!(begins.matches(&name("a*b")) && !begins.matches(&name("aXb")));
     }

@@ -1,9 +1,9 @@
-//! Custom record types: a plain struct with its own schema and its own encoding in words.
+//! Points: structs with a schema of their own that encode themselves as 64-bit words.
 
 use crate::types::schema::Schema;
 
-/// A record of a series, encoded by hand: each column is one 64-bit word, the bits of an f64, an i64 or a u64 (see
-/// [`Column::null`](crate::Column::null) for rows without a value).
+/// A struct that is stored as a row and encodes itself: each column is one 64-bit word, the bits of an f64, an i64 or a
+/// u64 (see [`Column::null`](crate::Column::null) for rows without a value).
 ///
 /// ```
 /// use tidalite::{ColumnType, Point, Schema, Unit};
@@ -25,13 +25,13 @@ use crate::types::schema::Schema;
 /// }
 /// ```
 pub trait Point: Sized {
-    /// The schema, equal for every value of the type.
+    /// The schema of the rows: unit and columns. It is the same for every value of the type.
     fn schema() -> Schema;
-    /// The timestamp in the schema's unit.
+    /// Time of the point, in the schema's unit.
     fn time(&self) -> i64;
-    /// Writes the columns; `words` has one element per column of the schema.
+    /// Writes the fields as words; `words` has one element per column of the schema.
     fn write_words(&self, words: &mut [u64]);
-    /// Builds a record from its timestamp and columns.
+    /// Builds a point from its time and the words of its columns.
     fn from_words(time: i64, words: &[u64]) -> Self;
 }
 
@@ -40,9 +40,9 @@ pub trait Point: Sized {
 pub struct Sample {
     /// Time in the unit of the series: nanoseconds since 1970-01-01 UTC for the default schema.
     pub time: i64,
-    /// Free for the user: quality, source, status.
+    /// A number that the user may use for quality, source or status.
     pub flags: i64,
-    /// The value.
+    /// The measured value.
     pub value: f64,
 }
 

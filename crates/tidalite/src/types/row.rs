@@ -1,17 +1,17 @@
 //! A row of a series.
 
-/// An owned copy of a row.
+/// A row of a series, copied out of the database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// The timestamp, in the series' unit.
+    /// Time of the row, in the series' unit.
     pub time: i64,
-    /// One word per column.
+    /// The stored words of the row, one per column.
     pub words: Vec<u64>,
 }
 
 impl Row {
-    /// A column as a float: the bits of its word unchanged, whatever the column's type is. A row does not contain its
-    /// schema; [`Series::get`](crate::Series::get) uses the schema, and reports a column of another type.
+    /// The word of a column as a float, with unchanged bits, whatever the column's type is. A row does not contain its
+    /// schema; [`Series::get`](crate::Series::get) uses the schema, and returns an error for a column of another type.
     ///
     /// # Panics
     /// If the column does not exist.
@@ -20,7 +20,7 @@ impl Row {
         f64::from_bits(self.words[column])
     }
 
-    /// A column as a signed integer: the bits of its word unchanged, as in `f64`.
+    /// The word of a column as a signed integer, with unchanged bits, whatever the column's type is.
     ///
     /// # Panics
     /// If the column does not exist.

@@ -1,4 +1,4 @@
-//! The schema of a series: a timestamp in a unit, and columns.
+//! The schema of a series: the unit of its timestamps, and its columns.
 //!
 //! ```text
 //! 0        1         2              4
@@ -14,7 +14,7 @@ use tidalite_base::limits::COLUMNS_MAX;
 use tidalite_base::{Corrupt, get_u16, put_u16};
 use tidalite_codec::ColumnType as WordType;
 
-/// Maximum length of a column name in bytes.
+/// Maximum length in bytes of a column name.
 pub const COLUMN_NAME_BYTES_MAX: usize = 255;
 
 const SCHEMA_VERSION: u8 = 2;
@@ -24,21 +24,21 @@ const FLAGS_AT: usize = TYPE_AT + 1;
 const SCALE_AT: usize = FLAGS_AT + 1;
 const NAME_LEN_AT: usize = SCALE_AT + 2;
 const COLUMN_HEAD_BYTES: usize = NAME_LEN_AT + 2;
-/// Flag of a nullable column.
+/// Flag in an encoded column: the column is nullable.
 const NULLABLE: u8 = 1;
 
-/// The unit of a series' timestamps.
+/// The unit in which a series counts its timestamps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Unit {
     /// Nanoseconds since 1970-01-01 UTC.
     #[default]
     Nanos = 0,
-    /// Microseconds since 1970.
+    /// Microseconds since 1970-01-01 UTC.
     Micros = 1,
-    /// Milliseconds since 1970.
+    /// Milliseconds since 1970-01-01 UTC.
     Millis = 2,
-    /// Seconds since 1970.
+    /// Seconds since 1970-01-01 UTC.
     Seconds = 3,
     /// 100-nanosecond ticks since 0001-01-01, as .NET counts them.
     Ticks = 4,
@@ -57,7 +57,7 @@ impl Unit {
         .find(|unit| *unit as u8 == number)
     }
 
-    /// Nanoseconds of one step.
+    /// Number of nanoseconds in one step of the unit.
     #[must_use]
     pub fn nanos(self) -> i64 {
         match self {
@@ -69,28 +69,28 @@ impl Unit {
         }
     }
 
-    /// Steps from this unit's zero to 1970-01-01.
+    /// Number of steps from the zero of this unit to 1970-01-01.
     #[must_use]
     pub fn steps_to_1970(self) -> i64 {
         match self {
-            // 719 162 days from 0001-01-01 to 1970-01-01, of 864 000 000 000 ticks each.
+            // There are 719 162 days from 0001-01-01 to 1970-01-01, of 864 000 000 000 ticks each.
             Self::Ticks => 719_162 * 864_000_000_000,
             _ => 0,
         }
     }
 }
 
-/// The timestamp's unit and the columns of a series.
+/// The schema of a series: the unit of its timestamps, and its columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schema {
     /// Unit of the timestamps.
     pub unit: Unit,
-    /// The columns, without the timestamp.
+    /// The columns; the timestamp is not one of them.
     pub columns: Vec<Column>,
 }
 
 impl Schema {
-    /// A schema from column names and types.
+    /// Creates a schema from the names and types of its columns.
     ///
     /// ```
     /// use tidalite::{ColumnType, Schema, Unit};
@@ -106,7 +106,7 @@ impl Schema {
         Self { unit, columns }
     }
 
-    /// The schema with one more column at the end.
+    /// Returns the schema with one more column at the end.
     ///
     /// ```
     /// use tidalite::{Column, ColumnType, Schema, Unit};
@@ -120,7 +120,7 @@ impl Schema {
         self
     }
 
-    /// The default point: nanoseconds, `flags` and `value`.
+    /// The schema of the default point: time in nanoseconds, and the columns `flags` and `value`.
     #[must_use]
     pub fn point() -> Self {
         Self::new(
@@ -129,14 +129,14 @@ impl Schema {
         )
     }
 
-    /// The index of the column with this name.
+    /// The number of the column with this name; `None` if there is none.
     #[must_use]
     pub fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name == name)
     }
 
-    /// The default column of a query: `value` if there is one, otherwise the first column of floats, otherwise the
-    /// first column.
+    /// The number of the column that a query uses by default: `value` if there is one, otherwise the first column of
+    /// floats, otherwise the first column.
     #[must_use]
     pub fn main_column(&self) -> usize {
         self.column("value")
@@ -148,13 +148,13 @@ impl Schema {
             .unwrap_or(0)
     }
 
-    /// The column types in order.
+    /// The types of the columns, in order.
     #[must_use]
     pub fn types(&self) -> Vec<ColumnType> {
         self.columns.iter().map(|column| column.ty).collect()
     }
 
-    /// The types of the words in order.
+    /// The storage types of the columns' words, in order.
     pub(crate) fn word_types(&self) -> Vec<WordType> {
         self.columns.iter().map(Column::words).collect()
     }
@@ -208,7 +208,7 @@ impl Schema {
         }
     }
 
-    /// Decodes a schema; returns it with the number of bytes read.
+    /// Decodes a schema from the beginning of `bytes`; also returns the number of bytes read.
     pub(crate) fn decode(bytes: &[u8]) -> Result<(Self, usize)> {
         let (unit, count) = decode_head(bytes)?;
         let (mut at, mut columns) = (HEAD_BYTES, Vec::with_capacity(count));
@@ -224,8 +224,8 @@ impl Schema {
         Ok((schema, at))
     }
 
-    /// The word types of an encoded schema, and the number of bytes read. They equal `word_types` of the decoded
-    /// schema, but nothing else is decoded.
+    /// Decodes only the storage types of the columns' words, which equal `word_types` of the decoded schema; also
+    /// returns the number of bytes read.
     pub(crate) fn decode_word_types(bytes: &[u8]) -> Result<(Vec<WordType>, usize)> {
         let (_, count) = decode_head(bytes)?;
         let mut at = HEAD_BYTES;
@@ -250,8 +250,8 @@ fn decode_head(bytes: &[u8]) -> Result<(Unit, usize)> {
     Ok((unit, count))
 }
 
-/// Decodes the column at `at` and advances `at`. The name is returned separately, because a column with its name would
-/// allocate.
+/// Decodes the column at `at` and moves `at` behind it. The name is returned separately and borrowed, because storing
+/// it in the column would allocate memory.
 fn decode_column<'b>(bytes: &'b [u8], at: &mut usize) -> Result<(&'b str, Column)> {
     let column = bytes.get(*at..*at + COLUMN_HEAD_BYTES).and_then(|head| {
         let name_at = *at + COLUMN_HEAD_BYTES;
@@ -290,7 +290,7 @@ impl fmt::Display for Schema {
     }
 }
 
-/// Columns with their types.
+/// Displays columns with their types.
 pub(crate) struct Described<'s>(pub &'s [Column]);
 
 impl fmt::Display for Described<'_> {

@@ -1,4 +1,4 @@
-//! The names of a table's types, as recorded with it.
+//! The names of a table's key and value types, as stored with the table.
 //!
 //! ```text
 //!  0  u8       bytes of the key type's name, k, from 1
@@ -11,10 +11,10 @@ use crate::types::error::{Error, Result};
 use std::fmt::{self, Write};
 use tidalite_base::TypeName;
 
-/// Maximum length of the name of a type in bytes.
+/// Maximum length in bytes of the name of a type.
 pub const TYPE_NAME_BYTES_MAX: usize = 255;
 
-/// The types of keys and values for which a table was created.
+/// The names of the key and value types with which a table was created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableTypes {
     key: String,
@@ -28,7 +28,7 @@ impl fmt::Display for TableTypes {
 }
 
 impl TableTypes {
-    /// The types with these names.
+    /// Creates the pair of names; returns an error if a name is too long.
     pub(crate) fn new(key: &TypeName, value: &TypeName) -> Result<Self> {
         let types = Self {
             key: key.to_string(),
@@ -46,24 +46,24 @@ impl TableTypes {
         Ok(types)
     }
 
-    /// The name of the type of keys.
+    /// Name of the type of keys.
     #[must_use]
     pub fn key(&self) -> &str {
         &self.key
     }
 
-    /// The name of the type of values.
+    /// Name of the type of values.
     #[must_use]
     pub fn value(&self) -> &str {
         &self.value
     }
 
-    /// Whether the types have these names. Allocates nothing.
+    /// Whether these are the names of the two types. Allocates nothing.
     pub(crate) fn are(&self, key: &TypeName, value: &TypeName) -> bool {
         is_named(&self.key, key) && is_named(&self.value, value)
     }
 
-    /// Appends the stored form.
+    /// Appends the encoded names to `bytes`.
     pub(crate) fn encode(&self, bytes: &mut Vec<u8>) {
         for name in [&self.key, &self.value] {
             bytes.push(name.len() as u8);
@@ -71,7 +71,7 @@ impl TableTypes {
         }
     }
 
-    /// Decodes the stored form; `None` if it is invalid.
+    /// Decodes the two names; `None` if the bytes are invalid.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let (key, bytes) = split_name(bytes)?;
         let (value, bytes) = split_name(bytes)?;
@@ -86,13 +86,14 @@ fn split_name(bytes: &[u8]) -> Option<(String, &[u8])> {
     (len > 0).then(|| (name.to_owned(), rest))
 }
 
-/// Compares a text with the name of a type, without writing the name to memory.
+/// Whether `text` is the name of a type. The name is compared piece by piece while it is formatted, so it is never
+/// written to memory.
 fn is_named(text: &str, name: &TypeName) -> bool {
     let mut rest = Rest(text);
     write!(rest, "{name}").is_ok() && rest.0.is_empty()
 }
 
-/// The rest of a text, which the formatter must still write.
+/// The rest of a text with which the next formatted pieces must agree.
 struct Rest<'a>(&'a str);
 
 impl Write for Rest<'_> {

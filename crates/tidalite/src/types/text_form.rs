@@ -1,6 +1,6 @@
-//! Keys and GUIDs as text.
+//! Text forms of table keys and of GUIDs.
 
-/// A key for display: quoted if it is text, otherwise in hexadecimal. A long key is truncated.
+/// A key as text for messages: quoted if it is text, otherwise in hexadecimal. A long key is truncated.
 #[must_use]
 pub fn key_text(key: &[u8]) -> String {
     const SHOWN: usize = 64;
@@ -28,7 +28,7 @@ pub const fn guid_dotnet(guid: [u8; 16]) -> [u8; 16] {
     [d, c, b, a, f, e, h, g, i, j, k, l, m, n, o, p]
 }
 
-/// The GUID's sixteen bytes in order, as 8-4-4-4-12 hexadecimal digits.
+/// The sixteen bytes of a GUID, in order, as 8-4-4-4-12 hexadecimal digits.
 #[must_use]
 pub fn guid_text(guid: &[u8; 16]) -> String {
     let hex: String = guid.iter().map(|byte| format!("{byte:02x}")).collect();

@@ -1,4 +1,4 @@
-//! Points in time: nanoseconds since 1970, parsed from and formatted as text, converted to the unit of a series.
+//! Timestamps: nanoseconds since 1970, parsed from and formatted as text, and converted to the unit of a series.
 
 use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
@@ -8,7 +8,7 @@ use std::fmt;
 use std::ops::{Add, AddAssign, Sub, SubAssign};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Nanoseconds since 1970-01-01 UTC (1677 to 2262).
+/// A point in time, as nanoseconds since 1970-01-01 UTC; covers 1677 to 2262.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(pub i64);
 
@@ -47,7 +47,8 @@ impl Timestamp {
             })
         };
         let trimmed = text.trim();
-        // jiff accepts and ignores annotations of a time without an offset: the result would be another instant.
+        // jiff accepts and ignores an annotation of a time without an offset; the result would be another instant than
+        // the annotation says.
         if trimmed.contains('[') {
             return Err(fail(
                 "a time zone or another annotation in brackets is not read: write the offset from UTC instead, as in \
@@ -73,19 +74,19 @@ impl Timestamp {
             .map_err(|_| fail("outside of the years 1677 to 2262".to_owned()))
     }
 
-    /// The current wall-clock time.
+    /// The current time by the system's wall clock.
     #[must_use]
     pub fn now() -> Self {
         Self(i64::try_from(jiff::Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX))
     }
 
-    /// This many nanoseconds after 1970-01-01 UTC.
+    /// The time this number of nanoseconds after 1970-01-01 UTC.
     #[must_use]
     pub const fn from_nanos(nanos: i64) -> Self {
         Self(nanos)
     }
 
-    /// This many microseconds after 1970-01-01 UTC.
+    /// The time this number of microseconds after 1970-01-01 UTC.
     ///
     /// # Errors
     /// [`InvalidInput`](crate::ErrorKind::InvalidInput) for a time before 1677 or after 2262.
@@ -93,7 +94,7 @@ impl Timestamp {
         Self::from_steps(micros, Unit::Micros)
     }
 
-    /// This many milliseconds after 1970-01-01 UTC.
+    /// The time this number of milliseconds after 1970-01-01 UTC.
     ///
     /// # Errors
     /// As for `from_micros`.
@@ -101,7 +102,7 @@ impl Timestamp {
         Self::from_steps(millis, Unit::Millis)
     }
 
-    /// This many seconds after 1970-01-01 UTC.
+    /// The time this number of seconds after 1970-01-01 UTC.
     ///
     /// ```
     /// use tidalite::Timestamp;
@@ -116,7 +117,7 @@ impl Timestamp {
         Self::from_steps(secs, Unit::Seconds)
     }
 
-    /// Converts a raw time of a unit.
+    /// Converts a raw time in steps of `unit`; returns an error if it is out of range.
     pub(crate) fn from_steps(steps: i64, unit: Unit) -> Result<Self> {
         unit.timestamp(steps).ok_or_else(|| {
             Error::from(Cause::Timestamp {
@@ -150,12 +151,12 @@ impl Timestamp {
     }
 
     fn moved(self, sign: i128, duration: Duration) -> Option<Self> {
-        // The duration is less than 2^94 nanoseconds, so it fits.
+        // The cast is safe: a `Duration` is less than 2^94 nanoseconds.
         let nanos = i128::from(self.0) + sign * duration.as_nanos() as i128;
         i64::try_from(nanos).ok().map(Self)
     }
 
-    /// The duration since `earlier`; `None` if this time is before it.
+    /// The duration since `earlier`; `None` if this time is before `earlier`.
     #[must_use]
     pub fn duration_since(self, earlier: Self) -> Option<Duration> {
         (earlier <= self).then(|| Duration::from_nanos(self.0.abs_diff(earlier.0)))
@@ -176,7 +177,7 @@ impl TryFrom<SystemTime> for Timestamp {
     }
 }
 
-/// The error for a time beyond the range of [`Timestamp`].
+/// The error for a time outside the range of [`Timestamp`].
 pub(crate) fn out_of_range(time: &impl fmt::Debug) -> Error {
     Error::from(Cause::Timestamp {
         text: format!("{time:?}"),
@@ -195,7 +196,7 @@ impl From<Timestamp> for SystemTime {
     /// ```
     fn from(t: Timestamp) -> Self {
         let distance = Duration::from_nanos(t.0.unsigned_abs());
-        // The clocks of all systems cover more than 292 years around 1970.
+        // The addition cannot overflow: the clocks of all systems cover more than 292 years around 1970.
         match t.0 < 0 {
             true => UNIX_EPOCH - distance,
             false => UNIX_EPOCH + distance,
@@ -248,7 +249,7 @@ impl SubAssign<Duration> for Timestamp {
     }
 }
 
-/// The text of the time, as `Display` writes it.
+/// Writes the time as `Display` does.
 impl fmt::Debug for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
@@ -265,7 +266,7 @@ impl fmt::Display for Timestamp {
 }
 
 impl Unit {
-    /// A raw time of this unit as a [`Timestamp`], if in range.
+    /// Converts a raw time in steps of this unit to a [`Timestamp`]; `None` if it is out of range.
     #[must_use]
     pub fn timestamp(self, raw: i64) -> Option<Timestamp> {
         let steps = i128::from(raw) - i128::from(self.steps_to_1970());
@@ -274,7 +275,7 @@ impl Unit {
             .map(Timestamp)
     }
 
-    /// A raw time of this unit as text: in RFC 3339 if the calendar covers it, otherwise as a bare number.
+    /// A raw time in steps of this unit as text: in RFC 3339 if the calendar covers it, otherwise as a bare number.
     #[must_use]
     pub fn text(self, raw: i64) -> String {
         let steps = i128::from(raw) - i128::from(self.steps_to_1970());
@@ -311,7 +312,7 @@ mod tests {
         }
     }
 
-    /// Every documented form is read, and similar texts are refused.
+    /// Every form in the documentation is parsed, and similar texts are refused.
     #[test]
     fn the_listed_forms_are_read_and_no_others() {
         const MIDNIGHT: i64 = 1_401_580_800_000_000_000;
@@ -344,7 +345,7 @@ mod tests {
             assert_eq!(Timestamp::parse(text).unwrap(), Timestamp(nanos), "{text}");
         }
         for text in [
-            // With an annotation, whether or not it agrees with the offset.
+            // These texts have an annotation in brackets, which is refused whether or not it agrees with the offset.
             "2014-06-01T00:10:00[Europe/Paris]",
             "2014-06-01T02:10:00+02:00[Europe/Paris]",
             "2014-06-01T02:10:00+01:00[Europe/Paris]",

@@ -1,4 +1,4 @@
-//! Dynamically typed values, for callers that learn the columns of a series at run time.
+//! Dynamically typed values, for programs that learn the columns of a series at run time.
 
 use crate::types::column::{Column, ColumnType};
 use crate::types::decimal::{DECIMAL_SCALE_MAX, Decimal};
@@ -7,14 +7,14 @@ use crate::types::error::cause::Cause;
 use std::fmt;
 use tidalite_codec::ColumnType as WordType;
 
-/// Maximum length of a string or of bytes.
+/// Maximum length in bytes of a string or of a value of bytes.
 pub const TEXT_BYTES_MAX: usize = 1 << 20;
 
-/// A value of a row.
+/// A value of a row in one column.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Value {
-    /// No value.
+    /// Null: the row has no value in the column.
     Null,
     /// A value of a column of `F64` or `F32`.
     F64(f64),
@@ -123,10 +123,10 @@ impl fmt::Display for Value {
 }
 
 impl Column {
-    /// The bytes of a value for a column of texts; `None` for null.
+    /// The bytes that are stored for a value of a text column; `None` for null.
     ///
     /// # Errors
-    /// `Schema` if the value does not fit the column; `Limit` if it is too long.
+    /// `Schema` if the value does not fit the column; `Limit` if the value is too long.
     pub(crate) fn text<'v>(&self, value: &'v Value) -> Result<Option<&'v [u8]>> {
         let text: &[u8] = match (self.ty, value) {
             (_, Value::Null) if self.nullable => return Ok(None),
@@ -151,7 +151,7 @@ impl Column {
         Ok(Some(text))
     }
 
-    /// The value of a text.
+    /// Converts the stored bytes of a text to a value of the column's type; returns an error if they are damaged.
     pub(crate) fn of_text(&self, text: Vec<u8>) -> Result<Value> {
         let bad = |found: String, expected: &str| -> crate::Error {
             let what = format!("text of column {}", self.name);
@@ -171,12 +171,12 @@ impl Column {
         })
     }
 
-    /// Encodes a value as a word. A number is accepted if it fits exactly: an integer in a column of floats or
+    /// Encodes a value as a stored word. A number is accepted if it fits exactly: an integer in a column of floats or
     /// decimals, and 1 or 0 in a column of bools.
     ///
     /// # Errors
     /// `Schema` if the value does not fit the column, is null in a column without nulls, or is the pattern reserved for
-    /// null. Also `Schema` for a column of texts, because the series assigns its words
+    /// null. Also `Schema` for a text column, because only the series can assign words to texts
     /// ([`SeriesMut::word`](crate::SeriesMut::word)).
     pub fn word(&self, value: &Value) -> Result<u64> {
         if *value == Value::Null {
@@ -221,8 +221,8 @@ impl Column {
         self.as_value(word)
     }
 
-    /// Decodes a word. In a column of texts the word is only the series' number of the text; `Series::values` and
-    /// `Series::value` read the text.
+    /// Decodes a stored word. In a text column the result is only the number of the text; `Series::values` and
+    /// `Series::value` read the text itself.
     #[must_use]
     pub fn value(&self, word: u64) -> Value {
         if self.is_null(word) {
@@ -243,14 +243,14 @@ impl Column {
     }
 }
 
-/// The bits of `float` if it equals the integer.
+/// The bits of `float` if it equals the integer `int`; otherwise `None`.
 fn exact(float: f64, int: i128) -> Option<u64> {
     (float as i128 == int).then(|| float.to_bits())
 }
 
-/// Converts the bound of a range to units of a decimal column: the greatest integer at or below `x` x 10^`scale`, and
-/// whether it is exact. It uses the decimal digits of `x`, so 0.29 with two digits is 29 units, although 0.29 x 100 is
-/// less than 29 in floats.
+/// Converts a bound of a range to units of a decimal column: the greatest integer at or below `x` x 10^`scale`, and
+/// whether that integer is exact. The conversion uses the decimal digits of `x`, so 0.29 with two digits is 29 units,
+/// although 0.29 x 100 is less than 29 in floats.
 pub(crate) fn units_at_or_below(x: f64, scale: u8) -> (i128, bool) {
     debug_assert!(scale <= DECIMAL_SCALE_MAX);
     if !x.is_finite() {
@@ -363,7 +363,7 @@ mod tests {
         assert!(fits(ColumnType::Decimal(2), price(1500, 3)));
         assert!(!fits(ColumnType::Decimal(2), price(1501, 3)));
         assert!(fits(ColumnType::Decimal(2), 3.into()));
-        // The bit pattern reserved for null is a value only in columns without nulls.
+        // The bit pattern that would be reserved for null can be a value only in columns without nulls.
         for (ty, value) in [
             (I64, Value::I64(i64::MIN)),
             (U64, Value::U64(u64::MAX)),

@@ -1,139 +1,139 @@
-//! Every error of the library with its facts, and its text.
+//! Every error of the library: its facts and its text.
 
 use crate::types::text_form::key_text;
 use std::fmt;
 use tidalite_base::limits;
 
-/// Every error of the library. `Display` gives the problem, its place, found and expected values, and the next step.
+/// Every error of the library. `Display` writes the problem, its place, found and expected values, and the next step.
 #[derive(Debug)]
 pub(crate) enum Cause {
     /// An error of the storage file: not a database, damaged, full disk, open elsewhere, read-only, ...
     Store(tidalite_pager::Error),
-    /// An error of the operating system, from a closure of the user.
+    /// An error of the operating system that a closure of the user has returned.
     Io(std::io::Error),
     /// An invalid series or table name.
     Name {
-        /// The name as given.
+        /// The name that the caller gave.
         name: String,
-        /// The problem.
+        /// Description of the problem.
         problem: String,
     },
     /// An invalid schema, or one that differs from the series' own.
     Schema {
-        /// The problem.
+        /// Description of the problem.
         problem: String,
     },
     /// No series has this id or name.
     NoSuchSeries {
-        /// The id or name that was requested.
+        /// The id or name that the caller requested.
         wanted: String,
     },
-    /// A row at an occupied time, in a series that refuses such rows ([`MergePolicy::Error`](crate::MergePolicy)).
-    /// Nothing was changed.
+    /// The time of a new row already has a row, and the series refuses a second one
+    /// ([`MergePolicy::Error`](crate::MergePolicy)). Nothing was changed.
     TimeTaken {
-        /// The series.
+        /// Name, GUID or id of the series.
         series: String,
         /// The time, in the series' unit.
         time: i64,
     },
     /// No pin has this name.
     NoSuchPin {
-        /// The requested name.
+        /// The name that the caller requested.
         name: String,
     },
     /// A text that is not a timestamp.
     Timestamp {
-        /// The text.
+        /// The text that was given as a timestamp.
         text: String,
-        /// The problem.
+        /// Description of the problem.
         problem: String,
     },
-    /// An earlier call of this transaction failed half-way; it can only be rolled back.
+    /// An earlier call of this transaction failed half-way; the transaction can only be rolled back.
     TransactionBroken {
-        /// The error of that call.
+        /// Text of the error of that earlier call.
         first: String,
     },
-    /// An appended key or pair that is not above the last one.
+    /// An appended key or pair is not greater than the last one.
     OutOfOrder {
-        /// The table.
+        /// Name of the table.
         table: String,
     },
-    /// A change of one value of a key that has several, without naming the value.
+    /// A change of one value of a key that has several values, without saying which value.
     Ambiguous {
-        /// The table.
+        /// Name of the table.
         table: String,
         /// The number of values of the key.
         values: u64,
     },
     /// A table of sets opened as a table of single values, or the other way round.
     TableKind {
-        /// The table.
+        /// Name of the table.
         table: String,
-        /// True if the keys of the table have sets of values.
+        /// True if the table is a table of sets.
         has_sets: bool,
     },
-    /// A table opened with types other than the recorded ones: with other names; as plain bytes for writing; or with
-    /// types, although it has entries and was not opened with types before. Nothing was changed.
+    /// A table was opened with types other than those stored with it: types with other names; plain bytes for writing;
+    /// or types, although the table has entries and no types are stored with it. Nothing was changed.
     TableTypes {
-        /// The table.
+        /// Name of the table.
         table: String,
-        /// The recorded types, or plain bytes.
+        /// The types stored with the table, as text, or `plain bytes`.
         recorded: String,
-        /// The requested types, or plain bytes.
+        /// The types that the caller requested, as text, or `plain bytes`.
         requested: String,
     },
-    /// A row of a table holds a nested table where a value was requested or was to be put. Nothing was changed, except
-    /// that the pairs before this one are stored if there were many. [`TableMut::remove`](crate::TableMut::remove)
-    /// removes a nested table with all its content.
+    /// A row of a table holds a nested table where a value was requested or was to be put. Nothing was changed; if
+    /// there were many pairs, those before this one are stored. [`TableMut::remove`](crate::TableMut::remove) removes a
+    /// nested table with all its content.
     IsTable {
-        /// The table, or the outermost table that it is nested in, at any depth.
+        /// Name of the table; for a nested table, name of the outermost table.
         table: String,
-        /// The key of the row.
+        /// The key of the row that holds the nested table.
         key: Vec<u8>,
     },
     /// A key or value of a table does not have the requested type. The file is sound: something else was stored.
     WrongType {
-        /// The table, or the outermost table that it is nested in, at any depth.
+        /// Name of the table; for a nested table, name of the outermost table.
         table: String,
-        /// The part that has the wrong type: key or value.
+        /// The part of the entry that has the wrong type: "key" or "value".
         part: &'static str,
-        /// The requested type.
+        /// Name of the Rust type that was requested.
         expected: &'static str,
-        /// The bytes found, shortened.
+        /// The bytes that were found, shortened, as text.
         found: String,
     },
     /// A value that its type refuses to encode. It was not stored.
     NotEncoded {
-        /// The table, or the outermost table that it is nested in, at any depth.
+        /// Name of the table; for a nested table, name of the outermost table.
         table: String,
-        /// The type of the value.
+        /// Name of the Rust type of the value.
         ty: &'static str,
-        /// The problem.
+        /// The error that encoding the value returned.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// Weights whose sum exceeds the range of a float ([`SpaceSaving`](crate::functions::SpaceSaving)). Nothing was
+    /// The sum of weights exceeds the range of a float ([`SpaceSaving`](crate::functions::SpaceSaving)). Nothing was
     /// changed.
     WeightSum {
-        /// The sum so far.
+        /// The sum of the weights so far.
         total: f64,
-        /// The weight to be added.
+        /// The weight that was to be added.
         weight: f64,
     },
-    /// A cap for the whole file is below the size that remains when each series keeps only its newest row. No row was
-    /// removed for it.
+    /// A cap for the whole file is smaller than the size that remains when each series keeps only its newest row. No
+    /// row was removed for this cap.
     CapTooSmall {
-        /// The cap.
+        /// The cap in bytes.
         cap_bytes: u64,
-        /// The smallest size that can be reached now, approximately.
+        /// The smallest size in bytes that can be reached now, approximately.
         least_bytes: u64,
     },
     /// A limit of docs/limits.md was exceeded.
     Limit {
         /// The name of the limit.
         what: &'static str,
-        /// The requested amount.
+        /// The number that was requested.
         found: u64,
-        /// The limit.
+        /// The maximum that the limit allows.
         limit: u64,
     },
 }

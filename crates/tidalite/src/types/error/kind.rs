@@ -1,16 +1,16 @@
-//! The kinds of errors, and the kind of each cause.
+//! The kinds of errors, and the assignment of every error to a kind.
 
 use crate::types::error::cause::Cause;
 use std::io;
 use tidalite_pager::{DiskError, Error as FileError};
 
-/// The kind of an [`Error`](crate::Error), by which a program can decide. The text of the error says more.
+/// The kind of an [`Error`](crate::Error), by which a program can decide how to react. The text of the error says more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// No file, series or pin has this path, id or name.
     NotFound,
-    /// A file of this path exists already; or a row at this time, in a series that refuses a second one
+    /// A file of this path exists already; or a row of this time exists, in a series that refuses a second one
     /// ([`MergePolicy::Error`](crate::MergePolicy)). Nothing was changed.
     AlreadyExists,
     /// An invalid name of a series, table, pin or policy, or an invalid pattern.
@@ -20,10 +20,10 @@ pub enum ErrorKind {
     InvalidInput,
     /// An invalid schema, a schema that differs from the one of the series, or a column or value that does not fit it.
     Schema,
-    /// A key, value or table of another type than requested: a nested table in place of a value, a table of
-    /// sets opened as one of single values, a table opened with types other than its own. The file is sound.
+    /// A key, value or table of another type than requested: a nested table in place of a value, a table of sets opened
+    /// as one of single values, a table opened with types other than those stored with it. The file is sound.
     WrongType,
-    /// An appended key or pair is not above the last one of its table.
+    /// An appended key or pair is not greater than the last one of its table.
     OutOfOrder,
     /// A limit of docs/limits.md was exceeded. [`Error::limit`](crate::Error::limit) gives the amounts.
     Limit,
@@ -40,8 +40,8 @@ pub enum ErrorKind {
     Unsupported,
     /// The second file, which holds large values, is missing or belongs to another database.
     LargeFile,
-    /// The operating system failed: [`Error::io_error`](crate::Error::io_error) gives its error. Or the lock file
-    /// cannot be used.
+    /// The operating system reported an error, which [`Error::io_error`](crate::Error::io_error) returns, or the lock
+    /// file cannot be used.
     Io,
     /// Writing was requested from a database that was opened read-only, or the operating system denies access to a
     /// file.
@@ -49,7 +49,8 @@ pub enum ErrorKind {
     /// The disk is full, or the file has reached the largest size set by
     /// [`Options::file_bytes`](crate::Options::file_bytes). The transaction is rolled back; the database stays usable.
     Full,
-    /// Another process or handle has the file, the lock file or the writer lock: wait for it, or end it.
+    /// Another process or handle has the file, the lock file or the writer lock. Wait until it releases the lock, or
+    /// end it.
     Locked,
     /// The file was replaced, renamed or deleted while it was open. This handle commits nothing more; reads still work.
     Moved,
@@ -64,7 +65,7 @@ pub enum ErrorKind {
 }
 
 impl Cause {
-    /// The kind of the error.
+    /// Assigns the error to its kind.
     pub(crate) fn kind(&self) -> ErrorKind {
         match self {
             Self::Store(error) => of_file(error),
@@ -122,12 +123,12 @@ fn of_disk(error: &DiskError) -> ErrorKind {
         DiskError::FileMoved { .. } => ErrorKind::Moved,
         DiskError::Forked => ErrorKind::Broken,
         DiskError::Limit { .. } => ErrorKind::Limit,
-        // A failed system call, or a lock file that cannot be used.
+        // A system call failed, or the lock file cannot be used.
         _ => ErrorKind::Io,
     }
 }
 
-/// The kind of an error of the operating system.
+/// Assigns an error of the operating system to a kind.
 fn of_io(kind: io::ErrorKind) -> ErrorKind {
     use io::ErrorKind as Io;
     match kind {

@@ -1,4 +1,4 @@
-//! Errors, as a user of the library sees them.
+//! Errors of the library, as users see them.
 //!
 //! ```text
 //! kind     ErrorKind   the kinds that a program can act on
@@ -15,13 +15,13 @@ use std::path::Path;
 use tidalite_base::{Corrupt, TxnId};
 use tidalite_pager::{DiskError, Error as FileError, LostCommits};
 
-/// Result of this crate.
+/// The result of functions that can fail with an [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Every error of the library.
 ///
-/// `Display` gives the problem, its place, the values found and expected, and the next step, as one line for a user. A
-/// program decides by [`kind`](Self::kind); the other methods give single facts, where an error has them. `source`
+/// `Display` writes the problem, its place, the values found and expected, and the next step, as one line for a user. A
+/// program decides by [`kind`](Self::kind); the other methods return single facts, where an error has them. `source`
 /// returns the error of the operating system, or the [`Corrupt`] of damaged bytes.
 ///
 /// An `io::Error` converts to an error of its kind, so that closures given to this library can return it with `?`.
@@ -38,8 +38,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub struct Error(Box<Cause>);
 
 impl Error {
-    /// An error of kind [`Schema`](ErrorKind::Schema), for implementations of [`Field`](crate::record::Field) and
-    /// [`Record`](trait@crate::Record): a value that does not fit its column.
+    /// Creates an error of kind [`Schema`](ErrorKind::Schema) for a value that does not fit its column. For
+    /// implementations of [`Field`](crate::record::Field) and [`Record`](trait@crate::Record).
     #[must_use]
     pub fn schema(problem: impl Into<String>) -> Self {
         let problem = problem.into();
@@ -71,7 +71,7 @@ impl Error {
         }
     }
 
-    /// The error of the operating system.
+    /// The error of the operating system, if one is the reason.
     #[must_use]
     pub fn io_error(&self) -> Option<&std::io::Error> {
         match &*self.0 {
@@ -81,7 +81,8 @@ impl Error {
         }
     }
 
-    /// The failed operation and its byte address in the file, for a system call on an open file: `write of 4096 bytes`.
+    /// The failed operation, such as `write of 4096 bytes`, and its byte address in the file, for a system call on an
+    /// open file.
     #[must_use]
     pub fn operation(&self) -> Option<(&str, u64)> {
         match &*self.0 {
@@ -90,8 +91,8 @@ impl Error {
         }
     }
 
-    /// The file that the error is about, if it is not simply the open database: a file that cannot be opened, a lock
-    /// file, the file of large values.
+    /// The path of the file that the error is about, unless it is the open database itself: a file that cannot be
+    /// opened, a lock file, the file of large values.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         match &*self.0 {
@@ -101,8 +102,8 @@ impl Error {
         }
     }
 
-    /// Id of the process that has the file or the writer lock, in its own namespace; 0 if unknown. Only errors of kind
-    /// [`Locked`](ErrorKind::Locked) have it.
+    /// Id of the process that has the file or the writer lock, in the PID namespace of that process; 0 if unknown. Only
+    /// errors of kind [`Locked`](ErrorKind::Locked) have it.
     #[must_use]
     pub fn process(&self) -> Option<u32> {
         match &*self.0 {
@@ -124,8 +125,8 @@ impl Error {
         }
     }
 
-    /// The time that is already taken, in the unit of the series, if the [`MergePolicy`](crate::MergePolicy) refused a
-    /// row.
+    /// The time that already has a row, in the unit of the series, if the [`MergePolicy`](crate::MergePolicy) refused a
+    /// second one.
     #[must_use]
     pub fn time(&self) -> Option<i64> {
         match &*self.0 {
@@ -149,8 +150,8 @@ impl Error {
         }
     }
 
-    /// The recorded and the requested types of a table that was opened with types other than its own, each as text such
-    /// as `u64 -> String`, or `plain bytes`.
+    /// The stored and the requested types of a table that was opened with types other than those stored with it, each
+    /// as text such as `u64 -> String`, or `plain bytes`.
     #[must_use]
     pub fn table_types(&self) -> Option<(&str, &str)> {
         match &*self.0 {
@@ -184,7 +185,7 @@ impl Error {
         }
     }
 
-    /// The commit whose snapshot was evicted. Only errors of kind [`Evicted`](ErrorKind::Evicted) have it.
+    /// Number of the commit whose snapshot was evicted. Only errors of kind [`Evicted`](ErrorKind::Evicted) have it.
     #[must_use]
     pub fn txn(&self) -> Option<TxnId> {
         match &*self.0 {
@@ -194,8 +195,8 @@ impl Error {
     }
 
     /// For an exceeded limit of docs/limits.md, the requested number and the limit. For a file that has reached its
-    /// bound, the bytes to be added and the bound. For a cap that cannot be met, the smallest size that can be reached
-    /// now (approximately) and the cap.
+    /// maximum size, the bytes to be added and the maximum. For a cap that cannot be met, the smallest size that can be
+    /// reached now (approximately) and the cap.
     #[must_use]
     pub fn limit(&self) -> Option<(u64, u64)> {
         match &*self.0 {
@@ -212,8 +213,8 @@ impl Error {
         }
     }
 
-    /// The found and the expected content or requirement: for a file of another kind or version, a backup out of order,
-    /// or a key or value of another type.
+    /// The content or requirement that was found, and the one that was expected: for a file of another kind or version,
+    /// a backup out of order, or a key or value of another type.
     #[must_use]
     pub fn found_and_expected(&self) -> Option<(&str, &str)> {
         match &*self.0 {
@@ -234,7 +235,7 @@ impl Error {
         }
     }
 
-    /// A copy of the error, for a query of which every call returns it.
+    /// A copy of the error, for a query that returns the same error from every call.
     pub(crate) fn again(&self) -> Self {
         match &*self.0 {
             Cause::Timestamp { text, problem } => Cause::Timestamp {
@@ -247,18 +248,18 @@ impl Error {
         }
     }
 
-    /// The error with its facts, for the other folders of this crate.
+    /// The details of the error, for the other modules of this crate.
     pub(crate) fn cause(&self) -> &Cause {
         &self.0
     }
 
-    /// Like [`cause`](Self::cause), by value.
+    /// The details of the error, by value.
     pub(crate) fn into_cause(self) -> Cause {
         *self.0
     }
 
-    /// Like `Display`, but without the next step after damage, for a line in a list that the user reads because of the
-    /// damage.
+    /// The text of the error like `Display`, but for damage without the next step: for a list that the user reads
+    /// because of the damage.
     pub(crate) fn finding(&self) -> String {
         match &*self.0 {
             Cause::Store(error) => error.to_string(),
@@ -299,7 +300,7 @@ impl From<Cause> for Error {
 impl From<FileError> for Error {
     fn from(error: FileError) -> Self {
         match error {
-            // A limit is the same error whichever layer enforces it.
+            // An exceeded limit becomes the same error, whichever layer has detected it.
             FileError::Limit { what, found, limit } => Cause::Limit { what, found, limit }.into(),
             error => Cause::Store(error).into(),
         }

@@ -1,9 +1,9 @@
-//! The text of each error, its kind and its facts.
+//! Tests of the text, the kind and the facts of each error.
 
 use super::*;
 use std::error::Error as _;
 
-/// The text of each error contains its next step; one word of it is checked.
+/// The text of each error contains the next step; the test looks for one word of that step.
 #[test]
 fn each_error_names_the_problem_and_the_next_step() {
     let text = || "this".to_owned();
@@ -108,7 +108,7 @@ fn each_error_names_the_problem_and_the_next_step() {
     }
 }
 
-/// Errors of the file have the right kind, and a fact of each is available.
+/// Each error of the file has the right kind, and a method returns a fact of it.
 #[test]
 fn errors_of_the_file_have_kinds_and_facts() {
     let path = || std::path::PathBuf::from("plant.tdl");
@@ -172,7 +172,7 @@ fn errors_of_the_file_have_kinds_and_facts() {
             .source()
             .is_some_and(|source| source.is::<Corrupt>())
     );
-    // A limit is the same error, whichever layer enforces it.
+    // An exceeded limit is the same error, whichever layer has detected it.
     let limit = FileError::Limit {
         what: "readers",
         found: 6,
