@@ -124,7 +124,7 @@ fn block_at_or_before<R: PageRead>(
 
 /// The state of a column to which a transaction adds texts.
 struct Open {
-    /// The unfinished block: new texts, after those of the column's last stored block if that block was short.
+    /// The unfinished block: new texts, after the texts of the column's last stored block if that block was short.
     fresh: Block,
     changed: bool,
     /// Number of the next entry of the column's dictionary.

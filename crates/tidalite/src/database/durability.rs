@@ -30,8 +30,8 @@ impl Tuning {
 }
 
 impl Database {
-    /// Makes every commit so far durable, including lazy commits and those of `Durability::None`, concurrently with an
-    /// open write transaction. After a commit of `Durability::None`, and while another process has the writer lock,
+    /// Makes every commit so far durable, including lazy commits and commits of `Durability::None`, concurrently with
+    /// an open write transaction. After a commit of `Durability::None`, and while another process has the writer lock,
     /// `sync` waits for that write transaction, so do not call it while holding the lock yourself. Returns the newest
     /// commit.
     ///

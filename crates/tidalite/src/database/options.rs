@@ -25,7 +25,7 @@ const FLUSH_THREADS_MAX: usize = 64;
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Options {
-    /// Options of the pager, including those that `Tuning` sets.
+    /// Options of the pager, including the ones that `Tuning` sets.
     pub(crate) store: tidalite_pager::Options,
     pub(super) write_buffer_bytes: usize,
     pub(super) leaf_vectors: usize,
@@ -185,7 +185,7 @@ impl Options {
     /// be installed, and the row memory, which the database keeps for the next transaction, may reach twice
     /// `write_buffer_bytes`, because two buffers alternate.
     ///
-    /// A useful number is that of the cores besides the transaction's own. The default is none: a database uses no
+    /// A useful number is the number of cores besides the transaction's own. The default is none: a database uses no
     /// cores that it was not given. The rows stored are the same for any number of threads; their place in the file is
     /// not. A panic of a helper thread panics the transaction's thread, and breaks the transaction.
     pub fn flush_threads(mut self, threads: usize) -> Self {

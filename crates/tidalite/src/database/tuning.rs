@@ -19,7 +19,8 @@ use tidalite_pager::{ReadAhead, Verify};
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Tuning {
-    /// Options of the pager. Those that [`Options`](crate::Options) sets itself keep their default values here.
+    /// Options of the pager. If [`Options`](crate::Options) sets an option itself, the option keeps its default value
+    /// here.
     pub(super) store: tidalite_pager::Options,
     pub(super) write_buffer_bytes: usize,
     pub(super) leaf_vectors: usize,

@@ -67,9 +67,9 @@ impl SeriesMut<'_> {
         Ok(Taken::Free)
     }
 
-    /// Selects from rows in time order those that are equal to no earlier row: not to one of these rows, not to one in
-    /// the write buffer, and not to one in `stored`, which has the stored rows of times that are not buffered. Returns
-    /// `None` if all rows are to be kept. Removes from `stored` the times that get no new row.
+    /// Selects from rows in time order the rows that are equal to no earlier row: not to one of these rows, not to one
+    /// in the write buffer, and not to one in `stored`, which has the stored rows of times that are not buffered.
+    /// Returns `None` if all rows are to be kept. Removes from `stored` the times that get no new row.
     pub(crate) fn without_equal(
         &mut self,
         rows: RowsRef<'_>,

@@ -1,4 +1,4 @@
-//! Opening series in a write transaction, and creating those that do not exist.
+//! Opening series in a write transaction, and creating missing series.
 
 use crate::catalog::entries::{self, SeriesKey};
 use crate::series::record::Record;

@@ -57,7 +57,7 @@ impl WriteTxn {
 
 impl<'t, 'n> SeriesOpener<'t, 'n> {
     /// Requires this unit of time and these columns. Without this step, an existing series may have any schema, and a
-    /// new one gets that of [`WriteTxn::series`].
+    /// new one gets the schema that [`WriteTxn::series`] gives it.
     pub fn schema(mut self, schema: &'n Schema) -> Self {
         self.schema = Some(Cow::Borrowed(schema));
         self

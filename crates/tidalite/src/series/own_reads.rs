@@ -162,7 +162,7 @@ impl SeriesMut<'_> {
             .changing(|txn| txn.leaves.tree(&mut txn.pages, id, types).map(drop))
     }
 
-    /// The rows of an interval that are not in leaves: those of the delta and those of the write buffer.
+    /// The rows of an interval that are not in leaves: the rows of the delta and of the write buffer.
     fn late(&mut self, (from, to): (i64, i64)) -> Result<Rows> {
         let id = self.id();
         let types = self.info().schema.word_types();

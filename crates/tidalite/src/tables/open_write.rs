@@ -171,8 +171,8 @@ impl WriteTxn {
         Ok(index)
     }
 
-    /// Takes the table from those that the previous transaction had open, if the catalog of tables has not changed
-    /// since.
+    /// Takes the table from the list of tables that the previous transaction had open, if the catalog of tables has not
+    /// changed since.
     fn take_known(&mut self, name: &str) -> Option<OpenTable> {
         let (catalog, known) = &mut self.known;
         let at = known.iter().position(|table| table.name == name)?;

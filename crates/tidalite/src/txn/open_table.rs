@@ -42,8 +42,7 @@ impl OpenTable {
     }
 }
 
-/// The names of all tables, in order: those in the catalog, and those of open tables that the catalog does not contain
-/// yet.
+/// The names of all tables, in order: the tables in the catalog, and open tables that the catalog does not contain yet.
 pub(crate) fn names<R: PageRead>(
     roots: &Roots,
     pages: &R,

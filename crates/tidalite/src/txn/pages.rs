@@ -115,7 +115,7 @@ impl PageRead for Pages<'_> {
     }
 }
 
-/// A source of pages in one state of the database. There are two: the source of [`ReadTxn`](crate::ReadTxn) and that of
+/// A source of pages in one state of the database. There are two: the sources of [`ReadTxn`](crate::ReadTxn) and of
 /// [`UncommittedRead`](crate::UncommittedRead).
 pub trait ReadSource: source::Source {}
 

@@ -103,7 +103,7 @@ pub(crate) fn decimal_to_f64(units: i64, scale: u8) -> f64 {
 fn large_decimal_to_f64(units: i64, scale: u8) -> f64 {
     const TWO_64: f64 = 18_446_744_073_709_551_616.0;
     if scale > DECIMAL_SCALE_MAX {
-        // The scale is greater than that of any column, so the conversion goes through text.
+        // No column has so large a scale, so the conversion goes through text.
         let text = Decimal { units, scale }.to_string();
         return text.parse().unwrap_or(f64::NAN);
     }

@@ -172,8 +172,8 @@ impl Wanted {
 type Choice = (String, Vec<String>);
 
 impl SeriesPattern {
-    /// Parses a pattern such as `hb.*{turbine="R80711"}`. The empty text selects all series, `{farm="hb"}` those of any
-    /// metric.
+    /// Parses a pattern such as `hb.*{turbine="R80711"}`. The empty text selects all series, `{farm="hb"}` series of
+    /// any metric.
     ///
     /// ```
     /// use tidalite::{SeriesName, SeriesPattern};

@@ -115,7 +115,8 @@ fn add_units(snap: &ReadTxn, pattern: &str, excess: u64, cuts: &mut Cuts) -> Res
     if excess == 0 {
         return Ok(());
     }
-    // The oldest parts include those that existing cuts remove, so ask for their bytes in addition and filter them out.
+    // The oldest parts include parts that existing cuts remove already. So ask for the bytes of these in addition, and
+    // filter them out.
     let units = snap
         .units(pattern, excess.saturating_add(gone))?
         .into_iter();

@@ -136,7 +136,8 @@ impl Rescue<'_, '_> {
         let read = |record| tidalite_delta::layouts_of(self.raw, record).ok();
         let mut layouts = records.iter().find_map(read).unwrap_or_default();
         if layouts.is_empty() {
-            // Without a record or a run there is one layout, usually that of the default point: time, flags and value.
+            // Without a record or a run there is one layout, usually the layout of the default point: time, flags and
+            // value.
             let columns = self.columns.values().copied().max().unwrap_or(2);
             layouts.push(vec![ColumnType::U64; columns].into());
         }
