@@ -3,7 +3,7 @@
 use tidalite_base::Corrupt;
 use tidalite_pager::Error;
 
-/// `Corrupt`: bytes at an address of the file that violate the format.
+/// Creates a `Corrupt` error for bytes at an address of the file that violate the format.
 #[cold]
 pub(crate) fn damaged(
     what: &str,
@@ -14,19 +14,21 @@ pub(crate) fn damaged(
     Error::Corrupt(Corrupt::new(what, at, found, expected))
 }
 
-/// Error for a nested table found by a read of a value in a table that cannot have nested tables: the file is damaged.
+/// Creates an error for a read that finds a nested table in a table that cannot have nested tables: the file is
+/// damaged.
 #[cold]
 pub(crate) fn corrupt_by_table(leaf_at: u64, _: &[u8]) -> Error {
     damaged("row of a table", leaf_at, "a nested table", "a value")
 }
 
-/// Error for a user who reads or puts a value under a key that holds a nested table: nothing is damaged.
+/// Creates an error for a user who reads or puts a value under a key that holds a nested table; the file is not
+/// damaged.
 #[cold]
 pub(crate) fn key_holds_table(_: u64, key: &[u8]) -> Error {
     Error::IsTable { key: key.to_vec() }
 }
 
-/// Error for a row that holds another type of content than the caller expects.
+/// Creates an error for a row that holds another type of content than the caller expects.
 #[cold]
 pub(crate) fn unexpected(found: &str, expected: &str) -> Error {
     Error::Unsupported {

@@ -10,7 +10,7 @@
 //!  ├ edit         changing a page in place
 //!  ├ entries      entries taken out of pages: sizes, split points, writing them back
 //!  ├ row_count    the number of rows that an entry stands for
-//!  └ prefetch, read_ahead    of bytes into the processor's cache; of pages from the file
+//! └ prefetch, read_ahead    fetching bytes into the processor's cache, and pages from the file
 //! value       Value, Stored                inline in the leaf, or in an extent
 //! inline      a nested table (inline_table) or a set (packed_set, fixed_width) inside a leaf cell
 //! table       the B+tree

@@ -1,4 +1,4 @@
-//! Values: inline in the leaf, or in an extent of their own (`page/overflow.rs`).
+//! Values of a table: stored in the leaf, or in an extent of their own (`page/overflow.rs`).
 
 use crate::page::key::{self, stored_bytes};
 use crate::page::layout::{Payload, REFERENCE_BYTES, cell_bytes_max, cell_size, slot_bytes, tag};
@@ -7,11 +7,11 @@ use std::borrow::Cow;
 use std::ops::Range;
 use tidalite_pager::{Error, PageRead, PageRef, PageWrite, Result};
 
-/// Maximum size of the buffer that is allocated for a value in advance. For a longer value the buffer grows with the
-/// bytes read, because the length in the leaf may be damaged.
+/// Maximum size in bytes of the buffer that is allocated for a value in advance. For a longer value the buffer grows
+/// with the bytes read, because the length in the leaf may be damaged.
 const TRUSTED_BYTES_MAX: u64 = 1 << 20;
 
-/// Checks a value's length before anything is changed.
+/// Checks a value's length, before a transaction changes anything.
 pub(crate) fn check_len(len: u64) -> Result<()> {
     if len > VALUE_BYTES_MAX {
         return Err(Error::Limit {
@@ -71,7 +71,7 @@ impl<'v> Stored<'v> {
     }
 }
 
-/// Decodes the reference in a payload; `None` for an inline value.
+/// Decodes the reference to the extent of a value; `None` for a value that is stored in the leaf.
 pub(crate) fn reference(
     tag: u32,
     payload: &[u8],
@@ -84,7 +84,7 @@ pub(crate) fn reference(
     Reference::decode(payload, page_size, leaf_at).map(Some)
 }
 
-/// A value under a snapshot: borrowed from its leaf, or read from its extent on demand.
+/// A value in a snapshot: borrowed from its leaf, or read from its extent on demand.
 #[derive(Clone)]
 pub struct Value<'r>(ValueRepr<'r>);
 
@@ -99,7 +99,7 @@ impl<'r> Value<'r> {
         Self(ValueRepr::Inline(PageSlice::new(page, range)))
     }
 
-    /// An inline value that is a part of `slice`.
+    /// An inline value that consists of `range` of `slice`.
     pub(crate) fn part(slice: &PageSlice<'r>, range: Range<usize>) -> Self {
         let (page, range) = slice.within(range);
         Self::inline(page.clone(), range)
@@ -109,7 +109,7 @@ impl<'r> Value<'r> {
         Self(ValueRepr::Extent(reader, reference))
     }
 
-    /// Length of the value in bytes. Reads nothing.
+    /// Length of the value in bytes. Reads no page.
     #[must_use]
     pub fn len(&self) -> u64 {
         match &self.0 {
@@ -118,13 +118,13 @@ impl<'r> Value<'r> {
         }
     }
 
-    /// True for an empty value.
+    /// True if the value has no bytes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The bytes of an inline value, borrowed from the leaf; `None` for a value in an extent.
+    /// The bytes of a value that is stored in the leaf, borrowed from there; `None` for a value in an extent.
     #[must_use]
     pub fn as_slice(&self) -> Option<&[u8]> {
         match &self.0 {
@@ -133,7 +133,7 @@ impl<'r> Value<'r> {
         }
     }
 
-    /// The whole value: borrowed from the leaf, or read into memory.
+    /// The bytes of the value: borrowed from the leaf, or read from the extent into memory.
     ///
     /// # Errors
     /// As for `to_vec`.
@@ -144,10 +144,11 @@ impl<'r> Value<'r> {
         }
     }
 
-    /// The bytes of an inline value, borrowed from the leaf; returns the value itself if it lies in an extent.
+    /// The bytes of a value that is stored in the leaf, borrowed from there; returns the `Value` itself if it lies in
+    /// an extent.
     ///
     /// # Errors
-    /// The value itself.
+    /// The `Value` itself, if it lies in an extent.
     #[inline]
     pub fn into_piece(self) -> std::result::Result<PageSlice<'r>, Self> {
         match self.0 {
@@ -156,7 +157,7 @@ impl<'r> Value<'r> {
         }
     }
 
-    /// The whole value in memory.
+    /// Copies the whole value into memory.
     ///
     /// # Errors
     /// `Corrupt` when a chunk does not match the reference; `Io`.
@@ -168,7 +169,7 @@ impl<'r> Value<'r> {
         Ok(bytes)
     }
 
-    /// The value in chunks of at most 64 KiB (an inline value in one chunk).
+    /// Iterates over the value in chunks of at most 64 KiB; a value stored in the leaf is one chunk.
     #[must_use]
     pub fn chunks(&self) -> Chunks<'r> {
         match &self.0 {

@@ -1,4 +1,4 @@
-//! Bulk insert; rows that ascend after the last row are laid out leaf by leaf.
+//! Bulk insert: rows with ascending keys after the table's last key are laid out leaf by leaf.
 //!
 //! ```text
 //! insert ──> the last leaf ──> rows after it, while it has room ──> leaves laid out one after the other (LeafBuilder),
@@ -7,10 +7,11 @@
 //!
 //! Invariants
 //! 1. The rows in the builder of a `NextLeaf` are in no page yet. They become a page when the builder is full, when a
-//!    row that does not follow them arrives, and at the end. Until then the table does not count them.
-//!    all of it.
+//!   row that does not follow them arrives, and at the end. Until then the table does not count them.
+//! 2. While leaves are linked, `Tail::path` is the path from the root to the last leaf's branch; the transaction owns
+//!   all of it.
 //! 3. A branch stores the row count of each child. In the branches of `Tail::path` the count of the last entry is out
-//!    of date, except in the lowest one; at the end `count_last` corrects the others.
+//!   of date, except in the lowest branch; at the end `count_last` corrects the other branches.
 //! 4. After an error the cursor has no tail: rows that were held back are lost with the transaction.
 
 use crate::bulk::append_cursor::{AppendCursor, NextLeaf, Tail};
@@ -25,23 +26,23 @@ use crate::table::split::Split;
 use crate::table::tree::{HAS_REFERENCES, Tree};
 use tidalite_pager::{PageWrite, Result};
 
-/// If more than a page divided by this number is free in the last leaf, the leaf is rewritten to use this space;
-/// otherwise it is left as it is, and a new leaf begins.
+/// If more than a page divided by this number is free in the last leaf, the leaf is rewritten to use this free space;
+/// otherwise the leaf stays as it is, and the insert begins a new leaf.
 const FREE_DIV: usize = 4;
 
 /// Callback that receives the key and the value of a row, both borrowed.
 pub type PutRow<'p> = dyn FnMut(&[u8], &[u8]) -> Result<()> + 'p;
 
 impl Tree {
-    /// Inserts many rows. Ascending keys beyond the last one are packed tightly and quickly; others are
-    /// inserted by a descent. Returns the number of new keys.
+    /// Inserts many rows. Rows with ascending keys beyond the table's last key are packed tightly and quickly; each
+    /// other row is inserted by a descent from the root. Returns the number of new keys.
     ///
     /// # Errors
-    /// As for `insert`, but after a `Limit` error the rows before it are inserted.
+    /// As for `insert`, but after a `Limit` error the rows before the refused row stay inserted.
     ///
     /// # Cost
-    /// Ascending: a copy of each row and a checksum of each leaf, without descent or search; leaves are filled to the
-    /// last entry that fits.
+    /// For ascending keys: a copy of each row and a checksum of each leaf, without descent or search; leaves are filled
+    /// to the last row that fits.
     pub fn append<W, K, V>(
         &mut self,
         w: &mut W,
@@ -62,8 +63,8 @@ impl Tree {
         Ok(self.rows.wrapping_sub(before))
     }
 
-    /// As `append`, for rows that `feed` passes one by one to the callback that it receives, so they need not all be in
-    /// memory.
+    /// As `append`, but for rows that need not all be in memory: `feed` passes them one by one to the callback that it
+    /// receives.
     ///
     /// # Errors
     /// As for `append`, and errors of `feed`: the rows before the error are inserted.
@@ -81,7 +82,7 @@ impl Tree {
         Ok(self.rows.wrapping_sub(before))
     }
 
-    /// Inserts a row; without a descent if it follows the row before it.
+    /// Inserts a row; needs no descent from the root if the row directly follows the row inserted before.
     #[inline]
     pub(crate) fn append_row<W: PageWrite>(
         &mut self,
@@ -99,13 +100,13 @@ impl Tree {
         if self.append_otherwise(w, cursor, key, payload)? {
             return Ok(());
         }
-        // If this key is refused, the rows before it stay.
+        // If `insert` refuses this key, the rows appended before it stay.
         self.insert(w, key, value)?;
         cursor.remember(self, w)
     }
 
-    /// Inserts the row of a key with its set; without a descent if it follows the row before it. False if it must be
-    /// inserted by a descent: the table is complete in that case.
+    /// Inserts the row of a key with its set of values, without a descent if the row follows the row inserted before.
+    /// Returns false if the caller must insert the row by a descent; no rows are held back in that case.
     pub(crate) fn append_set<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -126,8 +127,8 @@ impl Tree {
         Ok(true)
     }
 
-    /// Appends a row that the builder did not take. False if it must be inserted by a descent: the table is complete
-    /// then, and the cursor has no tail.
+    /// Appends a row that the leaf builder did not take. Returns false if the caller must insert the row by a descent;
+    /// then no rows are held back, and the cursor has no tail.
     fn append_otherwise<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -138,7 +139,8 @@ impl Tree {
         let Some(mut tail) = cursor.tail.take() else {
             return Ok(false);
         };
-        // Rows that need an extent are inserted by a descent: the extent must not be written twice.
+        // A row that needs an extent is inserted by a descent, because a failed append and a later insert would write
+        // the extent twice.
         let follows = LeafBuilder::accepts(w.page_size(), key, payload) && tail.is_below(key);
         let placed = follows
             && (tail.next.is_none() && tail.push(w, key, payload)?
@@ -151,7 +153,7 @@ impl Tree {
         Ok(placed)
     }
 
-    /// Completes the table: links the rows that are held back and corrects the counts.
+    /// Completes the table: links the rows that are held back, and corrects the row counts in the branches.
     pub(crate) fn finish_append<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -171,8 +173,8 @@ impl Tree {
         self.count_last(w, &tail.path)
     }
 
-    /// Begins the leaf after the last one, which is full, with this row. False, with nothing changed, if the last leaf
-    /// would have room after a rewrite.
+    /// The last leaf is full: begins the leaf after it with this row. Returns false, with nothing changed, if the last
+    /// leaf would have room after a rewrite.
     fn begin_leaf<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -192,8 +194,8 @@ impl Tree {
         Ok(true)
     }
 
-    /// Prepares the first leaf after a full last leaf. `None`, with nothing changed, if the last leaf would have room
-    /// after a rewrite.
+    /// Prepares the leaf after the full last leaf of the table. Returns `None`, with nothing changed, if the last leaf
+    /// would have room after a rewrite.
     fn next_leaf<W: PageWrite>(&mut self, w: &mut W, tail: &mut Tail) -> Result<Option<NextLeaf>> {
         let page_size = w.page_size();
         let page = w.page(&tail.leaf)?;
@@ -211,8 +213,8 @@ impl Tree {
         }))
     }
 
-    /// Makes a page of the laid-out rows and links it after the last leaf. If `open`, the page can still be changed,
-    /// because rows may be added to it soon.
+    /// Writes the laid-out rows to a page and links this page after the last leaf. If `open`, the page stays
+    /// changeable, because rows may be added to it soon.
     fn link<W: PageWrite>(&mut self, w: &mut W, tail: &mut Tail, open: bool) -> Result<()> {
         let Some(next) = &mut tail.next else {
             return Ok(());
@@ -225,8 +227,8 @@ impl Tree {
             tail.path.len() + 1 == usize::from(self.height),
             "the path of this tree (invariant 2)"
         );
-        // `key` is above the last key, so their common part is shorter than `key`. `key` is plain, and so is the
-        // separator.
+        // The common part of `key` and the last key is shorter than `key`, because `key` is greater. `key` fits a page
+        // whole, so the separator does, too.
         let separator = KeyBuf::plain(key[..common(&tail.last_key, key) + 1].to_vec());
         let bytes = next.builder.finish(self.page_flags());
         let right = if open {
@@ -263,7 +265,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Corrects the row counts of the last entries of the branches on this path.
+    /// Corrects the row count of the last entry in each branch on this path.
     fn count_last<W: PageWrite>(&self, w: &mut W, path: &[Step]) -> Result<()> {
         let steps = path.iter().rev().zip(path.iter().rev().skip(1));
         for (level, (branch, parent)) in (1u8..).zip(steps) {

@@ -8,7 +8,7 @@
 //!
 //! Invariants
 //! 1. A tail is valid while the table has the root and the row count stored in the tail, provided that every other
-//!    change of the table is followed by `forget`. It only serves speed: without it the row is inserted by a descent.
+//! change of the table is followed by `forget`. It only serves speed: without a tail each row is inserted by a descent.
 //! 2. The transaction owns the remembered path; pages that a savepoint or reader has pinned since are detected by
 //!    `may_change`.
 //! 3. Between calls of the public functions a tail has no `next` leaf and no uncounted rows.
@@ -28,7 +28,7 @@ use tidalite_pager::{PageWrite, Ptr, Result};
 /// Append cursor: the position of the last row of a table, within one transaction. A clone is empty.
 #[derive(Debug, Default)]
 pub struct AppendCursor {
-    /// Number of consecutive rows that were inserted at the end by a descent.
+    /// Number of consecutive rows that were inserted at the end of the table by a descent.
     descents: u32,
     pub(super) tail: Option<Box<Tail>>,
 }
@@ -38,24 +38,24 @@ pub struct AppendCursor {
 pub(crate) struct Tail {
     root: Ptr,
     pub(crate) rows: u64,
-    /// The branches above the leaf, from the root on, each with its last entry.
+    /// The branches above the last leaf, from the root on, each with the index of its last entry.
     pub(crate) path: Vec<Step>,
     pub(crate) leaf: Ptr,
-    /// The last key in the leaf.
+    /// The last key in the last leaf.
     pub(crate) last_key: Vec<u8>,
-    /// Rows added to the leaf that its ancestors do not count yet.
+    /// Number of rows added to the last leaf that the branches above do not count yet.
     uncounted: u64,
     /// In a bulk load: the next leaf, which is laid out in memory and in no page yet.
     pub(super) next: Option<NextLeaf>,
-    /// In a table of sets: the position of the last value of the last key, if its set has pages.
+    /// In a table of sets: the append position in the set of the table's last key, if that set has pages of its own.
     pub(crate) set: AppendCursor,
 }
 
-/// A leaf that is laid out after the last one.
+/// A leaf that a bulk load lays out in memory, to be linked after the last leaf.
 #[derive(Debug)]
 pub(super) struct NextLeaf {
     pub(super) builder: LeafBuilder,
-    /// Number of rows of the leaf before it.
+    /// Number of rows of the leaf before this one.
     pub(super) rows_before: u64,
 }
 
@@ -66,13 +66,13 @@ impl Clone for AppendCursor {
 }
 
 impl AppendCursor {
-    /// Forgets the position. Must be called after any other change of the table.
+    /// Forgets the append position. Must be called after every change of the table that does not use this cursor.
     #[inline]
     pub fn forget(&mut self) {
         *self = Self::default();
     }
 
-    /// The tail, if the last row of this table is still there.
+    /// The remembered position; `None` if the table's root or row count has changed since.
     pub(crate) fn tail_of(&mut self, tree: &Tree) -> Option<&mut Tail> {
         self.tail.as_deref_mut().filter(|tail| tail.is_of(tree))
     }
@@ -84,23 +84,24 @@ impl AppendCursor {
         Some(&mut next.builder)
     }
 
-    /// Whether a key is known to be above the last one.
+    /// True if the append position is known and `key` is greater than the table's last key.
     pub(crate) fn is_below(&self, key: &[u8]) -> bool {
         self.tail.as_ref().is_some_and(|tail| tail.is_below(key))
     }
 
-    /// Counts consecutive rows that were inserted at the end by a descent; `last` tells whether this row was.
+    /// Counts consecutive rows that were inserted at the end of the table by a descent; `last` tells whether the newest
+    /// row was one of them.
     pub(crate) fn descended<W: PageWrite>(&mut self, tree: &Tree, w: &W, last: bool) -> Result<()> {
         self.tail = None;
         self.descents = if last { self.descents + 1 } else { 0 };
-        // After a single row at the end, searching its position does not pay.
+        // After a single row at the end of the table, a search for the append position does not pay off.
         if self.descents > 1 {
             self.remember(tree, w)?;
         }
         Ok(())
     }
 
-    /// Finds the position of the last row.
+    /// Finds the position of the table's last row and stores it in this cursor.
     pub(crate) fn remember<W: PageWrite>(&mut self, tree: &Tree, w: &W) -> Result<()> {
         self.tail = tree.tail(w)?.map(Box::new);
         Ok(())
@@ -113,12 +114,12 @@ impl Tail {
         self.root == tree.root && self.rows == tree.rows
     }
 
-    /// Whether all its pages may be changed in place.
+    /// True if the last leaf and all branches above it may be changed in place.
     pub(crate) fn may_change<W: PageWrite>(&self, w: &W) -> bool {
         w.may_change(&self.leaf) && self.path.iter().all(|step| w.may_change(&step.ptr))
     }
 
-    /// Whether a key is above the last one.
+    /// True if `key` is greater than the table's last key, including keys that a bulk load holds back.
     pub(super) fn is_below(&self, key: &[u8]) -> bool {
         match &self.next {
             Some(next) => next.builder.is_below(key),
@@ -126,7 +127,8 @@ impl Tail {
         }
     }
 
-    /// Adds a row at the end of the leaf; false if it does not fit without a rewrite. The row is not counted yet.
+    /// Adds a row at the end of the last leaf; returns false if the row does not fit without a rewrite of the leaf. The
+    /// branches above do not count the new row yet.
     pub(crate) fn push<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -151,13 +153,14 @@ impl Tail {
 }
 
 impl Tree {
-    /// As `insert`, with a hint: rows that ascend after the last one need neither descent nor search.
+    /// As `insert`, but rows with ascending keys after the table's last key need neither descent nor search: `cursor`
+    /// remembers the position.
     ///
     /// # Errors
     /// As for `insert`.
     ///
     /// # Cost
-    /// After the last row: a comparison of keys, a copy, and a count in each branch above.
+    /// For a row after the last one: a comparison of keys, a copy of the row, and a new row count in each branch above.
     pub fn insert_hinted<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -178,8 +181,8 @@ impl Tree {
         Ok(before > 0)
     }
 
-    /// Inserts a row after all others; false, with nothing changed, if its key is not above the last one. `cursor` is
-    /// as for `insert_hinted`.
+    /// Inserts a row after all other rows; returns false, with nothing changed, if `key` is not greater than the
+    /// table's last key. `cursor` is used as in `insert_hinted`.
     ///
     /// # Errors
     /// As for `insert`.
@@ -203,8 +206,8 @@ impl Tree {
         Ok(above)
     }
 
-    /// Inserts a row after the last one; false, with nothing changed, if it belongs elsewhere, or does not fit the leaf
-    /// without a rewrite.
+    /// Inserts a row after the last row at the remembered position. Returns false, with nothing changed, if the row
+    /// belongs elsewhere, or does not fit the last leaf without a rewrite.
     fn append_at_cursor<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -224,7 +227,7 @@ impl Tree {
         Ok(true)
     }
 
-    /// Counts the rows added to the last leaf in the branches above it.
+    /// Adds the rows that were appended to the last leaf to the row counts in the branches above.
     pub(crate) fn count_tail<W: PageWrite>(&mut self, w: &mut W, tail: &mut Tail) -> Result<()> {
         debug_assert!(
             tail.path.len() + 1 == usize::from(self.height),
@@ -236,7 +239,7 @@ impl Tree {
         Ok(())
     }
 
-    /// The last leaf, if the transaction already owns it.
+    /// The last leaf and the path to it; `None` if the transaction does not own the leaf yet.
     fn tail<W: PageWrite>(&self, w: &W) -> Result<Option<Tail>> {
         let path = self.last_path(w)?;
         let leaf = match path.last() {

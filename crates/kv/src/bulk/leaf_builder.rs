@@ -27,10 +27,11 @@ use tidalite_base::{put_u16, put_u32};
 /// page.
 const ROW_DIV: usize = 4;
 
-/// The same for a row with a set, which may be as large as a quarter of a page and is stored in its row only.
+/// As `ROW_DIV`, for a row with a set of values: the set may be as large as a quarter of a page, and the row adds a
+/// key.
 const SET_DIV: usize = 3;
 
-/// Number of bytes of each of two keys from which the advance of keys is computed.
+/// Number of bytes of each key that are compared to predict by how much keys advance.
 const PREDICTION_BYTES: usize = 16;
 
 #[derive(Debug)]
@@ -38,13 +39,13 @@ pub(crate) struct LeafBuilder {
     page: Box<[u8]>,
     prefix_len: usize,
     count: usize,
-    /// Number of rows that it adds to the counts in the branches above.
+    /// Number of rows that this leaf adds to the row counts in the branches above.
     weight: u64,
-    /// Whether some payload is a set, and whether some set has pages of its own.
+    /// Two flags: whether some row holds a set of values, and whether some set has pages of its own.
     nested: (bool, bool),
-    /// Offset of the lowest cell.
+    /// Offset of the lowest cell in the page.
     heap: usize,
-    /// The offsets as they will lie in the page.
+    /// The encoded offsets of the cells, in the form in which the page will store them.
     offsets: Vec<u8>,
     first_key: Vec<u8>,
     last_head: u32,
@@ -68,14 +69,15 @@ impl LeafBuilder {
         }
     }
 
-    /// Whether a row may be in a leaf that is laid out here.
+    /// True if a row may be put into a leaf that this builder lays out.
     #[inline]
     pub(crate) fn accepts(page_size: usize, key: &[u8], payload: Payload<'_>) -> bool {
         let part = if payload.nested() { SET_DIV } else { ROW_DIV };
         key.len() + payload.bytes.len() <= page_size / part
     }
 
-    /// A builder without rows: `begin` must be called first. `first_key` is the first key of the leaf before.
+    /// A builder without rows; `begin` must be called before any other use. `first_key` is the first key of the leaf
+    /// before, from which the common prefix is predicted.
     pub(crate) fn after(page_size: usize, first_key: Vec<u8>) -> Self {
         Self {
             first_key,
@@ -83,7 +85,8 @@ impl LeafBuilder {
         }
     }
 
-    /// Discards its rows, which are now in the leaf before, and begins with this row, for which `accepts` must be true.
+    /// Discards the builder's rows, which are now in the leaf before, and begins a leaf with the given row, for which
+    /// `accepts` must be true.
     pub(crate) fn begin(&mut self, key: &[u8], payload: Payload<'_>) {
         let prefix_len =
             predicted_prefix_len(&self.first_key, key).min(prefix_bytes_max(self.page.len()));
@@ -103,8 +106,8 @@ impl LeafBuilder {
         self.offsets.clear();
     }
 
-    /// Adds a row; false, with nothing changed, if it has no room, is not above the last one, or `accepts` is false for
-    /// it.
+    /// Adds a row. Returns false, with nothing changed, if the row does not fit, its key is not greater than the last
+    /// key, or `accepts` is false for it.
     #[inline]
     pub(crate) fn push(&mut self, key: &[u8], payload: Payload<'_>) -> bool {
         if !Self::accepts(self.page.len(), key, payload) {
@@ -119,7 +122,7 @@ impl LeafBuilder {
         ascends && self.write_row(suffix, payload)
     }
 
-    /// As `push`, for a key without the prefix.
+    /// As `push`, for a key that does not begin with the leaf's common prefix.
     #[cold]
     fn push_shorter_prefix(&mut self, key: &[u8], payload: Payload<'_>) -> bool {
         let shared = common(self.prefix(), key);
@@ -129,7 +132,8 @@ impl LeafBuilder {
         self.write_row(&key[shared..], payload)
     }
 
-    /// Lays the rows out again with a shorter prefix; false, with nothing changed, if they do not fit.
+    /// Lays the rows out again with a shorter common prefix; returns false, with nothing changed, if they do not fit
+    /// then.
     fn shorten(&mut self, len: usize) -> bool {
         let mut other = Self::new(self.page.len());
         debug_assert!(len < self.prefix_len, "the prefix becomes shorter");
@@ -148,7 +152,7 @@ impl LeafBuilder {
         true
     }
 
-    /// Suffixes and payloads of the rows, in order.
+    /// The key suffix and the payload of each row, in key order.
     fn rows(&self) -> impl Iterator<Item = (&[u8], Payload<'_>)> {
         let width = offset_bytes(self.page.len());
         self.offsets.chunks_exact(width).filter_map(move |offset| {
@@ -162,7 +166,8 @@ impl LeafBuilder {
         })
     }
 
-    /// Writes head, offset and cell of a row after the others, if there is room.
+    /// Writes the head (first four bytes), offset and cell of a row after the other rows; returns false if there is no
+    /// room.
     #[inline]
     fn write_row(&mut self, suffix: &[u8], payload: Payload<'_>) -> bool {
         let Payload { tag, bytes: value } = payload;
@@ -208,7 +213,7 @@ impl LeafBuilder {
         &self.page[at..at + len]
     }
 
-    /// Whether a key is above the last one.
+    /// True if `key` is greater than the last key in the builder.
     pub(crate) fn is_below(&self, key: &[u8]) -> bool {
         match key.strip_prefix(self.prefix()) {
             Some(suffix) => suffix > self.last_suffix(),
@@ -216,12 +221,12 @@ impl LeafBuilder {
         }
     }
 
-    /// Number of rows; a set counts as its number of values.
+    /// Number of rows in the leaf; a row with a set counts once for each value of the set.
     pub(crate) fn weight(&self) -> u64 {
         self.weight
     }
 
-    /// Whether a row refers to pages: these must be sealed before this leaf.
+    /// True if a row refers to a set with pages of its own; such pages must be sealed before this leaf.
     pub(crate) fn has_page_sets(&self) -> bool {
         self.nested.1
     }
@@ -237,8 +242,8 @@ impl LeafBuilder {
         key.extend_from_slice(self.last_suffix());
     }
 
-    /// The bytes of the page, with zeros as header; `flags` are the flags of every page of the table. No rows may be
-    /// added afterwards.
+    /// The bytes of the finished page, with zeros in place of the page header; `flags` are the flags of every page of
+    /// the table. No rows may be added afterwards.
     pub(crate) fn finish(&mut self, flags: u8) -> &[u8] {
         assert!(self.count > 0, "a leaf has a row");
         debug_assert!(
@@ -269,7 +274,8 @@ impl LeafBuilder {
 /// be as far after `key` as `key` is after `before`. Returns the number of leading bytes that these two share.
 fn predicted_prefix_len(before: &[u8], key: &[u8]) -> usize {
     let shared = common(before, key);
-    // Begins a few bytes before the first difference, so that a carry does not overflow.
+    // Starts a few bytes before the first difference of the two keys, so that a carry in the addition does not
+    // overflow.
     let from = shared.saturating_sub(PREDICTION_BYTES / 2);
     let number = |key: &[u8]| {
         let mut bytes = [0; PREDICTION_BYTES];
@@ -280,7 +286,7 @@ fn predicted_prefix_len(before: &[u8], key: &[u8]) -> usize {
     };
     let (before, now) = (number(before), number(key));
     let step = now.saturating_sub(before);
-    // Goes a little farther, because leaves differ in size.
+    // Predicts a key a little beyond the end of the leaf, because leaves differ in their number of rows.
     let Some(end) = now
         .checked_add(step)
         .and_then(|end| end.checked_add(step / 16))
@@ -300,7 +306,7 @@ mod tests {
     fn prefix_prediction_follows_the_advance_of_keys() {
         let key = |n: u64| n.to_be_bytes();
         assert_eq!(predicted_prefix_len(&key(0x1000), &key(0x1010)), 7);
-        // From this key on, an advance of 0x10 changes another byte.
+        // From the key 0x10f0 on, an advance of 0x10 changes the next higher byte as well.
         assert_eq!(predicted_prefix_len(&key(0x10e0), &key(0x10f0)), 6);
         assert_eq!(predicted_prefix_len(&key(0xfff0), &key(0xfffe)), 5);
         assert_eq!(predicted_prefix_len(b"same", b"same"), 4);

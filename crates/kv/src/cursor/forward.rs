@@ -1,4 +1,4 @@
-//! Steps forward: in a leaf without a call, and from leaf to leaf.
+//! Steps a cursor forward: within a leaf without a function call, and from leaf to leaf.
 //!
 //! ```text
 //! next ──> in the leaf, by its offsets (Steps)
@@ -21,11 +21,11 @@ use tidalite_pager::{PageRead, PageRef, Ptr, Result};
 /// order.
 const CELLS_AHEAD: usize = 8;
 
-/// The first cache line of a row is prefetched, and a later one if the row is long.
+/// Size in bytes of a cache line. The first cache line of a row is prefetched, and also a later one if the row is long.
 const LINE_BYTES: usize = 64;
 
 impl<'r, R: PageRead> Cursor<'r, R> {
-    /// Moves to the next row; from before the first row to the first.
+    /// Moves the cursor to the next row; from the position before the first row to the first row. False at the end.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
@@ -70,10 +70,10 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         true
     }
 
-    /// The bytes of the current leaf.
+    /// The bytes of the leaf that holds the current row.
     ///
     /// # Panics
-    /// When it is not at a row.
+    /// When the cursor is not at a row.
     #[inline(always)]
     pub(super) fn leaf_bytes(&self) -> &[u8] {
         if self.steps.end != 0 {
@@ -116,7 +116,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         }
     }
 
-    /// If the cursor is at a row, makes the next steps read the leaf's offsets directly.
+    /// If the cursor is at a row, makes the following steps read the row offsets of the leaf directly.
     fn begin_steps(&mut self) {
         if let (CursorState::At, Some(leaf)) = (self.place, self.frames.last()) {
             debug_assert!(leaf.shape.level == 0, "the last frame is a leaf");
@@ -124,7 +124,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         }
     }
 
-    /// Prefetches rows of the leaf, beginning `behind` rows after the current index.
+    /// Prefetches rows of the current leaf, beginning `behind` rows after the current row.
     #[inline(always)]
     pub(super) fn prefetch_rows(&self, behind: usize) {
         if let Some(leaf) = self.frames.last() {
@@ -134,7 +134,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         }
     }
 
-    /// Prefetches the slots of the next leaf if fewer than `near` rows are left in this one.
+    /// Prefetches the slots (row offsets) of the next leaf if fewer than `near` rows are left in the current leaf.
     fn prefetch_next_leaf(&self, near: usize) {
         let Some((leaf, above)) = self.frames.split_last() else {
             return;
@@ -150,7 +150,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         }
     }
 
-    /// Moves from past the end of a leaf to the first row of the next leaf.
+    /// Moves from the end of a leaf to the first row of the next leaf; returns false at the end of the table.
     pub(super) fn climb_forward(&mut self) -> Result<bool> {
         self.leave(CursorState::Before);
         self.request_leaves(true);
@@ -162,7 +162,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
                 let level = frame.shape.level - 1;
                 self.descend(child, level, Target::Next)?;
                 self.notify_prefetcher();
-                // A scan from leaf to leaf will need the next leaf, too; its pointer is known now.
+                // A scan that steps from leaf to leaf will need the following leaf soon, and its pointer is known now.
                 self.prefetch_rows(0);
                 self.prefetch_next_leaf(usize::MAX);
                 let found = self.read_row(CursorState::After);
@@ -175,7 +175,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         Ok(false)
     }
 
-    /// Read-ahead before the cursor leaves its leaf for the next or the previous one.
+    /// Requests leaves from the disk in advance, when the cursor is about to step to the next or the previous leaf.
     pub(super) fn request_leaves(&mut self, forward: bool) {
         if !self.reader.reads_single_pages() {
             return;
@@ -196,7 +196,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         }
     }
 
-    /// Reads the page that a step forward leads to.
+    /// Reads the page that a forward step leads to.
     pub(super) fn page_of_step(&mut self, ptr: &Ptr, level: u8) -> Result<PageRef<'r>> {
         let sequential = self
             .prefetcher
@@ -213,7 +213,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         }
     }
 
-    /// Records the entered leaf in the prefetcher, after a step.
+    /// Tells the prefetcher which leaf the cursor has entered by a step.
     pub(super) fn notify_prefetcher(&mut self) {
         if let (Some(prefetcher), Some(leaf)) = (&mut self.prefetcher, self.frames.last()) {
             prefetcher.entered = leaf.at;

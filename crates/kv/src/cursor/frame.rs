@@ -25,13 +25,14 @@ impl<'r> Frame<'r> {
     }
 }
 
-/// The entry to take on the descent.
+/// Selects the entry that a descent takes in each page.
 #[derive(Clone, Copy)]
 pub(super) enum Target<'k> {
     First,
-    /// As `First`, in a step from the leaf before.
+    /// The first entry, as for `First`, when the cursor steps forward from the leaf before.
     Next,
     Last,
-    /// Towards a key: in the leaf, the first entry that is not below it, which may be one past the last.
+    /// The entry that leads to a key: in the leaf, the first entry that is not below the key; may be one past the last
+    /// entry.
     To(&'k [u8]),
 }

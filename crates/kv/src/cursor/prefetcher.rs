@@ -6,13 +6,13 @@
 //! leaves; when it enters a branch it also requests the following branch.
 //!
 //! Invariants
-//! 1. It is only a hint: it reads verified pages as any reader does, reports nothing, and stops at damage. The cursor
-//!    will meet the same damage.
+//! 1. A prefetcher is only a hint: it reads verified pages as any reader does, reports no errors, and stops at damage.
+//!   The cursor will meet the same damage.
 //! 2. `lead` leaves lie between the cursor and the prefetcher, in the direction of the scan; they have been requested.
 //! 3. A prefetcher stays valid while the cursor leaves the last entered leaf by a step in the same direction; after any
 //!    other move, or a turn, the cursor makes a new one.
-//! 4. It begins with the next two leaves and doubles its distance as the scan continues, up to `AHEAD_BYTES`, so that a
-//!    short range requests few leaves in vain.
+//! 4. A prefetcher begins with the next two leaves and doubles its distance as the scan continues, up to `AHEAD_BYTES`,
+//!   so that a short range requests few leaves in vain.
 
 use crate::cursor::frame::Frame;
 use crate::cursor::sequential_range::SequentialRange;
@@ -20,28 +20,28 @@ use crate::page::node::Node;
 use crate::page::read_ahead::PageRuns;
 use tidalite_pager::{PageRead, Ptr};
 
-/// Maximum distance: the amount that a disk reads in a millisecond or two, small enough to stay in memory until the
-/// cursor arrives.
+/// Maximum number of bytes between cursor and prefetcher: the amount that a disk reads in a millisecond or two, small
+/// enough to stay in memory until the cursor arrives.
 const AHEAD_BYTES: usize = 2 << 20;
 /// Number of leaves requested at the first step.
 const FIRST: usize = 2;
-/// Factor by which the distance grows each time.
+/// Factor by which the number of leaves ahead of the cursor grows with each request.
 const FURTHER: usize = 2;
 
 pub(super) struct Prefetcher<'r> {
-    /// The path to the branch of the leaf that was requested last; empty at the end.
+    /// The path from the root to the branch whose leaf was requested last; empty at the end of the table.
     frames: Vec<Frame<'r>>,
     pub(super) forward: bool,
-    /// The leaf that the cursor entered last.
+    /// The address of the leaf that the cursor entered last.
     pub(super) entered: u64,
     lead: usize,
     width: usize,
-    /// The ranges in which the kernel reads ahead by itself; `None` for a scan backward.
+    /// The ranges of the file in which the kernel itself reads ahead; `None` for a backward scan.
     pub(super) sequential: Option<SequentialRange>,
 }
 
 impl<'r> Prefetcher<'r> {
-    /// A prefetcher at the leaf that these branches lead to.
+    /// Creates a prefetcher at the leaf to which these branches lead.
     pub(super) fn at<R: PageRead>(r: &R, frames: &[Frame<'r>], forward: bool) -> Self {
         Self {
             frames: frames.to_vec(),
@@ -53,8 +53,8 @@ impl<'r> Prefetcher<'r> {
         }
     }
 
-    /// The cursor moves on to the next leaf: requests more leaves if at most half of the requested ones are still
-    /// ahead.
+    /// Called when the cursor moves on to the next leaf: requests more leaves if at most half of the requested leaves
+    /// are still ahead of the cursor.
     pub(super) fn follow<R: PageRead>(&mut self, r: &'r R) {
         if self.lead <= self.width / 2 {
             let widest = AHEAD_BYTES / r.page_size();
@@ -99,7 +99,7 @@ impl<'r> Prefetcher<'r> {
         }
     }
 
-    /// Enters a branch, and requests the following one.
+    /// Enters a branch, and requests the following branch from the disk.
     fn enter<R: PageRead>(&mut self, r: &'r R, ptr: Ptr, level: u8) -> Option<()> {
         let along = |sequential: &SequentialRange| level == 1 && sequential.has_branch(ptr.addr);
         let page = match self.sequential.as_ref().is_some_and(along) {
@@ -134,7 +134,7 @@ impl<'r> Prefetcher<'r> {
     }
 }
 
-/// Moves to the next entry of a branch in this direction; false at its end.
+/// Moves to the next entry of a branch in the given direction; returns false if there is no further entry.
 fn step(branch: &mut Frame<'_>, forward: bool) -> bool {
     if forward {
         branch.index += 1;

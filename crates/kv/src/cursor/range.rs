@@ -23,7 +23,7 @@ impl Tree {
     /// All rows of the table.
     ///
     /// # Errors
-    /// As for `range`; at present none occur.
+    /// As for `range`; at present this function never fails.
     pub fn iter<'r, R: PageRead>(&self, r: &'r R) -> Result<Range<'r, R>> {
         self.range::<_, Vec<u8>>(r, ..)
     }

@@ -10,22 +10,22 @@ use std::ops::Deref;
 pub(super) struct RowKey {
     bytes: Vec<u8>,
     len: usize,
-    /// Length of the leaf's common prefix.
+    /// Length in bytes of the leaf's common prefix.
     prefix_len: usize,
 }
 
 impl RowKey {
-    /// Sets the prefix, when the cursor enters a leaf.
+    /// Stores the common prefix of a leaf that the cursor enters.
     pub(super) fn enter(&mut self, prefix: &[u8]) {
-        // Room for the prefix and a block.
+        // Reserves space for the prefix and one block of suffix bytes.
         self.bytes.resize(prefix.len() + BLOCK_BYTES, 0);
         self.bytes[..prefix.len()].copy_from_slice(prefix);
         self.prefix_len = prefix.len();
         self.len = prefix.len();
     }
 
-    /// Sets the suffix from a block, of which `len` bytes count; false if it is longer than a block, or there is no
-    /// room.
+    /// Sets the key suffix from a block of fixed length, of which the first `len` bytes are the suffix. Returns false
+    /// if the suffix is longer than a block, or the buffer has no room.
     #[inline(always)]
     pub(super) fn take_block(&mut self, block: &[u8; BLOCK_BYTES], len: usize) -> bool {
         debug_assert!(
@@ -44,7 +44,7 @@ impl RowKey {
         }
     }
 
-    /// Sets the suffix from the bytes at `at` in the page.
+    /// Sets the key suffix from the `len` bytes at offset `at` of the page.
     #[inline(always)]
     pub(super) fn take(&mut self, page: &[u8], at: usize, len: usize) {
         let block = page.get(at..).and_then(|rest| rest.first_chunk());
@@ -53,7 +53,7 @@ impl RowKey {
         }
     }
 
-    /// Sets a suffix of any length.
+    /// Sets a key suffix of any length.
     #[cold]
     #[inline(never)]
     pub(super) fn take_any(&mut self, suffix: &[u8]) {
@@ -64,7 +64,8 @@ impl RowKey {
         self.bytes[self.prefix_len..self.len].copy_from_slice(suffix);
     }
 
-    /// Lends out the bytes of the key, so that the rest of a spilled key can be appended; `put` takes them back.
+    /// Takes the bytes of the key out of this buffer, so that the caller can append the rest of a key that is too long
+    /// for its page; `put` takes the bytes back.
     pub(super) fn lend(&mut self) -> Vec<u8> {
         debug_assert!(self.len <= self.bytes.len(), "the key is in the buffer");
         self.bytes.truncate(self.len);

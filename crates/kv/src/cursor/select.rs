@@ -8,8 +8,8 @@ use crate::table::tree::Tree;
 use tidalite_pager::{PageRead, Result};
 
 impl<R: PageRead> Cursor<'_, R> {
-    /// Moves to the row that has this many rows before it (in a table of sets: to the key of the pair with that
-    /// number).
+    /// Moves to the row that has exactly `rank` rows before it; in a table of sets, to the key of the key-value pair
+    /// with `rank` pairs before it. False if there is no such row.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
@@ -20,14 +20,14 @@ impl<R: PageRead> Cursor<'_, R> {
         Ok(self.select_within(rank)?.is_some())
     }
 
-    /// Number of rows before the current row (in a table of sets: of pairs before the key's pairs); `None` if
-    /// the cursor is not at a row.
+    /// Number of rows before the current row; in a table of sets, number of key-value pairs before the first pair of
+    /// the current key. `None` if the cursor is not at a row.
     ///
     /// # Errors
     /// `Corrupt`.
     ///
     /// # Cost
-    /// Reads no page: the counts in the pages of the path are added up.
+    /// Reads no page: adds up the row counts in the pages of the descent path.
     pub fn rank(&self) -> Result<Option<u64>> {
         let frames = self.is_at_row().then(|| self.frames.split_last());
         let Some((leaf, above)) = frames.flatten() else {
@@ -45,7 +45,8 @@ impl<R: PageRead> Cursor<'_, R> {
         Ok(Some(rank))
     }
 
-    /// As `select`; returns how many pairs of the found row come before the requested one.
+    /// As `select`; returns the number of pairs of the found row that come before the requested pair, or `None` if
+    /// there is no such row.
     pub(crate) fn select_within(&mut self, mut rank: u64) -> Result<Option<u64>> {
         self.frames.clear();
         self.leave(CursorState::Before);
@@ -107,8 +108,8 @@ impl<R: PageRead> Cursor<'_, R> {
 }
 
 impl Tree {
-    /// Keys that divide the table into `parts` of equal size, to within one row: one key less than parts, fewer if
-    /// there are not enough rows.
+    /// Keys that divide the table into `parts` of equal size, to within one row. Returns one key less than `parts`, or
+    /// fewer if there are not enough rows.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
@@ -119,7 +120,7 @@ impl Tree {
         self.split_range(r, (0, self.rows), parts)
     }
 
-    /// As `split_keys`, for the rows from one rank up to another.
+    /// As `split_keys`, but divides only the rows from one rank (row number) up to another.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
@@ -144,7 +145,7 @@ impl Tree {
     }
 }
 
-/// The ranks at which the second and later of `parts` equal parts of a rank range begin.
+/// The ranks (row numbers) at which each of `parts` equal parts of a rank range begins, except the first part.
 pub(crate) fn cuts(from: u64, to: u64, parts: usize) -> impl Iterator<Item = u64> {
     let rows = u128::from(to.saturating_sub(from));
     let parts = (parts.max(1) as u128).min(rows);

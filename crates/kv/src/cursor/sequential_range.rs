@@ -26,42 +26,47 @@ use tidalite_pager::Ptr;
 /// a quarter to two thirds longer, because readahead begins slowly and continues after the end. Tests use smaller
 /// tables.
 const LONG_BYTES: u64 = if cfg!(test) { 16 << 20 } else { 64 << 20 };
-/// Cost of a jump: the kernel reads up to 8 MiB around a page on some disks.
+/// Number of bytes by which a jump to another window reduces the credit: the kernel reads up to 8 MiB around a page on
+/// some disks.
 const JUMP_BYTES: u64 = 8 << 20;
-/// Maximum credit: without it, a scan that was in order for long could jump often.
+/// Maximum credit: without this limit, a scan that was in file order for a long time could jump often.
 const CREDIT_BYTES_MAX: u64 = 2 * LONG_BYTES;
-/// Maximum gap between leaves of one window: reading the gap is cheaper than another request.
+/// Maximum gap in bytes between leaves of one window: reading the gap is cheaper than another request.
 const GAP_BYTES: u64 = 64 << 10;
-/// A window that begins at most this far after the end of the one before is not a jump.
+/// Maximum distance in bytes from the end of the previous window at which the next window may begin without counting as
+/// a jump.
 const NEAR_BYTES: u64 = 1 << 20;
 
 #[derive(Default)]
 pub(super) struct SequentialRange {
     /// The window of the branch that was classified last.
     last: Range<u64>,
-    /// Bytes of leaves in windows, less the cost of jumps.
+    /// Number of bytes of leaves in windows, less the cost of jumps; kernel readahead is used once the credit is high
+    /// enough.
     credit: u64,
-    /// The windows of the branches from the cursor to the prefetcher.
+    /// The windows of the branches that the prefetcher has entered and the cursor has not left yet.
     windows: VecDeque<Window>,
     sorted: Vec<u64>,
 }
 
 struct Window {
     branch: u64,
-    /// The page of the branch itself lies near the leaves before it.
+    /// True if the page of the branch itself lies near the leaves before it.
     along: bool,
-    /// The range in which leaves are read as part of a sequential range; empty if they are requested instead.
+    /// The range of the file in which leaves are read sequentially, with kernel readahead; empty if leaves are
+    /// requested one by one.
     leaves: Range<u64>,
 }
 
 impl SequentialRange {
-    /// Whether a branch that the prefetcher is about to enter lies along the range.
+    /// True if the branch at this address lies near the current sequential range, and should be read as a part of it.
     pub(super) fn has_branch(&self, at: u64) -> bool {
         let along = self.windows.back().map(|window| &window.leaves);
         along.is_some_and(|leaves| !leaves.is_empty() && self.near().contains(&at))
     }
 
-    /// Classifies a branch of leaves that the prefetcher enters.
+    /// Called when the prefetcher enters a branch above leaves: decides whether these leaves are read as a sequential
+    /// range.
     pub(super) fn enter(&mut self, branch: &Frame<'_>, page_size: usize) {
         let page = page_size as u64;
         let node = branch.node();
@@ -90,19 +95,20 @@ impl SequentialRange {
         });
     }
 
-    /// The range in which the next window is not a jump.
+    /// The range of addresses in which the next window may begin without counting as a jump.
     fn near(&self) -> Range<u64> {
         self.last.start..self.last.end.saturating_add(NEAR_BYTES)
     }
 
-    /// Whether a leaf of the last entered branch needs no request.
+    /// True if a leaf of the last entered branch lies in a sequential range, so that the prefetcher need not request
+    /// it.
     pub(super) fn reads(&self, leaf: &Ptr) -> bool {
         let newest = self.windows.back();
         newest.is_some_and(|window| window.leaves.contains(&leaf.addr))
     }
 
-    /// Whether the cursor should read this leaf of this branch as part of a sequential range. Drops the
-    /// windows of earlier branches.
+    /// True if the cursor should read this leaf of this branch as part of a sequential range. Drops the windows of
+    /// earlier branches.
     pub(super) fn holds(&mut self, branch: u64, leaf: &Ptr) -> bool {
         let Some(found) = self.find(branch) else {
             return false;
@@ -115,7 +121,7 @@ impl SequentialRange {
         self.windows[0].leaves.contains(&leaf.addr)
     }
 
-    /// As `holds`, for a branch.
+    /// As `holds`, for a branch page instead of a leaf.
     pub(super) fn holds_branch(&self, branch: &Ptr) -> bool {
         let found = self.find(branch.addr);
         found.is_some_and(|found| self.windows[found].along)
@@ -127,7 +133,8 @@ impl SequentialRange {
     }
 }
 
-/// The largest group of nearby addresses: its range, and the total bytes of its pages.
+/// The largest group of nearby page addresses: the range that the group covers, and the total length in bytes of its
+/// pages.
 fn densest(sorted: &[u64], page: u64) -> (Range<u64>, u64) {
     let together = |a: &u64, b: &u64| b - a <= page + GAP_BYTES;
     let group = sorted.chunk_by(together).max_by_key(|group| group.len());

@@ -1,4 +1,4 @@
-//! Position of a scan among the row offsets of its leaf.
+//! Position of a forward scan among the row offsets of its leaf.
 //!
 //! Invariant: `Steps` are empty (`end` is 0), or: `page` holds the bytes of the leaf, lent from the memory map; its
 //! cells begin at `heap` and its slots end at `end`; its offsets have two bytes, and the offset of the current row lies
@@ -8,22 +8,22 @@ use crate::cursor::frame::Frame;
 use crate::page::layout::offset_bytes;
 use tidalite_pager::PageRef;
 
-/// Bytes of an offset in pages that support `Steps`.
+/// Size in bytes of a row offset in pages that support `Steps`.
 pub(super) const OFFSET_BYTES: usize = 2;
 
-/// Position of a scan among the offsets of its leaf.
+/// Position of a forward scan among the row offsets of its leaf.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Steps<'r> {
     pub(super) page: &'r [u8],
     pub(super) heap: usize,
     pub(super) slot: usize,
     pub(super) end: usize,
-    /// The cursor came here by a step, so it will probably step on.
+    /// True if the cursor came to the current row by a step, so that it will probably step on.
     pub(super) is_stepping: bool,
 }
 
 impl<'r> Steps<'r> {
-    /// The steps after the row of this frame.
+    /// The steps that follow the row at which this frame stands.
     pub(super) fn from(leaf: &Frame<'r>) -> Self {
         let mut steps = Self {
             is_stepping: true,
@@ -43,7 +43,7 @@ impl<'r> Steps<'r> {
         steps
     }
 
-    /// The index of the current row in the leaf.
+    /// The index of the current row in its leaf.
     pub(super) fn index(&self, leaf: &Frame<'_>) -> usize {
         debug_assert!(self.slot <= self.end, "a slot of the leaf");
         match self.end {

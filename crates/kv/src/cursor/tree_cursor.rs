@@ -1,4 +1,4 @@
-//! A position among the rows of a table under a snapshot.
+//! A cursor: a position among the rows of a table in one snapshot.
 //!
 //! Invariants:
 //! 1. `place` is `At` exactly when `frames` is the whole path from root to leaf, each with a valid index,
@@ -33,26 +33,26 @@ pub struct Cursor<'r, R> {
     pub(super) reader: &'r R,
     pub(super) frames: Vec<Frame<'r>>,
     pub(super) key: RowKey,
-    /// Tag of the row's payload, and its offset in the leaf.
+    /// Tag of the current row's payload, which encodes type and length, and the payload's offset in the leaf.
     pub(super) payload: (u32, usize),
     pub(super) place: CursorState,
     pub(super) steps: Steps<'r>,
     /// Whether steps are expected after the next forward seek: true initially, and after a seek that was followed by
     /// steps.
     pub(super) continues: bool,
-    /// Whether the last seek has prefetched the rows after it.
+    /// True if the last seek has prefetched the rows after its target.
     pub(super) has_prefetched: bool,
     /// The key at which the last step from leaf to leaf arrived, and the step's direction (`Greater`: forward); `None`
     /// before the first such step after a seek.
     pub(super) entered: (Vec<u8>, Option<Ordering>),
-    /// The prefetcher, if the kernel reads each page alone (`PageRead::reads_single_pages`).
+    /// The prefetcher; used only if the kernel reads each page alone (`PageRead::reads_single_pages`).
     pub(super) prefetcher: Option<Box<Prefetcher<'r>>>,
-    /// The only leaf of an inline table.
+    /// The only leaf of an inline table, which is stored in the row of its parent table; `None` for a table with pages.
     pub(super) only: Option<PageRef<'r>>,
 }
 
 impl Tree {
-    /// A cursor before the first row.
+    /// Creates a cursor that stands before the first row.
     pub fn cursor<'r, R: PageRead>(&self, r: &'r R) -> Cursor<'r, R> {
         Cursor {
             tree: *self,
@@ -72,7 +72,7 @@ impl Tree {
 }
 
 impl<'r, R: PageRead> Cursor<'r, R> {
-    /// A cursor over a table that is one leaf in memory, or empty.
+    /// A cursor over a table that is empty or consists of one leaf in memory.
     pub(crate) fn over(tree: Tree, r: &'r R, only: Option<PageRef<'r>>) -> Self {
         Self {
             only,
@@ -80,7 +80,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         }
     }
 
-    /// Leaf of the row, tag and range of its payload in it, and the leaf's address.
+    /// The leaf of the current row, the tag and the range of the row's payload in that leaf, and the leaf's address.
     ///
     /// # Panics
     /// When the cursor is not at a row.
@@ -92,12 +92,12 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         (&leaf.page, (tag, at..at + tag::len(tag)), leaf.at)
     }
 
-    /// The id that the pages of the table carry.
+    /// The id that the pages of this cursor's table carry.
     pub(crate) fn owner(&self) -> u64 {
         self.tree.id
     }
 
-    /// True if the row holds a nested table, not a value.
+    /// True if the current row holds a nested table, not a value.
     ///
     /// # Panics
     /// When the cursor is not at a row.
@@ -107,7 +107,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         tag::kind(self.payload.0) >= tag::NESTED
     }
 
-    /// The row's payload and its tag.
+    /// The tag (type and length) and the bytes of the current row's payload; `None` if the cursor is not at a row.
     pub(crate) fn payload(&self) -> Option<(u32, &[u8])> {
         let leaf = self
             .frames
@@ -121,7 +121,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         self.reader
     }
 
-    /// True if the row is the first of the table.
+    /// True if the cursor is at the first row of the table.
     #[must_use]
     pub fn on_first(&self) -> bool {
         let Some((leaf, above)) = self.frames.split_last() else {
@@ -131,7 +131,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         self.is_at_row() && first && above.iter().all(|frame| frame.index == 0)
     }
 
-    /// True if the row is the last of the table.
+    /// True if the cursor is at the last row of the table.
     #[must_use]
     pub fn on_last(&self) -> bool {
         let Some((leaf, above)) = self.frames.split_last() else {
@@ -142,7 +142,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         self.is_at_row() && last && above.iter().all(ends)
     }
 
-    /// True if a step forward ran off the end, or the table is empty.
+    /// True if a step forward ran off the end of the table, or the table is empty.
     #[must_use]
     pub fn eof(&self) -> bool {
         self.place == CursorState::After || self.tree.is_empty() && self.only.is_none()
@@ -158,13 +158,13 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         self.leave(CursorState::Before);
     }
 
-    /// True when the cursor is at a row.
+    /// True if the cursor is at a row.
     #[must_use]
     pub fn is_at_row(&self) -> bool {
         self.place == CursorState::At
     }
 
-    /// The row's key.
+    /// The key of the current row.
     ///
     /// # Panics
     /// When the cursor is not at a row.
@@ -175,7 +175,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         &self.key
     }
 
-    /// The row's value.
+    /// The value of the current row.
     ///
     /// # Errors
     /// `Corrupt`.
@@ -198,7 +198,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         }
     }
 
-    /// As `value`, but a nested table is a mistake of the user, not damage.
+    /// As `value`, but a nested table is reported as a mistake of the user (`IsTable`), not as damage.
     ///
     /// # Errors
     /// `Corrupt`; `IsTable` for a nested table.
@@ -212,7 +212,8 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         }
     }
 
-    /// The row's value, borrowed from the leaf; `None` for a value in an extent, and for a nested table.
+    /// The value of the current row, borrowed from its leaf; `None` for a nested table, and for a value that is stored
+    /// outside the leaf.
     ///
     /// # Panics
     /// When the cursor is not at a row.
@@ -224,10 +225,10 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         (tag::kind(tag) == tag::INLINE).then(|| &page[at..at + tag::len(tag)])
     }
 
-    /// As `value_slice`.
+    /// The same as `value_slice`, as a `Result`.
     ///
     /// # Errors
-    /// None.
+    /// This function never fails.
     ///
     /// # Panics
     /// As `value_slice`.
@@ -262,7 +263,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         if self.off_leaf_end() {
             return self.climb_forward();
         }
-        // Prefetch while the row itself is being fetched.
+        // Prefetches the following rows while the processor waits for the row that was found.
         self.has_prefetched = std::mem::take(&mut self.continues);
         if self.has_prefetched {
             self.prefetch_rows(1);
@@ -312,7 +313,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         Ok(self.seek_ge(key)? && *self.key == *key)
     }
 
-    /// Moves to the previous row; from after the last row to the last.
+    /// Moves to the previous row; from the position after the last row to the last row. Returns false at the beginning.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
@@ -324,8 +325,8 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         }
     }
 
-    /// Descends to the leaf that would hold `key`, and in it to the first entry not below `key`, perhaps
-    /// one past the last. True if that entry has this key.
+    /// Descends to the leaf that would hold `key`, and there to the first entry not below `key`, which may be one past
+    /// the last entry. Returns true if that entry has exactly this key.
     fn seek_place(&mut self, key: &[u8]) -> Result<bool> {
         self.descend_from_root(Target::To(key))
     }
@@ -362,7 +363,8 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         self.descend(self.tree.root, self.tree.height - 1, target)
     }
 
-    /// Adds frames from this page down to a leaf. True if the leaf has the key of `Target::To`.
+    /// Descends from this page to a leaf and adds a frame for each page. Returns true if the leaf has the key of
+    /// `Target::To`.
     pub(super) fn descend(
         &mut self,
         mut ptr: Ptr,
@@ -414,7 +416,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         }
     }
 
-    /// Moves from a position in a leaf, perhaps past its end, to the previous row.
+    /// Moves from a position in a leaf, which may be past the leaf's end, to the previous row.
     fn step_back(&mut self) -> Result<bool> {
         let Some(leaf) = self.frames.last_mut() else {
             self.leave(CursorState::Before);
@@ -450,7 +452,8 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         Ok(false)
     }
 
-    /// Checks the order of keys after a step to another leaf, forward or backward, against the key of the step before.
+    /// After a step to another leaf, checks that the key is greater (forward) or smaller (backward) than the key of the
+    /// last such step: a damaged file could otherwise make a scan endless.
     pub(super) fn expect_order(&mut self, order: Ordering) -> Result<bool> {
         debug_assert!(self.place == CursorState::At, "the step arrived at a row");
         let (entered, direction) = &mut self.entered;
@@ -467,14 +470,14 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         Ok(true)
     }
 
-    /// Leaves the current row: sets the new state and empties the steps.
+    /// Leaves the current row: sets the new state, and ends the steps by row offsets.
     #[inline]
     pub(super) fn leave(&mut self, place: CursorState) {
         (self.place, self.steps) = (place, Steps::default());
     }
 
-    /// Reads the key of the row that the frames lead to, in a leaf just entered. Without frames the cursor
-    /// is at `end`.
+    /// Reads the key of the row to which the frames lead, in a leaf that was just entered. Without frames the cursor
+    /// goes to `end`.
     pub(super) fn read_row(&mut self, end: CursorState) -> Result<bool> {
         let Some(leaf) = self.frames.last() else {
             self.leave(end);
@@ -489,7 +492,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         self.read_row_in_leaf()
     }
 
-    /// Reads the key of another row of the same leaf.
+    /// Reads the key of another row of the current leaf.
     #[inline]
     pub(super) fn read_row_in_leaf(&mut self) -> Result<bool> {
         self.leave(CursorState::Before);
@@ -505,7 +508,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         Ok(true)
     }
 
-    /// As `read_row_in_leaf`, for a spilled key.
+    /// As `read_row_in_leaf`, for a key that is too long for its page.
     #[cold]
     fn read_spilled_row(&mut self) -> Result<bool> {
         let Some(leaf) = self.frames.last() else {
@@ -523,7 +526,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
 }
 
 impl<R> Clone for Cursor<'_, R> {
-    /// Another cursor at the same position.
+    /// Creates another cursor at the same position.
     fn clone(&self) -> Self {
         Self {
             tree: self.tree,

@@ -11,7 +11,7 @@ pub(crate) struct FixedWidthKeys<'a> {
 }
 
 impl<'a> FixedWidthKeys<'a> {
-    /// `None` if the length of the bytes is not `size * count`.
+    /// Returns `None` if the length of `keys` is not `size * count` bytes.
     pub(crate) fn new(keys: &'a [u8], size: usize, count: usize) -> Option<Self> {
         let fits = size.checked_mul(count) == Some(keys.len());
         fits.then_some(Self { keys, size, count })
@@ -25,7 +25,7 @@ impl<'a> FixedWidthKeys<'a> {
         self.count
     }
 
-    /// Whether the keys ascend strictly. Cost: reads all keys; keys of 4, 8 and 16 bytes are compared as numbers.
+    /// True if the keys ascend strictly. Cost: reads all keys; keys of 4, 8 and 16 bytes are compared as numbers.
     pub(crate) fn ascend(&self) -> bool {
         match self.size {
             0 => self.count < 2,
@@ -45,7 +45,7 @@ impl<'a> FixedWidthKeys<'a> {
         (0..self.count).map(move |index| self.nth(index))
     }
 
-    /// The index of this key, or its insertion point.
+    /// The index of this key (`Ok`), or the index at which it would be inserted (`Err`).
     pub(crate) fn place(&self, key: &[u8]) -> Result<usize, usize> {
         let below = self.below(key, false);
         match below < self.count && self.nth(below) == key {
@@ -105,7 +105,7 @@ mod tests {
                 assert_eq!(keys.place(&key), place, "seed {seed}");
                 assert_eq!(keys.below(&key, true), below + usize::from(there));
             }
-            // Two keys are swapped, or one is stored twice.
+            // Makes the keys invalid: swaps two of them, or stores one twice.
             if set.len() > 1 && size > 0 {
                 let at = rng.index(set.len() - 1) * size;
                 let mut turned = bytes.clone();

@@ -5,7 +5,8 @@
 //! form 1:  | 1 u8 | entries varint | bytes of each key varint | keys, one after the other  |
 //! ```
 //!
-//! Forms 2 and 3 are forms 0 and 1 for a table whose sequence has begun: its next number, a u64, follows the form byte.
+//! Forms 2 and 3 are forms 0 and 1 for a table whose sequence has begun: the next sequence number, a u64, follows the
+//! form byte.
 //! Form 1 is for keys of one length without payloads: the duplicates of a table of sets, packed.
 //! Tags have the same format as in a leaf; keys ascend strictly.
 
@@ -19,11 +20,11 @@ use tidalite_pager::Result;
 /// Maximum size of the page that a cursor builds in memory from an inline table, if offsets of two bytes suffice.
 pub(crate) const PAGE_BYTES: usize = 1 << 16;
 
-/// Maximum number of bytes that a new key without a payload adds, besides the key itself: two varints, and a byte if
-/// the entry count becomes longer.
+/// Maximum number of bytes that a new key without a payload adds to an inline table, besides the key itself: two
+/// varints, and one byte if the entry count becomes longer.
 const ENTRY_BYTES: usize = 2 * VARINT_BYTES_MAX + 1;
 
-/// An owned entry of an inline table.
+/// An entry of an inline table, with its own copy of key and payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct InlineEntry {
     pub(crate) key: Vec<u8>,
@@ -40,21 +41,21 @@ impl InlineEntry {
     }
 }
 
-/// An inline table while it is changed: entries in key order.
+/// An inline table while it is changed: its entries in key order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct InlineTable {
     pub(crate) entries: Vec<InlineEntry>,
-    /// The next number of its sequence.
+    /// The next number of the table's sequence.
     pub(crate) sequence: u64,
 }
 
-/// A borrowed entry.
+/// A borrowed entry of an inline table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InlineCell<'a> {
     pub(crate) key: &'a [u8],
     pub(crate) tag: u32,
     pub(crate) payload: &'a [u8],
-    /// Offset of the payload.
+    /// Offset of the payload in the bytes of the inline table.
     pub(crate) payload_at: usize,
 }
 
@@ -63,36 +64,37 @@ pub(crate) struct InlineCells<'a> {
     bytes: &'a [u8],
     at: usize,
     left: usize,
-    /// Bytes of each key in the packed form.
+    /// Length in bytes of each key in the packed form (keys of one length, without payloads); `None` for the other
+    /// form.
     packed: Option<usize>,
     last: Option<&'a [u8]>,
     leaf_at: u64,
 }
 
-/// The next number of its sequence; 0 also for invalid bytes.
+/// The next number of the table's sequence; 0 if the sequence has not begun, or the bytes are invalid.
 pub(crate) fn sequence(bytes: &[u8]) -> u64 {
     head(bytes).map_or(0, |(_, sequence, _)| sequence)
 }
 
-/// Whether the table has the packed form, whose keys refer to no pages; false also for invalid bytes.
+/// True if the table has the packed form, whose keys refer to no pages; false also for invalid bytes.
 pub(crate) fn is_packed(bytes: &[u8]) -> bool {
     head(bytes).is_some_and(|(packed, _, _)| packed)
 }
 
-/// The keys of the packed form, and their offset; `None` for the other form.
+/// The keys of a table in the packed form, and the offset of the first key; `None` for the other form.
 pub(crate) fn packed(bytes: &[u8], leaf_at: u64) -> Result<Option<(usize, FixedWidthKeys<'_>)>> {
     let all = cells(bytes, leaf_at)?;
     let Some(size) = all.packed else {
         return Ok(None);
     };
-    // All keys are checked, so that damage is neither used nor written again.
+    // All keys are checked here, so that damaged keys are neither used nor written again.
     let keys = bytes.get(all.at..).unwrap_or_default();
     let keys = FixedWidthKeys::new(keys, size, all.left).filter(FixedWidthKeys::ascend);
     let keys = keys.ok_or_else(|| broken(leaf_at))?;
     Ok(Some((all.at, keys)))
 }
 
-/// The entries of an inline table.
+/// Iterates over the entries of an inline table.
 pub(crate) fn cells(bytes: &[u8], leaf_at: u64) -> Result<InlineCells<'_>> {
     let begin = || {
         let (packed, _, at) = head(bytes)?;
@@ -173,7 +175,7 @@ impl<'a> Iterator for InlineCells<'a> {
     }
 }
 
-/// The entry with this key. Cost: reads the entries before it.
+/// The entry with this key; `None` if it does not exist. Cost: reads the entries before it.
 pub(crate) fn find<'a>(
     bytes: &'a [u8],
     key: &[u8],
@@ -192,11 +194,11 @@ pub(crate) fn find<'a>(
 
 /// Result of adding one key to an inline table.
 pub(crate) enum KeyAdded {
-    /// The key exists already.
+    /// The key exists already; nothing is added.
     There,
     New {
         bytes: Vec<u8>,
-        /// The key is above all others.
+        /// True if the key is above all other keys of the table.
         last: bool,
     },
 }
@@ -257,8 +259,8 @@ pub(crate) fn add_key(bytes: &[u8], key: &[u8], leaf_at: u64) -> Result<KeyAdded
     Ok(KeyAdded::New { bytes: with, last })
 }
 
-/// Offset of the first entry above a key, or the end of the entries; `None` if the key exists. All entries are checked,
-/// so that damage is not written again.
+/// Offset of the first entry above a key, or the end of the entries; `None` if the key exists. Checks all entries, so
+/// that damaged entries are not written again.
 fn place(mut all: InlineCells<'_>, key: &[u8]) -> Result<Option<usize>> {
     let mut place = None;
     loop {
@@ -274,15 +276,15 @@ fn place(mut all: InlineCells<'_>, key: &[u8]) -> Result<Option<usize>> {
     }
 }
 
-/// Ascending keys without payloads, collected for an inline table.
+/// Ascending keys without payloads that are collected to become an inline table.
 #[derive(Default)]
 pub(crate) struct KeyList {
     bytes: Vec<u8>,
-    /// End offset of each key.
+    /// End offset of each key in the collected bytes.
     ends: Vec<usize>,
-    /// Some key differs in length from the first.
+    /// True if some key differs in length from the first key.
     uneven: bool,
-    /// Bytes of the encoded key lengths; only used if the lengths differ.
+    /// Number of bytes that the encoded key lengths take; used only if the key lengths differ.
     lengths: usize,
 }
 
@@ -293,7 +295,7 @@ impl KeyList {
         (self.uneven, self.lengths) = (false, 0);
     }
 
-    /// Adds a key, which must be above all others.
+    /// Adds a key, which must be above all keys collected so far.
     pub(crate) fn push(&mut self, key: &[u8]) {
         debug_assert!(self.last().is_none_or(|last| last < key), "keys ascend");
         self.uneven |= self.ends.first().is_some_and(|first| *first != key.len());
@@ -317,7 +319,7 @@ impl KeyList {
         places.map(|(begin, end)| &self.bytes[begin..*end])
     }
 
-    /// Length of the result of `encode`.
+    /// Length in bytes of the result of `encode`.
     pub(crate) fn encoded_len(&self) -> usize {
         let each = match self.packed() {
             Some(size) => varint_len(size as u32),
@@ -331,7 +333,7 @@ impl KeyList {
         size.copied()
     }
 
-    /// The same bytes as `InlineTable::encode` for these keys.
+    /// Encodes the collected keys into the same bytes as `InlineTable::encode` would.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.encoded_len());
         let packed = self.packed();
@@ -352,7 +354,7 @@ impl KeyList {
     }
 }
 
-/// Writes the header of an inline table.
+/// Writes the header of an inline table: the form, the sequence number if it has begun, and the number of entries.
 fn push_head(bytes: &mut Vec<u8>, packed: Option<usize>, sequence: u64, count: usize) {
     debug_assert!(packed.is_none() || count > 1, "a single key is not packed");
     let begun = if sequence > 0 { BEGUN } else { 0 };
@@ -381,7 +383,7 @@ impl InlineTable {
         Ok(Self { entries, sequence })
     }
 
-    /// Bytes of each key, if the packed form applies.
+    /// Length in bytes of each key if the packed form applies; otherwise `None`.
     fn packed(&self) -> Option<usize> {
         let size = self.entries.first()?.key.len();
         let same = |entry: &InlineEntry| entry.key.len() == size && entry.tag == 0;
@@ -411,7 +413,7 @@ impl InlineTable {
         bytes
     }
 
-    /// Length of the result of `encode`.
+    /// Length in bytes of the result of `encode`.
     pub(crate) fn encoded_len(&self) -> usize {
         let cell = |entry: &InlineEntry| {
             varint_len(entry.key.len() as u32)

@@ -1,7 +1,7 @@
-//! A position in a packed set of values, read in place in its row.
+//! A position in a packed set of values, which is read in place in the row of its key.
 //!
 //! Invariants
-//! 1. The constructor checked the values: the count is right, they ascend, and nothing follows them.
+//! 1. The constructor has checked the values: the count is right, they ascend, and nothing follows them.
 //! 2. `index` is below `count`.
 
 use crate::inline::fixed_width::FixedWidthKeys;
@@ -12,7 +12,7 @@ use tidalite_pager::Result;
 #[derive(Clone, Debug)]
 pub(crate) struct PackedSet<'r> {
     set: PageSlice<'r>,
-    /// Offset of the first value.
+    /// Offset of the first value in the bytes of the set.
     begin: usize,
     size: usize,
     count: usize,
@@ -20,7 +20,7 @@ pub(crate) struct PackedSet<'r> {
 }
 
 impl<'r> PackedSet<'r> {
-    /// The position of the first value; `None` if the set is not packed.
+    /// A position at the first value of the set; `None` if the set is not packed.
     pub(crate) fn of(set: &PageSlice<'r>, at: u64) -> Result<Option<Self>> {
         let Some((begin, values)) = inline_table::packed(set, at)? else {
             return Ok(None);
@@ -45,7 +45,7 @@ impl<'r> PackedSet<'r> {
         &self.set[self.begin + index * self.size..][..self.size]
     }
 
-    /// The values from the current one on.
+    /// The values from the current value to the last.
     pub(crate) fn rest(&self) -> impl Iterator<Item = &[u8]> {
         let values = &self.set[self.begin..];
         (self.index..self.count).map(move |index| &values[index * self.size..][..self.size])
@@ -74,7 +74,7 @@ impl<'r> PackedSet<'r> {
         values.map_or(0, |values| values.below(value, or_equal))
     }
 
-    /// Moves to the value with this index; false, without a move, if it does not exist.
+    /// Moves to the value with this index; returns false, without a move, if there is no such value.
     pub(crate) fn select(&mut self, rank: u64) -> bool {
         let there = rank < self.count();
         if there {
@@ -89,12 +89,12 @@ impl<'r> PackedSet<'r> {
         self.select(self.count() - 1)
     }
 
-    /// Moves to the first value at or above a value.
+    /// Moves to the first value that is not below `value`; returns false, without a move, if there is none.
     pub(crate) fn seek_ge(&mut self, value: &[u8]) -> bool {
         self.select(self.below(value, false) as u64)
     }
 
-    /// Moves to the last value at or below a value.
+    /// Moves to the last value that is not above `value`; returns false, without a move, if there is none.
     pub(crate) fn seek_le(&mut self, value: &[u8]) -> bool {
         match self.below(value, true) {
             0 => false,

@@ -1,4 +1,4 @@
-//! The two forms of a nested table, inline and in pages: when it changes from one to the other, and how.
+//! The two forms of a nested table, inline and in pages: when and how a table changes from one form to the other.
 //!
 //! An inline table moves to pages when it takes more than a quarter of a page (or when it would make its row too
 //! large), and back when it takes at most an eighth. So tables of a few rows cost a few bytes each, and a table near
@@ -18,7 +18,7 @@ const INLINE_DIV: usize = 4;
 /// Maximum size at which a table in one leaf becomes inline again: a page divided by this number.
 const SHRINK_DIV: usize = 8;
 
-/// Whether an inline table with these bytes is small enough, by itself and in the row of a key of this length.
+/// True if an inline table with these bytes is small enough, both by itself and in the row of a key of this length.
 pub(crate) fn fits_row(page_size: usize, key_len: usize, inline: &[u8]) -> bool {
     let payload = Payload {
         tag: tag::of(tag::NESTED, inline.len()),
@@ -29,13 +29,13 @@ pub(crate) fn fits_row(page_size: usize, key_len: usize, inline: &[u8]) -> bool 
     inline.len() <= inline_bytes_max(page_size) && row <= cell_bytes_max(page_size)
 }
 
-/// Maximum bytes of an inline table.
+/// Maximum length in bytes of an inline table.
 pub(crate) const fn inline_bytes_max(page_size: usize) -> usize {
     page_size / INLINE_DIV
 }
 
-/// The payload of the row that holds a nested table in pages: its root. For an empty table it is that of an empty
-/// inline table.
+/// The payload of the row that holds a nested table with pages: the table's root. For an empty table, the payload of an
+/// empty inline table.
 pub(crate) fn root_payload(tree: &Tree) -> (u32, Vec<u8>) {
     if tree.is_empty() {
         let none = InlineTable {
@@ -49,7 +49,7 @@ pub(crate) fn root_payload(tree: &Tree) -> (u32, Vec<u8>) {
     (tag::of(tag::ROOT, bytes.len()), bytes)
 }
 
-/// Writes the rows of an inline table to pages of its own.
+/// Writes the rows of an inline table to new pages, and returns the resulting tree.
 pub(crate) fn to_pages<W: PageWrite>(w: &mut W, id: u64, inline: &InlineTable) -> Result<Tree> {
     let mut tree = Tree {
         sequence: inline.sequence,
@@ -61,8 +61,8 @@ pub(crate) fn to_pages<W: PageWrite>(w: &mut W, id: u64, inline: &InlineTable) -
     Ok(tree)
 }
 
-/// The rows of a table that has become small enough to be inline; its page is freed. `None` if the table stays in its
-/// pages.
+/// If a table in pages has become small enough, returns its rows for an inline table, and frees its page. `None` if the
+/// table stays in its pages.
 pub(crate) fn shrink_to_inline<W: PageWrite>(
     w: &mut W,
     tree: &Tree,
@@ -96,7 +96,7 @@ pub(crate) fn shrink_to_inline<W: PageWrite>(
 }
 
 impl Tree {
-    /// The payload of a key in its leaf.
+    /// The payload stored under a key, copied from its leaf; `None` if the key does not exist.
     pub(crate) fn find_payload<R: PageRead>(
         &self,
         r: &R,

@@ -1,4 +1,4 @@
-//! Nested tables for reading or changing, in pages or in the row of their parent.
+//! Nested tables for reading or changing, stored in pages of their own or in the row of their parent table.
 
 pub(crate) mod conversion;
 pub(crate) mod table_reader;

@@ -1,4 +1,4 @@
-//! A table for reading: in pages of its own, or inline in its parent's leaf.
+//! Read access to a table, which has pages of its own or lies inline in a leaf of its parent table.
 
 use crate::cursor::select::cuts;
 use crate::cursor::tree_cursor::Cursor;
@@ -15,24 +15,24 @@ use crate::value::{self, Value};
 use std::sync::Arc;
 use tidalite_pager::{PageRead, PageRef, PageWrite, Result};
 
-/// A table, nested or not.
+/// Read access to a table, nested or not.
 #[derive(Clone, Debug)]
 pub struct TableReader<'r>(TableRepr<InlineBytes<'r>>);
 
 impl<'r> TableReader<'r> {
-    /// A table in pages.
+    /// Read access to a table that has pages of its own.
     #[must_use]
     pub fn of(tree: Tree) -> Self {
         Self(TableRepr::Pages(tree))
     }
 
-    /// The root, if the table has pages of its own.
+    /// The tree, if the table has pages of its own; `None` for an inline table.
     #[must_use]
     pub fn tree(&self) -> Option<&Tree> {
         self.0.tree()
     }
 
-    /// The nested table of a payload at `range` of a leaf's page.
+    /// Decodes a nested table from the payload at `range` of a leaf's page.
     pub(crate) fn of_payload<R: PageRead>(
         r: &R,
         page: &PageRef<'r>,
@@ -54,28 +54,28 @@ impl<'r> TableReader<'r> {
         TableRepr::decode(payload, id, r.page_size(), at, inline).map(Self)
     }
 
-    /// Number of rows. Reads nothing.
+    /// Number of rows. Reads no page.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.0.len()
     }
 
-    /// The next number of the table's sequence. Reads nothing.
+    /// The next number of the table's sequence. Reads no page.
     #[must_use]
     pub fn sequence(&self) -> u64 {
         self.0.sequence()
     }
 
-    /// True for a table without rows.
+    /// True if the table has no rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The value of `key`.
+    /// The value stored under `key`; `None` if the key does not exist.
     ///
     /// # Errors
-    /// `Corrupt`, `Io`; `IsTable` for a nested table.
+    /// `Corrupt`, `Io`; `IsTable` if the key holds a nested table.
     #[inline]
     pub fn get<R: PageRead>(&self, r: &'r R, key: &[u8]) -> Result<Option<Value<'r>>> {
         let (bytes, at) = match &self.0 {
@@ -136,7 +136,7 @@ impl<'r> TableReader<'r> {
         Ok(keys)
     }
 
-    /// Whether `key` exists.
+    /// True if `key` exists.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
@@ -144,10 +144,10 @@ impl<'r> TableReader<'r> {
         self.0.contains(r, key)
     }
 
-    /// The nested table under `key`.
+    /// The nested table stored under `key`; `None` if the key does not exist.
     ///
     /// # Errors
-    /// `Corrupt`, `Io`; `Unsupported` for a value.
+    /// `Corrupt`, `Io`; `Unsupported` if the key holds a value.
     pub fn nested<R: PageRead>(&self, r: &'r R, key: &[u8]) -> Result<Option<Self>> {
         match &self.0 {
             TableRepr::Pages(tree) => {
@@ -193,7 +193,7 @@ impl<'r> TableReader<'r> {
         Ok(rank)
     }
 
-    /// The set of values, if it is packed in its row.
+    /// The set of values, if it is stored packed in the row of its key.
     pub(crate) fn packed(&self) -> Result<Option<PackedSet<'r>>> {
         match &self.0 {
             TableRepr::Inline(InlineBytes { bytes, at, .. }) => PackedSet::of(bytes, *at),
@@ -201,7 +201,7 @@ impl<'r> TableReader<'r> {
         }
     }
 
-    /// Passes the keys in order to `take`, until it returns false.
+    /// Passes the keys in ascending order to `take`, until `take` returns false.
     pub(crate) fn each_key<R: PageRead>(
         &self,
         r: &R,
@@ -230,7 +230,7 @@ impl<'r> TableReader<'r> {
         Ok(())
     }
 
-    /// A cursor before the first row. For an inline table it builds a page in memory.
+    /// Creates a cursor before the first row. For an inline table, first builds a page in memory.
     ///
     /// # Errors
     /// `Corrupt` for a damaged inline table.
@@ -244,8 +244,8 @@ impl<'r> TableReader<'r> {
     }
 }
 
-/// A leaf in memory with the rows of an inline table. In files with the largest pages an inline table may have so many
-/// short rows that their slots do not fit a page with two-byte offsets.
+/// Builds a leaf in memory with the rows of an inline table; `None` for an empty table. In files with the largest pages
+/// an inline table may have so many short rows that their slots do not fit a page with two-byte offsets.
 fn leaf_of(bytes: &[u8], at: u64) -> Result<Option<PageRef<'static>>> {
     let narrow = inline_table::PAGE_BYTES;
     for page_size in [narrow, 2 * narrow] {
@@ -268,7 +268,7 @@ fn leaf_of(bytes: &[u8], at: u64) -> Result<Option<PageRef<'static>>> {
         if count > usize::from(u16::MAX) || page_size == narrow && bytes > narrow {
             continue;
         }
-        // The width of offsets depends on the size of the page.
+        // The width of row offsets depends on the size of the page.
         let least = if page_size == narrow { 0 } else { narrow + 1 };
         let mut page = vec![0; bytes.max(least)];
         group.write(0..count, 0, &mut page);
@@ -306,10 +306,10 @@ impl Tree {
 }
 
 impl<'r, R: PageRead> Cursor<'r, R> {
-    /// The nested table at this row.
+    /// The nested table that the current row holds.
     ///
     /// # Errors
-    /// `Corrupt`; `Unsupported` for a value.
+    /// `Corrupt`; `Unsupported` if the row holds a value.
     ///
     /// # Panics
     /// When the cursor is not at a row.

@@ -1,4 +1,4 @@
-//! The representation of a table: in pages of its own, or inline in the row of its parent.
+//! The storage of a table: pages of its own, or inline in the row of its parent table.
 //!
 //! ```text
 //! TableRepr::Pages     a tree, perhaps empty; its root is a row of its parent, or a root of the catalog
@@ -16,24 +16,24 @@ use crate::page::row_count;
 use crate::table::tree::Tree;
 use tidalite_pager::{PageRead, Result};
 
-/// Where the rows of a table are; `I` holds the rows of an inline table.
+/// Where the rows of a table are stored; `I` holds the rows of an inline table.
 #[derive(Clone, Debug)]
 pub(crate) enum TableRepr<I> {
     Pages(Tree),
     Inline(I),
 }
 
-/// The bytes of an inline table in the leaf of its parent.
+/// The bytes of an inline table, in the leaf of its parent table.
 #[derive(Clone, Debug)]
 pub(crate) struct InlineBytes<'r> {
     pub(crate) bytes: PageSlice<'r>,
-    /// The id that the pages of nested tables below it carry.
+    /// The id that the pages of this table's nested tables carry.
     pub(crate) id: u64,
-    /// Address of the leaf.
+    /// Address of the leaf in the file.
     pub(crate) at: u64,
 }
 
-/// The rows of an inline table, as bytes or as entries.
+/// Access to the rows of an inline table, stored as bytes or as a list of entries.
 pub(crate) trait InlineRows {
     /// Number of rows.
     fn count(&self) -> u64;
@@ -41,7 +41,7 @@ pub(crate) trait InlineRows {
     /// The next number of the table's sequence.
     fn sequence(&self) -> u64;
 
-    /// Whether a key exists.
+    /// True if the key exists.
     ///
     /// # Errors
     /// `Corrupt` for damaged bytes.
@@ -77,8 +77,8 @@ impl InlineRows for InlineTable {
 }
 
 impl<I: InlineRows> TableRepr<I> {
-    /// Decodes the nested table in a payload of the leaf at `leaf_at`; for an inline table it calls `inline`, which
-    /// takes the bytes.
+    /// Decodes the nested table in a payload of the leaf at `leaf_at`; for an inline table, calls `inline` with the
+    /// table's bytes.
     pub(crate) fn decode(
         payload: Payload<'_>,
         id: u64,
@@ -97,7 +97,7 @@ impl<I: InlineRows> TableRepr<I> {
         }
     }
 
-    /// The root, if the table has pages of its own.
+    /// The tree, if the table has pages of its own.
     pub(crate) fn tree(&self) -> Option<&Tree> {
         match self {
             Self::Pages(tree) => Some(tree),
@@ -105,7 +105,7 @@ impl<I: InlineRows> TableRepr<I> {
         }
     }
 
-    /// Number of rows. Reads nothing.
+    /// Number of rows. Reads no page.
     pub(crate) fn len(&self) -> u64 {
         match self {
             Self::Pages(tree) => tree.len(),
@@ -113,7 +113,7 @@ impl<I: InlineRows> TableRepr<I> {
         }
     }
 
-    /// The next number of the table's sequence. Reads nothing.
+    /// The next number of the table's sequence. Reads no page.
     pub(crate) fn sequence(&self) -> u64 {
         match self {
             Self::Pages(tree) => tree.sequence(),
@@ -121,12 +121,12 @@ impl<I: InlineRows> TableRepr<I> {
         }
     }
 
-    /// Whether it has no rows and its sequence has not begun, like a table that was never created.
+    /// True if the table has no rows and its sequence has not begun, like a table that was never created.
     pub(crate) fn is_unused(&self) -> bool {
         self.len() == 0 && self.sequence() == 0
     }
 
-    /// Whether a key exists.
+    /// True if the key exists.
     pub(crate) fn contains<R: PageRead>(&self, r: &R, key: &[u8]) -> Result<bool> {
         match self {
             Self::Pages(tree) => tree.contains(r, key),

@@ -1,4 +1,4 @@
-//! A table being changed: in pages of its own, or inline in its parent's leaf.
+//! Write access to a table, which has pages of its own or lies inline in a leaf of its parent table.
 
 use crate::bulk::append::PutRow;
 use crate::bulk::append_cursor::AppendCursor;
@@ -15,28 +15,28 @@ use crate::table::tree::{Tree, check_depth};
 use crate::value::{self, Stored, Value};
 use tidalite_pager::{Error, PageRead, PageWrite, Result};
 
-/// Treatment of missing tables on the path of a change.
+/// How a change treats tables on its path that do not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MissingTable {
-    /// Nothing is changed.
+    /// Nothing is changed if a table is missing.
     Ignore,
     /// A missing table is created if it gets an entry, or numbers of its sequence are taken; a change that fails, or
-    /// stores nothing, creates none.
+    /// stores nothing, creates no table.
     CreateToFill,
     /// A missing table is created, even if it stays empty.
     Create,
 }
 
-/// A table being changed.
+/// Write access to a table, nested or not.
 #[derive(Clone, Debug)]
 pub struct TableWriter {
     pub(crate) repr: TableRepr<InlineTable>,
-    /// The owner id of its pages.
+    /// The owner id that the table's pages carry.
     id: u64,
 }
 
 impl TableWriter {
-    /// A table in pages.
+    /// Write access to a table that has pages of its own.
     #[must_use]
     pub fn of(tree: Tree) -> Self {
         Self {
@@ -45,7 +45,7 @@ impl TableWriter {
         }
     }
 
-    /// The table's root, if it has pages of its own.
+    /// The tree, if the table has pages of its own; `None` for an inline table.
     #[must_use]
     pub fn tree(&self) -> Option<&Tree> {
         self.repr.tree()
@@ -63,7 +63,7 @@ impl TableWriter {
         self.repr.len()
     }
 
-    /// True for a table without rows.
+    /// True if the table has no rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -80,7 +80,7 @@ impl TableWriter {
         Some(first)
     }
 
-    /// The entry of a key.
+    /// The entry stored under `key`, read into memory; `None` if the key does not exist.
     pub(crate) fn find<R: PageRead>(&self, r: &R, key: &[u8]) -> Result<Option<InlineEntry>> {
         match &self.repr {
             TableRepr::Inline(inline) => {
@@ -90,7 +90,7 @@ impl TableWriter {
         }
     }
 
-    /// Whether `key` exists.
+    /// True if `key` exists.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
@@ -98,10 +98,10 @@ impl TableWriter {
         self.repr.contains(r, key)
     }
 
-    /// The value of a key, read into memory.
+    /// The value stored under `key`, read into memory; `None` if the key does not exist.
     ///
     /// # Errors
-    /// `Corrupt`, `Io`; `IsTable` for a nested table.
+    /// `Corrupt`, `Io`; `IsTable` if the key holds a nested table.
     pub fn get<R: PageRead>(&self, r: &R, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let Some(entry) = self.find(r, key)? else {
             return Ok(None);
@@ -118,7 +118,7 @@ impl TableWriter {
         }
     }
 
-    /// Inserts a row, or replaces its value; true if the key existed.
+    /// Inserts a row, or replaces the value of an existing row; returns true if the key existed.
     ///
     /// # Errors
     /// As for [`Tree::insert`].
@@ -146,7 +146,7 @@ impl TableWriter {
         if let TableRepr::Inline(inline) = &self.repr
             && key.len() > key_bytes_max(w.page_size())
         {
-            // A table with a spilled key must have pages.
+            // A key that is too long for a page needs an extent, so its table must have pages.
             self.repr = TableRepr::Pages(to_pages(w, self.id, inline)?);
         }
         match &mut self.repr {
@@ -167,7 +167,7 @@ impl TableWriter {
         }
     }
 
-    /// Inserts a row after all others; false, with nothing changed, if its key is not above the last one.
+    /// Inserts a row after all others; returns false, with nothing changed, if `key` is not above the last key.
     ///
     /// # Errors
     /// As for [`Tree::insert`].
@@ -252,7 +252,7 @@ impl TableWriter {
         self.insert(w, key, &bytes)
     }
 
-    /// Removes a row; true if it existed.
+    /// Removes a row; returns true if it existed.
     ///
     /// # Errors
     /// As for [`Tree::remove`].
@@ -350,8 +350,8 @@ impl TableWriter {
         Ok(())
     }
 
-    /// Changes the table at the end of a path of keys; `missing` controls the treatment of missing tables on the path.
-    /// `None`: a table is missing, and nothing was changed.
+    /// Changes the table at the end of a path of keys; `missing` tells how to treat tables on the path that do not
+    /// exist. Returns `None` if a table is missing and was not created; nothing was changed then.
     ///
     /// # Errors
     /// `Unsupported` if a key of the path holds a value; `Limit` for too deep a path; errors of `change`. If `change`
@@ -383,7 +383,7 @@ impl TableWriter {
         let done = below.at(w, rest, missing, change);
         let is_changed = match &done {
             Ok(Some(_)) => !is_new || missing == MissingTable::Create || !below.repr.is_unused(),
-            // A change of many entries may have inserted some before the error.
+            // A change that inserts many entries may have inserted some of them before the error.
             Err(Error::Limit { .. } | Error::IsTable { .. }) => !is_new || !below.repr.is_unused(),
             _ => false,
         };
@@ -393,7 +393,7 @@ impl TableWriter {
         done
     }
 
-    /// Stores a nested table as a row.
+    /// Stores a nested table as a row of this table.
     pub(crate) fn store_nested<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -406,7 +406,7 @@ impl TableWriter {
         Ok(())
     }
 
-    /// The payload for a nested table's row.
+    /// Converts this table to the payload of the row that holds it in the parent table.
     pub(crate) fn into_payload<W: PageWrite>(
         self,
         w: &mut W,
@@ -426,7 +426,7 @@ impl TableWriter {
         Ok(root_payload(&to_pages(w, self.id, &inline)?))
     }
 
-    /// The set of values of a key, from its payload.
+    /// Decodes the set of values of a key from the payload in the key's entry.
     pub(crate) fn of_set(entry: Option<&InlineEntry>, id: u64, page_size: usize) -> Result<Self> {
         match entry {
             Some(entry) if tag::kind(entry.tag) >= tag::NESTED => {

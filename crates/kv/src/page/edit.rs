@@ -1,4 +1,4 @@
-//! Changes the bytes of one page of an ordered table in place. The layout is in `layout.rs`.
+//! Changes the bytes of one page of an ordered table in place. `layout.rs` describes the layout of the page.
 //!
 //! Every function checks its page (`Shape::of`), because a page that this transaction copied from the file
 //! may have damage that a checksum does not detect.
@@ -37,7 +37,8 @@ pub(crate) fn put_varint(page: &mut [u8], mut at: usize, mut number: u32) -> usi
     at + 1
 }
 
-/// Writes a cell at `offset`. The suffix may come in two parts; `rest` is the reference of a spilled key, or empty.
+/// Writes a cell at `offset`. The suffix may come in two parts; `rest` is the reference to the remaining bytes of a key
+/// that is too long for its page, or empty.
 pub(crate) fn put_cell(
     page: &mut [u8],
     offset: usize,
@@ -69,7 +70,8 @@ pub(crate) fn put_cell(
     }
 }
 
-/// Writes the head, the child and the offset of slot `index` of `count`.
+/// Writes the slot `index` of `count`: the head (first four bytes of the suffix), the child pointer and the cell
+/// offset.
 pub(crate) fn put_slot(
     page: &mut [u8],
     heads_at: usize,
@@ -104,11 +106,11 @@ pub(crate) fn put_slot(
 pub(crate) enum Placed {
     /// The entry was inserted.
     Yes,
-    /// No room, or the key does not begin with the page's prefix: the page must be rewritten or split.
+    /// There is no room, or the key does not begin with the page's prefix: the page must be rewritten or split.
     No,
 }
 
-/// Inserts an entry at `index` if the free space between slots and cells suffices.
+/// Inserts an entry at `index` if the free space between slots and cells suffices; otherwise changes nothing.
 pub(crate) fn try_insert(
     page: &mut [u8],
     level: u8,
@@ -140,7 +142,8 @@ pub(crate) fn try_insert(
     let offset = shape.heap - size;
     put_cell(page, offset, leaf, (suffix, &[]), rest, payload);
 
-    // Each array opens a gap at `index` and moves by the growth of the arrays before it. The last array moves first.
+    // The slots are stored as separate arrays of heads, children and offsets. Each array opens a gap at `index` and
+    // moves by the growth of the arrays before it, so the last array moves first.
     let count = shape.count;
     let parts = slot_parts(leaf, page.len());
     let mut end = shape.slots_end;
@@ -172,8 +175,8 @@ pub(crate) fn try_insert(
     Ok(Placed::Yes)
 }
 
-/// Removes entry `index`. Must not be called for the first entry of a branch that has other entries (invariant 3 of
-/// `layout.rs`).
+/// Removes the entry at `index`. Must not be called for the first entry of a branch that has other entries, because
+/// that entry stores no key (invariant 3 of `layout.rs`).
 pub(crate) fn remove(page: &mut [u8], level: u8, at: u64, index: usize) -> Result<()> {
     let node = Node::open(page, level, at)?;
     let shape = node.shape();
@@ -205,7 +208,8 @@ pub(crate) fn remove(page: &mut [u8], level: u8, at: u64, index: usize) -> Resul
     Ok(())
 }
 
-/// Leaf: overwrites the payload of entry `index` if the new one has the same tag and length; else returns false.
+/// Leaf only: overwrites the payload of the entry at `index` if the new payload has the same tag and length; otherwise
+/// returns false.
 pub(crate) fn overwrite(
     page: &mut [u8],
     at: u64,
@@ -225,7 +229,7 @@ pub(crate) fn overwrite(
     Ok(true)
 }
 
-/// Replaces the reference to the rest of a spilled key with another.
+/// Replaces the reference to the remaining bytes of a key that is too long for its page.
 pub(crate) fn replace_rest(
     page: &mut [u8],
     level: u8,
@@ -248,7 +252,7 @@ pub(crate) fn replace_rest(
     Ok(())
 }
 
-/// Branch: offset of the child of entry `index`.
+/// Branch only: offset in the page of the child pointer of the entry at `index`.
 fn child_at(page: &[u8], level: u8, at: u64, index: usize) -> Result<usize> {
     let shape = Shape::of(page, level, at)?;
     if level == 0 || index >= shape.count {
@@ -258,7 +262,7 @@ fn child_at(page: &[u8], level: u8, at: u64, index: usize) -> Result<usize> {
     Ok(shape.heads + shape.count * head_bytes + index * child_bytes)
 }
 
-/// Branch: replaces the pointer and the row count of entry `index`.
+/// Branch only: replaces the child pointer and the row count of the entry at `index`.
 pub(crate) fn set_child(
     page: &mut [u8],
     level: u8,
@@ -273,7 +277,7 @@ pub(crate) fn set_child(
     Ok(())
 }
 
-/// Branch: replaces the pointer of entry `index`.
+/// Branch only: replaces the child pointer of the entry at `index`.
 pub(crate) fn set_child_ptr(
     page: &mut [u8],
     level: u8,
@@ -289,8 +293,8 @@ pub(crate) fn set_child_ptr(
     Ok(())
 }
 
-/// Branch: adds to the row count of entry `index`. The addition wraps, because a damaged count must not cause a panic;
-/// `check` reports it.
+/// Branch only: adds `change` to the row count of the entry at `index`. The addition wraps, because a damaged count
+/// must not cause a panic; `check` reports such a count.
 pub(crate) fn change_rows(
     page: &mut [u8],
     level: u8,
@@ -305,20 +309,21 @@ pub(crate) fn change_rows(
     Ok(())
 }
 
-/// Number of entries of the page, and the bytes of their cells, their slots and the prefix.
+/// Number of entries in the page, and the total length in bytes of their cells, their slots and the prefix.
 pub(crate) fn fill(page: &[u8], level: u8, at: u64) -> Result<(usize, usize)> {
     let shape = Shape::of(page, level, at)?;
     let live = shape.slots_end - PREFIX_AT + page.len() - shape.heap - shape.dead;
     Ok((shape.count, live))
 }
 
-/// Copies the `ASCENDS` mark from the bytes of a page before a rewrite, which clears the mark, to the page.
+/// Copies the `ASCENDS` flag from `before`, the bytes of the page before a rewrite, to the rewritten page, whose flag
+/// was cleared.
 pub(crate) fn keep_mark(page: &mut [u8], before: &[u8]) {
     debug_assert!(page.len() == before.len(), "the same page before and after");
     page[FLAGS_AT] |= before[FLAGS_AT] & ASCENDS;
 }
 
-/// Marks a leaf as filled in ascending order.
+/// Marks a leaf as filled in ascending order, by setting its `ASCENDS` flag.
 pub(crate) fn mark(page: &mut [u8]) {
     debug_assert!(page[LEVEL_AT] == 0, "only leaves are marked");
     page[FLAGS_AT] |= ASCENDS;

@@ -18,25 +18,26 @@ use std::ops::Range;
 use tidalite_base::{put_u16, put_u32};
 use tidalite_pager::{PageRead, Result};
 
-/// A split may miss the middle by a page's bytes divided by this number, if that gives a shorter separator.
+/// A split point may be away from the middle by a page's bytes divided by this number, if that gives a shorter
+/// separator.
 const SPLIT_SLACK_DIV: usize = 8;
 
 /// An entry with its key in two parts, borrowed from a copy of its page.
 #[derive(Clone, Copy)]
 pub(crate) struct Entry<'a> {
     pub(crate) key: (&'a [u8], &'a [u8]),
-    /// The reference to the rest of a spilled key; empty for a plain key.
+    /// The reference to the remaining bytes of a key that is too long for its page; empty for any other key.
     pub(crate) rest: &'a [u8],
     pub(crate) payload: Payload<'a>,
 }
 
-/// Length of the common prefix of two slices.
+/// Length in bytes of the common prefix of two slices.
 pub(crate) fn common(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
 impl<'a> Entry<'a> {
-    /// An entry that is in no page yet.
+    /// Creates an entry that is in no page yet.
     pub(crate) fn new(key: Key<'a>, payload: Payload<'a>) -> Self {
         Self {
             key: (&[], key.inline),
@@ -50,7 +51,7 @@ impl<'a> Entry<'a> {
     }
 
     fn common(&self, other: &Self) -> usize {
-        // Entries of one page share the same prefix slice.
+        // Entries from one page share the same prefix slice, so the prefix need not be compared.
         if std::ptr::eq(self.key.0, other.key.0) {
             return self.key.0.len() + common(self.key.1, other.key.1);
         }
@@ -72,16 +73,17 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// Position of a new entry, for the choice of a split point.
+/// The expected position of new entries, which decides the choice of a split point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bias {
-    /// The new entry may be anywhere: both sides become about equal.
+    /// New entries may be anywhere: both pages of the split become about equal.
     Balance,
-    /// The new entry is at the end of the table: keys probably keep ascending, so the left side stays full.
+    /// New entries come at the end of the table, and keys probably keep ascending: the left page of the split stays
+    /// full.
     Ascending,
 }
 
-/// Entries of one level in key order.
+/// Entries of one level of the tree, in key order.
 pub(crate) struct Group<'a> {
     pub(crate) entries: Vec<Entry<'a>>,
     leaf: bool,
@@ -91,7 +93,7 @@ pub(crate) struct Group<'a> {
 }
 
 impl<'a> Group<'a> {
-    /// A group without entries.
+    /// Creates a group without entries.
     pub(crate) fn empty(leaf: bool, page_size: usize, multi: bool) -> Self {
         Self {
             entries: Vec::new(),
@@ -101,8 +103,8 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// Appends all entries of a page. `first_key` is the key of a branch's first entry, which the page itself
-    /// does not store.
+    /// Appends all entries of a page to the group. `first_key` is the key of a branch's first entry, which the page
+    /// itself does not store.
     pub(crate) fn add_page(&mut self, node: &Node<'a>, first_key: Key<'a>) -> Result<()> {
         debug_assert!(node.is_leaf() == self.leaf, "entries of one level");
         self.entries.reserve(node.count() + 1);
@@ -125,7 +127,7 @@ impl<'a> Group<'a> {
         Ok(())
     }
 
-    /// Number of rows in or below these entries.
+    /// Number of rows in or below the entries of this range.
     pub(crate) fn rows(&self, range: Range<usize>) -> u64 {
         debug_assert!(range.end <= self.entries.len(), "the entries exist");
         if self.leaf && !self.multi {
@@ -143,26 +145,27 @@ impl<'a> Group<'a> {
             .fold(0, u64::wrapping_add)
     }
 
-    /// The entries whose keys a page with this range would store: all but the first of a branch.
+    /// The entries in this range whose keys a page would store: in a branch, all except the first.
     fn keyed(&self, range: &Range<usize>) -> Range<usize> {
         range.start + usize::from(!self.leaf)..range.end
     }
 
-    /// Length of the common prefix of the keys of a page with this range. A single key gets no prefix: the prefix
-    /// would be the whole key, and the next insert would rewrite the page.
+    /// Length of the common prefix of the keys in a page with this range of entries. A single key gets no prefix: the
+    /// prefix would be the whole key, and the next insert would have to rewrite the page.
     fn prefix_len(&self, range: &Range<usize>) -> usize {
         let keyed = self.keyed(range);
         if keyed.len() < 2 {
             return 0;
         }
         let ends = self.entries[keyed.start].common(&self.entries[keyed.end - 1]);
-        // Ordered keys cannot be shorter than the common prefix of the first and the last; damaged ones can.
+        // Among ordered keys no key is shorter than the common prefix of the first and the last; among damaged keys it
+        // may be.
         let shortest = self.entries[keyed].iter().map(Entry::key_len).min();
         ends.min(shortest.unwrap_or(0))
             .min(prefix_bytes_max(self.page_size))
     }
 
-    /// Bytes of a page that holds exactly this range.
+    /// Number of bytes used in a page that holds exactly this range of entries.
     pub(crate) fn page_bytes(&self, range: Range<usize>) -> usize {
         let prefix = self.prefix_len(&range);
         let keyed = self.keyed(&range).start;
@@ -180,8 +183,8 @@ impl<'a> Group<'a> {
         PREFIX_AT + prefix + cells
     }
 
-    /// Index of the first entry of the right page; `None` if no split gives two pages that hold their entries
-    /// (damaged pages only).
+    /// Index of the entry that becomes the first of the right page in a split. `None` if no split gives two pages that
+    /// hold their entries, which happens only for damaged pages.
     pub(crate) fn split_point(&self, page_size: usize, bias: Bias) -> Option<usize> {
         debug_assert!(page_size == self.page_size, "both pages have this size");
         let count = self.entries.len();
@@ -189,7 +192,7 @@ impl<'a> Group<'a> {
             self.page_bytes(0..at) <= page_size && self.page_bytes(at..count) <= page_size
         };
         if bias == Bias::Ascending {
-            // A branch keeps two children on the right, so that no branch has a single child.
+            // The right branch of a split keeps at least two children, so that no branch has a single child.
             let right = if self.leaf { 1 } else { 2 };
             if count > right && fits(count - right) {
                 return Some(count - right);
@@ -209,7 +212,7 @@ impl<'a> Group<'a> {
             .find(|&at| fits(at))
     }
 
-    /// Running sum of the entries' bytes, each key counted without the common prefix.
+    /// Running sum of the sizes of the entries in bytes, each key counted without the common prefix.
     pub(crate) fn estimate(&self) -> Vec<usize> {
         let mut sums = Vec::with_capacity(self.entries.len() + 1);
         let mut sum = 0;
@@ -225,8 +228,8 @@ impl<'a> Group<'a> {
         sums
     }
 
-    /// Approximate bytes of the separator. One that may need an extent counts as at least a page, so that the split point
-    /// avoids it.
+    /// Approximate length in bytes of the separator before entry `at`. A separator that may need an extent counts as at
+    /// least a page, so that the choice of the split point avoids it.
     fn separator_len(&self, at: usize) -> usize {
         let entry = &self.entries[at];
         if !self.leaf {
@@ -238,7 +241,8 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// Leaf: bytes of the separator before `at`; `None` if it depends on the rests of spilled keys.
+    /// Leaf only: length in bytes of the separator before entry `at`; `None` if the separator depends on key bytes that
+    /// are stored outside the page.
     fn plain_separator_len(&self, at: usize) -> Option<usize> {
         debug_assert!(at > 0, "a separator has an entry before it");
         let (before, entry) = (&self.entries[at - 1], &self.entries[at]);
@@ -247,8 +251,8 @@ impl<'a> Group<'a> {
         (decided(before) && decided(entry)).then_some(common + 1)
     }
 
-    /// The shortest key that is above every key before `at` and not above any key from `at` on. `None` if the two
-    /// keys differ only in an extent; see `whole_key`.
+    /// The shortest key that is above every key before entry `at` and not above any key from `at` on. `None` if the two
+    /// neighbouring keys differ only in bytes stored outside the page; see `whole_key`.
     pub(crate) fn separator(&self, at: usize) -> Option<KeyBuf> {
         debug_assert!(0 < at && at < self.entries.len(), "both pages have entries");
         let entry = &self.entries[at];
@@ -262,7 +266,7 @@ impl<'a> Group<'a> {
         Some(KeyBuf::plain(inline))
     }
 
-    /// The key of an entry, including its rest.
+    /// The complete key of entry `at`, including bytes that are stored outside the page.
     pub(crate) fn whole_key(&self, r: &dyn PageRead, at: usize) -> Result<Vec<u8>> {
         let entry = &self.entries[at];
         let mut key = [entry.key.0, entry.key.1].concat();
@@ -272,7 +276,7 @@ impl<'a> Group<'a> {
         Ok(key)
     }
 
-    /// Writes exactly this range into `page`; the range must fit.
+    /// Writes exactly this range of entries into `page`; the caller must know that the range fits.
     pub(crate) fn write(&self, range: Range<usize>, level: u8, page: &mut [u8]) {
         debug_assert!(self.leaf == (level == 0), "entries of this level");
         assert!(!range.is_empty(), "no page without entries is written");

@@ -1,4 +1,4 @@
-//! The header fields of a page, read and checked before the rest of the page.
+//! The header fields of a table page, read and checked before the rest of the page.
 
 use crate::error::damaged;
 use crate::page::layout::{
@@ -7,24 +7,24 @@ use crate::page::layout::{
 use tidalite_base::{get_u16, get_u32};
 use tidalite_pager::{Error, Result};
 
-/// The header fields of a page, checked against its length.
+/// The header fields of a table page, checked against the length of the page.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     pub(crate) count: usize,
     pub(crate) level: u8,
-    /// Offset of the lowest cell.
+    /// Offset of the lowest cell in the page.
     pub(crate) heap: usize,
-    /// Offset of the heads, just after the prefix.
+    /// Offset of the array of heads (the first four bytes of each key suffix), which begins just after the prefix.
     pub(crate) heads: usize,
-    /// Unused bytes among the cells.
+    /// Number of unused bytes among the cells.
     pub(crate) dead: usize,
-    /// End of the slots, where the free bytes begin.
+    /// Offset of the end of the slots, where the free bytes of the page begin.
     pub(crate) slots_end: usize,
 }
 
 impl Shape {
-    /// The header fields of a page, which may have no entries. `None` if they do not fit a page of this level and
-    /// length.
+    /// Reads and checks the header fields of a page; the page may have no entries. Returns `None` if the fields do not
+    /// fit a page of this level and length.
     #[inline(always)]
     pub(crate) fn whole(bytes: &[u8], level: u8) -> Option<Self> {
         let shape = Self::read(bytes, level)?;
@@ -35,7 +35,7 @@ impl Shape {
         whole.then_some(shape)
     }
 
-    /// The header fields, unchecked.
+    /// Reads the header fields without checking them.
     #[inline(always)]
     fn read(bytes: &[u8], level: u8) -> Option<Self> {
         let page_size = bytes.len();

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! The rest lies in an extent of its own, cut into chunks like a large value. The order of keys is exact: if the first
-//! bytes are equal, the rest is read. A separator of a branch that must be this long has its own extent, too; the
-//! extent moves with the separator from page to page and is freed with it.
+//! bytes of two keys are equal, their rests are read and compared. A separator of a branch that must be this long has
+//! its own extent, too; the extent moves with the separator from page to page and is freed with it.
 //!
 //! A search for a plain key among plain keys never runs this code. Decoded as plain, a spilled cell looks like a cell
 //! that is too long for its page; only then is its `SPILLED` bit tested.
@@ -17,24 +17,24 @@ use crate::page::layout::{REFERENCE_BYTES, key_bytes_max};
 use crate::page::overflow::Reference;
 use tidalite_pager::{Error, PageRead, PageWrite, Result};
 
-/// Maximum number of bytes of a key.
+/// Maximum length in bytes of a key.
 pub const KEY_BYTES_MAX: usize = 16 << 20;
 
-/// Minimum length of the suffix of a spilled key in its page; the page's prefix is kept short enough for it. With four
-/// bytes the head is exact.
+/// Minimum length in bytes of the part of a spilled (long) key's suffix that lies in its page; the page's prefix is
+/// kept short enough for it. With four bytes the head, which sorts the entries, is exact.
 const SUFFIX_BYTES_MIN: usize = 4;
 
-/// Bytes of a spilled key that lie in the page.
+/// Number of bytes of a spilled (long) key that lie in the page.
 pub(crate) const fn inline_bytes(page_size: usize) -> usize {
     key_bytes_max(page_size) - REFERENCE_BYTES
 }
 
-/// Maximum length of a page's prefix, so that any page can take a spilled key.
+/// Maximum length in bytes of a page's prefix, so that any page can take a spilled (long) key.
 pub(crate) const fn prefix_bytes_max(page_size: usize) -> usize {
     inline_bytes(page_size) - SUFFIX_BYTES_MIN
 }
 
-/// Bytes of the key and bytes of the reference in a cell, for a key of this length.
+/// For a key of this length: the number of key bytes in its cell, and the number of bytes of the reference to the rest.
 pub(crate) const fn stored_bytes(page_size: usize, key_len: usize) -> (usize, usize) {
     if key_len <= key_bytes_max(page_size) {
         (key_len, 0)
@@ -43,7 +43,7 @@ pub(crate) const fn stored_bytes(page_size: usize, key_len: usize) -> (usize, us
     }
 }
 
-/// The reference to the rest of a spilled key.
+/// The reference to the rest of a spilled key: the bytes of a long key that do not lie in the page.
 pub(crate) type Rest = [u8; REFERENCE_BYTES];
 
 /// A key in its stored form.
@@ -51,7 +51,7 @@ pub(crate) type Rest = [u8; REFERENCE_BYTES];
 pub(crate) struct Key<'a> {
     /// The whole key, or its first bytes.
     pub(crate) inline: &'a [u8],
-    /// The reference to the rest; empty for a plain key.
+    /// The reference to the bytes outside the page; empty if the key is stored whole.
     pub(crate) rest: &'a [u8],
 }
 
@@ -60,7 +60,7 @@ impl<'a> Key<'a> {
         Self { inline, rest: &[] }
     }
 
-    /// The stored form of a key; `rest` is the reference to its rest if it is spilled.
+    /// The stored form of a key; `rest` is the reference to its remaining bytes if it is too long for a page.
     pub(crate) fn of(key: &'a [u8], rest: Option<&'a Rest>, page_size: usize) -> Self {
         match rest {
             None => Self::plain(key),
@@ -72,7 +72,7 @@ impl<'a> Key<'a> {
     }
 }
 
-/// An owned [`Key`].
+/// A key in its stored form, like [`Key`], but with its own copy of the bytes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct KeyBuf {
     pub(crate) inline: Vec<u8>,
@@ -94,7 +94,7 @@ impl KeyBuf {
         }
     }
 
-    /// Makes the stored form of a key: writes the rest to an extent if the key is too long.
+    /// Converts a key to its stored form: writes the remaining bytes to an extent if the key is too long for a page.
     pub(crate) fn store<W: PageWrite>(w: &mut W, owner: u64, mut key: Vec<u8>) -> Result<Self> {
         let Some(rest) = spill(w, owner, &key)? else {
             return Ok(Self::plain(key));
@@ -111,7 +111,7 @@ impl KeyBuf {
     }
 }
 
-/// Checks a key's length before anything is changed.
+/// Checks a key's length, before a transaction changes anything.
 pub(crate) fn check_len(key: &[u8]) -> Result<()> {
     if key.len() > KEY_BYTES_MAX {
         return Err(Error::Limit {
@@ -123,7 +123,8 @@ pub(crate) fn check_len(key: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Writes the rest of a key that is too long for a page; `None` for a plain key.
+/// Writes the remaining bytes of a key that is too long for a page to an extent, and returns the reference to them;
+/// `None` for a key that is stored whole.
 #[inline]
 pub(crate) fn spill<W: PageWrite>(w: &mut W, owner: u64, key: &[u8]) -> Result<Option<Rest>> {
     if key.len() <= key_bytes_max(w.page_size()) {
@@ -134,7 +135,7 @@ pub(crate) fn spill<W: PageWrite>(w: &mut W, owner: u64, key: &[u8]) -> Result<O
     Ok(Some(Reference::write(w, owner, rest)?.encode()))
 }
 
-/// Decodes the reference of a spilled key.
+/// Decodes the reference to the extent of a key that is too long for its page.
 #[cold]
 pub(crate) fn reference(rest: &[u8], page_size: usize, at: u64) -> Result<Reference> {
     let found = Reference::decode(rest, page_size, at)?;
@@ -145,7 +146,7 @@ pub(crate) fn reference(rest: &[u8], page_size: usize, at: u64) -> Result<Refere
     Ok(found)
 }
 
-/// Reads the rest of a key and appends it to `key`.
+/// Reads the remaining bytes of a long key from their extent and appends them to `key`.
 #[cold]
 pub(crate) fn read_rest(r: &dyn PageRead, rest: &[u8], at: u64, key: &mut Vec<u8>) -> Result<()> {
     let found = reference(rest, r.page_size(), at)?;
@@ -155,7 +156,7 @@ pub(crate) fn read_rest(r: &dyn PageRead, rest: &[u8], at: u64, key: &mut Vec<u8
     Ok(())
 }
 
-/// Frees the rest of a key; does nothing for a plain key.
+/// Frees the extent with the remaining bytes of a long key; does nothing for a key that is stored whole.
 pub(crate) fn free_rest<W: PageWrite>(w: &mut W, rest: &[u8], at: u64) -> Result<()> {
     if !rest.is_empty() {
         let found = reference(rest, w.page_size(), at)?;

@@ -49,18 +49,18 @@ pub(crate) const PREFIX_LEN_AT: usize = DEAD_AT + 4;
 pub(crate) const PREFIX_AT: usize = PREFIX_LEN_AT + 4;
 const _: () = assert!(PREFIX_AT == 48);
 
-/// Bytes of one head.
+/// Size in bytes of a head, the first four bytes of a key suffix.
 pub(crate) const HEAD_BYTES: usize = 4;
-/// Bytes of a child: page, birth, checksum, rows.
+/// Size in bytes of a child entry in a branch: page, birth, checksum, number of rows.
 pub(crate) const CHILD_BYTES: usize = 6 + 6 + 8 + 6;
-/// Pages up to this size have offsets of two bytes.
+/// Largest page size in bytes at which cell offsets take two bytes.
 pub(super) const NARROW_PAGE_MAX: usize = 1 << 16;
-/// Flag of a leaf: a cell holds a nested table.
+/// Flag of a leaf in which at least one cell holds a nested table.
 pub(crate) const NESTED: u8 = 1;
-/// Flag of every page of a nested table. Such a page carries the number of the outermost table; without the flag, a
-/// page found without its tree would be taken for a page of the outermost table.
+/// Flag of every page of a nested table. Such a page carries the id of the outermost table; without this flag, a page
+/// that salvage finds without its tree would be taken for a page of the outermost table.
 pub(crate) const INNER_PAGE: u8 = 2;
-/// Flag of every page of a table of sets, but not of the pages of its sets.
+/// Flag of every page of a table of sets (sets of values under each key), but not of the pages of these sets.
 pub(crate) const SETS: u8 = 4;
 /// Flag of a leaf: rows were inserted in ascending order at its end.
 pub(crate) const ASCENDS: u8 = 8;
@@ -72,24 +72,25 @@ pub(crate) const fn offset_bytes(page_size: usize) -> usize {
     if page_size <= NARROW_PAGE_MAX { 2 } else { 4 }
 }
 
-/// Bytes of each part of a slot, in the order of the arrays; a leaf has no children.
+/// Number of bytes that an entry takes in each array of the slots, in the order of the arrays: heads, children,
+/// offsets. A leaf has no children.
 #[inline(always)]
 pub(crate) const fn slot_parts(leaf: bool, page_size: usize) -> [usize; 3] {
     let child = if leaf { 0 } else { CHILD_BYTES };
     [HEAD_BYTES, child, offset_bytes(page_size)]
 }
 
-/// Bytes of an entry outside its cell: head, child and offset.
+/// Number of bytes that an entry takes outside its cell: head, child pointer and cell offset.
 #[inline(always)]
 pub(crate) const fn slot_bytes(leaf: bool, page_size: usize) -> usize {
     let [head, child, offset] = slot_parts(leaf, page_size);
     head + child + offset
 }
 
-/// Mask of 48 bits.
+/// Mask of the low 48 bits of a number.
 pub(super) const U48: u64 = (1 << 48) - 1;
 
-/// The stored form of a child pointer: the fields that do not follow from the branch itself.
+/// The stored form of a child pointer: only the fields that do not follow from the branch itself.
 pub(crate) fn child_bytes(ptr: &Ptr, rows: u64) -> [u8; CHILD_BYTES] {
     debug_assert!(!ptr.is_null(), "a child has a page");
     debug_assert!(ptr.birth.0 <= U48, "births have 48 bits");
@@ -97,13 +98,14 @@ pub(crate) fn child_bytes(ptr: &Ptr, rows: u64) -> [u8; CHILD_BYTES] {
     let page = ptr.addr / u64::from(ptr.len.max(1));
     put_u64(&mut bytes, 0, page & U48 | ptr.birth.0 << 48);
     put_u64(&mut bytes, 18, rows << 16);
-    // The upper 32 bits of the birth lie in 8..12, followed by the checksum.
+    // The upper 32 of the 48 bits of the birth are stored in bytes 8 to 11; the checksum follows them.
     bytes[8..12].copy_from_slice(&((ptr.birth.0 >> 16) as u32).to_le_bytes());
     put_u64(&mut bytes, 12, ptr.checksum);
     bytes
 }
 
-/// Pointer and row count of a child of this level. `bytes` has at least `CHILD_BYTES`.
+/// Decodes the pointer to a child of this level, and the number of rows below the child. `bytes` must have at least
+/// `CHILD_BYTES`.
 #[inline(always)]
 pub(crate) fn child_of(bytes: &[u8], level: u8, page_size: usize) -> (Ptr, u64) {
     debug_assert!(bytes.len() >= CHILD_BYTES, "a whole child");
@@ -117,36 +119,36 @@ pub(crate) fn child_of(bytes: &[u8], level: u8, page_size: usize) -> (Ptr, u64) 
     (ptr, child_rows(&bytes[..CHILD_BYTES]))
 }
 
-/// Number of rows below a child.
+/// Number of rows below a child, decoded from the child's entry in its branch.
 #[inline]
 pub(crate) fn child_rows(bytes: &[u8]) -> u64 {
     get_u64(bytes, CHILD_BYTES - 8) >> 16
 }
 
-/// Bytes of the longest varint (32 bits).
+/// Length in bytes of the longest varint of 32 bits.
 pub(crate) const VARINT_BYTES_MAX: usize = 5;
 
-// The smallest entry (two varints, a slot) cannot overflow the count.
+// Even the smallest entries (two varints and a slot each) cannot overflow the u16 entry count of a page.
 const _: () = assert!((PAGE_SIZE_MAX - PREFIX_AT) / (HEAD_BYTES + 4 + 2) < u16::MAX as usize);
 const _: () = assert!((NARROW_PAGE_MAX - PREFIX_AT) / (HEAD_BYTES + 2 + 2) < u16::MAX as usize);
 
-/// Bit in a cell's key length: the key is spilled.
+/// Bit in a cell's key length that marks a spilled key: one whose last bytes are stored outside the page.
 pub(crate) const SPILLED: u32 = 1 << 31;
 
-/// The longest key that is stored whole in a page of this size: a third of a page, rounded up. The rest of a longer key
-/// lies in an extent of its own.
+/// Length in bytes of the longest key that is stored whole in a page of this size: a third of a page, rounded up. The
+/// remaining bytes of a longer key lie in an extent of their own.
 #[must_use]
 pub const fn key_bytes_max(page_size: usize) -> usize {
     page_size.div_ceil(3)
 }
 
-/// Maximum bytes of one entry, slot included: half of the page's space (invariant 6).
+/// Maximum length in bytes of one entry with its slot: half of the page's space (invariant 6).
 pub(crate) const fn cell_bytes_max(page_size: usize) -> usize {
     debug_assert!(page_size > PREFIX_AT, "a page is larger than its header");
     (page_size - PREFIX_AT) / 2
 }
 
-// The longest key, plain or spilled, fits beside a child pointer and beside a reference to a large value.
+// Asserts that the longest key in the page fits beside a child pointer and beside a reference to a large value.
 const _: () = {
     let key = key_bytes_max(PAGE_SIZE_MIN);
     let varint = VARINT_BYTES_MAX;
@@ -156,7 +158,7 @@ const _: () = {
     assert!(fixed + ROOT_BYTES + key <= cell_bytes_max(PAGE_SIZE_MIN));
 };
 
-/// Bytes of `number` as a varint: seven bits per byte, low bits first.
+/// Length in bytes of `number` as a varint, which stores seven bits per byte, low bits first.
 pub(crate) const fn varint_len(number: u32) -> usize {
     match number {
         0..0x80 => 1,
@@ -167,7 +169,7 @@ pub(crate) const fn varint_len(number: u32) -> usize {
     }
 }
 
-/// Reads a varint at `at`; returns the number and the offset after it.
+/// Reads a varint at offset `at`; returns the number and the offset after it, or `None` if the bytes are no varint.
 #[inline]
 pub(crate) fn varint(bytes: &[u8], at: usize) -> Option<(u32, usize)> {
     let first = *bytes.get(at)?;
@@ -185,7 +187,7 @@ pub(crate) fn varint(bytes: &[u8], at: usize) -> Option<(u32, usize)> {
     None
 }
 
-/// The first four bytes of a suffix as a number with the same order.
+/// The head of a key suffix: its first four bytes as a number that sorts like these bytes.
 #[inline]
 pub(crate) fn head_of(suffix: &[u8]) -> u32 {
     if let Some(first) = suffix.first_chunk::<4>() {
@@ -196,7 +198,7 @@ pub(crate) fn head_of(suffix: &[u8]) -> u32 {
     u32::from_be_bytes(padded)
 }
 
-/// The kind of a page at this level.
+/// The page kind for this level: leaf for level 0, branch for the levels above.
 pub(crate) fn kind_of(level: u8) -> Kind {
     if level == 0 {
         Kind::KvLeaf
@@ -205,10 +207,10 @@ pub(crate) fn kind_of(level: u8) -> Kind {
     }
 }
 
-/// Bytes of a reference to a value in an extent.
+/// Length in bytes of a reference to a value in an extent.
 pub(crate) const REFERENCE_BYTES: usize = PTR_BYTES + 8;
 
-/// Bytes of the root of a nested table: without a sequence number, and with one.
+/// Length in bytes of the root of a nested table: without a sequence number (first constant), and with one (second).
 pub(crate) const ROOT_PLAIN_BYTES: usize = CHILD_BYTES + 2;
 pub(crate) const ROOT_BYTES: usize = ROOT_PLAIN_BYTES + 8;
 
@@ -219,16 +221,16 @@ pub(crate) fn small(number: usize) -> u32 {
 
 /// The type of a leaf's payload: the low two bits of its tag.
 pub(crate) mod tag {
-    /// The value itself.
+    /// The payload is the value itself.
     pub(crate) const INLINE: u32 = 0;
-    /// A reference to an extent.
+    /// The payload is a reference to an extent that holds the value.
     pub(crate) const REFERENCE: u32 = 1;
-    /// A small nested table.
+    /// The payload is an inline table: a nested table that is small enough for the cell.
     pub(crate) const NESTED: u32 = 2;
-    /// The root of a nested table.
+    /// The payload is the root of a nested table with pages of its own.
     pub(crate) const ROOT: u32 = 3;
 
-    /// The tag of a payload of this kind and length.
+    /// The tag that encodes a payload of this kind and length.
     pub(crate) const fn of(kind: u32, len: usize) -> u32 {
         debug_assert!(kind <= ROOT, "a kind has two bits");
         debug_assert!(len < 1 << 30, "a length has thirty bits");
@@ -247,13 +249,13 @@ pub(crate) mod tag {
 /// The content of an entry beside its key: in a leaf the payload with its tag, in a branch the child.
 #[derive(Clone, Copy)]
 pub(crate) struct Payload<'a> {
-    /// In a leaf the tag of the cell (see `Cell`), in a branch 0.
+    /// In a leaf, the tag with type and length of the payload (see the module `tag`); in a branch, 0.
     pub(crate) tag: u32,
     pub(crate) bytes: &'a [u8],
 }
 
 impl<'a> Payload<'a> {
-    /// The payload of an inline value.
+    /// The payload of a value that is stored in the cell itself.
     pub(crate) const fn inline(bytes: &'a [u8]) -> Self {
         Self {
             tag: tag::of(tag::INLINE, bytes.len()),
@@ -261,13 +263,14 @@ impl<'a> Payload<'a> {
         }
     }
 
-    /// True for a nested table, inline or not.
+    /// True if the payload is a nested table, inline or with pages of its own.
     pub(crate) fn nested(&self) -> bool {
         tag::kind(self.tag) >= tag::NESTED
     }
 }
 
-/// Bytes of a cell without its slot, for a key suffix and, for a spilled key, the reference to its rest.
+/// Length in bytes of a cell without its slot, for a key suffix and, for a long key, the reference to its remaining
+/// bytes.
 pub(crate) fn cell_size(
     leaf: bool,
     (suffix_len, rest_len): (usize, usize),

@@ -1,4 +1,4 @@
-//! Read access to a page of an ordered table. Its layout is in `layout.rs`.
+//! Read access to a page of an ordered table. `layout.rs` describes the layout of the page.
 
 use crate::error::damaged;
 use crate::page::header::Shape;
@@ -11,19 +11,19 @@ use crate::page::prefetch::CELL_AHEAD_BYTES;
 use tidalite_base::{TxnId, get_u16, get_u32, get_u64};
 use tidalite_pager::{PageRead, Ptr, Result};
 
-/// One decoded entry.
+/// One decoded entry of a page.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cell<'a> {
     pub(crate) suffix: &'a [u8],
-    /// The reference to the rest of a spilled key; empty for a plain key.
+    /// The reference to the remaining bytes of a key that is too long for its page; empty for any other key.
     pub(crate) rest: &'a [u8],
-    /// Leaf: four times the payload's length, plus its type (`layout::tag`). Branch: 0.
+    /// In a leaf, four times the payload's length plus its type (`layout::tag`); in a branch, 0.
     pub(crate) tag: u32,
-    /// Leaf: value, reference, nested table. Branch: the child.
+    /// In a leaf, the value, the reference to a value, or the nested table; in a branch, the child.
     pub(crate) payload: &'a [u8],
     /// Offset of the payload in the page.
     pub(crate) payload_at: usize,
-    /// Bytes of the cell.
+    /// Length in bytes of the cell.
     pub(crate) size: usize,
     /// Offset of the cell in the page.
     pub(crate) offset: usize,
@@ -48,7 +48,7 @@ pub(crate) struct Node<'a> {
 }
 
 impl<'a> Node<'a> {
-    /// The page at address `at`, which must have this level and at least one entry.
+    /// Opens the page at address `at`, which must have this level and at least one entry.
     ///
     /// This function, `with` and `cell` are always inlined: as calls they return their results through memory,
     /// and waiting for those stores took half of a `get` (415 ns against 230 ns in a table of 500 rows).
@@ -61,7 +61,7 @@ impl<'a> Node<'a> {
         Ok(Self::with(bytes, shape, at))
     }
 
-    /// The page with a shape that was read from the same bytes.
+    /// Creates access to a page whose header fields were already read into `shape`.
     #[inline(always)]
     pub(crate) fn with(bytes: &'a [u8], shape: Shape, at: u64) -> Self {
         debug_assert!(shape.slots_end <= bytes.len(), "the shape of this page");
@@ -90,7 +90,7 @@ impl<'a> Node<'a> {
         self.at
     }
 
-    /// The common prefix of all keys.
+    /// The common prefix of all keys of the page.
     #[inline]
     pub(crate) fn prefix(&self) -> &'a [u8] {
         &self.bytes[PREFIX_AT..self.shape.heads]
@@ -101,7 +101,7 @@ impl<'a> Node<'a> {
         u32::from_le_bytes(self.heads[index])
     }
 
-    /// The cell of entry `index`; checked to lie among the cells.
+    /// The cell of the entry at `index`; fails if the cell does not lie in the cell area of the page.
     #[inline(always)]
     pub(crate) fn cell(&self, index: usize) -> Result<Cell<'a>> {
         match self.plain_cell(index) {
@@ -110,7 +110,8 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Slow path of `cell`: a spilled cell, or an error for a damaged one.
+    /// Slow path of `cell`: decodes the cell of a key that is too long for its page, or returns an error for a damaged
+    /// cell.
     #[cold]
     pub(crate) fn other_cell(&self, index: usize) -> Result<Cell<'a>> {
         self.spilled_cell(index).ok_or_else(|| {
@@ -162,7 +163,7 @@ impl<'a> Node<'a> {
         })
     }
 
-    /// Offset in the page of the reference to the rest of a spilled key.
+    /// Offset in the page of the reference to the remaining bytes of a long key.
     pub(crate) fn rest_at(&self, cell: &Cell<'_>) -> usize {
         debug_assert!(!cell.rest.is_empty(), "a spilled key");
         if self.is_leaf() {
@@ -181,7 +182,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Offset of the cell of entry `index`.
+    /// Offset in the page of the cell of the entry at `index`; `None` for a damaged page.
     #[inline(always)]
     fn offset(&self, index: usize) -> Option<usize> {
         let width = offset_bytes(self.bytes.len());
@@ -201,7 +202,7 @@ impl<'a> Node<'a> {
         (offset >= self.shape.heap).then_some(offset)
     }
 
-    /// The cell of a plain key; `None` for a spilled key, and for damage.
+    /// The cell of a key that is stored whole; `None` for a key that is too long for its page, and for a damaged cell.
     #[inline(always)]
     pub(crate) fn plain_cell(&self, index: usize) -> Option<Cell<'a>> {
         let offset = self.offset(index)?;
@@ -235,13 +236,14 @@ impl<'a> Node<'a> {
         })
     }
 
-    /// Branch: offset of the child of entry `index`.
+    /// Branch only: offset in the page of the child pointer of the entry at `index`.
     #[inline(always)]
     fn child_at(&self, index: usize) -> usize {
         self.shape.heads + self.shape.count * HEAD_BYTES + index * CHILD_BYTES
     }
 
-    /// Branch: pointer and row count of entry `index`. Kind and length of the pointer follow from the level.
+    /// Branch only: the child pointer and the row count of the entry at `index`. The pointer's kind and length follow
+    /// from the level of the branch, so they are not stored.
     #[inline(always)]
     pub(crate) fn child(&self, index: usize) -> Result<(Ptr, u64)> {
         let at = self.child_at(index);
@@ -257,8 +259,8 @@ impl<'a> Node<'a> {
         Ok(child)
     }
 
-    /// Branch: the entries whose children were born in a transaction. Usually these are few, so only the births are
-    /// read.
+    /// Branch only: the indexes of the entries whose child pages were written by this transaction. Usually there are
+    /// few, so only the births of the other pointers are decoded.
     pub(crate) fn born_in(&self, txn: TxnId) -> impl Iterator<Item = usize> + use<'a> {
         let (from, to) = match self.is_leaf() {
             true => (0, 0),
@@ -271,7 +273,7 @@ impl<'a> Node<'a> {
         own.map(|(index, _)| index)
     }
 
-    /// The whole key of entry `index`.
+    /// The complete key of the entry at `index`, including bytes that are stored outside the page.
     pub(crate) fn key<R: PageRead>(&self, r: &R, index: usize) -> Result<Vec<u8>> {
         if !self.is_leaf() && index == 0 {
             return Ok(Vec::new());
@@ -284,7 +286,7 @@ impl<'a> Node<'a> {
         Ok(key)
     }
 
-    /// The key of entry `index` in its stored form.
+    /// The key of the entry at `index` in its stored form: whole, or its first bytes and a reference to the others.
     pub(crate) fn stored_key(&self, index: usize) -> Result<KeyBuf> {
         if !self.is_leaf() && index == 0 {
             return Ok(KeyBuf::default());
@@ -296,7 +298,7 @@ impl<'a> Node<'a> {
         })
     }
 
-    /// References to the rests of the page's spilled keys.
+    /// The references to the remaining bytes of all keys that are too long for the page.
     pub(crate) fn rests(&self) -> Result<Vec<key::Rest>> {
         let mut rests = Vec::new();
         for index in usize::from(!self.is_leaf())..self.count() {

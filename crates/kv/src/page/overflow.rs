@@ -14,8 +14,8 @@
 //!
 //! ```text
 //! 0        32              40      44  48
-//! | header | next checksum | index | 0 | data, then zeros |
-//! |  32 B  |      u64      |  u32  |u32|                  |
+//! A leaf cell holds the value itself (`value.rs`) while the whole entry takes at most half of a page's space.
+//! Otherwise the cell holds a reference of 40 bytes:
 //! ```
 //!
 //! `next checksum` is the checksum of the following chunk (0 in the last), so the pointer in the leaf
@@ -32,10 +32,10 @@ use tidalite_pager::{
     seal_block,
 };
 
-/// Maximum number of bytes of a value: 4 GiB.
+/// Maximum length in bytes of a value: 4 GiB.
 pub const VALUE_BYTES_MAX: u64 = 4 << 30;
 
-/// Bytes of a chunk of a large value, header included: the maximum that one checksum covers.
+/// Length in bytes of a chunk of a large value, header included: the maximum that one checksum covers.
 pub const VALUE_CHUNK_BYTES: usize = CHECKSUM_SPAN_MAX;
 
 const NEXT_AT: usize = HEADER_BYTES;
@@ -47,14 +47,14 @@ const DATA_BYTES: usize = VALUE_CHUNK_BYTES - DATA_AT;
 const LENGTH_AT: usize = PTR_BYTES;
 const _: () = assert!(LENGTH_AT + 8 == REFERENCE_BYTES);
 
-/// The location of a value in the file, and its division into chunks.
+/// The location in the file of a value that has an extent of its own, and the value's division into chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reference {
-    /// Pointer to chunk 0.
+    /// Pointer to the first chunk.
     first: Ptr,
-    /// Bytes of the value.
+    /// Length in bytes of the value.
     pub(crate) len: u64,
-    /// Bytes of the extent.
+    /// Length in bytes of the extent.
     extent_bytes: u64,
     page_size: u64,
 }
@@ -106,7 +106,7 @@ impl Reference {
         Ok(this)
     }
 
-    /// Bytes of chunk `index`; 0 beyond the last.
+    /// Length in bytes of the chunk at `index`; 0 beyond the last chunk.
     fn chunk_len(&self, index: u64) -> u64 {
         debug_assert!(
             self.extent_bytes.is_multiple_of(self.page_size),
@@ -120,7 +120,7 @@ impl Reference {
         self.extent_bytes.div_ceil(VALUE_CHUNK_BYTES as u64)
     }
 
-    /// The range of the value's bytes that chunk `index` holds.
+    /// The range of the value's bytes that the chunk at `index` holds.
     fn part(&self, index: u64) -> Range<u64> {
         let from = (index * DATA_BYTES as u64).min(self.len);
         from..(from + DATA_BYTES as u64).min(self.len)
@@ -144,12 +144,12 @@ impl Reference {
         }
     }
 
-    /// Bytes of the value.
+    /// Length in bytes of the value.
     pub(crate) fn bytes(&self) -> u64 {
         self.len
     }
 
-    /// The reference in the form that a cell stores.
+    /// Encodes the reference in the form that a leaf cell stores.
     pub(crate) fn encode(&self) -> [u8; REFERENCE_BYTES] {
         let mut bytes = [0; REFERENCE_BYTES];
         self.first.encode(&mut bytes, 0);
@@ -157,7 +157,7 @@ impl Reference {
         bytes
     }
 
-    /// The chunks of the value.
+    /// Iterates over the chunks of the value.
     pub(crate) fn chunks<'r>(&self, reader: &'r dyn PageRead) -> Chunks<'r> {
         Chunks {
             inline: None,
@@ -184,7 +184,8 @@ impl Reference {
         })
     }
 
-    /// Writes the value into a new extent, the last chunk first, because each chunk stores the checksum of the next.
+    /// Writes a value into a new extent, the last chunk first, because each chunk stores the checksum of the next
+    /// chunk.
     pub(crate) fn write<W: PageWrite>(w: &mut W, owner: u64, value: &[u8]) -> Result<Self> {
         let len = value.len() as u64;
         let page_size = w.page_size() as u64;
@@ -242,7 +243,7 @@ impl Reference {
     }
 }
 
-/// Consecutive bytes of a value.
+/// Consecutive bytes of a value in a page or block that stays readable while the slice exists.
 #[derive(Clone, Debug)]
 pub struct PageSlice<'r> {
     page: PageRef<'r>,
@@ -256,7 +257,7 @@ impl<'r> PageSlice<'r> {
         Self { page, range }
     }
 
-    /// The page of this slice, and the range in the page that corresponds to a range of this slice.
+    /// The page that holds this slice, and the range in the page that corresponds to `range` of the slice.
     pub(crate) fn within(&self, range: Range<usize>) -> (&PageRef<'r>, Range<usize>) {
         debug_assert!(range.end <= self.range.len(), "the part lies in the slice");
         let from = self.range.start;
@@ -272,14 +273,14 @@ impl Deref for PageSlice<'_> {
     }
 }
 
-/// The chunks of a value in order; the iterator ends after an error.
+/// Iterator over the chunks of a value, in order; ends after an error.
 pub struct Chunks<'r> {
     inline: Option<PageSlice<'r>>,
     extent: Option<ChunkReader<'r>>,
 }
 
 impl<'r> Chunks<'r> {
-    /// The single chunk of an inline value.
+    /// An iterator over an inline value, which is returned as a single chunk.
     pub(crate) fn of_inline(slice: PageSlice<'r>) -> Self {
         Self {
             inline: Some(slice),
@@ -307,7 +308,7 @@ impl<'r> Iterator for Chunks<'r> {
     }
 }
 
-/// Reads the chunks of an extent; each is verified by the checksum in the chunk before.
+/// Reads the chunks of an extent; each chunk is verified by the checksum stored in the chunk before.
 struct ChunkReader<'r> {
     reader: &'r dyn PageRead,
     reference: Reference,

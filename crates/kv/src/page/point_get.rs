@@ -1,11 +1,13 @@
-//! Searches one key in a page in as few steps as possible: for point gets.
+//! Searches a key in a page in as few steps as possible; used by point gets.
 //!
-//! The results are the same as with `Node`. The code reads the page in place, keeps nothing of it, and returns its
+//! The results are the same as with `Node`. The code reads the page in place, keeps nothing of the page, and returns
+//! its
 //! result in registers. A `Node` that is passed to a function is first written to memory, and so is a `Result`; a get
 //! that found its page in the cache spent half of its time on that.
 //!
-//! Only the common case of a page is handled: keys that lie in the page, heads that distinguish them, offsets of two
-//! bytes. Everything else, including damage, returns `None` or `Row::Unclear`: the caller then opens the page as a
+//! Only the common case of a page is handled: keys that are stored whole in the page, heads (the first four bytes of
+//! key suffixes) that distinguish the keys, and offsets of two bytes. Every other page, including a damaged one,
+//! returns `None` or `Row::Unclear`: the caller then opens the page as a
 //! `Node`, which finds the cause.
 //!
 //! The position of the value is computed from the length of the searched key, not from the key length in the cell. So
@@ -24,21 +26,21 @@ use tidalite_pager::Ptr;
 
 /// Result of searching a key in a leaf.
 pub(crate) enum Row {
-    /// The key exists: tag and range of its payload.
+    /// The key exists: the tag (type and length) of its payload, and the payload's range in the page.
     There(u32, Range<usize>),
     NotThere,
-    /// This code cannot decide: the caller searches with `Node`.
+    /// This fast search cannot decide: the caller must search with `Node`.
     Unclear,
 }
 
-/// Varints below this take one byte.
+/// Varints below this value take one byte.
 const SHORT: u8 = 0x80;
 /// Keys are compared in words of this many bytes.
 const WORD: usize = 8;
-/// Longer keys are compared by a call of `memcmp`.
+/// Maximum length in bytes of keys that are compared word by word; longer keys are compared by a call of `memcmp`.
 const WORDS_BYTES_MAX: usize = 8 * WORD;
 
-/// Whether both slices are equal.
+/// True if both slices are equal.
 #[inline(always)]
 fn same(one: &[u8], other: &[u8]) -> bool {
     let len = one.len();
@@ -60,7 +62,7 @@ fn same(one: &[u8], other: &[u8]) -> bool {
         }
         at += WORD;
     }
-    // The last word may overlap the one before.
+    // The last word may overlap the word before, so that keys need not be a multiple of a word long.
     word(one, len - WORD) == word(other, len - WORD)
 }
 
@@ -91,7 +93,7 @@ fn heads_of<'p>(page: &'p [u8], shape: &Shape) -> Option<&'p [[u8; HEAD_BYTES]]>
     Some(heads.as_chunks().0)
 }
 
-/// Offset of the cell of an entry.
+/// Offset in the page of the cell of the entry at `index`.
 #[inline(always)]
 fn offset_of(page: &[u8], shape: &Shape, index: usize) -> Option<usize> {
     debug_assert!(index < shape.count, "the entry exists");
@@ -100,12 +102,13 @@ fn offset_of(page: &[u8], shape: &Shape, index: usize) -> Option<usize> {
     (offset >= shape.heap).then_some(offset)
 }
 
-/// The suffix of an entry whose key lies in the page and is short.
+/// The key suffix of the entry at `index`, if the key is short and stored whole in the page.
 #[inline(always)]
 fn key_at<'p>(page: &'p [u8], shape: &Shape, index: usize) -> Option<&'p [u8]> {
     let cell = page.get(offset_of(page, shape, index)?..)?;
     let (&len, mut rest) = cell.split_first()?;
-    // A spilled key has the highest bit of its length set, which takes more than a byte.
+    // A key that is too long for the page has the highest bit of its length set, so the length takes more than one
+    // byte.
     if len >= SHORT {
         return None;
     }
@@ -115,8 +118,8 @@ fn key_at<'p>(page: &'p [u8], shape: &Shape, index: usize) -> Option<&'p [u8]> {
     rest.get(..usize::from(len))
 }
 
-/// Searches the entries from `index` on whose head equals that of `suffix`. Returns the first entry that is not below
-/// `suffix`, and whether it is equal.
+/// Searches, from `index` on, the entries whose head (first four bytes) equals the head of `suffix`. Returns the first
+/// entry that is not below `suffix`, and whether that entry equals `suffix`.
 #[inline(never)]
 fn among_equals(
     page: &[u8],
@@ -141,7 +144,8 @@ fn among_equals(
     Some((low, false))
 }
 
-/// The child, in a branch of this level, whose subtree would hold `key`.
+/// The pointer to the child whose subtree would hold `key`, in a branch of this level, and the number of bytes of the
+/// child to prefetch.
 #[inline(always)]
 pub(crate) fn child_towards(page: &[u8], level: u8, key: &[u8]) -> Option<(Ptr, usize)> {
     let shape = Shape::whole(page, level)?;
@@ -151,7 +155,7 @@ pub(crate) fn child_towards(page: &[u8], level: u8, key: &[u8]) -> Option<(Ptr, 
     let suffix = suffix_of(page, &shape, key)?;
     let heads = heads_of(page, &shape)?;
     let head = head_of(suffix);
-    // The first key means "below everything" and is not compared.
+    // The first key of a branch means "below everything" and is not compared.
     let first = 1 + first_head(heads.get(1..)?, |found| found < head);
     let mut index = first - 1;
     if let Some(next) = heads.get(first)
@@ -166,7 +170,7 @@ pub(crate) fn child_towards(page: &[u8], level: u8, key: &[u8]) -> Option<(Ptr, 
     (!ptr.is_null()).then_some((ptr, slots_ahead(level, rows)))
 }
 
-/// Searches `key` in a leaf.
+/// Searches `key` in a leaf and returns the place of its payload.
 #[inline(always)]
 pub(crate) fn row_of(page: &[u8], key: &[u8]) -> Row {
     row(page, key).unwrap_or(Row::Unclear)
@@ -207,7 +211,7 @@ fn row(page: &[u8], key: &[u8]) -> Option<Row> {
         _ => return None,
     };
     if key_len >= SHORT || usize::from(key_len) != suffix.len() {
-        // The entry has another key with the same head, or a spilled key.
+        // The entry has another key with the same head, or a key that is too long for the page.
         return None;
     }
     let payload_at = lengths + suffix.len();

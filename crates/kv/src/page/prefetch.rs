@@ -1,25 +1,26 @@
-//! Amount of a page to prefetch into the processor's cache before it is read.
+//! Computes how much of a page to prefetch into the processor's cache before a search reads it.
 //!
-//! The header gives the place of the slots, and a slot the place of its cell. A page that is not in the processor's
+//! The page header gives the place of the slots, and a slot the place of its cell. A page that is not in the
+//! processor's
 //! cache thus costs three waits in sequence, unless header and slots are prefetched together as soon as the next page
 //! is known.
 
 use crate::page::layout::{NARROW_PAGE_MAX, PREFIX_AT, slot_bytes};
 use tidalite_base::prefetch;
 
-/// Bytes prefetched of any page: the header, and in most pages the heads.
+/// Number of bytes to prefetch of any page: the header, and in most pages the heads that a search compares first.
 pub(crate) const HEADS_AHEAD_BYTES: usize = 256;
-/// Maximum bytes prefetched of a leaf.
+/// Maximum number of bytes to prefetch of a leaf.
 pub(crate) const SLOTS_AHEAD_BYTES_MAX: usize = 1024;
-/// The amount is a multiple of this, so that most leaves of a table need the same number of loop steps, which the
-/// processor then predicts.
+/// The number of prefetched bytes is a multiple of this, so that most leaves of a table need the same number of loop
+/// steps, which the processor then predicts.
 const STEP_BYTES: usize = 128;
-/// Bytes that a scan prefetches of each cell: its key, and the beginning of its value.
+/// Number of bytes that a scan prefetches of each cell: the key, and the beginning of the value.
 pub(super) const CELL_AHEAD_BYTES: usize = 65;
 
 /// Number of bytes to prefetch of a child of a branch of this level. For a leaf they cover all its slots, because the
-/// branch stores the leaf's row count beside the pointer. (In a table of sets that count is of pairs, so the amount is
-/// too large.)
+/// branch stores the leaf's row count beside the pointer. In a table of sets this is more than necessary, because the
+/// row count there is the number of key-value pairs.
 #[inline(always)]
 pub(crate) fn slots_ahead(level: u8, rows: u64) -> usize {
     if level != 1 {

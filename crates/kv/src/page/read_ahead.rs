@@ -1,4 +1,4 @@
-//! Read-ahead of pages; adjacent pages are requested in one call.
+//! Requests pages from the disk in advance; adjacent pages are requested in one call.
 
 use crate::page::node::Node;
 use tidalite_pager::{PageRead, Ptr};
@@ -15,7 +15,7 @@ pub(crate) fn request_children<R: PageRead>(r: &R, branch: &Node<'_>) {
     runs.request(r);
 }
 
-/// Combines adjacent pages, in either order, into one request.
+/// Combines requests for adjacent pages, in either order, into one request.
 #[derive(Debug, Default)]
 pub(crate) struct PageRuns {
     from: u64,
@@ -23,7 +23,7 @@ pub(crate) struct PageRuns {
 }
 
 impl PageRuns {
-    /// Adds a page. If it is not adjacent to the pages added before, these are requested first.
+    /// Adds a page. If the page is not adjacent to the pages added before, these earlier pages are requested first.
     pub(crate) fn add<R: PageRead>(&mut self, r: &R, ptr: Ptr) {
         let end = ptr.addr.saturating_add(u64::from(ptr.len));
         debug_assert!(self.from <= self.to, "the range is in order");
@@ -37,7 +37,7 @@ impl PageRuns {
         }
     }
 
-    /// Requests the pages that were added.
+    /// Requests the pages that were added since the last request.
     pub(crate) fn request<R: PageRead>(&mut self, r: &R) {
         if self.to > self.from {
             r.read_ahead(self.from, self.to - self.from);

@@ -6,22 +6,22 @@ use crate::page::prefetch::CELL_AHEAD_BYTES;
 use std::ops::Range;
 use tidalite_base::{get_u16, get_u32, prefetch_at};
 
-/// Suffixes up to this length are copied as one block of this fixed length.
+/// Key suffixes up to this length in bytes are copied as one block of this fixed length.
 pub(crate) const BLOCK_BYTES: usize = 32;
 
-/// Maximum bytes of a short row up to the end of its suffix, copied as a block: the key length in one byte, the tag in
-/// up to two bytes, and the block.
+/// Length in bytes of the longest short row, up to the end of its suffix: the key length in one byte, the tag in up to
+/// two bytes, and a suffix of one block.
 const SHORT_BYTES: usize = 1 + 2 + BLOCK_BYTES;
 
-/// A row whose key is short.
+/// A decoded row whose key is short.
 pub(crate) struct ShortRow<'p> {
     pub(crate) tag: u32,
-    /// The suffix and the bytes after it.
+    /// The key suffix, and the bytes of the page after it.
     pub(crate) suffix: &'p [u8; BLOCK_BYTES],
     pub(crate) suffix_len: usize,
     /// Offset of the payload in the page.
     pub(crate) payload_at: usize,
-    /// Bytes of the cell.
+    /// Length in bytes of the cell.
     pub(crate) bytes: usize,
 }
 
@@ -61,7 +61,7 @@ impl<'p> ShortRow<'p> {
 }
 
 impl Shape {
-    /// Offset of the cell of row `index`, if there is one; not checked to lie among the cells.
+    /// Offset of the cell of the row at `index`, if that row exists; the offset is not checked to lie in the cell area.
     #[inline(always)]
     fn row_offset(&self, page: &[u8], index: usize) -> Option<usize> {
         if index >= self.count {
@@ -75,8 +75,8 @@ impl Shape {
         })
     }
 
-    /// Tag, range of the suffix, and offset of the payload of row `index` of a leaf. `None` for a missing row, a
-    /// spilled key, or a damaged page.
+    /// The tag, the range of the key suffix, and the offset of the payload of the row at `index` of a leaf. `None` for
+    /// a missing row, a key that is too long for its page, or a damaged page.
     #[inline(always)]
     pub(crate) fn plain_row(
         &self,
@@ -88,7 +88,7 @@ impl Shape {
             return None;
         }
         let (tag, len, at) = match page.get(offset..)? {
-            // The key length and the tag take a byte each: the most common rows.
+            // Fast path for the most common rows, whose key length and tag take one byte each.
             &[len, tag, ..] if (len | tag) < 0x80 => (u32::from(tag), usize::from(len), offset + 2),
             _ => {
                 let (len, at) = varint(page, offset)?;
@@ -114,7 +114,7 @@ impl Shape {
         }
     }
 
-    /// Prefetches the beginning of a cell.
+    /// Prefetches the beginning of the cell of the row at `index` into the processor's cache.
     #[inline(always)]
     pub(crate) fn prefetch_cell(&self, page: &[u8], index: usize) {
         if let Some(offset) = self.row_offset(page, index) {

@@ -1,4 +1,5 @@
-//! Searches a key in one page: first by heads, then by suffixes if heads are equal.
+//! Searches a key in one page: first by heads (the first four bytes of each key suffix), then by suffixes if heads are
+//! equal.
 
 use crate::page::key;
 use crate::page::layout::{HEAD_BYTES, head_of};
@@ -6,13 +7,14 @@ use crate::page::node::Node;
 use std::cmp::Ordering;
 use tidalite_pager::{PageRead, Result};
 
-/// Up to this many heads, the search counts the heads that are below, instead of halving the range. A full page of 4
-/// KiB has about as many.
+/// Maximum number of heads that a search counts linearly, instead of halving the range. A full page of 4 KiB has about
+/// as many entries.
 const HEADS_COUNTED: usize = 256;
 
 impl Node<'_> {
-    /// The first entry at or after `from` whose key is not below `key`, and whether it is equal.
-    /// Entries before `from` are assumed to be below. `None` if the search meets a spilled key.
+    /// The first entry at or after `from` whose key is not below `key`, and whether that entry's key equals `key`.
+    /// Entries before `from` are assumed to be below `key`. `None` if the search meets a key that is too long for its
+    /// page.
     #[inline]
     fn search(&self, key: &[u8], from: usize) -> Result<Option<(usize, bool)>> {
         debug_assert!(from <= self.count(), "the search begins in the page");
@@ -26,7 +28,7 @@ impl Node<'_> {
         if low == self.count() || self.head(low) != head {
             return Ok(Some((low, false)));
         }
-        // Equal heads are rare; a run of them is searched by whole suffixes.
+        // Entries with equal heads are rare; they are searched by comparing whole suffixes.
         let mut high = low + 1;
         if high < self.count() && self.head(high) == head {
             high = self.first_head(high, self.count(), |found| found <= head);
@@ -46,7 +48,7 @@ impl Node<'_> {
         Ok(Some((low, false)))
     }
 
-    /// As `search`, but reads the rests of spilled keys when their first bytes are equal.
+    /// As `search`, but also reads the bytes of long keys that lie outside the page, if their first bytes are equal.
     #[cold]
     fn search_spilled(&self, r: &dyn PageRead, key: &[u8], from: usize) -> Result<(usize, bool)> {
         debug_assert!(from <= self.count(), "the search begins in the page");
@@ -62,7 +64,8 @@ impl Node<'_> {
             let order = if cell.rest.is_empty() {
                 cell.suffix.cmp(suffix)
             } else if suffix.len() <= first {
-                // The cell's key is longer than its part in the page.
+                // The key of this cell is longer than its part in the page, so it is greater than a key that equals
+                // that part.
                 cell.suffix.cmp(suffix).then(Ordering::Greater)
             } else {
                 match cell.suffix.cmp(&suffix[..first]) {
@@ -82,7 +85,7 @@ impl Node<'_> {
         Ok((low, false))
     }
 
-    /// The first entry in `from..to` whose head is not `below`.
+    /// The first entry in `from..to` for whose head `below` returns false.
     #[inline]
     fn first_head(&self, from: usize, to: usize, below: impl Fn(u32) -> bool) -> usize {
         let Some(heads) = self.heads.get(from..to) else {
@@ -91,7 +94,7 @@ impl Node<'_> {
         from + first_head(heads, below)
     }
 
-    /// Leaf: the first entry that is not below `key`, and whether it equals `key`.
+    /// Leaf only: the first entry that is not below `key`, and whether that entry's key equals `key`.
     #[inline]
     pub(crate) fn find<R: PageRead>(&self, r: &R, key: &[u8]) -> Result<(usize, bool)> {
         match self.search(key, 0)? {
@@ -100,13 +103,13 @@ impl Node<'_> {
         }
     }
 
-    /// As `find`, but without a reader; `None` if the rest of a spilled key would have to be read.
+    /// As `find`, but reads no other page; `None` if bytes of a key that lie outside the page would have to be read.
     #[inline]
     pub(crate) fn find_plain(&self, key: &[u8]) -> Result<Option<(usize, bool)>> {
         self.search(key, 0)
     }
 
-    /// Branch: the entry whose subtree would hold `key`.
+    /// Branch only: the index of the entry whose subtree would hold `key`.
     #[inline]
     pub(crate) fn find_child<R: PageRead>(&self, r: &R, key: &[u8]) -> Result<usize> {
         let (index, found) = match self.search(key, 1)? {
@@ -117,7 +120,8 @@ impl Node<'_> {
         Ok(if found { index } else { index - 1 })
     }
 
-    /// As `find_child`, but without a reader; `None` if the rest of a spilled key would have to be read.
+    /// As `find_child`, but reads no other page; `None` if bytes of a key that lie outside the page would have to be
+    /// read.
     #[inline]
     pub(crate) fn find_plain_child(&self, key: &[u8]) -> Result<Option<usize>> {
         let found = self.search(key, 1)?;
@@ -125,12 +129,12 @@ impl Node<'_> {
     }
 }
 
-/// The first head that is not `below`. All heads for which `below` is true come first.
+/// The index of the first head for which `below` returns false. The heads for which it returns true must come first.
 #[inline(always)]
 pub(super) fn first_head(heads: &[[u8; HEAD_BYTES]], below: impl Fn(u32) -> bool) -> usize {
     let mut base = 0;
     let mut left = heads.len();
-    // The step depends on the data through a conditional move, not a branch.
+    // The start of the range depends on the data through a conditional move, not a branch that may be mispredicted.
     while left > HEADS_COUNTED {
         let half = left / 2;
         let jump = below(u32::from_le_bytes(heads[base + half - 1]));

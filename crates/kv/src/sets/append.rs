@@ -1,4 +1,5 @@
-//! Bulk insert of pairs; pairs that ascend after the last one are laid out set by set and leaf by leaf.
+//! Bulk insert of key-value pairs into a table of sets; pairs that ascend after the last pair are laid out set by set
+//! and leaf by leaf.
 //!
 //! ```text
 //! pairs ──> the values of one key ──────> its row, after the row before it (append)
@@ -6,9 +7,8 @@
 //!             └─> rows of a table of their own (append) ──> its root, in the row
 //! ```
 //!
-//! Invariants
 //! 1. The buffered values belong to `key` and ascend; none of them is yet in the table, nor in `set`, which has the
-//!    values before them.
+//!   values before them.
 //! 2. After `finish` the table contains all rows that `cursor` and `set` held back.
 
 use crate::bulk::append::PutRow;
@@ -24,36 +24,36 @@ use crate::table::free::OldPayload;
 use crate::table::tree::Tree;
 use tidalite_pager::{PageWrite, Result};
 
-/// Pairs being inserted into a table.
+/// State of a bulk insert of pairs into a table.
 struct SetLoader<'t> {
     tree: &'t mut Tree,
-    /// The append position for the next key's row.
+    /// The append position for the row of the next key.
     cursor: AppendCursor,
-    /// The key whose values are collected.
+    /// The key whose values are being collected.
     key: Option<Vec<u8>>,
     values: KeyList,
     set: Option<LargeSet>,
 }
 
-/// A set that is too large for a row.
+/// A set of values that is too large for the row of its key.
 struct LargeSet {
     tree: Tree,
     cursor: AppendCursor,
-    /// The key of the set is above all others of the table.
+    /// True if the key of this set is above all other keys of the table.
     new: bool,
 }
 
 impl PairWriter<'_> {
-    /// Inserts many pairs; returns the number of new ones. Consecutive values of a key are inserted together. Pairs
-    /// that ascend beyond the last one are packed tightly and quickly.
+    /// Inserts many pairs; returns the number of new pairs. Consecutive values of a key are inserted together. Pairs
+    /// that ascend beyond the table's last pair are packed tightly and quickly.
     ///
     /// # Errors
-    /// As for `insert`, but after a `Limit` error the pairs before it are inserted.
+    /// As for `insert`, but after a `Limit` error the pairs before the refused pair stay inserted.
     ///
     /// # Cost
-    /// Ascending: a copy of each pair, without descent or search; leaves are filled to the last row that fits, and so
-    /// are the leaves of sets with pages of their own. Otherwise as many calls of `insert`, or fewer: consecutive
-    /// values change the set of their key once.
+    /// For ascending pairs: a copy of each pair, without descent or search; leaves are filled to the last row that
+    /// fits, and so are the leaves of sets with pages of their own. For other pairs: at most one call of `insert` for
+    /// each; consecutive values of a key change its set only once.
     pub fn extend<W, K, V>(
         &mut self,
         w: &mut W,
@@ -71,8 +71,8 @@ impl PairWriter<'_> {
         })
     }
 
-    /// As `extend`, for pairs that `feed` passes one by one to the callback that it receives, so they need not all be
-    /// in memory.
+    /// As `extend`, but for pairs that need not all be in memory: `feed` passes them one by one to the callback that it
+    /// receives.
     ///
     /// # Errors
     /// As for `extend`, and errors of `feed`: the pairs before the error are inserted.
@@ -129,7 +129,7 @@ impl SetLoader<'_> {
         own.extend_from_slice(key);
     }
 
-    /// Moves the buffered values into a set with pages of its own.
+    /// Moves the buffered values of the current key into a set with pages of its own.
     fn enlarge<W: PageWrite>(&mut self, w: &mut W) -> Result<()> {
         let Some(key) = &self.key else {
             return Ok(());
@@ -160,7 +160,7 @@ impl SetLoader<'_> {
         Ok(())
     }
 
-    /// Writes the buffered values to the table, under their key.
+    /// Writes the buffered values to the table as the set of their key.
     fn put_set<W: PageWrite>(&mut self, w: &mut W) -> Result<()> {
         let Some(key) = self.key.take() else {
             return Ok(());
@@ -205,7 +205,7 @@ impl SetLoader<'_> {
                 return Ok(());
             }
         }
-        // The key exists already, or its row cannot simply be appended.
+        // The key exists already, or its row cannot simply be appended, so the values are inserted by descents.
         self.tree.finish_append(w, &mut self.cursor)?;
         let mut pairs = self.tree.pairs();
         match one {
@@ -219,7 +219,7 @@ impl SetLoader<'_> {
         Ok(())
     }
 
-    /// Writes all buffered values and completes the table.
+    /// Writes all buffered values, and links all rows that were held back.
     fn finish<W: PageWrite>(mut self, w: &mut W) -> Result<()> {
         self.put_set(w)?;
         self.tree.finish_append(w, &mut self.cursor)

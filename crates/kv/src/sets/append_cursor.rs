@@ -1,5 +1,5 @@
-//! Appending pairs one by one: an [`AppendCursor`] remembers the append position in the table and in the set of its
-//! last key.
+//! Appends key-value pairs one by one: an [`AppendCursor`] remembers the append position in the table, and in the set
+//! of the table's last key.
 
 use crate::bulk::append_cursor::{AppendCursor, Tail};
 use crate::bulk::leaf_builder::LeafBuilder;
@@ -20,21 +20,23 @@ use tidalite_pager::{PageWrite, Result};
 /// Result of inserting a pair at a remembered append position.
 enum HintedInsert {
     Done,
-    /// Done, and the row has moved to another leaf.
+    /// The pair was inserted, and its row has moved to another leaf.
     Moved,
     NotLast,
-    /// It belongs elsewhere, or needs a more expensive insert: nothing has changed.
+    /// The pair belongs elsewhere, or needs a more expensive insert; nothing has changed.
     Elsewhere,
 }
 
 impl PairWriter<'_> {
-    /// As `insert`, with a hint: pairs that ascend after the last one need neither descent nor search.
+    /// As `insert`, but pairs that ascend after the table's last pair need neither descent nor search: `cursor`
+    /// remembers the position.
     ///
     /// # Errors
     /// As for `insert`.
     ///
     /// # Cost
-    /// After the last pair: a copy, and a count in each branch above. For an inline set, its row is rewritten.
+    /// For a pair after the last one: a copy of the pair, and a new count in each branch above. If the set is stored
+    /// inline, the whole row is rewritten.
     pub fn insert_hinted<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -46,8 +48,8 @@ impl PairWriter<'_> {
         Ok(put != PairInsert::There)
     }
 
-    /// Inserts a pair after all others; false, with nothing changed, if it is not above the last one. `cursor` is as
-    /// for `insert_hinted`.
+    /// Inserts a pair after all others; returns false, with nothing changed, if the pair is not above the last pair of
+    /// the table. `cursor` is used as in `insert_hinted`.
     ///
     /// # Errors
     /// As for `insert`.
@@ -62,8 +64,8 @@ impl PairWriter<'_> {
         Ok(matches!(put, PairInsert::New { .. }))
     }
 
-    /// Inserts a value after all others of its key; false, with nothing changed, if it is not above the key's last
-    /// value. `cursor` is as for `insert_hinted`.
+    /// Inserts a value after all other values of its key; returns false, with nothing changed, if the value is not
+    /// above the key's last value. `cursor` is used as in `insert_hinted`.
     ///
     /// # Errors
     /// As for `insert`.
@@ -101,7 +103,7 @@ impl PairWriter<'_> {
         let put = self.put(w, key, value, order)?;
         match put {
             PairInsert::New { last } => cursor.descended(self.tree, w, last)?,
-            // Nothing has changed.
+            // The table is unchanged, so the remembered position stays valid.
             PairInsert::There | PairInsert::NotLast => {}
         }
         Ok(put)
@@ -138,7 +140,7 @@ impl PairWriter<'_> {
         Ok(HintedInsert::Done)
     }
 
-    /// Inserts a value after all others of the last key.
+    /// Appends a value to the set of the table's last key.
     fn append_to_last_set<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -158,7 +160,7 @@ impl PairWriter<'_> {
             "the last row of the leaf is the last of the table"
         );
         let not_behind = match order {
-            // The set may contain the value already.
+            // The value is not above the last value, and the set may contain the value already.
             AllowedPosition::Any => HintedInsert::Elsewhere,
             AllowedPosition::LastOfKey | AllowedPosition::LastOfTable => HintedInsert::NotLast,
         };
@@ -184,7 +186,8 @@ impl PairWriter<'_> {
         if edit::overwrite(page, at, index, payload)? {
             return Ok(HintedInsert::Done);
         }
-        // The row inserted last is the lowest cell, so its space becomes free again.
+        // The cell of the row inserted last is the lowest in the page, so its space becomes free again when it is
+        // removed.
         edit::remove(page, 0, at, index)?;
         let key = Key::plain(&tail.last_key);
         if edit::try_insert(page, 0, at, index, key, payload)? == Placed::Yes {

@@ -1,4 +1,4 @@
-//! Tables whose keys have sets of values.
+//! Tables of sets: each key has a sorted set of values.
 
 pub(crate) mod append;
 pub(crate) mod append_cursor;

@@ -1,4 +1,4 @@
-//! A position among the pairs of a table of sets.
+//! A cursor over a table of sets: a position among its key-value pairs.
 //!
 //! Invariants
 //! 1. `inner` is the set of the current key of `outer`, positioned at one of its values; or it is `None`, and `outer`
@@ -16,7 +16,7 @@ use crate::table::tree::Tree;
 use tidalite_pager::{PageRead, Result};
 
 impl Tree {
-    /// A cursor over the pairs of a table of sets, before the first.
+    /// Creates a cursor over the pairs of a table of sets; it stands before the first pair.
     pub fn pair_cursor<'r, R: PageRead>(&self, r: &'r R) -> PairCursor<'r, R> {
         PairCursor {
             outer: self.cursor(r),
@@ -27,7 +27,7 @@ impl Tree {
 
 enum InSet<'r, R> {
     None,
-    /// The row's single value.
+    /// A single value, which is stored in the row of its key.
     One,
     PackedSet(PackedSet<'r>),
     Set(u64, Box<Cursor<'r, R>>),
@@ -42,13 +42,13 @@ pub struct PairCursor<'r, R> {
     inner: InSet<'r, R>,
 }
 
-/// The value of a key to move to.
+/// Selects the value of a key to which the cursor moves.
 enum ValueTarget<'v> {
     First,
     Last,
     Ge(&'v [u8]),
     Le(&'v [u8]),
-    /// The value with this many values of its set before it.
+    /// The value that has this many values of its set before it.
     Nth(u64),
 }
 
@@ -81,7 +81,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         !matches!(self.inner, InSet::None)
     }
 
-    /// The current key.
+    /// The key of the current pair.
     ///
     /// # Panics
     /// When the cursor is not at a pair.
@@ -90,7 +90,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         self.outer.key()
     }
 
-    /// The current value.
+    /// The value of the current pair.
     ///
     /// # Panics
     /// When the cursor is not at a pair.
@@ -104,7 +104,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         }
     }
 
-    /// Number of values of the current key. Reads nothing.
+    /// Number of values of the current key. Reads no page.
     #[must_use]
     pub fn count(&self) -> u64 {
         match &self.inner {
@@ -115,7 +115,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         }
     }
 
-    /// Enters the set of the current key of `outer`, at a value; false if it has no such value.
+    /// Moves to a value in the set of the current key of `outer`; returns false if the set has no such value.
     fn enter(&mut self, there: bool, target: &ValueTarget<'_>) -> Result<bool> {
         self.inner = InSet::None;
         let Some((tag, bytes)) = self.outer.payload().filter(|_| there) else {
@@ -184,7 +184,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         self.enter(there, &ValueTarget::Last)
     }
 
-    /// Moves to the next pair, of this key or the next key.
+    /// Moves to the next pair: the next value of the current key, or the first value of the next key.
     ///
     /// # Errors
     /// As for `first`.
@@ -196,7 +196,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         Ok(self.next_dup()? || self.next_nodup()?)
     }
 
-    /// Moves to the previous pair, of this key or the previous key.
+    /// Moves to the previous pair: the previous value of the current key, or the last value of the previous key.
     ///
     /// # Errors
     /// As for `first`.
@@ -204,7 +204,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         Ok(self.previous_dup()? || self.previous_nodup()?)
     }
 
-    /// Moves to the next value of this key; false, without a move, at its last value.
+    /// Moves to the next value of the current key; returns false, without a move, at the last value of the key.
     ///
     /// # Errors
     /// As for `first`.
@@ -216,7 +216,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         }
     }
 
-    /// Moves to the previous value of this key; false, without a move, at its first value.
+    /// Moves to the previous value of the current key; returns false, without a move, at the first value of the key.
     ///
     /// # Errors
     /// As for `first`.
@@ -248,7 +248,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         self.enter(there, &ValueTarget::Last)
     }
 
-    /// Moves to the first value of this key.
+    /// Moves to the first value of the current key.
     ///
     /// # Errors
     /// As for `first`.
@@ -257,7 +257,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         self.enter(there, &ValueTarget::First)
     }
 
-    /// Moves to the last value of this key.
+    /// Moves to the last value of the current key.
     ///
     /// # Errors
     /// As for `first`.
@@ -313,8 +313,8 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         self.enter(there, &ValueTarget::First)
     }
 
-    /// Moves to exactly this pair. If it does not exist, the cursor stands where `seek_ge` leaves it, and the result is
-    /// false.
+    /// Moves to exactly this pair. If the pair does not exist, the cursor stands where `seek_ge` leaves it, and the
+    /// result is false.
     ///
     /// # Errors
     /// As for `first`.
@@ -322,8 +322,8 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         Ok(self.seek_ge(key, value)? && self.key() == key && self.value() == value)
     }
 
-    /// Moves to the first value of exactly this key that is not below `value`. Without one, the cursor stands
-    /// where `seek_ge` leaves it, and the result is false. The next three functions behave likewise.
+    /// Moves to the first value of exactly this key that is not below `value`. If the key has no such value, the cursor
+    /// stands where `seek_ge` leaves it, and the result is false.
     ///
     /// # Errors
     /// As for `first`.
@@ -331,7 +331,8 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         Ok(self.seek_ge(key, value)? && self.key() == key)
     }
 
-    /// Moves to the first value of exactly this key above `value`; else as `seek_gt`.
+    /// Moves to the first value of exactly this key that is above `value`. If the key has no such value, the cursor
+    /// stands where `seek_gt` leaves it, and the result is false.
     ///
     /// # Errors
     /// As for `first`.
@@ -339,7 +340,8 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         Ok(self.seek_gt(key, value)? && self.key() == key)
     }
 
-    /// Moves to the last value of exactly this key that is not above `value`; else as `seek_le`.
+    /// Moves to the last value of exactly this key that is not above `value`. If the key has no such value, the cursor
+    /// stands where `seek_le` leaves it, and the result is false.
     ///
     /// # Errors
     /// As for `first`.
@@ -347,7 +349,8 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         Ok(self.seek_le(key, value)? && self.key() == key)
     }
 
-    /// Moves to the last value of exactly this key below `value`; else as `seek_lt`.
+    /// Moves to the last value of exactly this key that is below `value`. If the key has no such value, the cursor
+    /// stands where `seek_lt` leaves it, and the result is false.
     ///
     /// # Errors
     /// As for `first`.
@@ -355,7 +358,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         Ok(self.seek_lt(key, value)? && self.key() == key)
     }
 
-    /// Moves to the first pair that is not below (key, value).
+    /// Moves to the first pair that is not below the pair (`key`, `value`).
     ///
     /// # Errors
     /// As for `first`.
@@ -369,7 +372,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         Ok(self.enter(true, &ValueTarget::Ge(value))? || self.next_nodup()?)
     }
 
-    /// Moves to the first pair above (key, value).
+    /// Moves to the first pair above the pair (`key`, `value`).
     ///
     /// # Errors
     /// As for `first`.
@@ -380,13 +383,13 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         Ok(self.is_at_row())
     }
 
-    /// Moves to the pair that has this many pairs before it.
+    /// Moves to the pair that has exactly `rank` pairs before it in the table.
     ///
     /// # Errors
     /// As for `first`.
     ///
     /// # Cost
-    /// One page per level of the table, and of the key's set.
+    /// One page per level of the table, and one per level of the key's set.
     pub fn select(&mut self, rank: u64) -> Result<bool> {
         match self.outer.select_within(rank)? {
             Some(within) => self.enter(true, &ValueTarget::Nth(within)),
@@ -394,7 +397,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         }
     }
 
-    /// Moves to the first value of a key: the key of the pair that has this many pairs before it.
+    /// Finds the pair that has exactly `rank` pairs before it in the table, and moves to the first value of its key.
     ///
     /// # Errors
     /// As for `first`.
@@ -403,8 +406,8 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         self.enter(there, &ValueTarget::First)
     }
 
-    /// Moves to the value of exactly this key that has this many of its values before it. Without one, the cursor
-    /// stands at the next pair, and the result is false.
+    /// Moves to the value of exactly this key that has `rank` of the key's values before it. If the key has no such
+    /// value, the cursor stands at the next pair, and the result is false.
     ///
     /// # Errors
     /// As for `first`.
@@ -420,7 +423,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         Ok(false)
     }
 
-    /// Moves to the last pair that is not above (key, value).
+    /// Moves to the last pair that is not above the pair (`key`, `value`).
     ///
     /// # Errors
     /// As for `first`.
@@ -434,7 +437,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         Ok(self.enter(true, &ValueTarget::Le(value))? || self.previous_nodup()?)
     }
 
-    /// Moves to the last pair below (key, value).
+    /// Moves to the last pair below the pair (`key`, `value`).
     ///
     /// # Errors
     /// As for `first`.
@@ -445,19 +448,19 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         Ok(self.is_at_row())
     }
 
-    /// True at the first pair of the table.
+    /// True if the cursor is at the first pair of the table.
     #[must_use]
     pub fn on_first(&self) -> bool {
         self.outer.on_first() && self.on_first_dup()
     }
 
-    /// True at the last pair of the table.
+    /// True if the cursor is at the last pair of the table.
     #[must_use]
     pub fn on_last(&self) -> bool {
         self.outer.on_last() && self.on_last_dup()
     }
 
-    /// True at the first value of a key.
+    /// True if the cursor is at the first value of a key.
     #[must_use]
     pub fn on_first_dup(&self) -> bool {
         match &self.inner {
@@ -468,7 +471,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         }
     }
 
-    /// True at the last value of a key.
+    /// True if the cursor is at the last value of a key.
     #[must_use]
     pub fn on_last_dup(&self) -> bool {
         match &self.inner {
@@ -479,14 +482,14 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         }
     }
 
-    /// True if a step forward ran off the end.
+    /// True if a step forward ran off the end of the table.
     #[must_use]
     pub fn eof(&self) -> bool {
         !self.is_at_row() && self.outer.eof()
     }
 
-    /// Passes at most `most` values of this key to `take`, from the current one on; the cursor ends at the last value
-    /// passed.
+    /// Passes at most `most` values of the current key to `take`, from the current value on, and returns their number.
+    /// The cursor ends at the last value passed.
     ///
     /// # Errors
     /// As for `first`.
@@ -503,8 +506,8 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         Ok(given)
     }
 
-    /// Passes every pair from the current one on to `take`; the cursor ends after the last pair. If `take` fails, the
-    /// cursor is at some pair of the key that was passed.
+    /// Passes every pair from the current pair on to `take`; the cursor ends after the last pair of the table. If
+    /// `take` fails, the cursor is at some pair of the key whose pair was passed.
     ///
     /// # Errors
     /// As for `first`, and errors of `take`.

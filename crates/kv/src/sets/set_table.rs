@@ -1,4 +1,4 @@
-//! Tables of sets: each key has a sorted set of values, and a row of the table is a pair.
+//! Tables of sets: each key has a sorted set of values, and a row of the table is a key-value pair.
 //!
 //! The set of a key is a nested table whose keys are the values: one value lies in the row itself, a few lie packed
 //! in the leaf, many have pages of their own. Branches count pairs.
@@ -13,46 +13,46 @@ use crate::table::free::OldPayload;
 use crate::table::tree::Tree;
 use tidalite_pager::{PageRead, PageWrite, Result};
 
-/// The operations of a table of sets; see [`Tree::pairs`].
+/// The operations that change a table of sets; created by [`Tree::pairs`].
 pub struct PairWriter<'t> {
     pub(crate) tree: &'t mut Tree,
 }
 
-/// Allowed positions of a new pair.
+/// The positions at which an insert may put a new pair; elsewhere it changes nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AllowedPosition {
     Any,
-    /// After the other values of its key.
+    /// Only after the other values of its key.
     LastOfKey,
-    /// After all pairs of the table.
+    /// Only after all pairs of the table.
     LastOfTable,
 }
 
-/// Result of inserting a pair.
+/// Result of inserting a pair into a table of sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PairInsert {
     New {
-        /// It is the last pair of the table.
+        /// True if the new pair is the last pair of the table.
         last: bool,
     },
     There,
-    /// The pair would not be in the allowed position: nothing has changed.
+    /// The pair would not be at an allowed position; nothing has changed.
     NotLast,
 }
 
 /// Result of adding one value to the set in a row.
 pub(crate) enum SetWithValue {
     There,
-    /// The new contents of the row; `last`: the value is above the others.
+    /// The new contents of the row; `last` is true if the value is above the others of its set.
     Row {
         bytes: Vec<u8>,
         last: bool,
     },
-    /// The set has pages of its own; these are the bytes of its root.
+    /// The set has pages of its own; these are the bytes of its root, unchanged.
     Pages(Vec<u8>),
 }
 
-/// Adds `value` to the set of a row.
+/// Adds `value` to the set of values in a row, whose leaf lies at address `at`.
 pub(crate) fn set_with_value(set: Payload<'_>, value: &[u8], at: u64) -> Result<SetWithValue> {
     match tag::kind(set.tag) {
         tag::INLINE if set.bytes == value => Ok(SetWithValue::There),
@@ -83,7 +83,7 @@ pub(crate) fn set_with_value(set: Payload<'_>, value: &[u8], at: u64) -> Result<
     }
 }
 
-/// The payload of a key's only value, if it fits the row.
+/// The payload of the row of a key with a single value; `None` if the value does not fit the row.
 pub(crate) fn only<'v>(page_size: usize, key_len: usize, value: &'v [u8]) -> Option<Payload<'v>> {
     let payload = Payload::inline(value);
     let row = cell_size(true, key::stored_bytes(page_size, key_len), payload);
@@ -91,16 +91,16 @@ pub(crate) fn only<'v>(page_size: usize, key_len: usize, value: &'v [u8]) -> Opt
 }
 
 impl Tree {
-    /// Access to the pairs of the table, for changing.
+    /// Access for changing the pairs of this table.
     ///
     /// # Panics
-    /// If the table was not created by `new_multi`.
+    /// If the table was not created by `new_multi`, so that it is no table of sets.
     pub fn pairs(&mut self) -> PairWriter<'_> {
         assert!(self.is_multi(), "a table of sets");
         PairWriter { tree: self }
     }
 
-    /// Number of values of a key. Costs one page per level.
+    /// Number of values of a key. Costs one page per level of the table.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
@@ -111,7 +111,7 @@ impl Tree {
 }
 
 impl PairWriter<'_> {
-    /// Changes the set of a key; returns the result of `change`.
+    /// Passes the set of a key to `change`, stores the changed set, and returns the result of `change`.
     pub(crate) fn change<W: PageWrite, T>(
         &mut self,
         w: &mut W,
@@ -139,14 +139,14 @@ impl PairWriter<'_> {
         Ok(done)
     }
 
-    /// Inserts a pair; true if it was new. A value may be as long as a key.
+    /// Inserts a pair; returns true if it was new. A value may be as long as a key.
     ///
     /// # Errors
-    /// `Limit` for a long key or value: nothing has changed in that case.
+    /// `Limit` for a key or value that is too long: nothing has changed in that case.
     ///
     /// # Cost
-    /// One descent, and another in the key's set if it has pages of its own; no page is copied for a pair that exists.
-    /// An inline set is rewritten with its row, at most a quarter of a page.
+    /// One descent in the table, and another in the key's set if the set has pages of its own; no page is copied for a
+    /// pair that exists. An inline set, which takes at most a quarter of a page, is rewritten with its row.
     pub fn insert<W: PageWrite>(&mut self, w: &mut W, key: &[u8], value: &[u8]) -> Result<bool> {
         key::check_len(key)?;
         key::check_len(value)?;
@@ -154,7 +154,7 @@ impl PairWriter<'_> {
         Ok(put != PairInsert::There)
     }
 
-    /// Inserts a pair whose lengths were checked, if its position is allowed.
+    /// Inserts a pair, whose lengths were checked, if its position is allowed.
     pub(crate) fn put<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -200,7 +200,7 @@ impl PairWriter<'_> {
         Ok(PairInsert::New { last })
     }
 
-    /// The payload of the row of a key with one value.
+    /// Creates the payload of the row of a key with a single value.
     pub(crate) fn set_of_one<W: PageWrite>(
         &self,
         w: &mut W,
@@ -215,7 +215,8 @@ impl PairWriter<'_> {
         set.into_payload(w, key.len())
     }
 
-    /// The payload of the row of a key with this small set: the set itself, or a root if it is too large.
+    /// Creates the payload of the row of a key with a small set: the set itself, or the root of new pages if the set
+    /// does not fit the row.
     pub(crate) fn set_of<W: PageWrite>(
         &self,
         w: &mut W,
@@ -230,7 +231,7 @@ impl PairWriter<'_> {
         Ok(root_payload(&set))
     }
 
-    /// Inserts many values of one key with a single change of its set; returns the number of new ones.
+    /// Inserts many values of one key with a single change of the key's set; returns the number of new values.
     ///
     /// # Errors
     /// As for `insert`.
@@ -256,7 +257,7 @@ impl PairWriter<'_> {
         })
     }
 
-    /// Removes a pair; true if it existed.
+    /// Removes a pair; returns true if it existed.
     ///
     /// # Errors
     /// As for [`Tree::remove`].
@@ -279,13 +280,14 @@ impl PairWriter<'_> {
         Ok(count)
     }
 
-    /// Removes every pair from `from` up to but excluding `to` (`None`: to the end); returns the number of pairs.
+    /// Removes every pair from `from` up to but excluding `to`, or to the end of the table if `to` is `None`. Returns
+    /// the number of removed pairs.
     ///
     /// # Errors
     /// As for [`Tree::remove`].
     ///
     /// # Cost
-    /// For a key that keeps some of its values, a range delete in its set; for the keys in between as
+    /// A range delete in the set of a key that keeps some of its values; for the keys in between the cost of
     /// [`Tree::remove_range`].
     pub fn remove_range<W: PageWrite>(
         &mut self,
@@ -321,7 +323,7 @@ impl PairWriter<'_> {
         Ok(removed.wrapping_add(whole?))
     }
 
-    /// Removes the values of one key from `from` up to but excluding `to` (`None`: to the end).
+    /// Removes the values of one key from `from` up to but excluding `to`, or to the end of the set if `to` is `None`.
     fn remove_values<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -345,7 +347,7 @@ impl PairWriter<'_> {
         })
     }
 
-    /// Whether the pair exists.
+    /// True if the pair exists.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
@@ -355,7 +357,8 @@ impl PairWriter<'_> {
 }
 
 impl Tree {
-    /// Inserts a key without a value into a table that is a set; if `behind`, only if the key comes after all others.
+    /// Adds a value as a key to this tree, which is the set of values of some key. If `behind`, adds it only if it
+    /// comes after all other values.
     fn add<W: PageWrite>(&mut self, w: &mut W, key: &[u8], behind: bool) -> Result<PairInsert> {
         let Some((read_path, ())) = self.read_path(&*w, key, |_, _, _| Ok(()))? else {
             self.put_payload(w, key, Payload::inline(&[]), OldPayload::Keep)?;
@@ -373,7 +376,7 @@ impl Tree {
         Ok(PairInsert::New { last })
     }
 
-    /// Whether a pair exists in a table of sets.
+    /// True if the pair exists in this table of sets.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.

@@ -1,4 +1,4 @@
-//! Reads the values of keys without a cursor: values of many keys at once, and ranks of pairs.
+//! Reads the values of keys of a table of sets without a cursor: values of many keys at once, and ranks of pairs.
 
 use crate::cursor::select::cuts;
 use crate::error::unexpected;
@@ -39,7 +39,7 @@ impl<'r> Values<'r> {
         }
     }
 
-    /// Number of values. Reads nothing.
+    /// Number of values. Reads no page.
     #[must_use]
     #[expect(
         clippy::len_without_is_empty,
@@ -52,7 +52,7 @@ impl<'r> Values<'r> {
         }
     }
 
-    /// Number of values below `value`. Costs one page per level of the set.
+    /// Number of values of the set below `value`. Costs one page per level of the set.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
@@ -63,7 +63,7 @@ impl<'r> Values<'r> {
         }
     }
 
-    /// Passes the values in order to `take`, until it returns false.
+    /// Passes the values of the set in order to `take`, until `take` returns false.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
@@ -85,7 +85,7 @@ impl Tree {
     /// `Corrupt`, `Io`.
     ///
     /// # Cost
-    /// One page per level; a set that has pages of its own is not read.
+    /// One page per level of the table; a set that has pages of its own is not read.
     pub fn values<'r, R: PageRead>(&self, r: &'r R, key: &[u8]) -> Result<Option<Values<'r>>> {
         let Some((page, at)) = self.leaf_for(r, key)? else {
             return Ok(None);
@@ -126,19 +126,19 @@ impl Tree {
         })
     }
 
-    /// Number of pairs of a table of sets below (key, value).
+    /// Number of pairs of a table of sets below the pair (`key`, `value`).
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
     ///
     /// # Cost
-    /// Two descents, and one in the key's set.
+    /// Two descents in the table, and one in the set of the key.
     pub fn rank_pair<R: PageRead>(&self, r: &R, key: &[u8], value: &[u8]) -> Result<u64> {
         let below = self.rank(r, key)?;
         let Some(values) = self.values(r, key)? else {
             return Ok(below);
         };
-        // The counts of a hostile file may overflow.
+        // The row counts in a hostile file may overflow.
         Ok(below.wrapping_add(values.rank(r, value)?))
     }
 
@@ -149,7 +149,7 @@ impl Tree {
     /// `Corrupt`, `Io`.
     ///
     /// # Cost
-    /// One descent per pair, and one in its key's set.
+    /// One descent per part, and one in the set of the key found.
     pub fn split_pairs<R: PageRead>(
         &self,
         r: &R,

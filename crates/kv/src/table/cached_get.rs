@@ -1,4 +1,4 @@
-//! A get with a cached descent path: if the pages on the path are unchanged, so is the result.
+//! A get with a cached descent path: if the pages on the path are unchanged, the result of the get is unchanged, too.
 //!
 //! A committed page never changes, and a pointer to it carries the checksum of its bytes, which include the pointers
 //! and checksums of its children. So if a pointer on the descent for a key equals the pointer in the cached path, the
@@ -16,12 +16,12 @@ use crate::value::Value;
 use tidalite_base::TxnId;
 use tidalite_pager::{PageRead, Ptr, Result};
 
-/// The pointers on the descent for a key, as of an earlier lookup. Initially empty.
+/// The pointers to the pages on the descent path of an earlier lookup of a key. Initially empty.
 #[derive(Clone, Debug, Default)]
 pub struct CachedPath(Vec<Ptr>);
 
 impl CachedPath {
-    /// Whether the cached path is still valid from this root on. Reads nothing.
+    /// True if the cached path is still valid from this root on. Reads no page.
     #[inline]
     #[must_use]
     pub fn begins_at(&self, tree: &Tree, before: TxnId) -> bool {
@@ -32,21 +32,21 @@ impl CachedPath {
 
 /// Result of a lookup with a cached path.
 pub enum CachedLookup<'r> {
-    /// From some page on, the descent path is the cached one; the result is the same as before.
+    /// From some page on, the descent path equals the cached path, so the result of the earlier lookup is still valid.
     Unchanged,
-    /// The cached path was out of date; this is the result of a full lookup.
+    /// The cached path was out of date; contains the result of a full lookup.
     Found(Option<Value<'r>>),
 }
 
 impl Tree {
     /// As [`get`](Self::get), with the path of an earlier lookup of the same key; also returns the new path. Pages
-    /// born after `before` may still change and are not stored in the path.
+    /// written by transactions after `before` may still change and are not stored in the path.
     ///
     /// # Errors
-    /// As for `get`; `IsTable` for a nested table.
+    /// As for `get`; `IsTable` if the key holds a nested table.
     ///
     /// # Cost
-    /// One page for each level above the first unchanged page; without one, as `get`.
+    /// One page for each level above the first unchanged page; if there is no unchanged page, as `get`.
     pub fn get_cached<'r, R: PageRead>(
         &self,
         r: &'r R,

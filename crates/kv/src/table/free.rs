@@ -1,4 +1,4 @@
-//! Frees the extents of values, nested tables and whole subtrees below rows and branches.
+//! Frees the extents, nested tables and subtrees that removed rows and branches refer to.
 
 use crate::error::damaged;
 use crate::inline::inline_table;
@@ -10,16 +10,17 @@ use crate::value;
 use std::collections::HashSet;
 use tidalite_pager::{PageWrite, Ptr, Result};
 
-/// Treatment of the pages and extents that the old payload refers to.
+/// What happens to the pages and extents to which a replaced or removed payload refers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OldPayload {
-    /// They are freed: all of them by a removal, the extent of a value by a put. A put never replaces a nested table.
+    /// They are freed: all of them when a row is removed, the extent of a value when another value is put. Putting a
+    /// value never replaces a nested table.
     Free,
-    /// They now belong to the new payload.
+    /// They are kept, because the new payload refers to them.
     Keep,
 }
 
-/// A copy of a payload that refers to pages or extents; empty for a plain value.
+/// A copy of a payload that refers to pages or extents; empty for a value stored in the leaf.
 pub(crate) fn reference_bytes(payload: Payload<'_>) -> Vec<u8> {
     if tag::kind(payload.tag) == tag::INLINE {
         return Vec::new();
@@ -31,11 +32,11 @@ pub(crate) fn reference_bytes(payload: Payload<'_>) -> Vec<u8> {
 /// is visited once, or a few pages could keep the operation busy forever.
 #[derive(Default)]
 pub(crate) struct VisitedPages {
-    /// Nesting depth of the current table.
+    /// Nesting depth of the table that is being visited.
     pub(crate) depth: usize,
     /// Number of distinct keys removed. Set only for a table of sets that may keep some of its keys.
     pub(crate) keys: Option<u64>,
-    /// Addresses of branches, and of roots of nested tables.
+    /// Addresses of the branches visited, and of the visited roots of nested tables.
     seen: HashSet<u64>,
 }
 
@@ -54,7 +55,7 @@ impl VisitedPages {
 }
 
 impl Tree {
-    /// Frees the pages and extents that a payload refers to. `bytes` may be empty for a plain value.
+    /// Frees the pages and extents to which a payload refers. `bytes` may be empty for a value stored in the leaf.
     pub(crate) fn free_payload<W: PageWrite>(
         &self,
         w: &mut W,
@@ -87,7 +88,7 @@ impl Tree {
                     freed.visit(&tree.root)?;
                 }
                 freed.depth += 1;
-                // The rows of a set do not count as keys of this table.
+                // Stops the count of removed keys: the values of a nested set are not keys of this table.
                 let keys = freed.keys.take();
                 tree.free_below(w, &tree.root, tree.height - 1, freed)?;
                 freed.keys = keys;
@@ -98,8 +99,8 @@ impl Tree {
         Ok(())
     }
 
-    /// Frees a page and everything below it. Leaves are read only if their rows may refer to pages or extents, or are
-    /// counted.
+    /// Frees a page and everything below it. Leaves are read only if their rows may refer to pages or extents, or if
+    /// removed keys are counted.
     pub(crate) fn free_below<W: PageWrite>(
         &self,
         w: &mut W,

@@ -1,5 +1,5 @@
-//! Descent for one key: through pages that the reader lends, because they are already verified, as far as possible;
-//! then page by page.
+//! Descends to the leaf of one key: first through pages that the reader lends without a check, because they are already
+//! verified; after the first other page, page by page.
 
 use crate::error::corrupt_by_table;
 use crate::page::layout::tag;
@@ -12,7 +12,7 @@ use tidalite_pager::PageWrite;
 use tidalite_pager::{Error, Kind, PageRead, PageRef, Ptr, Result};
 
 impl Tree {
-    /// The value of `key`.
+    /// The value of `key`; `None` if the key does not exist.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
@@ -24,7 +24,7 @@ impl Tree {
         self.get_else(r, key, corrupt_by_table)
     }
 
-    /// As `get`; `nested` makes the error for a nested table from the leaf's address and the key.
+    /// As `get`; `nested` creates the error for a key with a nested table, from the leaf's address and the key.
     #[inline]
     pub(crate) fn get_else<'r, R: PageRead>(
         &self,
@@ -38,7 +38,7 @@ impl Tree {
         Self::value_in(r, (&leaf, ahead), key, nested)
     }
 
-    /// The value of `key` in the leaf that would hold it.
+    /// The value of `key` in the leaf that would hold it; `None` if the key does not exist.
     #[inline(always)]
     pub(crate) fn value_in<'r, R: PageRead>(
         r: &'r R,
@@ -59,7 +59,7 @@ impl Tree {
         get_from(r, (leaf, lent), key, nested)
     }
 
-    /// Whether `key` exists.
+    /// True if `key` exists.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
@@ -70,7 +70,7 @@ impl Tree {
         }
     }
 
-    /// The leaf that would hold `key`, and its address.
+    /// The leaf that would hold `key`, and its address; `None` for an empty table.
     #[inline]
     pub(crate) fn leaf_for<'r, R: PageRead>(
         &self,
@@ -84,7 +84,7 @@ impl Tree {
         Ok(Some((r.page(&leaf)?, leaf.addr)))
     }
 
-    /// The pointer to the leaf that would hold `key`, and the bytes to prefetch of it.
+    /// The pointer to the leaf that would hold `key`, and the number of bytes to prefetch of that leaf.
     #[inline(always)]
     fn leaf_towards<R: PageRead>(&self, r: &R, key: &[u8]) -> Result<Option<(Ptr, usize)>> {
         if self.root.is_null() {
@@ -102,7 +102,7 @@ impl Tree {
         Ok(Some((ptr, ahead)))
     }
 
-    /// Whether the leaf that holds or would hold `key` was changed by the running transaction.
+    /// True if the running transaction has changed the leaf that holds or would hold `key`.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
@@ -131,13 +131,13 @@ fn lent_page<'r, R: PageRead>(r: &'r R, ptr: &Ptr, ahead: usize) -> Option<&'r [
 /// A page's pointer, and its bytes if they were lent.
 type Lent<'r, 'p> = (&'p Ptr, Option<&'r [u8]>);
 
-/// The page: its lent bytes if there are any, otherwise the page is read.
+/// The page's lent bytes if there are any; otherwise reads the page.
 #[inline]
 fn page_of<'r, R: PageRead>(r: &'r R, (ptr, lent): Lent<'r, '_>) -> Result<PageRef<'r>> {
     lent.map_or_else(|| r.page(ptr), |page| Ok(PageRef::Borrowed(page)))
 }
 
-/// As `child_towards`, for any page and key.
+/// As `child_towards`, which handles only the most common pages and keys, for any page and key.
 #[inline(never)]
 fn child_from<'r, R: PageRead>(
     r: &'r R,
@@ -150,7 +150,8 @@ fn child_from<'r, R: PageRead>(
     Ok(node.child(node.find_child(r, key)?)?.0)
 }
 
-/// As `row_of`, for any page and key: the value of `key` in the leaf that would hold it.
+/// As `row_of`, which handles only the most common pages and keys, for any page and key: the value of `key` in the leaf
+/// that would hold it.
 #[inline(never)]
 fn get_from<'r, R: PageRead>(
     r: &'r R,

@@ -1,4 +1,4 @@
-//! Batched lookup of many keys.
+//! Looks up many keys at once.
 
 use crate::error::corrupt_by_table;
 use crate::page::layout::tag;
@@ -9,14 +9,14 @@ use crate::value::{self, Value};
 use std::ops::Range;
 use tidalite_pager::{Error, PageRead, PageRef, Result};
 
-/// Number of keys whose descents are interleaved, so that this many waits for memory overlap.
+/// Number of keys whose descents are interleaved, so that their waits for memory overlap.
 const SIDE_BY_SIDE: usize = 16;
 
-/// A row of a leaf, in place.
+/// A row that a lookup found, in its leaf.
 pub(crate) struct FoundRow<'r> {
     pub(crate) page: PageRef<'r>,
     pub(crate) tag: u32,
-    /// Range of its payload in the page.
+    /// Range of the row's payload in the page.
     pub(crate) range: Range<usize>,
     pub(crate) at: u64,
 }
@@ -29,8 +29,8 @@ impl Tree {
     /// `Corrupt`, `Io`; errors of `found`.
     ///
     /// # Cost
-    /// One page per level and key, but the waits for memory of sixteen keys at a time overlap, and so do the waits for
-    /// the disk if each page costs a read of its own (`PageRead::reads_single_pages`).
+    /// One page per level and key, but the waits for memory of sixteen keys at a time overlap. The waits for the disk
+    /// overlap, too, if the kernel reads each page alone (`PageRead::reads_single_pages`).
     pub fn get_many<'r, R: PageRead, K: AsRef<[u8]>>(
         &self,
         r: &'r R,
@@ -40,7 +40,7 @@ impl Tree {
         self.get_many_else(r, keys, found, corrupt_by_table)
     }
 
-    /// As `get_many`; `nested` makes the error for a nested table from the leaf's address and the key.
+    /// As `get_many`; `nested` creates the error for a key with a nested table, from the leaf's address and the key.
     pub(crate) fn get_many_else<'r, R: PageRead, K: AsRef<[u8]>>(
         &self,
         r: &'r R,
@@ -70,7 +70,7 @@ impl Tree {
         })
     }
 
-    /// The rows of many keys, in the order of the keys.
+    /// The rows of many keys, in the order of the keys; `None` for each key that does not exist.
     pub(crate) fn find_many<'r, R: PageRead, K: AsRef<[u8]>>(
         &self,
         r: &'r R,

@@ -1,6 +1,7 @@
-//! Inserts rows: a descent that copies its pages for the transaction (`path.rs`), then an edit in place.
+//! Inserts a row: a descent that copies the pages on its path for the transaction (`path.rs`), then an edit of the leaf
+//! in place.
 //!
-//! A leaf without room is rewritten (a longer prefix, no dead bytes), shares entries with a neighbour
+//! A leaf without room is rewritten (with a longer prefix and no dead bytes), shares entries with a neighbour
 //! (`redistribute.rs`), or is split (`split.rs`).
 
 use crate::error::{damaged, key_holds_table};
@@ -19,22 +20,22 @@ use crate::value::{self, Stored};
 use tidalite_pager::{PageWrite, Result};
 
 impl Tree {
-    /// Inserts a row, or replaces its value; true if the key existed.
+    /// Inserts a row, or replaces the value of an existing row; returns true if the key existed.
     ///
     /// # Errors
     /// `Limit` for a key beyond `KEY_BYTES_MAX` or a value beyond `VALUE_BYTES_MAX`, `IsTable` for a key that holds a
     /// nested table: nothing has changed in these cases. After any other error the transaction must be rolled back.
     ///
     /// # Cost
-    /// One page copy per level when first touched in a transaction; a split writes one more.
+    /// One page copy per level, the first time that a transaction changes the page; a split writes one more page.
     pub fn insert<W: PageWrite>(&mut self, w: &mut W, key: &[u8], value: &[u8]) -> Result<bool> {
         let stored = Stored::put(w, self.id, key, value)?;
         let before = self.put_payload(w, key, stored.payload(), OldPayload::Free);
         Ok(stored.free_if_refused(w, before)? > 0)
     }
 
-    /// Puts a payload under `key`, whose length was checked. Returns the number of rows of the old payload, 0
-    /// if there was none.
+    /// Puts a payload under `key`, whose length was checked. Returns the number of rows that the old payload stood for,
+    /// or 0 if there was no old payload.
     pub(crate) fn put_payload<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -63,7 +64,7 @@ impl Tree {
         Ok((self.put_at(w, path, key, payload, old)?, at_end))
     }
 
-    /// As `put_payload`, with a known path.
+    /// As `put_payload`, for a key whose descent path is known.
     pub(crate) fn put_at<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -104,7 +105,7 @@ impl Tree {
         Ok(before)
     }
 
-    /// Inserts an entry at the path's end: in place, by redistribution with a neighbour, or by a split.
+    /// Inserts an entry at the end of a descent path: in place, by sharing entries with a neighbour, or by a split.
     pub(crate) fn put_in<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -140,9 +141,10 @@ impl Tree {
         self.propagate_split(w, path.steps, leaf, 1, split, bias)
     }
 
-    /// Overwrites the payload at the path's end if the new one has the same tag and length; otherwise removes the
-    /// entry. Returns the number of rows of the old payload, whether the new one is in place, and the reference to the
-    /// rest of the key, which is kept. `IsTable`, with nothing changed, if the payload of a nested table would be lost.
+    /// Overwrites the payload at the end of a descent path if the new payload has the same tag and length; otherwise
+    /// removes the entry. Returns the number of rows that the old payload stood for, whether the new payload is in
+    /// place, and the reference to the rest of a long key, which is kept. `IsTable`, with nothing changed, if a nested
+    /// table would be lost.
     fn replace<W: PageWrite>(
         &self,
         w: &mut W,
@@ -181,7 +183,7 @@ impl Tree {
     }
 
     /// Inserts a row with a value of `len` bytes that `fill` writes in place: into the page, or for a large value into
-    /// a buffer. The bytes are zero before. True if the key existed.
+    /// a buffer. `fill` receives zero bytes. Returns true if the key existed.
     ///
     /// # Errors
     /// As for `insert`.

@@ -1,4 +1,4 @@
-//! Descent paths from the root to a position in a leaf: read only, or with every page owned by the transaction.
+//! Descent paths from the root to a position in a leaf: only read, or with every page owned by the transaction.
 //!
 //! A descent for writing makes each page on the path the transaction's own (`PageWrite::shadow`) and stores its new
 //! address in the parent at once, so the tree is consistent after every step.
@@ -9,7 +9,7 @@ use crate::page::prefetch::slots_ahead;
 use crate::table::tree::Tree;
 use tidalite_pager::{PageRead, PageWrite, Ptr, Result};
 
-/// A branch on a descent path, owned by the transaction, and the entry taken there.
+/// A branch on a descent path, owned by the transaction, and the entry that the descent took in this branch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step {
     pub(crate) ptr: Ptr,
@@ -22,12 +22,12 @@ pub(crate) struct Path {
     pub(crate) leaf: Ptr,
     pub(crate) index: usize,
     pub(crate) found: bool,
-    /// The position is after every row of the table, or the row there is the last one.
+    /// True if the position is after every row of the table, or at the last row.
     pub(super) at_end: bool,
 }
 
 impl Path {
-    /// The position of the last row, whose entry is being replaced.
+    /// The path to the last row of the table, whose entry is to be replaced.
     pub(crate) fn to_last(steps: Vec<Step>, leaf: Ptr, index: usize) -> Self {
         Self {
             steps,
@@ -39,12 +39,12 @@ impl Path {
     }
 }
 
-/// A descent path that was only read: the transaction owns none of its pages yet.
+/// A descent path that was only read: the transaction need not own any of its pages yet.
 pub(crate) struct ReadPath {
-    /// The pages with the entry taken in each, the leaf last.
+    /// The pages of the path, each with the index of the entry taken in the page; the leaf comes last.
     steps: Vec<Step>,
     pub(crate) found: bool,
-    /// The key is or would be the last of the table.
+    /// True if the key is the last of the table, or would be after an insert.
     pub(crate) last: bool,
 }
 
@@ -100,8 +100,8 @@ impl Tree {
         })
     }
 
-    /// Reads the path to the position of a key and calls `look` with the leaf and the position; `None` in an empty
-    /// table.
+    /// Reads the path to the position of a key and calls `look` with the leaf, the index, and whether the key was
+    /// found. Returns `None` for an empty table.
     pub(crate) fn read_path<R: PageRead, T>(
         &self,
         r: &R,
@@ -139,8 +139,8 @@ impl Tree {
         Ok(Some((read_path, looked)))
     }
 
-    /// Makes every page on a read path the transaction's own, so that the position need not be searched again.
-    /// `at_end`: an entry inserted there comes after all rows of the table.
+    /// Makes every page on a path that was only read the transaction's own, so that the position need not be searched
+    /// again. `at_end` tells whether an entry inserted there comes after all rows of the table.
     pub(crate) fn own_read_path<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -201,8 +201,8 @@ impl Tree {
     }
 }
 
-/// The entry of an owned branch that leads to `key`, its child, and whether it is the last; for searches that meet
-/// spilled keys.
+/// The index of the entry that leads to `key` in an owned branch, the child of this entry, and whether the entry is the
+/// branch's last. Slow path for branches with keys that are too long for a page.
 #[cold]
 fn spilled_child<W: PageWrite>(
     w: &W,
@@ -216,7 +216,8 @@ fn spilled_child<W: PageWrite>(
     Ok((index, node.child(index)?.0, index + 1 == node.count()))
 }
 
-/// The position of `key` in an owned leaf, for searches that meet spilled keys.
+/// The position of `key` in an owned leaf, and whether the key was found. Slow path for leaves with keys that are too
+/// long for a page.
 #[cold]
 fn spilled_place<W: PageWrite>(w: &W, ptr: &Ptr, key: &[u8]) -> Result<(usize, bool)> {
     let page = w.page(ptr)?;

@@ -1,4 +1,4 @@
-//! Range delete by cutting branches off.
+//! Deletes all rows of a range of keys by cutting whole branches off the tree.
 //!
 //! ```text
 //!            from            to
@@ -14,22 +14,23 @@ use crate::table::free::VisitedPages;
 use crate::table::tree::{HAS_REFERENCES, Tree};
 use tidalite_pager::{PageWrite, Ptr, Result};
 
-/// Result of cutting a range out of an owned page.
+/// Result of removing a range of rows below a page that the transaction owns.
 struct RemovedRange {
     removed: u64,
-    /// No entries are left; the page is not freed yet.
+    /// True if the page has no entries left; the caller must free it.
     empty: bool,
 }
 
 impl Tree {
-    /// Removes every row with `from <= key < to`; returns the number of rows (of pairs, in a table of sets).
+    /// Removes every row with `from <= key < to`; returns the number of removed rows (of key-value pairs, in a table of
+    /// sets).
     ///
     /// # Errors
     /// As for `remove`.
     ///
     /// # Cost
-    /// Two paths are rewritten, and every page in between is freed. Leaves in between are read only if rows may refer
-    /// to extents or nested tables, and in a table of sets, to count the keys.
+    /// Two paths are rewritten, and every page between them is freed. Leaves between them are read only if rows may
+    /// refer to extents or nested tables, and in a table of sets, to count the keys.
     pub fn remove_range<W: PageWrite>(&mut self, w: &mut W, from: &[u8], to: &[u8]) -> Result<u64> {
         if from >= to || self.root.is_null() {
             return Ok(0);
@@ -61,7 +62,7 @@ impl Tree {
         Ok(cut.removed)
     }
 
-    /// Removes the keys `from <= key < to` below an owned page; `None`: no bound.
+    /// Removes the keys `from <= key < to` below an owned page; a bound that is `None` does not restrict the range.
     fn remove_below<W: PageWrite>(
         &self,
         w: &mut W,
@@ -116,7 +117,8 @@ impl Tree {
             let mut left = self.group(false, copy.len());
             for (index, entry) in group.entries.iter().enumerate() {
                 if !kept[index] || left.entries.is_empty() {
-                    // A branch's first entry has no key, so the key of the first remaining entry is freed, too.
+                    // The first remaining entry becomes the first of its branch, where an entry has no key, so the
+                    // extent of its key is freed, too.
                     free_rest(w, entry.rest, ptr.addr)?;
                 }
                 if kept[index] {
@@ -130,7 +132,7 @@ impl Tree {
         write_remaining(w, ptr, level, &group, cut)
     }
 
-    /// Removes rows from a leaf's group; returns their number.
+    /// Removes rows from the entries of a leaf; returns the number of removed rows.
     fn remove_from_leaf<W: PageWrite>(
         &self,
         w: &mut W,

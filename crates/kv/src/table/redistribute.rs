@@ -1,4 +1,4 @@
-//! Redistribution: a full leaf tries its neighbours before it splits.
+//! Redistribution: before a full leaf is split, it shares its entries with a neighbour.
 //!
 //! ```text
 //!   [full][....  ]  ──>  [...  ][...  ]              two pages share, if that leaves room in both
@@ -22,7 +22,7 @@ use tidalite_pager::{Counters, PageWrite, Ptr, Result};
 /// leaves.
 const REDISTRIBUTE_ROOM_DIV: usize = 8;
 
-/// Two neighbouring leaves and the separator in their parent.
+/// Two neighbouring leaves, and the separator between them in their parent.
 struct Neighbours {
     left_index: usize,
     left: Ptr,
@@ -30,7 +30,7 @@ struct Neighbours {
     separator: KeyBuf,
 }
 
-/// A leaf after the first of the group that shares the entries.
+/// A leaf of the group that shares the entries, except the first.
 struct NewLeaf {
     separator: KeyBuf,
     ptr: Ptr,
@@ -38,9 +38,9 @@ struct NewLeaf {
 }
 
 impl Tree {
-    /// Inserts an entry at the path's end, in a full leaf, by redistribution with a neighbour. False, with nothing
-    /// changed, if the leaf has no neighbour, or large entries do not divide well. Unless `ascends` is `No`, the leaf
-    /// that receives the entry gets the `ASCENDS` mark.
+    /// Inserts an entry into a full leaf, at the end of a descent path, by redistribution with a neighbour. Returns
+    /// false, with nothing changed, if the leaf has no neighbour, or large entries do not divide well. Unless `ascends`
+    /// is `No`, the leaf that receives the entry gets the `ASCENDS` mark.
     pub(crate) fn redistribute<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -124,7 +124,7 @@ impl Tree {
         Ok(true)
     }
 
-    /// Rewrites the parent with `new_leaves` in place of the entry after `left_index`; splits it if necessary.
+    /// Replaces the parent's entry after `left_index` with entries for `new_leaves`; splits the parent if necessary.
     fn replace_children<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -162,7 +162,7 @@ impl Tree {
     }
 }
 
-/// The leaf at `parent` and its emptier neighbour.
+/// The leaf to which `parent` leads and the emptier one of its neighbours, in key order; `None` if it has no neighbour.
 fn neighbours<W: PageWrite>(w: &W, parent: &Step, leaf: &Ptr) -> Result<Option<Neighbours>> {
     let page = w.page(&parent.ptr)?;
     let node = Node::open(&page, 1, parent.ptr.addr)?;
@@ -194,8 +194,8 @@ fn neighbours<W: PageWrite>(w: &W, parent: &Step, leaf: &Ptr) -> Result<Option<N
     .filter(|pair| !pair.separator.inline.is_empty()))
 }
 
-/// The positions at which to divide the entries of two leaves plus one new entry: one position for two pages, two for
-/// three.
+/// The indexes at which to divide the entries of two leaves plus one new entry: one index for two pages, or two for
+/// three pages. `None` if large entries do not divide well.
 fn cuts(group: &Group<'_>, page_size: usize) -> Option<Vec<usize>> {
     let room = page_size - PREFIX_AT;
     let sums = group.estimate();
@@ -214,7 +214,7 @@ fn cuts(group: &Group<'_>, page_size: usize) -> Option<Vec<usize>> {
     fits.then(|| vec![first, second])
 }
 
-/// Replaces the entry after `left_index` in place if there is room; else returns false.
+/// Replaces the entry after `left_index` in place if there is room; otherwise returns false and changes nothing.
 fn replace_in_place(
     page: &mut [u8],
     at: u64,

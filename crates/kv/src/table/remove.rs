@@ -1,4 +1,4 @@
-//! Removes rows: an edit in place, then rebalancing upward.
+//! Removes rows: an edit of the leaf in place, then rebalancing of sparse pages upward.
 //!
 //! An empty page is freed and removed from its parent. A sparse page is merged with a neighbour if both fit
 //! in one page with room to spare; else the two share their entries evenly. A root branch with
@@ -16,37 +16,37 @@ use crate::table::split::Split;
 use crate::table::tree::Tree;
 use tidalite_pager::{Counters, PageWrite, Ptr, Result};
 
-/// A page is sparse if less than its size divided by this number is used.
+/// A page is sparse if its used bytes are less than the page size divided by this number.
 const SPARSE_DIV: usize = 4;
 
 /// Two pages are merged if the result leaves at least a page divided by this number free, so that the next insert does
 /// not split it again.
 const MERGE_ROOM_DIV: usize = 8;
 
-/// Result of rebalancing a sparse page.
+/// Result of rebalancing a sparse page with a neighbour.
 enum Rebalanced {
-    /// The pages were left as they were, because a change would gain nothing.
+    /// The two pages were left as they were, because a change would gain nothing.
     Left,
-    /// Merged: its parent has one entry less.
+    /// The two pages were merged, so their parent has one entry less.
     Merged,
-    /// Entries were shared with its neighbour; the new separator may have split the parent.
+    /// The two pages share their entries evenly; the new separator may have split the parent.
     Shared(Option<Split>),
 }
 
-/// One of two neighbouring pages.
+/// One of two neighbouring pages that are to be rebalanced.
 struct Side {
     ptr: Ptr,
     bytes: Vec<u8>,
 }
 
 impl Tree {
-    /// Removes a row; true if it existed.
+    /// Removes a row; returns true if it existed.
     ///
     /// # Errors
     /// `Corrupt`, `Io`, `DiskFull`: the transaction must be rolled back.
     ///
     /// # Cost
-    /// One page copy per level when first touched in a transaction; none if the key is absent.
+    /// One page copy per level, the first time that a transaction changes the page; none if the key does not exist.
     pub fn remove<W: PageWrite>(&mut self, w: &mut W, key: &[u8]) -> Result<bool> {
         match self.read_path(&*w, key, |_, _, _| Ok(()))? {
             Some((read_path, ())) if read_path.found => {
@@ -69,7 +69,7 @@ impl Tree {
         self.remove_at(w, path, old)
     }
 
-    /// Removes the row at the path's end.
+    /// Removes the row at the end of a descent path.
     fn remove_at<W: PageWrite>(&mut self, w: &mut W, path: Path, old: OldPayload) -> Result<()> {
         let (leaf, at) = (path.leaf, path.leaf.addr);
         let page = w.page_mut(&leaf)?;
@@ -108,7 +108,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Rebalances after a removal from `page`, which lies below the last of `steps`.
+    /// Rebalances the tree after a removal from `page`, which lies below the last branch of `steps`.
     fn rebalance_leaf<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -118,7 +118,7 @@ impl Tree {
         self.rebalance_path(w, steps, page, false)
     }
 
-    /// As `rebalance_leaf`, after a range delete, which may have left any page of the path sparse.
+    /// As `rebalance_leaf`, after a range delete, which may have left any page of the descent path sparse.
     pub(crate) fn rebalance_all<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -172,7 +172,7 @@ impl Tree {
         }
     }
 
-    /// Reduces the height while the root is empty or has only one child.
+    /// Reduces the height of the tree while its root is empty or has only one child.
     pub(crate) fn reduce_height<W: PageWrite>(&mut self, w: &mut W) -> Result<()> {
         while self.height > 0 {
             let (level, root) = (self.height - 1, self.root);
@@ -190,7 +190,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Merges the sparse page at `parent` (of `level`) with a neighbour, or shares entries with it.
+    /// Merges the sparse page of this `level` at `parent` with a neighbour, or shares entries with the neighbour.
     fn rebalance<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -276,7 +276,7 @@ fn remove_child<W: PageWrite>(w: &mut W, branch: &Ptr, level: u8, index: usize) 
     debug_assert!(level > 0, "only branches have children");
     let page = w.page_mut(branch)?;
     let (count, _) = edit::fill(page, level, branch.addr)?;
-    // The second entry becomes the first and loses its key.
+    // The second entry becomes the first and loses its key, whose extent is then freed.
     let given_up = if count > 1 {
         let node = Node::open(page, level, branch.addr)?;
         node.stored_key(index.max(1))?

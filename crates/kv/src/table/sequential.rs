@@ -1,5 +1,5 @@
-//! Inserts in ascending order at many places of a table at once: for example one place per sensor, if keys begin with
-//! the sensor.
+//! Handles inserts in ascending order at many places of a table at once: for example one place per sensor, if keys
+//! begin with the sensor.
 //!
 //! ```text
 //!   [a a a a b b b]     ──>  [a a a a a  ] [b b b]       rows after the position get a leaf of their own, once
@@ -28,9 +28,9 @@ use crate::table::path::Path;
 use crate::table::tree::Tree;
 use tidalite_pager::{PageWrite, Ptr, Result};
 
-/// Number of newest rows that must lie just before a position at the end of a leaf.
+/// Number of the leaf's newest rows that must lie just before the position, if the position is at the end of a leaf.
 const RUN: usize = 4;
-/// The same number for a position inside a leaf. The rows must then also be at least a fifth of the leaf's rows: fewer
+/// As `RUN`, for a position inside a leaf. The newest rows must then also be at least a fifth of the leaf's rows: fewer
 /// may come from a single call at a place where rows do not ascend otherwise.
 const RUN_INSIDE: usize = 8;
 const RUN_INSIDE_DIV: usize = 5;
@@ -39,12 +39,12 @@ const RUN_INSIDE_DIV: usize = 5;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SequentialInserts {
     No,
-    /// The newest rows of the leaf ascend. This is also the case if the whole leaf was written in one go.
+    /// The newest rows of the leaf ascend; but so do they if the whole leaf was written at once.
     Maybe,
     Yes,
 }
 
-/// Whether rows ascend at `index` of a full leaf.
+/// Tells whether rows were inserted in ascending order just before `index` of a full leaf.
 pub(crate) fn inserts_ascend_at(
     page: &[u8],
     leaf: &Ptr,
@@ -76,8 +76,8 @@ pub(crate) fn inserts_ascend_at(
 }
 
 impl Tree {
-    /// Inserts an entry at the path's end, in a full leaf where rows ascend. False, with nothing changed, if the
-    /// entries do not divide well.
+    /// Inserts an entry into a full leaf where rows ascend, at the end of a descent path. Returns false, with nothing
+    /// changed, if the entries do not divide well.
     pub(crate) fn split_at_insert<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -92,7 +92,7 @@ impl Tree {
         group.entries.insert(index, Entry::new(key, payload));
         let count = group.entries.len();
         let fits = |range| group.page_bytes(range) <= copy.len();
-        // All entries may fit now: a leaf that began with one row had no prefix until now.
+        // All entries may fit after a rewrite: a leaf that began with one row had no common prefix until now.
         if fits(0..count) {
             let page = w.page_mut(leaf)?;
             group.write(0..count, 0, page);
@@ -104,7 +104,8 @@ impl Tree {
             return Ok(false);
         }
         let split = self.split_at(w, leaf, None, 0, &group, at)?;
-        // The rows after the position probably belong to another sequence, and are all its rows so far.
+        // The rows after the position, now in a leaf of their own, are probably the beginning of another ascending
+        // sequence.
         for half in [leaf, &split.right] {
             mark(w.page_mut(half)?);
         }

@@ -1,4 +1,4 @@
-//! Full pages: rewriting a page, splitting it, and propagating the split upward to a new root.
+//! Full pages: rewrites a page, splits it, and propagates the split upward to a new root.
 
 use crate::error::damaged;
 use crate::page::edit::{self, Placed};
@@ -10,7 +10,7 @@ use crate::table::path::Step;
 use crate::table::tree::{HEIGHT_MAX, Tree};
 use tidalite_pager::{Counters, Error, PageWrite, Ptr, Result};
 
-/// Result of a page split.
+/// Result of a page split, from which the entry for the new right page is made.
 pub(crate) struct Split {
     pub(crate) left_rows: u64,
     pub(crate) separator: KeyBuf,
@@ -19,7 +19,7 @@ pub(crate) struct Split {
 }
 
 impl Tree {
-    /// Inserts an entry at `index` of an owned page: in place, by rewriting the page, or by a split.
+    /// Inserts an entry at `index` of an owned page: in place, by rewriting the page, or by a split, which is returned.
     #[expect(clippy::too_many_arguments, reason = "a place, an entry and a hint")]
     pub(crate) fn insert_or_split<W: PageWrite>(
         &self,
@@ -53,7 +53,7 @@ impl Tree {
         self.split(w, ptr, None, level, &group, bias).map(Some)
     }
 
-    /// Distributes a group of entries over two owned pages; allocates the right page if it is `None`.
+    /// Distributes a group of entries over two owned pages; allocates the right page if `right` is `None`.
     pub(crate) fn split<W: PageWrite>(
         &self,
         w: &mut W,
@@ -75,7 +75,8 @@ impl Tree {
         self.split_at(w, left, right, level, group, at)
     }
 
-    /// As `split`, with a known split point that fits; the right page begins with entry `at`.
+    /// As `split`, at a given index: the right page begins with entry `at`. Both pages must have room for their
+    /// entries.
     pub(crate) fn split_at<W: PageWrite>(
         &self,
         w: &mut W,
@@ -106,7 +107,7 @@ impl Tree {
         })
     }
 
-    /// The shortest separator between two entries; one that is too long for a page gets an extent.
+    /// The shortest separator between two neighbouring entries; a separator that is too long for a page gets an extent.
     pub(crate) fn separator<W: PageWrite>(
         &self,
         w: &mut W,
@@ -121,8 +122,8 @@ impl Tree {
         KeyBuf::store(w, self.id, key)
     }
 
-    /// Propagates a split of `page`, which lies below the last of `steps`, upward; `level` is the level of that
-    /// step.
+    /// Propagates a split of `page`, which lies below the last branch of `steps`, upward. `level` is the level of that
+    /// branch.
     pub(crate) fn propagate_split<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -150,7 +151,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Inserts the right half of a split after its left half.
+    /// Inserts the entry of the right half of a split after the entry of its left half.
     pub(crate) fn insert_child<W: PageWrite>(
         &self,
         w: &mut W,
@@ -177,7 +178,7 @@ impl Tree {
         )
     }
 
-    /// Makes a new root over the two halves of the old one.
+    /// Creates a new root above the two halves of the old root.
     pub(crate) fn grow_root<W: PageWrite>(
         &mut self,
         w: &mut W,

@@ -31,10 +31,10 @@ use crate::page::row_count::weight;
 use tidalite_base::{get_u64, put_u64};
 use tidalite_pager::{Error, Kind, PTR_BYTES, PageRead, PageWrite, Ptr, Result};
 
-/// Bytes of an encoded tree.
+/// Length in bytes of an encoded `Tree`.
 pub const TREE_BYTES: usize = 64;
 
-/// Maximum number of levels of a tree. Four suffice for a billion short keys in pages of 4 KiB; the limit leaves
+/// Maximum number of levels of a tree. Four levels suffice for a billion short keys in pages of 4 KiB; the limit leaves
 /// room for the longest keys in the smallest pages, whose branches hold two children.
 pub const HEIGHT_MAX: u8 = 64;
 
@@ -46,11 +46,11 @@ const KEYS_AT: usize = FLAGS_AT + 1;
 const SEQUENCE_AT: usize = KEYS_AT + 6;
 const _: () = assert!(SEQUENCE_AT + 8 == TREE_BYTES);
 
-/// The values of a key are a set.
+/// Flag of a table in which each key has a set of values.
 pub(crate) const MULTI: u8 = 1;
-/// Leaves may lead to extents or nested tables.
+/// Flag of a table whose leaves may refer to extents or nested tables.
 pub(crate) const HAS_REFERENCES: u8 = 2;
-/// The table is nested in another. In memory only: in the file the location of the root implies it.
+/// Flag of a table that is nested in another table. Only set in memory: in the file the place of the root implies it.
 pub(crate) const INNER: u8 = 4;
 
 /// An ordered table from byte keys to byte values; keys are unique.
@@ -61,13 +61,13 @@ pub struct Tree {
     pub(crate) id: u64,
     pub(crate) height: u8,
     pub(crate) flags: u8,
-    /// Number of distinct keys of a table of sets.
+    /// Number of distinct keys in a table of sets; 0 in any other table.
     pub(crate) keys: u64,
     pub(crate) sequence: u64,
 }
 
 impl Tree {
-    /// An empty table; `id` (48 bits) is written into each of its pages.
+    /// Creates an empty table; `id` (48 bits) is written into each of its pages.
     ///
     /// # Panics
     /// When `id` has more than 48 bits.
@@ -85,7 +85,7 @@ impl Tree {
         }
     }
 
-    /// An empty table in which each key has a set of values.
+    /// Creates an empty table in which each key has a set of values.
     ///
     /// # Panics
     /// As `new`.
@@ -103,7 +103,7 @@ impl Tree {
         self.flags & MULTI != 0
     }
 
-    /// Number of distinct keys.
+    /// Number of distinct keys of the table.
     #[must_use]
     pub fn keys(&self) -> u64 {
         if self.is_multi() {
@@ -119,14 +119,14 @@ impl Tree {
         self.sequence
     }
 
-    /// Takes `count` numbers of the sequence and returns the first; `None` if the sequence is exhausted.
+    /// Takes `count` numbers of the table's sequence and returns the first; `None` if the sequence is exhausted.
     pub fn take_sequence(&mut self, count: u64) -> Option<u64> {
         let first = self.sequence;
         self.sequence = first.checked_add(count)?;
         Some(first)
     }
 
-    /// The same table without rows.
+    /// A table with the same id, kind and sequence, without rows.
     pub(crate) fn emptied(&self) -> Self {
         Self {
             root: Ptr::NULL,
@@ -138,7 +138,7 @@ impl Tree {
         }
     }
 
-    /// The root of a nested table in the form that its parent's leaf stores.
+    /// Encodes the root of a nested table in the form that the leaf of its parent table stores.
     pub(crate) fn encode_nested_root(&self) -> Vec<u8> {
         debug_assert!(
             !self.root.is_null() && self.height > 0,
@@ -154,7 +154,7 @@ impl Tree {
         bytes
     }
 
-    /// An empty table to be nested in a table with this id.
+    /// Creates an empty table that is to be nested in a table with this id.
     pub(crate) fn new_inner(id: u64) -> Self {
         Self {
             flags: INNER,
@@ -162,19 +162,19 @@ impl Tree {
         }
     }
 
-    /// True for a table nested in another. A tree from [`of_leaf`](Self::of_leaf) may be a part of one.
+    /// True for a table nested in another table. A tree from [`of_leaf`](Self::of_leaf) may be a part of such a table.
     #[must_use]
     pub fn is_inner(&self) -> bool {
         self.flags & INNER != 0
     }
 
-    /// The flags of the table that each of its pages carries.
+    /// The flags that each page of this table carries.
     pub(crate) fn page_flags(&self) -> u8 {
         let inner = if self.is_inner() { INNER_PAGE } else { 0 };
         inner | if self.is_multi() { SETS } else { 0 }
     }
 
-    /// The nested table of table `id` whose root is stored in the leaf at `leaf_at`.
+    /// Decodes the root of a nested table, stored in the leaf at `leaf_at` of a table with this id.
     pub(crate) fn decode_nested_root(
         bytes: &[u8],
         id: u64,
@@ -206,7 +206,7 @@ impl Tree {
         .ok_or_else(|| damaged("root of a nested table", leaf_at, bytes.len(), "a root"))
     }
 
-    /// The root page; null for an empty table.
+    /// The pointer to the root page; null for an empty table.
     #[must_use]
     pub fn root(&self) -> Ptr {
         self.root
@@ -224,19 +224,19 @@ impl Tree {
         self.root.is_null()
     }
 
-    /// The id that its pages carry.
+    /// The id that the pages of this table carry.
     #[must_use]
     pub fn id(&self) -> u64 {
         self.id
     }
 
-    /// Number of levels: 0 when empty, 1 for a single leaf.
+    /// Number of levels of the tree: 0 when empty, 1 for a single leaf.
     #[must_use]
     pub fn height(&self) -> u8 {
         self.height
     }
 
-    /// The bytes that a catalog stores.
+    /// Encodes the table as the bytes that a catalog stores.
     #[must_use]
     pub fn encode(&self) -> [u8; TREE_BYTES] {
         debug_assert!(
@@ -255,7 +255,7 @@ impl Tree {
         bytes
     }
 
-    /// Decodes the result of `encode`; more bytes may follow.
+    /// Decodes the result of `encode`; `bytes` may be longer.
     ///
     /// # Errors
     /// `Corrupt` for bytes that `encode` cannot have produced.
@@ -279,7 +279,7 @@ impl Tree {
             && (1..=HEIGHT_MAX).contains(&tree.height)
             && tree.rows > 0
             && tree.root.kind == kind_of(tree.height - 1);
-        // Encoding again also detects bits without a meaning.
+        // Compares with the encoded result, to detect set bits that have no meaning.
         if !(known && (empty || filled)) || tree.id >= 1 << 48 || tree.encode() != *bytes {
             return Err(damaged(
                 "table root",
@@ -291,7 +291,7 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Number of keys below `key` (of pairs, in a table of sets).
+    /// Number of keys below `key`; in a table of sets, number of key-value pairs with a smaller key.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
@@ -325,7 +325,7 @@ impl Tree {
     /// `Io`, `Corrupt`.
     ///
     /// # Cost
-    /// Only the pages that this transaction wrote.
+    /// Reads and writes only the pages that this transaction wrote.
     pub fn seal<W: PageWrite>(&mut self, w: &mut W) -> Result<()> {
         if !self.root.is_null() && self.root.birth == w.txn() {
             assert!(self.height > 0, "a table with a root has a level");
@@ -341,7 +341,7 @@ impl Tree {
         Group::empty(leaf, page_size, self.is_multi())
     }
 
-    /// Number of rows of these entries of a leaf.
+    /// Number of rows that the entries of a leaf in this range stand for.
     pub(crate) fn leaf_rows(&self, node: &Node<'_>, range: std::ops::Range<usize>) -> Result<u64> {
         debug_assert!(range.end <= node.count(), "the entries exist");
         if !self.is_multi() {
@@ -349,13 +349,13 @@ impl Tree {
         }
         let mut rows = 0u64;
         for index in range {
-            // The counts of a hostile file may overflow.
+            // The row counts in a hostile file may overflow.
             rows = rows.wrapping_add(weight(node.cell(index)?.payload()));
         }
         Ok(rows)
     }
 
-    /// Allocates a page without entries, owned by the transaction.
+    /// Allocates a page without entries that belongs to the transaction.
     pub(crate) fn new_page<W: PageWrite>(&self, w: &mut W, level: u8) -> Result<Ptr> {
         debug_assert!(level < HEIGHT_MAX, "the height was limited");
         let kind: Kind = kind_of(level);
@@ -399,7 +399,7 @@ fn seal_below<W: PageWrite>(
     } else if let Some(sealed) = w.sealed(ptr)
         && !may_nest
     {
-        // The page may already be written; it is not read for sealing.
+        // The page is sealed and may already be written; it need not be read again.
         return Ok(sealed);
     } else if may_nest && w.page(ptr)?[crate::page::layout::FLAGS_AT] & NESTED != 0 {
         seal_nested(w, ptr)?;
@@ -407,7 +407,7 @@ fn seal_below<W: PageWrite>(
     w.seal_page(ptr)
 }
 
-/// Seals the nested tables of a leaf whose roots were born in this transaction.
+/// Seals the nested tables of a leaf whose roots were written by this transaction, and stores their final pointers.
 fn seal_nested<W: PageWrite>(w: &mut W, leaf: &Ptr) -> Result<()> {
     let mut nested = Vec::new();
     let page = w.page(leaf)?;
@@ -429,12 +429,12 @@ fn seal_nested<W: PageWrite>(w: &mut W, leaf: &Ptr) -> Result<()> {
     Ok(())
 }
 
-/// Whether the payload is a packed inline set, which refers to no pages.
+/// True if the payload is a packed inline set, which refers to no pages.
 fn has_no_references(tag: u32, bytes: &[u8]) -> bool {
     tag::kind(tag) == tag::NESTED && inline_table::is_packed(bytes)
 }
 
-/// Seals the pages below a nested table and updates its root in `bytes`; true if the root changed.
+/// Seals the pages of a nested table and updates the table's root in `bytes`; returns true if the root changed.
 fn seal_payload<W: PageWrite>(
     w: &mut W,
     tag: u32,
@@ -467,13 +467,13 @@ fn seal_payload<W: PageWrite>(
     Ok(changed)
 }
 
-/// Initial capacity of the stack of children: enough for a transaction of a few rows.
+/// Initial capacity of the stack of children that are still to be sealed: enough for a transaction of a few rows.
 const OWN: usize = 16;
 
-/// Maximum nesting depth of tables.
+/// Maximum depth of tables nested in one another.
 pub const DEPTH_MAX: usize = 64;
 
-/// `Limit` if the depth exceeds the maximum nesting depth of tables.
+/// Returns `Limit` if the depth exceeds the maximum depth of tables nested in one another.
 pub(crate) fn check_depth(depth: usize) -> Result<()> {
     if depth < DEPTH_MAX {
         return Ok(());
@@ -485,7 +485,8 @@ pub(crate) fn check_depth(depth: usize) -> Result<()> {
     })
 }
 
-/// Pushes the children of a branch that were born in this transaction, with their indexes.
+/// Pushes the pointers of the children that were written by this transaction to `own`, with their indexes in the
+/// branch.
 fn own_children<W: PageWrite>(
     w: &W,
     ptr: &Ptr,

@@ -1,4 +1,4 @@
-//! Long ascending runs of keys of many shapes, interrupted now and then, against a `BTreeMap`.
+//! Compares long ascending runs of keys of many shapes, interrupted now and then, with a `BTreeMap`.
 
 use super::{Seed, check_all, few, random_key, random_value};
 use crate::{AppendCursor, Tree};
@@ -8,14 +8,14 @@ use tidalite_testkit::rng::Rng;
 
 type Rows = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// A key of a sequence: the keys of one shape ascend with `n`.
+/// The key number `n` of a sequence; the keys of one shape ascend with `n`.
 fn shaped(rng: &mut Rng, shape: u64, n: u64) -> Vec<u8> {
     match shape {
         0 => n.to_be_bytes().to_vec(),
         1 => (n * 256 + rng.below(256)).to_be_bytes().to_vec(),
         2 => format!("plant/{:03}/turbine/{n:09}", n / 700).into_bytes(),
         3 => [&[b'k'; 90][..], &n.to_be_bytes()[..]].concat(),
-        // Each key is a prefix of the next, for a while.
+        // For 40 consecutive numbers, each key is a prefix of the next key.
         4 => [&(n / 40).to_be_bytes()[..], &vec![0; (n % 40) as usize]].concat(),
         _ => format!("{n:b}").into_bytes(),
     }
@@ -34,7 +34,7 @@ fn rows(rng: &mut Rng, page_size: usize, from: u64, count: u64) -> Rows {
         .collect();
     rows.sort();
     rows.dedup_by(|next, row| next.0 == row.0);
-    // Rows that are too large for the leaf builder, keys that are out of order, duplicate keys.
+    // Mixes in rows that are too large for the leaf builder, keys that are out of order, and duplicate keys.
     for _ in 0..rng.below(4) {
         let at = rng.index(rows.len());
         match rng.below(4) {

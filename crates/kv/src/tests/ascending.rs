@@ -1,5 +1,5 @@
-//! Rows that ascend in many places at once, against a model: they leave full leaves behind, whatever other operations
-//! come in between.
+//! Compares a table in which rows ascend in many places at once with a model. Ascending rows must leave full leaves
+//! behind, whatever other operations come in between.
 
 use super::{Seed, check_all, few};
 use crate::Tree;
@@ -23,7 +23,7 @@ fn check_rows(tree: &Tree, pages: &ScratchPages, model: &Model) {
     }
 }
 
-/// Bytes of rows, over bytes of pages, of a table with rows that ascend in many places.
+/// Fill of the pages (bytes of rows divided by bytes of pages) of a table with rows that ascend in many places.
 fn filled(places: u64, rows: u64, page_size: usize, transactions: u64) -> f64 {
     let mut pages = ScratchPages::new(page_size);
     let (mut tree, mut model) = (Tree::new(1), Model::new());
@@ -40,7 +40,7 @@ fn filled(places: u64, rows: u64, page_size: usize, transactions: u64) -> f64 {
     }
     tree.seal(&mut pages).unwrap();
     check_rows(&tree, &pages, &model);
-    // The bytes of the slot, the two lengths, the value, and the suffix of the key.
+    // Adds the bytes of the slot, of the two lengths, of the value, and of the key's suffix.
     let bytes_of_a_row = 6 + 2 + 16 + 2;
     let used = places * rows * bytes_of_a_row;
     used as f64 / (pages.live_pages() as f64 * page_size as f64)
@@ -73,7 +73,7 @@ fn ascending_inserts_among_random_ones_agree_with_a_model() {
         for step in 0..few(12_000) {
             match rng.below(100) {
                 0..2 => {
-                    // A late row, or a repeated key: in the middle of full leaves.
+                    // A late row or a repeated key, which falls into the middle of full leaves.
                     let place = rng.index(next.len());
                     let key = key_of(place as u64, rng.below(next[place].max(1)));
                     let value = vec![step as u8; rng.index(40)];
@@ -91,7 +91,7 @@ fn ascending_inserts_among_random_ones_agree_with_a_model() {
                     pages.commit();
                 }
                 _ => {
-                    // Several rows of one place, as a sensor sends them, with gaps for late rows.
+                    // Several rows of one place, as a sensor sends them, with gaps that late rows fill.
                     let place = rng.index(next.len());
                     for _ in 0..1 + rng.below(9) {
                         let key = key_of(place as u64, next[place]);
@@ -128,7 +128,8 @@ fn random_inserts_are_not_taken_for_ascending() {
     assert!(pages < full * 4 / 3, "{pages} pages, {full} full leaves");
 }
 
-/// Bytes of rows, over bytes of pages, of a table with bursts of ascending rows, each burst in another place.
+/// Fill of the pages (bytes of rows divided by bytes of pages) of a table with bursts of ascending rows, each burst in
+/// another place.
 fn filled_by_bursts(burst: u64, value_bytes: usize) -> f64 {
     let mut rng = Rng::new(burst);
     let mut pages = ScratchPages::new(4096);

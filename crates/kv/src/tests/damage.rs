@@ -1,5 +1,5 @@
-//! Flipped bits. With checksums they cause an error or change no result. Without checksums (a file made to
-//! deceive) results may be wrong, but there must be no panic and no endless loop.
+//! Tests of flipped bits. In a file with checksums a flipped bit must cause an error or change no result. Without
+//! checksums (a file made to deceive) results may be wrong, but there must be no panic and no endless loop.
 
 use super::raw::RawPages;
 use super::{claims, few, random_key, random_value};
@@ -25,7 +25,7 @@ fn table(rng: &mut Rng, page_size: usize, rows: usize) -> (ScratchPages, Tree, M
     (pages, tree, model)
 }
 
-/// All rows that a cursor returns, at most `most`.
+/// All rows that a cursor returns, at most `most` of them.
 fn read<R: PageRead>(tree: &Tree, pages: &R, most: usize) -> Result<Model> {
     let mut rows = Model::new();
     let mut cursor = tree.cursor(pages);
@@ -63,8 +63,8 @@ fn flipped_bit_is_found_or_harmless() {
                     assert_eq!(value.is_some(), model.contains_key(&key));
                 }
             }
-            // Some damage goes unnoticed: a chunk of zeros only (in pages above 64 KiB) and a long separator are read
-            // only by `check` or on demand.
+            // Some damage goes unnoticed by a scan: a chunk that holds only zeros (in pages above 64 KiB) and a long
+            // separator are read only by `check` or on demand.
             if let Ok(rows) = read(&tree, &snapshot, usize::MAX) {
                 assert!(rows == model, "byte {at}");
                 silent += 1;
@@ -128,7 +128,7 @@ fn damage_with_valid_checksums_neither_panics_nor_loops() {
     }
 }
 
-/// Changes a byte, mostly among the header fields and slots at the beginning of a page.
+/// Changes a byte of a page, mostly among the header fields and slots at the beginning of the page.
 fn damage(rng: &mut Rng, raw: &mut RawPages, ranges: &[(u64, u64)], page_size: usize) {
     let (addr, pages) = *rng.pick(ranges);
     let within = match rng.below(3) {
@@ -145,7 +145,7 @@ fn damage(rng: &mut Rng, raw: &mut RawPages, ranges: &[(u64, u64)], page_size: u
     };
 }
 
-/// The leaves that a walk around damage still reaches.
+/// The leaves that a walk still reaches although other pages are damaged.
 #[derive(Default)]
 struct Saved {
     leaves: Vec<tidalite_pager::Ptr>,

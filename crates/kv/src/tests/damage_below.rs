@@ -1,4 +1,4 @@
-//! Damage in nested tables and in tables of sets; pages that several pointers lead to.
+//! Tests of damage in nested tables and in tables of sets, and of pages to which several pointers lead.
 
 use super::raw::RawPages;
 use super::{claims, few, random_key, random_value};
@@ -15,10 +15,11 @@ use tidalite_pager::{Extent, HEADER_BYTES, PageRead};
 use tidalite_testkit::ScratchPages;
 use tidalite_testkit::rng::Rng;
 
-/// The values of a table and its nested tables, by their path of keys; in a set, a value is the last part of the path.
+/// The values of a table and its nested tables, each by its path of keys; in a set, the value is the last part of the
+/// path.
 type Rows = BTreeMap<Vec<Vec<u8>>, Vec<u8>>;
 
-/// Maximum number of rows read of a table made to deceive.
+/// Maximum number of rows that a test reads from a table made to deceive.
 const ROWS_MAX: usize = 20_000;
 
 fn path(rng: &mut Rng) -> Vec<Vec<u8>> {
@@ -28,7 +29,7 @@ fn path(rng: &mut Rng) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// A key that does not occur in a path.
+/// A key that never occurs as a nested table's key in a path.
 fn row_key(rng: &mut Rng, page_size: usize) -> Vec<u8> {
     let mut key = random_key(rng, page_size - 3);
     key.insert(0, b'~');
@@ -120,7 +121,7 @@ fn read<R: PageRead>(sub: &TableReader<'_>, multi: bool, pages: &R, rows: &mut R
     )
 }
 
-/// A visitor that walks over everything and counts.
+/// A visitor that enters every page and counts.
 #[derive(Default)]
 struct Seen {
     pages: BTreeSet<u64>,
@@ -222,7 +223,7 @@ fn flipped_bit_in_nested_data_is_found_or_harmless() {
     }
 }
 
-/// Calls every operation of a table; errors are accepted.
+/// Calls every operation of a table; operations may return errors, but must not panic.
 fn use_it(rng: &mut Rng, raw: &mut RawPages, mut tree: Tree, old: &Tree, page_size: usize) {
     let _ = tree.check(raw, &mut |_| {});
     let _ = tree.walk(raw, &mut Seen::default());
@@ -400,7 +401,7 @@ fn page_with_several_parents_is_visited_once() {
         tree.walk(&pages, &mut seen).unwrap();
         assert!(seen.damaged > 0 && seen.reached < 200, "{}", seen.reached);
         if tree.height > 1 {
-            // A scan row by row meets the same leaf again and again.
+            // A scan of the rows meets the same leaf again and again.
             let mut cursor = tree.cursor(&pages);
             assert!(cursor.first().unwrap() && cursor.next().unwrap());
             assert!(matches!(cursor.next(), Err(Error::Corrupt(_))));

@@ -1,4 +1,4 @@
-//! Sizes at a limit and one beyond it, empty tables, page fill, the state after a full disk.
+//! Tests sizes at a limit and one beyond it, empty tables, page fill, and the state after a full disk.
 
 use super::{check_all, claims, few, random_key, random_value};
 use crate::page::edit;
@@ -31,7 +31,8 @@ fn longest_plain_keys_and_shortest_spilled_keys() {
         let mut model = BTreeMap::new();
         for i in 0..60 {
             let mut key = vec![b'm'; most];
-            // The keys differ at the front (no common prefix), at the back (a long one), or everywhere (a short one).
+            // The keys differ at the front (no common prefix), at the back (a long common prefix), or everywhere (a
+            // short common prefix).
             match i % 3 {
                 0 => key[0] = i,
                 1 => key[most - 1] = i,
@@ -124,7 +125,7 @@ fn values_up_to_the_limit_are_accepted() {
 #[test]
 fn values_around_every_chunk_boundary_are_read_back() {
     let data = VALUE_CHUNK_BYTES - 48;
-    // Under Miri, which interprets every byte: small pages, and values of one chunk.
+    // Under Miri, which interprets every instruction and is slow, uses small pages and values of one chunk.
     let (sizes, len_max) = if cfg!(miri) {
         (1, 4000)
     } else {
@@ -251,7 +252,7 @@ fn cursor_returns_after_running_off_either_end() {
 #[cfg_attr(miri, ignore = "tens of thousands of rows, counted")]
 fn ascending_rows_fill_their_pages() {
     let rows = 30_000u64;
-    let bytes_of_a_row = 8 + 2 + 8 + 2; // slot, lengths, value, suffix of the key
+    let bytes_of_a_row = 8 + 2 + 8 + 2; // bytes of slot, lengths, value and key suffix
     let entries = (0..rows).map(|i| (i.to_be_bytes(), i.to_le_bytes()));
     let leaves = rows * bytes_of_a_row / (4096 - 64);
 
@@ -273,7 +274,7 @@ fn ascending_rows_fill_their_pages() {
     }
     tree.seal(&mut inserted).unwrap();
     check_all(&tree, &inserted);
-    // Single inserts choose the prefix of a leaf after its keys are known, `append` chooses it before.
+    // Single inserts choose the common prefix of a leaf after its keys are known; `append` chooses it before.
     let (inserted, appended) = (inserted.live_pages(), appended.live_pages());
     assert!(
         inserted <= appended && appended <= inserted + 2,
@@ -386,7 +387,7 @@ fn tree_decodes_only_its_own_encoding() {
     assert!(Tree::decode(&tall.encode()).is_err());
 }
 
-/// Counts the pages below the root that are less than a quarter full: leaves, branches.
+/// Counts the pages below the root that are less than a quarter full: leaves and branches.
 struct Sparse<'p> {
     pages: &'p ScratchPages,
     found: [u64; 2],
@@ -421,7 +422,7 @@ fn range_delete_leaves_few_sparse_pages_at_its_edges() {
     whole.seal(&mut pages).unwrap();
     pages.commit();
     assert!(whole.height() > 2);
-    // The other edge stays in one place, at the beginning of a leaf or somewhere else.
+    // The edge of the range that does not move is at the beginning of a leaf or somewhere else.
     let left = (0..200).map(|i| (700 + i, 2301));
     let right = (0..200).map(|i| (701, 2300 + i));
     for (edge, cuts) in [left.collect::<Vec<_>>(), right.collect()]

@@ -1,4 +1,5 @@
-//! Keys too long for a page: against a model in which every separator must be long, and the life of their extents.
+//! Tests keys that are too long for a page: against a model in which every separator must be long, and whether their
+//! extents are freed.
 
 use super::{check_all, claims, few, long_key};
 use crate::page::edit::{self, Placed};
@@ -15,7 +16,8 @@ use tidalite_testkit::rng::Rng;
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// A key with the same first bytes as all others, for longer than a page; so separators are spilled, too.
+/// A key that shares its first bytes, more than a page of them, with all other keys, so that separators need extents,
+/// too.
 fn alike(rng: &mut Rng, page_size: usize) -> Vec<u8> {
     let mut key = vec![b'a'; page_size + 3];
     key.extend((rng.below(600) as u16).to_be_bytes());
@@ -57,7 +59,7 @@ fn look(rng: &mut Rng, tree: &Tree, pages: &ScratchPages, model: &Model, key: &[
     }
 }
 
-/// Extents of long keys that a walk reports.
+/// The extents of long keys that a walk reports.
 #[derive(Default)]
 struct LongKeys(BTreeSet<u64>);
 
@@ -140,7 +142,7 @@ fn against_model(seed: u64, page_size: usize, make: fn(&mut Rng, usize) -> Vec<u
         separators_most = separators_most.max(found.0.len() - keys);
         pages.commit();
     }
-    // Everything moves to lower addresses, including the rests of keys and separators.
+    // All pages move to lower addresses, including the extents of long keys and separators.
     let boundary = page_size as u64 * 4;
     let ends = |tree: &Tree, pages: &ScratchPages| claims(tree, pages).len();
     let before = ends(&tree, &pages);
@@ -268,7 +270,7 @@ fn long_values_of_sets_and_long_keys_of_nested_tables() {
     assert_eq!(pages.live_pages(), 0);
 }
 
-/// A damaged page stores a short key in the form of a long one; its new value must not be written beside it.
+/// A damaged page stores a short key in the form of a long one; replacing the key's value must report the damage.
 #[test]
 fn replacing_a_short_key_that_is_spilled_reports_damage() {
     let mut pages = ScratchPages::new(512);

@@ -1,6 +1,6 @@
 //! Tests of the table: against a model, at its limits, and with damage.
 //!
-//! A failing test names its seed and page size; the same pair fails again.
+//! A failing test prints its seed and page size; the test fails again with the same pair.
 
 mod append;
 mod ascending;
@@ -22,7 +22,7 @@ use tidalite_pager::PageRead;
 use tidalite_testkit::ScratchPages;
 use tidalite_testkit::rng::Rng;
 
-/// Rounds of a test: only a few under Miri, where each takes hundreds of times as long.
+/// Number of rounds of a test: only a few under Miri, where each round takes hundreds of times as long.
 const fn few(rounds: u64) -> u64 {
     if cfg!(miri) {
         rounds.div_ceil(100)
@@ -31,7 +31,7 @@ const fn few(rounds: u64) -> u64 {
     }
 }
 
-/// Checks the tree, and that it reaches exactly the pages in use.
+/// Checks the tree, and that it refers to exactly the pages in use.
 fn check_all(tree: &Tree, pages: &ScratchPages) {
     pages.assert_all_claimed(&claims(tree, pages));
 }
@@ -45,8 +45,8 @@ fn claims<R: PageRead>(tree: &Tree, pages: &R) -> Vec<(u64, u64)> {
     claims
 }
 
-/// Keys that often coincide: few distinct bytes, common prefixes, every length from zero to the longest plain key, and
-/// some longer ones.
+/// A random key that often equals other keys: few distinct bytes, common prefixes, every length from zero to the
+/// longest key that fits a page, and some longer keys.
 fn random_key(rng: &mut Rng, page_size: usize) -> Vec<u8> {
     let most = key_bytes_max(page_size);
     match rng.below(40) {
@@ -73,8 +73,8 @@ fn random_key(rng: &mut Rng, page_size: usize) -> Vec<u8> {
     }
 }
 
-/// Keys too long for a page with long common prefixes and few differences, and keys whose lengths are near the longest
-/// that fits a page.
+/// A random key that is too long for a page, with a long common prefix and few differences, or whose length is near the
+/// longest that fits a page.
 fn long_key(rng: &mut Rng, page_size: usize) -> Vec<u8> {
     let most = key_bytes_max(page_size);
     let len = match rng.below(12) {
@@ -91,7 +91,7 @@ fn long_key(rng: &mut Rng, page_size: usize) -> Vec<u8> {
     key
 }
 
-/// Mostly small values, some near the inline limit, a few that need several chunks.
+/// A random value: mostly small, sometimes near the size limit of a value in a leaf, rarely of several chunks.
 fn random_value(rng: &mut Rng, page_size: usize) -> Vec<u8> {
     let len = match rng.below(200) {
         0 => rng.index(300 * 1024),

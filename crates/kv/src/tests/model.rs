@@ -1,4 +1,4 @@
-//! Random operations against a `BTreeMap`, in several transactions; old snapshots stay unchanged.
+//! Compares random operations in several transactions with a `BTreeMap`; old snapshots must stay unchanged.
 
 use super::{check_all, few, random_key, random_value};
 use crate::Tree;
@@ -30,7 +30,7 @@ impl Harness {
     }
 
     fn key(&mut self) -> Vec<u8> {
-        // Half of the keys exist.
+        // Half of the chosen keys exist.
         if !self.model.is_empty() && self.rng.one_in(2) {
             let near = random_key(&mut self.rng, self.pages.page_size());
             if let Some((key, _)) = self.model.range(near..).next() {
@@ -40,7 +40,7 @@ impl Harness {
         random_key(&mut self.rng, self.pages.page_size())
     }
 
-    /// One operation; `growth` is the percentage of inserts among inserts and removals.
+    /// Runs one random operation; `growth` is the percentage of inserts among inserts and removals.
     fn step(&mut self, growth: u64) {
         let page_size = self.pages.page_size();
         match self.rng.below(200) {
@@ -87,7 +87,7 @@ impl Harness {
         assert_eq!(self.tree.len(), self.model.len() as u64);
     }
 
-    /// Seeks near a random key with every relation, steps both ways, iterates a range from both ends.
+    /// Seeks near a random key with every relation, steps in both directions, and iterates a range from both ends.
     fn look(&mut self) {
         let (key, other) = (self.key(), self.key());
         let got = self.tree.get(&self.pages, &key).unwrap();
@@ -172,7 +172,7 @@ impl Harness {
     }
 }
 
-/// Compares all rows, read forward, and their keys, read backward.
+/// Compares all rows, read forward, and all keys, read backward, with the model.
 fn assert_same<R: PageRead>(tree: &Tree, pages: &R, model: &Model) {
     let mut rows = tree.iter(pages).unwrap();
     for (key, value) in model {
@@ -201,7 +201,7 @@ fn against_model(seed: u64, page_size: usize, transactions: usize, steps: usize)
         (transactions, steps)
     };
     for transaction in 0..transactions {
-        // The table grows, then shrinks to a few rows, repeatedly: splits and merges at every level.
+        // The table grows, then shrinks to a few rows, repeatedly, which causes splits and merges at every level.
         let growth = if transaction % 8 < 5 { 85 } else { 8 };
         let before = (run.tree, run.model.clone());
         for _ in 0..run.rng.index(steps) {

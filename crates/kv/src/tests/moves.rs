@@ -1,4 +1,4 @@
-//! Random moves of one cursor, against a sorted list.
+//! Compares random moves of a cursor with positions in a sorted list.
 
 use super::{few, random_key, random_value};
 use crate::Tree;

@@ -1,4 +1,5 @@
-//! Pairs inserted after all others, singly and in bulk, against a map of sets; and the cost of these inserts.
+//! Compares pairs that are inserted after all others, singly and in bulk, with a map of sets; also tests the cost of
+//! these inserts.
 
 use super::pairs::{Pair, Sets, pair};
 use super::{Seed, check_all, few, random_key};
@@ -27,7 +28,8 @@ fn put(model: &mut Sets, (key, value): Pair) -> bool {
     model.entry(key).or_default().insert(value)
 }
 
-/// Ascending pairs, of keys with few values and with many, of one length and of several; interrupted now and then.
+/// Ascending pairs of keys with few and with many values, of one length and of several lengths; the order is
+/// interrupted now and then.
 fn ascending(rng: &mut Rng, page_size: usize, from: &mut u64) -> Vec<Pair> {
     let mut all = Vec::new();
     let most_values = *rng.pick(&[1, 3, 40, 900]);
@@ -233,7 +235,7 @@ fn ascending_pairs_need_no_descent() {
     for key in 10_000..10_003 {
         append(&mut tree, &mut pages, key, 1);
     }
-    // Few values per key: each full leaf costs a descent, and a search for the new last leaf.
+    // Keys with few values: each full leaf costs a descent, and a search for the new last leaf.
     let (before, pages_before) = (read(&pages), pages.pages_allocated());
     for n in 0..5_000 {
         append(&mut tree, &mut pages, 20_000 + n / 10, n);
@@ -245,7 +247,7 @@ fn ascending_pairs_need_no_descent() {
         "{once} pages read, {leaves} leaves"
     );
 
-    // Many values of one key: the same cost in its set.
+    // One key with many values: the same cost in the set of this key.
     let (before, pages_before) = (read(&pages), pages.pages_allocated());
     for n in 0..20_000 {
         append(&mut tree, &mut pages, 30_000, n << 20);
@@ -261,7 +263,7 @@ fn ascending_pairs_need_no_descent() {
     check_all(&tree, &pages);
 }
 
-/// Bytes of pages per pair, for pairs inserted in bulk or singly.
+/// Number of bytes of pages per pair, for pairs inserted in bulk (`at_once`) or singly.
 fn bytes_a_pair(pairs: &[([u8; 8], [u8; 8])], at_once: bool) -> f64 {
     let mut pages = ScratchPages::new(4096);
     let mut tree = Tree::new_multi(5);
@@ -270,7 +272,7 @@ fn bytes_a_pair(pairs: &[([u8; 8], [u8; 8])], at_once: bool) -> f64 {
         tree.pairs()
             .extend(&mut pages, pairs.iter().copied())
             .unwrap();
-        // For each full page only a few pages are read: the branches above it.
+        // For each full page only a few pages are read: the branches above the page.
         let once = read(&pages) - before;
         assert!(once < 8 * pages.live_pages(), "{once} pages read");
     } else {

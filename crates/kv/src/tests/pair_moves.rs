@@ -1,4 +1,4 @@
-//! Seeks to exactly one pair, key or value, existing or not, and range deletes in tables of pairs.
+//! Tests seeks to exactly one pair, key or value, existing or not, and range deletes in tables of sets.
 
 use super::pairs::{Pair, Sets, at, pair};
 use super::{check_all, few};
@@ -8,8 +8,8 @@ use tidalite_pager::PageRead;
 use tidalite_testkit::ScratchPages;
 use tidalite_testkit::rng::Rng;
 
-/// Each of these moves ends at `to`, an index in `all` (-1: before the first), and returns whether its target exists.
-/// Steps from there skip no pair.
+/// Makes cursor moves that search `probe`. Each move must end at `to`, an index in `all` (-1: before the first pair),
+/// and return whether its target exists. Steps from there must skip no pair.
 pub(super) fn exact_moves<R: PageRead>(cursor: &mut PairCursor<'_, R>, all: &[Pair], probe: &Pair) {
     let (key, value) = (&probe.0[..], &probe.1[..]);
     let index = |place: usize| isize::try_from(place).unwrap();
@@ -104,8 +104,8 @@ fn range_deletes_of_pairs_agree_with_a_list() {
     }
 }
 
-/// Sets of a few values lie in their leaves: the leaves between the two edges of the range are read to count the keys,
-/// but not written.
+/// Small sets of values lie in the leaves: a range delete reads the leaves between the two edges of the range to count
+/// the keys, but does not write these leaves.
 #[test]
 #[cfg_attr(miri, ignore = "tens of thousands of rows, counted")]
 fn range_delete_of_pairs_writes_two_paths() {

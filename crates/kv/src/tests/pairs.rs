@@ -1,4 +1,4 @@
-//! Tables of sets against a map of sets, nested tables against a map of maps, range deletes and ranks.
+//! Compares tables of sets with a map of sets, and nested tables with a map of maps; tests range deletes and ranks.
 
 use super::pair_moves::exact_moves;
 use super::ranks::ranks;
@@ -17,7 +17,8 @@ use tidalite_testkit::rng::Rng;
 pub(super) type Sets = BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>>;
 pub(super) type Pair = (Vec<u8>, Vec<u8>);
 
-/// Few keys, so that some sets get large; for some keys values of one length, for others of any length.
+/// A random pair. There are few keys, so that some sets get large; the values of some keys have one length, those of
+/// other keys any length.
 pub(super) fn pair(rng: &mut Rng, page_size: usize) -> Pair {
     let key = vec![b'k'; 1 + rng.index(3)]
         .into_iter()
@@ -175,7 +176,7 @@ fn pairs_agree_with_a_map_of_sets() {
     }
 }
 
-/// The content of a key in a model of nested tables.
+/// The content stored under a key in a model of nested tables.
 #[derive(Clone, Debug, PartialEq)]
 enum Held {
     Value(Vec<u8>),
@@ -271,7 +272,7 @@ fn nested_tables_agree_with_maps_in_maps() {
                 if let Some(table) = table.filter(|_| rng.one_in(8))
                     && matches!(table.get(&name), Some(Held::Table(_)))
                 {
-                    // A put never replaces a nested table; earlier puts stay.
+                    // Putting a value never replaces a nested table; values put before the error stay.
                     let long = vec![1; rng.index(3 * page_size)];
                     let refused = work.at(&mut pages, &path, missing, &mut |w, table| {
                         table.insert(w, &key, &value)?;
@@ -357,7 +358,7 @@ fn range_delete_frees_inner_pages_without_reading_them() {
     let read = pages.counters().pages_read.load(Ordering::Relaxed) - before;
     let freed = live - pages.live_pages();
     assert!(freed * 100 > live * 95, "{freed} of {live} pages freed");
-    // With this page size about one page in thirteen is a branch.
+    // With this page size about one page in thirteen is a branch, and a range delete reads only branches.
     assert!(read * 8 < freed, "{read} pages read, {freed} freed");
     tree.seal(&mut pages).unwrap();
     check_all(&tree, &pages);
@@ -498,15 +499,15 @@ fn nesting_depth_is_limited() {
     assert_eq!(pages.live_pages(), 0);
 }
 
-/// An inline table takes at most a quarter of a page. As a leaf, a table of many short rows takes more: in the largest
-/// pages more than two-byte offsets can address.
+/// An inline table takes at most a quarter of a page, but a table of many short rows takes more as a leaf with slots:
+/// in the largest pages, more than two-byte offsets can address.
 #[test]
 #[cfg_attr(miri, ignore = "pages as large as can be, byte for byte")]
 fn inline_table_is_scanned_in_every_page_size() {
     for page_size in [512, 4096, 1 << 16, 1 << 17, PAGE_SIZE_MAX] {
         let mut pages = ScratchPages::new(page_size);
         let mut tree = Tree::new_multi(3);
-        // Few enough values to fit the row even if they were not packed: four bytes, a length and a tag each.
+        // Few enough values to fit the row even without the packed form: each takes four bytes, a length and a tag.
         let count = ((page_size / 4 - 8) / 6) as u32;
         let values: Vec<_> = (0..count).map(u32::to_be_bytes).collect();
         let new = tree.pairs().insert_many(&mut pages, b"k", &values).unwrap();
@@ -527,7 +528,7 @@ fn inline_table_is_scanned_in_every_page_size() {
     }
 }
 
-/// Every page is moved, including the pages of a table that is nested in an inline table.
+/// Compaction moves every page, including the pages of a table that is nested in an inline table.
 #[test]
 #[cfg_attr(miri, ignore = "tens of thousands of pairs")]
 fn pages_below_inline_tables_are_relocated() {

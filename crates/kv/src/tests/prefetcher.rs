@@ -1,5 +1,5 @@
-//! Read-ahead of a scan if the kernel reads each page alone: every leaf is requested before it is read, and few leaves
-//! are requested in vain.
+//! Tests the read-ahead of a scan if the kernel reads each page alone: every leaf is requested before it is read, and
+//! few leaves are requested in vain.
 
 use super::{Seed, check_all};
 use crate::Tree;
@@ -9,15 +9,17 @@ use tidalite_pager::{Counters, Kind, PageRead, PageRef, Ptr, Result};
 use tidalite_testkit::ScratchPages;
 use tidalite_testkit::rng::Rng;
 
-/// A reader whose kernel reads each page alone; records the requested pages, and the pages read without a request.
+/// A reader that acts as if the kernel read each page alone; it records the requested pages, and the pages read without
+/// a request.
 struct Alone<'a> {
     pages: &'a ScratchPages,
     asked: RefCell<BTreeSet<u64>>,
     calls: RefCell<u64>,
     waited: RefCell<BTreeSet<u64>>,
-    /// The scan never turns, so no page may be requested twice.
+    /// True if the scan never turns, so that no page may be requested twice.
     once: bool,
-    /// Leaves read as part of a sequential range, in order; `None`: this reader does not distinguish sequential ranges.
+    /// Addresses of the leaves read as part of a sequential range, in order; `None` if this reader does not distinguish
+    /// sequential ranges.
     sequential: Option<RefCell<Vec<u64>>>,
 }
 
@@ -33,7 +35,7 @@ impl<'a> Alone<'a> {
         }
     }
 
-    /// A reader with kernel readahead in sequential ranges.
+    /// Creates a reader with kernel readahead in sequential ranges.
     fn with_sequential_ranges(pages: &'a ScratchPages) -> Self {
         Self {
             sequential: Some(RefCell::default()),
@@ -154,7 +156,7 @@ fn scan_requests_every_leaf_in_advance() {
         let alone = Alone::new(&pages, true);
         assert_eq!(walk(&tree, &alone, forward), ROWS);
         let waited = alone.waited.borrow().len();
-        // The path to the first leaf, and the second branch, which could not be known earlier.
+        // The pages of the path to the first leaf, and the second branch, which could not be requested earlier.
         assert!(
             waited <= usize::from(tree.height()) + 1,
             "{waited} pages waited for"
@@ -170,10 +172,10 @@ fn scan_requests_every_leaf_in_advance() {
     }
 }
 
-/// Number of rows for 26 MiB of leaves.
+/// Number of rows that fill 26 MiB of leaves.
 const LONG_ROWS: u64 = 120_000;
 
-/// The maximum distance between consecutive leaves of sequential ranges.
+/// The greatest distance between two leaves of sequential ranges that were read one after the other.
 fn farthest(sequential: &[u64]) -> u64 {
     let pairs = sequential.windows(2).map(|pair| pair[1].abs_diff(pair[0]));
     pairs.max().unwrap_or_default()
@@ -191,7 +193,7 @@ fn long_sequential_scan_uses_kernel_readahead() {
         waited <= usize::from(tree.height()) + 1,
         "{waited} pages waited for"
     );
-    // Explicit requests for the leaves of the first 16 MiB, and for the branches.
+    // Pages requested one by one: the leaves of the first 16 MiB, and the branches.
     assert!((4096..4500).contains(&asked), "{asked} pages asked for");
     let sequential = alone.sequential();
     assert!(
@@ -292,7 +294,7 @@ fn all_ways_to_read_give_the_same_rows() {
     }
 }
 
-/// Scans from random positions in changing directions.
+/// Runs scans from random positions in changing directions.
 fn turns(seed: u64) {
     let mut rng = Rng::new(seed);
     let mut pages = ScratchPages::new(4096);

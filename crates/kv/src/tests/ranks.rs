@@ -1,4 +1,4 @@
-//! Pairs against a sorted list: ranks, division into parts, and the values of many keys at once.
+//! Compares pairs with a sorted list: ranks, division into parts, and the values of many keys at once.
 
 use super::pairs::{Pair, at, pair};
 use crate::Tree;

@@ -1,4 +1,4 @@
-//! The bytes of a table in contiguous memory, read without verification: like a memory map with pages that are already
+//! The bytes of a table in contiguous memory, read without verification: like a memory map of pages that are already
 //! verified, and like a file with damage that no checksum detects.
 
 use crate::Tree;
@@ -8,7 +8,7 @@ use tidalite_pager::{
     Counters, DiskError, Error, Extent, Kind, PageRead, PageRef, PageWrite, Ptr, Result,
 };
 
-/// A file image, unverified.
+/// The image of a file, read without verification.
 pub(super) struct RawPages {
     page_size: usize,
     pub(super) bytes: Vec<u8>,
@@ -16,7 +16,7 @@ pub(super) struct RawPages {
 }
 
 impl RawPages {
-    /// An image with a single unused page.
+    /// Creates an image with a single unused page.
     pub(super) fn new(page_size: usize) -> Self {
         Self {
             page_size,
@@ -25,7 +25,7 @@ impl RawPages {
         }
     }
 
-    /// Copies the pages and extents of the tree to their addresses in the file.
+    /// Creates an image with the tree's pages and extents at their addresses in the file.
     pub(super) fn of<R: PageRead>(tree: &Tree, pages: &R) -> Self {
         let copier = Copier {
             inner: pages,
@@ -111,10 +111,10 @@ impl<R: PageRead> PageRead for Copier<'_, R> {
     }
 }
 
-/// The transaction that changes a raw image.
+/// The id of the transaction that changes an image.
 const RAW_TXN: TxnId = TxnId(1 << 40);
 
-/// Maximum size of an image: with damage, a write must not use unbounded memory.
+/// Maximum size in bytes of an image: when pages are damaged, a write must not use unbounded memory.
 const RAW_BYTES_MAX: usize = 64 << 20;
 
 impl RawPages {

@@ -1,4 +1,4 @@
-//! Checks every rule of a table's pages, and claims every page and extent that it reaches.
+//! Checks every rule for the pages of a table, and reports every page and extent that the table uses.
 
 use crate::error::damaged;
 use crate::inline::inline_table;
@@ -22,18 +22,18 @@ pub struct UsedPages {
     pub addr: u64,
     /// Number of pages.
     pub pages: u64,
-    /// Its type: "table branch", "table leaf", "large value", "long key".
+    /// Type of the contents: "table branch", "table leaf", "large value" or "long key".
     pub what: &'static str,
 }
 
-/// Damage, and the keys that it affects.
+/// Damage that a check has found, and the range of keys that it affects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
     /// The first key that may be affected.
     pub from: Vec<u8>,
     /// The first key after the affected keys; `None` if all following keys are affected.
     pub to: Option<Vec<u8>>,
-    /// Description of the damage.
+    /// Description of the damage: where it is, what was found and what was expected.
     pub corrupt: Corrupt,
 }
 
@@ -44,17 +44,17 @@ struct KeySpan<'k> {
     to: Option<&'k [u8]>,
 }
 
-/// The receivers of a check's results, and its state.
+/// The callbacks that receive a check's results, and the state of the check.
 struct Checker<'h> {
     claim: &'h mut dyn FnMut(UsedPages),
     damage: &'h mut dyn FnMut(Damage),
-    /// Nesting depth of the current table.
+    /// Nesting depth of the table that is being checked.
     depth: usize,
-    /// Roots of nested tables that were reached: a hostile file may refer to one twice.
+    /// Roots of nested tables that were reached, because a hostile file may refer to one twice.
     roots: &'h mut HashSet<u64>,
-    /// Pages and extents born in this transaction or before are skipped.
+    /// Pages and extents written by this transaction or before are skipped.
     since: Option<TxnId>,
-    /// Number of distinct keys seen.
+    /// Number of distinct keys seen so far.
     keys: u64,
 }
 
@@ -65,7 +65,7 @@ impl Checker<'_> {
 }
 
 impl KeySpan<'_> {
-    /// Reports `Corrupt` as damage; returns other errors.
+    /// Passes a `Corrupt` error to `damage` and returns `None`; returns all other errors.
     fn report<T>(&self, result: Result<T>, damage: &mut dyn FnMut(Damage)) -> Result<Option<T>> {
         match result {
             Ok(found) => Ok(Some(found)),
@@ -95,7 +95,7 @@ impl Tree {
     /// `Corrupt` for the first damage found; `Io`.
     ///
     /// # Cost
-    /// Every page and chunk once.
+    /// Every page and chunk is read once.
     pub fn check<R: PageRead>(&self, r: &R, claim: &mut dyn FnMut(UsedPages)) -> Result<()> {
         let mut first = None;
         self.check_each(r, claim, &mut |damage| {
@@ -105,7 +105,7 @@ impl Tree {
     }
 
     /// As [`check`](Self::check), but continues after damage: each damage is reported with the keys that it affects,
-    /// and everything else is checked.
+    /// and everything that is not below a damaged page is checked.
     ///
     /// # Errors
     /// `Io`, and other errors except `Corrupt`.
@@ -121,14 +121,15 @@ impl Tree {
         self.check_from(r, None, claim, damage)
     }
 
-    /// As [`check`](Self::check), for changes after a transaction: a page, value or nested table whose pointer is not
-    /// younger is skipped with everything below it. Rows and keys are counted only if nothing was skipped.
+    /// As [`check`](Self::check), for the changes after transaction `since`: a page, value or nested table that was not
+    /// written after `since` is skipped with everything below it. Rows and keys are counted only if nothing was
+    /// skipped.
     ///
     /// # Errors
     /// As for `check`.
     ///
     /// # Cost
-    /// Every younger page and chunk once, and the long keys in those pages.
+    /// Every page and chunk written after `since` is read once, and so are the long keys in those pages.
     pub fn check_since<R: PageRead>(&self, r: &R, since: TxnId) -> Result<()> {
         let mut first = None;
         self.check_from(r, Some(since), &mut |_| {}, &mut |damage| {
@@ -179,8 +180,8 @@ impl Tree {
         Ok(())
     }
 
-    /// Checks a page and everything below it; returns its number of rows, unless something is damaged or skipped. A
-    /// page that was reached before fails the check of its keys: they cannot lie in two spans.
+    /// Checks a page and everything below it. Returns the number of rows, or `None` if something is damaged or skipped.
+    /// A page that several branches refer to fails the check of its keys, because they cannot lie in two spans of keys.
     fn check_below<R: PageRead>(
         &self,
         r: &R,
@@ -265,7 +266,7 @@ impl Tree {
         Ok(rows)
     }
 
-    /// Makes all checks of a page that need no other page, except the rests of its keys.
+    /// Checks everything about a page that needs no other page, except the extents with the rest of its long keys.
     fn open_checked<'p, R: PageRead>(
         &self,
         r: &R,
@@ -281,7 +282,7 @@ impl Tree {
         Ok(node)
     }
 
-    /// Checks the extents of a page's spilled keys.
+    /// Checks the extents with the remaining bytes of a page's long keys.
     fn check_rests<R: PageRead>(
         &self,
         r: &R,
@@ -304,7 +305,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Checks the pages and extents that an entry of a leaf refers to.
+    /// Checks the pages and extents to which an entry of a leaf refers.
     fn check_entry<R: PageRead>(
         &self,
         r: &R,
@@ -407,7 +408,7 @@ impl Tree {
         }
     }
 
-    /// Checks that the page belongs to this table. A page of a running transaction has no header until it is sealed.
+    /// Checks that a page belongs to this table. A page of a running transaction has no header until it is sealed.
     fn check_header(&self, page: &[u8], ptr: &Ptr) -> Result<()> {
         let header = Header::decode(page);
         if header.address == ptr.addr && header.birth == ptr.birth && header.owner != self.id {
@@ -435,8 +436,8 @@ impl Tree {
     }
 }
 
-/// Checks that cells do not overlap, that with the dead bytes they fill the page from the heap on, and that each is
-/// small enough for a split.
+/// Checks that cells do not overlap, that cells and dead bytes together fill the page from the heap on, and that each
+/// cell is small enough for the page to be split.
 fn check_cells(node: &Node<'_>, page_size: usize) -> Result<()> {
     let cells = (0..node.count()).map(|index| node.cell(index));
     let mut cells: Vec<Cell<'_>> = cells.collect::<Result<_>>()?;
@@ -474,8 +475,8 @@ fn check_cells(node: &Node<'_>, page_size: usize) -> Result<()> {
 }
 
 impl Tree {
-    /// Checks that keys ascend inside the span, that their heads are right, and that keys are spilled exactly if they
-    /// are too long.
+    /// Checks that keys ascend inside the span of keys of their page, that their heads are right, and that exactly
+    /// those keys have an extent that are too long for the page.
     fn check_keys<R: PageRead>(
         &self,
         r: &R,

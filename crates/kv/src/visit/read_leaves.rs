@@ -7,11 +7,11 @@ use std::hint::black_box;
 use tidalite_pager::{PageRead, Ptr, Result};
 
 impl Tree {
-    /// Reads every leaf in the order of keys. Before each leaf, `go_on` receives the number of rows before it; if it
-    /// returns false, the reading stops.
+    /// Reads every leaf in key order. Before each leaf, `go_on` receives the number of rows before that leaf; if it
+    /// returns false, the function stops reading.
     ///
     /// # Errors
-    /// `Corrupt`, `Io`: a reader of the rows of that page gets the same error.
+    /// `Corrupt`, `Io`: the same error that a reader of the rows of that leaf gets.
     pub fn read_leaves<R: PageRead>(
         &self,
         r: &R,
@@ -24,7 +24,8 @@ impl Tree {
     }
 }
 
-/// Reads the leaves below a branch; false if `go_on` stopped it. The recursion depth is the height of the tree.
+/// Reads the leaves below a branch; returns false if `go_on` has stopped the function. The recursion depth is the
+/// height of the tree.
 fn read_below<R: PageRead>(
     r: &R,
     ptr: &Ptr,
@@ -48,7 +49,7 @@ fn read_below<R: PageRead>(
         if !go_on(*before) {
             return Ok(false);
         }
-        // Reads one byte, so that a page lent from the memory map is loaded even if it needs no verification.
+        // Reads one byte, so that the kernel loads a page of the memory map even if the page needs no verification.
         black_box(r.page(&child)?.first());
         *before = before.wrapping_add(rows);
     }

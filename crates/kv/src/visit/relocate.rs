@@ -1,6 +1,6 @@
-//! Moves a table's pages to lower addresses to free the end of the file: pages and extents at or beyond a boundary are
-//! copied, and with them the path above. One step moves a bounded number of pages and returns the key at which the next
-//! one begins.
+//! Moves a table's pages to lower addresses, so that the end of the file becomes free: pages and extents at or beyond a
+//! boundary are copied, and so are the branches above them. One step moves a bounded number of pages and returns the
+//! key at which the next step begins.
 //!
 //! 1. Contents, order and counts stay unchanged; only addresses change.
 //! 2. Branches are read; leaves are read only if they lie beyond the boundary or may refer to extents or nested tables.
@@ -16,27 +16,28 @@ use crate::table::tree::{HAS_REFERENCES, Tree, check_depth};
 use crate::value;
 use tidalite_pager::{Extent, PageWrite, Ptr, Result, in_second_file};
 
-/// Limits of one step.
+/// Limits of one step of relocation.
 #[derive(Clone, Copy, Debug)]
 pub struct Relocation {
-    /// Pages and extents from this byte address on are moved.
+    /// Address in bytes: pages and extents of the first file from this address on are moved.
     pub boundary: u64,
-    /// The boundary in the second file, where a value moves only to a lower address; `u64::MAX`: nothing moves there.
+    /// The boundary in the second file, in which a value is moved only if it gets a lower address; `u64::MAX` if no
+    /// value is moved there.
     pub second_boundary: u64,
-    /// Number of pages that may still be moved. A step exceeds it slightly.
+    /// Number of pages that this step may still move. A step may exceed it slightly.
     pub pages: u64,
-    /// Number of pages that may still be read in search of pages to move.
+    /// Number of pages that this step may still read in search of pages to move.
     pub reads: u64,
 }
 
 impl Relocation {
-    /// True if this step is over.
+    /// True if this step has reached a limit.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.pages == 0 || self.reads == 0
     }
 
-    /// Subtracts moved pages from the limit.
+    /// Subtracts a number of moved pages from the limit.
     pub fn moved(&mut self, pages: u64) {
         self.pages = self.pages.saturating_sub(pages);
     }
@@ -49,23 +50,23 @@ impl Relocation {
 struct Relocator<'a> {
     tree: Tree,
     step: &'a mut Relocation,
-    /// The key at which the previous step ended.
+    /// The key at which the previous step ended, and this step begins.
     from: &'a [u8],
-    /// Keys of values whose extents are to be moved.
+    /// Keys of the values whose extents are to be moved, with these extents.
     large: Vec<(Vec<u8>, Extent)>,
     passed: &'a mut VisitedPages,
 }
 
 impl Tree {
-    /// Moves pages at and beyond the boundary, for keys from `from` on. Returns the key at which to continue; `None`
-    /// if everything is done.
+    /// Moves pages at and beyond the boundary, for keys from `from` on. Returns the key at which to continue, or `None`
+    /// if the whole table is done.
     ///
     /// # Errors
     /// `DiskFull`, `Io`, `Corrupt`; the transaction must then be rolled back.
     ///
     /// # Cost
-    /// The pages moved and the branches above them; the branches in between are read. A value in an extent is held in
-    /// memory while it is moved.
+    /// The moved pages and the branches above them are written; the branches in between are read. A value in an extent
+    /// is held in memory while it is moved.
     pub fn relocate<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -96,7 +97,7 @@ impl Tree {
         let large = std::mem::take(&mut relocator.large);
         self.root = root;
         for (key, extent) in large {
-            // Values that were moved before it may have used the free space.
+            // Values that were moved before this one may have used the free space that was found for it.
             if in_second_file(extent.addr) && !w.value_gets_lower(&extent) {
                 continue;
             }
@@ -115,7 +116,7 @@ impl Relocator<'_> {
         addr >= self.step.boundary && !in_second_file(addr)
     }
 
-    /// Whether the extent of a value or key is to be moved.
+    /// True if the extent of a value or of a long key is to be moved.
     fn extent_beyond<W: PageWrite>(&self, w: &mut W, extent: &Extent) -> bool {
         if in_second_file(extent.addr) {
             return extent.addr >= self.step.second_boundary && w.value_gets_lower(extent);
@@ -123,7 +124,7 @@ impl Relocator<'_> {
         self.reaches_beyond(w, extent)
     }
 
-    /// Whether an extent of the first file ends beyond the boundary.
+    /// True if an extent of the first file ends beyond the boundary.
     fn reaches_beyond<W: PageWrite>(&self, w: &W, extent: &Extent) -> bool {
         let end = extent
             .addr
@@ -131,7 +132,7 @@ impl Relocator<'_> {
         end > self.step.boundary
     }
 
-    /// Relocates a page and everything below it; `lower` is the least key that it can hold.
+    /// Relocates a page and everything below it; `lower` is the least key that the page can hold.
     fn page<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -156,8 +157,8 @@ impl Relocator<'_> {
         }
         self.step.count_read();
         own = self.rests(w, own, level)?;
-        // Allows at least one leaf, however many pages the rests of the keys took; otherwise the next step would make
-        // no progress.
+        // Allows at least one leaf, however many pages the extents of long keys took; otherwise the next step would
+        // make no progress.
         self.step.pages = self.step.pages.max(1);
         let children = {
             let page = w.page(&own)?;
@@ -185,7 +186,7 @@ impl Relocator<'_> {
         Ok((own, None))
     }
 
-    /// Moves the rests of a page's spilled keys.
+    /// Moves the extents that hold the remaining bytes of a page's long keys.
     fn rests<W: PageWrite>(&mut self, w: &mut W, mut own: Ptr, level: u8) -> Result<Ptr> {
         if self.tree.flags & HAS_REFERENCES == 0 {
             return Ok(own);
@@ -210,7 +211,8 @@ impl Relocator<'_> {
         Ok(own)
     }
 
-    /// Relocates the pages and extents that a leaf refers to.
+    /// Relocates the pages and extents to which a leaf refers. Returns the leaf's pointer, and the key at which to
+    /// continue if the step ends here.
     fn leaf<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -247,8 +249,8 @@ impl Relocator<'_> {
         for (key, extent) in large {
             // The previous step has moved the values before `from` as far as possible.
             if key.as_slice() >= self.from && self.extent_beyond(w, &extent) {
-                // At least one, however many pages the rests of the keys took; otherwise the next step would make no
-                // progress.
+                // Allows at least one value, however many pages the extents of long keys took; otherwise the next step
+                // would make no progress.
                 if self.step.pages == 0 && any {
                     return Ok((own, Some(key)));
                 }
@@ -271,8 +273,8 @@ impl Relocator<'_> {
         Ok((own, None))
     }
 
-    /// Relocates the pages of a nested table with these bytes in the leaf at `leaf_at`, and updates roots in the bytes.
-    /// Returns whether the bytes changed, and whether the step ends here.
+    /// Relocates the pages of a nested table, given its payload in the leaf at `leaf_at`, and updates the pointers in
+    /// the payload. Returns whether the payload changed, and whether the step ends here.
     fn nested<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -303,8 +305,8 @@ impl Relocator<'_> {
         if tree.height == 1 {
             self.passed.visit(&before)?;
         }
-        // The next step searches this nested table from its start again. So the number of reads may not end the step,
-        // or it might end at the same place forever; only moved pages may.
+        // The next step searches this nested table from its start again. So only the number of moved pages may end this
+        // step: if the number of reads could, each step might end at the same place, without progress.
         let mut step = Relocation {
             reads: u64::MAX,
             ..*self.step
@@ -315,8 +317,8 @@ impl Relocator<'_> {
         Ok((tree.root != before, stop.is_some()))
     }
 
-    /// Values in extents of an inline table are not moved: if one cannot get a lower address, every step would begin
-    /// with it.
+    /// Relocates the nested tables inside an inline table. Values in extents are not moved: if such a value cannot get
+    /// a lower address, every step would begin with it again.
     fn nested_small<W: PageWrite>(
         &mut self,
         w: &mut W,

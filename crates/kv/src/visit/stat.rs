@@ -1,23 +1,23 @@
-//! The shape of a table: levels, and pages by type.
+//! Counts the levels of a table, and its pages by type.
 
 use crate::table::tree::{HAS_REFERENCES, Tree};
 use crate::visit::walk::{PageVisitor, VisitedPage};
 use tidalite_base::Corrupt;
 use tidalite_pager::{Extent, PageRead, Result};
 
-/// Number of levels of a table, and its pages.
+/// Number of levels of a table, and number of its pages by type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TableShape {
-    /// Number of levels, leaves included; 0 without a page of its own.
+    /// Number of levels, leaves included; 0 for a table without pages of its own.
     pub depth: u8,
     /// Number of branch pages.
     pub branch_pages: u64,
     /// Number of leaf pages.
     pub leaf_pages: u64,
-    /// Number of pages of long values and of long keys, including values and keys in nested tables.
+    /// Number of pages of large values and of long keys, including values and keys in nested tables.
     pub overflow_pages: u64,
-    /// Number of pages of nested tables, or of sets that are too large for a row.
+    /// Number of pages of nested tables, and of sets of values that are too large for a row.
     pub nested_pages: u64,
 }
 
@@ -69,7 +69,7 @@ impl Tree {
     /// `Corrupt`, `Io`.
     ///
     /// # Cost
-    /// Each branch is read; the leaves, too, if some rows may refer to other pages.
+    /// Each branch is read; each leaf, too, if some rows may refer to other pages.
     pub fn shape<R: PageRead>(&self, r: &R) -> Result<TableShape> {
         let mut count = Count {
             shape: TableShape {

@@ -1,6 +1,6 @@
-//! Walks over a table's pages by their pointers. The visitor decides from pointer, level and keys whether to descend
-//! further, and damage costs only the rows below it. Used to compare two versions (by birth) and to salvage a damaged
-//! table.
+//! Walks over a table's pages by their pointers. A visitor decides from pointer, level and keys whether to descend
+//! further, and a damaged page costs only the rows below it. Used to compare two versions of a table (by the
+//! transactions that wrote their pages) and to salvage a damaged table.
 
 use crate::error::damaged;
 use crate::inline::inline_table;
@@ -18,52 +18,53 @@ use tidalite_pager::{Error, Extent, Header, Kind, PageRead, Ptr, Result};
 pub struct VisitedPage<'k> {
     /// The pointer to the page, with its address and birth.
     pub ptr: Ptr,
-    /// 0 for a leaf.
+    /// Level of the page in the tree; 0 for a leaf.
     pub level: u8,
-    /// Number of rows below.
+    /// Number of rows in or below the page.
     pub rows: u64,
-    /// Lower bound of all keys below, inclusive.
+    /// Lower bound of all keys in or below the page, inclusive.
     pub from: &'k [u8],
-    /// Upper bound of all keys below, exclusive; `None`: no bound.
+    /// Upper bound of all keys in or below the page, exclusive; `None` if there is no bound.
     pub to: Option<&'k [u8]>,
-    /// The keys under which the table is nested, the outermost first; empty for the outermost table itself.
+    /// The keys under which the page's table is nested, the outermost first; empty for the outermost table itself.
     pub path: &'k [Vec<u8>],
 }
 
-/// Receives ranges of keys: the first key, and the first key after the range.
+/// Callback that receives ranges of keys: the first key of the range, and the first key after the range (`None`: the
+/// range has no end).
 pub type OnRange<'f> = dyn FnMut(&[u8], Option<&[u8]>) -> Result<()> + 'f;
 
-/// Visitor of a walk.
+/// Receives the pages, values and damage that a walk meets.
 pub trait PageVisitor {
-    /// A page is reached but not yet read. True to read it and everything below.
+    /// Called for a page that was reached but is not read yet. Returns true to read the page and everything below it.
     ///
     /// # Errors
-    /// Ends the walk.
+    /// An error ends the walk.
     fn enter(&mut self, page: &VisitedPage<'_>) -> Result<bool>;
 
-    /// A value in an extent of its own, in a leaf that was entered; `path` holds the keys that lead to it, its own key
-    /// last.
+    /// Called for a value with an extent of its own, in a leaf that was entered. `path` holds the keys that lead to the
+    /// value; the last one is the key of the value.
     ///
     /// # Errors
-    /// Ends the walk.
+    /// An error ends the walk.
     fn large_value(&mut self, path: &[Vec<u8>], extent: &Extent) -> Result<()> {
         let _ = (path, extent);
         Ok(())
     }
 
-    /// An extent with the rest of a long key, or of a long separator in a branch.
+    /// Called for an extent with the remaining bytes of a long key, or of a long separator in a branch.
     ///
     /// # Errors
-    /// Ends the walk.
+    /// An error ends the walk.
     fn long_key(&mut self, extent: &Extent) -> Result<()> {
         let _ = extent;
         Ok(())
     }
 
-    /// The entered page cannot be used: everything below it is skipped.
+    /// Called for an entered page that is damaged: everything below the page is skipped.
     ///
     /// # Errors
-    /// Ends the walk.
+    /// An error ends the walk.
     fn damaged(&mut self, page: &VisitedPage<'_>, corrupt: Corrupt) -> Result<()>;
 }
 
@@ -74,7 +75,7 @@ impl Tree {
     /// `Io`, and errors of the visitor.
     ///
     /// # Cost
-    /// Reads the pages that were entered.
+    /// Reads the pages for which the visitor's `enter` returned true.
     pub fn walk<R: PageRead>(&self, r: &R, visitor: &mut dyn PageVisitor) -> Result<()> {
         let Some(level) = self.height.checked_sub(1) else {
             return Ok(());
@@ -89,13 +90,14 @@ impl Tree {
         walker.below(&self.root, (level, self.rows), (&[], None))
     }
 
-    /// Calls `f` with each leaf written after a transaction, as a table of its own, in the order of keys.
+    /// Calls `f` with each leaf that was written after transaction `since`, in key order; each leaf is passed as a
+    /// table of its own.
     ///
     /// # Errors
     /// `Corrupt`, `Io`, and errors of `f`.
     ///
     /// # Cost
-    /// Reads the branches and leaves written after that transaction.
+    /// Reads the branches and leaves written after `since`.
     pub fn leaves_since<R: PageRead>(
         &self,
         r: &R,
@@ -106,7 +108,7 @@ impl Tree {
         self.walk(r, &mut leaves)
     }
 
-    /// A single leaf as a table of its own: for salvaging leaves below a lost branch.
+    /// Reads a single leaf as a table of its own. Used to salvage leaves below a lost branch.
     ///
     /// # Errors
     /// `Corrupt` if the pointer does not lead to a leaf of a table; `Io`.
@@ -133,7 +135,7 @@ impl Tree {
     }
 }
 
-/// Visitor that passes the leaves written after `since` to `f`, and does not descend into them.
+/// Visitor that passes the leaves written after transaction `since` to `f`, and skips their contents.
 struct LeavesSince<'a, R> {
     r: &'a R,
     since: TxnId,
@@ -157,26 +159,27 @@ impl<R: PageRead> PageVisitor for LeavesSince<'_, R> {
     }
 }
 
-/// A reference in a leaf.
+/// A reference in a leaf to a value in an extent, or to a nested table.
 enum LeafReference {
     Value(Vec<u8>, Extent),
-    /// A nested table: its key, its payload.
+    /// A nested table, with its key and its payload.
     Table(Vec<u8>, (u32, Vec<u8>)),
 }
 
-/// State of a walk.
+/// State of a walk over a table and its nested tables.
 struct Walker<'a, R> {
     r: &'a R,
     id: u64,
     visitor: &'a mut dyn PageVisitor,
-    /// Keys that lead to the current nested table.
+    /// Keys that lead from the outermost table to the current nested table.
     path: Vec<Vec<u8>>,
-    /// Roots of nested tables: a hostile file may refer to one twice.
+    /// Roots of nested tables that were visited, because a hostile file may refer to one twice.
     seen: HashSet<u64>,
 }
 
 impl<R: PageRead> Walker<'_, R> {
-    /// The recursion depth is the height of the tree plus the heights of nested tables.
+    /// Walks over a page and everything below it. The recursion depth is the height of the tree plus the heights of
+    /// nested tables.
     fn below(
         &mut self,
         ptr: &Ptr,
@@ -251,7 +254,7 @@ impl<R: PageRead> Walker<'_, R> {
         Ok(())
     }
 
-    /// Walks a nested table with pages; searches an inline one for references.
+    /// Walks over a nested table that has pages; searches an inline table for references.
     fn table(&mut self, tag: u32, payload: &[u8], leaf: &Ptr) -> Result<()> {
         if self.path.len() > DEPTH_MAX {
             return Err(damaged(
@@ -305,8 +308,8 @@ fn leaf_references<R: PageRead>(r: &R, node: &Node<'_>) -> Result<Vec<LeafRefere
     Ok(found)
 }
 
-/// The children of a branch: key, pointer, rows. Separators must ascend inside the parent's bounds, so that no page
-/// with more than one child is walked twice, even in a hostile file.
+/// The children of a branch, each with key, pointer and row count. Separators must ascend inside the parent's bounds,
+/// so that even in a hostile file no page with more than one child is walked twice.
 fn children<R: PageRead>(
     r: &R,
     node: &Node<'_>,
@@ -343,12 +346,12 @@ struct PendingPage {
 }
 
 impl PendingPage {
-    /// Whether all its keys are below all keys of `other`.
+    /// True if all keys of this page are below all keys of `other`.
     fn before(&self, other: &Self) -> bool {
         self.to.as_ref().is_some_and(|to| *to <= other.from)
     }
 
-    /// Whether its upper bound is at or below the bound of `other`.
+    /// True if the upper bound of this page's keys is at or below the bound of `other`.
     fn ends_first(&self, other: &Self) -> bool {
         match (&self.to, &other.to) {
             (Some(a), Some(b)) => a <= b,
