@@ -25,7 +25,8 @@ fn rate(mut work: impl FnMut() -> Result<()>) -> Result<f64> {
     Ok(best)
 }
 
-/// Regular times and a ramp, or times with jitter and a random walk with two decimals.
+/// Creates rows: regular times and a ramp of values, or if `hard`, times with jitter and a random walk with two
+/// decimals.
 fn rows(hard: bool) -> Rows {
     let mut rng = Rng::new(1);
     let mut rows = Rows::with_capacity(2, ROWS);

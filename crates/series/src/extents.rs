@@ -1,4 +1,5 @@
-//! The extents table: the packed extents and their live bytes. An ordered table; the caller chooses its id.
+//! The extents table: an ordered table of the extents into which leaves are packed, with the live bytes of each. The
+//! caller chooses the table's id.
 //!
 //! ```text
 //! key    | address u64, big-endian |
@@ -6,8 +7,8 @@
 //!        | pages | birth txn | live bytes | used bytes | last time |
 //!        |  u64  |    u64    |    u64     |    u64     |    i64    |
 //! ```
-//!
-//! `live` counts the bytes of leaves that the newest version references, `used` the bytes of all leaves ever written;
+//! `live` is the number of bytes in leaves that the newest version references, `used` the number of bytes in all leaves
+//! ever written to the extent; the rest of the extent is zero. `last time` is the newest timestamp in the extent.
 //! the rest of the extent is zero. `last time` is the newest timestamp in the extent.
 
 use tidalite_base::limits::{EXTENT_PAGES_MAX, SECOND_FILE_AT};
@@ -22,23 +23,23 @@ const USED_AT: usize = LIVE_AT + 8;
 const LAST_TIME_AT: usize = USED_AT + 8;
 const RECORD_BYTES: usize = LAST_TIME_AT + 8;
 
-/// Table entry of one packed extent.
+/// Entry of the extents table: an extent into which leaves are packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExtentRecord {
-    /// Number of pages.
+    /// Length of the extent in pages.
     pub pages: u64,
-    /// The transaction that wrote it.
+    /// The transaction that wrote the extent.
     pub birth: TxnId,
-    /// Bytes of leaves that the newest version references.
+    /// Number of bytes in leaves that the newest version references.
     pub live: u64,
-    /// Bytes of leaves ever written.
+    /// Number of bytes in all leaves ever written to the extent.
     pub used: u64,
-    /// Newest timestamp in the extent.
+    /// Newest timestamp of a row in the extent.
     pub last_time: i64,
 }
 
 impl ExtentRecord {
-    /// This extent as a value of the pager's type.
+    /// Converts this entry, whose key is the address `addr`, to the pager's type.
     #[must_use]
     pub fn extent(&self, addr: u64) -> Extent {
         Extent {
@@ -96,7 +97,7 @@ fn decode_row(key: &[u8], value: &[u8]) -> Result<(u64, ExtentRecord)> {
     Ok((addr, ExtentRecord::decode(addr, value)?))
 }
 
-/// The extent that holds the leaf at `addr`.
+/// The address and the entry of the extent that holds the leaf at `addr`; `None` if there is no such extent.
 pub(crate) fn extent_of<R: PageRead>(
     table: &Tree,
     r: &R,
@@ -115,7 +116,7 @@ pub(crate) fn extent_of<R: PageRead>(
         .then_some((start, record)))
 }
 
-/// All extents, ascending.
+/// Calls `f` with the address and the entry of each extent, in ascending order of addresses.
 pub(crate) fn each<R: PageRead>(
     table: &Tree,
     r: &R,

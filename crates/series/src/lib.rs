@@ -30,7 +30,8 @@
 //!  late rows (from the delta, passed in by the caller)  · ·· ·  ·
 //! ```
 //!
-//! The caller stores the records, the root of the extents table and the delta. Errors come from the pager.
+//! The caller stores the records, the root of the extents table and the delta (rows that are in no leaf yet). Errors
+//! are the pager's `Error`.
 
 mod extents;
 mod leaf;

@@ -1,4 +1,4 @@
-//! Links: the description of a leaf or a lower node in a tree node or in the series record.
+//! Links: each describes a leaf or a lower node, in a tree node or in the series record.
 //!
 //! ```text
 //! 0      32      40    48      56         64      72
@@ -7,7 +7,7 @@
 //! ```
 //!
 //! `begin` and `end` are the first and the last timestamp below the link, both included. `data txn` is the newest
-//! transaction with rows below it. `bytes` is the size of the leaves below in their packed extents, including
+//! transaction with rows below the link. `bytes` is the size of the leaves below in their packed extents, including
 //! alignment; a range delete subtracts it from an extent's live bytes without reading the leaves.
 
 use crate::row::Row;
@@ -21,23 +21,23 @@ const COUNT_AT: usize = END_AT + 8;
 const DATA_TXN_AT: usize = COUNT_AT + 8;
 const BYTES_AT: usize = DATA_TXN_AT + 8;
 
-/// Bytes of an encoded link.
+/// Length in bytes of an encoded link.
 pub(crate) const LINK_BYTES: usize = BYTES_AT + 8;
 
-/// A link to a leaf or to a node.
+/// A link to a leaf or to a node of a series' tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// The leaf's header and directory, or the node's spine.
+    /// Pointer to the leaf's header and directory, or to the node's spine (its list of links).
     pub ptr: Ptr,
-    /// First timestamp below.
+    /// First timestamp of the rows below the link.
     pub begin: i64,
-    /// Last timestamp below.
+    /// Last timestamp of the rows below the link.
     pub end: i64,
-    /// Number of rows below.
+    /// Number of rows below the link.
     pub count: u64,
-    /// Newest transaction of the rows below.
+    /// The newest transaction that added or changed rows below the link.
     pub data_txn: TxnId,
-    /// Bytes of the leaves below.
+    /// Length in bytes of all leaves below the link.
     pub bytes: u64,
 }
 
@@ -64,20 +64,20 @@ impl Link {
         }
     }
 
-    /// True if the interval `from ..= to` contains every row below.
+    /// True if the interval `from ..= to` contains every row below the link.
     pub(crate) fn inside(&self, from: i64, to: i64) -> bool {
         debug_assert!(from <= to, "an interval");
         from <= self.begin && self.end <= to
     }
 
-    /// True if no row of `from ..= to` can be below.
+    /// True if no row below the link can lie in the interval `from ..= to`.
     pub(crate) fn outside(&self, from: i64, to: i64) -> bool {
         debug_assert!(from <= to, "an interval");
         self.end < from || to < self.begin
     }
 }
 
-/// A link with the statistics of every column, as used by modifications.
+/// A link with the statistics of every column; used while a tree is modified.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) link: Link,
@@ -85,7 +85,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// A link whose statistics were not read.
+    /// Creates an entry from a link whose statistics were not read.
     pub(crate) fn without_stats(link: Link) -> Self {
         Self {
             link,
@@ -93,7 +93,7 @@ impl Entry {
         }
     }
 
-    /// The last row below: the statistics of each column include its last value.
+    /// The last row below the link, taken from the statistics, which include the last value of each column.
     pub(crate) fn last_row(&self) -> Option<Row> {
         let words = self.stats.iter().map(Stats::last);
         Some(Row {

@@ -1,5 +1,5 @@
-//! Tree nodes: a spine of up to 64 links, and one block of statistics per column, in an extent of its own. A read
-//! accesses only the spine and the requested columns.
+//! Tree nodes. A node has a spine of up to 64 links and one block of statistics per column, in an extent of its own. A
+//! read accesses only the spine and the requested columns.
 //!
 //! ```text
 //! extent
@@ -46,7 +46,7 @@ fn stats_bytes(links: usize) -> usize {
     HEADER_BYTES + links * STATS_BYTES
 }
 
-/// A verified spine.
+/// A verified spine: the block of a node that lists its links.
 pub(crate) struct Spine<'r> {
     block: PageRef<'r>,
     links: usize,
@@ -55,8 +55,8 @@ pub(crate) struct Spine<'r> {
 }
 
 impl<'r> Spine<'r> {
-    /// Reads the spine that `link` points to; it must be of `level` and agree with the link. Since spans must nest
-    /// exactly, a damaged file cannot lead a walk through one node twice.
+    /// Reads the spine to which `link` points; the spine must be of this `level` and agree with the link. Since the
+    /// spans of nodes must nest exactly, a damaged file cannot lead a walk through one node twice.
     pub(crate) fn open<R: PageRead>(
         r: &'r R,
         link: &Link,
@@ -79,7 +79,7 @@ impl<'r> Spine<'r> {
             );
         }
         let links = usize::from(block[LINKS_AT]);
-        // A node written before the last columns were added has fewer columns.
+        // A node that was written before the last columns were added to the series has fewer columns.
         let own_columns = usize::from(get_u16(&block, COLUMNS_AT));
         if block[LEVEL_AT] != level || own_columns > columns {
             let found = format!("level {}, {own_columns} columns", block[LEVEL_AT]);
@@ -132,7 +132,7 @@ impl<'r> Spine<'r> {
         )
     }
 
-    /// The last link that begins at or before `t`; otherwise the first link.
+    /// Index of the last link that begins at or before time `t`, or of the first link if all begin later.
     pub(crate) fn link_at(&self, t: i64) -> usize {
         let (mut low, mut high) = (0, self.links);
         while high - low > 1 {
@@ -151,7 +151,7 @@ impl<'r> Spine<'r> {
         Ptr::decode(&self.block, POINTERS_AT + column * PTR_BYTES)
     }
 
-    /// Reads the statistics of one column.
+    /// Reads the statistics of one column for all links of the node.
     pub(crate) fn stats<R: PageRead>(
         &self,
         r: &'r R,
@@ -178,7 +178,7 @@ impl<'r> Spine<'r> {
         })
     }
 
-    /// The links, with the statistics of the first columns, whose types are `types`.
+    /// The links of the node with the statistics of the first columns, whose types are `types`.
     pub(crate) fn entries<R: PageRead>(&self, r: &R, types: &[ColumnType]) -> Result<Vec<Entry>> {
         let links = (0..self.links).map(|i| Entry {
             link: self.link(i),
@@ -194,7 +194,7 @@ impl<'r> Spine<'r> {
         Ok(entries)
     }
 
-    /// The pages of the node.
+    /// The extent that holds the node.
     pub(crate) fn extent(&self, ptr: &Ptr, page_size: usize) -> Extent {
         Extent {
             addr: ptr.addr,
@@ -203,22 +203,22 @@ impl<'r> Spine<'r> {
         }
     }
 
-    /// Bytes of the node: spine and statistics, without padding.
+    /// Length in bytes of the node: spine and statistics, without padding.
     pub(crate) fn node_bytes(&self) -> usize {
         self.block.len() + self.columns * stats_bytes(self.links)
     }
 }
 
-/// The statistics of one column of a node.
+/// The statistics of one column for all links of a node.
 pub(crate) struct NodeStats<'r> {
     block: PageRef<'r>,
-    /// First time and row count of each link, for a column that was added later.
+    /// First time and row count of each link, for a column that was added after the node was written.
     added: Vec<(i64, u64)>,
     ty: ColumnType,
 }
 
 impl NodeStats<'_> {
-    /// The statistics of link `i`.
+    /// The column's statistics of the rows below link `i`.
     pub(crate) fn get(&self, i: usize) -> Result<Stats> {
         if let Some(&(begin, count)) = self.added.get(i) {
             return Ok(Stats::of_fill(self.ty, begin, count));
@@ -229,7 +229,8 @@ impl NodeStats<'_> {
         )?)
     }
 
-    /// Merges the statistics of link `i` into `all`, which covers the preceding rows; only the parts that `all` has.
+    /// Merges the statistics of link `i` into `all`, which covers the preceding rows. Only the statistics that `all`
+    /// was created with are merged.
     #[inline]
     pub(crate) fn merge(&self, i: usize, all: &mut Stats) -> Result<()> {
         if let Some(&(begin, count)) = self.added.get(i) {
@@ -240,13 +241,13 @@ impl NodeStats<'_> {
     }
 }
 
-/// A whole node, read for modification.
+/// A whole node, read in order to be modified.
 pub(crate) struct Node {
     pub(crate) entries: Vec<Entry>,
     pub(crate) extent: Extent,
 }
 
-/// Reads a whole node.
+/// Reads a whole node: its links with the statistics of every column.
 pub(crate) fn read<R: PageRead>(
     r: &R,
     link: &Link,
@@ -260,7 +261,7 @@ pub(crate) fn read<R: PageRead>(
     Ok(Node { entries, extent })
 }
 
-/// Writes a node of `level` over `entries` and returns the link to it.
+/// Writes a node of `level` with these entries and returns the link to it.
 ///
 /// # Panics
 /// If there are no entries, or more than a node can hold.
@@ -320,13 +321,13 @@ pub(crate) fn write<W: PageWrite>(
     Ok(summary(ptr, entries))
 }
 
-/// Whether the spans of the links ascend. Neighbours share a time only if damage has produced more rows with equal times
-/// than a leaf holds.
+/// True if the spans of the links ascend. Two neighbours share a time only in a damaged file, with more rows of equal
+/// times than a leaf holds.
 pub(crate) fn ascend(entries: &[Entry]) -> bool {
     entries.is_sorted_by(|a, b| a.link.end <= b.link.begin)
 }
 
-/// The link to a node over `entries`.
+/// The link to a node that contains `entries`, with merged statistics.
 fn summary(ptr: Ptr, entries: &[Entry]) -> Entry {
     let mut stats = entries[0].stats.clone();
     for entry in &entries[1..] {

@@ -26,15 +26,15 @@ use tidalite_codec::Stats;
 use tidalite_kv::{Relocation, Tree};
 use tidalite_pager::{Extent, Header, Kind, PageWrite, Ptr, Result, seal_block};
 
-/// Size of the first extent of a transaction; each further one is twice as large, up to the maximum.
+/// Size in bytes of the first extent of a transaction; each further extent is twice as large, up to the maximum.
 const EXTENT_BYTES_FIRST: usize = 64 * 1024;
-/// Maximum size of an extent, reached in a bulk load.
+/// Maximum size of an extent in bytes; a bulk load reaches it.
 const EXTENT_BYTES_MAX: usize = 1024 * 1024;
-/// Buffer size at which the buffer is written.
+/// Number of buffered bytes at which the buffer is written to the file.
 const WRITE_BYTES: usize = 256 * 1024;
-/// Maximum number of empty leaves whose memory is kept.
+/// Maximum number of empty leaves whose memory is kept for reuse.
 const SPARE_MAX: usize = 8;
-/// Number of dead leaves of older transactions that are collected before the table is updated.
+/// Number of dead leaves of older transactions that are collected before the extents table is updated.
 const DEAD_MAX: usize = 4096;
 
 struct Open {
@@ -46,15 +46,15 @@ struct Open {
     last_time: i64,
 }
 
-/// The leaf stream of one write transaction, and its view of the extents table.
+/// Writes the leaves of one write transaction into extents, and updates the extents table.
 pub struct Packer {
     table: Tree,
     open: Option<Open>,
     buffer: Vec<u8>,
     next_bytes: usize,
-    /// Closed extents of this transaction, not yet in the table.
+    /// Closed extents of this transaction, not yet in the extents table, by address.
     closed: BTreeMap<u64, ExtentRecord>,
-    /// Dead leaves of older transactions: address and bytes.
+    /// Address and length in bytes of the dead (no longer referenced) leaves of older transactions.
     dead: Vec<(u64, u64)>,
     /// Memory of closed leaves, for reuse by new leaves.
     #[expect(
@@ -62,16 +62,16 @@ pub struct Packer {
         reason = "trees hold boxes, which come and go as they are"
     )]
     spare: Vec<Box<OpenLeaf>>,
-    /// Memory for the bytes of a leaf, borrowed by one leaf at a time.
+    /// Buffer in which a leaf is assembled; used by one leaf at a time.
     bytes: Vec<u8>,
-    /// Total memory of the open leaves of all trees.
+    /// Number of bytes of memory that the open leaves of all trees use.
     open_bytes: usize,
     /// Maximum number of vectors in a leaf.
     leaf_vectors: usize,
 }
 
 impl Packer {
-    /// Creates a stream for one transaction, based on the previous extents table.
+    /// Creates a packer for one transaction; `table` is the extents table before the transaction.
     #[must_use]
     pub fn new(table: Tree) -> Self {
         Self {
@@ -100,13 +100,14 @@ impl Packer {
         vectors_max(columns).min(self.leaf_vectors)
     }
 
-    /// Memory of the open leaves of all trees (`SeriesTree::close_leaf`).
+    /// Number of bytes of memory that the open leaves of all trees use; `SeriesTree::close_leaf` releases the memory of
+    /// a leaf.
     #[must_use]
     pub fn open_bytes(&self) -> usize {
         self.open_bytes
     }
 
-    /// Updates the memory count of an open leaf from `before` to `after` bytes.
+    /// Updates the memory count after an open leaf has grown or shrunk from `before` to `after` bytes.
     pub(crate) fn update_open_bytes(&mut self, before: usize, after: usize) {
         self.open_bytes = self.open_bytes.saturating_sub(before) + after;
     }
@@ -118,7 +119,7 @@ impl Packer {
         leaf
     }
 
-    /// Returns an empty leaf for reuse.
+    /// Takes back an empty leaf, so that its memory can be reused.
     pub(crate) fn recycle_leaf(&mut self, leaf: Box<OpenLeaf>) {
         assert_eq!(leaf.rows(), 0, "its rows are written");
         if self.spare.len() < SPARE_MAX {
@@ -134,7 +135,7 @@ impl Packer {
         self.bytes = bytes;
     }
 
-    /// Writes a leaf and returns its link; the leaf is empty afterwards.
+    /// Writes a leaf and returns the link to it; `leaf` is empty afterwards.
     ///
     /// # Panics
     /// If the leaf has no rows.
@@ -171,7 +172,8 @@ impl Packer {
         Ok(Entry { link, stats })
     }
 
-    /// Appends a leaf: seals its first `directory` bytes as a block and returns the pointer to that block.
+    /// Appends the bytes of a leaf to the open extent: seals the first `directory` bytes as a block and returns the
+    /// pointer to that block.
     pub(crate) fn append<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -255,7 +257,7 @@ impl Packer {
         Ok(())
     }
 
-    /// Makes the leaf at `addr` readable.
+    /// Writes the buffer if it holds the leaf at `addr`, so that this leaf can be read.
     pub(crate) fn make_readable<W: PageWrite>(&mut self, w: &mut W, addr: u64) -> Result<()> {
         let buffered = self.open.as_ref().is_some_and(|o| {
             addr >= o.extent.addr + o.written as u64 && addr < o.extent.addr + o.used as u64
@@ -298,7 +300,7 @@ impl Packer {
         Ok(())
     }
 
-    /// Records that the leaf at `addr`, of `bytes` bytes, became unreferenced.
+    /// Records that the leaf at `addr`, which is `bytes` bytes long, is no longer referenced.
     pub(crate) fn mark_dead<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -330,7 +332,7 @@ impl Packer {
         Ok(())
     }
 
-    /// Lowers the live bytes of older extents in the table and frees extents without live bytes.
+    /// Subtracts the collected dead leaves from the live bytes of older extents, and frees extents without live bytes.
     fn apply<W: PageWrite>(&mut self, w: &mut W) -> Result<()> {
         self.dead.sort_unstable();
         let mut at = 0;
@@ -374,8 +376,8 @@ impl Packer {
         self.table.relocate(w, step, from)
     }
 
-    /// Ends the stream: all buffered leaves are written, the extents are trimmed, and the returned table is sealed.
-    /// More leaves may be appended afterwards, to a new extent.
+    /// Ends the stream: writes all buffered leaves, trims the extents, and returns the sealed extents table. More
+    /// leaves may be appended afterwards, to a new extent.
     ///
     /// # Errors
     /// `DiskFull`, `Io`; `Corrupt` if the table contradicts the trees.
@@ -391,9 +393,9 @@ impl Packer {
     }
 }
 
-/// Size of an extent of about `wanted` bytes whose first leaf has `size` bytes: as many such leaves as fit; later
-/// leaves may be slightly longer. Whole leaves leave only a short part to trim when the extent is closed. That part
-/// would be too short for another extent, since pages of trees follow it by then.
+/// Size in bytes of an extent of about `wanted` bytes whose first leaf has `size` bytes: the extent fits a whole number
+/// of such leaves, and later leaves may be slightly longer. Then only a short part is trimmed when the extent is
+/// closed. The trimmed part is short because it could not become another extent: pages of trees follow it by then.
 fn extent_bytes_for(size: usize, wanted: usize) -> usize {
     let each = size + LEAF_ALIGN;
     let bytes = (wanted / each).max(1) * each;
@@ -414,8 +416,8 @@ mod tests {
     use tidalite_pager::HEADER_BYTES;
     use tidalite_testkit::ScratchPages;
 
-    /// Leaves of a bulk load have similar sizes: they fill their extents, while pages of trees are allocated in
-    /// between.
+    /// Leaves of a bulk load have similar sizes, so they fill their extents, although pages of trees are allocated
+    /// between these extents.
     #[test]
     fn extents_of_a_bulk_load_waste_few_pages() {
         for size in [35_200, 20_800, 1500, 300_000] {
@@ -431,13 +433,13 @@ mod tests {
             packer.finish(&mut pages).unwrap();
             let (allocated, live) = (pages.pages_allocated(), pages.live_pages());
             println!("leaves of {size}: {allocated} pages allocated, {live} stay");
-            // Few pages are trimmed, except in the last extent, which is trimmed at the end of the transaction.
+            // Few pages are trimmed, except from the last extent, which is trimmed at the end of the transaction.
             assert!(allocated - live <= 256 + live / 200);
         }
     }
 
     const PAGE: usize = 4096;
-    /// Leaves of one page each that fill the first extent of a transaction.
+    /// Number of leaves of one page each that fill the first extent of a transaction.
     const LEAVES: usize = EXTENT_BYTES_FIRST / PAGE;
 
     /// Appends leaves of one page each and returns their addresses.
@@ -454,7 +456,7 @@ mod tests {
         packer.mark_dead(pages, leaf, PAGE as u64).unwrap();
     }
 
-    /// Address, live bytes and used bytes of each extent.
+    /// Address, number of live bytes and number of used bytes of each extent.
     fn extents_of(table: &Tree, pages: &ScratchPages) -> Vec<(u64, u64, u64)> {
         let mut all = Vec::new();
         extents::each(table, pages, |addr, record| {
@@ -465,8 +467,8 @@ mod tests {
         all
     }
 
-    /// Two extents of older transactions touch; the last leaf of the first and the first leaf of the second die
-    /// together.
+    /// Two extents of older transactions are adjacent; the last leaf of the first extent and the first leaf of the
+    /// second die together.
     #[test]
     fn a_dead_leaf_after_a_full_extent_is_subtracted_from_its_own_extent() {
         let mut pages = ScratchPages::new(PAGE);
@@ -488,7 +490,7 @@ mod tests {
         assert_eq!(extents_of(&table, &pages), less);
     }
 
-    /// The extent that this transaction fills, or has filled, lies just before one of an older transaction.
+    /// The extent that this transaction fills, or has filled, lies just before an extent of an older transaction.
     #[test]
     fn a_dead_leaf_after_an_extent_of_this_transaction_is_subtracted_from_its_own_extent() {
         for closed in [false, true] {

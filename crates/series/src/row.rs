@@ -1,10 +1,10 @@
-//! One row of a series, owned.
+//! A row of a series that owns its values.
 
 /// A row that owns its values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Its timestamp.
+    /// Timestamp of the row.
     pub time: i64,
-    /// One value per column.
+    /// One raw value per column.
     pub words: Vec<u64>,
 }

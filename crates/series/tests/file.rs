@@ -1,5 +1,5 @@
-//! Several series in a real file, under the monitor of the write protocol: commits of all durabilities, rollbacks,
-//! long-lived snapshots, reopening. Everything is checked after each commit.
+//! Stores several series in a real file, while a monitor checks the write protocol: commits of all durabilities,
+//! rollbacks, long-lived snapshots, reopening. Everything is checked after each commit.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -20,7 +20,8 @@ const TYPES: [ColumnType; 2] = [ColumnType::I64, ColumnType::F64];
 
 type Model = Vec<BTreeMap<i64, [u64; 2]>>;
 
-/// Contents of the application area: the records' table and the extents table.
+/// Contents of the application area in the commit record: the roots of the table of series records and of the extents
+/// table.
 #[derive(Clone, Copy)]
 struct Roots {
     records: Tree,
@@ -186,7 +187,7 @@ fn commits_snapshots_and_reopening_keep_every_row() {
                 for (snapshot, model) in readers.drain(..) {
                     assert_content(&snapshot, &model);
                 }
-                // Makes unsynced commits durable before the file is closed and opened again.
+                // Makes the unsynced commits durable before the file is closed and opened again.
                 let txn = pager.begin_write().unwrap();
                 let app = txn.app().to_vec();
                 txn.commit(&app, Durability::Durable).unwrap();

@@ -375,7 +375,7 @@ fn tree_decodes_only_its_own_encoding() {
     for at in 12..TREE_BYTES {
         let mut wrong = bytes;
         wrong[at] ^= 0x80;
-        // Checksum, birth, rows, id and the sequence may be any number.
+        // Any value is valid in the fields checksum, birth, rows, id and sequence.
         let any = (16..46).contains(&at) || at >= 56;
         assert_eq!(Tree::decode(&wrong).is_ok(), any, "byte {at}");
     }

@@ -1,5 +1,5 @@
-//! Assembles the bytes of a closed leaf: fixed fields, sections, payloads. The payloads of an open leaf are stored by
-//! vector, in encoding order; here they are reordered by section.
+//! Assembles the bytes of a closed leaf: fixed fields, sections, payloads. An open leaf stores the payloads vector by
+//! vector, in the order of encoding; here they are reordered by section (times, then column by column).
 
 use crate::leaf::directory::number_of;
 use crate::leaf::entry::{Span, put_column, put_times};
@@ -21,7 +21,8 @@ fn put_model(out: &mut Vec<u8>, model: &Model) {
     out.extend_from_slice(&entry);
 }
 
-/// Appends the lengths of entries and of payloads, then the entries; returns the total payload bytes.
+/// Appends the lengths of the entries and of the payloads, then the entries; returns the total length of the payloads
+/// in bytes.
 fn put_entries<T>(
     out: &mut Vec<u8>,
     vectors: &[OpenVector<T>],
@@ -51,19 +52,19 @@ fn put_entries<T>(
     bytes
 }
 
-/// Properties of a section besides its vectors.
+/// Properties of a section (the times, or one column, of a leaf) besides its vectors.
 struct Section<'m> {
     number: usize,
-    /// Type of its values; 0 for times.
+    /// Type of the section's values; 0 for times.
     ty: u8,
-    /// The constant step (of times) or value (of a column) of the whole leaf, if there is one.
+    /// The constant step (of times) or the constant value (of a column) in the whole leaf, if there is one.
     whole: Option<u64>,
     model: Option<&'m Model>,
 }
 
 impl Section<'_> {
-    /// Appends the section to a directory, with an entry that `put` writes for each vector, and stores the lengths in
-    /// the fields of the section.
+    /// Appends the section to a directory: an entry that `put` writes for each vector, and the lengths in the section's
+    /// fixed fields.
     fn put<T>(
         &self,
         out: &mut Vec<u8>,
@@ -98,14 +99,14 @@ impl Section<'_> {
 }
 
 impl OpenLeaf {
-    /// Size that the leaf would have in its extent, including alignment.
+    /// Number of bytes that the leaf would take in its extent, including the padding to the alignment.
     pub(crate) fn stored_bytes(&self) -> u64 {
         let mut bytes = Vec::new();
         let directory = self.put_directory(&mut bytes);
         aligned(directory + self.payloads.len()) as u64
     }
 
-    /// The time span of vector `v`, in the form used by statistics.
+    /// The time span of vector `v`, in the form that statistics use.
     fn vector_span(&self, v: usize) -> Span {
         debug_assert!(v < self.vectors, "a vector of the leaf");
         match self.step {
@@ -132,7 +133,7 @@ impl OpenLeaf {
         }
     }
 
-    /// Fills `out` with the directory, without the header; returns its length.
+    /// Fills `out` with the leaf's directory, without the page header; returns the length of the directory in bytes.
     fn put_directory(&self, out: &mut Vec<u8>) -> usize {
         self.assert_invariants();
         out.clear();
@@ -174,7 +175,7 @@ impl OpenLeaf {
         directory
     }
 
-    /// Fills `out` with the leaf, without the header; returns the directory's length.
+    /// Fills `out` with the whole leaf, without the page header; returns the length of the directory in bytes.
     pub(crate) fn assemble(&self, out: &mut Vec<u8>) -> usize {
         let directory = self.put_directory(out);
         out.reserve(self.payloads.len());

@@ -1,10 +1,10 @@
-//! Capacity of a leaf in vectors.
+//! Maximum number of vectors in a leaf.
 
 use crate::leaf::entry::{COLUMN_ENTRY_BYTES_MAX, TIME_ENTRY_BYTES_MAX};
 use crate::leaf::layout::{LENGTHS_BYTES, MODEL_ENTRY_BYTES, SECTION_BYTES, SECTIONS_AT};
 use tidalite_base::limits::{CHECKSUM_SPAN_MAX, LEAF_VECTORS_MAX};
 
-/// Payload size from which a leaf accepts no further vector, to keep rewriting a leaf cheap.
+/// Payload size in bytes from which a leaf accepts no further vector, so that rewriting the leaf stays cheap.
 pub(super) const DATA_BYTES_SOFT: usize = 64 * 1024;
 
 /// Maximum number of vectors in a leaf: 16, or fewer if many columns could extend the directory beyond 64 KiB.

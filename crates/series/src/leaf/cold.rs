@@ -1,5 +1,5 @@
-//! A leaf in cold form: a column that becomes smaller this way stores one model that all its vectors share; other
-//! columns do not change.
+//! A leaf in cold form, which is smaller but slower to read: a column that becomes smaller this way stores one model
+//! that all its vectors share; other columns do not change.
 
 use crate::leaf::layout::{MODEL_ENTRY_BYTES, payload_checksum};
 use crate::leaf::open_vector::{Model, OpenVector};
@@ -7,7 +7,7 @@ use crate::leaf::writer::{OpenLeaf, vector_rows};
 use tidalite_codec::{ColdColumn, ColumnType, EncoderState, RowsRef, encode_cold, words};
 
 impl OpenLeaf {
-    /// Clears the leaf and fills it with rows in cold form; returns the number of rows taken.
+    /// Clears the leaf and fills it with rows in cold form; returns the number of rows that were taken.
     pub(crate) fn fill_with_cold(
         &mut self,
         types: &[ColumnType],
@@ -42,7 +42,7 @@ impl OpenLeaf {
     }
 }
 
-/// Splits values into vectors with the given ends.
+/// Splits values into vectors that end at the given row numbers.
 fn cut<'w>(words: &'w [u64], ends: &[usize]) -> Vec<&'w [u64]> {
     debug_assert!(ends.is_sorted_by(|a, b| a < b), "every vector has rows");
     debug_assert_eq!(ends.last(), Some(&words.len()), "vectors hold all rows");
@@ -53,8 +53,8 @@ fn cut<'w>(words: &'w [u64], ends: &[usize]) -> Vec<&'w [u64]> {
         .collect()
 }
 
-/// Appends the payloads of a column's vectors to `out`, in cold form if that is smaller; returns the model if there is
-/// one.
+/// Appends the payloads of a column's vectors to `out`, in cold form if that is smaller; returns the model that the
+/// vectors then share.
 fn cool<T>(
     vectors: &mut [OpenVector<T>],
     cold: Option<ColdColumn>,
@@ -111,8 +111,9 @@ mod tests {
     use tidalite_pager::Error;
     use tidalite_testkit::ScratchPages;
 
-    /// A leaf whose second column is in cold form, according to its own bytes: a build without the feature names the
-    /// missing feature, a build with it reports damage. Both can read the other column.
+    /// A leaf whose second column is in cold form: a build without the feature `cold` returns an error that names the
+    /// missing feature; a build with it reports damage, because the column's bytes are invalid. Both builds can read
+    /// the first column.
     #[test]
     fn a_cold_leaf_is_read_or_the_error_names_the_feature() {
         let types = [ColumnType::I64, ColumnType::F64];
@@ -124,7 +125,7 @@ mod tests {
         let mut leaf = packer.take_leaf();
         let mut states = vec![EncoderState::default(); 3];
         assert_eq!(leaf.fill_cold(&types, &mut states, rows.view()), 600);
-        // Encoding 13, and everything else zero.
+        // A chunk with encoding 13 (cold form), in which everything else is zero.
         let (chunk, _) = Chunk::get(&[13, 0, 0, 0], 0, (600, 40)).unwrap();
         let cold = ColdColumn {
             model: vec![3; 20],

@@ -1,4 +1,5 @@
-//! The sections of a directory: for the times and for each column, their entries and the positions of their payloads.
+//! The sections of a leaf's directory, one for the times and one for each column: their entries and the positions of
+//! payloads.
 //!
 //! ```text
 //! section of mode 0   | entry bytes u8, payload bytes u16: for each vector | entries |
@@ -6,7 +7,7 @@
 //! section of mode 1   | step or word u64 |
 //! ```
 //!
-//! The position of an entry follows from the lengths stored before the entries: adding them up is faster than a
+//! The position of an entry is the sum of the lengths stored before the entries: adding them up is faster than a
 //! mispredicted branch.
 
 use crate::leaf::layout::{
@@ -17,7 +18,7 @@ use crate::leaf::layout::{
 use tidalite_base::{Corrupt, get_u16, get_u32, get_u64};
 use tidalite_codec::ColumnType;
 
-/// Position of a model among the payloads of its section.
+/// Position of a model, which all vectors of a section share, among the payloads of the section.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StoredModel {
     pub(super) offset: usize,
@@ -25,39 +26,39 @@ pub(super) struct StoredModel {
     pub(super) checksum: u64,
 }
 
-/// Position of an entry and of its payload.
+/// Position of a vector's entry in the directory, and of the vector's payload.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EntryPosition {
-    /// Offset in the directory.
+    /// Offset of the entry in the directory.
     pub(super) at: usize,
     pub(super) end: usize,
-    /// Offset from the end of the directory.
+    /// Offset of the payload from the end of the directory.
     pub(super) offset: usize,
     pub(super) payload_bytes: usize,
 }
 
-/// Start of each section, in the directory and among the payloads, and the end of the last one; all offsets are within
-/// bounds. Section 0 holds the times; the columns follow.
+/// Start of each section, in the directory and among the payloads, and the end of the last section; all offsets are
+/// within bounds. Section 0 holds the times; the sections of the columns follow.
 #[derive(Debug)]
 pub(super) struct Sections {
     begins: Vec<(u32, u32)>,
 }
 
-/// The number of a column's section.
+/// The number of the section that holds a column.
 #[inline]
 pub(super) fn number_of(column: usize) -> usize {
     1 + column
 }
 
-/// The fields of a section.
+/// The fixed fields of a section, at the beginning of the directory.
 #[inline]
 fn fields(block: &[u8], number: usize) -> &[u8] {
     &block[SECTIONS_AT + number * SECTION_BYTES..][..SECTION_BYTES]
 }
 
 impl Sections {
-    /// Parses the sections of a directory that has room for their fields; otherwise returns a description of the
-    /// damage.
+    /// Parses the sections of a directory that has room for their fixed fields; returns a description of the damage if
+    /// the sections are invalid.
     pub(super) fn parse(
         block: &[u8],
         columns: usize,
@@ -105,7 +106,7 @@ impl Sections {
         self.begins.len() - 2
     }
 
-    /// Bytes of the directory, and of the payloads.
+    /// Length in bytes of the directory, and of all payloads.
     pub(super) fn behind(&self) -> (usize, usize) {
         let (at, payload) = self.begins[self.begins.len() - 1];
         (at as usize, payload as usize)
@@ -116,21 +117,21 @@ impl Sections {
         fields(block, number)[SECTION_MODE]
     }
 
-    /// The type of a section's values; times are signed integers.
+    /// The type of a section's values; times count as signed integers.
     #[inline]
     pub(super) fn column_type(block: &[u8], number: usize) -> ColumnType {
         let code = fields(block, number)[SECTION_TYPE];
         ColumnType::from_code(code).unwrap_or(ColumnType::I64)
     }
 
-    /// The constant step or value of the whole leaf, if the section stores one.
+    /// The constant step or the constant value of the whole leaf, if the section stores one.
     #[inline]
     pub(super) fn whole(&self, block: &[u8], number: usize) -> Option<u64> {
         let is_whole = Self::mode(block, number) == MODE_WHOLE;
         is_whole.then(|| get_u64(block, self.begins[number].0 as usize))
     }
 
-    /// The model of a section, if it has one and room for it.
+    /// The position of the model that the section's vectors share; `None` if there is no model, or no room for one.
     pub(super) fn model(&self, block: &[u8], number: usize) -> Option<StoredModel> {
         if Self::mode(block, number) != MODE_COLD {
             return None;
@@ -146,7 +147,7 @@ impl Sections {
         })
     }
 
-    /// Start of the entry table of a section, and its first payload offset.
+    /// Offset of a section's entry table, and offset of its first payload.
     #[inline(always)]
     fn table(&self, block: &[u8], number: usize) -> Result<(usize, usize), Corrupt> {
         let (begin, payloads) = self.begins[number];
@@ -160,7 +161,7 @@ impl Sections {
         Ok((table_at + MODEL_ENTRY_BYTES, offset + model.bytes))
     }
 
-    /// Iterates over the entries of all vectors of a section with entries.
+    /// Iterates over the positions of the entries of a section that has an entry for each vector.
     #[inline(always)]
     pub(super) fn each<'b>(
         &self,
@@ -182,7 +183,7 @@ impl Sections {
         })
     }
 
-    /// The entry of vector `v` out of `vectors`, in a section with entries.
+    /// The position of the entry of vector `v`, in a section that has an entry for each of `vectors` vectors.
     #[inline]
     pub(super) fn find(
         &self,
@@ -197,8 +198,8 @@ impl Sections {
         positions.advance().ok_or_else(|| malformed(number, v))
     }
 
-    /// Like [`find`](Self::find), for sequential access: `reached` holds the position after the last call for this
-    /// section, and is the default value before the first call.
+    /// Like [`find`](Self::find), for sequential access: `reached` holds the position after the previous call for this
+    /// section, or the default value before the first call.
     #[inline(always)]
     pub(super) fn find_on(
         &self,
@@ -224,7 +225,7 @@ impl Sections {
         Ok(position)
     }
 
-    /// Whether the last vector ends exactly at the end of its section.
+    /// True if the last vector's entry and payload end exactly at the end of their section.
     pub(super) fn is_filled(
         &self,
         block: &[u8],
@@ -238,7 +239,7 @@ impl Sections {
     }
 }
 
-/// Position of a reader in a section: the next vector, its entry, its payload.
+/// Position of a sequential reader in a section: the next vector, its entry and its payload.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SectionPosition {
     v: usize,
@@ -246,22 +247,22 @@ pub(crate) struct SectionPosition {
     offset: usize,
 }
 
-/// Iterator over the positions of a section's vectors.
+/// Iterator over the positions of the entries and payloads of a section's vectors.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EntryPositions<'b> {
     table: &'b [[u8; LENGTHS_BYTES]],
     number: usize,
-    /// The next vector.
+    /// Number of the next vector.
     v: usize,
     at: usize,
     offset: usize,
-    /// Ends of the section and of its payloads.
+    /// Offset of the end of the section's entries, and below, of the end of its payloads.
     end: usize,
     payloads_end: usize,
 }
 
 impl EntryPositions<'_> {
-    /// Skips the vectors before `v` without checking their ends.
+    /// Skips the vectors before `v` without checking that they lie within the section.
     #[inline(always)]
     fn skip_to(&mut self, v: usize) {
         debug_assert!(self.v <= v, "entries are read in ascending order");
@@ -272,7 +273,8 @@ impl EntryPositions<'_> {
         self.v = v;
     }
 
-    /// The position of the next vector, which must exist; `None` if it extends beyond its section.
+    /// The position of the next vector, which must exist; `None` if it extends beyond the section, so that the leaf is
+    /// damaged.
     #[inline(always)]
     fn advance(&mut self) -> Option<EntryPosition> {
         let entry = &self.table[self.v];
@@ -294,7 +296,7 @@ impl EntryPositions<'_> {
         Some(position)
     }
 
-    /// The position of the next vector; `None` after the last.
+    /// The position of the next vector; `None` after the last vector.
     #[inline(always)]
     pub(super) fn next(&mut self) -> Result<Option<EntryPosition>, Corrupt> {
         if self.v == self.table.len() {

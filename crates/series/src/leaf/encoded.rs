@@ -14,36 +14,37 @@ use tidalite_codec::{
     Chunk, ColumnType, EncoderState, RowsRef, Stats, encode_column, encode_times,
 };
 
-/// Encoded vectors of one series, and the encoder state. Its memory is reused.
+/// Encoded vectors of one series, and the encoder states of the series. Memory is reused for the next vectors.
 #[derive(Clone, Debug, Default)]
 pub struct EncodedVectors {
-    /// One state per column, then the state of the times.
+    /// One encoder state for each column, then the encoder state of the times.
     pub(crate) states: Vec<EncoderState>,
-    /// First time, last time and row count of each vector.
+    /// First timestamp, last timestamp and number of rows of each vector.
     pub(crate) spans: Vec<(i64, i64, usize)>,
-    /// For each vector the times, then its columns.
+    /// The encoded parts: for each vector, the times and then the columns.
     parts: Vec<Part>,
     payloads: Vec<u8>,
 }
 
-/// The times of a vector, or one of its columns.
+/// The encoded times of a vector, or one of its encoded columns.
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
     pub(crate) chunk: Chunk,
-    /// Range in `payloads`.
+    /// Start of the encoded bytes in `payloads`.
     from: usize,
     to: usize,
     pub(crate) checksum: u64,
-    /// Statistics of a column; unused for times.
+    /// Statistics of the column; unused for times.
     pub(crate) stats: Stats,
 }
 
 impl EncodedVectors {
-    /// Encodes rows, which must be sorted without repeated timestamps (rows are encoded only for series that replace
-    /// rows with equal times). `types` must equal the column types of the tree given to `begin`.
+    /// Encodes rows, which must be sorted and without repeated timestamps (rows are encoded ahead only for series in
+    /// which a new row replaces a row with the same time). `types` must equal the column types of the tree given to
+    /// `begin`.
     ///
     /// # Panics
-    /// If the columns differ from the tree's.
+    /// If the columns differ from the columns of the tree.
     pub fn encode(&mut self, types: &[ColumnType], rows: RowsRef<'_>) {
         assert_eq!(
             self.states.len(),
@@ -94,7 +95,7 @@ impl EncodedVectors {
         });
     }
 
-    /// Number of rows in the vectors from `vector` on.
+    /// Total number of rows in the vectors from index `vector` on.
     pub(crate) fn rows_from(&self, vector: usize) -> usize {
         self.spans[vector..].iter().map(|(_, _, rows)| rows).sum()
     }

@@ -1,4 +1,4 @@
-//! Entries of a directory: the description of the times, or of one column, of a vector.
+//! Entries of a leaf's directory: each describes the times, or one column, of one vector.
 //!
 //! ```text
 //! of a column   | statistics: 12 short integers                                        | chunk | checksum u64 |
@@ -12,8 +12,9 @@
 //! chunk        `Chunk::put`
 //! ```
 //!
-//! Statistics and spans come first: queries read thousands of them and need no chunk. The row counts of chunk and
-//! statistics equal the vector's row count; the payload length is stored before the entries (directory.rs).
+//! Statistics and spans come first, because queries read thousands of them and need no chunk (the description that
+//! decodes a payload). The row counts of chunk and statistics equal the vector's row count; the payload length is
+//! stored before the entries (directory.rs).
 
 use crate::leaf::directory::EntryPosition;
 use crate::leaf::open_vector::OpenVector;
@@ -22,27 +23,27 @@ use tidalite_base::{Corrupt, get_u64};
 use tidalite_codec::short;
 use tidalite_codec::{CHUNK_BYTES_MAX, Chunk, Clock, ColumnType, STATS_FIELDS, Stats};
 
-/// Gap, length and missing rows of a vector of times.
+/// Number of integers that describe the time span of a vector: gap, length and number of missing rows.
 const SPAN_FIELDS: usize = 3;
 const CHECKSUM_BYTES: usize = 8;
 
-/// Bytes of the largest entry of a column.
+/// Length in bytes of the largest entry of a column.
 pub(super) const COLUMN_ENTRY_BYTES_MAX: usize =
     short::bytes_max(STATS_FIELDS) + CHUNK_BYTES_MAX + CHECKSUM_BYTES;
-/// Bytes of the largest entry of times.
+/// Length in bytes of the largest entry of times.
 pub(super) const TIME_ENTRY_BYTES_MAX: usize =
     short::bytes_max(SPAN_FIELDS) + CHUNK_BYTES_MAX + CHECKSUM_BYTES;
 const _: () = assert!(COLUMN_ENTRY_BYTES_MAX == 140 && TIME_ENTRY_BYTES_MAX == 64);
-/// The length of an entry fits one byte.
+/// Asserts that the length of an entry fits one byte.
 const _: () = assert!(COLUMN_ENTRY_BYTES_MAX <= u8::MAX as usize);
 
-/// Time span of a vector's rows, as used by its columns' statistics.
+/// Time span and row count of a vector, as the statistics of its columns need them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span {
     pub(super) begin: i64,
     pub(super) end: i64,
     pub(super) rows: usize,
-    /// The step of the leaf, if it has one.
+    /// The constant step between the timestamps of the leaf, if there is one.
     pub(super) step: Option<u64>,
 }
 
@@ -52,7 +53,7 @@ impl Span {
         debug_assert!(self.rows > 0 && self.begin <= self.end, "rows in a span");
         match self.step {
             None => Clock::units(self.begin, self.end),
-            // Rows with equal times: only the first tick exists.
+            // All rows have the same time, so times are numbered as a single tick.
             Some(0) => Clock {
                 begin: self.begin,
                 step: 1,
@@ -67,7 +68,7 @@ impl Span {
     }
 }
 
-/// An entry of a column or of times.
+/// An entry of a directory, for a column or for times, that is not decoded yet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry<'b> {
     block: &'b [u8],
@@ -75,7 +76,7 @@ pub(super) struct Entry<'b> {
 }
 
 impl<'b> Entry<'b> {
-    /// The entry at this position of a directory.
+    /// The entry at this position of the directory in `block`.
     #[inline(always)]
     pub(super) fn at(block: &'b [u8], position: EntryPosition) -> Self {
         debug_assert!(position.end <= block.len(), "inside the directory");
@@ -96,7 +97,8 @@ impl<'b> Entry<'b> {
         Corrupt::new("entry of a vector", at as u64, found, expected)
     }
 
-    /// The chunk of a column's vector with `rows` rows, and the checksum of its payload; 0 if it has no bytes.
+    /// For a column of a vector with `rows` rows: the chunk that decodes the payload, and the checksum of the payload
+    /// (0 if the payload has no bytes).
     #[inline]
     pub(super) fn column_chunk(&self, rows: usize) -> Result<(Chunk, u64), Corrupt> {
         self.chunk_at(
@@ -105,7 +107,8 @@ impl<'b> Entry<'b> {
         )
     }
 
-    /// The chunk of a vector of times with `rows` rows, and the checksum of its payload; 0 if it has no bytes.
+    /// For the times of a vector with `rows` rows: the chunk that decodes the payload, and the checksum of the payload
+    /// (0 if the payload has no bytes).
     #[inline]
     pub(super) fn time_chunk(&self, rows: usize) -> Result<(Chunk, u64), Corrupt> {
         self.chunk_at(
@@ -127,7 +130,7 @@ impl<'b> Entry<'b> {
         }
     }
 
-    /// The statistics of a column's vector.
+    /// The statistics of a vector's column.
     pub(super) fn stats(&self, ty: ColumnType, span: &Span) -> Result<Stats, Corrupt> {
         let fields = self.fields();
         fields
@@ -149,8 +152,8 @@ impl<'b> Entry<'b> {
         }
     }
 
-    /// Merges the statistics of a column's vector into `all`, which covers the preceding rows; only the parts that
-    /// `all` has.
+    /// Merges the statistics of a vector's column into `all`, which covers the preceding rows. Only the statistics that
+    /// `all` was created with are merged.
     ///
     /// One query reads thousands of entries, so errors are constructed only on failure: error values are large, and a
     /// result that may hold one is passed in memory.
@@ -163,7 +166,8 @@ impl<'b> Entry<'b> {
         }
     }
 
-    /// Begin, end and row count of a vector of times, after a vector that ends at `before`.
+    /// First time, last time and row count of a vector, decoded from the entry of its times. `before` is the last time
+    /// of the vector before.
     #[inline(always)]
     pub(super) fn span(&self, before: i64) -> Result<Span, Corrupt> {
         let Some([gap, length, missing]) = self.fields() else {
@@ -190,7 +194,7 @@ impl<'b> Entry<'b> {
         Corrupt::new("entry of times", self.position.at as u64, found, expected)
     }
 
-    /// Whether the entry of a column has the canonical form that a writer produces.
+    /// True if the entry of a column has the canonical form that a writer produces.
     pub(super) fn is_column_form(&self, ty: ColumnType, span: &Span) -> Result<bool, Corrupt> {
         let (chunk, checksum) = self.column_chunk(span.rows)?;
         let vector = OpenVector {
@@ -204,7 +208,8 @@ impl<'b> Entry<'b> {
         Ok(bytes == self.block[self.position.at..self.position.end])
     }
 
-    /// Whether this entry of times has the canonical form; `before` is the last time of the previous vector.
+    /// True if this entry of times has the canonical form that a writer produces; `before` is the last time of the
+    /// vector before.
     pub(super) fn is_time_form(&self, span: &Span, before: i64) -> Result<bool, Corrupt> {
         let (chunk, checksum) = self.time_chunk(span.rows)?;
         let vector = OpenVector {
@@ -219,13 +224,13 @@ impl<'b> Entry<'b> {
     }
 }
 
-/// Appends the entry of a column's vector.
+/// Appends the entry of a vector's column to a directory.
 pub(super) fn put_column(out: &mut Vec<u8>, vector: &OpenVector<Stats>, span: &Span) {
     debug_assert_eq!(vector.chunk.rows(), span.rows, "the rows of the vector");
     put(out, &vector.summary.to_fields(&span.clock()), vector);
 }
 
-/// Appends the entry of a vector of times, after a vector that ends at `before`.
+/// Appends the entry of a vector's times to a directory; `before` is the last time of the vector before.
 pub(super) fn put_times(out: &mut Vec<u8>, vector: &OpenVector<(i64, i64)>, before: i64) {
     let (begin, end) = vector.summary;
     debug_assert!(before <= begin && begin <= end, "vectors ascend");
@@ -284,7 +289,7 @@ mod tests {
         }
     }
 
-    /// Entries of vectors of every type, of edge cases, of one row and of many.
+    /// Entries of vectors of every column type, of edge cases, of one row and of many rows.
     #[test]
     fn entries_round_trip() {
         let seed = 4210;
@@ -357,7 +362,7 @@ mod tests {
     }
 
     /// Entries with lengths, times or counts out of range are rejected; entries that are only longer than necessary are
-    /// not canonical.
+    /// readable but not canonical.
     #[test]
     fn entries_not_in_canonical_form_are_detected() {
         let (ty, times) = (ColumnType::I64, [10, 20, 30]);
@@ -373,28 +378,28 @@ mod tests {
             entry.is_column_form(ty, &span)
         };
         assert!(!chunk.is_empty() && read(&bytes).unwrap());
-        // The bytes end early, or continue after the checksum.
+        // The bytes of the entry end early, or continue after the checksum.
         for len in 0..bytes.len() {
             assert!(read(&bytes[..len]).is_err(), "{len} bytes");
         }
         let mut long = bytes.clone();
         long.push(0);
         assert!(read(&long).is_err());
-        // An invalid length, in each position.
+        // An invalid length at each position of the statistics.
         for field in 0..STATS_FIELDS {
             let mut altered = bytes.clone();
             altered[field / 2] |= 0x0f << (4 * (field % 2));
             assert!(read(&altered).is_err(), "field {field}");
         }
-        // The last number of the statistics (nulls, 0 here) is encoded in one zero byte instead of no byte: readable, but
-        // not the form that the writer produces.
+        // The last number of the statistics (nulls, 0 here) is encoded as one zero byte instead of no byte: readable,
+        // but not the form that the writer produces.
         let numbers_end = short::end::<STATS_FIELDS>(&bytes, 0).unwrap();
         let mut long = bytes.clone();
         assert_eq!(long[STATS_FIELDS / 2 - 1] >> 4, 0, "no nulls");
         long[STATS_FIELDS / 2 - 1] |= 1 << 4;
         long.insert(numbers_end, 0);
         assert!(!read(&long).unwrap());
-        // More NaNs than rows; nulls in a column without nulls; an extreme at a nonexistent row.
+        // Invalid statistics: more NaNs than rows, nulls in a column without nulls, or an extreme at a nonexistent row.
         let with = |field: usize, number: u64| {
             let mut numbers = own.summary.to_fields(&span.clock());
             numbers[field] = number;
@@ -415,7 +420,7 @@ mod tests {
         assert!(with(4, 2).is_ok());
     }
 
-    /// Times that would overflow 64 bits, and vectors without rows.
+    /// The reader rejects times that would overflow 64 bits, and vectors without rows.
     #[test]
     fn spans_beyond_the_range_of_times_are_refused() {
         let span = |gap: u64, over: u64, missing: u64, before: i64| {

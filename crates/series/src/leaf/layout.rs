@@ -48,38 +48,38 @@ pub(super) const SECTION_ENTRIES: usize = SECTION_TYPE + 1;
 pub(super) const SECTION_PAYLOADS: usize = SECTION_ENTRIES + 2;
 pub(super) const SECTION_BYTES: usize = SECTION_PAYLOADS + 4;
 
-/// Each vector has its own entry.
+/// Mode of a section in which each vector has an entry of its own.
 pub(super) const MODE_VECTORS: u8 = 0;
-/// Times: one step for the whole leaf. Columns: one value for the whole leaf.
+/// Mode of a section without entries: one constant step (times) or one constant value (column) for the whole leaf.
 pub(super) const MODE_WHOLE: u8 = 1;
-/// Like mode 0, but a model precedes the entries; vectors in cold form need it.
+/// Mode like `MODE_VECTORS`, but with a model before the entries, which vectors in cold form need.
 pub(super) const MODE_COLD: u8 = 2;
 
 pub(super) const ENTRY_LENGTH_AT: usize = 0;
 pub(super) const PAYLOAD_LENGTH_AT: usize = ENTRY_LENGTH_AT + 1;
 pub(super) const LENGTHS_BYTES: usize = PAYLOAD_LENGTH_AT + 2;
 
-/// Bytes of a step or a value.
+/// Size in bytes of the step or value in `MODE_WHOLE`.
 pub(super) const WHOLE_BYTES: usize = 8;
 
 pub(super) const MODEL_CHECKSUM: usize = 0;
 pub(super) const MODEL_BYTES: usize = MODEL_CHECKSUM + 8;
 pub(super) const MODEL_ENTRY_BYTES: usize = MODEL_BYTES + 4;
 
-/// Whether a pointer of this kind points to a leaf.
+/// True if pointers of this kind lead to a leaf.
 pub(crate) fn is_leaf(kind: Kind) -> bool {
     matches!(kind, Kind::SeriesLeaf | Kind::SeriesCold)
 }
 
-/// Leaves start at multiples of this number.
+/// Alignment in bytes of leaves in their extents.
 pub(crate) const LEAF_ALIGN: usize = 64;
 
-/// `bytes` rounded up to the alignment of leaves.
+/// `bytes` rounded up to a multiple of the alignment of leaves.
 pub(crate) fn aligned(bytes: usize) -> usize {
     bytes.next_multiple_of(LEAF_ALIGN)
 }
 
-/// Checksum of a payload in the directory; 0 for an empty payload.
+/// Checksum of a payload, as the directory stores it; 0 for an empty payload.
 pub(crate) fn payload_checksum(bytes: &[u8]) -> u64 {
     if bytes.is_empty() { 0 } else { checksum(bytes) }
 }

@@ -1,5 +1,5 @@
-//! Reads leaf bytes and decodes vectors. `open` checks the sections of the directory and the times; column entries are
-//! checked on access, and payloads one by one when they are read.
+//! Reads the bytes of a leaf and decodes vectors. `open` checks the sections of the directory and the times; column
+//! entries and payloads are checked one by one when they are read.
 
 use crate::leaf::directory::{Sections, number_of};
 use crate::leaf::entry::{Entry, Span};
@@ -27,14 +27,15 @@ pub(crate) struct Leaf<'r> {
     pub(super) step: Option<u64>,
     data_bytes: usize,
     pub(super) sections: Sections,
-    /// First time, last time and row count of each vector, in a leaf without a step.
+    /// First timestamp, last timestamp and row count of each vector; empty if the leaf has a constant step.
     times: Vec<(i64, i64, usize)>,
-    /// Values of the columns that were added after the leaf was written; they follow the columns in `sections`.
+    /// Constant values of the columns that were added after the leaf was written; they follow the columns in
+    /// `sections`.
     added: Vec<u64>,
 }
 
 impl<'r> Leaf<'r> {
-    /// Reads and verifies header and directory of the leaf that `link` points to.
+    /// Reads and verifies the header and the directory of the leaf to which `link` points.
     pub(crate) fn open<R: PageRead>(r: &'r R, link: &Link, types: &[ColumnType]) -> Result<Self> {
         if !is_leaf(link.ptr.kind) {
             let found = format!("a link to {:?}", link.ptr.kind);
@@ -66,7 +67,7 @@ impl<'r> Leaf<'r> {
         Ok(leaf)
     }
 
-    /// Parses the directory at `ptr`, with the columns that it lists.
+    /// Parses the directory at `ptr`, with the columns that the directory lists.
     pub(crate) fn parse(block: PageRef<'r>, ptr: Ptr) -> Result<Self> {
         let bad = |found: String, expected: &str| {
             Err(Corrupt::new("series leaf directory", ptr.addr, found, expected).into())
@@ -124,7 +125,7 @@ impl<'r> Leaf<'r> {
         Ok(leaf)
     }
 
-    /// Checks that rows and spans of the vectors add up to the leaf's.
+    /// Checks that the row counts and spans of the vectors add up to the row count and span of the leaf.
     fn open_times(&mut self) -> Result<()> {
         if let Some(step) = self.step {
             let last = i128::from(self.begin) + i128::from(step) * (self.rows as i128 - 1);
@@ -169,7 +170,7 @@ impl<'r> Leaf<'r> {
     /// Number of bytes needed to determine the length of a leaf.
     pub(crate) const HEAD_BYTES: usize = SECTIONS_AT;
 
-    /// Directory and payload bytes of the leaf that begins with `head`.
+    /// Length in bytes of the directory and of the payloads of the leaf that begins with `head`.
     pub(crate) fn lengths(head: &[u8]) -> (usize, usize) {
         assert!(head.len() >= Self::HEAD_BYTES, "the fixed fields");
         let field = |at| get_u32(head, at) as usize;
@@ -181,22 +182,22 @@ impl<'r> Leaf<'r> {
         usize::from(head[COLUMNS_AT])
     }
 
-    /// Number of columns that the leaf was written with.
+    /// Number of columns with which the leaf was written; columns may have been added to the series since.
     pub(crate) fn own_columns(&self) -> usize {
         self.sections.columns()
     }
 
-    /// Size without alignment padding.
+    /// Size of the leaf in bytes, without the padding to the alignment.
     pub(crate) fn used_bytes(&self) -> usize {
         self.block.len() + self.data_bytes
     }
 
-    /// Size of the alignment padding.
+    /// Size in bytes of the padding after the leaf, up to the alignment.
     pub(crate) fn padding(&self) -> usize {
         aligned(self.used_bytes()) - self.used_bytes()
     }
 
-    /// Verifies every payload without decoding it, and every entry.
+    /// Verifies every payload by its checksum, without decoding it, and verifies every entry of the directory.
     pub(crate) fn verify_payloads<R: PageRead>(&self, r: &'r R) -> Result<()> {
         self.verify_directory()?;
         for number in 0..=self.own_columns() {
@@ -251,7 +252,7 @@ impl<'r> Leaf<'r> {
         Ok(())
     }
 
-    /// Checks that entries and payloads fill a section completely.
+    /// Checks that the entries and payloads of a section fill it completely.
     fn expect_filled(&self, number: usize) -> Result<()> {
         if self.sections.is_filled(&self.block, number, self.vectors)? {
             return Ok(());
@@ -262,7 +263,7 @@ impl<'r> Leaf<'r> {
         ))
     }
 
-    /// Number of vectors.
+    /// Number of vectors in the leaf.
     pub(crate) fn vectors(&self) -> usize {
         self.vectors
     }
@@ -275,12 +276,12 @@ impl<'r> Leaf<'r> {
         self.rows
     }
 
-    /// Size in its extent, including alignment.
+    /// Size of the leaf in its extent in bytes, including the padding to the alignment.
     pub(crate) fn stored_bytes(&self) -> u64 {
         aligned(self.block.len() + self.data_bytes) as u64
     }
 
-    /// The entry of column `c` of vector `v`.
+    /// The directory entry of column `c` of vector `v`.
     #[inline]
     pub(super) fn column_entry(&self, v: usize, c: usize) -> Result<Entry<'_>> {
         let number = number_of(c);
@@ -288,8 +289,8 @@ impl<'r> Leaf<'r> {
         Ok(Entry::at(&self.block, position))
     }
 
-    /// The entry of the times of vector `v`. Must not be called for a leaf with one constant step, which stores no
-    /// times.
+    /// The directory entry of the times of vector `v`. Must not be called for a leaf with one constant step, which
+    /// stores no times.
     fn time_entry(&self, v: usize) -> Result<Entry<'_>> {
         let position = self.sections.find(&self.block, 0, v, self.vectors)?;
         Ok(Entry::at(&self.block, position))
@@ -341,7 +342,7 @@ impl<'r> Leaf<'r> {
         }
     }
 
-    /// The last vector that begins at or before `t`; otherwise the first.
+    /// The last vector that begins at or before time `t`, or the first vector if all begin later.
     pub(crate) fn vector_at(&self, t: i64) -> usize {
         let mut v = 0;
         while v + 1 < self.vectors && self.span(v + 1).0 <= t {
@@ -350,7 +351,7 @@ impl<'r> Leaf<'r> {
         v
     }
 
-    /// The value shared by all rows of column `c`, if the directory stores one.
+    /// The value that all rows of column `c` share, if the directory stores one.
     pub(crate) fn constant(&self, c: usize) -> Option<u64> {
         match c.checked_sub(self.own_columns()) {
             None => self.sections.whole(&self.block, number_of(c)),
@@ -379,7 +380,7 @@ impl<'r> Leaf<'r> {
         Ok(bytes)
     }
 
-    /// The model of a section; empty if it has none.
+    /// The bytes of the model that the vectors of a section share; empty if the section has no model.
     fn model<R: PageRead>(&self, r: &'r R, number: usize) -> Result<PageRef<'r>> {
         match self.sections.model(&self.block, number) {
             Some(model) => self.payload(r, model.offset, model.bytes, model.checksum),
@@ -478,12 +479,12 @@ impl<'r> Leaf<'r> {
         Ok(())
     }
 
-    /// The type of column `c`, if the leaf was written with it.
+    /// The type of column `c`; `None` if the column was added after the leaf was written.
     pub(crate) fn column_type(&self, c: usize) -> Option<ColumnType> {
         (c < self.own_columns()).then(|| Sections::column_type(&self.block, number_of(c)))
     }
 
-    /// The times of vector `v` as a line, if they are linear.
+    /// The times of vector `v` as a line (start and constant step); `None` if they are not linear.
     pub(crate) fn time_line<R: PageRead>(&self, r: &'r R, v: usize) -> Result<Option<Line>> {
         let (begin, end) = self.span(v);
         if let Some(step) = self.step {
@@ -502,7 +503,7 @@ impl<'r> Leaf<'r> {
         Ok(line)
     }
 
-    /// Column `c` of vector `v` as a line, if it is linear.
+    /// Column `c` of vector `v` as a line (start and constant step); `None` if its values are not linear.
     pub(crate) fn line<R: PageRead>(&self, r: &'r R, v: usize, c: usize) -> Result<Option<Line>> {
         if let Some(word) = self.constant(c) {
             return Ok(Some(Line::integers(word, 0)));
@@ -514,10 +515,10 @@ impl<'r> Leaf<'r> {
         Ok(Line::of(&chunk, &bytes, self.rows_of(v))?)
     }
 
-    /// Whether vector `v` continues the lines of the previous vector, whose times and columns must all be lines.
+    /// True if vector `v` continues the lines of the vector before it, whose times and columns must all be lines.
     pub(crate) fn lines_continue(&self, v: usize) -> bool {
         debug_assert!(0 < v && v < self.vectors, "a vector has a previous one");
-        // A damaged entry counts as not continuing; a read of the vector reports the damage.
+        // A damaged entry counts as not continuing the line; a later read of the vector reports the damage.
         let continues = |chunk: &dyn Fn(usize) -> Result<Chunk>| {
             let (Ok(before), Ok(own)) = (chunk(v - 1), chunk(v)) else {
                 return false;
@@ -534,12 +535,12 @@ impl<'r> Leaf<'r> {
                 .all(|c| self.constant(c).is_some() || continues(&|v| self.column_chunk(v, c)))
     }
 
-    /// Whether each vector has times of its own, because the leaf has no constant step.
+    /// True if each vector stores its times, because the leaf has no constant step.
     pub(crate) fn has_times(&self) -> bool {
         self.step.is_none()
     }
 
-    /// Appends all rows to `rows`.
+    /// Appends all rows of the leaf to `rows`.
     pub(crate) fn read_all<R: PageRead>(&self, r: &'r R, rows: &mut Rows) -> Result<()> {
         assert_eq!(
             rows.columns.len(),

@@ -1,17 +1,17 @@
-//! An open leaf: encodes rows into vectors. `assemble.rs` builds the bytes of the leaf from them, `packer.rs` writes
-//! these.
+//! An open leaf: encodes rows into vectors. `assemble.rs` builds the bytes of the leaf from the vectors, and
+//! `packer.rs` writes these bytes to the file.
 //!
 //! A leaf is filled one vector at a time and may stay open in between: a transaction that writes thousands of series in
 //! turn adds one vector of each at a time, and reading a leaf of one vector costs more than reading its rows.
 //!
 //! Invariants of an open leaf:
-//! 1. Its vectors are encoded. Each except the last has 1024 rows, or fewer if further rows with equal times would not
-//!    fit: rows with equal times are never split across vectors. A shorter last vector is decoded again and extended
-//!    when more rows arrive; until then `last` holds the state of the leaf before it.
+//! 1. All vectors are encoded. Each except the last has 1024 rows, or fewer if further rows with equal times would not
+//!   fit: rows with equal times are never split across vectors. A shorter last vector is decoded again and extended
+//!   when more rows arrive; until then `last` holds the state of the leaf before that vector.
 //! 2. While `step` is set, all rows are that far apart, every vector but the last has 1024 rows, and `times` is empty;
-//!    otherwise `times` has one entry per vector.
+//!   otherwise `times` has one entry per vector.
 //! 3. While the `word` of a column is set, all rows have this value and `vectors` is empty; otherwise there is one
-//!    entry per vector.
+//!   entry per vector.
 //! 4. Each byte of `payloads` belongs to a vector that has an entry, or to a model.
 
 use crate::leaf::capacity::{DATA_BYTES_SOFT, vectors_max};
@@ -24,7 +24,7 @@ use tidalite_codec::{
     encode_column, encode_times, fill_steps,
 };
 
-/// Growth step of the memory of an open leaf, in vectors.
+/// Number of vectors by which the memory of an open leaf grows.
 const VECTORS_STEP: usize = 3;
 
 /// A leaf that is being filled.
@@ -35,16 +35,17 @@ pub(crate) struct OpenLeaf {
     pub(crate) begin: i64,
     pub(crate) end: i64,
     pub(super) step: Option<u64>,
-    /// Begin and end of each vector.
+    /// The encoded times of each vector, with first and last time; empty while all times have one constant step.
     pub(super) times: Vec<OpenVector<(i64, i64)>>,
-    /// The model of the times, in cold form.
+    /// The model that the times of all vectors share; only in cold form.
     pub(super) times_model: Option<Model>,
     pub(crate) columns: Vec<OpenColumn>,
     pub(super) payloads: Vec<u8>,
-    /// The leaf is written in cold form (cold.rs) and takes vectors up to their maximum number, without a size limit.
+    /// True if the leaf is written in cold form (cold.rs). It then takes the maximum number of vectors, without a size
+    /// limit.
     pub(crate) cold: bool,
     last: Previous,
-    /// Maximum number of vectors, if the columns allow as many.
+    /// Maximum number of vectors; the number of columns may restrict it further.
     vectors_limit: usize,
 }
 
@@ -53,9 +54,9 @@ pub(crate) struct OpenColumn {
     pub(super) word: Option<u64>,
     pub(super) vectors: Vec<OpenVector<Stats>>,
     pub(super) model: Option<Model>,
-    /// Statistics of all rows.
+    /// Statistics of the column over all rows of the leaf.
     pub(crate) stats: Stats,
-    /// Statistics of the rows before the last vector.
+    /// Statistics of the column over the rows before the last vector.
     stats_before: Stats,
 }
 
@@ -68,7 +69,7 @@ struct Previous {
 }
 
 impl OpenLeaf {
-    /// Clears everything but keeps the memory.
+    /// Clears the leaf but keeps its memory for reuse.
     fn clear(&mut self, types: &[ColumnType]) {
         (self.vectors, self.rows) = (0, 0);
         self.step = None;
@@ -119,17 +120,17 @@ impl OpenLeaf {
         }
     }
 
-    /// Number of rows.
+    /// Number of rows in the leaf.
     pub(crate) fn rows(&self) -> usize {
         self.rows
     }
 
-    /// First and last timestamp.
+    /// First and last timestamp in the leaf.
     pub(crate) fn span(&self) -> (i64, i64) {
         (self.begin, self.end)
     }
 
-    /// Memory used by the leaf.
+    /// Number of bytes of memory that the leaf uses.
     pub(crate) fn bytes(&self) -> usize {
         const COLUMN: usize = size_of::<OpenVector<Stats>>();
         let columns = self.columns.iter();
@@ -141,36 +142,36 @@ impl OpenLeaf {
             + vectors.sum::<usize>()
     }
 
-    /// Whether the last vector is complete.
+    /// True if the last vector is complete, so that the next row begins a new vector.
     pub(crate) fn is_complete(&self) -> bool {
         debug_assert!(self.vectors == 0 || self.last.rows < self.rows, "rows");
         self.vectors == 0 || self.rows - self.last.rows == VECTOR_ROWS
     }
 
-    /// Whether the leaf has its maximum number of vectors.
+    /// True if the leaf has its maximum number of vectors.
     fn has_all_vectors(&self) -> bool {
         self.vectors >= vectors_max(self.columns.len()).min(self.vectors_limit)
     }
 
-    /// Sets the maximum number of whole vectors; at least one.
+    /// Sets the maximum number of vectors; at least one.
     pub(crate) fn limit_vectors(&mut self, vectors: usize) {
         self.vectors_limit = vectors.max(1);
     }
 
-    /// Whether the leaf accepts no more rows.
+    /// True if the leaf accepts no more rows.
     pub(crate) fn is_full(&self) -> bool {
         self.is_complete() && self.has_all_vectors()
     }
 
-    /// Whether the leaf accepts another vector if `rows` rows are left. A last partial vector is accepted even if the
-    /// leaf has enough bytes, since it would otherwise make a leaf of few rows.
+    /// True if the leaf accepts another vector while `rows` rows are still to be added. A last partial vector is
+    /// accepted even if the leaf has enough bytes, since that vector would otherwise become a leaf of few rows.
     fn has_room_for(&self, rows: usize) -> bool {
         !self.has_all_vectors()
             && (self.cold || self.payloads.len() < DATA_BYTES_SOFT || rows < VECTOR_ROWS)
     }
 
-    /// Appends rows that sort after the existing ones; returns the number of rows taken, and never splits rows with
-    /// equal times. `states`: one per column, then the state of the times.
+    /// Appends rows that sort after the existing rows; returns the number of rows taken, and never splits rows with
+    /// equal times. `states` holds one encoder state per column, then the encoder state of the times.
     pub(crate) fn fill(
         &mut self,
         types: &[ColumnType],
@@ -262,7 +263,7 @@ impl OpenLeaf {
         }
     }
 
-    /// Decodes and removes the last vector.
+    /// Decodes the last vector, removes it from the leaf, and returns its rows.
     fn take_last(&mut self, types: &[ColumnType]) -> Rows {
         assert!(self.vectors > 0, "a leaf without vectors has no last one");
         let v = self.vectors - 1;
@@ -301,8 +302,8 @@ impl OpenLeaf {
         &self.payloads[from..from + vector.chunk.len()]
     }
 
-    /// Appends vectors encoded elsewhere, from index `from` on, like `fill` for rows; returns the number of vectors
-    /// taken. The existing vectors must be complete.
+    /// Appends vectors that another thread has encoded, from index `from` on, as `fill` does for rows; returns the
+    /// number of vectors taken. The existing vectors must be complete.
     pub(crate) fn fill_encoded(
         &mut self,
         types: &[ColumnType],
@@ -323,7 +324,7 @@ impl OpenLeaf {
         at - from
     }
 
-    /// Appends one vector that was encoded elsewhere; returns its row count.
+    /// Appends one vector that another thread has encoded; returns its number of rows.
     fn push_encoded(
         &mut self,
         types: &[ColumnType],
@@ -374,7 +375,7 @@ impl OpenLeaf {
         rows
     }
 
-    /// Adds the next vector of a column, whose payload is already stored.
+    /// Adds a column of the next vector, whose payload is already stored.
     fn add_column(&mut self, c: usize, vector: OpenVector<Stats>) {
         let word = constant(&vector.chunk);
         let column = &mut self.columns[c];
@@ -408,7 +409,7 @@ impl OpenLeaf {
             }
         }
         if let Some(step) = self.step {
-            // The step of a single row is its distance to the preceding row.
+            // A vector of a single row has no step of its own; the distance to the preceding row decides.
             let continues = self.rows == self.vectors * VECTOR_ROWS
                 && self.end.wrapping_add(step as i64) == begin;
             if continues && (own == Some(step) || vector.chunk.rows() == 1) {
@@ -428,12 +429,12 @@ impl OpenLeaf {
         push(&mut self.times, vector);
     }
 
-    /// Gives each existing vector an entry, for a column that had a constant value.
+    /// Creates an entry for each existing vector of a column whose values have all been equal to `word` so far.
     fn expand_constant(&mut self, c: usize, ty: ColumnType, word: u64) {
         debug_assert!(self.columns[c].vectors.is_empty(), "no vector has an entry");
         let words = [word; VECTOR_ROWS];
         for v in 0..self.vectors {
-            // The extremes of equal values are at the first row, whatever the other times are.
+            // The minimum and maximum of equal values are at the first row, whatever the times of the other rows are.
             let (begin, rows) = match self.step {
                 Some(step) => {
                     let rows = VECTOR_ROWS.min(self.rows - v * VECTOR_ROWS);
@@ -454,29 +455,29 @@ impl OpenLeaf {
         }
     }
 
-    /// Removes all rows.
+    /// Removes all rows from the leaf.
     pub(crate) fn empty(&mut self) {
         (self.vectors, self.rows) = (0, 0);
     }
 }
 
-/// Number of rows in the next vector of these rows.
+/// Number of the given rows that the next vector takes.
 pub(super) fn vector_rows(rows: RowsRef<'_>) -> usize {
     match rows.cut(VECTOR_ROWS) {
-        // Only damage can produce more rows with equal times than a vector holds; such a leaf is detected when it is
-        // read.
+        // Only damage can produce more rows with equal times than a vector holds; such damage is reported when the leaf
+        // is read.
         0 => rows.len().min(VECTOR_ROWS),
         cut => cut,
     }
 }
 
-/// The first time of vector `v` if all vectors before it are complete.
+/// The first timestamp of vector `v` in a leaf with a constant step, if all vectors before it are complete.
 pub(super) fn time_of(begin: i64, step: u64, v: usize) -> i64 {
     begin.wrapping_add(step.wrapping_mul((v * VECTOR_ROWS) as u64) as i64)
 }
 
-/// Adds a vector, and reserves room for a few more. A leaf has few vectors: doubling would leave half the memory of
-/// thousands of open leaves unused.
+/// Adds a vector, and reserves memory for only a few more. A leaf has few vectors: doubling the capacity would leave
+/// half the memory of thousands of open leaves unused.
 fn push<T>(vectors: &mut Vec<T>, vector: T) {
     if vectors.len() == vectors.capacity() {
         vectors.reserve_exact(VECTORS_STEP);
@@ -484,12 +485,12 @@ fn push<T>(vectors: &mut Vec<T>, vector: T) {
     vectors.push(vector);
 }
 
-/// Unwraps the result of decoding a vector that was just encoded in memory.
+/// Unwraps the result of decoding a vector that was just encoded in memory, which cannot fail.
 fn just_encoded<T>(decoded: std::result::Result<T, Corrupt>) -> T {
     decoded.unwrap_or_else(|_| unreachable!("it was just encoded"))
 }
 
-/// The line of a vector that was just encoded, if it is linear.
+/// The values of a vector that was just encoded as a line (start and constant step); `None` if they are not linear.
 fn line(chunk: &Chunk) -> Option<Line> {
     if !chunk.is_empty() {
         return None;
@@ -497,7 +498,7 @@ fn line(chunk: &Chunk) -> Option<Line> {
     just_encoded(Line::of(chunk, &[], chunk.rows()))
 }
 
-/// The constant step between neighbours in a vector of times; a single row has step 1.
+/// The constant step between neighbouring times in a vector; 1 for a single row, `None` if the step varies.
 fn constant_step(chunk: &Chunk) -> Option<u64> {
     if chunk.rows() == 1 {
         return Some(1);
@@ -506,7 +507,7 @@ fn constant_step(chunk: &Chunk) -> Option<u64> {
     Some(line.word(1).wrapping_sub(line.word(0)))
 }
 
-/// The value shared by all rows of a vector, if any.
+/// The value that all rows of a vector share; `None` if the values differ.
 fn constant(chunk: &Chunk) -> Option<u64> {
     let line = line(chunk)?;
     line.is_constant().then(|| line.word(0))

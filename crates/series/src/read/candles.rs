@@ -1,7 +1,7 @@
-//! Candlesticks: statistics of existing parts of the tree, delivered without splitting these parts. Their number
-//! depends on the level in the tree, or on the maximum time span of a candle. Nothing below is read, except for the
-//! parts at the ends of the interval and those that overlap late rows. (Akumuli's numeric B+tree has such candlesticks
-//! by level.)
+//! Candlesticks: statistics of parts of the tree, delivered without splitting these parts. Their number depends on the
+//! level in the tree, or on the maximum time span of a candle. Nothing below a part is read, except for the parts at
+//! the ends of the interval and parts that overlap late rows (rows that are not in the tree yet). (Akumuli's numeric
+//! B+tree has such candlesticks by level.)
 //!
 //! 1. Candles ascend, do not overlap, and together cover each row of the interval once.
 //! 2. `open` is the candle that collects smaller pieces and rows; it is delivered before any later candle.
@@ -12,24 +12,24 @@ use tidalite_base::limits::{LEAF_VECTORS_MAX, VECTOR_ROWS};
 use tidalite_codec::{ColumnType, RowsRef, Stats};
 use tidalite_pager::Result;
 
-/// Size of a candle.
+/// Maximum size of a candle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CandleSize {
-    /// Parts of the tree at this level: 0 a vector of up to 1024 rows, 1 a leaf of up to 16 vectors, from 2 on a node
-    /// of up to 64 links.
+    /// Each candle covers a part of the tree at this level: at level 0 a vector of up to 1024 rows, at level 1 a leaf
+    /// of up to 16 vectors, from level 2 on a node of up to 64 links.
     Level(u8),
-    /// Neighbouring pieces as long as the first and last row are less than this time apart.
+    /// A candle joins neighbouring parts while its first and last row are less than this time apart.
     Width(u64),
 }
 
-/// Statistics of neighbouring rows, with open, close and extremes.
+/// Statistics of neighbouring rows: first and last value, extremes, count, sum and so on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candle {
-    /// The time of its first row.
+    /// The time of the candle's first row.
     pub first_time: i64,
-    /// The time of its last row.
+    /// The time of the candle's last row.
     pub last_time: i64,
-    /// The column's statistics over these rows.
+    /// The statistics of the column over the rows of the candle.
     pub stats: Stats,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Candles<F> {
 }
 
 impl<F: FnMut(Candle)> Candles<F> {
-    /// Collects candles of one column.
+    /// Creates a collector that passes the candles of one column to `f`.
     pub(super) fn new(ty: ColumnType, size: CandleSize, f: F) -> Self {
         Self {
             ty,
@@ -57,7 +57,7 @@ impl<F: FnMut(Candle)> Candles<F> {
         }
     }
 
-    /// Maximum number of rows that a candle collects: the maximum size of a piece at this level.
+    /// Maximum number of rows in a candle at this level: as many as the largest part of the tree at this level has.
     fn room(level: u8) -> u64 {
         let leaves = (NODE_LINKS_MAX as u64).saturating_pow(u32::from(level.saturating_sub(1)));
         let leaf = if level > VECTOR_RANK {
@@ -68,7 +68,8 @@ impl<F: FnMut(Candle)> Candles<F> {
         leaves.saturating_mul(leaf * VECTOR_ROWS as u64)
     }
 
-    /// Adds rows that follow the rows added before.
+    /// Adds the statistics of rows that follow the rows added before; begins a new candle if these rows do not fit the
+    /// open candle.
     fn gather(&mut self, first_time: i64, last_time: i64, stats: &Stats) {
         let fits = self.open.as_ref().is_some_and(|open| match self.size {
             CandleSize::Level(level) => {
@@ -120,7 +121,7 @@ impl<F: FnMut(Candle)> Collector for Candles<F> {
         let (mut times, mut words) = (rows.times(), rows.column(0));
         while let Some(&first) = times.first() {
             let rows = match self.size {
-                // Rows with equal times stay together.
+                // Rows with equal times stay in one candle.
                 CandleSize::Level(_) => match times.get(VECTOR_ROWS) {
                     None => times.len(),
                     Some(&next) => match times.partition_point(|&t| t < next) {

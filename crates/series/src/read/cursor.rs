@@ -1,5 +1,5 @@
-//! Row-by-row access in both directions. Steps stay in the decoded vector; only a step beyond its edge accesses the
-//! tree.
+//! Row-by-row access in both directions. Most steps stay in the decoded vector; only a step beyond its edge accesses
+//! the tree.
 
 use crate::read::segments::Segments;
 use crate::read::view::View;
@@ -7,14 +7,14 @@ use crate::row::Row;
 use tidalite_base::Corrupt;
 use tidalite_pager::{Error, PageRead, Result};
 
-/// Result of a search.
+/// Result of a search for the last row at or before a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// No row is that early; the cursor is before the first row.
+    /// There is no row at or before the time; the cursor is before the first row.
     Nothing,
-    /// The cursor is on the last row before the time.
+    /// The cursor is on the last row before the time; there is no row at the time.
     Before,
-    /// The cursor is on the row at the time.
+    /// The cursor is on a row at exactly the time.
     Exact,
 }
 
@@ -23,7 +23,7 @@ enum At {
     Start,
     Row(usize),
     End,
-    /// The last step failed; the position is unknown.
+    /// The last step failed, so that the position is unknown.
     Lost,
 }
 
@@ -32,7 +32,7 @@ pub struct Cursor<'a, R> {
     view: View<'a, R>,
     segments: Segments<'a, R>,
     columns: usize,
-    /// Number of rows of the loaded segment.
+    /// Number of rows in the loaded segment, a part of the series whose rows are in memory.
     rows: usize,
     at: At,
 }
@@ -48,7 +48,8 @@ impl<'a, R: PageRead> Cursor<'a, R> {
         }
     }
 
-    /// Positions the cursor on a row of a segment that was just reached, or at `otherwise`.
+    /// Puts the cursor on the first or `last` row of the segment if one was `reached`; otherwise sets the position to
+    /// `otherwise`.
     fn enter(&mut self, reached: bool, last: bool, otherwise: At) -> Result<bool> {
         let mut rows = 0;
         if reached {
@@ -64,7 +65,7 @@ impl<'a, R: PageRead> Cursor<'a, R> {
         Ok(matches!(self.at, At::Row(_)))
     }
 
-    /// Moves to the last row at or before `t`.
+    /// Moves to the last row at or before time `t`.
     ///
     /// # Errors
     /// `Io`, `Corrupt`. After an error in any step, only `search`, `first` and `last` find a row again; `next` and
@@ -87,7 +88,7 @@ impl<'a, R: PageRead> Cursor<'a, R> {
         Ok(if exact { Found::Exact } else { Found::Before })
     }
 
-    /// Moves to the row with `n` rows before it; if there are no more than `n`, moves after the last row and returns
+    /// Moves to the row that has `n` rows before it. If there is no such row, moves after the last row and returns
     /// false. The cost equals [`View::nth`].
     ///
     /// # Errors
@@ -110,7 +111,7 @@ impl<'a, R: PageRead> Cursor<'a, R> {
         Ok(self.time() == Some(time))
     }
 
-    /// Moves to the first row; false in an empty series.
+    /// Moves to the first row; returns false if the series is empty.
     ///
     /// # Errors
     /// As `search`.
@@ -120,7 +121,7 @@ impl<'a, R: PageRead> Cursor<'a, R> {
         self.enter(reached, false, At::Start)
     }
 
-    /// Moves to the last row; false in an empty series.
+    /// Moves to the last row; returns false if the series is empty.
     ///
     /// # Errors
     /// As `search`.
@@ -130,7 +131,7 @@ impl<'a, R: PageRead> Cursor<'a, R> {
         self.enter(reached, true, At::End)
     }
 
-    /// Moves to the next row, or from before the first to the first; false at the end.
+    /// Moves to the next row, or from the position before the first row to the first row; returns false at the end.
     ///
     /// # Errors
     /// As `search`.
@@ -163,7 +164,7 @@ impl<'a, R: PageRead> Cursor<'a, R> {
         }
     }
 
-    /// Moves to the previous row, or from after the last to the last; false at the start.
+    /// Moves to the previous row, or from the position after the last row to the last row; returns false at the start.
     ///
     /// # Errors
     /// As `search`.
@@ -192,7 +193,7 @@ impl<'a, R: PageRead> Cursor<'a, R> {
         }
     }
 
-    /// The timestamp of the current row.
+    /// The timestamp of the current row; `None` if the cursor is not on a row.
     #[must_use]
     #[inline]
     pub fn time(&self) -> Option<i64> {
@@ -202,7 +203,7 @@ impl<'a, R: PageRead> Cursor<'a, R> {
         }
     }
 
-    /// A value of the current row.
+    /// The value of column `column` in the current row; `None` if the cursor is not on a row.
     #[must_use]
     #[inline]
     pub fn word(&self, column: usize) -> Option<u64> {
@@ -212,7 +213,7 @@ impl<'a, R: PageRead> Cursor<'a, R> {
         }
     }
 
-    /// The current row.
+    /// A copy of the current row; `None` if the cursor is not on a row.
     #[must_use]
     pub fn row(&self) -> Option<Row> {
         let time = self.time()?;
@@ -231,7 +232,7 @@ fn lost() -> Error {
 }
 
 impl<'a, R: PageRead> View<'a, R> {
-    /// A cursor before the first row, over all columns.
+    /// Creates a cursor over all columns, which stands before the first row.
     #[must_use]
     pub fn cursor(&self) -> Cursor<'a, R> {
         let all: Vec<usize> = (0..self.tree.types.len()).collect();

@@ -1,5 +1,5 @@
-//! Rows with values in given ranges. Subtrees, leaves and vectors whose extremes rule out a match are skipped unread;
-//! in the others, only the columns of the ranges are decoded until a row matches.
+//! Finds rows with values in given ranges. Subtrees, leaves and vectors whose extremes rule out a match are skipped
+//! unread; in the others, only the columns with a range are decoded until a row matches.
 //!
 //! 1. A late row replaces the tree's rows of its time, whether it matches or not.
 //! 2. `late` holds the late rows not yet processed; it shrinks from the end at which the walk starts.
@@ -14,19 +14,20 @@ use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_codec::{ColumnType, Rows, RowsRef, Stats};
 use tidalite_pager::{Counters, PageRead, Result};
 
-/// The range of wanted values in a column. NaN and null are in no range.
+/// The range of wanted values in a column. NaN and null lie in no range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ValueRange {
     column: usize,
     ty: ColumnType,
-    /// `ColumnType::order_key` of the smallest and the greatest value.
+    /// `ColumnType::order_key` of the smallest and, below, of the greatest wanted value.
     low: i64,
     high: i64,
 }
 
 impl ValueRange {
-    /// The values from `low` to `high`, both included, given as raw values of a column of type `ty`. Empty if `low` is
-    /// above `high`, or if one of them is NaN. The two zeros of a float column count as one value.
+    /// Creates the range of values from `low` to `high`, both included, given as raw values of a column of type `ty`.
+    /// The range is empty if `low` is above `high`, or if one of them is NaN. The two zeros of a float column count as
+    /// one value.
     #[must_use]
     pub fn new(column: usize, ty: ColumnType, low: u64, high: u64) -> Self {
         let empty = Self::empty(column, ty);
@@ -50,7 +51,7 @@ impl ValueRange {
         }
     }
 
-    /// The empty range.
+    /// Creates a range that contains no value.
     #[must_use]
     pub fn empty(column: usize, ty: ColumnType) -> Self {
         let (low, high) = (0, -1);
@@ -62,7 +63,7 @@ impl ValueRange {
         }
     }
 
-    /// Its column.
+    /// The index of the column whose values are compared.
     #[must_use]
     pub fn column(&self) -> usize {
         self.column
@@ -76,7 +77,7 @@ impl ValueRange {
         assert_eq!(ty, self.ty, "a range of the column's type");
     }
 
-    /// Whether a raw value of the column is in the range.
+    /// True if a raw value of the column lies in the range.
     #[must_use]
     #[inline]
     pub fn contains(&self, word: u64) -> bool {
@@ -84,7 +85,7 @@ impl ValueRange {
         self.low <= key && key <= self.high && self.ty.null() != Some(word)
     }
 
-    /// Whether rows with these statistics can have a value in the range.
+    /// True if rows with these statistics may have a value in the range.
     fn may_contain(&self, stats: &Stats) -> bool {
         let (Some((min, _)), Some((max, _))) = (stats.min(), stats.max()) else {
             return false;
@@ -92,7 +93,7 @@ impl ValueRange {
         self.ty.order_key(min) <= self.high && self.low <= self.ty.order_key(max)
     }
 
-    /// Whether all rows with these statistics have a value in the range.
+    /// True if all rows with these statistics have a value in the range.
     fn contains_all(&self, stats: &Stats) -> bool {
         let (Some(min), Some(max)) = (stats.min_word(), stats.max_word()) else {
             return false;
@@ -103,7 +104,7 @@ impl ValueRange {
     }
 }
 
-/// How many rows of a piece match, according to its statistics.
+/// How many rows of a part of the tree match, as far as its statistics tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Matched {
     Nothing,
@@ -111,7 +112,8 @@ pub(super) enum Matched {
     All,
 }
 
-/// Matches a piece by its statistics in the columns of the ranges; `stats` returns these by range number.
+/// Compares a part of the tree with the ranges by its statistics; `stats` returns the statistics for a range by the
+/// range's number.
 #[inline]
 pub(super) fn match_statistics(
     ranges: &[ValueRange],
@@ -130,7 +132,7 @@ pub(super) fn match_statistics(
     Ok(matched)
 }
 
-/// Whether a row of a piece with these statistics may match.
+/// True if a row in a part of the tree with these statistics may match.
 pub(super) fn may_match(
     ranges: &[ValueRange],
     stats: impl FnMut(usize, &ValueRange) -> Result<Stats>,
@@ -138,7 +140,7 @@ pub(super) fn may_match(
     Ok(match_statistics(ranges, stats)? != Matched::Nothing)
 }
 
-/// Whether a row with these values matches.
+/// True if a row with these values lies in all ranges; `word` returns the row's value in a column.
 #[inline]
 pub(super) fn row_matches(ranges: &[ValueRange], word: impl Fn(usize) -> u64) -> bool {
     ranges
@@ -146,12 +148,12 @@ pub(super) fn row_matches(ranges: &[ValueRange], word: impl Fn(usize) -> u64) ->
         .all(|range| range.contains(word(range.column)))
 }
 
-/// Direction of a walk.
+/// Direction in which rows are delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// From the first row onwards.
+    /// From the first row to the last.
     Forward,
-    /// From the last row backwards.
+    /// From the last row to the first.
     Backward,
 }
 
@@ -171,12 +173,12 @@ pub(super) struct Filter<'a, R, F> {
     direction: Direction,
     found: u64,
     f: F,
-    /// Decoded times of a vector, and the values of one column at a time.
+    /// Decoded times of a vector, and below, the decoded values of one column at a time.
     times: Vec<i64>,
     words: Vec<u64>,
-    /// Matching rows of the vector.
+    /// Indexes of the matching rows in the vector.
     matches: Vec<usize>,
-    /// The rows to deliver next; unwanted columns stay empty.
+    /// The rows to deliver next; columns that were not requested stay empty.
     out: Rows,
 }
 
@@ -232,7 +234,7 @@ impl<'a, R: PageRead, F: FnMut(&Vector<'_>)> Filter<'a, R, F> {
         Ok(self.found)
     }
 
-    /// The numbers from `low` up to `high`, excluded, in the direction of the walk.
+    /// The numbers from `low` up to but excluding `high`, in the direction of the walk.
     fn order(&self, low: usize, high: usize) -> impl Iterator<Item = usize> + use<R, F> {
         let forward = self.direction == Direction::Forward;
         (low..high).map(move |i| if forward { i } else { low + (high - 1 - i) })
@@ -284,7 +286,8 @@ impl<'a, R: PageRead, F: FnMut(&Vector<'_>)> Filter<'a, R, F> {
         Ok(())
     }
 
-    /// Finds the matching rows of a vector and delivers them, with the late rows within its span.
+    /// Finds the matching rows of a vector and delivers them, merged with the late rows (rows not in the tree yet)
+    /// within the vector's time span.
     fn vector(&mut self, leaf: &Leaf<'a>, v: usize) -> Result<()> {
         Counters::bump(&self.r.counters().vectors_decoded);
         let rows = leaf.rows_of(v);
@@ -320,7 +323,7 @@ impl<'a, R: PageRead, F: FnMut(&Vector<'_>)> Filter<'a, R, F> {
             Direction::Forward => self.late_rows(0..inside.start),
             Direction::Backward => self.late_rows(inside.end..late.len()),
         }
-        // Delivered rows were removed from `late`: compute the range again.
+        // Computes the range again, because rows were delivered and removed from `late`.
         let inside = self.late.lower_bound(begin)..self.late.times().partition_point(|&t| t <= end);
         let within = self.late.slice(inside.clone());
         self.late = match self.direction {
@@ -335,7 +338,7 @@ impl<'a, R: PageRead, F: FnMut(&Vector<'_>)> Filter<'a, R, F> {
         Ok(())
     }
 
-    /// Merges the matching rows of the vector and of the late rows into `out`, in time order.
+    /// Merges the matching rows of the vector and the matching late rows into `out`, in time order.
     fn merge(
         &mut self,
         leaf: &Leaf<'a>,
@@ -343,8 +346,8 @@ impl<'a, R: PageRead, F: FnMut(&Vector<'_>)> Filter<'a, R, F> {
         late: RowsRef<'_>,
         late_matches: &[usize],
     ) -> Result<()> {
-        // Source of each row of the result: an index in the vector, or, offset by the vector's row count, in the late
-        // rows.
+        // Source of each row of the result: an index below the vector's row count stands for a row of the vector;
+        // larger indexes stand for late rows.
         let rows = leaf.rows_of(v);
         let mut sources: Vec<usize> = Vec::with_capacity(self.matches.len() + late_matches.len());
         let mut rest = late_matches.iter().peekable();
@@ -372,7 +375,7 @@ impl<'a, R: PageRead, F: FnMut(&Vector<'_>)> Filter<'a, R, F> {
         if self.out.times.is_empty() {
             return Ok(());
         }
-        // The column that was decoded last comes first, because its values are still in the buffer.
+        // The column that was decoded last is copied first, because its values are still in the buffer.
         let decoded = self.ranges.last().map(|range| range.column);
         let others = (0..self.wanted.len()).filter(|&c| decoded != Some(c));
         for c in decoded.into_iter().chain(others) {
@@ -387,7 +390,7 @@ impl<'a, R: PageRead, F: FnMut(&Vector<'_>)> Filter<'a, R, F> {
         Ok(())
     }
 
-    /// Delivers the matching rows among these late rows, and removes the whole range.
+    /// Delivers the matching rows of this range of late rows, and removes all late rows of the range.
     fn late_rows(&mut self, rows: std::ops::Range<usize>) {
         let passed = self.late.slice(rows.clone());
         for at in 0..passed.len() {
@@ -415,7 +418,7 @@ impl<'a, R: PageRead, F: FnMut(&Vector<'_>)> Filter<'a, R, F> {
         };
     }
 
-    /// Delivers rows that were collected in the direction of the walk.
+    /// Delivers rows that were collected in the direction of the walk; sorts them in ascending order first.
     fn deliver_in_direction(&mut self) {
         if self.direction == Direction::Backward {
             self.out.times.reverse();

@@ -1,4 +1,4 @@
-//! Rows with constant steps, for a caller that iterates row by row.
+//! Rows with constant steps, which are computed one by one for a caller that iterates row by row.
 //!
 //! Decoding a vector and then iterating over its rows takes the sum of both times: a processor looks ahead a few
 //! hundred instructions, and a caller that adds values up in strict order stalls it throughout. Such rows are therefore
@@ -29,7 +29,7 @@ impl Default for Lines {
 }
 
 impl Lines {
-    /// Whether a series with this many columns can be read as lines.
+    /// True if a series with this many columns can be read as lines.
     pub(crate) fn fit(columns: usize) -> bool {
         columns <= COLUMNS_MAX
     }
@@ -44,25 +44,25 @@ impl Lines {
         self.count += 1;
     }
 
-    /// Sets the number of rows that follow the pushed lines.
+    /// Sets the number of rows, after the lines of the times and the columns were pushed.
     pub(crate) fn begin(&mut self, rows: usize) {
         debug_assert!(self.count > 0 && rows > 0, "rows with a line of times");
         self.rows = rows;
     }
 
-    /// Number of rows.
+    /// Number of rows that the lines describe.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// The line of the times.
+    /// The line that computes the times.
     #[must_use]
     pub fn times(&self) -> LineWords {
         self.lines[0]
     }
 
-    /// The line of a column.
+    /// The line that computes the values of a column.
     ///
     /// # Panics
     /// If the column does not exist.

@@ -1,5 +1,5 @@
-//! The rows of an interval in slices of up to 1024: the fast path. Segments wholly inside the interval are delivered as
-//! decoded, without checking single rows.
+//! The fast path for reading the rows of an interval, in slices of up to 1024. Segments (vectors, or runs of late rows)
+//! wholly inside the interval are delivered as decoded, without checking single rows.
 
 use crate::read::lines::Lines;
 use crate::read::matching::Matching;
@@ -10,7 +10,7 @@ use std::ops::Range;
 use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_pager::{PageRead, Result};
 
-/// The rows of the loaded segment inside the interval.
+/// Indexes of those rows of the loaded segment that lie inside the interval.
 fn inside<R: PageRead>(segments: &Segments<'_, R>, from: i64, to: i64) -> Range<usize> {
     let (begin, end) = segments.span();
     let times = segments.times();
@@ -31,7 +31,7 @@ fn inside<R: PageRead>(segments: &Segments<'_, R>, from: i64, to: i64) -> Range<
     low..high.max(low)
 }
 
-/// The rows of an interval, vector by vector, pulled by the caller.
+/// The rows of an interval, vector by vector; the caller requests each vector with `next`.
 ///
 /// Invariants: 1. `range` holds the rows of the loaded segment that were not delivered yet. 2. `from` only grows, and
 /// no row before it is delivered.
@@ -41,7 +41,7 @@ pub struct Scan<'a, R> {
     to: i64,
     range: Range<usize>,
     state: State,
-    /// If set, segments without a row that may match are skipped.
+    /// If set, segments in which no row can match are skipped.
     only: Option<Matching<'a, R>>,
 }
 
@@ -69,13 +69,13 @@ impl<'a, R: PageRead> Scan<'a, R> {
         }
     }
 
-    /// Skips segments in which no row can match.
+    /// Restricts the scan to segments in which a row may match.
     pub(super) fn only(mut self, matching: Matching<'a, R>) -> Self {
         self.only = Some(matching);
         self
     }
 
-    /// Skips the remaining rows before `t`.
+    /// Skips the remaining rows before time `t`.
     pub fn skip_to(&mut self, t: i64) {
         if t <= self.from {
             return;
@@ -88,10 +88,10 @@ impl<'a, R: PageRead> Scan<'a, R> {
         }
     }
 
-    /// The next rows in ascending order, up to 1024; `None` after the last.
+    /// The next rows, up to 1024, in ascending order; `None` after the last row.
     ///
     /// # Errors
-    /// `Io`, `Corrupt`; nothing follows an error.
+    /// `Io`, `Corrupt`; after an error the scan returns no more rows.
     #[expect(
         clippy::should_implement_trait,
         reason = "a fallible step that lends, not an iterator"
@@ -103,7 +103,7 @@ impl<'a, R: PageRead> Scan<'a, R> {
         Ok(Some(self.deliver()))
     }
 
-    /// Like `next`, but rows with constant steps are not materialized: `lines` then describes them.
+    /// Like `next`, but rows with constant steps are not written to memory: `lines` then describes these rows.
     ///
     /// # Errors
     /// As for `next`.
@@ -114,7 +114,7 @@ impl<'a, R: PageRead> Scan<'a, R> {
             }
             let (begin, end) = self.segments.span();
             if self.from <= begin && end <= self.to {
-                self.state = State::After; // state after an error
+                self.state = State::After; // an error ends the scan
                 if self.segments.load_lines(lines, self.to)? {
                     self.state = State::Within;
                     return Ok(Some(NextRows::Lines));
@@ -127,7 +127,7 @@ impl<'a, R: PageRead> Scan<'a, R> {
         Ok(Some(NextRows::Vector(self.deliver())))
     }
 
-    /// The next rows of the loaded segment.
+    /// Takes the next rows of the loaded segment.
     fn deliver(&mut self) -> Vector<'_> {
         let stop = self.range.end.min(self.range.start + VECTOR_ROWS);
         let range = self.range.start..stop;
@@ -140,7 +140,7 @@ impl<'a, R: PageRead> Scan<'a, R> {
         }
     }
 
-    /// Loads the next segment that has rows inside the interval.
+    /// Loads the next segment that has rows inside the interval; returns false if there is none.
     fn load(&mut self) -> Result<bool> {
         while self.step()? {
             if self.load_current()? {
@@ -150,10 +150,10 @@ impl<'a, R: PageRead> Scan<'a, R> {
         Ok(false)
     }
 
-    /// Moves to the next segment whose span overlaps the interval.
+    /// Moves to the next segment whose time span overlaps the interval; returns false if there is none.
     fn step(&mut self) -> Result<bool> {
         let segments = &mut self.segments;
-        // If an error occurs, the scan stays in this state.
+        // If an error occurs below, the scan stays at its end.
         let mut before = std::mem::replace(&mut self.state, State::After);
         let mut at_late = false;
         if let Some(only) = &self.only
@@ -177,8 +177,8 @@ impl<'a, R: PageRead> Scan<'a, R> {
         }
         let mut on = match before {
             State::Before => {
-                // A segment of late rows found by `seek` ends at the sought time; one reached by a step has all of its
-                // rows.
+                // `seek` finds a segment of late rows that ends at the sought time; a segment reached by a step from
+                // before has all of its rows.
                 let behind = self.from.saturating_sub(i64::from(at_late));
                 segments.seek(behind)? || segments.first()?
             }
@@ -186,7 +186,7 @@ impl<'a, R: PageRead> Scan<'a, R> {
             State::After => false,
         };
         if on && before == State::Within && segments.span().1 < self.from {
-            // Many rows may be skipped: seek instead of stepping.
+            // Many rows may have been skipped, so this seeks the next segment instead of stepping there.
             on = segments.seek(self.from)?;
         }
         while on && segments.span().0 <= self.to {
@@ -199,7 +199,7 @@ impl<'a, R: PageRead> Scan<'a, R> {
         Ok(false)
     }
 
-    /// Loads the current segment; false if none of its rows is inside the interval.
+    /// Loads the current segment; returns false if no row of the segment is inside the interval.
     fn load_current(&mut self) -> Result<bool> {
         self.state = State::After;
         self.segments.load()?;
@@ -209,7 +209,8 @@ impl<'a, R: PageRead> Scan<'a, R> {
     }
 }
 
-/// The rows of an interval, the last vector first, pulled by the caller. Rows within a vector ascend.
+/// The rows of an interval, the last vector first; the caller requests each vector with `next`. Rows within a vector
+/// ascend.
 ///
 /// Invariants: 1. `range` holds the rows of the loaded segment that were not delivered yet. 2. `to` only decreases, and
 /// no row after it is delivered.
@@ -238,7 +239,7 @@ impl<'a, R: PageRead> ReverseScan<'a, R> {
         }
     }
 
-    /// Skips the remaining rows after `t`.
+    /// Skips the remaining rows after time `t`.
     pub fn skip_to(&mut self, t: i64) {
         if t >= self.to {
             return;
@@ -251,10 +252,10 @@ impl<'a, R: PageRead> ReverseScan<'a, R> {
         }
     }
 
-    /// The next rows, up to 1024, ascending within the call; `None` before the first.
+    /// The preceding rows, up to 1024, in ascending order within one call; `None` before the first row.
     ///
     /// # Errors
-    /// `Io`, `Corrupt`; nothing follows an error.
+    /// `Io`, `Corrupt`; after an error the scan returns no more rows.
     #[expect(
         clippy::should_implement_trait,
         reason = "a fallible step that lends, not an iterator"
@@ -275,10 +276,10 @@ impl<'a, R: PageRead> ReverseScan<'a, R> {
         )))
     }
 
-    /// Loads the preceding segment; false if it does not overlap the interval.
+    /// Moves to the preceding segment; returns false if no further segment overlaps the interval.
     fn step(&mut self) -> Result<bool> {
         let segments = &mut self.segments;
-        // If an error occurs, the scan stays in this state.
+        // If an error occurs below, the scan stays at its end.
         let before = std::mem::replace(&mut self.state, State::After);
         let mut on = match before {
             State::Before => segments.seek(self.to)?,
@@ -286,7 +287,7 @@ impl<'a, R: PageRead> ReverseScan<'a, R> {
             State::After => false,
         };
         if on && before == State::Within && segments.span().0 > self.to {
-            // Many rows may be skipped: seek instead of stepping.
+            // Many rows may have been skipped, so this seeks the next segment instead of stepping there.
             on = self.from <= self.to && segments.seek(self.to)?;
         }
         if !on || segments.span().1 < self.from {
@@ -316,10 +317,10 @@ pub(super) fn reverse<R: PageRead>(
 
 impl<'a, R: PageRead> View<'a, R> {
     /// Calls `f` with the rows `from ..= to` in ascending order, up to 1024 at a time, and returns their number. Only
-    /// the named columns are read.
+    /// the given columns are read.
     ///
     /// # Errors
-    /// `Io`, `Corrupt`; rows before the damage were delivered.
+    /// `Io`, `Corrupt`; `f` has received the rows before the damage.
     ///
     /// # Panics
     /// If a column does not exist.
@@ -339,7 +340,7 @@ impl<'a, R: PageRead> View<'a, R> {
         Ok(rows)
     }
 
-    /// The vectors of `for_each_vector`, pulled one by one.
+    /// As `for_each_vector`, but the caller requests each vector from the returned `Scan`.
     ///
     /// # Panics
     /// If a column does not exist.
@@ -348,7 +349,7 @@ impl<'a, R: PageRead> View<'a, R> {
         Scan::new(self.segments(columns), from, to)
     }
 
-    /// As `for_each_vector`, the last vector first. Rows within a vector ascend.
+    /// As `for_each_vector`, but with the last vector first. Rows within a vector ascend.
     ///
     /// # Errors
     /// As `for_each_vector`.
@@ -365,7 +366,7 @@ impl<'a, R: PageRead> View<'a, R> {
         reverse(self.segments(columns), from, to, f)
     }
 
-    /// The vectors of `for_each_vector_reverse`, pulled one by one.
+    /// As `for_each_vector_reverse`, but the caller requests each vector from the returned `ReverseScan`.
     ///
     /// # Panics
     /// If a column does not exist.
@@ -376,8 +377,8 @@ impl<'a, R: PageRead> View<'a, R> {
 }
 
 impl<'a, R: PageRead> Matching<'a, R> {
-    /// Scans whole vectors; vectors in which no row can match are skipped unread. The delivered vectors may contain
-    /// rows that do not match.
+    /// Scans whole vectors; vectors in which no row can match are skipped without being read. The delivered vectors may
+    /// contain rows that do not match.
     ///
     /// # Panics
     /// If a column does not exist.

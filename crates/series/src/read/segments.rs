@@ -1,4 +1,5 @@
-//! The rows of a series in segments: vectors of the tree, late rows between them, or both merged.
+//! The rows of a series in segments: vectors of the tree, late rows (not in the tree yet) between vectors, or both
+//! merged.
 //!
 //! 1. Segments ascend, do not overlap and together hold every row once; rows with equal times are in one segment. The
 //!    segment of a vector covers the vector's span including the late rows in it; other late rows form separate
@@ -15,7 +16,7 @@ use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_codec::{Rows, RowsRef};
 use tidalite_pager::{PageRead, Result};
 
-/// Index of the first row with the time of row `at`.
+/// Index of the first row that has the same time as the row at index `at`.
 fn first_of_time(times: &[i64], at: usize) -> usize {
     match times.get(at) {
         Some(&time) => times[..at].partition_point(|&t| t < time),
@@ -23,17 +24,17 @@ fn first_of_time(times: &[i64], at: usize) -> usize {
     }
 }
 
-/// Location of the segment's rows.
+/// Where the rows of the current segment are.
 #[derive(Clone, Debug)]
 enum Source {
     None,
-    /// The current vector.
+    /// The rows are the current vector of the tree.
     Vector,
-    /// Rows of `late`.
+    /// The rows are this range of the late rows.
     Late(Range<usize>),
 }
 
-/// Location of the loaded rows.
+/// Where the rows are after the segment was loaded.
 #[derive(Clone, Copy, Debug)]
 enum Loaded {
     None,
@@ -54,7 +55,7 @@ pub(crate) struct Segments<'a, R> {
 }
 
 impl<'a, R: PageRead> Segments<'a, R> {
-    /// Creates an unpositioned cursor. `wanted` selects the columns that `load` decodes.
+    /// Creates a cursor that is at no segment. `wanted` selects the columns that `load` decodes.
     pub(crate) fn new(
         r: &'a R,
         tree: &'a SeriesTree,
@@ -97,12 +98,12 @@ impl<'a, R: PageRead> Segments<'a, R> {
         Ok(true)
     }
 
-    /// Moves to the segment with the last row at or before `t`; false if all rows are later.
+    /// Moves to the segment with the last row at or before time `t`; returns false if all rows are later.
     pub(crate) fn seek(&mut self, t: i64) -> Result<bool> {
         if !matches!(self.source, Source::None) && self.span.0 <= t && t <= self.span.1 {
             return Ok(true);
         }
-        self.clear_position(); // an error on the way leaves the cursor unpositioned
+        self.clear_position(); // an error below leaves the cursor at no segment
         self.vectors.seek(t)?;
         let late = self.late.times();
         let behind = late.partition_point(|&time| time <= t);
@@ -113,11 +114,11 @@ impl<'a, R: PageRead> Segments<'a, R> {
             None
         };
         if behind > 0 && end.is_none_or(|end| end < late[behind - 1]) {
-            // The segment begins about half a vector before the found row, but not before the end of the tree's vector,
-            // so that steps backward stay in it for a while.
+            // The segment begins about half a vector before the found row, so that steps backward stay in it for a
+            // while, but not before the end of the tree's vector.
             let gap = end.map_or(0, |end| late.partition_point(|&time| time <= end));
             let from = first_of_time(late, behind.saturating_sub(VECTOR_ROWS / 2)).max(gap);
-            // The tree has no rows between the found row and `t`; it may have rows after `t`.
+            // The tree has no rows between the found row and time `t`, but it may have rows after `t`.
             self.set_position(Source::Late(from..behind))
         } else if on_vector {
             self.set_position(Source::Vector)
@@ -131,29 +132,29 @@ impl<'a, R: PageRead> Segments<'a, R> {
         self.loaded = Loaded::None;
     }
 
-    /// Moves to the first segment; false in an empty series.
+    /// Moves to the first segment; returns false if the series is empty.
     pub(crate) fn first(&mut self) -> Result<bool> {
         self.vectors.go_before();
         self.forward(None, i64::MAX)
     }
 
-    /// Moves to the last segment; false in an empty series.
+    /// Moves to the last segment; returns false if the series is empty.
     pub(crate) fn last(&mut self) -> Result<bool> {
         self.vectors.go_after();
         self.backward(None, i64::MIN)
     }
 
-    /// Moves to the next segment; false if it would begin after `to`.
+    /// Moves to the next segment; returns false if there is none, or it would begin after time `to`.
     pub(crate) fn next(&mut self, to: i64) -> Result<bool> {
         self.forward(Some(self.span.1), to)
     }
 
-    /// Moves to the previous segment; false if it would end before `from`.
+    /// Moves to the previous segment; returns false if there is none, or it would end before time `from`.
     pub(crate) fn previous(&mut self, from: i64) -> Result<bool> {
         self.backward(Some(self.span.0), from)
     }
 
-    /// Moves to the first segment after `after`.
+    /// Moves to the first segment after time `after`; returns false if it would begin after time `to`.
     fn forward(&mut self, after: Option<i64>, to: i64) -> Result<bool> {
         self.clear_position();
         if self.vectors.is_before() {
@@ -172,7 +173,7 @@ impl<'a, R: PageRead> Segments<'a, R> {
             (begin, Some(&time)) if time <= to && begin.is_none_or(|begin| time < begin) => {
                 let stop = begin.map_or(late.len(), |begin| late.partition_point(|&t| t < begin));
                 let end = stop.min(next + VECTOR_ROWS);
-                // Includes all rows with the time of the last one.
+                // Includes all late rows that have the same time as the last one.
                 let end = end + late[end..stop].partition_point(|&t| t == late[end - 1]);
                 self.set_position(Source::Late(next..end))?;
             }
@@ -185,7 +186,8 @@ impl<'a, R: PageRead> Segments<'a, R> {
         self.expect_order(begin <= end && after.is_none_or(|after| after < begin))
     }
 
-    /// In a sound file each segment lies wholly after the previous one; otherwise a walk might never end.
+    /// Reports damage unless the order of segments `holds`: in a sound file each segment lies wholly after the previous
+    /// segment; otherwise a walk might never end.
     fn expect_order(&mut self, holds: bool) -> Result<bool> {
         if holds {
             return Ok(true);
@@ -197,7 +199,7 @@ impl<'a, R: PageRead> Segments<'a, R> {
         Err(Corrupt::new("vectors of a series", 0, found, expected).into())
     }
 
-    /// Moves to the last segment before `before`.
+    /// Moves to the last segment before time `before`; returns false if it would end before time `from`.
     fn backward(&mut self, before: Option<i64>, from: i64) -> Result<bool> {
         self.clear_position();
         if self.vectors.begin()?.is_none() && !self.vectors.is_before() {
@@ -229,7 +231,7 @@ impl<'a, R: PageRead> Segments<'a, R> {
         self.expect_order(begin <= end && before.is_none_or(|before| end < before))
     }
 
-    /// Makes the rows of the segment available to `times` and `words`.
+    /// Loads the rows of the segment, so that `times` and `words` return them.
     pub(crate) fn load(&mut self) -> Result<()> {
         if !matches!(self.loaded, Loaded::None) {
             return Ok(());
@@ -251,8 +253,8 @@ impl<'a, R: PageRead> Segments<'a, R> {
         Ok(())
     }
 
-    /// Whether the segment is a vector without late rows, with constant steps in its times and columns; if it is,
-    /// `lines` describes it. Extends the segment by the following vectors up to `to` in which the lines continue.
+    /// True if the segment is a vector without late rows, with constant steps in its times and columns; `lines` then
+    /// describes the segment. Extends the segment by the following vectors up to time `to` in which the lines continue.
     pub(crate) fn load_lines(&mut self, lines: &mut Lines, to: i64) -> Result<bool> {
         if !matches!(self.source, Source::Vector) || !Lines::fit(self.wanted.len()) {
             return Ok(false);
@@ -268,7 +270,7 @@ impl<'a, R: PageRead> Segments<'a, R> {
         Ok(end.is_some())
     }
 
-    /// Merges the decoded vector with late rows; for equal times, the late rows replace the others.
+    /// Merges the decoded vector with late rows; where times are equal, the late rows replace the rows of the vector.
     fn merge(&mut self, rows: usize, late: RowsRef<'a>) {
         let (old, new) = (self.vectors.times(rows), late.times());
         self.merged.clear();
@@ -321,7 +323,7 @@ impl<'a, R: PageRead> Segments<'a, R> {
         }
     }
 
-    /// The values of a wanted column of the loaded segment; empty for other columns.
+    /// The values of a wanted column of the loaded segment; empty for a column that is not wanted.
     #[inline]
     pub(crate) fn words(&self, c: usize) -> &[u64] {
         if !self.wanted.get(c).is_some_and(|wanted| *wanted) {

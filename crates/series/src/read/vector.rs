@@ -1,4 +1,4 @@
-//! The vectors that scans deliver: up to 1024 consecutive rows.
+//! The vectors that scans deliver: slices of up to 1024 consecutive rows.
 
 use std::ops::Range;
 use tidalite_codec::{as_floats, as_integers};
@@ -10,21 +10,21 @@ pub struct Vector<'v> {
     pub(super) words: &'v dyn Words,
 }
 
-/// The next rows of an interval, materialized or as lines.
+/// The next rows of an interval, either in memory or described by lines.
 pub enum NextRows<'v> {
-    /// Rows in memory.
+    /// The rows are in memory.
     Vector(Vector<'v>),
-    /// Rows computed by the given `Lines`.
+    /// The rows are computed by the `Lines` that the caller passed.
     Lines,
 }
 
-/// Source of the values of a vector.
+/// Access to the values of a vector by column.
 pub(super) trait Words {
     fn words(&self, column: usize) -> &[u64];
 }
 
 impl<'v> Vector<'v> {
-    /// The rows `range` of `times` and `words`.
+    /// A vector of those rows of `times` and `words` that lie in `range`.
     pub(super) fn of(times: &'v [i64], range: Range<usize>, words: &'v dyn Words) -> Self {
         debug_assert!(!range.is_empty(), "a vector has rows");
         Self {
@@ -41,26 +41,26 @@ impl<'v> Vector<'v> {
         self.times.len()
     }
 
-    /// The timestamps, ascending.
+    /// The timestamps of the rows, ascending.
     #[must_use]
     pub fn times(&self) -> &'v [i64] {
         self.times
     }
 
-    /// The raw values of a requested column; empty for other columns.
+    /// The raw values of a requested column; empty for a column that was not requested.
     #[must_use]
     pub fn words(&self, column: usize) -> &'v [u64] {
         let words = self.words.words(column);
         words.get(self.range.clone()).unwrap_or(&[])
     }
 
-    /// The values of a requested f64 column.
+    /// The values of a requested column of type f64.
     #[must_use]
     pub fn floats(&self, column: usize) -> &'v [f64] {
         as_floats(self.words(column))
     }
 
-    /// The values of a requested i64 column.
+    /// The values of a requested column of type i64.
     #[must_use]
     pub fn integers(&self, column: usize) -> &'v [i64] {
         as_integers(self.words(column))

@@ -1,4 +1,5 @@
-//! Iterates over the vectors of a tree. A leaf is opened only when its link does not provide the requested information.
+//! Iterates over the vectors of a series' tree. A leaf is opened only when its link does not provide the requested
+//! information.
 
 use crate::leaf::reader::Leaf;
 use crate::link::Link;
@@ -10,7 +11,7 @@ use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_codec::{as_integers, times_mut};
 use tidalite_pager::{Counters, PageRead, Result};
 
-/// Stands for the last vector of a leaf that is not opened yet.
+/// Number that stands for the last vector of a leaf that is not opened yet.
 const LAST: usize = usize::MAX;
 
 /// A position among the vectors of a tree, and the decoded values of one vector.
@@ -18,15 +19,15 @@ pub(crate) struct VectorCursor<'a, R> {
     r: &'a R,
     tree: &'a SeriesTree,
     leaves: LeafCursor<'a, R>,
-    /// The link at the position of `leaves`.
+    /// The link to the current leaf, which is at the position of `leaves`.
     link: Option<Link>,
     leaf: Option<Leaf<'a>>,
     vector: usize,
     words: PooledBuffers,
 }
 
-/// Decoding target for the times or a column of a vector. Stores use whole registers; a store across two cache lines
-/// cannot be forwarded to a load, which would stall the caller.
+/// Memory into which the times or a column of a vector are decoded. The alignment keeps a store of a whole register
+/// within one cache line: a store across two cache lines cannot be forwarded to a load, which would stall the caller.
 #[repr(align(64))]
 struct Buffer([u64; VECTOR_ROWS]);
 
@@ -34,22 +35,22 @@ impl Buffer {
     const ZERO: Self = Self([0; VECTOR_ROWS]);
 }
 
-/// Buffers of one vector, and their state.
+/// Buffers for the times and columns of one vector, and their state.
 struct Decoded {
-    /// Address of the leaf and number of the vector; address 0 if nothing is decoded.
+    /// Address of the leaf and number of the vector that is decoded; address 0 if nothing is decoded.
     of: (u64, usize),
-    /// The times, then the columns.
+    /// The buffer of the times, then the buffers of the columns.
     buffers: Vec<Buffer>,
-    /// Whether a column holds the vector `of`.
+    /// For each column, whether its buffer holds values of the vector `of`.
     filled: Vec<bool>,
-    /// The value that fills a column's whole buffer.
+    /// For each column, the constant value that fills its whole buffer, if any.
     constant: Vec<Option<u64>>,
 }
 
 thread_local! {
-    /// The buffers of the last cursor dropped on this thread. Thousands of short series are read one after another;
-    /// allocating fresh memory for each, zeroing it and filling it with identical flags cost as much as the reader
-    /// itself.
+    /// The buffers of the last cursor that was dropped on this thread. Thousands of short series are read one after
+    /// another; allocating fresh memory for each, zeroing it and filling it with the same values cost as much as the
+    /// read itself.
     static SPARE: Cell<Decoded> = const { Cell::new(Decoded::EMPTY) };
 }
 
@@ -61,7 +62,7 @@ impl Decoded {
         constant: Vec::new(),
     };
 
-    /// Buffers without decoded contents; constant columns may stay filled from earlier use.
+    /// Buffers without decoded contents; the buffers of constant columns may stay filled from an earlier use.
     fn with_columns(columns: usize) -> Self {
         let mut words = SPARE.replace(Self::EMPTY);
         words.of = (0, 0);
@@ -73,19 +74,19 @@ impl Decoded {
     }
 }
 
-/// Buffers that are returned to the thread's spare buffers on drop.
+/// Buffers that return to the thread's spare buffers when they are dropped.
 struct PooledBuffers(Decoded);
 
 impl Drop for PooledBuffers {
     fn drop(&mut self) {
         let words = std::mem::replace(&mut self.0, Decoded::EMPTY);
-        // During thread exit the spare buffers may already be destroyed.
+        // The thread's spare buffers may already be destroyed when the thread exits.
         let _ = SPARE.try_with(|spare| spare.set(words));
     }
 }
 
 impl<'a, R: PageRead> VectorCursor<'a, R> {
-    /// Creates a cursor before the first vector.
+    /// Creates a cursor that stands before the first vector.
     pub(crate) fn new(r: &'a R, tree: &'a SeriesTree) -> Self {
         let columns = tree.types.len();
         Self {
@@ -99,7 +100,7 @@ impl<'a, R: PageRead> VectorCursor<'a, R> {
         }
     }
 
-    /// The first timestamp of the current vector.
+    /// The first timestamp of the current vector; `None` if the cursor is at no vector.
     pub(crate) fn begin(&mut self) -> Result<Option<i64>> {
         match &self.link {
             None => Ok(None),
@@ -108,7 +109,7 @@ impl<'a, R: PageRead> VectorCursor<'a, R> {
         }
     }
 
-    /// The last timestamp of the current vector.
+    /// The last timestamp of the current vector; `None` if the cursor is at no vector.
     pub(crate) fn end(&mut self) -> Result<Option<i64>> {
         match &self.link {
             None => Ok(None),
@@ -124,7 +125,7 @@ impl<'a, R: PageRead> VectorCursor<'a, R> {
         Ok(leaf.map_or((0, 0), |leaf| leaf.span(vector)))
     }
 
-    /// Opens the current leaf and resolves `LAST`.
+    /// Opens the current leaf and returns the number of the current vector, in place of `LAST` for the last one.
     fn open(&mut self) -> Result<usize> {
         if self.leaf.is_none()
             && let Some(link) = &self.link
@@ -148,7 +149,7 @@ impl<'a, R: PageRead> VectorCursor<'a, R> {
         self.leaves.is_before()
     }
 
-    /// Moves to the last vector that begins at or before `t`, otherwise before the first.
+    /// Moves to the last vector that begins at or before time `t`, or before the first vector if all begin later.
     pub(crate) fn seek(&mut self, t: i64) -> Result<()> {
         let moved = self.leaves.seek(t);
         self.leaf_changed(0);
@@ -198,14 +199,14 @@ impl<'a, R: PageRead> VectorCursor<'a, R> {
         self.leaf_changed(0);
     }
 
-    /// Updates the state after `leaves` has moved.
+    /// Takes over the link after `leaves` has moved to another leaf; `vector` is the number of the vector there.
     fn leaf_changed(&mut self, vector: usize) {
         self.link = self.leaves.link();
         (self.leaf, self.vector) = (None, vector);
     }
 
-    /// Decodes the times and the `wanted` columns of the current vector, unless already decoded. Returns its number of
-    /// rows.
+    /// Decodes the times and the `wanted` columns of the current vector, unless they are decoded already. Returns the
+    /// number of rows.
     pub(crate) fn load(&mut self, wanted: &[bool]) -> Result<usize> {
         let v = self.open()?;
         let Some(leaf) = &self.leaf else {
@@ -217,7 +218,7 @@ impl<'a, R: PageRead> VectorCursor<'a, R> {
         let words = &mut self.words.0;
         if words.of != of {
             Counters::bump(&self.r.counters().vectors_decoded);
-            words.of = (0, 0); // until the times are decoded: an error leaves no half-decoded vector
+            words.of = (0, 0); // nothing counts as decoded until the times are, so that an error leaves no half-decoded vector
             words.filled.fill(false);
             leaf.times(self.r, v, times_mut(&mut words.buffers[0].0[..rows]))?;
             words.of = of;
@@ -243,9 +244,9 @@ impl<'a, R: PageRead> VectorCursor<'a, R> {
         Ok(rows)
     }
 
-    /// Whether the times and all columns of the current vector are lines; if they are, `lines` describes them. Advances
-    /// to the last vector of the leaf in which the lines continue and that ends at or before `to`; returns the end of
-    /// that vector.
+    /// True if the times and all columns of the current vector are lines, which `lines` then describes. Advances to the
+    /// last vector of the leaf in which the lines continue and that ends at or before time `to`, and returns the end of
+    /// that vector; `None` if there are no lines.
     pub(crate) fn load_lines(&mut self, lines: &mut Lines, to: i64) -> Result<Option<i64>> {
         let v = self.open()?;
         let Some(leaf) = &self.leaf else {
@@ -274,7 +275,7 @@ impl<'a, R: PageRead> VectorCursor<'a, R> {
             if next_end > to || !leaf.lines_continue(next) {
                 break;
             }
-            // The span in the directory must agree with the lines.
+            // The time span in the directory must agree with the lines, or the directory is damaged.
             let own = leaf.rows_of(next);
             let [first, last] = [0, own - 1].map(|row| times.word(rows + row) as i64);
             if (first, last) != (begin, next_end) {
@@ -289,14 +290,14 @@ impl<'a, R: PageRead> VectorCursor<'a, R> {
         Ok(Some(end))
     }
 
-    /// The decoded times.
+    /// The decoded times of the current vector.
     #[inline]
     pub(crate) fn times(&self, rows: usize) -> &[i64] {
         debug_assert!(self.words.0.of.0 != 0, "a vector is decoded");
         as_integers(&self.words.0.buffers[0].0[..rows])
     }
 
-    /// The decoded values of a wanted column.
+    /// The decoded values of a wanted column of the current vector.
     #[inline]
     pub(crate) fn words(&self, c: usize, rows: usize) -> &[u64] {
         debug_assert!(self.words.0.filled[c], "the column is decoded");

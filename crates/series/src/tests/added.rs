@@ -1,4 +1,4 @@
-//! Columns that are added to a series with rows, and columns with nulls.
+//! Tests columns that are added to a series with rows, and columns with nulls.
 
 use super::World;
 use crate::{Direction, ValueRange};
@@ -19,7 +19,7 @@ fn rows(rng: &mut Rng, types: &[ColumnType], from: i64, count: i64, step: i64) -
     rows
 }
 
-/// Existing rows get the fill value.
+/// Adds columns to the series; existing rows get the fill value of the type.
 fn add(world: &mut World, types: &[ColumnType]) {
     world.tree = world.tree.clone().with_added(types).unwrap();
     for words in world.model.values_mut() {
@@ -92,7 +92,7 @@ fn columns_are_added_without_rewriting_and_read_as_null_or_zero() {
                 let added = &added[..1 + rng.index(2)];
                 add(&mut world, added);
                 types.extend(added);
-                // Nothing was written: the leaves are unchanged and pass the check.
+                // Adding columns writes no leaf: the leaves are unchanged and pass the check.
                 assert_eq!(world.check().leaves, leaves);
                 compare(&mut rng, &world);
             }

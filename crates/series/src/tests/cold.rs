@@ -1,4 +1,4 @@
-//! Leaves in cold form in a tree.
+//! Tests leaves in cold form in a tree.
 
 use super::World;
 use crate::Moving;
@@ -9,7 +9,8 @@ use tidalite_testkit::rng::Rng;
 
 const TYPES: [ColumnType; 3] = [ColumnType::F64, ColumnType::I64, ColumnType::NullF32];
 
-/// Jittered times, a random walk with two decimals, a skewed count, single-precision values with gaps.
+/// Creates rows with jittered times, a random walk with two decimals, a skewed count, and single-precision values with
+/// gaps.
 fn rows(rng: &mut Rng, begin: i64, count: usize) -> Rows {
     let mut rows = Rows::new(3);
     let (mut time, mut walk) = (begin, 0i64);
@@ -52,7 +53,7 @@ fn old_leaves_shrink_in_cold_form_and_keep_their_rows() {
         world.link(rows.view());
     }
     let before = world.tree.stored_bytes();
-    // Rewrites the leaves up to the middle, in steps of at least one leaf each.
+    // Rewrites the leaves before the middle in cold form, in steps of at least one leaf each.
     let middle = begin / 2;
     let mut steps = 0;
     while world.tree.has_warm_leaves(&world.pages, middle).unwrap() {
@@ -85,7 +86,7 @@ fn old_leaves_shrink_in_cold_form_and_keep_their_rows() {
     );
     world.check();
 
-    // Moved leaves stay cold.
+    // Leaves in cold form keep this form when they are moved.
     let moving = Moving::new(&world.pages, &world.table, 0, true).unwrap();
     let mut step = Relocation {
         boundary: 0,
@@ -101,7 +102,7 @@ fn old_leaves_shrink_in_cold_form_and_keep_their_rows() {
     assert_eq!(world.tree.stored_bytes(), after);
     world.check();
 
-    // Modified leaves become normal leaves; then they are made cold again.
+    // Modified leaves become normal leaves; then they are rewritten in cold form again.
     let late = rows(&mut rng, begin / 3, 40);
     world.link(late.view());
     assert!(kinds(&world).0 < all);

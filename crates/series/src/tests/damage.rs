@@ -1,4 +1,4 @@
-//! Damage: bit flips under checksums are detected; arbitrary bytes under a valid checksum never cause a panic.
+//! Tests of damage: bit flips under checksums are detected; arbitrary bytes under a valid checksum never cause a panic.
 
 use super::{POINT, World, ramp};
 use crate::{SeriesTree, View};
@@ -9,7 +9,8 @@ use tidalite_pager::{Counters, Error, PageRead, PageRef, Ptr, Result};
 use tidalite_testkit::ScratchPages;
 use tidalite_testkit::rng::Rng;
 
-/// A small world with every kind of block: nodes, pending links, stepped and irregular leaves, dead leaves.
+/// Creates a small file with every kind of block: nodes, pending links, leaves with constant and irregular steps, dead
+/// leaves.
 fn world(rng: &mut Rng) -> World {
     let mut world = World::new(512, 3, &POINT);
     for i in 0..14 {
@@ -24,7 +25,7 @@ fn world(rng: &mut Rng) -> World {
         }
         world.link(rows.view());
     }
-    // Several leaves of one transaction, one of which dies.
+    // Adds several leaves in one transaction, of which one is deleted.
     world.transact(|tree, pages, packer| {
         for i in 20..24 {
             tree.link(pages, packer, ramp(i * 1_000_000, 10, 600).view())
@@ -36,7 +37,8 @@ fn world(rng: &mut Rng) -> World {
     }
     world.delete(21_000_000, 21_999_999);
     if COLD {
-        // A leaf whose times and values become smaller in cold form, before all others; short leaves; and dead leaves.
+        // Adds, before all other rows, a leaf whose times and values become smaller in cold form; also short leaves and
+        // dead leaves.
         let mut rows = ramp(-10_000_000, 10, 2500);
         for (time, word) in rows.times.iter_mut().zip(&mut rows.columns[1]) {
             *time += i64::from(rng.u64().trailing_zeros().min(8));
@@ -53,7 +55,7 @@ fn world(rng: &mut Rng) -> World {
     world
 }
 
-/// All query results, or the errors that a reader meets.
+/// The results of all queries, or the errors that a reader gets.
 fn answers<R: PageRead>(view: &View<'_, R>, times: &[i64]) -> Vec<Result<String>> {
     let mut out = Vec::new();
     let mut scan = Rows::new(2);
@@ -108,7 +110,7 @@ fn every_flip_is_reported_and_never_gives_a_wrong_answer() {
     let bytes: u64 = series_ranges.iter().map(|(_, len)| len).sum();
     let (mut reported, mut refused, mut flips) = (0, 0, 0);
     for (start, len) in series_ranges {
-        // Every byte near the beginning of a page range, and every few bytes further on; one bit each.
+        // Flips one bit of every byte near the beginning of a page range, and of some bytes further on.
         let mut at = start;
         while at < start + len {
             let bit = rng.below(8) as u8;
@@ -137,7 +139,7 @@ fn every_flip_is_reported_and_never_gives_a_wrong_answer() {
     world.check();
 }
 
-/// Forged pages: arbitrary bytes under valid checksums.
+/// Reads pages with arbitrary bytes under valid checksums, in place of the real pages.
 struct Forged<'a> {
     pages: &'a ScratchPages,
     ranges: Vec<(u64, u64)>,
@@ -188,7 +190,7 @@ impl PageRead for Forged<'_> {
     }
 }
 
-/// Problems that a check reports after these bytes were changed, under valid checksums.
+/// The problems that a check reports after these bytes were changed under valid checksums.
 pub(super) fn with_changes(world: &World, changes: &[(u64, u8)]) -> Vec<String> {
     let forged = Forged {
         pages: &world.pages,
@@ -227,7 +229,7 @@ fn forged_bytes_never_panic() {
         };
         for _ in 0..rng.between(1, 3) {
             let (start, len) = *rng.pick(&series_ranges);
-            // Directories and spines are at the beginning.
+            // Changes mostly the first bytes of a block, where directories and spines are.
             let reach = if rng.one_in(2) { 160 } else { len };
             let at = start + rng.below(reach.min(len));
             let value = a_byte(&mut rng);
@@ -249,7 +251,7 @@ fn forged_bytes_never_panic() {
             ramp(2_999_000, 333, 400)
         };
         if tree.types() != POINT {
-            continue; // columns of another type: the late rows would belong to another series
+            continue; // the columns have other types, so the late rows would belong to another series
         }
         let view = View::new(&forged, &tree, late.view());
         let times = [

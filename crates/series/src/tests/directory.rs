@@ -1,4 +1,4 @@
-//! Directories of leaves: their bytes, one by one, and rows at the limits of the format.
+//! Tests the bytes of leaf directories one by one, and rows at the limits of the format.
 
 use super::World;
 use std::fmt::Write;
@@ -7,7 +7,7 @@ use tidalite_codec::{ColumnType, Rows};
 use tidalite_pager::PageRead;
 use tidalite_testkit::rng::Rng;
 
-/// The bytes after the headers of the leaves' directories.
+/// The bytes of the directories of all leaves, each after its header.
 fn directories(world: &World) -> String {
     let mut out = String::new();
     for entry in world.tree.tops() {
@@ -20,13 +20,13 @@ fn directories(world: &World) -> String {
     out
 }
 
-/// The bytes of an annotated text.
+/// The hexadecimal bytes of a text, without the comments in the text.
 fn bytes_of(golden: &str) -> String {
     let lines = golden.lines().map(|line| line.split('#').next().unwrap());
     lines.flat_map(str::split_whitespace).collect()
 }
 
-/// The example of docs/format.md, byte by byte.
+/// Compares the example of docs/format.md byte by byte.
 #[test]
 fn directory_bytes_match_the_golden_file() {
     let types = [ColumnType::I64, ColumnType::NullF64, ColumnType::U64];
@@ -146,7 +146,7 @@ fn extreme_values_round_trip() {
     }
 }
 
-/// A check verifies bytes that readers never access.
+/// A check also verifies bytes of the directory that readers never access.
 #[test]
 fn check_reports_a_directory_that_is_not_canonical() {
     let mut world = World::new(4096, 8, &[ColumnType::I64]);
@@ -158,7 +158,7 @@ fn check_reports_a_directory_that_is_not_canonical() {
     let (report, ptr) = (world.check(), world.tree.tops().next().unwrap().link.ptr);
     assert_eq!(report.leaves, 1);
     assert_eq!(SeriesId(7), world.tree.id());
-    // The two bytes between columns and lengths are 0.
+    // The two bytes between the number of columns and the lengths must be 0.
     let changed = super::damage::with_changes(&world, &[(ptr.addr + 38, 1)]);
     assert!(!changed.is_empty(), "a field that is not 0");
 }

@@ -1,4 +1,4 @@
-//! Limits, extremes, failures.
+//! Tests limits, extreme values and failures.
 
 use super::{POINT, World, ramp};
 use crate::{Found, Packer, SeriesTree, View};
@@ -178,7 +178,7 @@ fn own_writes_are_readable_after_a_flush() {
             let view = View::new(pages, tree, none.view());
             assert_eq!(view.last().map(|row| row.time), Some(i * 10_240 + 10_230));
         }
-        // Leaves are rewritten in the transaction that wrote them.
+        // Rewrites leaves in the same transaction that wrote them.
         tree.link(pages, packer, ramp(5, 10, 2000).view()).unwrap();
         tree.delete(pages, packer, 0, 500).unwrap();
     });
@@ -212,8 +212,8 @@ fn deleting_the_last_row_frees_all_pages() {
     assert_eq!(world.tree.height(), 0);
 }
 
-/// Enough rows for a separate leaf, which begin with the last time of a leaf: for that time the new row replaces the
-/// old one, and no time occurs twice.
+/// Links enough rows for a separate leaf, which begin at the last time of an existing leaf: at that time the new row
+/// replaces the old row, and no time occurs twice.
 #[test]
 fn many_rows_from_the_end_of_a_leaf_on_replace_its_last_row() {
     let mut world = World::new(4096, 4, &POINT);
@@ -263,8 +263,8 @@ fn rows_with_equal_times_share_one_leaf() {
     }
 }
 
-/// A tree of several levels of which one leaf is left has one node above that leaf. Each root that was replaced by its
-/// only child is free, which `check` finds by counting the pages in use.
+/// When a tree of several levels has only one leaf left, one node remains above that leaf. Each root that was replaced
+/// by its only child is freed, which `check` finds by counting the pages in use.
 #[test]
 fn a_root_replaced_by_its_only_child_is_freed() {
     let mut world = World::new(512, 4, &POINT);

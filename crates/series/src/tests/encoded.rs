@@ -1,4 +1,4 @@
-//! Vectors encoded separately from their leaf have the bytes that the leaf would encode.
+//! Vectors that are encoded separately from their leaf must have the bytes that the leaf would encode.
 
 use super::open_leaf::vector;
 use super::{POINT, World};
@@ -19,7 +19,7 @@ fn encoded_vectors_produce_the_same_bytes() {
             let mut all: Vec<Rows> = Vec::new();
             for _ in 0..rng.between(1, 25) {
                 let mut rows = Rows::new(types.len());
-                // Some batches have several vectors, some end in a short one, some begin among earlier rows.
+                // Some batches have several vectors, some end with a short vector, and some begin among earlier rows.
                 let from = if rng.one_in(12) { last - 5000 } else { last };
                 for _ in 0..rng.between(1, 4) {
                     let begin = rows.times.last().copied().unwrap_or(from);
@@ -55,7 +55,7 @@ fn encoded_vectors_produce_the_same_bytes() {
         }
         let [linked, other] = &worlds;
         assert_eq!(linked.check(), other.check(), "seed {seed}");
-        // A record refers to the blocks below it by checksum, so equal records prove that all bytes are equal.
+        // A record contains the checksums of the blocks below it, so equal records prove that all bytes are equal.
         assert_eq!(linked.tree.encode(), other.tree.encode(), "seed {seed}");
     }
 }

@@ -1,5 +1,5 @@
-//! The limits of a tree, at the limit and one beyond. Forty-eight levels are too many to build from rows: there the
-//! functions that enforce the limit are called directly.
+//! Tests the limits of a tree, at the limit and one beyond it. A tree of 48 levels is too high to build from rows, so
+//! the functions that enforce the limit are called directly.
 
 use super::World;
 use crate::link::Entry;
@@ -12,12 +12,12 @@ use tidalite_codec::{ColumnType, Rows};
 use tidalite_pager::{Error, HEADER_BYTES, Header, PageRead, PageWrite, seal_block};
 
 const TYPES: [ColumnType; 1] = [ColumnType::I64];
-/// Offset of the number of links in a node; docs/format.md.
+/// Offset of the number of links in a node, as in docs/format.md.
 const LINKS_AT: usize = HEADER_BYTES + 1;
-/// Offset of the height in a record; docs/format.md.
+/// Offset of the height in a record, as in docs/format.md.
 const HEIGHT_AT: usize = 2;
 
-/// Pages with `leaves` leaves of one row each, and the links to these leaves.
+/// Writes `leaves` leaves of one row each, and returns the links to these leaves.
 fn leaves(leaves: i64) -> (World, Vec<Entry>) {
     let mut world = World::new(4096, NODE_LINKS_MAX, &TYPES);
     let mut entries = Vec::new();
@@ -45,7 +45,7 @@ fn a_tree_has_at_most_48_levels() {
     let top = top.unwrap();
     Spine::open(&world.pages, &top.link, HEIGHT_MAX, 1).unwrap();
     let (mut edit, ..) = world.tree.edit(&mut world.pages, &mut packer);
-    // One link needs no level above it.
+    // A single link needs no level above it, so the maximum height is not exceeded.
     let one = build_levels(&mut edit, HEIGHT_MAX, links[..1].to_vec(), Split::Even);
     assert_eq!(one.unwrap().1, HEIGHT_MAX);
     match build_levels(&mut edit, HEIGHT_MAX, links, Split::Even) {
@@ -58,7 +58,7 @@ fn a_tree_has_at_most_48_levels() {
         }
         _ => panic!("a level too many"),
     }
-    // The record of a tree of maximum height, and of one level more.
+    // Encodes the record of a tree of maximum height, and of a tree with one level more.
     let tree = SeriesTree {
         root: Some(top),
         height: HEIGHT_MAX,
@@ -85,7 +85,7 @@ fn a_node_has_at_most_64_links() {
     let pages = &mut world.pages;
     let spine = Spine::open(pages, &full[0].link, 1, 1).unwrap();
     assert_eq!(spine.len(), NODE_LINKS_MAX);
-    // A writer must not produce such a node; a file that contains one is damaged.
+    // A writer must not produce such a node, and a reader must report a file that contains one as damaged.
     let written = std::panic::catch_unwind(|| {
         node::write(&mut World::new(4096, 2, &TYPES).pages, 7, 1, &links).map(drop)
     });

@@ -1,4 +1,4 @@
-//! Candlesticks and value filters against the plain rows; counters show which parts stay unread.
+//! Compares candlesticks and value filters with the plain rows; counters show which parts of the tree are not read.
 
 use super::model::assert_stats;
 use super::{World, ramp};
@@ -8,7 +8,7 @@ use tidalite_codec::{ColumnType, Parts, Rows, RowsRef};
 use tidalite_pager::PageRead;
 use tidalite_testkit::rng::Rng;
 
-/// Candles contain each expected row once, in order, and respect their size.
+/// Checks that candles contain each expected row once, in order, and respect their maximum size.
 pub(super) fn candles(
     rng: &mut Rng,
     world: &World,
@@ -54,7 +54,7 @@ pub(super) fn candles(
     assert_eq!(times, span.map(|(first, last)| (*first, *last)));
 }
 
-/// The rows of a filter, collected in ascending order.
+/// The rows that a filter finds, collected in ascending order.
 fn matches(
     world: &World,
     (from, to): (i64, i64),
@@ -119,7 +119,7 @@ pub(super) fn filter(
         bounds.sort_by_key(|&word| ty.order_key(word));
     }
     let (low, high) = (bounds[0], bounds[1]);
-    // Brute force in plain numbers if these are exact, otherwise in the type's own order.
+    // Finds the expected rows by comparing plain numbers if these are exact, otherwise by the order of the column type.
     let within = |word: u64| match ty {
         ColumnType::F64 => number(low) <= number(word) && number(word) <= number(high),
         ColumnType::I64 => low as i64 <= word as i64 && word as i64 <= high as i64,
@@ -141,7 +141,7 @@ pub(super) fn filter(
     }
 }
 
-/// A ramp of a million rows: its values ascend, so a filter for few of them needs few vectors.
+/// A filter for few values of an ascending ramp of a million rows decodes few vectors.
 #[test]
 fn a_filter_decodes_only_vectors_that_may_match_and_candles_decode_no_vector() {
     let mut world = World::new(4096, 64, &[ColumnType::I64, ColumnType::F64]);
@@ -177,8 +177,8 @@ fn a_filter_decodes_only_vectors_that_may_match_and_candles_decode_no_vector() {
     );
 }
 
-/// Late rows after the tree, and in a gap of it: each would be a separate segment if a filtered scan searched for them
-/// one by one.
+/// Late rows (not in the tree yet) lie after the tree and in a gap of the tree; if a filtered scan searched for them
+/// one by one, each would be a separate segment.
 #[test]
 fn late_rows_that_may_match_are_delivered_together() {
     let mut world = World::new(4096, 64, &[ColumnType::I64, ColumnType::F64]);
@@ -204,8 +204,8 @@ fn late_rows_that_may_match_are_delivered_together() {
     }
 }
 
-/// For any tree and any late rows, also at the extreme times: a filtered scan delivers each matching row exactly once,
-/// in order, and a row is found by its number.
+/// For any tree and any late rows, also at extreme times, a filtered scan delivers each matching row exactly once and
+/// in order, and `nth` finds a row by its number.
 #[test]
 fn a_filtered_scan_returns_every_matching_row() {
     for seed in 0..300 {

@@ -1,4 +1,4 @@
-//! A series over pages in memory, compared with a sorted map.
+//! Compares a series on pages in memory with a sorted map.
 
 mod added;
 #[cfg(feature = "cold")]
@@ -26,7 +26,7 @@ pub(super) struct World {
     pub(super) tree: SeriesTree,
     pub(super) table: Tree,
     pub(super) fanout: usize,
-    /// The tree's rows.
+    /// The rows that the tree should contain, by time.
     pub(super) model: BTreeMap<i64, Vec<u64>>,
     pub(super) late: Rows,
 }
@@ -45,7 +45,7 @@ impl World {
         }
     }
 
-    /// One transaction; afterwards the tree is decoded from its record.
+    /// Runs one transaction; afterwards decodes the tree from its record.
     pub(super) fn transact(
         &mut self,
         change: impl FnOnce(&mut SeriesTree, &mut ScratchPages, &mut Packer),
@@ -85,7 +85,7 @@ impl World {
         assert_eq!(deleted, (before - self.model.len()) as u64, "rows deleted");
     }
 
-    /// One step of rewriting leaves before `before` in cold form; returns its result.
+    /// Runs one step of rewriting leaves before time `before` in cold form; returns the result of the step.
     pub(super) fn cool(&mut self, before: i64, rows_left: u64) -> Cooling {
         let mut step = Cooling {
             rows_left,
@@ -106,7 +106,7 @@ impl World {
         View::new(&self.pages, &self.tree, self.late.view())
     }
 
-    /// The rows that readers see.
+    /// The rows that readers should see: the model merged with the late rows.
     pub(super) fn rows(&self) -> Rows {
         let columns = self.tree.types().len();
         let mut rows = Rows::with_capacity(columns, self.model.len());
@@ -116,7 +116,7 @@ impl World {
         Rows::merge_newest(rows.view(), self.late.view())
     }
 
-    /// Checks everything, and that every page in use is reached exactly once.
+    /// Checks the whole series, and that every page in use is reached exactly once.
     pub(super) fn check(&self) -> Report {
         let mut claims = Vec::new();
         let mut claim = |claim: tidalite_kv::UsedPages| claims.push((claim.addr, claim.pages));
@@ -133,7 +133,7 @@ impl World {
         report
     }
 
-    /// Number of leaves, number of nodes, bytes of the leaves.
+    /// Number of leaves, number of nodes, and length in bytes of the leaves.
     pub(super) fn count_links(&self) -> (u64, u64, u64) {
         let (mut leaves, mut nodes, mut bytes) = (0, 0, 0);
         let count = |level, link: &Link| {
@@ -155,7 +155,7 @@ impl World {
     }
 }
 
-/// Rows of the default point: a regular ramp with flags 0.
+/// Rows of the default schema, with values that ascend regularly and flags 0.
 pub(super) fn ramp(begin: i64, step: i64, rows: usize) -> Rows {
     let mut out = Rows::with_capacity(2, rows);
     for i in 0..rows as i64 {

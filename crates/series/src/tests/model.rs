@@ -1,4 +1,4 @@
-//! Random operations on a series against a sorted map.
+//! Compares random operations on a series with a sorted map.
 
 use super::World;
 use crate::{Found, Lines, NextRows, Row, SeriesTree, Window};
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use tidalite_codec::{COLD, ColumnType, Parts, Rows, RowsRef, Stats};
 use tidalite_testkit::rng::Rng;
 
-/// Pattern of the times in a world.
+/// Pattern of the timestamps in a test.
 #[derive(Clone, Copy)]
 struct Clock {
     start: i64,
@@ -69,7 +69,7 @@ fn words(rng: &mut Rng, types: &[ColumnType], style: u64, i: i64) -> Vec<u64> {
     types.iter().map(|&ty| word(rng, ty, style, i)).collect()
 }
 
-/// Sorted rows in `from ..= to`, about `count` of them.
+/// Creates sorted rows with times in `from ..= to`, about `count` of them.
 fn between(rng: &mut Rng, world: &World, from: i64, to: i64, count: u64, style: u64) -> Rows {
     let mut rows = BTreeMap::new();
     for i in 0..count {
@@ -124,7 +124,7 @@ fn a_time(rng: &mut Rng, rows: &Rows) -> i64 {
     }
 }
 
-/// Neumaier's sum: far more precise than the tested bound.
+/// Neumaier's sum, which is far more precise than the tested bound.
 fn reference_sum(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let (mut sum, mut rest, mut magnitudes) = (0.0f64, 0.0f64, 0.0f64);
     for value in values {
@@ -149,7 +149,7 @@ fn number(ty: ColumnType, word: u64) -> f64 {
     }
 }
 
-/// Compares statistics with their rows.
+/// Compares statistics with the statistics computed from the rows.
 pub(super) fn assert_stats(stats: &Stats, ty: ColumnType, rows: RowsRef<'_>, column: usize) {
     let words = rows.column(column);
     let nan = |word: u64| ty == ColumnType::F64 && f64::from_bits(word).is_nan();
@@ -283,7 +283,7 @@ fn scan(rng: &mut Rng, world: &World, (from, to): (i64, i64), expected: RowsRef<
     assert_eq!(rows_and_lines(world, (from, to)).0, expected.to_rows());
 }
 
-/// The rows as seen by a row-by-row caller, and the number of times that they came as lines.
+/// The rows that a row-by-row caller gets, and how often they came as lines (start and constant step).
 pub(super) fn rows_and_lines(world: &World, (from, to): (i64, i64)) -> (Rows, usize) {
     let all: Vec<usize> = (0..world.tree.types().len()).collect();
     let (mut rows, mut of_lines) = (Rows::new(all.len()), 0);
@@ -346,7 +346,7 @@ fn windows(
         1 => i64::MAX,
         _ => rng.u64() as i64,
     };
-    // With other columns, and occasionally with a repeated one.
+    // Queries also other columns, and occasionally the same column twice.
     let types = world.tree.types();
     let mut columns = vec![column];
     columns.extend((0..rng.index(4)).map(|_| rng.index(types.len())));
@@ -367,7 +367,7 @@ fn windows(
     }
 }
 
-/// Compares some aggregate functions, bit by bit, with the same functions of a query for all.
+/// Compares the results of some aggregate functions, bit by bit, with the results of a query for all functions.
 fn some_figures(
     rng: &mut Rng,
     world: &World,
@@ -381,7 +381,7 @@ fn some_figures(
     view.windows_of((from, to), width, origin, (columns, parts), |i, window| {
         let mut expected = all[i][seen[i]].clone();
         expected.stats = expected.stats.only(parts);
-        // Values that differ may be NaN on both sides.
+        // Results that differ may be NaN on both sides, which compares as different.
         if window != expected {
             assert_eq!(format!("{window:?}"), format!("{expected:?}"));
         }
@@ -431,7 +431,7 @@ fn windows_of_one(
 
 fn cursor(rng: &mut Rng, world: &World, all: &Rows) {
     let mut cursor = world.view().cursor();
-    // -1: before the first; len: after the last.
+    // Position of the cursor: -1 is before the first row, the number of rows is after the last row.
     let mut at = -1i64;
     for _ in 0..60 {
         match rng.below(5) {
@@ -519,7 +519,7 @@ fn run(seed: u64, operations: usize) {
                 }
             }
             4 => {
-                // Several batches of rows in one transaction.
+                // Links several batches of rows in one transaction.
                 let mut packer_rows = Vec::new();
                 let mut ghost = World::new(512, 4, types);
                 ghost.model = world.model.clone();
@@ -545,7 +545,7 @@ fn run(seed: u64, operations: usize) {
                 world.link(rows.view());
             }
             8 => {
-                // Overwrites existing rows.
+                // Links rows that overwrite existing rows.
                 let mut rows = Rows::new(types.len());
                 for (&time, _) in world.model.iter().step_by(rng.between(1, 50) as usize) {
                     let new = words(&mut rng, types, style, 9);

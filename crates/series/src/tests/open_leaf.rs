@@ -1,4 +1,5 @@
-//! Leaves that stay open within a transaction: their contents, their number, their memory while they are open.
+//! Tests leaves that stay open within a transaction: their contents, their number, and their memory while they are
+//! open.
 
 use super::model::assert_stats;
 use super::{POINT, World, ramp};
@@ -7,7 +8,7 @@ use tidalite_base::SeriesId;
 use tidalite_codec::{ColumnType, Rows};
 use tidalite_testkit::rng::Rng;
 
-/// A vector of rows after `last`, with one of several patterns of times and columns.
+/// Creates the rows of a vector after time `last`, with one of several patterns of times and columns.
 pub(super) fn vector(rng: &mut Rng, types: &[ColumnType], last: i64, rows: usize) -> Rows {
     let (step, jitter) = *rng.pick(&[(10, 0), (10, 0), (10, 0), (7, 0), (10, 5)]);
     let manners: Vec<u64> = types.iter().map(|_| rng.below(4)).collect();
@@ -99,7 +100,7 @@ fn collect(world: &World) -> Rows {
     seen
 }
 
-/// Any mixture of regular and irregular vectors, short ones, late rows, deletes and reads within one transaction.
+/// Mixes regular and irregular vectors, short vectors, late rows, deletes and reads within one transaction.
 #[test]
 fn open_leaves_equal_a_sorted_map_under_random_operations() {
     let types = [ColumnType::I64, ColumnType::F64, ColumnType::U64];

@@ -1,4 +1,4 @@
-//! Proves structural properties by counters and sizes, without a clock.
+//! Tests properties of the tree's structure by counters and sizes, without measuring time.
 
 use super::model::rows_and_lines;
 use super::{POINT, World, ramp};
@@ -7,7 +7,7 @@ use tidalite_codec::{ColumnType, Rows};
 use tidalite_pager::PageRead;
 use tidalite_testkit::rng::Rng;
 
-/// (nodes read, vectors decoded) by `work`.
+/// Number of nodes read and number of vectors decoded while `work` runs.
 fn counted(world: &World, work: impl FnOnce()) -> (u64, u64) {
     let counters = world.pages.counters();
     let read = || {
@@ -20,7 +20,7 @@ fn counted(world: &World, work: impl FnOnce()) -> (u64, u64) {
     (after.0 - before.0, after.1 - before.1)
 }
 
-/// A tree of many small leaves, so that it is high.
+/// Creates a tree of many small leaves, so that the tree is high.
 fn high(fanout: usize) -> World {
     let mut world = World::new(4096, fanout, &POINT);
     for i in 0..160 {
@@ -36,9 +36,10 @@ fn a_leaf_of_constant_steps_is_read_as_lines_once() {
     world.link(ramp(0, 10, 40_000).view());
     let (rows, of_lines) = rows_and_lines(&world, (i64::MIN, i64::MAX));
     assert_eq!(rows, world.rows());
-    // Three leaves; the last vector of the last one is short and therefore separate.
+    // There are three leaves; the last vector of the last leaf is short and therefore a line of its own.
     assert_eq!(of_lines, 4);
-    // Cut in the middle of vectors, with a late row in between: whole vectors are still lines.
+    // The interval begins and ends in the middle of vectors and has a late row inside; whole vectors still come as
+    // lines.
     let mut late = Rows::new(2);
     late.push_row(100_005, &[7, 8]);
     world.late = late;
@@ -88,7 +89,7 @@ fn an_interval_aggregate_reads_two_nodes_a_level_and_two_vectors() {
 #[test]
 fn late_rows_decode_only_vectors_that_they_overlap() {
     let mut world = high(4);
-    // Late rows: one inside a vector, one between two vectors, one after everything.
+    // Adds late rows: one inside a vector, one between two vectors, and one after all rows.
     let mut late = Rows::new(2);
     for time in [55_555, 10_240 * 9 - 5, 10_240 * 200] {
         late.push_row(time, &[1, 7.5f64.to_bits()]);
@@ -176,7 +177,7 @@ fn a_ramp_takes_a_quarter_of_a_byte_a_point() {
     assert!(per_point < 0.25, "{per_point} bytes a point");
     assert_eq!(report.leaves, 64);
 
-    // A leaf with a single vector.
+    // Tests a leaf with a single vector.
     let mut world = World::new(4096, 64, &POINT);
     world.link(rows.slice(0..1024));
     let bytes = world.check().live_bytes;

@@ -1,5 +1,5 @@
-//! Rewrites old leaves in cold form: leaves before a given time are read, joined to full leaves, and encoded with
-//! models (leaf/cold.rs).
+//! Rewrites old leaves in cold form (smaller, but slower to read): leaves before a given time are read, joined to full
+//! leaves, and encoded with models (leaf/cold.rs).
 //!
 //! 1. A leaf in cold form has its own kind, so links alone show which leaves are due; no leaf is read twice for this.
 //! 2. Rows do not change. A later modification of a cold leaf rewrites it as a normal leaf; only moving it keeps the
@@ -16,30 +16,30 @@ use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_codec::{COLD, Rows, RowsRef};
 use tidalite_pager::{Error, Kind, PageRead, PageWrite, Result};
 
-/// Budget and result of one step of rewriting leaves in cold form.
+/// Limit and result of one step that rewrites leaves in cold form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cooling {
     /// Number of rows that may still be rewritten; the last leaf may exceed this.
     pub rows_left: u64,
-    /// Number of rows rewritten.
+    /// Number of rows that the step has rewritten.
     pub rows: u64,
-    /// Number of leaves that contained these rows.
+    /// Number of leaves that contained the rewritten rows before.
     pub leaves: u64,
-    /// Bytes of these leaves.
+    /// Length in bytes of the leaves that were rewritten.
     pub bytes_before: u64,
-    /// Bytes of the leaves that replace them.
+    /// Length in bytes of the leaves in cold form that replace them.
     pub bytes_after: u64,
 }
 
-/// Whether a link points to a leaf that is due for cold form.
+/// True if a link points to a leaf that is to be rewritten in cold form.
 fn is_due(link: &Link, before: i64, from: i64) -> bool {
     link.ptr.kind != Kind::SeriesCold && link.end < before && link.end >= from
 }
 
 impl SeriesTree {
-    /// Rewrites leaves with all rows before `before` in cold form, starting at time `from`. Returns the time at which
-    /// to continue if `step` has no rows left, `None` if all leaves are done. The tree has changed if the step has
-    /// rewritten rows.
+    /// Rewrites leaves with all rows before time `before` in cold form, starting at time `from`. Returns the time at
+    /// which to continue if the limit of `step` was reached, or `None` if all leaves are done. The tree has changed if
+    /// the step has rewritten rows.
     ///
     /// # Errors
     /// As `link`; `Unsupported` in a build without the feature `cold`.
@@ -76,8 +76,8 @@ impl SeriesTree {
         Ok(pass.stop)
     }
 
-    /// Whether the tree has leaves that `cool` would rewrite. Reads only the spines of nodes, without statistics or
-    /// leaves.
+    /// True if the tree has leaves that `cool` would rewrite. Reads only the lists of links in nodes, without
+    /// statistics or leaves.
     ///
     /// # Errors
     /// `Io`, `Corrupt`.
@@ -86,7 +86,7 @@ impl SeriesTree {
     }
 }
 
-/// Decides at each link of a walk; the walk stops at the first leaf that is due.
+/// Visitor function of a walk that stops at the first leaf that is to be rewritten in cold form.
 fn due_at(before: i64, from: i64) -> impl Fn(u8, &Link) -> Step {
     move |level, link| match level {
         _ if link.begin >= before || link.end < from => Step::Skip,
@@ -95,7 +95,7 @@ fn due_at(before: i64, from: i64) -> impl Fn(u8, &Link) -> Step {
     }
 }
 
-/// Range and progress of a step.
+/// The time range and the progress of a step.
 struct CoolingPass<'s> {
     before: i64,
     from: i64,
@@ -133,7 +133,7 @@ impl<W: PageWrite> Edit<'_, W> {
         Ok(out)
     }
 
-    /// Joins neighbouring due leaves to leaves that are as full as possible.
+    /// Joins neighbouring leaves that are due for cold form to leaves that are as full as possible.
     fn cool_leaves(&mut self, links: Vec<Entry>, pass: &mut CoolingPass<'_>) -> Result<Vec<Entry>> {
         let full = (vectors_max(self.types.len()) * VECTOR_ROWS) as u64;
         let mut out = Vec::with_capacity(links.len());
@@ -181,8 +181,8 @@ impl<W: PageWrite> Edit<'_, W> {
         step.bytes_before = step.bytes_before.saturating_add(bytes);
         step.rows += rows.len() as u64;
         step.rows_left = step.rows_left.saturating_sub(rows.len() as u64);
-        // Joined leaves may be larger. A short leaf may be small because its rows advance by a constant step up to its
-        // end; this advantage is lost in the middle of a longer leaf's vector.
+        // Joined leaves may be larger than before. A short leaf may be small because its rows have a constant step up
+        // to its end; this advantage is lost when these rows come in the middle of a vector of a longer leaf.
         if ends.len() > 1 && self.cold_bytes(rows.view()) >= bytes {
             let mut begin = 0;
             for end in ends {
@@ -195,7 +195,7 @@ impl<W: PageWrite> Edit<'_, W> {
         Ok(())
     }
 
-    /// Size in cold form of rows that fit one leaf.
+    /// Length in bytes of a leaf in cold form that holds these rows, which must fit one leaf.
     fn cold_bytes(&mut self, rows: RowsRef<'_>) -> u64 {
         let mut leaf = self.packer.take_leaf();
         leaf.fill_with_cold(self.types, self.states, rows);

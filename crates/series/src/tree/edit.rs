@@ -17,10 +17,10 @@ use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_codec::{ColumnType, EncoderState, Rows, RowsRef};
 use tidalite_pager::{PageWrite, Result};
 
-/// Minimum number of rows between two leaves that form a separate leaf; fewer rows join a neighbour.
+/// Minimum number of rows between two leaves that form a separate leaf; fewer rows are merged into a neighbouring leaf.
 pub(crate) const STANDALONE_ROWS: usize = VECTOR_ROWS / 2;
 
-/// How links that exceed one node are divided.
+/// How links or rows are divided that do not fit into one node or leaf.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Split {
     /// All nodes are full except the last: at the right edge of a tree.
@@ -29,19 +29,19 @@ pub(crate) enum Split {
     Even,
 }
 
-/// One modification of one tree.
+/// A modification of one tree in progress.
 pub(crate) struct Edit<'a, W> {
     pub(crate) w: &'a mut W,
     pub(crate) packer: &'a mut Packer,
     pub(crate) id: SeriesId,
     pub(crate) types: &'a [ColumnType],
-    /// One state per column, then the state of the times.
+    /// One encoder state per column, then the encoder state of the times.
     pub(crate) states: &'a mut [EncoderState],
     pub(crate) fanout: usize,
 }
 
 impl<W: PageWrite> Edit<'_, W> {
-    /// Writes rows as leaves: full ones, or leaves of equal size if they replace a leaf that grew too large.
+    /// Writes rows as leaves: full leaves, or leaves of equal size if they replace a leaf that grew too large.
     pub(crate) fn leaves(&mut self, rows: RowsRef<'_>, split: Split) -> Result<Vec<Entry>> {
         let full = self.packer.leaf_vectors(self.types.len()) * VECTOR_ROWS;
         let mut leaf = self.packer.take_leaf();
@@ -56,7 +56,7 @@ impl<W: PageWrite> Edit<'_, W> {
                     even.next_multiple_of(VECTOR_ROWS).min(rest)
                 }
             };
-            // Rows with equal times stay together.
+            // Rows with equal times stay in one leaf.
             let take = match rows.slice(at..rows.len()).cut(take) {
                 0 => take,
                 cut => cut,
@@ -90,7 +90,7 @@ impl<W: PageWrite> Edit<'_, W> {
             .mark_dead(self.w, entry.link.ptr.addr, entry.link.bytes)
     }
 
-    /// Packs links into nodes of `level`.
+    /// Packs links into nodes of this `level`, and returns the links to these nodes.
     pub(crate) fn pack(&mut self, level: u8, links: &[Entry], split: Split) -> Result<Vec<Entry>> {
         if links.is_empty() {
             return Ok(Vec::new());
@@ -107,8 +107,8 @@ impl<W: PageWrite> Edit<'_, W> {
             .collect()
     }
 
-    /// Inserts rows below a list of links: each link takes the rows from its begin up to the next link's begin, the
-    /// first link also the rows before it.
+    /// Inserts rows below a list of links: each link takes the rows from its begin up to the next link's begin; the
+    /// first link also takes the rows before it.
     pub(crate) fn insert(
         &mut self,
         level: u8,
@@ -141,7 +141,8 @@ impl<W: PageWrite> Edit<'_, W> {
         Ok(out)
     }
 
-    /// Many rows outside the leaf's span become separate leaves; other rows are merged with it.
+    /// Inserts rows at a leaf: many rows outside the leaf's time span become separate leaves; other rows are merged
+    /// with the leaf.
     fn insert_leaf(&mut self, entry: Entry, rows: RowsRef<'_>) -> Result<Vec<Entry>> {
         let alone = |n: usize| if n >= STANDALONE_ROWS { n } else { 0 };
         let head = alone(rows.lower_bound(entry.link.begin));
@@ -158,7 +159,7 @@ impl<W: PageWrite> Edit<'_, W> {
         Ok(out)
     }
 
-    /// Rewrites a leaf with additional rows; for equal times the new rows replace the old ones.
+    /// Rewrites a leaf with additional rows; where times are equal, the new rows replace the old rows.
     pub(crate) fn merge_leaf(&mut self, entry: &Entry, rows: RowsRef<'_>) -> Result<Vec<Entry>> {
         let old = self.read_leaf(entry)?;
         self.mark_dead(entry)?;
@@ -166,7 +167,7 @@ impl<W: PageWrite> Edit<'_, W> {
         self.leaves(merged.view(), Split::Even)
     }
 
-    /// Appends links to leaves after everything below `entry`, a node of `level`.
+    /// Appends links to leaves after everything below `entry`, which is a node of this `level`.
     pub(crate) fn append(
         &mut self,
         level: u8,
@@ -206,7 +207,7 @@ impl<W: PageWrite> Edit<'_, W> {
                 let node = self.read_node(&entry, level)?;
                 let children = self.delete_range(level - 1, node.entries, from, to)?;
                 if rows_below(&children) == entry.link.count {
-                    out.push(entry); // the range lies in a gap: nothing below has changed
+                    out.push(entry); // the range lies in a gap between rows, so nothing below this link has changed
                 } else {
                     self.w.free_extent(&node.extent);
                     out.extend(self.pack(level, &children, Split::Even)?);
@@ -231,7 +232,7 @@ impl<W: PageWrite> Edit<'_, W> {
         self.leaves(rows.view(), Split::Even)
     }
 
-    /// Frees everything below a link: reads the spines of nodes; leaves are recorded as dead without reading them.
+    /// Frees everything below a link: reads the links of nodes, and records leaves as dead without reading them.
     fn free_subtree(&mut self, level: u8, link: &Link) -> Result<()> {
         if level == 0 {
             return self.packer.mark_dead(self.w, link.ptr.addr, link.bytes);
@@ -246,7 +247,7 @@ impl<W: PageWrite> Edit<'_, W> {
         Ok(())
     }
 
-    /// The only child of a node, if it has just one; the node is then freed.
+    /// The only child of a node, if the node has just one child; the node is then freed.
     pub(crate) fn only_child(&mut self, level: u8, entry: &Entry) -> Result<Option<Entry>> {
         debug_assert!(level > 1, "the root stays a node");
         let mut node = self.read_node(entry, level)?;

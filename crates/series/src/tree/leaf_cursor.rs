@@ -8,13 +8,13 @@ use tidalite_pager::{PageRead, Result};
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum At {
     Before,
-    /// `stack` leads to a link of a node of the lowest level.
+    /// The cursor is at the link of a lowest-level node to which `stack` leads.
     Tree,
     Pending(usize),
     After,
 }
 
-/// A position among the leaves of a tree. A step reads a node only when it leaves the current one.
+/// A position among the leaves of a tree. A step reads a node only when it leaves the current node.
 pub(crate) struct LeafCursor<'a, R> {
     r: &'a R,
     tree: &'a SeriesTree,
@@ -24,7 +24,7 @@ pub(crate) struct LeafCursor<'a, R> {
 }
 
 impl<'a, R: PageRead> LeafCursor<'a, R> {
-    /// Creates a cursor before the first leaf.
+    /// Creates a cursor that stands before the first leaf.
     pub(crate) fn new(r: &'a R, tree: &'a SeriesTree) -> Self {
         Self {
             r,
@@ -34,7 +34,7 @@ impl<'a, R: PageRead> LeafCursor<'a, R> {
         }
     }
 
-    /// The current link.
+    /// The link to the current leaf; `None` if the cursor is at no leaf.
     pub(crate) fn link(&self) -> Option<Link> {
         match self.at {
             At::Before | At::After => None,
@@ -47,7 +47,7 @@ impl<'a, R: PageRead> LeafCursor<'a, R> {
         self.at == At::Before
     }
 
-    /// Moves to the last leaf that begins at or before `t`, otherwise before the first.
+    /// Moves to the last leaf that begins at or before time `t`, or before the first leaf if all begin later.
     pub(crate) fn seek(&mut self, t: i64) -> Result<()> {
         let pending = self
             .tree
@@ -77,7 +77,7 @@ impl<'a, R: PageRead> LeafCursor<'a, R> {
         Ok(())
     }
 
-    /// Descends from `link` to a node of the lowest level.
+    /// Descends from `link` to a node of the lowest level; `choose` returns the index of the link to take in each node.
     fn descend(&mut self, mut link: Link, choose: impl Fn(&Spine<'a>) -> usize) -> Result<()> {
         while self.stack.len() < usize::from(self.tree.height) {
             let level = self.tree.height - self.stack.len() as u8;
@@ -95,7 +95,7 @@ impl<'a, R: PageRead> LeafCursor<'a, R> {
         Ok(())
     }
 
-    /// Moves to the next leaf; after the last one at the end.
+    /// Moves to the next leaf; from the last leaf to the position after it.
     pub(crate) fn next(&mut self) -> Result<()> {
         let pending = self.tree.pending.len();
         match self.at {
@@ -122,7 +122,7 @@ impl<'a, R: PageRead> LeafCursor<'a, R> {
         Ok(())
     }
 
-    /// Moves to the previous leaf; before the first one at the start.
+    /// Moves to the previous leaf; from the first leaf to the position before it.
     pub(crate) fn previous(&mut self) -> Result<()> {
         let pending = self.tree.pending.len();
         match self.at {
@@ -147,7 +147,7 @@ impl<'a, R: PageRead> LeafCursor<'a, R> {
         Ok(())
     }
 
-    /// Moves after the last leaf.
+    /// Moves to the position after the last leaf.
     pub(crate) fn go_after(&mut self) {
         self.at = At::After;
     }

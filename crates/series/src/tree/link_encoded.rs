@@ -7,15 +7,15 @@ use crate::tree::series_tree::SeriesTree;
 use tidalite_pager::{PageWrite, Result};
 
 impl EncodedVectors {
-    /// Copies the encoder state of a tree.
+    /// Copies the encoder states of a tree, before another thread encodes rows for this tree.
     pub fn begin(&mut self, tree: &SeriesTree) {
         self.states.clone_from(&tree.states);
     }
 }
 
 impl SeriesTree {
-    /// Like [`link`](Self::link), for rows encoded in `encoded`. Returns false, without any effect, if the rows do not
-    /// simply follow the existing ones; the caller must then use `link`.
+    /// Like [`link`](Self::link), for rows that another thread has encoded. Returns false, without any effect, if the
+    /// rows do not simply follow the existing rows; the caller must then use `link`.
     ///
     /// # Errors
     /// As `link`.
@@ -54,7 +54,7 @@ impl SeriesTree {
         Ok(true)
     }
 
-    /// Whether rows from this time on go to the open leaf, or to a new leaf after all others.
+    /// True if rows from time `first` on go to the open leaf, or to a new leaf after all others.
     fn is_followed_by(&self, first: i64) -> bool {
         if !self.ends_before(first) {
             return false;

@@ -1,4 +1,4 @@
-//! The series record: stored per series, and decoded before anything else of the series is read.
+//! The series record: one per series; it is decoded before any other data of the series is read.
 //!
 //! ```text
 //! 0         1        2        3         4  8
@@ -45,7 +45,7 @@ fn encode_entry(entry: &Entry, out: &mut Vec<u8>) {
     entry.link.encode(out, at);
     for stats in &entry.stats {
         let (ty, link) = (stats.column_type(), &entry.link);
-        // Usual for the flags column, whose values are nearly always zero.
+        // This form is common for the flags column, whose values are nearly always zero.
         if stats.to_bytes() == Stats::of_zeros(ty, link.begin, link.count).to_bytes() {
             out.push(FORM_ZERO);
         } else if ty.null().is_some() && stats.null_count() == link.count {
@@ -63,7 +63,7 @@ struct Head {
     pending: usize,
 }
 
-/// Decodes fields one after another; a field beyond the end is damage.
+/// Decodes the fields of a record one after another; a field beyond the end of the record is damage.
 struct Fields<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -85,7 +85,7 @@ impl<'a> Fields<'a> {
         Ok(field)
     }
 
-    /// The fields before the entries, including the number of entries.
+    /// Decodes the fields before the entries, including the number of entries.
     fn head(&mut self) -> Result<Head> {
         let head = self.take(TYPES_AT)?;
         let (columns, height) = (usize::from(head[COLUMNS_AT]), head[HEIGHT_AT]);
@@ -116,7 +116,7 @@ impl<'a> Fields<'a> {
         Err(self.bad(format!("{} bytes", self.bytes.len()), "a shorter record"))
     }
 
-    /// Skips an entry.
+    /// Skips an entry: a link and its statistics.
     fn skip_entry(&mut self, columns: usize) -> Result<()> {
         self.take(LINK_BYTES)?;
         for _ in 0..columns {
@@ -127,7 +127,7 @@ impl<'a> Fields<'a> {
         Ok(())
     }
 
-    /// The numbers of statistics in form 0.
+    /// The numbers of statistics that are stored in form 0 (all numbers, not a constant).
     fn statistics(&mut self) -> Result<[u64; STATS_FIELDS]> {
         let Some((numbers, end)) = short::get(self.bytes, self.at) else {
             let found = format!("{} bytes", self.bytes.len());
@@ -137,7 +137,7 @@ impl<'a> Fields<'a> {
         Ok(numbers)
     }
 
-    /// Statistics of the rows below a link, in form 0.
+    /// Statistics of the rows below a link, stored in form 0 (all numbers, not a constant).
     fn stats(&mut self, ty: ColumnType, link: &Link) -> Result<Stats> {
         let numbers = self.statistics()?;
         let clock = Clock::units(link.begin, link.end);
@@ -153,7 +153,7 @@ impl<'a> Fields<'a> {
         Ok(link)
     }
 
-    /// The last row below the next link, which is the last link.
+    /// Decodes the next link, which must be the last of the record, and returns the last row below this link.
     fn last_row(&mut self, types: &[ColumnType], of_kind: fn(Kind) -> bool) -> Result<Row> {
         let link = self.link(of_kind, None)?;
         let mut words = Vec::with_capacity(types.len());
@@ -208,7 +208,8 @@ impl SeriesTree {
         for (c, ty) in self.types.iter().enumerate() {
             out[TYPES_AT + c] = ty.code();
         }
-        // The encoder state of the times is not stored: one search for the best encoding finds it again.
+        // The encoder state of the times is not stored: the next encoder finds it again by one search for the best
+        // encoding.
         for state in &self.states[..self.types.len()] {
             out.extend_from_slice(&state.to_bytes());
         }
@@ -218,10 +219,10 @@ impl SeriesTree {
         out
     }
 
-    /// Reads a record.
+    /// Decodes a record.
     ///
     /// # Errors
-    /// `Corrupt` if the bytes are not a record; its address is the offset inside the record.
+    /// `Corrupt` if the bytes are not a record; the error's address is the offset inside the record.
     pub fn decode(id: SeriesId, bytes: &[u8]) -> Result<Self> {
         let mut fields = Fields { bytes, at: 0, id };
         let head = fields.head()?;
@@ -263,9 +264,9 @@ impl SeriesTree {
         Ok(tree)
     }
 
-    /// The last row of the tree with this record, `None` without rows. Equals [`last_row`](Self::last_row) after
-    /// `decode`, with values for the columns `types`, of which the last may have been added later. Decodes only the
-    /// values, and only of the last entry.
+    /// The last row of the tree with this record, or `None` if the tree has no rows. Equals
+    /// [`last_row`](Self::last_row) after `decode`, with values for the columns `types`, of which the last may have
+    /// been added later. Decodes only the values of the record's last entry.
     ///
     /// # Errors
     /// `Corrupt` if the bytes are not a record, or the columns differ.
@@ -295,7 +296,7 @@ impl SeriesTree {
         Ok(Some(row))
     }
 
-    /// Adds columns after the existing ones: in existing rows they are null, or zero in a column without nulls.
+    /// Adds columns after the existing ones: in existing rows their value is null, or zero in a column without nulls.
     ///
     /// # Errors
     /// `Limit` with more than 64 columns.
@@ -310,7 +311,7 @@ impl SeriesTree {
             });
         }
         for &ty in types {
-            // The state of the times remains the last one.
+            // The encoder state of the times stays the last of the states.
             self.states
                 .insert(self.types.len(), EncoderState::default());
             self.types.push(ty);

@@ -1,4 +1,4 @@
-//! A series' tree in memory: the decoded record, and its modifications.
+//! The tree of a series in memory: the decoded record, and modifications of the tree.
 //!
 //! 1. `root` is set exactly if `height > 0`; it points to a node of level `height`.
 //! 2. `pending` holds links to leaves after everything below `root`, ascending and disjoint. A record holds at most
@@ -30,7 +30,7 @@ const PENDING_OPEN_MAX: usize = 64;
 pub struct SeriesTree {
     pub(crate) id: SeriesId,
     pub(crate) types: Vec<ColumnType>,
-    /// One state per column, then the state of the times.
+    /// One encoder state per column, then the encoder state of the times.
     pub(crate) states: Vec<EncoderState>,
     pub(crate) height: u8,
     pub(crate) root: Option<Entry>,
@@ -40,7 +40,7 @@ pub struct SeriesTree {
 }
 
 impl SeriesTree {
-    /// An empty tree.
+    /// Creates an empty tree.
     ///
     /// # Errors
     /// `Limit` with more than 64 columns.
@@ -75,19 +75,20 @@ impl SeriesTree {
         self
     }
 
-    /// The series of the tree.
+    /// The id of the series to which the tree belongs.
     #[must_use]
     pub fn id(&self) -> SeriesId {
         self.id
     }
 
-    /// The columns' types.
+    /// The types of the columns.
     #[must_use]
     pub fn types(&self) -> &[ColumnType] {
         &self.types
     }
 
-    /// Levels of nodes above the leaves; 0 while all links to leaves are pending.
+    /// Number of levels of nodes above the leaves; 0 while all links to leaves are pending (stored in the record
+    /// itself).
     #[must_use]
     pub fn height(&self) -> u8 {
         self.height
@@ -97,7 +98,7 @@ impl SeriesTree {
         self.tops_with_levels().map(|(_, entry)| entry)
     }
 
-    /// The links of the record, each with its level: 0 for a leaf.
+    /// The links in the record, each with the level of its target: 0 for a leaf.
     pub(crate) fn tops_with_levels(&self) -> impl DoubleEndedIterator<Item = (u8, &Entry)> {
         debug_assert!(self.open.is_none(), "rows are read after `close_leaf`");
         let root = self.root.iter().map(|root| (self.height, root));
@@ -111,7 +112,7 @@ impl SeriesTree {
             .fold(0, |sum, entry| sum.saturating_add(entry.link.count))
     }
 
-    /// First and last timestamp in the tree.
+    /// First and last timestamp in the tree; `None` if the tree is empty.
     #[must_use]
     pub fn span(&self) -> Option<(i64, i64)> {
         let first = self.tops().next()?;
@@ -119,7 +120,7 @@ impl SeriesTree {
         Some((first.link.begin, last.link.end))
     }
 
-    /// Whether all rows are before `time`, including rows of the open leaf.
+    /// True if all rows are before `time`, including rows of the open leaf.
     #[must_use]
     pub fn ends_before(&self, time: i64) -> bool {
         if let Some(open) = &self.open {
@@ -129,7 +130,7 @@ impl SeriesTree {
         last.is_none_or(|last| last.link.end < time)
     }
 
-    /// The first row, from the statistics; the first of several rows with its time.
+    /// The first row, taken from the statistics; if several rows have its time, the first of them.
     #[must_use]
     pub fn first_row(&self) -> Option<Row> {
         let entry = self.tops().next()?;
@@ -140,13 +141,13 @@ impl SeriesTree {
         })
     }
 
-    /// The last row, from the statistics; the last of several rows with its time.
+    /// The last row, taken from the statistics; if several rows have its time, the last of them.
     #[must_use]
     pub fn last_row(&self) -> Option<Row> {
         self.tops().next_back()?.last_row()
     }
 
-    /// Memory of the decoded record.
+    /// Number of bytes of memory that the decoded record uses.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         let column = size_of::<EncoderState>() + size_of::<ColumnType>();
@@ -154,14 +155,14 @@ impl SeriesTree {
         size_of::<Self>() + self.types.len() * column + self.tops().count() * entry
     }
 
-    /// Bytes of the leaves, alignment included. Nodes are not counted.
+    /// Length in bytes of all leaves, including the padding to their alignment. Nodes are not counted.
     #[must_use]
     pub fn stored_bytes(&self) -> u64 {
         self.tops()
             .fold(0, |sum, entry| sum.saturating_add(entry.link.bytes))
     }
 
-    /// Statistics of a whole column, without reads.
+    /// Statistics of a whole column. Reads no page.
     ///
     /// # Panics
     /// If the column does not exist.
@@ -174,14 +175,14 @@ impl SeriesTree {
         all
     }
 
-    /// The newest transaction of the rows in the tree.
+    /// The newest transaction that added or changed rows in the tree.
     #[must_use]
     pub fn data_txn(&self) -> tidalite_base::TxnId {
         let txns = self.tops().map(|entry| entry.link.data_txn);
         txns.max().unwrap_or_default()
     }
 
-    /// Asserts the invariants 1 and 2, and that each column has its state and its statistics.
+    /// Asserts invariants 1 and 2 above, and that each column has its encoder state and its statistics.
     pub(crate) fn assert_invariants(&self) {
         assert_eq!(self.root.is_some(), self.height > 0, "a root has a height");
         assert_eq!(
@@ -231,9 +232,11 @@ impl SeriesTree {
         (edit, &mut self.root, &mut self.height, &mut self.pending)
     }
 
-    /// Links rows, which must be sorted, with at most 1024 rows of equal time. They replace all rows with these times.
+    /// Adds rows, which must be sorted, with at most 1024 rows of equal time, to the tree. They replace all existing
+    /// rows with these times.
     ///
-    /// Rows after all others go to a leaf that stays open for more; call `close_leaf` before reading them, or `save`.
+    /// Rows after all others go to a leaf that stays open for more rows; call `close_leaf` or `save` before reading
+    /// them.
     ///
     /// Cost: appended rows are encoded once. Rows between existing ones cause the leaves that they touch, and the nodes
     /// above, to be rewritten.
@@ -242,7 +245,7 @@ impl SeriesTree {
     /// `DiskFull`, `Io`; `Corrupt` if a leaf that must be merged is damaged. The transaction must then be rolled back.
     ///
     /// # Panics
-    /// If the number of columns differs from the series'.
+    /// If the number of columns differs from the number of columns of the series.
     pub fn link<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -264,7 +267,7 @@ impl SeriesTree {
             }
             self.close_leaf(w, packer)?;
         }
-        // Divide the rows: below the root, below the pending links, and new at the end.
+        // Divides the rows into three parts: below the root, below the pending links, and after all existing rows.
         let root_end = match (&self.root, self.pending.first()) {
             (None, _) => 0,
             (Some(_), Some(first)) => rows.lower_bound(first.link.begin),
@@ -296,7 +299,7 @@ impl SeriesTree {
         if !new.is_empty()
             && let Some(last) = pending.pop_if(|last| last.link.count < STANDALONE_ROWS as u64)
         {
-            // A leaf of few rows takes the first of the following rows, up to a whole vector.
+            // The last leaf has few rows, so it takes the first of the following rows, up to a whole vector.
             let mut few = edit.read_leaf(&last)?;
             assert!(few.len() < STANDALONE_ROWS, "room in its vector");
             edit.mark_dead(&last)?;
@@ -308,7 +311,7 @@ impl SeriesTree {
         self.append(w, packer, new)
     }
 
-    /// Appends rows after everything else, to the open leaf.
+    /// Appends rows after all others, to the open leaf.
     fn append<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -334,13 +337,13 @@ impl SeriesTree {
         Ok(())
     }
 
-    /// Memory of the open leaf; 0 without one.
+    /// Number of bytes of memory that the open leaf uses; 0 if no leaf is open.
     #[must_use]
     pub fn open_bytes(&self) -> usize {
         self.open.as_ref().map_or(0, |leaf| leaf.bytes())
     }
 
-    /// Passes the open leaf to the packer: after `Packer::flush` its rows can be read.
+    /// Passes the open leaf to the packer. After `Packer::flush` the rows of this leaf can be read.
     ///
     /// # Errors
     /// `DiskFull`, `Io`; `Corrupt` if a node that receives the link is damaged.
@@ -355,8 +358,8 @@ impl SeriesTree {
         self.flush_pending(w, packer, PENDING_OPEN_MAX)
     }
 
-    /// Moves pending links into the tree if there are more than `most`; the last link stays, because the next rows may
-    /// join its leaf.
+    /// Moves the pending links from the record into the tree if there are more than `most`. The last link stays,
+    /// because the next rows may join its leaf.
     fn flush_pending<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -426,8 +429,8 @@ impl SeriesTree {
     }
 }
 
-/// Builds nodes above `links` of `level` until one link is left; returns it and its level. Links to leaves always get a
-/// node.
+/// Builds nodes above `links` of this `level` until one link is left; returns this link and its level. Links to leaves
+/// always get a node above them.
 pub(crate) fn build_levels<W: PageWrite>(
     edit: &mut Edit<'_, W>,
     mut level: u8,

@@ -8,29 +8,30 @@ use tidalite_base::Corrupt;
 use tidalite_codec::ColumnType;
 use tidalite_pager::{Error, PageRead, Result};
 
-/// Decision of a visitor at a link.
+/// Decision of a visitor when the walk reaches a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Continue with the links below; there are none below a leaf.
+    /// Continue with the links below this link; a leaf has none.
     Descend,
-    /// Continue after everything below.
+    /// Skip everything below this link.
     Skip,
-    /// End the walk.
+    /// End the walk here.
     Stop,
 }
 
-/// Visitor of a walk.
+/// Receives the links, nodes and damage that a walk meets.
 pub(crate) trait Visitor {
-    /// Whether the walk reads the statistics of the links. Without them, entries have no statistics.
+    /// Whether the walk reads the statistics of the links. If not, entries have no statistics.
     const STATISTICS: bool = false;
 
-    /// A link to a leaf (level 0) or to a node is reached. Leaves are not read by the walk.
+    /// Called for each link to a leaf (level 0) or to a node. The walk itself does not read leaves.
     ///
     /// # Errors
     /// An error ends the walk.
     fn link(&mut self, level: u8, entry: &Entry) -> Result<Step>;
 
-    /// A node was read; its links are visited next. They have no statistics if these are damaged.
+    /// Called for each node that was read, before its links are visited. The links have no statistics if these are
+    /// damaged.
     ///
     /// # Errors
     /// An error ends the walk.
@@ -39,7 +40,8 @@ pub(crate) trait Visitor {
         Ok(())
     }
 
-    /// A node is damaged and everything below it is skipped, or only the node's statistics are damaged.
+    /// Called if a node is damaged, so that everything below it is skipped, or if only the statistics of a node are
+    /// damaged.
     ///
     /// # Errors
     /// An error ends the walk.
@@ -50,13 +52,13 @@ pub(crate) trait Visitor {
 }
 
 impl SeriesTree {
-    /// Walks over all links of the tree. Returns false if the visitor stopped the walk.
+    /// Walks over all links of the tree. Returns false if the visitor ended the walk.
     ///
     /// # Errors
     /// `Io`, and errors of the visitor.
     ///
     /// # Cost
-    /// Reads the entered nodes.
+    /// Reads the nodes into which the visitor descends.
     pub(crate) fn walk<R: PageRead, V: Visitor>(&self, r: &R, visitor: &mut V) -> Result<bool> {
         let tops = self.tops_with_levels().rev();
         let open = tops.map(|(level, entry)| match V::STATISTICS {
@@ -67,7 +69,7 @@ impl SeriesTree {
     }
 }
 
-/// Walks over the links `open`, the last one first, and the links below them. Returns false if the visitor stopped the
+/// Walks over the links `open`, the last one first, and the links below them. Returns false if the visitor ended the
 /// walk.
 fn walk<R: PageRead, V: Visitor>(
     r: &R,
@@ -102,7 +104,7 @@ fn walk<R: PageRead, V: Visitor>(
     Ok(true)
 }
 
-/// Visitor made of a function that decides at each link.
+/// Visitor that calls a function to decide at each link.
 struct Decide<F>(F);
 
 impl<F: FnMut(u8, &Link) -> Step> Visitor for Decide<F> {
@@ -112,7 +114,7 @@ impl<F: FnMut(u8, &Link) -> Step> Visitor for Decide<F> {
 }
 
 impl SeriesTree {
-    /// Whether `decide` returns [`Step::Stop`] for a link of the tree. Reads only the spines of nodes, without
+    /// True if `decide` returns [`Step::Stop`] for a link of the tree. Reads only the lists of links in nodes, without
     /// statistics.
     ///
     /// # Errors
@@ -142,8 +144,8 @@ impl SeriesTree {
     }
 }
 
-/// Whether `decide` returns [`Step::Stop`] for `link`, a link to `level`, or for a link below it. Reads only the spines
-/// of nodes, without statistics.
+/// True if `decide` returns [`Step::Stop`] for `link`, whose target has this `level`, or for a link below it. Reads
+/// only the lists of links in nodes, without statistics.
 ///
 /// # Errors
 /// `Io`, `Corrupt`.

@@ -1,13 +1,13 @@
-//! Checks everything that can be wrong with series.
+//! Checks every rule of the format for series, and every byte of their leaves and nodes.
 //!
 //! 1. Every node, directory and payload matches the checksum above it.
 //! 2. Links ascend; span, count, bytes and data txn of a link match the contents below.
 //! 3. Statistics match the rows: recomputed and compared, the exact ones bit by bit.
 //! 4. Leaves lie inside the extents of the table, without overlap; their total size equals the live bytes.
 //! 5. Directories have the canonical form that a writer produces.
-//! 6. The rest of an extent consists of dead leaves, still intact, and zeros.
+//! 6. The rest of an extent consists of dead leaves (no longer referenced, but still intact) and zeros.
 //!
-//! Damage is collected, not returned: a damaged leaf affects only itself.
+//! Damage is collected, not returned as an error: a damaged leaf does not end the check.
 
 use crate::extents::{self, ExtentRecord};
 use crate::leaf::layout::{LEAF_ALIGN, aligned, is_leaf};
@@ -23,43 +23,43 @@ use tidalite_pager::{
     Error, HEADER_BYTES, Header, PageRead, Ptr, Result, expect_zeros, verify_block,
 };
 
-/// Damage to rows of a series.
+/// Damage that affects rows of a series, or the extents table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
     /// The series; `None` for the extents table, which all series share.
     pub series: Option<SeriesId>,
-    /// The column, if a single one is affected.
+    /// The index of the affected column, if only one column is affected.
     pub column: Option<usize>,
     /// First and last time of the affected rows; `None` if no rows are affected.
     pub span: Option<(i64, i64)>,
     /// Byte address in the file; 0 if not applicable.
     pub addr: u64,
-    /// Description of the damage.
+    /// Description of the damage, in one sentence.
     pub problem: String,
 }
 
 /// Result of a check of series.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Descriptions of the problems, one sentence each.
+    /// Descriptions of the problems found, one sentence each.
     pub problems: Vec<String>,
-    /// The problems, each with its affected rows.
+    /// The problems found, each with the rows that it affects.
     pub damages: Vec<Damage>,
-    /// Number of nodes walked.
+    /// Number of tree nodes that were visited.
     pub nodes: u64,
-    /// Number of leaves reached.
+    /// Number of leaves that were reached through the trees.
     pub leaves: u64,
-    /// Number of vectors decoded.
+    /// Number of vectors that were decoded.
     pub vectors: u64,
     /// Number of rows in the decoded vectors.
     pub rows: u64,
-    /// Number of packed extents.
+    /// Number of extents into which leaves are packed.
     pub extents: u64,
-    /// Bytes of the reached leaves, alignment included.
+    /// Length in bytes of the reached leaves, including the padding to their alignment.
     pub live_bytes: u64,
 }
 
-/// The rows being checked.
+/// The rows that are being checked: damage found now affects them.
 #[derive(Clone, Copy, Default)]
 struct Affected {
     series: Option<SeriesId>,
@@ -87,23 +87,23 @@ struct LeafClaim {
 /// A check in progress: first every tree, then the extents table.
 #[derive(Default)]
 pub struct Check {
-    /// Whether several rows may have equal times.
+    /// True if several rows may have equal times.
     equal_times: bool,
-    /// If set, older links and extents are skipped, and rows are not decoded.
+    /// If set, links and extents written by this transaction or before are skipped, and rows are not decoded.
     since: Option<TxnId>,
     report: Report,
     leaves: Vec<LeafClaim>,
 }
 
 impl Check {
-    /// Creates an empty check.
+    /// Creates a check that has found nothing yet.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Checks the blocks written after a transaction by checksum, without decoding rows, to verify that all of them are
-    /// present. Links and extents that are not younger are skipped.
+    /// Creates a check of the blocks written after transaction `since`: it verifies checksums, without decoding rows,
+    /// to ensure that all these blocks are present. Older links and extents are skipped.
     #[must_use]
     pub fn since(since: TxnId) -> Self {
         Self {
@@ -116,7 +116,7 @@ impl Check {
         self.since.is_some_and(|since| birth <= since)
     }
 
-    /// The first damage found.
+    /// The first damage that was found; `None` if there is no damage.
     #[must_use]
     pub fn first_damage(&self) -> Option<&Damage> {
         self.report.damages.first()
@@ -127,7 +127,7 @@ impl Check {
         self.equal_times = equal_times;
     }
 
-    /// Records damage; passes on other errors.
+    /// Records a `Corrupt` error as damage; returns all other errors.
     fn note(&mut self, affected: &Affected, result: Result<()>) -> Result<()> {
         match result {
             Err(Error::Corrupt(corrupt)) => {
@@ -157,10 +157,10 @@ impl Check {
         });
     }
 
-    /// Checks a tree. Claims every page range that a node occupies; `extents` claims the leaves.
+    /// Checks a tree, and claims every page range that a node occupies; `extents` later claims the pages of the leaves.
     ///
     /// # Errors
-    /// `Io`; damage is in the report.
+    /// `Io`; damage is recorded in the report.
     pub fn tree<R: PageRead>(
         &mut self,
         r: &R,
@@ -235,7 +235,7 @@ impl Check {
         expect_stats("series leaf", link, &entry.stats, &all)
     }
 
-    /// Reports the damaged columns and vectors of a leaf with unreadable rows.
+    /// The rows of a leaf could not be read: reports which columns and vectors are damaged.
     fn vectors<R: PageRead>(
         &mut self,
         r: &R,
@@ -264,11 +264,11 @@ impl Check {
         if named { Ok(()) } else { Err(error) }
     }
 
-    /// Checks the extents table against the leaves of all trees, and the bytes between the leaves. The caller checks
-    /// the table's own pages.
+    /// Checks the extents table against the leaves of all trees, and checks the bytes between the leaves. The caller
+    /// checks the pages of the extents table itself.
     ///
     /// # Errors
-    /// `Io`; damage is in the report.
+    /// `Io`; damage is recorded in the report.
     pub fn extents<R: PageRead>(
         mut self,
         r: &R,
@@ -371,7 +371,7 @@ impl Check {
     }
 }
 
-/// The check of one tree. Damage of a link's target is recorded, and the walk continues.
+/// The check of one tree. If the target of a link is damaged, the damage is recorded and the walk continues.
 struct TreeCheck<'c, R> {
     check: &'c mut Check,
     r: &'c R,
@@ -417,7 +417,7 @@ impl<R: PageRead> TreeCheck<'_, R> {
             .note(&Affected::of(self.tree, &entry.link), result)
     }
 
-    /// Checks a node of `bytes` bytes and `padding` zeros: its owner, and that `entry` describes its links.
+    /// Checks a node of `bytes` bytes and `padding` zeros: its owner, and that `entry` describes the node's links.
     fn node_matches(
         &self,
         entry: &Entry,
@@ -456,7 +456,7 @@ fn outside_message(leaf: &LeafClaim) -> String {
     format!("the leaf at byte {} lies in no packed extent", leaf.addr)
 }
 
-/// Verifies an unreferenced leaf; returns its size.
+/// Verifies a leaf that is no longer referenced; returns its length in bytes.
 fn dead_leaf<R: PageRead>(r: &R, addr: u64, room: u64) -> Result<u64> {
     let head_len = Leaf::HEAD_BYTES;
     let bad = |found: String| Err(Corrupt::new("dead leaf", addr, found, "a whole leaf").into());
@@ -505,7 +505,7 @@ fn expect_owner(block: &[u8], ptr: &Ptr, tree: &SeriesTree) -> Result<()> {
 
 fn expect_stats(what: &str, link: &Link, stored: &[Stats], rows: &[Stats]) -> Result<()> {
     if stored.is_empty() && !rows.is_empty() {
-        // The stored statistics could not be read; that damage is reported separately.
+        // The stored statistics could not be read; that damage is reported elsewhere.
         return Ok(());
     }
     let equal =
@@ -518,7 +518,7 @@ fn expect_stats(what: &str, link: &Link, stored: &[Stats], rows: &[Stats]) -> Re
     Err(Corrupt::new(what, link.ptr.addr, found, expected).into())
 }
 
-/// Equal bit by bit, except for the sign of a NaN sum, which depends on the processor.
+/// True if statistics are equal bit by bit, except for the sign of a NaN sum, which depends on the processor.
 fn equal_statistics(a: &Stats, b: &Stats) -> bool {
     let exact = |s: &Stats| {
         (

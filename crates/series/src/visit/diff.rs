@@ -6,15 +6,15 @@ use crate::tree::series_tree::SeriesTree;
 use tidalite_pager::{PageRead, Result};
 
 impl SeriesTree {
-    /// The times at which the leaves of this version and of `base` differ: calls `f(from, to)` with ascending ranges
-    /// that contain every row that was added, changed or removed; they may contain others. Blocks that both versions
-    /// share are not read.
+    /// Finds the times at which the leaves of this version and of the version `base` differ: calls `f(from, to)` with
+    /// ascending ranges that contain every row that was added, changed or removed; the ranges may contain other rows.
+    /// Blocks that both versions share are not read.
     ///
     /// # Errors
     /// `Io`, `Corrupt`, and errors of `f`.
     ///
     /// # Cost
-    /// The nodes that only one of the two versions has.
+    /// Reads the nodes that only one of the two versions has.
     pub fn changed_since<R: PageRead>(
         &self,
         r: &R,
@@ -29,7 +29,7 @@ impl SeriesTree {
         let (mut new, mut old): (Vec<(u8, Link)>, Vec<_>) = (stack(self), stack(base));
         let mut range: Option<(i64, i64)> = None;
         loop {
-            // Process the link that begins first; if two begin at equal times, the higher one.
+            // Processes the link that begins first; if two links begin at the same time, the link of the higher level.
             let take_new = match (new.last(), old.last()) {
                 (None, None) => break,
                 (Some(a), Some(b)) if a.1.ptr == b.1.ptr => {

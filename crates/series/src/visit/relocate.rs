@@ -1,5 +1,5 @@
-//! Moves leaves and nodes: everything beyond a boundary, and the leaves of sparse extents, are rewritten, a bounded
-//! number of pages at a time.
+//! Moves leaves and nodes to other addresses: everything beyond a boundary, and the leaves of sparse extents, are
+//! rewritten, a bounded number of pages at a time.
 //!
 //! Rows do not change; a rewritten leaf has identical values. Nodes are rewritten if something below them moved. The
 //! search for blocks to move reads only the spines of nodes, without statistics or leaves.
@@ -17,24 +17,24 @@ use std::collections::BTreeMap;
 use tidalite_kv::{Relocation, Tree};
 use tidalite_pager::{Kind, PageRead, PageWrite, Result};
 
-/// Sparse extents are rewritten if the dead bytes exceed the bytes of all extents divided by this number, plus two
-/// pages.
+/// Sparse extents are rewritten only if their dead bytes exceed the bytes of all extents divided by this number, plus
+/// two pages.
 const DEAD_PART_MAX: u64 = 32;
-/// The rewriting ends when the dead bytes are at most the bytes of all extents divided by this number. The two bounds
-/// are far enough apart that the next compaction does not start again.
+/// Rewriting ends when the dead bytes are at most the bytes of all extents divided by this number. This limit is far
+/// enough below `DEAD_PART_MAX` that the next compaction does not start again.
 const DEAD_PART_LEFT: u64 = 64;
-/// In an extent with fewer pages, the end of the last page counts as dead: many such extents together would waste much
-/// space.
+/// In an extent with fewer pages than this, the unused end of the last page counts as dead: many such extents together
+/// would waste much space.
 const SHORT_PAGES: u64 = 8;
 
-/// The set of addresses to move: from a boundary on, and all leaves of some extents.
+/// The blocks to move: everything from a boundary address on, and all leaves of some extents.
 #[derive(Clone, Debug, Default)]
 pub struct Moving {
-    /// Byte address from which on blocks move.
+    /// Address in bytes from which on all blocks are moved.
     pub boundary: u64,
-    /// Extents to rewrite: address and bytes.
+    /// The extents to rewrite, by address, with their length in bytes.
     extents: BTreeMap<u64, u64>,
-    /// Number of these extents that are sparse.
+    /// Number of extents that are rewritten because they are sparse (have many dead bytes).
     sparse: usize,
 }
 
@@ -70,7 +70,7 @@ impl Moving {
             all_bytes = all_bytes.saturating_add(bytes);
             dead_bytes = dead_bytes.saturating_add(dead);
             if dead > 0 {
-                // The order of the extents needs no more precision than a 64th.
+                // The extents need not be sorted more precisely than to a 64th of dead bytes.
                 wasteful.push((
                     dead.saturating_mul(64) / bytes.max(1),
                     addr,
@@ -96,8 +96,8 @@ impl Moving {
     }
 
     /// Selects the extents with the most dead bytes relative to their live bytes, until moving their leaves would free
-    /// about `wanted` bytes; also returns the number of bytes freed. Extents with less than a page of dead bytes are
-    /// ignored.
+    /// about `wanted` bytes; also returns the number of bytes that this frees. Extents with less than a page of dead
+    /// bytes are ignored.
     ///
     /// # Errors
     /// `Io`, `Corrupt`.
@@ -115,7 +115,7 @@ impl Moving {
             }
             Ok(())
         })?;
-        // The cheapest first: the least to write per byte freed.
+        // Sorts the extents so that the one with the least bytes to write per freed byte comes first.
         dead.sort_by(|(a, room, record), (b, other_room, other)| {
             let cost = u128::from(record.live) * u128::from(*other_room);
             let other_cost = u128::from(other.live) * u128::from(*room);
@@ -150,8 +150,8 @@ impl Moving {
 }
 
 impl SeriesTree {
-    /// Moves the blocks selected by `moving`, for rows from time `from` on. Returns the time at which to continue,
-    /// `None` if everything is done. The tree has changed if the step has moved something.
+    /// Moves the blocks selected by `moving`, for rows from time `from` on. Returns the time at which to continue, or
+    /// `None` if everything is done. The tree has changed if the step has moved a block.
     ///
     /// # Errors
     /// As `link`.

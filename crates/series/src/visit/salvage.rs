@@ -10,12 +10,12 @@ use tidalite_base::{Corrupt, SeriesId};
 use tidalite_codec::{ColumnType, Rows};
 use tidalite_pager::{Candidate, Error, PageRead, Ptr, Result};
 
-/// The leaves of a tree that can still be reached.
+/// The leaves of a damaged tree that can still be reached, and the damaged nodes.
 #[derive(Clone, Debug, Default)]
 pub struct ReachableLeaves {
     /// Links to leaves, in ascending order. The leaves themselves were not read.
     pub leaves: Vec<Link>,
-    /// Links to damaged nodes: the rows below are lost unless their leaves are found without the tree.
+    /// Links to damaged nodes: the rows below them are lost unless their leaves are found without the tree.
     pub lost: Vec<(Link, Corrupt)>,
 }
 
@@ -48,27 +48,27 @@ impl SeriesTree {
     }
 }
 
-/// A leaf that was found by its header.
+/// A leaf that was found by its header, without the tree above it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OrphanLeaf {
-    /// Pointer to its directory.
+    /// Pointer to the directory of the leaf.
     pub ptr: Ptr,
-    /// The series of its rows.
+    /// The series to which the rows of the leaf belong.
     pub series: SeriesId,
-    /// First timestamp.
+    /// First timestamp in the leaf.
     pub begin: i64,
-    /// Last timestamp.
+    /// Last timestamp in the leaf.
     pub end: i64,
-    /// Number of rows.
+    /// Number of rows in the leaf.
     pub rows: usize,
-    /// Number of columns.
+    /// Number of columns in the leaf.
     pub columns: usize,
 }
 
-/// Reads the leaf at a header that a search of the file has found; verifies its directory.
+/// Reads the leaf whose header a search of the file has found, and verifies its directory.
 ///
 /// # Errors
-/// `Corrupt` without a valid leaf; `Io`.
+/// `Corrupt` if there is no valid leaf at this place; `Io`.
 pub fn orphan_leaf<R: PageRead>(r: &R, found: &Candidate) -> Result<OrphanLeaf> {
     let head = r.bytes(found.header.address, Leaf::HEAD_BYTES)?;
     let (directory, _) = Leaf::lengths(&head);
@@ -100,11 +100,12 @@ pub fn leaf_types<R: PageRead>(r: &R, leaf: &OrphanLeaf) -> Result<Vec<ColumnTyp
     Ok(types.collect())
 }
 
-/// The rows of the leaf at `ptr`, without the damaged vectors, and the time spans of those vectors. A leaf written
+/// The rows of the leaf at `ptr` that are still readable, and the time spans of its damaged vectors. A leaf written
 /// before columns were added has fewer columns.
 ///
 /// # Errors
-/// `Corrupt` if the directory is damaged; `Io`; `Unsupported` for cold leaves in a build without the feature.
+/// `Corrupt` if the directory is damaged; `Io`; `Unsupported` for a leaf in cold form in a build without the feature
+/// `cold`.
 pub fn leaf_rows<R: PageRead>(r: &R, ptr: &Ptr) -> Result<(Rows, Vec<(i64, i64)>)> {
     let leaf = Leaf::parse(r.block(ptr)?, *ptr)?;
     let columns = leaf.own_columns();
@@ -117,7 +118,7 @@ pub fn leaf_rows<R: PageRead>(r: &R, ptr: &Ptr) -> Result<(Rows, Vec<(i64, i64)>
         for c in 0..columns {
             read = read.and_then(|()| leaf.column(r, v, c, &mut rows.columns[c][at.clone()]));
         }
-        // The rows are not lost, but this build cannot read them.
+        // The error is not damage: the rows are not lost, but this build cannot read them.
         if let Err(error @ Error::Unsupported { .. }) = read {
             return Err(error);
         }
