@@ -1,5 +1,5 @@
-//! Prints the speed of the kernels on this machine: million values per second, best of several rounds.
-//! `cargo run --release -p tidalite-codec --example codec_speed`
+//! Prints the speed of encoding and decoding on this machine, in million values per second: the best of several rounds.
+//! Run: `cargo run --release -p tidalite-codec --example codec_speed`
 #![expect(clippy::print_stdout, reason = "prints its measurements")]
 
 use std::hint::black_box;

@@ -2,7 +2,8 @@
 //! generated columns; then, for each encoding, the number of its vectors and their bytes.
 //! `cargo run --release -p tidalite-codec --example column_sizes -- FOLDER`
 //!
-//! The size of a vector is its payload and its description. Statistics and checksums are not included.
+//! The size of a vector is the length of its payload and of its description (chunk), in bytes, without statistics and
+//! checksums.
 #![expect(clippy::print_stdout, reason = "prints its measurements")]
 
 use std::collections::BTreeMap;
@@ -19,7 +20,7 @@ enum Column {
     Words(ColumnType, Vec<u64>),
 }
 
-/// Vectors and bytes.
+/// Number of vectors, and total length of these vectors in bytes.
 #[derive(Clone, Copy, Default)]
 struct Size {
     vectors: usize,
@@ -118,7 +119,7 @@ fn text_of(path: &Path) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Milliseconds of `YYYY-MM-DD HH:MM:SS` with an optional fraction and zone; the zone is ignored.
+/// Parses `YYYY-MM-DD HH:MM:SS` with an optional fraction and time zone to milliseconds; the time zone is ignored.
 fn time_of(field: &str) -> Option<i64> {
     let number = |range: std::ops::Range<usize>| field.get(range)?.parse::<i64>().ok();
     let bytes = field.as_bytes();
@@ -190,7 +191,7 @@ fn add_file(path: &Path, report: &mut Report) {
     }
 }
 
-/// Generated columns, of kinds that the files lack.
+/// Reports generated columns, of kinds that the files lack.
 fn generated(report: &mut Report) {
     let mut seed = 7u64;
     let mut random = move |below: u64| {

@@ -1,4 +1,4 @@
-//! Description of an encoded vector, stored wherever the vector is stored.
+//! A chunk: the description of an encoded vector, which is stored where the vector is stored.
 //!
 //! ```text
 //! | encoding u8 | width u8 | rule, outliers, base, start: short integers (short.rs) |
@@ -22,19 +22,20 @@
 //! The number of rows and the length of the payload are not included: the place that holds the vector states both.
 
 use crate::short::{self, unzigzag, zigzag};
-/// Number of integers in a description.
+/// Number of variable-length integers in a description.
 const NUMBERS: usize = 4;
-/// Bytes of the encoding and the width.
+/// Length in bytes of the fields encoding and width.
 const FIXED_BYTES: usize = 2;
-/// Bytes of the integers that are never used, because the decimal rule and the outliers need fewer.
+/// Number of bytes that the integers never use, because the decimal rule and the outliers need fewer than eight bytes.
 const UNUSED_BYTES: usize = 2 * 3;
 /// Maximum size of a description, in bytes.
 pub const CHUNK_BYTES_MAX: usize = FIXED_BYTES + short::bytes_max(NUMBERS) - UNUSED_BYTES;
 const _: () = assert!(CHUNK_BYTES_MAX == 30);
 
-/// Describes how to read a payload; see the head of `chunk.rs` and docs/format.md section 6.
+/// Describes how to read the payload of a vector; the table at the head of `chunk.rs` and docs/format.md section 6 list
+/// the fields.
 ///
-/// A chunk read from a file is untrusted: `decode_*` checks the fields, this module does not.
+/// A chunk read from a file is untrusted: the functions `decode_*` check its fields, this module does not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Chunk {
     pub(crate) encoding: u8,
@@ -53,36 +54,36 @@ pub struct Chunk {
 }
 
 impl Chunk {
-    /// Values in the vector.
+    /// Number of values in the vector.
     #[must_use]
     #[inline]
     pub fn rows(&self) -> usize {
         usize::from(self.rows)
     }
 
-    /// Bytes of the payload.
+    /// Length of the payload in bytes.
     #[must_use]
     #[inline]
     pub fn len(&self) -> usize {
         self.length as usize
     }
 
-    /// Whether the payload is empty: the chunk alone describes the vector.
+    /// True if the payload is empty, because the chunk alone describes the vector.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// Whether the payload is in cold form: `decode_cold` reads it with the model that the leaf stores for the
-    /// column.
+    /// True if the payload is in cold form, so that `decode_cold` must read it, with the model that the leaf stores for
+    /// the column.
     #[must_use]
     #[inline]
     pub fn is_cold(&self) -> bool {
         self.encoding == COLD
     }
 
-    /// The name of the encoding, for display.
+    /// The name of the chunk's encoding, for display.
     #[must_use]
     pub fn encoding_name(&self) -> &'static str {
         match self.encoding {
@@ -103,13 +104,13 @@ impl Chunk {
         }
     }
 
-    /// Appends the description, which contains neither the number of rows nor the length of the payload.
+    /// Appends the encoded description, which contains neither the number of rows nor the length of the payload.
     pub fn put(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&[self.encoding, self.width]);
         short::put(&self.numbers(), out);
     }
 
-    /// Size of the description in bytes.
+    /// Length in bytes of the encoded description.
     #[must_use]
     pub fn description_bytes(&self) -> usize {
         FIXED_BYTES + short::bytes(&self.numbers())
@@ -128,9 +129,9 @@ impl Chunk {
         [rule, outliers, zigzag(self.base), zigzag(self.start)]
     }
 
-    /// Reads the description at byte `at` of `bytes`, of a vector of `rows` rows in `len` bytes. Returns the chunk and
-    /// the offset of the end of its description, or `None` if the bytes do not hold one. The fields are unchecked
-    /// until `decode_*`.
+    /// Decodes the description at offset `at` of `bytes`, for a vector of `rows` rows whose payload has `len` bytes.
+    /// Returns the chunk and the offset of the end of its description, or `None` if the bytes hold no description. The
+    /// fields stay unchecked until one of the functions `decode_*` is called.
     #[must_use]
     #[inline]
     pub fn get(bytes: &[u8], at: usize, (rows, len): (usize, usize)) -> Option<(Self, usize)> {
@@ -161,60 +162,60 @@ impl Chunk {
     }
 }
 
-/// Every row has the word `base`; the payload is empty.
+/// Encoding in which every row has the word `base`; the payload is empty.
 pub(crate) const CONSTANT: u8 = 1;
-/// The words, unencoded.
+/// Encoding that stores the 64-bit words as they are.
 pub(crate) const RAW: u8 = 2;
-/// Integers near `base` (frame of reference).
+/// Encoding of integers near `base` (frame of reference).
 pub(crate) const FOR: u8 = 3;
-/// Integers whose deltas are near `base`.
+/// Encoding of integers whose deltas are near `base`.
 pub(crate) const DELTA: u8 = 4;
-/// Floats whose decimals are near `base`.
+/// Encoding of floats as decimals (integers over a power of ten) that are near `base`.
 pub(crate) const ALP_FOR: u8 = 5;
-/// Floats whose decimals have deltas near `base`.
+/// Encoding of floats as decimals (integers over a power of ten) whose deltas are near `base`.
 pub(crate) const ALP_DELTA: u8 = 6;
-/// Floats whose ordered bits are near `base`.
+/// Encoding of floats whose ordered bits (an integer that sorts like the float) are near `base`.
 pub(crate) const ORDERED_FOR: u8 = 7;
-/// Floats whose ordered bits have deltas near `base`.
+/// Encoding of floats whose ordered bits (an integer that sorts like the float) have deltas near `base`.
 pub(crate) const ORDERED_DELTA: u8 = 8;
-/// High bits as indices into a short list, low bits unencoded.
+/// Encoding of the high bits as indices into a short list; the low bits are stored as they are.
 pub(crate) const SPLIT: u8 = 9;
-/// Indices into a list of words that is encoded as an inner vector.
+/// Encoding of each word as an index into a list of words, which is encoded as an inner vector.
 pub(crate) const LIST: u8 = 10;
 /// Run-length encoding: the words of the runs as an inner vector, and the run lengths.
 pub(crate) const RUNS: u8 = 11;
-/// Integers near a line: base and packed values as in [`FOR`], plus `start` times the row number.
+/// Encoding of integers near a line: base and packed values as in [`FOR`], plus `start` times the row number.
 pub(crate) const SLOPE: u8 = 12;
-/// A page of pco, whose model the leaf stores; see `cold/`.
+/// Encoding as a page of the compressor pco, whose model the leaf stores; described in `cold/`.
 pub(crate) const COLD: u8 = 13;
-/// Maximum number of bits in the high part of a split.
+/// Maximum number of bits in the high part of a word in the encoding `SPLIT`.
 pub(crate) const SPLIT_HIGH_MAX: u32 = 16;
 
-/// Flag: packed values and deltas are multiples of a unit; the payload begins with the unit.
+/// Flag: packed values and deltas are multiples of a unit, and the payload begins with this unit.
 pub(crate) const SCALED: u8 = 1;
-/// Flag: all exceptions have the same word, stored once.
+/// Flag: all exceptions have the same word, which is stored once.
 pub(crate) const SHARED: u8 = 2;
-/// Flag: the payload begins with the map of null rows; see nulls.rs.
+/// Flag: the payload begins with the map of null rows, as described in nulls.rs.
 pub(crate) const NULLS: u8 = 4;
-/// Flag: every float is rounded to an f32 after decoding; see narrow.rs.
+/// Flag: every float is rounded to an f32 after decoding, as described in narrow.rs.
 pub(crate) const NARROW: u8 = 8;
 
-/// A small number that is added to the word that a decimal rule yields: computed numbers miss the decimal that they
-/// stand for by a few units in the last place. A correction is stored as an unsigned number of `width` bits; decoding
-/// subtracts `depth` from it.
+/// A small number that is added to the word of a decimal: computed floats miss the decimal that they stand for by a few
+/// units in the last place. A correction is stored as an unsigned number of `width` bits; decoding subtracts `depth`
+/// from this number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Correction {
-    /// Bits of a correction; 0 means no corrections.
+    /// Number of bits of a stored correction; 0 if there are no corrections.
     pub(crate) width: u8,
     /// Magnitude of the lowest (most negative) correction.
     pub(crate) depth: u8,
 }
 
 impl Correction {
-    /// Corrections are at most this wide.
+    /// Maximum number of bits of a stored correction.
     pub(crate) const WIDTH_MAX: u8 = 8;
 
-    /// Whether a correction of zero can be stored; without corrections, whether depth is 0.
+    /// True if a correction of zero can be stored; without corrections, true if `depth` is 0.
     pub(crate) fn is_valid(self) -> bool {
         self.width <= Self::WIDTH_MAX && u64::from(self.depth) < 1 << self.width
     }

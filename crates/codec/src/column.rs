@@ -1,7 +1,7 @@
-//! Meaning of the 64 bits of a column's word.
+//! Column types: the meaning of a word, the 64 bits in which a value is stored.
 //!
-//! An f32 is kept as the f64 of the same value, so that all code that reads floats reads it too. In a nullable column
-//! one word is reserved as null: [`ColumnType::null`].
+//! An f32 is kept as the f64 of the same value, so that all code that reads floats can read an f32. In a column with
+//! nulls one word is reserved for null: [`ColumnType::null`].
 
 use tidalite_base::Corrupt;
 
@@ -9,14 +9,14 @@ use tidalite_base::Corrupt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum ColumnType {
-    /// The bits of an `f64`; every bit pattern is kept, NaN payloads too.
+    /// The word holds the bits of an `f64`; every bit pattern is kept, including the payload of a NaN.
     F64 = 1,
-    /// A two's complement `i64`.
+    /// The word holds an `i64` in two's complement.
     I64 = 2,
-    /// A `u64`.
+    /// The word holds a `u64`.
     U64 = 3,
-    /// The bits of an `f64` that came from an `f32` ([`ColumnType::widen`]). Any other word round-trips too, but
-    /// takes as much room as an f64.
+    /// The word holds the bits of an `f64` that came from an `f32` ([`ColumnType::widen`]). Any other word is stored
+    /// correctly, too, but takes as much space as an f64.
     F32 = 4,
     /// As `F64`, or null.
     NullF64 = 17,
@@ -28,16 +28,16 @@ pub enum ColumnType {
     NullF32 = 20,
 }
 
-/// Null in a column of floats: a quiet NaN that no `f32` widens to and no arithmetic makes. Its payload is the text
-/// "null" in ASCII.
+/// The word for null in a column of floats: a quiet NaN that no `f32` widens to and that no arithmetic produces. Its
+/// payload is the text "null" in ASCII.
 pub(crate) const NULL_FLOAT: u64 = 0x7ff8_0000_6e75_6c6c;
-/// Null in a column of signed integers: `i64::MIN`.
+/// The word for null in a column of signed integers: `i64::MIN`.
 pub(crate) const NULL_INT: u64 = 1 << 63;
-/// Null in a column of unsigned integers: `u64::MAX`.
+/// The word for null in a column of unsigned integers: `u64::MAX`.
 pub(crate) const NULL_UNSIGNED: u64 = u64::MAX;
 
 impl ColumnType {
-    /// All types.
+    /// All column types.
     pub const ALL: [Self; 8] = [
         Self::F64,
         Self::I64,
@@ -49,13 +49,13 @@ impl ColumnType {
         Self::NullF32,
     ];
 
-    /// The type's code in the file.
+    /// The number that stands for this type in the file.
     #[must_use]
     pub fn code(self) -> u8 {
         self as u8
     }
 
-    /// The type for a code in the file.
+    /// The type for which a number in the file stands.
     ///
     /// # Errors
     /// [`Corrupt`] (with address 0: the caller knows where it read) for an unknown code.
@@ -73,7 +73,7 @@ impl ColumnType {
         })
     }
 
-    /// The type without nulls.
+    /// The same type without nulls.
     #[must_use]
     #[inline(always)]
     pub fn base(self) -> Self {
@@ -96,14 +96,14 @@ impl ColumnType {
         }
     }
 
-    /// Whether the words of this type are floats.
+    /// True if the words of this type are floats, with or without nulls.
     #[must_use]
     #[inline(always)]
     pub fn is_float(self) -> bool {
         matches!(self.base(), Self::F64 | Self::F32)
     }
 
-    /// The word that stands for null; `None` for a type without nulls.
+    /// The word that stands for null; `None` if this type has no nulls.
     #[must_use]
     #[inline(always)]
     pub fn null(self) -> Option<u64> {
@@ -115,13 +115,13 @@ impl ColumnType {
         }
     }
 
-    /// The word of a row that was written before the column was added: null, or zero for a type without nulls.
+    /// The word for a row that was written before the column was added: null, or zero if this type has no nulls.
     #[must_use]
     pub fn fill(self) -> u64 {
         self.null().unwrap_or(0)
     }
 
-    /// The word of an `f32`, bit by bit: a NaN keeps its payload.
+    /// The word that stores an `f32`, bit by bit: a NaN keeps its payload.
     ///
     /// ```
     /// use tidalite_codec::ColumnType;
@@ -136,20 +136,20 @@ impl ColumnType {
     pub fn widen(x: f32) -> u64 {
         if x.is_nan() {
             let bits = u64::from(x.to_bits());
-            // The bits are moved without a conversion, which would make a signalling NaN quiet.
+            // Moves the bits of the NaN without a conversion, because a conversion would make a signalling NaN quiet.
             return (bits >> 31 << 63) | 0x7ff << 52 | (bits & 0x7f_ffff) << 29;
         }
         f64::from(x).to_bits()
     }
 
-    /// The nearest `f32` of a float word; a widened NaN is restored bit by bit.
+    /// The `f32` nearest to the float in `word`; a widened NaN is restored bit by bit.
     #[must_use]
     #[inline(always)]
     pub fn narrow(word: u64) -> f32 {
         let x = f64::from_bits(word);
         if x.is_nan() {
             let payload = (word >> 29) as u32 & 0x7f_ffff;
-            // If the kept bits of the payload are all zero, sets one: without a payload the word would be an
+            // If the kept bits of the NaN's payload are all zero, sets one bit: without a payload the word would be an
             // infinity.
             let payload = if payload == 0 { 1 << 22 } else { payload };
             return f32::from_bits((word >> 63 << 31) as u32 | 0xff << 23 | payload);
@@ -157,8 +157,8 @@ impl ColumnType {
         x as f32
     }
 
-    /// A signed integer for `word` that sorts like the values. Among floats -0.0 < +0.0, and NaNs lie outside the
-    /// infinities: negative ones below, positive ones above.
+    /// Converts `word` to a signed integer that sorts like the values. Among floats -0.0 sorts before +0.0, and NaNs
+    /// sort outside the infinities: negative ones below, positive ones above.
     #[must_use]
     #[inline(always)]
     pub fn order_key(self, word: u64) -> i64 {
@@ -170,7 +170,7 @@ impl ColumnType {
     }
 }
 
-/// Maps the bits of an `f64` to an integer with the same order. Applied twice, it gives the bits back.
+/// Maps the bits of an `f64` to an integer with the same order. Applied to its own result, it restores the bits.
 #[inline(always)]
 pub(crate) fn float_key(bits: u64) -> i64 {
     let bits = bits as i64;
@@ -213,7 +213,7 @@ mod tests {
         }
     }
 
-    /// Every exponent, with the payloads that matter, signalling NaNs included.
+    /// Tests every exponent with the mantissas that matter, including signalling NaNs.
     #[test]
     fn an_f32_round_trips_through_its_word() {
         for high in 0..=0x1ff_u32 {

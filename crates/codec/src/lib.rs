@@ -15,10 +15,10 @@
 //!           point: a single word of a vector; line: vectors whose words follow a rule
 //! encode/   encode_times, _column    picks the cheapest encoding; EncoderState remembers the choice
 //!           fit, layout: base, unit and width; batch: concatenated times of several series
-//! cold/     ColdColumn               many vectors as pages of pco that share a model; a feature
+//! cold/     ColdColumn               many vectors as pages of pco that share a model; an optional feature
 //! ```
 //!
-//! The bytes are described in section 6 of `docs/format.md`.
+//! Section 6 of `docs/format.md` describes the encoded bytes.
 //!
 //! ```
 //! use tidalite_codec::{ColumnType, EncoderState, Stats, decode_column, encode_column};

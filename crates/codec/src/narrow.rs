@@ -1,4 +1,4 @@
-//! Vectors of floats that came from `f32`.
+//! Encodes vectors of floats that came from `f32`.
 //!
 //! The word of an f32 is the f64 of the same value. Its decimals are long: 7.12f32 is 7.119999885559082. Each word is
 //! therefore replaced by the shortest decimal that rounds to it, which the float encodings store in few bits. A
@@ -10,12 +10,13 @@ use crate::chunk::{self, Chunk};
 use tidalite_base::Corrupt;
 use tidalite_base::limits::VECTOR_ROWS;
 
-/// Maximum number of fractional digits that is tried: with more, no f32 becomes shorter.
+/// Maximum number of fractional digits that are tried: with more digits, no f32 becomes shorter.
 const DECIMALS_MAX: usize = 10;
 
 const POWERS: [f64; DECIMALS_MAX + 1] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10];
 
-/// The word that a narrow chunk decodes to: a NaN stays as it is, any other word is rounded to an f32.
+/// The word to which a chunk with the flag `NARROW` decodes: a NaN stays as it is, any other float is rounded to an
+/// f32.
 #[inline(always)]
 fn rounded(word: u64) -> u64 {
     let x = f64::from_bits(word);
@@ -26,21 +27,21 @@ fn rounded(word: u64) -> u64 {
     }
 }
 
-/// Rounds decoded words.
+/// Rounds decoded floats to f32, in place.
 pub(crate) fn round(words: &mut [u64]) {
     for word in words {
         *word = rounded(*word);
     }
 }
 
-/// Whether every word came from an f32 that `narrow` restores.
+/// True if every word came from an f32, so that rounding restores it.
 pub(crate) fn all_narrow(words: &[u64]) -> bool {
     let same = |&word: &u64| ColumnType::widen(ColumnType::narrow(word)) == word;
     words.iter().all(same)
 }
 
-/// Replaces f32 words by decimals with the fewest digits at which almost all round-trip; words that do not round-trip
-/// stay unchanged. Returns false if there are too many of them.
+/// Replaces f32 words by decimals with the fewest digits at which almost all words round-trip; words that do not
+/// round-trip stay unchanged. Returns false if too many words do not round-trip.
 pub(crate) fn decimals(words: &[u64], out: &mut [u64]) -> bool {
     // An exception costs ten bytes, more than twice the four bytes of an f32.
     let bad_max = words.len() / 16;
@@ -60,7 +61,7 @@ pub(crate) fn decimals(words: &[u64], out: &mut [u64]) -> bool {
     false
 }
 
-/// Appends the words, which must all come from f32, in four bytes each.
+/// Appends the words, which must all have come from f32, in four bytes each.
 pub(crate) fn raw(mut chunk: Chunk, words: &[u64], out: &mut Vec<u8>) -> Chunk {
     chunk.encoding = chunk::RAW;
     chunk.flags = chunk::NARROW;
@@ -73,7 +74,7 @@ pub(crate) fn raw(mut chunk: Chunk, words: &[u64], out: &mut Vec<u8>) -> Chunk {
     chunk
 }
 
-/// Reads the payload written by `raw`.
+/// Decodes the payload that `raw` has written.
 pub(crate) fn read_raw(chunk: &Chunk, bytes: &[u8], out: &mut [u64]) -> Result<(), Corrupt> {
     check_raw(chunk, bytes, out.len())?;
     for (place, field) in out.iter_mut().zip(bytes.as_chunks::<4>().0) {

@@ -1,7 +1,7 @@
-//! Vectors with null rows.
+//! Encodes vectors that have null rows.
 //!
-//! The other rows are encoded as if each null row had the value before it. The map of null rows precedes that
-//! payload; a vector without nulls has no map, and a vector of nulls only is a constant.
+//! The other rows are encoded as if each null row had the value of the row before it. The map of null rows precedes the
+//! payload of the other rows; a vector without nulls has no map, and a vector of nulls only is a constant.
 //!
 //! ```text
 //! 0        1   2              4
@@ -19,7 +19,7 @@ use tidalite_base::{Corrupt, get_u16};
 const WORDS: [u64; 3] = [NULL_FLOAT, NULL_INT, NULL_UNSIGNED];
 const HEAD_BYTES: usize = 4;
 
-/// Maximum number of nulls whose rows are listed; for more nulls a bitmap is used.
+/// Maximum number of nulls whose row numbers are listed; for more nulls a bitmap is used.
 fn listed_max(rows: usize) -> usize {
     rows / 16
 }
@@ -32,7 +32,7 @@ fn map_bytes(rows: usize, nulls: usize) -> usize {
     }
 }
 
-/// Appends the map of the rows equal to `null`; there is at least one.
+/// Appends the map of the rows equal to `null`; there must be at least one such row.
 pub(crate) fn write(words: &[u64], null: u64, out: &mut Vec<u8>) {
     let nulls = words.iter().filter(|&&word| word == null).count();
     let kind = WORDS.iter().position(|&word| word == null);
@@ -50,8 +50,8 @@ pub(crate) fn write(words: &[u64], null: u64, out: &mut Vec<u8>) {
     }
 }
 
-/// Gives each null row the word before it, so that it costs no bits; nulls in front of the first word get that one.
-/// At least one word is not null.
+/// Gives each null row the word of the row before it, so that it costs no bits; nulls at the beginning get the first
+/// word that is not null. At least one word must not be null.
 pub(crate) fn fill_gaps(words: &[u64], null: u64, out: &mut [u64]) {
     let mut last = words.iter().copied().find(|&word| word != null);
     let mut last = last.take().unwrap_or_default();
@@ -61,7 +61,7 @@ pub(crate) fn fill_gaps(words: &[u64], null: u64, out: &mut [u64]) {
     }
 }
 
-/// The null rows of a vector.
+/// The map of the null rows of a vector.
 pub(crate) struct Nulls<'a> {
     null: u64,
     rows: usize,
@@ -70,7 +70,7 @@ pub(crate) struct Nulls<'a> {
 }
 
 impl<'a> Nulls<'a> {
-    /// Splits a payload into the null rows and the rest: chunk and payload of the other rows.
+    /// Splits a payload: returns the map of the null rows, and the chunk and payload of the other rows.
     pub(crate) fn split(
         chunk: &Chunk,
         bytes: &'a [u8],
@@ -113,7 +113,7 @@ impl<'a> Nulls<'a> {
         Ok((own, inner, rest))
     }
 
-    /// Calls `f` with each null row; returns their number.
+    /// Calls `f` with the number of each null row; returns the number of null rows.
     fn each(&self, mut f: impl FnMut(usize)) -> Result<usize, Corrupt> {
         let mut count = 0;
         if self.listed {
@@ -147,7 +147,7 @@ impl<'a> Nulls<'a> {
         Ok(count)
     }
 
-    /// Writes the nulls to their rows.
+    /// Writes the word for null to each null row of `out`.
     pub(crate) fn put(&self, out: &mut [u64]) -> Result<(), Corrupt> {
         self.each(|row| out[row] = self.null).map(|_| ())
     }

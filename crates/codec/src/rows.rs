@@ -3,30 +3,30 @@
 //! Invariant: `times` and every column have the same length. The owner is responsible for order and uniqueness of the
 //! times; [`Rows::sort_newest`] establishes both.
 //!
-//! A batch that represents a part of a series may hold several rows with one time, in order of arrival. They are
-//! treated as a unit: when two batches share a time, all rows of the newer batch with that time replace all rows of
-//! the older one.
+//! A batch that represents a part of a series may hold several rows with one time, in order of arrival. Such rows are
+//! treated as a unit: when two batches share a time, all rows of the newer batch with that time replace all rows of the
+//! older batch with that time.
 
 use crate::kernel;
 use core::ops::Range;
 
-/// An owned batch of rows.
+/// A batch of rows that owns its memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rows {
-    /// One timestamp per row.
+    /// The timestamp of each row.
     pub times: Vec<i64>,
-    /// One word per row, for each column.
+    /// For each column, the word of each row.
     pub columns: Vec<Vec<u64>>,
 }
 
 impl Rows {
-    /// An empty batch with `columns` columns.
+    /// Creates an empty batch with `columns` columns.
     #[must_use]
     pub fn new(columns: usize) -> Self {
         Self::with_capacity(columns, 0)
     }
 
-    /// An empty batch with capacity for `rows` rows of `columns` columns.
+    /// Creates an empty batch with capacity for `rows` rows of `columns` columns.
     #[must_use]
     pub fn with_capacity(columns: usize, rows: usize) -> Self {
         Self {
@@ -42,19 +42,19 @@ impl Rows {
         self.times.len()
     }
 
-    /// Whether the batch has no rows.
+    /// True if the batch has no rows.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.times.is_empty()
     }
 
-    /// Removes the rows; keeps columns and memory.
+    /// Removes all rows, but keeps the columns and their memory.
     pub fn clear(&mut self) {
         self.truncate(0);
     }
 
-    /// Keeps the first `rows` rows.
+    /// Keeps only the first `rows` rows.
     pub fn truncate(&mut self, rows: usize) {
         self.times.truncate(rows);
         for column in &mut self.columns {
@@ -95,7 +95,7 @@ impl Rows {
         }
     }
 
-    /// Appends zeroed rows for a decoder to fill. Returns the range of the new rows.
+    /// Appends `rows` rows of zeros for a decoder to fill. Returns the range of the new rows.
     pub fn grow(&mut self, rows: usize) -> Range<usize> {
         let from = self.len();
         self.times.resize(from + rows, 0);
@@ -116,7 +116,7 @@ impl Rows {
         }
     }
 
-    /// All rows, borrowed.
+    /// A borrowed view of all rows.
     #[must_use]
     #[inline]
     pub fn view(&self) -> RowsRef<'_> {
@@ -127,7 +127,7 @@ impl Rows {
         }
     }
 
-    /// The rows of `range`, borrowed.
+    /// A borrowed view of the rows of `range`.
     ///
     /// # Panics
     /// If the range lies outside the batch.
@@ -137,15 +137,15 @@ impl Rows {
         self.view().slice(range)
     }
 
-    /// Sorts by time; of several rows with one time only the last one pushed is kept.
+    /// Sorts the rows by time; of several rows with one time only the row that was pushed last is kept.
     ///
-    /// Cost: one pass if the rows are sorted and unique already.
+    /// Cost: one pass if the rows are already sorted and their times unique.
     pub fn sort_newest(&mut self) {
         if self.view().is_sorted_unique() {
             return;
         }
         let mut order: Vec<usize> = (0..self.len()).collect();
-        order.sort_by_key(|&i| self.times[i]); // stable: among equals the last pushed is last
+        order.sort_by_key(|&i| self.times[i]); // stable sort: among rows with equal times the last pushed stays last
         let times = &self.times;
         let mut kept = Vec::with_capacity(order.len());
         for (at, &i) in order.iter().enumerate() {
@@ -159,16 +159,17 @@ impl Rows {
         self.take_in_order(&kept);
     }
 
-    /// Sorts the concatenated rows of several batches, oldest batch first; `begins` holds the first row of each
-    /// batch, ascending. For each time only the rows of the newest batch that has it are kept, in their order.
+    /// Sorts the concatenated rows of several batches, oldest batch first; `begins` holds the number of the first row
+    /// of each batch, ascending. For each time only the rows of the newest batch that has this time are kept, in their
+    /// order.
     ///
-    /// Cost: one pass if the rows are sorted and unique already.
+    /// Cost: one pass if the rows are already sorted and their times unique.
     pub fn sort_newest_of(&mut self, begins: &[usize]) {
         if self.view().is_sorted_unique() {
             return;
         }
         let mut order: Vec<usize> = (0..self.len()).collect();
-        order.sort_by_key(|&i| self.times[i]); // stable: among equals the newest come last
+        order.sort_by_key(|&i| self.times[i]); // stable sort: among rows with equal times the newest come last
         let times = &self.times;
         let mut kept = Vec::with_capacity(order.len());
         for of_one_time in order.chunk_by(|&a, &b| times[a] == times[b]) {
@@ -181,9 +182,9 @@ impl Rows {
         self.take_in_order(&kept);
     }
 
-    /// Sorts by time; rows with one time keep the order in which they were pushed.
+    /// Sorts the rows by time; rows with equal times keep the order in which they were pushed.
     ///
-    /// Cost: one pass if the rows are sorted already.
+    /// Cost: one pass if the rows are already sorted.
     pub fn sort_all(&mut self) {
         if self.times.is_sorted() {
             return;
@@ -200,7 +201,7 @@ impl Rows {
         self.times = order.iter().map(|&i| self.times[i]).collect();
     }
 
-    /// Merges two sorted batches; among rows with equal times `older` comes first.
+    /// Merges two sorted batches; where times are equal, the rows of `older` come first.
     ///
     /// # Panics
     /// If the numbers of columns differ.
@@ -213,9 +214,9 @@ impl Rows {
         merged
     }
 
-    /// Merges two sorted batches into one. At a time that both have, only the rows of `newer` are kept.
+    /// Merges two sorted batches. At a time that both batches have, only the rows of `newer` are kept.
     ///
-    /// Cost: linear, and ranges that do not interleave are copied whole.
+    /// Cost: linear in the number of rows; ranges that do not interleave are copied whole.
     ///
     /// # Panics
     /// If the numbers of columns differ.
@@ -237,7 +238,7 @@ impl Rows {
             while o < older.len() && older.times()[o] == stop {
                 o += 1;
             }
-            // Takes the newer rows up to the next older one, including those with an equal time.
+            // Takes the newer rows up to and including the time of the next older row.
             let end = match older.times().get(o) {
                 Some(&next) => newer.lower_bound_from(n + 1, next),
                 None => newer.len(),
@@ -251,11 +252,11 @@ impl Rows {
     }
 }
 
-/// Borrowed rows: a slice of times, and the same slice of every column. Copying it is cheap.
+/// A borrowed view of rows: a slice of times, and the same slice of every column. Cheap to copy.
 #[derive(Clone, Copy, Debug)]
 pub struct RowsRef<'a> {
     times: &'a [i64],
-    /// First row of this view in every column.
+    /// Index in every column of the first row of this view.
     start: usize,
     columns: Columns<'a>,
 }
@@ -267,7 +268,7 @@ enum Columns<'a> {
 }
 
 impl<'a> RowsRef<'a> {
-    /// Rows of borrowed columns.
+    /// Creates a view of the rows of borrowed columns.
     ///
     /// # Panics
     /// If a column does not have as many words as there are times.
@@ -291,7 +292,7 @@ impl<'a> RowsRef<'a> {
         self.times.len()
     }
 
-    /// Whether there are no rows.
+    /// True if there are no rows.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
@@ -343,13 +344,14 @@ impl<'a> RowsRef<'a> {
         }
     }
 
-    /// The index of the first row at or after `time`, or `len()` if all are earlier. The rows must be sorted.
+    /// The index of the first row at or after `time`, or `len()` if all rows are earlier. The rows must be sorted.
     #[must_use]
     pub fn lower_bound(&self, time: i64) -> usize {
         self.times.partition_point(|&t| t < time)
     }
 
-    /// Like [`RowsRef::lower_bound`], starting at row `from` with a galloping search: cheap if the result is near.
+    /// Like [`RowsRef::lower_bound`], but searches from row `from` on with growing steps, which is cheap if the result
+    /// is near.
     fn lower_bound_from(&self, from: usize, time: i64) -> usize {
         let mut step = 1;
         let mut low = from;
@@ -369,16 +371,16 @@ impl<'a> RowsRef<'a> {
         self.slice(begin..end.max(begin))
     }
 
-    /// Whether the times ascend; equal times are allowed.
+    /// True if the times ascend; equal times are allowed.
     ///
-    /// Cost: twice the cost of `is_sorted_unique` if that is false.
+    /// Cost: twice the cost of `is_sorted_unique` if that function returns false.
     #[must_use]
     pub fn is_sorted(&self) -> bool {
         self.is_sorted_unique() || self.times.is_sorted()
     }
 
-    /// The largest number of rows, at most `rows`, after which a new time begins; 0 if there is no such row. The rows
-    /// must be sorted.
+    /// The largest number of rows, at most `rows`, after which a row with another time begins; 0 if there is no such
+    /// number. The rows must be sorted.
     #[must_use]
     pub fn cut(&self, rows: usize) -> usize {
         match self.times.get(rows) {
@@ -388,7 +390,7 @@ impl<'a> RowsRef<'a> {
         }
     }
 
-    /// Whether the times ascend strictly.
+    /// True if the times ascend strictly.
     #[must_use]
     pub fn is_sorted_unique(&self) -> bool {
         kernel::ascending(self.times)
@@ -472,7 +474,7 @@ mod tests {
 
     #[test]
     fn rows_of_one_time_go_together() {
-        // Batches of 3, 2 and 3 rows; the second column numbers the rows.
+        // Three batches of 3, 2 and 3 rows; the second column holds the row numbers.
         let mut rows = batch(&[1, 4, 4, 3, 4, 3, 3, 5], 0);
         rows.sort_newest_of(&[0, 3, 5]);
         assert_eq!(rows.times, [1, 3, 3, 4, 5]);

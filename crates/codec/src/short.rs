@@ -1,18 +1,18 @@
-//! Variable-length integers with their lengths in front: 4 bits per length, so that a reader locates all integers
-//! with a few shifts and finds their end by summing the lengths.
+//! Lists of variable-length integers with their lengths in front: 4 bits per length, so that a reader locates all
+//! integers with a few shifts, and finds the end of the list by adding the lengths.
 //!
 //! ```text
 //! | lengths: 4 bits a number, lowest bits first, whole bytes | number 0 | number 1 | ...
 //! ```
 //!
-//! The reader knows the number of integers in a list. If it is odd, the last half byte of the lengths is 0. An
+//! The reader knows the number of integers in a list. If that number is odd, the last half byte of the lengths is 0. An
 //! integer takes 0 to 8 bytes, lowest first, and its highest byte is not 0, so its encoding is unique.
 
-/// Maximum size of an integer, in bytes.
+/// Maximum length of an integer in bytes.
 const NUMBER_BYTES_MAX: usize = 8;
 
-/// For each length, the mask that keeps the bytes of an integer at the start of eight bytes. Lengths above 8 are
-/// invalid.
+/// For each length, a mask that keeps the bytes of an integer at the start of eight bytes; zero for lengths above 8,
+/// which are invalid.
 const MASKS: [u64; 16] = {
     let mut masks = [0; 16];
     let mut len = 1;
@@ -23,7 +23,7 @@ const MASKS: [u64; 16] = {
     masks
 };
 
-/// The packed lengths of at most 16 integers.
+/// The lengths in bytes of at most 16 integers, packed in 4 bits each.
 fn lengths(numbers: &[u64]) -> u64 {
     debug_assert!(numbers.len() <= 16, "a length has 4 bits");
     let of = |number: &u64| u64::from(64 - number.leading_zeros()).div_ceil(8);
@@ -31,7 +31,7 @@ fn lengths(numbers: &[u64]) -> u64 {
     lengths.fold(0, |all, number| all << 4 | of(number))
 }
 
-/// Bytes of the lengths of this many integers.
+/// Number of bytes that the lengths of this many integers take.
 const fn lengths_bytes(numbers: usize) -> usize {
     numbers.div_ceil(2)
 }
@@ -42,7 +42,7 @@ pub const fn bytes_max(numbers: usize) -> usize {
     lengths_bytes(numbers) + NUMBER_BYTES_MAX * numbers
 }
 
-/// Size in bytes of a list of integers.
+/// Length in bytes of an encoded list of integers.
 #[must_use]
 pub fn bytes(numbers: &[u64]) -> usize {
     lengths_bytes(numbers.len()) + sum(lengths(numbers))
@@ -58,7 +58,8 @@ pub fn put(numbers: &[u64], out: &mut Vec<u8>) {
     }
 }
 
-/// Total size in bytes of integers with these lengths. For lengths that no writer produces it may be up to 240.
+/// Total length in bytes of integers with these packed lengths. For lengths that no writer produces it may be up to
+/// 240.
 #[inline]
 fn sum(lengths: u64) -> usize {
     const EVEN: u64 = 0x0f0f_0f0f_0f0f_0f0f;
@@ -67,21 +68,21 @@ fn sum(lengths: u64) -> usize {
     (pairs.wrapping_mul(ONES) >> 56) as usize
 }
 
-/// Zigzag encoding: integers of small magnitude and either sign become small unsigned ones.
+/// Zigzag encoding: maps integers of small magnitude and either sign to small unsigned integers.
 #[must_use]
 #[inline]
 pub fn zigzag(x: u64) -> u64 {
     (x << 1) ^ ((x as i64) >> 63) as u64
 }
 
-/// Inverse of [`zigzag`].
+/// Decodes the result of [`zigzag`].
 #[must_use]
 #[inline]
 pub fn unzigzag(x: u64) -> u64 {
     (x >> 1) ^ (x & 1).wrapping_neg()
 }
 
-/// Whether every length is valid: 0 to 8.
+/// True if every packed length is valid, that is at most 8.
 #[inline]
 fn are_lengths(lengths: u64) -> bool {
     const EIGHTS: u64 = 0x8888_8888_8888_8888;
@@ -90,15 +91,15 @@ fn are_lengths(lengths: u64) -> bool {
     lengths & set & EIGHTS == 0
 }
 
-/// Maximum size of 16 integers, plus the bytes past the last of them that are read with it.
+/// Maximum total length in bytes of 16 integers, plus the bytes after the last integer that are read with it.
 const ROOM_BYTES: usize = 16 * NUMBER_BYTES_MAX + NUMBER_BYTES_MAX;
-/// Mask for the offset of an integer; all offsets are at most this.
+/// Mask for the offset of an integer; no offset exceeds this number.
 const PLACES: usize = 16 * NUMBER_BYTES_MAX - 1;
 
-/// The packed lengths of `N` integers at the beginning of a list.
+/// The packed lengths of `N` integers at the beginning of a list; `None` if the bytes end too soon.
 #[inline(always)]
 fn lengths_at<const N: usize>(bytes: &[u8], at: usize) -> Option<u64> {
-    // The shift drops the bytes behind the lengths, and for an odd number the half byte that is not used.
+    // The shift drops the bytes after the lengths and, if the number of lengths is odd, the unused half byte.
     let list = bytes.get(at..)?;
     if let Some(eight) = list.first_chunk::<8>() {
         return Some(u64::from_le_bytes(*eight) & (u64::MAX >> (64 - 8 * lengths_bytes(N))));
@@ -107,7 +108,8 @@ fn lengths_at<const N: usize>(bytes: &[u8], at: usize) -> Option<u64> {
     Some(own.fold(0, |all, &byte| all << 8 | u64::from(byte)))
 }
 
-/// The list of `N` integers that begins at `at`, and its end; `None` if a length is invalid or the bytes end too soon.
+/// The list of `N` integers that begins at `at`, and the offset of its end; `None` if a length is invalid or the bytes
+/// end too soon.
 ///
 /// Lengths and room are checked once for all integers, so reading each of them needs no branch and no check.
 #[must_use]
@@ -128,7 +130,8 @@ pub fn get<const N: usize>(bytes: &[u8], at: usize) -> Option<([u64; N], usize)>
     Some((numbers, from + sum(lengths)))
 }
 
-/// The end of the list of `N` integers that begins at `at`; `None` if the bytes end before. Does not check the lengths.
+/// The offset of the end of the list of `N` integers that begins at `at`; `None` if the bytes end before. Does not
+/// check the lengths.
 #[must_use]
 #[inline(always)]
 pub fn end<const N: usize>(bytes: &[u8], at: usize) -> Option<usize> {
@@ -150,8 +153,8 @@ fn all<const N: usize>(room: &[u8; ROOM_BYTES], lengths: u64) -> [u64; N] {
     numbers
 }
 
-/// Reads integers that end at or near the end of `bytes`. Where eight bytes would extend past the end, it reads the
-/// last eight bytes instead. This case is common: the last few entries of every directory are such integers.
+/// Reads integers that end at or near the end of `bytes`. Where eight bytes would extend past the end of `bytes`, reads
+/// the last eight bytes instead. This case is common: the last few entries of every directory are such integers.
 #[inline(never)]
 fn near_end<const N: usize>(bytes: &[u8], at: usize, lengths: u64) -> Option<[u64; N]> {
     let rest = bytes.get(at..)?;
@@ -169,7 +172,7 @@ fn near_end<const N: usize>(bytes: &[u8], at: usize, lengths: u64) -> Option<[u6
         let from = at.min(LAST);
         let mut word = [0; NUMBER_BYTES_MAX];
         word.copy_from_slice(&room[from..][..NUMBER_BYTES_MAX]);
-        // An offset eight bytes past `LAST` can only belong to an integer of length 0.
+        // An offset that is eight bytes past `LAST` can only belong to an integer of length 0.
         let beyond = 8 * (at - from) as u32;
         *place = u64::from_le_bytes(word).wrapping_shr(beyond) & MASKS[len];
         at += len;
@@ -198,10 +201,10 @@ mod tests {
         bytes.resize(stop + more, 9);
         assert_eq!(get(&bytes, 3), Some((numbers, stop)));
         assert_eq!(end::<N>(&bytes, 3), Some(stop));
-        // Puts many bytes before the list.
+        // Tests a list with many bytes before it.
         let late = [&[9; 200][..], &bytes].concat();
         assert_eq!(get(&late, 203), Some((numbers, 200 + stop)));
-        // Cuts the bytes short.
+        // Tests bytes that end within the list.
         for len in [stop - 1, 4, 3, 2] {
             if len < stop {
                 assert_eq!(get::<N>(&bytes[..len], 3), None);
@@ -234,7 +237,8 @@ mod tests {
                 let mut bytes = [0; 300];
                 bytes[place / 2] = length << (4 * (place % 2));
                 assert_eq!(get::<16>(&bytes, 0), None);
-                // Of a shorter list the later places are numbers; of an odd one, half a byte is not used.
+                // Reads with a smaller count: the invalid length is then read as a part of a number, or is the unused
+                // half byte.
                 assert_eq!(get::<8>(&bytes, 0).is_none(), place < 8);
                 assert_eq!(get::<7>(&bytes, 0).is_none(), place < 8);
             }

@@ -1,4 +1,4 @@
-//! Whole vectors: round trips, golden bytes, damage, real data.
+//! Tests of whole vectors: round trips, golden bytes, damage, real data.
 
 #[cfg(feature = "cold")]
 mod cold;
@@ -14,7 +14,7 @@ mod round_trip;
 use crate::{Chunk, ColumnType, EncoderState, count_up_to, word_at};
 use crate::{decode_column, decode_times, encode_column, encode_times};
 
-/// Number of rounds of a test; much fewer under Miri, where each takes hundreds of times as long.
+/// Number of rounds of a test; much fewer under Miri, where each round takes hundreds of times as long.
 pub(super) const fn few(rounds: u64) -> u64 {
     match cfg!(miri) {
         true if rounds > 2000 => rounds / 1000,
@@ -23,7 +23,7 @@ pub(super) const fn few(rounds: u64) -> u64 {
     }
 }
 
-/// splitmix64.
+/// Random number generator splitmix64.
 pub(super) struct Rng(pub(super) u64);
 
 impl Rng {
@@ -44,7 +44,7 @@ impl Rng {
     }
 }
 
-/// Encodes words, checks that they round-trip with other bytes in front, and returns the payload with its chunk.
+/// Encodes words after some other bytes, checks that decoding restores them, and returns the payload with its chunk.
 pub(super) fn column_round_trip(
     ty: ColumnType,
     words: &[u64],
@@ -64,7 +64,7 @@ pub(super) fn column_round_trip(
     (chunk, bytes)
 }
 
-/// The chunk that is read back from its description.
+/// Encodes the description of a chunk, and returns the chunk that is decoded from it.
 fn described(chunk: &Chunk) -> Chunk {
     let mut bytes = Vec::new();
     chunk.put(&mut bytes);
@@ -73,7 +73,8 @@ fn described(chunk: &Chunk) -> Chunk {
     found
 }
 
-/// Checks that single words, and searches in ascending words, agree with the whole vector or return `None`.
+/// Checks that reading single words, and searching ascending words, agrees with the whole decoded vector or returns
+/// `None`.
 fn points_agree(chunk: &Chunk, bytes: &[u8], words: &[u64]) {
     let n = words.len();
     let rows = [

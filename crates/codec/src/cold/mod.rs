@@ -9,8 +9,8 @@
 //!           payload: a page of pco, after the map of nulls, if there are some (nulls.rs)
 //! ```
 //!
-//! The feature `cold` adds the dependency on pco. Without it this form is never written, and reading it is an error;
-//! callers check [`COLD`] first, to report an error of their own.
+//! The feature `cold` adds the dependency on pco. Without the feature, the cold form is never written, and reading it
+//! is an error; callers check [`COLD`] first, to report an error of their own.
 
 use crate::chunk::Chunk;
 use crate::column::ColumnType;
@@ -25,10 +25,10 @@ pub use column::ColdColumn;
 /// Whether this build reads and writes the cold form of columns (feature `cold`).
 pub const COLD: bool = cfg!(feature = "cold");
 
-/// Encodes the vectors of a column, each of 1 to 1024 words. Returns `None` if that is impossible, if the result
-/// would not be smaller, or if the build lacks the feature.
+/// Encodes the vectors of a column in cold form; each vector has 1 to 1024 words. Returns `None` if the vectors cannot
+/// be encoded, if the result would not be smaller, or if the build lacks the feature `cold`.
 ///
-/// Cost: about 60 ns a value.
+/// Cost: about 60 ns per value.
 #[must_use]
 pub fn encode_cold(ty: ColumnType, vectors: &[&[u64]]) -> Option<ColdColumn> {
     #[cfg(feature = "cold")]
@@ -42,9 +42,8 @@ pub fn encode_cold(ty: ColumnType, vectors: &[&[u64]]) -> Option<ColdColumn> {
 
 /// Decodes a vector in cold form; `out` must have exactly `chunk.rows()` elements.
 ///
-/// # Errors
 /// [`Corrupt`] if model, chunk and payload contradict each other or the length of `out`, and in a build without the
-/// feature. The contents of `out` are then unspecified.
+/// feature `cold`. The contents of `out` are then unspecified.
 pub fn decode_cold(
     model: &[u8],
     chunk: &Chunk,

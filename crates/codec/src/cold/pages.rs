@@ -1,4 +1,4 @@
-//! Converts vectors to pages of pco and back.
+//! Converts vectors to pages of the compressor pco and back.
 //!
 //! 1. Allocations of pco depend on the model, which is checked here before a page is read: no dictionary, no
 //!    convolution, a window of at most 2^15 rows.
@@ -19,12 +19,12 @@ use tidalite_base::limits::VECTOR_ROWS;
 
 const LEVEL: usize = 8;
 const HEAD_BYTES: usize = 3;
-/// The major version of pco's format that is supported.
+/// The supported major version of the format of pco.
 const VERSION: u8 = 4;
-/// The variant, in the first four bits of a model, that has a dictionary.
+/// The number of the pco variant that has a dictionary, in the first four bits of a model.
 const DICTIONARY: u8 = 4;
-/// Maximum binary logarithm of the number of rows that a page may look back, and of the rows of state that it may
-/// carry.
+/// Binary logarithm of the maximum number of rows that a page may look back (this constant), and of the rows of state
+/// that a page may carry (next constant).
 const WINDOW_LOG_MAX: u32 = 15;
 const STATE_LOG_MAX: u32 = 4;
 
@@ -107,7 +107,7 @@ pub(super) fn encode(ty: ColumnType, vectors: &[&[u64]]) -> Option<ColdColumn> {
     Some(column)
 }
 
-/// Compresses the numbers to pages; appends the rest of the model.
+/// Compresses the numbers to pages, and appends the rest of the model to the model's bytes.
 fn compress<T: Number>(
     numbers: &[T],
     pages: Vec<usize>,
@@ -150,7 +150,7 @@ pub(super) fn decode(
         length: chunk.length,
         ..Chunk::default()
     };
-    // `plain` has base and start zero, and `Nulls::split` leaves both unchanged.
+    // Base and start of `plain` are zero, and `Nulls::split` has not changed them in `chunk`.
     if *chunk != plain || bytes.len() != chunk.len() {
         let found = format!("{chunk:?} with {} bytes", bytes.len());
         return Err(Corrupt::new(
@@ -166,7 +166,7 @@ pub(super) fn decode(
     })
 }
 
-/// A parsed model that can decode pages.
+/// A parsed model of pco, ready to decode pages of one number type.
 enum Model {
     F64(ChunkDecompressor<f64>),
     I64(ChunkDecompressor<i64>),
@@ -218,11 +218,12 @@ fn damaged(what: &str, found: impl core::fmt::Display) -> Corrupt {
     Corrupt::new(what, 0, found, "what pco wrote")
 }
 
-/// Parses a model whose quantization can drop up to `quantum_max` low bits of its numbers.
+/// Parses a model of pco. Quantization in the model may drop up to `quantum_max` low bits of each number.
 fn read_model<T: Number>(model: &[u8], quantum_max: u32) -> Result<ChunkDecompressor<T>, Corrupt> {
     let bad = |found: &dyn core::fmt::Display| damaged("model of a cold column", found);
     let bytes = model.get(1..).unwrap_or_default();
-    // pco allocates a dictionary before it reads it, so it is rejected here. pco writes one only on request.
+    // pco allocates a dictionary before reading it, so a model with a dictionary is rejected here. pco writes a
+    // dictionary only on request.
     match model.get(HEAD_BYTES) {
         Some(first) if first & 15 != DICTIONARY && bytes[0] == VERSION => {}
         _ => return Err(bad(&format!("{:02x?}", &model[..model.len().min(4)]))),
@@ -275,16 +276,16 @@ fn read_page<T: Number>(
     Ok(())
 }
 
-/// Cache of the models that this thread used last: every vector of a leaf needs the model of its column, and
-/// preparing a model takes longer than decoding a vector.
+/// Cache of the models that this thread used last: every vector of a leaf needs the model of its column, and preparing
+/// a model takes longer than decoding a vector.
 struct Models {
-    /// Models, each with its serialized bytes.
+    /// The parsed models, each with its serialized bytes as the key.
     known: Vec<(Vec<u8>, Model)>,
-    /// Index of the model to replace next.
+    /// Index of the model to replace next in `known`.
     next: usize,
 }
 
-/// A model takes 2 kB on average, 1 MB at most.
+/// Maximum number of cached models of a thread. A model takes 2 kB of memory on average, and 1 MB at most.
 const MODELS_MAX: usize = 24;
 
 thread_local! {

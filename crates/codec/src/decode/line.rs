@@ -1,7 +1,7 @@
-//! Words that follow a rule from row to row: integers or decimals with a constant delta.
+//! Lines: vectors whose words follow a rule from row to row: integers or decimals with a constant delta.
 //!
-//! A caller that visits row after row computes each word where it uses it: the processor overlaps this with the
-//! caller's work on the word before.
+//! A caller that visits row after row can compute each word where it needs it: the processor then overlaps this
+//! computation with the caller's work on the word before.
 
 use crate::chunk::{self, Chunk};
 use crate::decode;
@@ -9,17 +9,17 @@ use crate::kernel;
 use crate::loops::float::{Alp, Rule};
 use tidalite_base::Corrupt;
 
-/// The rule of a vector: word i is computed from start + i * step.
+/// The rule of a vector: the word of row i is computed from start + i * step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Line {
     start: u64,
     step: u64,
-    /// How integers become floats; `None` if the integers are the words.
+    /// The rule that converts integers to floats; `None` if the integers themselves are the words.
     decimals: Option<Alp>,
 }
 
 impl Line {
-    /// The words start, start + step ..., wrapping.
+    /// Creates the rule for the words start, start + step, start + 2 * step ..., with wrapping addition.
     #[must_use]
     pub fn integers(start: u64, step: u64) -> Self {
         Self {
@@ -29,7 +29,7 @@ impl Line {
         }
     }
 
-    /// The rule of a vector of `rows` rows; `None` if its words do not follow one.
+    /// The rule of a vector of `rows` rows; `None` if the words of the vector follow no rule.
     ///
     /// # Errors
     /// [`Corrupt`] if chunk and payload contradict each other or `rows`.
@@ -57,8 +57,8 @@ impl Line {
         }))
     }
 
-    /// Whether the whole vector of `chunk` continues the rule of the vector in front of it. `before` is the chunk of
-    /// that vector, which must follow a rule. Only compares the chunks, which is much cheaper than `of`.
+    /// True if the whole vector of `chunk` continues the rule of the vector before it, whose chunk is `before` and
+    /// which must follow a rule. Compares only the chunks, which is much cheaper than `of`.
     #[must_use]
     pub fn goes_on(before: &Chunk, chunk: &Chunk) -> bool {
         let start = match before.encoding {
@@ -71,14 +71,14 @@ impl Line {
         *chunk == Chunk { start, ..*before }
     }
 
-    /// Whether all rows have one word.
+    /// True if all rows have the same word.
     #[must_use]
     #[inline]
     pub fn is_constant(&self) -> bool {
         self.step == 0
     }
 
-    /// Computes the word of this row.
+    /// Computes the word of this row of the vector.
     #[must_use]
     pub fn word(&self, row: usize) -> u64 {
         let mut word = [self.start.wrapping_add(self.step.wrapping_mul(row as u64))];
@@ -88,7 +88,7 @@ impl Line {
         word[0]
     }
 
-    /// A generator of single words; `None` if each word would need a division.
+    /// A generator of single words; `None` if computing a word would need a division.
     #[must_use]
     pub fn words(&self) -> Option<LineWords> {
         Some(LineWords {
@@ -102,7 +102,7 @@ impl Line {
     }
 }
 
-/// Computes the words of a [`Line`], in any order, without memory accesses.
+/// Computes the words of a [`Line`] in any order, without memory accesses.
 #[derive(Clone, Copy, Debug)]
 pub struct LineWords {
     start: u64,
@@ -111,7 +111,7 @@ pub struct LineWords {
 }
 
 impl Default for LineWords {
-    /// All words are zero.
+    /// A generator for words that are all zero.
     fn default() -> Self {
         Self {
             start: 0,
@@ -122,14 +122,14 @@ impl Default for LineWords {
 }
 
 impl LineWords {
-    /// Computes the word of this row.
+    /// Computes the word of this row of the vector.
     #[must_use]
     #[inline(always)]
     pub fn at(&self, row: usize) -> u64 {
         self.rule.word(self.integer(row))
     }
 
-    /// Whether the words are the integers themselves, not floats computed from them.
+    /// True if the words are the integers themselves, not floats computed from them.
     #[must_use]
     pub fn is_integer(&self) -> bool {
         self.rule.is_integer()

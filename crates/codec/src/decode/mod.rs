@@ -1,7 +1,7 @@
-//! Decodes a payload to words. The bytes are untrusted: any input gives values or [`Corrupt`].
+//! Decodes payloads to words. The bytes are untrusted: any bytes give values or the error [`Corrupt`].
 //!
 //! 1. The length of the payload follows from the chunk; it is checked before anything is read.
-//! 2. Rows of patches and exceptions ascend and lie inside the vector.
+//! 2. The row numbers of patches (outliers) and exceptions (words stored unencoded) ascend and lie inside the vector.
 //! 3. All arithmetic on values wraps.
 
 pub(crate) mod line;
@@ -17,7 +17,7 @@ use crate::nulls::Nulls;
 use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_base::{Corrupt, get_u64};
 
-/// Decodes the timestamps of `chunk` from its payload; `out` must have exactly `chunk.rows()` elements.
+/// Decodes the timestamps that `chunk` describes from their payload; `out` must have exactly `chunk.rows()` elements.
 ///
 /// # Errors
 /// [`Corrupt`], with the offset inside the payload as address, if chunk and payload contradict each other or the
@@ -26,7 +26,7 @@ pub fn decode_times(chunk: &Chunk, bytes: &[u8], out: &mut [i64]) -> Result<(), 
     decode_column(chunk, bytes, kernel::words_mut(out))
 }
 
-/// Decodes the words of `chunk` from its payload; `out` must have exactly `chunk.rows()` elements.
+/// Decodes the words that `chunk` describes from their payload; `out` must have exactly `chunk.rows()` elements.
 ///
 /// # Errors
 /// [`Corrupt`], with the offset inside the payload as address, if chunk and payload contradict each other or the
@@ -78,7 +78,7 @@ pub fn decode_column(chunk: &Chunk, bytes: &[u8], out: &mut [u64]) -> Result<(),
         chunk::ALP_DELTA if parts.is_ramp(chunk) => {
             kernel::alp_ramp(alp, chunk.start, base, out);
         }
-        // `Parts::of` has rejected all other encodings.
+        // Only the encodings by deltas are left: `Parts::of` has rejected all other codes.
         delta => {
             let start = chunk.start;
             if parts.is_ramp(chunk) {
@@ -110,7 +110,7 @@ pub fn decode_column(chunk: &Chunk, bytes: &[u8], out: &mut [u64]) -> Result<(),
     parts.except(chunk, out)
 }
 
-/// Decodes vectors with nulls, and vectors of f32.
+/// Decodes vectors with nulls, and vectors of floats that came from f32.
 #[inline(never)]
 fn decode_wrapped(chunk: &Chunk, bytes: &[u8], out: &mut [u64]) -> Result<(), Corrupt> {
     if chunk.flags & chunk::NULLS != 0 {
@@ -130,8 +130,8 @@ fn decode_wrapped(chunk: &Chunk, bytes: &[u8], out: &mut [u64]) -> Result<(), Co
     Ok(())
 }
 
-/// Checks that chunk and payload are consistent with each other and with `rows`; the row numbers of exceptions and
-/// patches are not checked.
+/// Checks that chunk and payload are consistent with each other and with `rows`. Does not check the row numbers of
+/// exceptions and patches.
 pub(crate) fn check(chunk: &Chunk, bytes: &[u8], rows: usize) -> Result<(), Corrupt> {
     if chunk.flags & chunk::NULLS != 0 {
         if chunk.rows() != rows {
@@ -158,27 +158,27 @@ fn unpack(bytes: &[u8], width: u32, base: u64, scale: u64, out: &mut [u64]) {
     }
 }
 
-/// The parts of a payload; see encode/write.rs.
+/// The parts of a payload; encode/write.rs lists them in order.
 pub(crate) struct Parts<'a> {
     scale: u64,
-    /// Entries of a list, or an inner vector.
+    /// The entries of a list, or the description and payload of an inner vector.
     pub(crate) entries: &'a [u8],
     pub(crate) packed: &'a [u8],
-    /// Present only if the vector is encoded as decimals.
+    /// Small numbers to be added to decimals; empty unless the vector is encoded as decimals.
     pub(crate) corrections: &'a [u8],
-    /// Present only if the words are split in high and low bits.
+    /// The low bits of each word; empty unless words are split in high and low bits.
     low_bits: &'a [u8],
     patch_rows: &'a [u8],
     patch_steps: &'a [u8],
     exception_rows: &'a [u8],
     pub(crate) exception_words: &'a [u8],
-    /// Offsets of the row numbers in the payload, for error reports.
+    /// Offset in the payload of the row numbers of patches, and below, of exceptions; used in error reports.
     patch_at: usize,
     exception_at: usize,
 }
 
 impl<'a> Parts<'a> {
-    /// Patches decoded per batch: most vectors have fewer.
+    /// Number of patches (outliers) that are decoded at once; most vectors have fewer.
     const PATCHES_AT_ONCE: usize = 32;
 
     pub(crate) fn of(chunk: &Chunk, bytes: &'a [u8], rows: usize) -> Result<Self, Corrupt> {
@@ -209,7 +209,8 @@ impl<'a> Parts<'a> {
         let rule_is_valid = match encoding {
             _ if alp => rule.is_valid(),
             chunk::ORDERED_FOR | chunk::ORDERED_DELTA => rule.exponent < 64 && rule.factor == 0,
-            // The list holds the high parts, 1 to 16 bits each: the bits above the low bits and the trailing zeros.
+            // The list holds the high parts of words, with 1 to 16 bits each: the bits above the low bits and the
+            // trailing zeros.
             chunk::SPLIT => {
                 let below = u32::from(rule.exponent) + u32::from(rule.factor);
                 (64 - chunk::SPLIT_HIGH_MAX..64).contains(&below)
@@ -247,7 +248,7 @@ impl<'a> Parts<'a> {
         }
         let scaled = chunk.flags & chunk::SCALED != 0;
         let shared = chunk.flags & chunk::SHARED != 0;
-        // Each term is below 2^33, so no sum overflows.
+        // Each term is below 2^33, so the sum of the lengths does not overflow.
         let packed = match encoding {
             chunk::RAW => 8 * rows,
             chunk::RUNS => packed_bytes(patches, u32::from(chunk.width)),
@@ -257,7 +258,8 @@ impl<'a> Parts<'a> {
             8 * usize::from(scaled),
             match encoding {
                 chunk::SPLIT => 2 * patches,
-                // Description and payload of the inner vector take the bytes that the packed values leave.
+                // Description and payload of the inner vector take those bytes of the payload that the packed values
+                // leave.
                 chunk::LIST | chunk::RUNS => bytes.len().saturating_sub(packed),
                 _ => 0,
             },
@@ -318,7 +320,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// The corrections that are added to decimal words.
+    /// The packed corrections, which are added to the words of decimals.
     pub(crate) fn corrections(&self, chunk: &Chunk) -> Packed<'a> {
         let Correction { width, depth } = chunk.correction;
         Packed {
@@ -329,12 +331,12 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Whether all deltas equal `base`.
+    /// True if all deltas of the vector equal `base`.
     fn is_ramp(&self, chunk: &Chunk) -> bool {
         chunk.width == 0 && chunk.patches == 0
     }
 
-    /// Replaces packed indices by words of a table. `fill` writes the table, of `chunk.patches` words.
+    /// Replaces each packed index by a word of a table. `fill` writes the words of the table, `chunk.patches` of them.
     #[inline]
     fn replace(
         &self,
@@ -342,7 +344,7 @@ impl<'a> Parts<'a> {
         out: &mut [u64],
         fill: impl FnOnce(&mut [u64]) -> Result<(), Corrupt>,
     ) -> Result<(), Corrupt> {
-        /// Tables up to this size are on the stack: zeroing them takes almost no time.
+        /// Maximum number of words in a table that is kept on the stack: zeroing so few takes almost no time.
         const FEW: usize = 256;
         let entries = usize::from(chunk.patches);
         unpack(self.packed, u32::from(chunk.width), 0, 1, out);
@@ -364,7 +366,7 @@ impl<'a> Parts<'a> {
         Ok(())
     }
 
-    /// The inner vector and its payload.
+    /// The chunk and the payload of the inner vector.
     pub(crate) fn inner(&self, chunk: &Chunk) -> Result<(Chunk, &'a [u8]), Corrupt> {
         let (bytes, rows) = (self.entries, usize::from(chunk.patches));
         let inner = Chunk::get(bytes, 0, (rows, 0))
@@ -382,7 +384,7 @@ impl<'a> Parts<'a> {
                 "neither nulls nor narrow",
             ));
         }
-        // The code of an inner encoding is below the code of the outer one, which bounds the nesting depth.
+        // The code of an inner encoding must be below the code of the outer encoding, which bounds the nesting depth.
         if inner.encoding >= chunk.encoding {
             let expected = format!("below {}", chunk.encoding);
             let what = "payload: encoding inside";
@@ -391,7 +393,7 @@ impl<'a> Parts<'a> {
         Ok((inner, &bytes[payload_at..]))
     }
 
-    /// Decodes the inner vector.
+    /// Decodes the inner vector into `out`.
     fn inside(&self, chunk: &Chunk, out: &mut [u64]) -> Result<(), Corrupt> {
         let (inner, payload) = self.inner(chunk)?;
         decode_column(&inner, payload, out)
@@ -402,7 +404,7 @@ impl<'a> Parts<'a> {
         self.replace(chunk, out, |table| self.inside(chunk, table))
     }
 
-    /// Repeats each word of the inner vector by its run length.
+    /// Decodes run lengths: repeats each word of the inner vector as often as its run is long.
     #[inline(never)]
     fn repeat(&self, chunk: &Chunk, out: &mut [u64]) -> Result<(), Corrupt> {
         let count = usize::from(chunk.patches);
@@ -419,7 +421,7 @@ impl<'a> Parts<'a> {
         Err(Corrupt::new("payload: rows of runs", at, found, chunk.rows))
     }
 
-    /// Joins high bits from the list, low bits, and trailing zeros.
+    /// Decodes split words: joins the high bits from the list, the low bits, and the trailing zeros.
     #[inline(never)]
     fn join(&self, chunk: &Chunk, out: &mut [u64]) -> Result<(), Corrupt> {
         let (entries, _) = self.entries.as_chunks::<2>();
@@ -438,32 +440,32 @@ impl<'a> Parts<'a> {
         Ok(())
     }
 
-    /// The row numbers of the patches.
+    /// The row numbers of the patches (outliers), checked to ascend and to lie below `end`.
     pub(crate) fn patch_rows(&self, end: usize) -> Result<&'a [[u8; 2]], Corrupt> {
         rows(self.patch_rows, self.patch_at, end)
     }
 
-    /// The row numbers of the exceptions.
+    /// The row numbers of the exceptions (words stored unencoded), checked to ascend and to lie below `end`.
     pub(crate) fn exception_rows(&self, end: usize) -> Result<&'a [[u8; 2]], Corrupt> {
         rows(self.exception_rows, self.exception_at, end)
     }
 
-    /// The value or delta of patch `at`.
+    /// The value or delta that the patch at index `at` stores.
     pub(crate) fn patched(&self, chunk: &Chunk, at: usize) -> u64 {
         let size = usize::from(chunk.patch_bytes).clamp(1, 8);
         let step = self.patch_steps.get(at * size..(at + 1) * size);
         self.unpatched(chunk, last_bytes(step.unwrap_or_default()))
     }
 
-    /// The value or delta that a patch of `units` represents.
+    /// The value or delta for the number of units that a patch stores.
     #[inline(always)]
     fn unpatched(&self, chunk: &Chunk, units: u64) -> u64 {
         let units = (units >> 1) ^ 0u64.wrapping_sub(units & 1);
         chunk.base.wrapping_add(units.wrapping_mul(self.scale))
     }
 
-    /// Writes the patched values or deltas into `out`. `finish` converts them to the representation that `out`
-    /// already has.
+    /// Writes the patched values or deltas into `out`. `finish` converts them to the form that the other elements of
+    /// `out` already have.
     fn patch(
         &self,
         chunk: &Chunk,
@@ -481,8 +483,8 @@ impl<'a> Parts<'a> {
             let mut words = [0; Self::PATCHES_AT_ONCE];
             let words = &mut words[..rows.len()];
             for word in &mut *words {
-                // Loads eight bytes at once except for the last patches: copying exactly `size` bytes takes longer
-                // than all the rest.
+                // Loads eight bytes at once, except for the last patches: copying exactly `size` bytes would take
+                // longer than the rest of this loop.
                 let units = match steps.first_chunk() {
                     Some(eight) => u64::from_le_bytes(*eight) & mask,
                     None => last_bytes(&steps[..size]),
@@ -498,7 +500,7 @@ impl<'a> Parts<'a> {
         Ok(())
     }
 
-    /// Writes the exceptions into `out`.
+    /// Writes the words of the exceptions to their rows in `out`.
     fn except(&self, chunk: &Chunk, out: &mut [u64]) -> Result<(), Corrupt> {
         if chunk.exceptions == 0 {
             return Ok(());
@@ -523,13 +525,13 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// An integer stored in fewer than eight bytes.
+/// Decodes an integer that is stored in fewer than eight bytes, lowest byte first.
 fn last_bytes(bytes: &[u8]) -> u64 {
     let step = |number, &byte| number << 8 | u64::from(byte);
     bytes.iter().rev().fold(0, step)
 }
 
-/// Checks row numbers: ascending, and below `end`. `at` is their offset in the payload.
+/// Checks that row numbers ascend and are below `end`. `at` is the offset of the row numbers in the payload.
 fn rows(bytes: &[u8], at: usize, end: usize) -> Result<&[[u8; 2]], Corrupt> {
     let (fields, _) = bytes.as_chunks::<2>();
     let mut next = 0;
@@ -539,7 +541,7 @@ fn rows(bytes: &[u8], at: usize, end: usize) -> Result<&[[u8; 2]], Corrupt> {
         wrong |= row < next;
         next = row + 1;
     }
-    // Row numbers ascend, so the last one is the largest.
+    // Row numbers ascend, so only the last one must be compared with `end`.
     if wrong || next > end {
         return Err(first_wrong_row(fields, at, end));
     }

@@ -1,9 +1,9 @@
-//! Random access to single words of a vector.
+//! Random access to single words of an encoded vector.
 //!
 //! A caller that needs one row of a thousand pays only for that row if the encoding allows it. Words near a base or a
-//! line are looked up, also through a list. If all deltas are equal except for a few patches, the word is computed
-//! without the words before it. For all other encodings (varying deltas, lists of such vectors, runs, splits, nulls,
-//! f32) the result is `None`, and the caller decodes the vector.
+//! line are looked up, also through a list. If all deltas are equal except for a few patches (outliers), the word is
+//! computed without the words before it. For all other encodings (varying deltas, lists of such vectors, runs, splits,
+//! nulls, f32) the result is `None`, and the caller must decode the whole vector.
 
 use crate::chunk::{self, Chunk};
 use crate::decode::Parts;
@@ -12,14 +12,14 @@ use crate::loops::float::Alp;
 use crate::loops::pack::Packed;
 use tidalite_base::Corrupt;
 
-/// The word of this row, equal to the result of `decode_column`. `None` if the vector must be decoded as a whole, or
+/// The word of row `row`, equal to the result of `decode_column`. `None` if the vector must be decoded as a whole, or
 /// if the row does not exist.
 ///
 /// # Errors
 /// [`Corrupt`], with the offset inside the payload as address, if chunk and payload contradict each other or `rows`.
 ///
 /// # Cost
-/// About ten nanoseconds; with deltas, plus one step per patch.
+/// About ten nanoseconds; if the vector is encoded by deltas, one more step per patch (outlier).
 ///
 /// ```
 /// use tidalite_codec::{ColumnType, EncoderState, encode_column, word_at};
@@ -64,7 +64,7 @@ pub fn word_at(
             };
             let code = codes.at(row, rows);
             if code >= u64::from(chunk.patches) {
-                return Ok(None); // Decoding the vector reports the damage.
+                return Ok(None); // Decoding the whole vector then reports the damage.
             }
             let (inner, payload) = parts.inner(chunk)?;
             return word_at(&inner, payload, inner.rows(), code as usize);
@@ -90,14 +90,14 @@ pub fn word_at(
     Ok(Some(word[0]))
 }
 
-/// The number of words of an ascending vector that are at most `word`, compared as unsigned numbers. `None` if the
-/// vector must be decoded as a whole. If the words do not ascend, the result is unspecified.
+/// Number of words of an ascending vector that are at most `word`, compared as unsigned numbers. `None` if the vector
+/// must be decoded as a whole. If the words do not ascend, the result is unspecified.
 ///
 /// # Errors
 /// As for [`word_at`].
 ///
 /// # Cost
-/// A binary search; with constant deltas, one step per patch.
+/// A binary search; if all deltas are equal, one step per patch (outlier).
 pub fn count_up_to(
     chunk: &Chunk,
     bytes: &[u8],
@@ -130,7 +130,7 @@ pub fn count_up_to(
 }
 
 impl Parts<'_> {
-    /// The word of a row if it is stored as an exception.
+    /// The word of a row that is stored as an exception, that is unencoded; `None` for any other row.
     fn exception(&self, chunk: &Chunk, row: usize, rows: usize) -> Result<Option<u64>, Corrupt> {
         if chunk.exceptions == 0 {
             return Ok(None);
@@ -144,7 +144,8 @@ impl Parts<'_> {
         }))
     }
 
-    /// The integer of a row of a vector encoded near a base: the base plus the packed value, or the patch.
+    /// The integer of a row in a vector encoded near a base: the base plus the packed value, or the value of a patch
+    /// (outlier).
     fn near(&self, chunk: &Chunk, row: usize, rows: usize) -> Result<u64, Corrupt> {
         let patches = self.patch_rows(rows)?;
         let found = patches.binary_search_by_key(&row, |at| usize::from(u16::from_le_bytes(*at)));
@@ -155,7 +156,8 @@ impl Parts<'_> {
         })
     }
 
-    /// The integer of a row if all deltas equal the base except for patches. Row 0 is `start`; delta 0 is ignored.
+    /// The integer of a row if all deltas equal the base except for patches (outliers). Row 0 has the value `start`;
+    /// the delta of row 0 is ignored.
     fn stepped(&self, chunk: &Chunk, row: usize, rows: usize) -> Result<u64, Corrupt> {
         let patches = self.patch_rows(rows)?.iter().enumerate();
         let up_to = |at: &[u8; 2]| (1..=row).contains(&usize::from(u16::from_le_bytes(*at)));
@@ -167,11 +169,11 @@ impl Parts<'_> {
         Ok(chunk.start.wrapping_add(even).wrapping_add(by))
     }
 
-    /// The number of words that are at most `word`, if all deltas equal the base except for patches.
+    /// Number of words that are at most `word`, if all deltas equal the base except for patches (outliers).
     fn steps_up_to(&self, chunk: &Chunk, rows: usize, word: u64) -> Result<usize, Corrupt> {
         let patches = self.patch_rows(rows)?.iter().enumerate();
         let patches = patches.map(|(at, row)| (at, usize::from(u16::from_le_bytes(*row))));
-        // Words from row `from` on begin with `value` and have a constant delta up to the next patch.
+        // The words from row `from` up to the next patch begin with `value` and have a constant delta.
         let (mut from, mut value) = (0, chunk.start);
         let even = |from: usize, value: u64, end: usize| match value <= word {
             false => 0,

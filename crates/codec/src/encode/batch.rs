@@ -1,5 +1,5 @@
-//! Concatenated times of several series, as in a block of a run: the times of each series lie near a line with the
-//! same slope, but the whole vector does not lie near one line, since each series begins anew.
+//! Encodes the concatenated times of several series, as in a block of a run: the times of each series lie near a line,
+//! and the lines have the same slope. But all times together do not lie near one line, because each series begins anew.
 //!
 //! All times of a series are therefore shifted by one amount, so that they continue where the series before it ends.
 //! The shifts are stored beside the vector:
@@ -18,20 +18,20 @@ use core::ops::Range;
 use tidalite_base::Corrupt;
 use tidalite_base::limits::VECTOR_ROWS;
 
-/// Minimum average number of rows per series in a block at which shifts can save space.
+/// Minimum average number of rows per series at which shifting the times of the series can save space.
 const ROWS_MIN: usize = 128;
-/// Maximum size of all shifts, in bytes.
+/// Maximum length in bytes of all encoded shifts of a vector.
 pub const SHIFTS_BYTES_MAX: usize = 9 * (VECTOR_ROWS / ROWS_MIN - 1);
 
 /// Encodes 1 to 1024 times of several series, as [`encode_times`] does, and appends the payload to `out`. `series[i]`
-/// is the series of row i; rows of one series are contiguous and ascending. `shifts` receives the input of
-/// [`unshift`], and stays empty if shifting does not pay. If it is not empty, payload and shifts together take at
-/// most eight bytes per time.
+/// is the series of row i; rows of one series are contiguous and ascending. `shifts` receives the shifts that
+/// [`unshift`] needs, and stays empty if shifting saves nothing. If `shifts` is not empty, payload and shifts together
+/// take at most eight bytes per time.
 ///
-/// Cost: 1 ns a value more than `encode_times` if the times lie near lines.
+/// Cost: 1 ns per value more than `encode_times` if the times lie near lines.
 ///
 /// # Panics
-/// If there are no times or more than 1024, or not as many as in `series`.
+/// If there are no times or more than 1024, or if `series` has another length than `times`.
 pub fn encode_times_of_series(
     series: &[u64],
     times: &[i64],
@@ -62,7 +62,7 @@ pub fn encode_times_of_series(
     encode_times(times, state, out)
 }
 
-/// The common slope of the lines; `None` if shifts cannot pay.
+/// The common slope of the lines near which the times lie; `None` if shifting cannot save space.
 fn slope_of(series: &[u64], times: &[i64], state: &EncoderState) -> Option<u64> {
     let (mut longest, mut at, mut count) = (0..0, 0, 0);
     for one in series.chunk_by(|a, b| a == b) {
@@ -81,7 +81,7 @@ fn slope_of(series: &[u64], times: &[i64], state: &EncoderState) -> Option<u64> 
     slope::of(kernel::words(&times[longest]), 1)
 }
 
-/// Shifts the times of each series so that the earliest distance from the line is equal for all series.
+/// Shifts the times of each series so that the least distance from the line becomes equal for all series.
 fn shift(series: &[u64], times: &[i64], slope: u64, shifted: &mut [i64], shifts: &mut Vec<u8>) {
     let (mut at, mut least, mut before) = (0, None, 0);
     for one in series.chunk_by(|a, b| a == b) {
@@ -89,8 +89,8 @@ fn shift(series: &[u64], times: &[i64], slope: u64, shifted: &mut [i64], shifts:
         let from_line =
             |row: usize| own[row].wrapping_sub(slope.wrapping_mul((at + row) as u64) as i64);
         let first = from_line(0);
-        // For times far from any line these distances may wrap. The shifted times are then not near a line either,
-        // and the caller discards them.
+        // For times that are far from any line these distances may wrap. The shifted times are then not near a line
+        // either, and the caller discards them.
         let nearest = (0..own.len()).map(from_line).min().unwrap_or(first);
         let shift = nearest.wrapping_sub(*least.get_or_insert(nearest));
         if at > 0 {
@@ -125,7 +125,7 @@ pub fn unshift(series: &[u64], shifts: &[u8], times: &mut [i64]) -> Result<(), C
     })
 }
 
-/// The shift of one row: the amount that [`unshift`] would add to its time.
+/// The amount that [`unshift`] would add to the time of row `row`.
 ///
 /// # Errors
 /// As for [`unshift`].
@@ -139,7 +139,7 @@ pub fn shift_at(series: &[u64], shifts: &[u8], row: usize) -> Result<i64, Corrup
     Ok(found)
 }
 
-/// Calls `f` with the rows of each series and their shift.
+/// Calls `f` with the range of rows of each series, and the amount by which these rows were shifted.
 fn each_shift(
     series: &[u64],
     shifts: &[u8],
@@ -187,7 +187,7 @@ mod tests {
     use crate::decode_times;
     use crate::tests::{Rng, few};
 
-    /// Checks that a batch round-trips; returns the chunk and the size of the shifts.
+    /// Checks that decoding restores the times of a batch; returns the chunk, and the length of the shifts in bytes.
     fn round_trip(series: &[u64], times: &[i64], state: &mut EncoderState) -> (Chunk, usize) {
         let (mut shifts, mut out) = (vec![7], Vec::new());
         let chunk = encode_times_of_series(series, times, state, &mut shifts, &mut out);
@@ -207,8 +207,8 @@ mod tests {
         (chunk, shifts.len())
     }
 
-    /// Rows of several series, `rows` of each. The times are one tick apart plus a jitter of up to 2^20 units of 100;
-    /// each series begins at a random time.
+    /// Creates the times of several series, `rows` rows each. Times are one tick apart, with a jitter of up to 2^20
+    /// units of 100; each series begins at a random time.
     fn in_turns(rng: &mut Rng, rows: usize, same_clock: bool) -> (Vec<u64>, Vec<i64>) {
         let (mut series, mut times) = (Vec::new(), Vec::new());
         let begin = (rng.next() >> 10) as i64;
@@ -234,7 +234,7 @@ mod tests {
                     let (series, times) = in_turns(&mut rng, rows, same_clock);
                     let (chunk, shifts) = round_trip(&series, &times, &mut state);
                     assert_eq!(chunk.encoding, chunk::SLOPE, "round {round}");
-                    // Per row the 20 bits of the jitter, and eight bytes for the unit.
+                    // For each row the 20 bits of the jitter; in addition eight bytes for the unit.
                     assert!(chunk.len() <= 20 * 128 + 8, "{chunk:?}");
                     let count = VECTOR_ROWS.div_ceil(rows);
                     assert!(0 < shifts && shifts <= 9 * (count - 1));
@@ -266,7 +266,8 @@ mod tests {
         }
     }
 
-    /// Times on lines at the ends of the time range, and from one end to the other: shifts wrap and still round-trip.
+    /// Tests times on lines at the ends of the time range, and from one end to the other: shifts wrap, and decoding
+    /// still restores the times.
     #[test]
     fn lines_at_the_ends_of_time_come_back() {
         let mut rng = Rng(4332);
@@ -289,7 +290,7 @@ mod tests {
         assert_eq!(shifted, few(100));
     }
 
-    /// Any bytes are either valid shifts for these series or give `Corrupt`.
+    /// Any bytes are either valid shifts for these series or are rejected with `Corrupt`.
     #[test]
     fn any_bytes_are_shifts_or_refused() {
         let mut rng = Rng(4333);

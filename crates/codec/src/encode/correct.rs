@@ -1,18 +1,20 @@
-//! Corrections for floats that are almost decimals: 7.119999900000001 stands for 7.1199999 and differs by one unit in
-//! the last place. The difference is stored in a few bits beside the decimal, where an exception would take 80.
+//! Corrections for floats that are almost decimals: 7.119999900000001 stands for 7.1199999 and differs from it by one
+//! unit in the last place. The difference is stored in a few bits beside the decimal; storing the word unencoded would
+//! take 80.
 
 use crate::chunk::Correction;
 use crate::kernel;
 use crate::loops::float::{self, Alp};
 use tidalite_base::limits::VECTOR_ROWS;
 
-/// Size of an exception in bits: row and word.
+/// Size in bits of an exception, a word that is stored unencoded: the row number and the word.
 const EXCEPTION_BITS: u64 = 80;
 
-/// The largest magnitude of a correction that is counted.
+/// Maximum magnitude of the corrections that the histogram counts.
 const FAR: i64 = 32;
 
-/// Ranges of corrections that are tried, narrowest first: around zero and, up to three bits, also on one side of it.
+/// Ranges of corrections that are tried, the narrowest first: ranges around zero and, up to three bits, also ranges on
+/// one side of zero.
 const TRIED: [Correction; 15] = {
     const fn of(width: u8, depth: u8) -> Correction {
         Correction { width, depth }
@@ -36,7 +38,7 @@ const TRIED: [Correction; 15] = {
     ]
 };
 
-/// Number of rows that need each correction.
+/// For each correction, the number of rows that need it.
 struct Histogram {
     counts: [u16; 2 * FAR as usize + 1],
 }
@@ -54,7 +56,8 @@ impl Histogram {
         counts.iter().map(|&count| u64::from(count)).sum()
     }
 
-    /// The cheapest correction for this number of rows, and the total bits of corrections and remaining exceptions.
+    /// The correction range that costs least for this number of rows, and the total size in bits of corrections and
+    /// remaining exceptions (words stored unencoded).
     fn cheapest(&self, rows: u64) -> (Correction, u64) {
         let mut best = (
             Correction::default(),
@@ -76,16 +79,17 @@ impl Histogram {
     }
 }
 
-/// Distance of `word` from `made`, the word that the rule yields for `int`; `None` if it is out of range.
+/// Distance of `word` from `made`, the word that the decimal rule gives for `int`; `None` if `int` or the distance is
+/// out of range.
 #[inline]
 fn distance(int: u64, made: u64, word: u64) -> Option<i64> {
     let distance = word.wrapping_sub(made) as i64;
     (float::is_in_range(int) && (-FAR..=FAR).contains(&distance)).then_some(distance)
 }
 
-/// Chooses a correction for the rows in `bad`, whose words `alp` does not reproduce, and writes the packed values of
-/// all rows to `corrections`. Returns the correction and the number of rows that remain exceptions; these are moved
-/// to the front of `bad`.
+/// Chooses a range of corrections for the rows in `bad`, whose words `alp` does not reproduce, and writes the packed
+/// corrections of all rows to `corrections`. Returns the range and the number of rows that remain exceptions (stored
+/// unencoded); these rows are moved to the front of `bad`.
 pub(super) fn correct(
     alp: Alp,
     words: &[u64],
@@ -129,8 +133,8 @@ pub(super) fn correct(
     (correction, remain)
 }
 
-/// Bits that the words outside the rule cost in addition to the integers of the sample, with corrections if they
-/// help.
+/// Size in bits of the words of the sample that the decimal rule does not reproduce, in addition to the integers of the
+/// sample; includes corrections if these save space.
 pub(super) fn sample_bits(alp: Alp, words: &[u64], ints: &[u64], bad: &[u16]) -> u64 {
     let mut histogram = Histogram::new();
     histogram.counts[FAR as usize] = (words.len() - bad.len()) as u16;

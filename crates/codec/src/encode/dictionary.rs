@@ -1,4 +1,4 @@
-//! The distinct words of a vector, if they are few.
+//! Finds the distinct words of a vector, if they are few.
 
 use super::block::Block;
 use tidalite_base::limits::VECTOR_ROWS;
@@ -10,14 +10,14 @@ pub(super) struct Dictionary {
 }
 
 impl Dictionary {
-    /// Maximum number of entries; a longer list is not worth its space.
+    /// Maximum number of distinct words; a longer list is not worth its space.
     pub(super) const ENTRIES_MAX: usize = VECTOR_ROWS / 2;
 
-    /// Returns `None` if more than half the words are distinct.
+    /// Finds the distinct words of a vector; returns `None` if more than half of the words are distinct.
     pub(super) fn of(words: &[u64]) -> Option<Self> {
         const SLOTS: usize = 2048;
         let entries_max = words.len() / 2;
-        let mut slots = [0u16; SLOTS]; // entry + 1, 0: free
+        let mut slots = [0u16; SLOTS]; // index of an entry plus 1, or 0 if the slot is free
         let mut entries: Vec<u64> = Vec::new();
         let mut codes = [0; VECTOR_ROWS];
         for (code, &word) in codes.iter_mut().zip(words) {

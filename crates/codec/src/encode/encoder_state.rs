@@ -1,35 +1,35 @@
-//! Encoder state carried from one vector of times, or of a column, to the next: the encoding that was chosen last is
-//! tried first.
+//! The encoder state that is carried from one vector of a column (or of the times) to the next: the encoding that was
+//! chosen last is tried first.
 
 use crate::chunk;
 use crate::encode::layout::LayoutMemory;
 use crate::loops::float::Alp;
 
 /// The choice made for the last vector of one column of one series, or of its times. A wrong state costs time and
-/// space, but the encoded vector is still correct. Keep one state per series and column; `EncoderState::default()` is
-/// empty.
+/// space, but the encoded vector is still correct. Callers keep one state per series and column;
+/// `EncoderState::default()` has no remembered choice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EncoderState {
-    /// Encoding of the last vector that was not constant; 0 if there was none yet.
+    /// Encoding of the last vector whose values were not all equal; 0 if there has been no such vector yet.
     pub(crate) encoding: u8,
-    /// Bits per value found by the last search.
+    /// Number of bits per value that the last search for the best encoding found.
     pub(crate) bits: u8,
-    /// Vectors since the last search.
+    /// Number of vectors encoded since the last search for the best encoding.
     pub(crate) age: u8,
-    /// For decimals: [`CORRECTING`] or 0. For a split: the bits of the high part.
+    /// For decimals: [`CORRECTING`] or 0. For words split in two: the number of bits of the high part.
     pub(crate) detail: u8,
-    /// The decimal rule of a float column.
+    /// The rule that converts the floats of the column to decimals.
     pub(crate) alp: Alp,
-    /// Exceptions per 1024 rows that this rule had when it was found.
+    /// Number of exceptions (words stored unencoded) per 1024 rows that the decimal rule had when it was found.
     pub(crate) bad: u16,
-    /// State of the inner vector of runs and lists.
+    /// The state of the inner vector, if the encoding is runs or a list.
     pub(crate) inner: Inner,
-    /// Layout of the last vector's integers. It is not serialized with a state: the first vector after loading a
-    /// state finds it again, at the cost of one search.
+    /// Layout of the integers of the last vector (near a base, by deltas or near a line). The layout is not serialized:
+    /// the first vector after a state was loaded finds it again, at the cost of one search.
     pub(crate) layouts: LayoutMemory,
 }
 
-/// The part of a state that is kept for an inner vector.
+/// The part of an encoder state that is kept for an inner vector.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Inner {
     encoding: u8,
@@ -39,17 +39,17 @@ pub(crate) struct Inner {
     bad: u16,
 }
 
-/// Value of `detail` for decimals with corrections.
+/// Value of `detail` that says that decimals have corrections.
 pub(crate) const CORRECTING: u8 = 1;
 
 impl EncoderState {
-    /// A new search runs after this many vectors: the data may have become simple.
+    /// Number of vectors after which a new search runs, because the data may have become simpler.
     const AGE_MAX: u8 = 32;
 
-    /// Like `AGE_MAX`, for decimals, which are the cheapest encoding to write and to read.
+    /// Like `AGE_MAX`, for decimals, which are the fastest encoding to write and to read.
     const AGE_MAX_DECIMALS: u8 = 255;
 
-    /// Stores the result of a search.
+    /// Stores the result of a search for the best encoding.
     pub(crate) fn learn(&mut self, encoding: u8, bits: u64, rows: usize) {
         self.encoding = encoding;
         self.bits = (bits / rows as u64).min(255) as u8;
@@ -57,7 +57,7 @@ impl EncoderState {
         self.detail = 0;
     }
 
-    /// The state for the inner vector.
+    /// Creates the state with which the inner vector is encoded.
     pub(crate) fn inside(&self) -> Self {
         let Inner {
             encoding,
@@ -77,7 +77,7 @@ impl EncoderState {
         }
     }
 
-    /// Stores the state of the inner vector.
+    /// Stores the state that encoding the inner vector has left.
     pub(crate) fn keep_inside(&mut self, inside: &Self) {
         self.inner = Inner {
             encoding: inside.encoding,
@@ -88,18 +88,18 @@ impl EncoderState {
         };
     }
 
-    /// Whether the cost of a vector is still close to the cost that the search found.
+    /// True if a vector of `bits` bits costs not much more per row than the last search found.
     pub(crate) fn holds(&self, bits: u64, rows: usize) -> bool {
         bits / rows as u64 <= u64::from(self.bits) * 5 / 4 + 1
     }
 
-    /// Maximum number of exceptions with the remembered decimal rule: one row in 64, plus twice the rate when it was
-    /// found.
+    /// Maximum number of rows that the remembered decimal rule may fail to reproduce: one row in 64, plus twice the
+    /// rate at which it failed when it was found.
     pub(crate) fn bad_max(&self, rows: usize) -> usize {
         rows / 64 + 2 * usize::from(self.bad) * rows / 1024
     }
 
-    /// Counts a vector; returns whether the choice is too old.
+    /// Counts a vector since the last search; returns true if a new search is due.
     pub(crate) fn grow_old(&mut self) -> bool {
         self.age = self.age.saturating_add(1);
         let most = if self.encoding == chunk::ALP_FOR {

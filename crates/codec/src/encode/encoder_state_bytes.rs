@@ -1,4 +1,4 @@
-//! Serializes a state in eight bytes, for callers that keep it between two runs of a program.
+//! Serializes an encoder state in eight bytes, for callers that keep the state between two runs of a program.
 //!
 //! ```text
 //! 0          1      2     3          4        5        6     8
@@ -6,17 +6,17 @@
 //! |    u8    |  u8  | u8  |    u8    |   u8   |   u8   | u16 |
 //! ```
 //!
-//! Writers may store zeros instead. No chunk depends on a state, so readers do not need it.
+//! Writers may store zeros instead of a state. Readers do not need the state, because no chunk depends on it.
 
 use crate::encode::encoder_state::{EncoderState, Inner};
 use crate::encode::layout::LayoutMemory;
 use crate::loops::float::Alp;
 
-/// Bytes of an encoded [`EncoderState`].
+/// Length in bytes of an encoded [`EncoderState`].
 pub const ENCODER_STATE_BYTES: usize = 8;
 
 impl EncoderState {
-    /// The state as 8 bytes.
+    /// Encodes the state in 8 bytes.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; ENCODER_STATE_BYTES] {
         let Alp { exponent, factor } = self.alp;
@@ -33,7 +33,8 @@ impl EncoderState {
         ]
     }
 
-    /// Reads a state from 8 bytes. Any bytes are accepted; inconsistent ones give an empty state.
+    /// Decodes a state from 8 bytes. Any bytes are accepted; inconsistent bytes give a state without a remembered
+    /// choice.
     #[must_use]
     pub fn from_bytes(bytes: [u8; ENCODER_STATE_BYTES]) -> Self {
         let [encoding, bits, age, exponent, factor, detail, low, high] = bytes;
@@ -67,7 +68,7 @@ mod tests {
         let mut out = Vec::new();
         encode_column(ColumnType::F64, &words, &mut state, &mut out);
         assert_eq!(state.bad, 4);
-        state.layouts = LayoutMemory::default(); // not serialized, like `inner`
+        state.layouts = LayoutMemory::default(); // layouts, like `inner`, are not serialized
         state.inner = Inner::default();
         assert_eq!(EncoderState::from_bytes(state.to_bytes()), state);
         for first in (0..=255).step_by(if cfg!(miri) { 51 } else { 1 }) {

@@ -1,4 +1,4 @@
-//! Vectors with few distinct words or few runs: chooses the cheaper of list and runs.
+//! Encodes vectors with few distinct words or few runs: chooses the cheaper of a list of words and run-length encoding.
 
 use super::block::EncodeInner;
 use super::encoder_state::EncoderState;
@@ -6,8 +6,9 @@ use super::nested::Nested;
 use crate::chunk;
 use crate::column::ColumnType;
 
-/// Tries a list and runs, if their codes are below `below`, and returns the cheaper if it costs less than `bits_max`.
-/// Stores the choices for the inner vector in the state. `inner` encodes an inner vector.
+/// Tries a list of distinct words and run-length encoding, if their codes are below `below`, and returns the cheaper if
+/// it costs less than `bits_max`. Stores the choices for the inner vector in the state. `inner` encodes an inner
+/// vector.
 pub(super) fn search(
     ty: ColumnType,
     words: &[u64],
@@ -35,7 +36,7 @@ pub(super) fn search(
     best
 }
 
-/// Uses the encoding of the state again: a list or runs.
+/// Encodes a vector with the encoding that the state remembers, a list or runs, without a search.
 pub(super) fn again(
     ty: ColumnType,
     words: &[u64],

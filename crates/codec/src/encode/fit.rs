@@ -1,26 +1,26 @@
-//! Chooses base, unit and width for a vector of integers, and the outliers that are stored apart.
+//! Chooses base, unit and width for the integers of a vector, and the outliers that are stored separately.
 //!
-//! A fit has a window `base ..= base + (2^width - 1) * scale`; each value outside costs extra bits. The window of all
-//! values is always tried. If a sample of the values spans a much smaller range than all of them, narrower windows
-//! around the middle of the sample are evaluated too.
+//! A fit has a window `base ..= base + (2^width - 1) * scale`; each value outside the window costs extra bits. The
+//! window that contains all values is always tried. If a sample of the values spans a much smaller range than all
+//! values, narrower windows around the middle of the sample are tried, too.
 
 use crate::kernel;
 use crate::loops::pack::packed_bytes;
 use crate::loops::scan::{Extent, bits};
 
-/// A window, and the cost of the vector with it.
+/// A window of integers, and the cost of the vector if it is encoded with this window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fit {
     pub(crate) base: u64,
     pub(crate) scale: u64,
     pub(crate) width: u32,
-    /// Values outside the window.
+    /// Number of values outside the window.
     pub(crate) outliers: usize,
-    /// Size of the payload.
+    /// Length of the payload in bits.
     pub(crate) bits: u64,
 }
 
-/// Maximum size in bits of a value outside the window: its row, and its distance in as many bytes as the largest
+/// Maximum size in bits of a value outside the window: its row number, and its distance in as many bytes as the largest
 /// distance needs.
 fn outlier_bits(extent: Extent, scale: u64) -> u64 {
     let units = extent.span() / scale;
@@ -30,13 +30,14 @@ fn outlier_bits(extent: Extent, scale: u64) -> u64 {
 /// Size in bits of a row number.
 const ROW_BITS: u64 = 16;
 
-/// Below this number of values a search takes more time than the space is worth.
+/// Minimum number of values for which narrower windows are searched; for fewer the search takes more time than the
+/// space is worth.
 const ROWS_MIN: usize = 20;
 
-/// Number of values in the sample.
+/// Number of values in the sample that a search examines.
 const SAMPLE: usize = 96;
 
-/// Numbers of sample values that are dropped at each end, to find a narrower window.
+/// Numbers of values that the search drops at either end of the sorted sample, to find a narrower window.
 const DROPS: [usize; 8] = [0, 1, 2, 3, 5, 8, 12, 16];
 
 impl Fit {
@@ -49,7 +50,7 @@ impl Fit {
         }
     }
 
-    /// Finds the best window for one or more values with a known extent.
+    /// Finds the best window for one or more values whose least and greatest value are in `extent`.
     pub(crate) fn find(values: &[u64], extent: Extent) -> Self {
         let all = Self::all(values.len(), extent, unit(values, extent));
         if all.width == 0 || values.len() < ROWS_MIN {
@@ -59,7 +60,7 @@ impl Fit {
         all.narrowed(values, extent, outlier_bits)
     }
 
-    /// The window of all values.
+    /// The window that contains all values.
     fn all(rows: usize, extent: Extent, scale: u64) -> Self {
         let all = Self {
             base: extent.low as u64,
@@ -71,8 +72,8 @@ impl Fit {
         all.priced(rows, 0)
     }
 
-    /// Reuses this window, which was found for other values, without a search. Returns the cheaper of it and the
-    /// window of all values; `None` if its unit does not divide these values.
+    /// Reuses this window, which was found for other values, without a search. Returns the cheaper of this window and
+    /// the window of all values; `None` if the unit of this window does not divide the given values.
     pub(crate) fn again(mut self, values: &[u64], extent: Extent) -> Option<Self> {
         if self.scale > 1 {
             let low = extent.low as u64;
@@ -88,7 +89,8 @@ impl Fit {
             return Some(all);
         }
         if self.scale > 1 {
-            // Values outside the window are stored as a signed number of units from the base.
+            // Values outside the window are stored as a signed number of units from the base, so each distance must be
+            // a multiple of the unit.
             let base = self.base as i64;
             let (low, high) = (extent.low.checked_sub(base), extent.high.checked_sub(base));
             if high.is_none() || low.is_none_or(|low| low % self.scale as i64 != 0) {
@@ -116,7 +118,8 @@ impl Fit {
         }
         let sample = &mut sample[..count];
         sample.sort_unstable();
-        // The two most promising windows of different widths, by estimated bits.
+        // The two most promising windows of different widths: estimated bits, width, and values dropped at the low and
+        // high end.
         let mut best = [(self.bits * 31 / 32, 64u32, 0usize, 0usize); 2];
         for &low in &DROPS {
             for &high in &DROPS {
@@ -128,8 +131,8 @@ impl Fit {
                 if width >= self.width {
                     continue;
                 }
-                // A sample without outliers does not mean that the other values have none: at least a few are
-                // assumed.
+                // A sample without outliers does not mean that there are none among the other values, so at least a few
+                // outliers are assumed.
                 let dropped = (low + high) as u64 * 4 + 1;
                 let outside = dropped * values.len() as u64 / (4 * count as u64);
                 let estimate =
@@ -159,7 +162,7 @@ impl Fit {
         chosen
     }
 
-    /// The window of `width` bits around `ends`, kept inside the extent as far as possible.
+    /// A window of `width` bits around the values `ends`, kept inside the extent as far as possible.
     fn window(
         self,
         values: &[u64],
@@ -170,7 +173,7 @@ impl Fit {
     ) -> Self {
         let mut fit = Self { width, ..self };
         let reach = fit.reach();
-        // Unsigned 64-bit distances from the lowest value cannot wrap.
+        // Distances from the lowest value are computed as unsigned 64-bit numbers, which cannot wrap.
         let low = (ends[0] as u64).wrapping_sub(extent.low as u64);
         let high = (ends[1] as u64).wrapping_sub(extent.low as u64);
         let slack = reach.saturating_sub(high - low);
@@ -178,8 +181,8 @@ impl Fit {
             .saturating_sub(slack / 2)
             .min(extent.span().saturating_sub(reach));
         fit.base = (extent.low as u64).wrapping_add(offset - offset % self.scale);
-        // Every window of this width that contains the ends lies in this range. If the values in the range are close
-        // enough together, one window holds them all.
+        // Every window of this width that contains `ends` lies in this range. If the values in the range are close
+        // enough together, a single window contains them all.
         let near = low.saturating_sub(slack);
         let near_reach = high.saturating_add(slack).min(extent.span()) - near;
         let from = (extent.low as u64).wrapping_add(near);
@@ -192,20 +195,20 @@ impl Fit {
     }
 }
 
-/// A pseudo-random number for `i`, the same at every call.
+/// A pseudo-random number for `i`, which is the same at every call.
 pub(crate) fn scattered(i: usize) -> usize {
     ((i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20 & 0xffff) as usize
 }
 
-/// Size in bytes of a distance.
+/// Number of bytes that a distance takes.
 pub(crate) fn step_bytes(step: u64) -> u8 {
     (bits(step).div_ceil(8) as u8).max(1)
 }
 
-/// The greatest common divisor of all distances between the values. Returns 1 if their span needs more than 63 bits:
-/// the distance between two values would not fit a signed number.
+/// The greatest common divisor of all distances between the values. Returns 1 if the span of the values needs more than
+/// 63 bits, because a distance between two values would then not fit a signed number.
 fn unit(values: &[u64], extent: Extent) -> u64 {
-    /// Number of rows that are tested one by one; the others are then tested at once.
+    /// Number of rows that are tested one by one, before all others are tested at once.
     const AHEAD: usize = 48;
     if extent.span() == 0 || extent.span() > i64::MAX as u64 {
         return 1;

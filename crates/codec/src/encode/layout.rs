@@ -1,56 +1,58 @@
-//! Layout of integers: near a base, by deltas (*steps*), or, for times, near a line. Also remembers the last choice.
+//! Chooses a layout for integers (near a base, by deltas, or, for times, near a line) and remembers the last choice.
 //!
-//! A search evaluates both values and deltas, each with outliers, and takes 3 ns a value. Its result is tried first
-//! for the next vector, in passes that take a tenth of that time, and is kept while the number of bits stays about
-//! equal.
+//! A search evaluates both values and deltas, each with outliers, and takes 3 ns per value. The layout that it found is
+//! tried first for the next vector, in passes that take a tenth of that time, and is kept while the number of bits
+//! stays about equal.
 
 use crate::encode::fit::{Fit, scattered};
 use crate::kernel;
 use crate::loops::scan::Extent;
 use crate::loops::slope;
 
-/// Layout of integers near a base, or by deltas.
+/// A layout of integers: near a base, or by deltas.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layout {
     pub(crate) fit: Fit,
     pub(crate) delta: bool,
 }
 
-/// Which layout is chosen when values and deltas cost nearly the same.
+/// Which layout is chosen if values and deltas take nearly the same space.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Preference {
     Smallest,
-    /// Prefers values near a base. Deltas are slower to decode, so they must save an eighth.
+    /// Prefers values near a base. Deltas are slower to decode, so they must save an eighth of the space to be chosen.
     Bases,
 }
 
-/// The layout found by the last search.
+/// The layout that the last search found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LayoutMemory {
-    /// Vectors since the last search; 0 if there was none.
+    /// Number of vectors since the last search for a layout; 0 if there has been no search yet.
     age: u8,
     delta: bool,
-    /// The window and the cost in bits.
+    /// The window of the layout, and its cost in bits.
     fit: Fit,
-    /// Number of rows of the vector for which the search ran.
+    /// Number of rows of the vector for which the last search ran.
     rows: u16,
-    /// Slope of the line near which the times lie, with `fit` for the distances from it; 0 without a line.
+    /// Slope of the line near which the times lie; `fit` then applies to the distances from the line. 0 if the layout
+    /// is no line.
     slope: u64,
 }
 
 impl LayoutMemory {
-    /// A new search runs after this many vectors: the data may have become simple.
+    /// Number of vectors after which a new search runs, because the data may have become simpler.
     const AGE_MAX: u8 = 32;
 
-    /// Maximum number of deltas that may differ from the constant one without a new search. A block of a run needs
-    /// this for its series ids.
+    /// Maximum number of deltas that may differ from the common delta without a new search. The series ids in a block
+    /// of a run are such vectors.
     const JUMPS_FEW: usize = 8;
 
-    /// The cost of a vector with fewer rows does not predict the cost of others.
+    /// Minimum number of rows of a vector whose layout is remembered; the cost of a shorter vector does not predict the
+    /// cost of others.
     const ROWS_MIN: usize = 128;
 
-    /// The slope of the line near which the times of the last vectors lay. `Some(None)`: they do not lie near a line,
-    /// and no new search is due. `None`: unknown, the caller must search.
+    /// The slope of the line near which the times of the last vectors lay. `Some(None)`: the times do not lie near a
+    /// line, and no new search is due. `None`: unknown, so the caller must search.
     pub(crate) fn line(&self) -> Option<Option<u64>> {
         match self.slope {
             0 if self.age == 0 || self.age >= Self::AGE_MAX => None,
@@ -59,7 +61,7 @@ impl LayoutMemory {
         }
     }
 
-    /// Chooses between values and deltas; fills `steps`. Requires at least two values.
+    /// Chooses between values and deltas, and writes the deltas to `steps`. Requires at least two values.
     pub(crate) fn lay_out(
         &mut self,
         ints: &[u64],
@@ -87,9 +89,9 @@ impl LayoutMemory {
         layout
     }
 
-    /// Like `lay_out`, for times, which may lie near a line. Returns the slope of the line, or 0 for a layout as from
-    /// `lay_out`. With a slope, `rest` holds the distances from the line, and the layout applies to these. Requires
-    /// at least two times.
+    /// Like `lay_out`, for times, which may lie near a line. Returns the slope of the line, or 0 if the layout is a
+    /// layout of `lay_out`. If there is a slope, `rest` receives the distances from the line, to which the layout
+    /// applies. Requires at least two times.
     pub(crate) fn lay_out_times(
         &mut self,
         times: &[u64],
@@ -105,12 +107,12 @@ impl LayoutMemory {
                     return (Layout { fit, delta: false }, self.slope);
                 }
             }
-            // The remembered layout is not valid without the slope.
+            // The remembered layout applies only to distances from the line, so it is not valid without the slope.
             self.age = 0;
         }
         let by_steps = self.lay_out(times, steps, Preference::Smallest);
-        // The line was looked for when the layout was searched; if the layout was only kept, looking again is
-        // useless.
+        // The line was searched together with the remembered layout; if that layout was only kept, searching a line
+        // again is useless.
         let searched = self.age <= 1 && times.len() >= Self::ROWS_MIN;
         if !searched || !by_steps.delta {
             return (by_steps, 0);
@@ -133,7 +135,7 @@ impl LayoutMemory {
         (Layout { fit, delta: false }, slope)
     }
 
-    /// The remembered layout, if it is recent and its cost is about equal.
+    /// The remembered layout, if it is recent and would cost about as much as when it was found.
     fn again(&mut self, ints: &[u64], steps: &[u64], step_extent: Extent) -> Option<Layout> {
         if self.age == 0 || self.age >= Self::AGE_MAX {
             return None;
@@ -144,7 +146,7 @@ impl LayoutMemory {
             let extent = kernel::extent(ints);
             self.fit.again(ints, extent)
         }?;
-        // A few deltas that differ from the constant one take so few bits that their number may vary.
+        // If only a few deltas differ from the common delta, they take so few bits that their number may vary.
         if fit.width == 0 && self.fit.width == 0 && self.delta && fit.outliers <= Self::JUMPS_FEW {
             self.age += 1;
             return Some(Layout { fit, delta: true });
@@ -157,26 +159,27 @@ impl LayoutMemory {
         Some(Layout { fit, delta })
     }
 
-    /// Whether a cost of `bits` is close to the cost that the last search found.
+    /// True if a cost of `bits` is close to the cost that the last search found.
     fn keeps(&self, bits: u64, rows: usize) -> bool {
-        // Scaled to 2^20 rows. A much lower cost also triggers a search, since the data has changed.
+        // Both costs are scaled to 2^20 rows. A much lower cost also triggers a search, because the data has changed.
         let found = (bits << 20) / rows as u64;
         let promised = (self.fit.bits << 20) / u64::from(self.rows);
         found <= promised + promised / 16 && found >= promised - promised / 4
     }
 }
 
-/// The best layout of values whose deltas are not constant.
+/// Finds the best layout for values whose deltas are not constant.
 fn search(ints: &[u64], steps: &[u64], step_extent: Extent, preference: Preference) -> Layout {
     if preference == Preference::Smallest && step_extent.low >= 0 {
-        // If values ascend, two deltas cannot be further apart than the first and the last value.
+        // If the values ascend, two deltas cannot differ by more than the first and the last value do, so only deltas
+        // are tried.
         let fit = Fit::find(steps, step_extent);
         return Layout { fit, delta: true };
     }
     let extent = kernel::extent(ints);
     let near = Fit::find(ints, extent);
-    // If deltas spread as far as values, they are evaluated only if a few of them cause the spread: levels that
-    // change now and then, a counter that restarts, another series in a block of a run.
+    // If deltas spread as far as values, they are evaluated only if a few deltas cause the spread: in values that
+    // change now and then, in a counter that restarts, or where another series begins in a block of a run.
     let spread = step_extent.span() / 2 >= extent.span() / 2;
     if preference == Preference::Bases && spread && !mostly_close(steps, extent.span()) {
         return Layout {
@@ -193,10 +196,10 @@ fn search(ints: &[u64], steps: &[u64], step_extent: Extent, preference: Preferen
     Layout { fit, delta }
 }
 
-/// Whether most deltas of a small sample are equal, or closer together than an eighth of the spread of the values.
+/// True if most deltas of a small sample are equal, or closer together than an eighth of the spread of the values.
 fn mostly_close(steps: &[u64], spread: u64) -> bool {
     const SAMPLE: usize = 9;
-    /// Values dropped at each end of the sample, because one there may be a jump.
+    /// Number of values dropped at each end of the sorted sample, because a value there may be a jump.
     const ENDS: usize = 1;
     let mut sample = [0i64; SAMPLE];
     for (i, place) in sample.iter_mut().enumerate() {
@@ -220,7 +223,7 @@ mod tests {
         layouts.lay_out(values, &mut vec![0; values.len()], Preference::Smallest)
     }
 
-    /// Times whose deltas are a second plus up to a millisecond, in units, with occasional gaps.
+    /// Creates times whose deltas are a second plus up to a millisecond, in units of `unit`, with occasional gaps.
     fn times(rng: &mut Rng, unit: u64, gaps: usize) -> Vec<u64> {
         let mut at = rng.next() >> 20;
         let mut values: Vec<u64> = (0..1024)
@@ -256,8 +259,8 @@ mod tests {
         }
     }
 
-    /// Concatenated random walks of a few series, as in a block of a run: the delta from one series to the next is as
-    /// wide as the whole range, the others are small.
+    /// Concatenated random walks of a few series, as in a block of a run: the deltas from one series to the next are as
+    /// wide as the whole range of values, the other deltas are small.
     #[test]
     fn a_few_wide_steps_do_not_hide_the_small_ones() {
         let mut rng = Rng(8);
@@ -276,7 +279,7 @@ mod tests {
             let found = LayoutMemory::default().lay_out(&values, &mut steps, Preference::Bases);
             assert!(found.delta && found.fit.width == 7, "{found:?}");
         }
-        // The deltas of noise spread twice as far as the values, so they are not evaluated.
+        // The deltas of noise spread twice as far as the values, so deltas are not evaluated.
         let noise: Vec<u64> = (0..1024).map(|_| rng.below(1000)).collect();
         let mut steps = vec![0; noise.len()];
         assert!(
@@ -298,7 +301,7 @@ mod tests {
         assert_eq!(state.age, 2);
         assert_eq!(laid(&mut state, &fine).fit.scale, 7);
         assert_eq!(state.age, 1);
-        // Values with only two distinct deltas need far fewer bits than the last search found.
+        // Values with only two distinct deltas, which need far fewer bits than the last search found.
         let simple: Vec<u64> = (0..1024).map(|i| 70_000 * i + i % 2 * 7).collect();
         assert_eq!(laid(&mut state, &simple).fit.width, 1);
         assert_eq!(state.age, 1);
@@ -309,8 +312,8 @@ mod tests {
         let ends = [0, 1, u64::MAX, i64::MAX as u64, i64::MIN as u64];
         let mut rng = Rng(7);
         for _ in 0..few(300) {
-            // Any remembered window with any values gives a layout that round-trips. Tests of encode check the round
-            // trip; this one checks only that there is a layout and that its unit divides.
+            // Any remembered window gives a layout for any values. Other tests check that encoding with it round-trips;
+            // this test checks only that there is a layout and that its unit divides the values.
             let fit = Fit {
                 base: ends[rng.below(5) as usize].wrapping_add(rng.below(3)),
                 scale: [1, 2, 10, 1 << 40, 1 << 62][rng.below(5) as usize],

@@ -1,7 +1,7 @@
 //! Chooses an encoding for a vector and writes its payload.
 //!
-//! Costs are counted in bits, and are exact except for the delta of row 0, which is not used. The encoding in the
-//! state is tried first and kept while it fits; otherwise a search runs.
+//! Costs are counted in bits, and are exact except for the delta of row 0, which is not used. The encoding that the
+//! encoder state remembers is tried first and kept while it fits; otherwise a search tries all encodings.
 
 pub(crate) mod batch;
 mod block;
@@ -29,8 +29,8 @@ use split::Split;
 use tidalite_base::limits::VECTOR_ROWS;
 use write::Exceptions;
 
-/// Scratch buffers, one set per thread. Allocating and zeroing them for each short vector would take longer than
-/// encoding it.
+/// Scratch buffers for encoding a vector, one set per thread. Allocating and zeroing the buffers for each short vector
+/// would take longer than encoding it.
 struct Scratch {
     ints: Block,
     steps: Block,
@@ -42,7 +42,7 @@ thread_local! {
     static SCRATCH: RefCell<Box<Scratch>> = RefCell::new(Scratch::new());
 }
 
-/// The part of the scratch buffers that a vector uses.
+/// Those parts of the scratch buffers that a vector of a given length uses.
 struct Buffers<'a> {
     ints: &'a mut [u64],
     steps: &'a mut [u64],
@@ -73,14 +73,15 @@ impl Scratch {
 fn with_buffers<T>(rows: usize, work: impl FnOnce(Buffers<'_>) -> T) -> T {
     SCRATCH.with(|scratch| match scratch.try_borrow_mut() {
         Ok(mut scratch) => work(scratch.buffers(rows)),
-        // This is an inner vector: the outer one is using the buffers of the thread, so it gets its own.
+        // This is an inner vector: the outer vector is using the buffers of this thread, so the inner vector gets new
+        // ones.
         Err(_) => work(Scratch::new().buffers(rows)),
     })
 }
 
 /// Encodes 1 to 1024 timestamps, in any order, and appends the payload to `out`.
 ///
-/// Cost: 0.2 ns a value if the delta is constant, else 1 ns if the state fits, 3 if it does not.
+/// Cost: 0.2 ns per value if the delta is constant; otherwise 1 ns if the state fits, and 3 ns if it does not.
 ///
 /// # Panics
 /// If there are no timestamps or more than 1024.
@@ -130,7 +131,7 @@ pub fn encode_times(times: &[i64], state: &mut EncoderState, out: &mut Vec<u8>) 
 
 /// Encodes 1 to 1024 words of a column and appends the payload to `out`.
 ///
-/// Cost: 1 to 4 ns a value if the state fits, 20 to 50 if it does not.
+/// Cost: 1 to 4 ns per value if the state fits, 20 to 50 ns if it does not.
 ///
 /// # Panics
 /// If there are no words or more than 1024.
@@ -143,8 +144,8 @@ pub fn encode_column(
     column(ty, values, state, chunk::RUNS + 1, out)
 }
 
-/// Encodes with encodings whose code is below `below` only: an inner vector must not have the encoding of the outer
-/// one.
+/// Encodes only with encodings whose code is below `below`, because an inner vector must not have the encoding of the
+/// vector around it.
 fn column(
     ty: ColumnType,
     values: &[u64],
@@ -174,7 +175,7 @@ fn column(
     })
 }
 
-/// Encodes words of which some but not all are null.
+/// Encodes a vector in which some but not all words are null.
 fn with_nulls(
     ty: ColumnType,
     words: &[u64],
@@ -198,7 +199,7 @@ fn with_nulls(
     chunk
 }
 
-/// Encodes words that came from f32; other words round-trip too.
+/// Encodes floats that came from f32; other words are stored correctly, too.
 fn narrow_floats(
     chunk: Chunk,
     words: &[u64],
@@ -257,12 +258,14 @@ fn integers(
     }
     let layout = state.layouts.lay_out(ints, steps, Preference::Bases);
     let bits = layout.fit.bits;
-    // Searches other encodings if they may be smaller. If they were not, the state delays the next search.
+    // Searches a list or runs if they may be smaller. If a search has found nothing smaller, the state delays the next
+    // one.
     let other = matches!(state.encoding, chunk::LIST | chunk::RUNS);
     let fits = state.encoding != 0 && !other && state.holds(bits, rows);
     if bits > GOOD * rows as u64 && (!fits || state.grow_old()) {
         state.learn(chunk::FOR, bits, rows);
-        // Lanes are padded, so the layout can cost more than the unencoded words; another encoding must beat both.
+        // Packed values are padded, so the layout can cost more than the unencoded words; another encoding must be
+        // smaller than both.
         let bits = bits.min(64 * rows as u64);
         if let Some(found) = few::search(ty, words, bits, state, below, column) {
             state.encoding = found.encoding;
@@ -290,7 +293,7 @@ fn integers(
     )
 }
 
-/// A vector encoded as decimals, with the cost of this encoding.
+/// A vector of floats encoded as decimals, with the cost of this encoding in bits.
 struct Decimals {
     alp: Alp,
     layout: Layout,
@@ -300,8 +303,8 @@ struct Decimals {
 }
 
 impl Decimals {
-    /// Encodes into the scratch buffers; returns `None` if more than `bad_max` rows are exceptions. With
-    /// `correcting`, corrections are used if they save space.
+    /// Encodes floats as decimals into the scratch buffers; returns `None` if more than `bad_max` rows are exceptions
+    /// (stored unencoded). If `correcting`, small corrections are used where they save space.
     fn of(
         alp: Alp,
         words: &[u64],
@@ -343,8 +346,8 @@ impl Decimals {
     }
 }
 
-/// Gives each exception the integer before it (leading ones: the first integer after them), so that it neither widens
-/// the window nor adds a delta.
+/// Gives each exception (word stored unencoded) the integer of the row before it, so that the exception neither widens
+/// the window nor adds a delta. Exceptions at the beginning get the first integer after them.
 fn fill_gaps(ints: &mut [u64], bad: &[u16]) {
     let lead = bad
         .iter()
@@ -372,7 +375,7 @@ fn floats(
     if encoding == 0 || encoding >= below || state.grow_old() {
         encoding = search(words, &mut buffers, state, below);
     }
-    // Runs at most twice: with the remembered encoding, then with the one that a search found.
+    // The loop runs at most twice: with the remembered encoding, then with the encoding that a search found.
     loop {
         let searched = state.age == 0;
         match encoding {
@@ -471,11 +474,12 @@ fn floats(
     }
 }
 
-/// If a vector needs at most this many bits per value as decimals, or as integers near a base or by deltas, no other
-/// encoding is tried.
+/// Number of bits per value at which a search stops: if a vector needs at most this many as decimals, or as integers
+/// near a base or by deltas, no other encoding is tried.
 const GOOD: u64 = 2;
 
-/// Tries all encodings; stores the best in the state, resets its age to 0 and returns the encoding.
+/// Tries all encodings, stores the best in the state, resets the state's age to 0, and returns the code of the best
+/// encoding.
 fn search(words: &[u64], buffers: &mut Buffers<'_>, state: &mut EncoderState, below: u8) -> u8 {
     let rows = words.len();
     state.learn(chunk::RAW, 64 * rows as u64, rows);
@@ -485,7 +489,8 @@ fn search(words: &[u64], buffers: &mut Buffers<'_>, state: &mut EncoderState, be
     for (alp, fee) in [(multiply, 0), (divide, 2)] {
         let Some(alp) = alp else { continue };
         if let Some(found) = Decimals::of(alp, words, buffers, &mut LayoutMemory::default(), rows / 2, true)
-            // A division takes three times as long to decode as a multiplication, so it must save 2 %.
+            // A division takes three times as long to decode as a multiplication, so a rule that divides must save 2 %
+            // of the space.
             && found.bits + found.bits * fee / 100 < best
         {
             best = found.bits;
@@ -532,13 +537,13 @@ fn search(words: &[u64], buffers: &mut Buffers<'_>, state: &mut EncoderState, be
     state.encoding
 }
 
-/// Number of trailing zero bits that all words have, at most 63.
+/// Number of low bits that are zero in all words, at most 63.
 fn trailing_zeros(words: &[u64]) -> u32 {
     kernel::or(words).trailing_zeros().min(63)
 }
 
-/// The cheapest multiplication and the cheapest division for a sample of the words. It returns both, because the
-/// sample may lack the words that only a division can represent.
+/// The cheapest rule that multiplies and the cheapest rule that divides, for a sample of the words. Returns both rules,
+/// because the sample may lack the words that only a division can represent.
 fn search_decimals(words: &[u64]) -> [Option<Alp>; 2] {
     const SAMPLE: usize = 64;
     let mut sample = [0; SAMPLE];
@@ -546,7 +551,7 @@ fn search_decimals(words: &[u64]) -> [Option<Alp>; 2] {
     let finite = |word: u64| f64::from_bits(word).is_finite() && word != (-0.0f64).to_bits();
     let stride = words.len().div_ceil(SAMPLE);
     for (i, group) in words.chunks(stride).enumerate() {
-        // Random positions: a fixed stride would miss most of a periodic column.
+        // The sample is taken at random positions: a fixed stride would miss most of a periodic column.
         let (before, from) = group.split_at(scattered(i) % group.len());
         if let Some(&word) = from.iter().chain(before).find(|&&word| finite(word)) {
             sample[count] = word;
@@ -558,7 +563,7 @@ fn search_decimals(words: &[u64]) -> [Option<Alp>; 2] {
         return [None, None];
     }
     let (mut ints, mut right, mut bad) = ([0; SAMPLE], [0; SAMPLE], [0; SAMPLE]);
-    // Returns the bits of the sample, and whether the rule reproduces all of it cheaply.
+    // Returns the cost of the sample in bits, and whether the rule reproduces all words of the sample cheaply.
     let mut try_rule = |alp: Alp| {
         let ints = &mut ints[..count];
         let wrong = kernel::alp_encode(alp, sample, ints, &mut bad).bad;
@@ -572,12 +577,12 @@ fn search_decimals(words: &[u64]) -> [Option<Alp>; 2] {
             0 => 0,
             _ => correct::sample_bits(alp, sample, &right, &bad[..wrong]),
         };
-        // A rule with one more decimal digit costs more than three bits per value.
+        // A rule with one more decimal digit would cost more than three bits per value, so this rule is good enough.
         let complete = beside <= 3 * count as u64;
         (u64::from(width) * count as u64 + beside, complete)
     };
     let mut multiply = (u64::MAX, None);
-    // Tries the rules with the fewest decimals first: once all words are reproduced, more decimals only give larger
+    // Tries the rules with the fewest decimals first: once a rule reproduces all words, more decimals only give larger
     // integers.
     'decimals: for decimals in 0..=EXPONENT_MAX {
         let mut all = false;
@@ -590,7 +595,7 @@ fn search_decimals(words: &[u64]) -> [Option<Alp>; 2] {
             }
             all |= complete;
             if complete && exponent == 0 {
-                break 'decimals; // whole numbers
+                break 'decimals; // all words are whole numbers, so more decimals cannot help
             }
         }
         if all {

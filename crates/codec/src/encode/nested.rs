@@ -1,5 +1,5 @@
-//! Encodings with an inner vector: the words of the runs plus the run lengths, or the sorted distinct words plus an
-//! index per row.
+//! Encodings with an inner vector: run-length encoding (the words of the runs, and the run lengths), and lists (the
+//! sorted distinct words, and an index for each row).
 
 use super::block::{Block, EncodeInner};
 use super::dictionary::Dictionary;
@@ -10,25 +10,25 @@ use crate::loops::pack::packed_bytes;
 use crate::loops::scan::bits;
 use tidalite_base::limits::VECTOR_ROWS;
 
-/// A vector encoded through an inner vector.
+/// A vector whose words are encoded through an inner vector.
 pub(super) struct Nested {
-    /// [`chunk::LIST`] or [`chunk::RUNS`].
+    /// The code of the encoding: [`chunk::LIST`] or [`chunk::RUNS`].
     pub(super) encoding: u8,
     pub(super) inner: Chunk,
     pub(super) payload: Vec<u8>,
-    /// Indices of words, or run lengths.
+    /// For a list, the index of each row's word; for runs, the length of each run.
     pub(super) numbers: Block,
     pub(super) count: usize,
     pub(super) base: u64,
     pub(super) width: u32,
-    /// The encoder state that encoding the inner vector has left.
+    /// The encoder state after encoding the inner vector.
     pub(super) state: EncoderState,
-    /// Size of the payload.
+    /// Length of the payload in bits.
     pub(super) bits: u64,
 }
 
 impl Nested {
-    /// Run-length encoding; `None` if there are more runs than half the rows.
+    /// Run-length encoding; returns `None` if the number of runs exceeds half of the number of rows.
     pub(super) fn runs(
         ty: ColumnType,
         words: &[u64],
@@ -66,8 +66,8 @@ impl Nested {
         )
     }
 
-    /// Indices into the sorted distinct words; `None` if these are more than half the rows, or if the list costs
-    /// `bits_max` or more.
+    /// Encodes each word as an index into the sorted distinct words; returns `None` if more than half of the words are
+    /// distinct, or if the list costs `bits_max` or more.
     pub(super) fn list(
         ty: ColumnType,
         words: &[u64],

@@ -1,6 +1,6 @@
-//! Words split in two: the high bits (sign, exponent and a few more) take few distinct values and are indices into a
-//! list; the low bits are stored unencoded. Trailing zero bits that all words have are left out (ALP-RD, Afroozeh,
-//! Kuffó and Boncz, 2023).
+//! Splits words in two parts: the high bits (sign, exponent and a few more) have few distinct values and are stored as
+//! indices into a list; the low bits are stored unencoded. Trailing zero bits that all words have are left out (ALP-RD,
+//! Afroozeh, Kuffó and Boncz, 2023).
 
 use crate::chunk::SPLIT_HIGH_MAX;
 use crate::kernel;
@@ -8,35 +8,35 @@ use crate::loops::pack::packed_bytes;
 use crate::loops::scan::bits;
 use tidalite_base::limits::VECTOR_ROWS;
 
-/// Size of an exception in bits: row and word.
+/// Size in bits of an exception, a word that is stored unencoded: the row number and the word.
 const EXCEPTION_BITS: u64 = 80;
-/// Size of a list entry in bits.
+/// Size in bits of an entry in the list of high parts.
 const ENTRY_BITS: u64 = 16;
-/// Maximum length of the list.
+/// Maximum number of entries in the list of high parts.
 const ENTRIES_MAX: usize = 256;
 
-/// A split position, and the list for it.
+/// A position at which to split words, and the list of their high parts.
 pub(super) struct Split {
-    /// Trailing zero bits that all words have.
+    /// Number of trailing zero bits that all words have.
     pub(super) zeros: u32,
-    /// Bits between the trailing zeros and the high part.
+    /// Number of bits between the trailing zeros and the high part.
     pub(super) low: u32,
     pub(super) entries: Vec<u16>,
-    /// Size of the payload.
+    /// Length of the payload in bits.
     pub(super) bits: u64,
 }
 
-/// High parts with their numbers of rows, most frequent first.
+/// High parts of words, each with the number of rows that have it, the most frequent first.
 type Counts = Vec<(u16, u16)>;
 
 impl Split {
-    /// The cheapest split that costs less than `bits_max`, if there is one.
+    /// The cheapest split that costs less than `bits_max`; `None` if there is no such split.
     pub(super) fn search(words: &[u64], mut bits_max: u64) -> Option<Self> {
         let zeros = kernel::or(words).trailing_zeros();
         let mut best: Option<Self> = None;
         for high in 1..=SPLIT_HIGH_MAX {
-            // The low bits alone may cost too much. Decimal words, with their hundreds of distinct high parts, are
-            // ruled out here at every split position.
+            // The low bits alone may cost too much. This rules out every split position for decimal words, which have
+            // hundreds of distinct high parts.
             let low = 64u32.saturating_sub(zeros).saturating_sub(high);
             if 8 * packed_bytes(words.len(), low) as u64 >= bits_max {
                 continue;
@@ -51,7 +51,7 @@ impl Split {
         best
     }
 
-    /// The split with a high part of `high` bits, 1 to 16.
+    /// The split with a high part of `high` bits (1 to 16); `None` if the words have fewer bits.
     pub(super) fn at(words: &[u64], high: u32) -> Option<Self> {
         let zeros = kernel::or(words).trailing_zeros();
         let low = 64u32.checked_sub(zeros)?.checked_sub(high)?;
@@ -67,8 +67,8 @@ impl Split {
                 .map(|&(_, n)| u64::from(n))
                 .sum::<u64>();
             taken = entries;
-            // The width of an index into this number of entries; less than `width` if the list ends before 2^width
-            // entries.
+            // The number of bits of an index into `entries` entries; less than `width` if the list has fewer than
+            // 2^width entries.
             let own = bits(entries as u64 - 1);
             let cost = 8 * packed_bytes(rows, own) as u64
                 + low_bits
@@ -92,12 +92,12 @@ impl Split {
         })
     }
 
-    /// Bits per code.
+    /// Number of bits of an index into the list.
     pub(super) fn width(&self) -> u32 {
         bits(self.entries.len() as u64 - 1)
     }
 
-    /// The index in the list of a word's high part.
+    /// The index in the list of a word's high part; `None` if the list lacks this high part.
     pub(super) fn code(&self, word: u64) -> Option<u64> {
         let high = (word >> self.zeros >> self.low) as u16;
         self.entries
@@ -106,13 +106,14 @@ impl Split {
             .map(|code| code as u64)
     }
 
-    /// Bits of the high part.
+    /// Number of bits of the high part.
     pub(super) fn high(&self) -> u32 {
         64 - self.zeros - self.low
     }
 }
 
-/// The high parts above bit `from`, most frequent first; ties by value.
+/// Counts the high parts of words, the bits from bit `from` up: the most frequent first, equally frequent ones in
+/// ascending order.
 fn counts(words: &[u64], from: u32) -> Counts {
     let mut highs = [0u16; VECTOR_ROWS];
     let highs = &mut highs[..words.len()];

@@ -26,9 +26,9 @@ use tidalite_base::limits::VECTOR_ROWS;
 
 const _: () = assert!(VECTOR_ROWS <= 64 * TILE, "a bit a tile");
 
-/// Rows whose words are stored unencoded.
+/// The rows whose words are stored unencoded.
 pub(super) struct Exceptions {
-    /// One bit per row.
+    /// One bit per row: set if the word of the row is stored unencoded.
     rows: [u64; VECTOR_ROWS / 64],
     count: usize,
     shared: bool,
@@ -56,7 +56,7 @@ impl Exceptions {
         self.rows[row / 64] |= 1 << (row % 64);
     }
 
-    /// Counts the rows and detects whether they share one word.
+    /// Counts the rows, and detects whether all of them have the same word.
     fn settle(&mut self, words: &[u64]) {
         self.count = self
             .rows
@@ -102,22 +102,23 @@ impl Exceptions {
     }
 }
 
-/// The values of a vector in all representations.
+/// The values of a vector in all forms that the encodings use.
 pub(super) struct Values<'a> {
-    /// Signed integers.
+    /// The values as signed integers.
     pub(super) ints: &'a mut [u64],
-    /// Deltas of the integers; delta 0 is unused.
+    /// The deltas between the integers; the delta of row 0 is unused.
     pub(super) steps: &'a mut [u64],
-    /// The words of the column.
+    /// The words of the column, as the caller passed them.
     pub(super) words: &'a [u64],
-    /// Integers are words with this bit flipped.
+    /// The bit that distinguishes the integers from the words: an integer is a word with this bit flipped.
     pub(super) flip: u64,
-    /// Packed values of the corrections of decimals.
+    /// The packed corrections of decimals.
     pub(super) corrections: &'a [u64],
     pub(super) correction: Correction,
 }
 
-/// Writes integers in a layout. `codes` holds the encoding for values and the encoding for deltas.
+/// Writes integers in a layout: values near a base, or deltas. `codes` holds the code of the encoding for values and
+/// the code for deltas.
 pub(super) fn layout(
     mut chunk: Chunk,
     codes: [u8; 2],
@@ -133,7 +134,7 @@ pub(super) fn layout(
         chunk.flags |= chunk::SCALED;
         out.extend(fit.scale.to_le_bytes());
     }
-    // The values to pack; the delta of row 0 is unused.
+    // Selects the numbers to pack: deltas or values. The delta of row 0 is unused.
     let laid = if layout.delta {
         chunk.encoding = codes[1];
         chunk.base = fit.base;
@@ -148,9 +149,9 @@ pub(super) fn layout(
     let mut patches = Vec::new();
     if fit.outliers > 0 {
         let reach = fit.reach();
-        // A payload without packed bits does not store the unit.
+        // The unit is stored only in a payload that has packed bits.
         let scale = if fit.width > 0 { fit.scale } else { 1 };
-        // Outliers are few, so most tiles have none.
+        // Outliers are few, so most tiles (groups of 64 values) have none.
         let mut tiles = kernel::tiles_outside(laid, fit.base, reach);
         while tiles != 0 {
             let from = TILE * tiles.trailing_zeros() as usize;
@@ -206,7 +207,7 @@ fn corrections(chunk: &mut Chunk, correction: Correction, values: &[u64], out: &
     }
 }
 
-/// Writes indices of the high bits, low bits, and exceptions: words whose high bits are not in the list. `codes` and
+/// Writes indices of the high bits, low bits, and exceptions (words whose high bits are not in the list). `codes` and
 /// `lows` are scratch buffers.
 pub(super) fn split(
     mut chunk: Chunk,
@@ -261,7 +262,7 @@ pub(super) fn nested(mut chunk: Chunk, found: &Nested, out: &mut Vec<u8>) -> Chu
     chunk
 }
 
-/// Zigzag encoding: 0, -1, 1, -2 ... become 0, 1, 2, 3 ...
+/// Zigzag encoding: maps 0, -1, 1, -2 ... to 0, 1, 2, 3 ...
 fn zigzag(x: i64) -> u64 {
     ((x << 1) ^ (x >> 63)) as u64
 }

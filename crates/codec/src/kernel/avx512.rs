@@ -1,7 +1,8 @@
-//! Prefix sums with AVX-512 intrinsics. The compiler takes the vectors of the loops in scan.rs apart and does not
-//! find this code.
+//! Prefix sums with AVX-512 intrinsics. The compiler does not generate such code from the loops in scan.rs, because it
+//! splits their vectors into single values.
 //!
-//! Integers and floats are computed as in scan.rs, pack.rs and float.rs, operation by operation.
+//! Integers and floats are computed as in scan.rs, pack.rs and float.rs, operation by operation, so the results are
+//! equal.
 
 use core::arch::x86_64::*;
 
@@ -9,9 +10,9 @@ use crate::loops::float::{Alp, LIMIT, MAGIC, MAGIC_BITS, MANTISSA, Quotient, Rul
 use crate::loops::pack::{self, Packed};
 use tidalite_base::limits::VECTOR_ROWS;
 
-/// Values per register.
+/// Number of values in a register.
 pub(super) const EIGHT: usize = 8;
-/// Values per row of packed lanes in a whole vector.
+/// Number of values in a row of packed lanes of a whole vector.
 const LANES: usize = 16;
 
 #[expect(unsafe_code, reason = "loads a whole array into a register")]
@@ -32,18 +33,18 @@ pub(super) fn store<T>(to: &mut [T; EIGHT], values: __m512i) {
     unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), values) }
 }
 
-/// Loads the first eight words. If there are fewer (at least one), the other lanes come from `fill`. (A plain masked
-/// load that faults is slow on the processor.)
+/// Loads the first eight words. If there are fewer (at least one), the other lanes of the register are taken from
+/// `fill`. (A plain masked load that faults is slow on these processors.)
 #[expect(unsafe_code, reason = "loads a part of a register")]
 #[target_feature(enable = "avx512f")]
 #[inline]
 pub(super) fn load_some(from: &[u64], fill: __m512i) -> __m512i {
     let there = (1u32 << from.len().min(EIGHT)) - 1;
-    // SAFETY: only the words in the mask are read; they exist, and any alignment is allowed.
+    // SAFETY: only the words in the mask are read; these words exist, and any alignment is allowed.
     unsafe { _mm512_mask_loadu_epi64(fill, there as u8, from.as_ptr().cast()) }
 }
 
-/// Prefix sums of eight values.
+/// Computes the prefix sums of eight values.
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn sums_of(ones: __m512i) -> __m512i {
@@ -53,14 +54,15 @@ fn sums_of(ones: __m512i) -> __m512i {
     _mm512_add_epi64(fours, _mm512_alignr_epi64::<4>(fours, zero))
 }
 
-/// The last of eight values, in all eight places.
+/// Copies the last of eight values to all eight lanes.
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn last_of(values: __m512i) -> __m512i {
     _mm512_permutexvar_epi64(_mm512_set1_epi64(7), values)
 }
 
-/// See `scan::prefix_sum_with`; `one` is the scalar form of `finish`, for the remainder.
+/// AVX-512 form of `scan::prefix_sum_with`; `one` is the scalar form of `finish`, for the values after the last whole
+/// register.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw")]
 #[inline]
 fn prefix_sum_with(
@@ -87,7 +89,7 @@ fn prefix_sum_with(
     }
 }
 
-/// Unpacks a whole vector of deltas and sums them in one pass: only final values are written.
+/// Unpacks a whole vector of deltas and sums them in one pass, so that only final values are written to memory.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw")]
 #[inline]
 fn unpack_sums_with(
@@ -101,10 +103,10 @@ fn unpack_sums_with(
     let (words, _) = words.as_chunks::<LANES>();
     let mask = _mm512_set1_epi64((u64::MAX >> (64 - width)) as i64);
     let scale = _mm512_set1_epi64(steps.scale as i64);
-    // Delta 0 is ignored: the sum begins at the value for which the first result is `start`.
+    // The delta of row 0 is ignored: the sum begins at the value for which the first result is `start`.
     let first = u64::from_le_bytes(words[0][0]) & (u64::MAX >> (64 - width));
     let first = first.wrapping_mul(steps.scale).wrapping_add(steps.base);
-    // The sums of the bases do not depend on the data, so they are computed in advance.
+    // The part of the sums that comes from `steps.base` does not depend on the data, so it is computed in advance.
     let bases = |from: u64| -> __m512i {
         let mut bases = [0u64; EIGHT];
         for (i, place) in bases.iter_mut().enumerate() {
@@ -120,7 +122,7 @@ fn unpack_sums_with(
     for row in rows {
         let (k, shift) = ((bit / 64) as usize, bit % 64);
         bit += width;
-        // The shift is as in pack::unpack_row.
+        // Shifts the packed values as pack::unpack_row does.
         let right = _mm_cvtsi32_si128(shift as i32);
         let halves = words[k].as_chunks::<EIGHT>().0;
         let mut low = [0, 1].map(|i| _mm512_srl_epi64(load(&halves[i]), right));
@@ -161,14 +163,14 @@ fn unpack_sums_with(
 
 /// Maximum width of deltas for which the sums of four rows fit 16 bits each.
 const FEW_BITS: u32 = 10;
-/// Number of rows whose sums share a word.
+/// Number of rows whose sums share a 64-bit word.
 const BESIDE: usize = 4;
-/// Bits for each of these sums.
+/// Number of bits for each of the sums that share a word.
 const SUM_BITS: u32 = 64 / BESIDE as u32;
 const _: () = assert!((BESIDE * LANES) as u64 * ((1 << FEW_BITS) - 1) < 1 << SUM_BITS);
 
-/// Like `unpack_sums_with`, for deltas of at most `FEW_BITS` bits and scale 1: four rows are summed at once, each in
-/// a quarter of the words. Takes three quarters of the instructions.
+/// Like `unpack_sums_with`, for deltas of at most `FEW_BITS` bits and scale 1: four rows are summed at once, each in a
+/// quarter of the words, which takes three quarters of the instructions.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw")]
 #[inline]
 fn unpack_few_sums_with(
@@ -183,17 +185,17 @@ fn unpack_few_sums_with(
     let set = |word: u64| _mm512_set1_epi64(word as i64);
     let mask = u64::MAX >> (64 - width);
     let of_row = set(u64::MAX >> (64 - SUM_BITS));
-    // Delta 0 is ignored: the sum begins at the value for which the first result is `start`.
+    // The delta of row 0 is ignored: the sum begins at the value for which the first result is `start`.
     let first = (u64::from_le_bytes(words[0][0]) & mask).wrapping_add(steps.base);
     let begin = set(start.wrapping_sub(first));
-    // The sums of the bases are known in advance: row i of a half contains i + 1 bases.
+    // The part of the sums that comes from `steps.base` is known in advance: row i of a half contains i + 1 bases.
     let ones = _mm512_set_epi64(8, 7, 6, 5, 4, 3, 2, 1);
     let bases = _mm512_mullo_epi64(ones, set(steps.base));
     let mut sum_a = _mm512_add_epi64(begin, bases);
     let mut sum_b = _mm512_add_epi64(sum_a, set(steps.base.wrapping_mul(EIGHT as u64)));
     let bases_row = set(steps.base.wrapping_mul(LANES as u64));
-    // From row to row, the position of a delta moves up by its width and its destination by the width of a sum. The
-    // difference is a rotation; a rotation by 64 changes nothing.
+    // From row to row, the position of a delta moves up by the width of a delta, and its destination by the width of a
+    // sum. The difference is a rotation; a rotation by 64 changes nothing.
     let mut turn = _mm512_setzero_si512();
     let turn_row = set(u64::from(width).wrapping_sub(u64::from(SUM_BITS)));
     let (groups, _) = out.as_chunks_mut::<{ BESIDE * LANES }>();
@@ -207,7 +209,8 @@ fn unpack_few_sums_with(
             let halves = words[k].as_chunks::<EIGHT>().0;
             let mut own = [0, 1].map(|i| _mm512_rorv_epi64(load(&halves[i]), turn));
             if shift + width > 64 {
-                // The upper bits are in the next word, where the same rotation puts them; the mask selects them.
+                // The upper bits of the deltas are in the next word, where the same rotation moves them to their
+                // destination; the mask selects them.
                 let upper = place_of_upper(mask, 64 - shift, SUM_BITS * row);
                 let halves = words[k + 1].as_chunks::<EIGHT>().0;
                 for (own, half) in own.iter_mut().zip(halves) {
@@ -225,7 +228,7 @@ fn unpack_few_sums_with(
         let (a, b) = (sums_of(a), sums_of(b));
         let (all_a, all_b) = (last_of(a), last_of(b));
         let all = _mm512_add_epi64(all_a, all_b);
-        // For each of the four rows, the sum of the rows before it.
+        // Adds to each of the four rows the sum of the rows before it.
         let before = _mm512_mullo_epi64(all, set(0x0001_0001_0001_0000));
         let mut a = _mm512_add_epi64(a, before);
         let mut b = _mm512_add_epi64(b, _mm512_add_epi64(all_a, before));
@@ -248,14 +251,14 @@ fn unpack_few_sums_with(
     }
 }
 
-/// Mask of the bits of a delta, at its destination, above its `lower` lowest bits.
+/// Mask of those bits of a delta, at its destination, that are above the `lower` lowest bits.
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn place_of_upper(mask: u64, lower: u32, place: u32) -> __m512i {
     _mm512_set1_epi64(((mask >> lower << lower) << place) as i64)
 }
 
-/// Chooses the faster of the two functions.
+/// Unpacks and sums deltas with the faster of the two functions above.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw")]
 #[inline]
 fn whole_sums_with(
@@ -291,13 +294,13 @@ fn quotients(by: Quotient, moved: __m512i) -> __m512i {
     _mm512_castpd_si512(_mm512_fmadd_pd(d, _mm512_set1_pd(by.inverse), rest))
 }
 
-/// See [`scan::prefix_sum`].
+/// AVX-512 form of [`scan::prefix_sum`].
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,bmi2")]
 pub(super) fn prefix_sum(start: u64, out: &mut [u64]) {
     prefix_sum_with(start, out, |sums| sums, |sum| sum);
 }
 
-/// See [`crate::loops::float::alp_sums`]. The sums begin with the offset that the rule expects.
+/// AVX-512 form of [`crate::loops::float::alp_sums`]. The sums begin with the offset that the rule expects.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,bmi2")]
 pub(super) fn alp_sums(alp: Alp, start: u64, words: &mut [u64]) {
     if let Some(rule) = Rule::of(alp) {
@@ -312,7 +315,7 @@ pub(super) fn alp_sums(alp: Alp, start: u64, words: &mut [u64]) {
     }
 }
 
-/// See [`scan::unpack_sums`].
+/// AVX-512 form of [`scan::unpack_sums`].
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,bmi2")]
 pub(super) fn unpack_sums(steps: Packed<'_>, start: u64, out: &mut [u64]) {
     match out.as_mut_array() {
@@ -324,7 +327,7 @@ pub(super) fn unpack_sums(steps: Packed<'_>, start: u64, out: &mut [u64]) {
     }
 }
 
-/// See [`crate::loops::float::alp_unpack_sums`].
+/// AVX-512 form of [`crate::loops::float::alp_unpack_sums`].
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,bmi2")]
 pub(super) fn alp_unpack_sums(alp: Alp, steps: Packed<'_>, start: u64, out: &mut [u64]) {
     match (out.as_mut_array(), Rule::of(alp)) {

@@ -1,7 +1,7 @@
-//! Statistics passes with AVX-512 intrinsics. From the plain loops the compiler generates slow code: it splits the
-//! tree that sums the lanes into pairs, fills the last block through memory, and searches each block twice for a row.
+//! Statistics passes with AVX-512 intrinsics. From the plain loops the compiler generates slow code: it splits the tree
+//! that adds up the lanes into pairs, fills the last block through memory, and searches each block twice for a row.
 //!
-//! The results equal the results of stats/fold.rs bit by bit.
+//! The results equal the results of the plain loops in loops/fold.rs bit by bit.
 
 use core::arch::x86_64::*;
 
@@ -9,7 +9,7 @@ use super::avx512::{EIGHT, load, load_some, store};
 use crate::loops::dd::Dd;
 use crate::loops::fold::{Lanes, Reach, Total, gather_infinite};
 
-/// Eight lanes of a sum, and their rounding errors.
+/// Eight partial sums, one per lane of a register, and their rounding errors.
 #[derive(Clone, Copy)]
 struct Sum {
     hi: __m512d,
@@ -27,9 +27,9 @@ impl Sum {
         }
     }
 
-    /// Adds one float per lane; see `two_sum`. `one` is 1.0, hidden from the compiler: half of the sums are computed
-    /// as x * 1 + y, with the same bits, in the multiplier. A processor with separate adders (AMD) then executes both
-    /// at once.
+    /// Adds one float per lane, as `two_sum` does. `one` is 1.0, hidden from the compiler: half of the sums are
+    /// computed as x * 1 + y, with the same bits, in the multiplier. A processor with separate adders (AMD) then
+    /// executes both halves at once.
     #[target_feature(enable = "avx512f")]
     #[inline]
     fn take(&mut self, x: __m512d, one: __m512d) {
@@ -53,7 +53,7 @@ struct Registers {
     nan_count: u64,
 }
 
-/// See `dd::two_sum`.
+/// AVX-512 form of `dd::two_sum`.
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn two_sum(a: __m512d, b: __m512d) -> (__m512d, __m512d) {
@@ -63,7 +63,7 @@ fn two_sum(a: __m512d, b: __m512d) -> (__m512d, __m512d) {
     (s, _mm512_add_pd(of_a, _mm512_sub_pd(b, bb)))
 }
 
-/// See `dd::quick_two_sum`.
+/// AVX-512 form of `dd::quick_two_sum`.
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn quick_two_sum(a: __m512d, b: __m512d) -> (__m512d, __m512d) {
@@ -72,14 +72,14 @@ fn quick_two_sum(a: __m512d, b: __m512d) -> (__m512d, __m512d) {
 }
 
 impl Registers {
-    /// Adds one row per lane. `one` is as in [`Sum::take`].
+    /// Adds one row per lane. `one` is 1.0, as in [`Sum::take`].
     #[target_feature(enable = "avx512f,avx512dq")]
     #[inline]
     fn take(&mut self, words: __m512i, one: __m512d) {
         let x = _mm512_castsi512_pd(words);
         let nan = _mm512_cmp_pd_mask::<_CMP_UNORD_Q>(x, x);
         self.nan_count += u64::from(nan.count_ones());
-        // The instruction returns the second operand if one is NaN, or if both are zero.
+        // The minimum and maximum instructions return the second operand if one operand is NaN, or if both are zero.
         self.low = _mm512_min_pd(x, self.low);
         self.high = _mm512_max_pd(x, self.high);
         let x = _mm512_maskz_mov_pd(!nan, x);
@@ -97,7 +97,7 @@ impl Registers {
     }
 }
 
-/// See `fold::float_lanes`.
+/// AVX-512 form of `fold::float_lanes`.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,bmi2")]
 pub(super) fn float_lanes(values: &[u64]) -> Lanes {
     let zero = _mm512_setzero_pd();
@@ -115,7 +115,7 @@ pub(super) fn float_lanes(values: &[u64]) -> Lanes {
         own.take(load(block), one);
     }
     if !rest.is_empty() {
-        // A NaN only changes the count of NaN.
+        // Pads the last register with NaN, because a NaN only changes the count of NaN.
         let nan = _mm512_castpd_si512(_mm512_set1_pd(f64::NAN));
         own.take(load_some(rest, nan), one);
         own.nan_count -= (EIGHT - rest.len()) as u64;
@@ -136,7 +136,7 @@ pub(super) fn float_lanes(values: &[u64]) -> Lanes {
     }
 }
 
-/// Pairs of floats in two registers.
+/// Double-double numbers (each the sum of two floats) in two registers.
 #[derive(Clone, Copy)]
 struct Pairs {
     hi: __m512d,
@@ -144,7 +144,7 @@ struct Pairs {
 }
 
 impl Pairs {
-    /// Like `Dd::add` without overflow.
+    /// Like `Dd::add`, for sums that do not overflow.
     #[target_feature(enable = "avx512f")]
     #[inline]
     fn add(self, other: Self) -> Self {
@@ -173,12 +173,13 @@ fn pairs(hi: &[f64; EIGHT], lo: &[f64; EIGHT]) -> Pairs {
     Pairs { hi, lo }
 }
 
-/// See `fold::gather`: both trees at once, the sum in the lower half and the squares in the upper half.
+/// AVX-512 form of `fold::gather`: adds up both trees at once, the sum in the lower half of the register and the
+/// squares in the upper half.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,bmi2")]
 pub(super) fn gather(lanes: &Lanes) -> [Dd; 2] {
     let sum = pairs(&lanes.sum, &lanes.sum_rest);
     let squares = pairs(&lanes.squares, &lanes.squares_rest);
-    // Lanes 0 to 3 of both, then lanes 4 to 7.
+    // Combines lanes 0 to 3 of the sum and of the squares, then lanes 4 to 7.
     let low = Pairs {
         hi: _mm512_shuffle_f64x2::<0b01_00_01_00>(sum.hi, squares.hi),
         lo: _mm512_shuffle_f64x2::<0b01_00_01_00>(sum.lo, squares.lo),
@@ -191,7 +192,7 @@ pub(super) fn gather(lanes: &Lanes) -> [Dd; 2] {
     let two = four.add(four.map(|x| _mm512_permutex_pd::<0b11_10_11_10>(x)));
     let one = two.add(two.map(|x| _mm512_permute_pd::<0b0101_0101>(x)));
     let dd = |hi: f64, lo: f64, highs: &[f64; EIGHT], lows: &[f64; EIGHT]| {
-        // If a value became infinite or NaN on the way, the total is so too.
+        // If a value became infinite or NaN on the way, the total is infinite or NaN as well.
         if hi.is_finite() {
             Dd { hi, lo }
         } else {
@@ -211,8 +212,8 @@ pub(super) fn gather(lanes: &Lanes) -> [Dd; 2] {
     ]
 }
 
-/// See `fold::float_total`. NaNs are counted only if the sum of all values is not finite, as it is with NaN or
-/// infinities.
+/// AVX-512 form of `fold::float_total`. NaNs are counted only if the sum of all values is not finite, because a NaN or
+/// an infinity makes the sum not finite.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,bmi2")]
 pub(super) fn float_total(values: &[u64]) -> Total {
     let sum = sum_of(values, |x| x);
@@ -229,7 +230,7 @@ pub(super) fn float_total(values: &[u64]) -> Total {
     }
 }
 
-/// Sums the `value` of each float, in eight lanes.
+/// Sums `value` of each float, in eight lanes.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,bmi2")]
 #[inline]
 fn sum_of(values: &[u64], value: impl Fn(__m512d) -> __m512d) -> Dd {
@@ -261,7 +262,7 @@ fn nan_count(values: &[u64]) -> u64 {
     nans.count() as u64
 }
 
-/// See `fold::float_reach`.
+/// AVX-512 form of `fold::float_reach`.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,bmi2")]
 pub(super) fn float_reach(values: &[u64]) -> Reach {
     let mut low = _mm512_set1_pd(f64::INFINITY);
@@ -270,7 +271,7 @@ pub(super) fn float_reach(values: &[u64]) -> Reach {
     let mut take = |words: __m512i| {
         let x = _mm512_castsi512_pd(words);
         nans |= _mm512_cmp_pd_mask::<_CMP_UNORD_Q>(x, x);
-        // The instruction returns the second operand if one is NaN, or if both are zero.
+        // The minimum and maximum instructions return the second operand if one operand is NaN, or if both are zero.
         low = _mm512_min_pd(x, low);
         high = _mm512_max_pd(x, high);
     };
@@ -294,8 +295,8 @@ pub(super) fn float_reach(values: &[u64]) -> Reach {
 /// Number of registers that are compared between two tests for an early exit.
 const BLOCK: usize = 4;
 
-/// The first row in these registers that holds `word`, or `before` if that is set already. `at` is the number of
-/// their first row.
+/// The first row in these registers that holds `word`, or `before` if an earlier row was found already. `at` is the row
+/// number of the first element of the registers.
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn row_in(before: Option<usize>, word: __m512i, at: usize, rows: &[__m512i]) -> Option<usize> {
@@ -309,7 +310,7 @@ fn row_in(before: Option<usize>, word: __m512i, at: usize, rows: &[__m512i]) -> 
     (found != 0).then(|| at + found.trailing_zeros() as usize)
 }
 
-/// See `fold::positions`.
+/// AVX-512 form of `fold::positions`.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,bmi2")]
 pub(super) fn positions(values: &[u64], [a, b]: [u64; 2]) -> [usize; 2] {
     let [a, b] = [a, b].map(|word| _mm512_set1_epi64(word as i64));
@@ -334,7 +335,7 @@ pub(super) fn positions(values: &[u64], [a, b]: [u64; 2]) -> [usize; 2] {
         at += EIGHT;
     }
     if !rest.is_empty() {
-        // Fills the last register with copies of a row that was there before: a copy cannot be a first occurrence.
+        // Fills the last register with copies of a row that comes before: a copy cannot be a first occurrence.
         let fill = _mm512_set1_epi64(rest[0] as i64);
         let rows = [load_some(rest, fill)];
         row_a = row_in(row_a, a, at, &rows);

@@ -1,6 +1,6 @@
-//! The hot loops, compiled in variants for AVX-512, AVX2, NEON, and for processors with none of them; the variant is
-//! chosen once per process. The bodies are the same safe code (`loops`) inlined into functions with different target
-//! features, so all variants give the same bits: Rust never contracts or reorders floating-point operations.
+//! The hot loops, compiled in variants for AVX-512, AVX2, NEON, and for processors without them; the variant is chosen
+//! once per process. All variants inline the same safe code (`loops`) into functions with different target features, so
+//! all give the same bits: Rust never contracts or reorders floating-point operations.
 
 #[cfg(target_arch = "x86_64")]
 mod avx512;
@@ -18,7 +18,7 @@ use crate::loops::fold;
 use crate::loops::pack::{self, Packed};
 use crate::loops::scan::{self, Extent};
 
-/// Instruction sets of the processor.
+/// The instruction sets for which kernels are compiled on x86-64.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -28,7 +28,7 @@ enum Level {
     Avx512 = 3,
 }
 
-/// Instruction sets of the processor; NEON code may use fused multiply-add.
+/// The instruction sets for which kernels are compiled on 64-bit ARM; NEON code may use fused multiply-add.
 #[cfg(target_arch = "aarch64")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -37,7 +37,7 @@ enum Level {
     Neon = 2,
 }
 
-/// A [`Level`], or 0 before detection.
+/// The detected [`Level`] as a number, or 0 before the detection.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 static LEVEL: AtomicU8 = AtomicU8::new(0);
 
@@ -65,7 +65,7 @@ impl Level {
         Self::detect()
     }
 
-    /// The level named in the environment, but at most the best one that the processor has.
+    /// The level that the environment variable names, but at most the best level that the processor has.
     #[cfg(feature = "levels")]
     fn first() -> Self {
         let best = Self::detect();
@@ -126,14 +126,14 @@ impl Level {
 }
 
 /// Environment variable that selects the kernel variant in builds with the feature `levels` (used by tests):
-/// `portable`, `avx2`, `avx512` or `neon`. A variant that the processor lacks is replaced by its best one.
+/// `portable`, `avx2`, `avx512` or `neon`. If the processor lacks the variant, the best one that it has is used.
 #[cfg(feature = "levels")]
 pub const LEVEL_VARIABLE: &str = "TIDALITE_KERNEL";
 
 /// The kernel variant in use: `portable`, `avx2`, `avx512` or `neon`.
 ///
 /// # Panics
-/// If [`LEVEL_VARIABLE`] has another value.
+/// If the environment variable [`LEVEL_VARIABLE`] has another value.
 #[cfg(feature = "levels")]
 #[must_use]
 pub fn level_name() -> &'static str {
@@ -182,7 +182,7 @@ mod tests {
     }
 }
 
-/// There is only one variant.
+/// Runs `work` once, because there is only one kernel variant for this kind of processor.
 #[cfg(all(test, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 pub(crate) fn at_every_level(mut work: impl FnMut(&str)) {
     work("Portable");
@@ -223,13 +223,13 @@ pub fn times_mut(words: &mut [u64]) -> &mut [i64] {
     }
 }
 
-/// Whether the times ascend strictly.
+/// True if the times ascend strictly.
 #[must_use]
 pub fn is_ascending(times: &[i64]) -> bool {
     ascending(times)
 }
 
-/// The smallest and the largest time; `i64::MAX` and `i64::MIN` without times.
+/// The smallest and the largest time; `i64::MAX` and `i64::MIN` if there are no times.
 #[must_use]
 pub fn time_span(times: &[i64]) -> (i64, i64) {
     let Extent { low, high } = extent(words(times));
@@ -260,9 +260,9 @@ pub fn as_floats(words: &[u64]) -> &[f64] {
     }
 }
 
-/// The sum of floats by plain addition in 32 lanes, in an order that is the same on every processor. The bits are
-/// therefore equal too, except for NaN payloads. NaN and infinities take part in this sum; [`Stats`](crate::Stats)
-/// leaves NaN out, and is exact to 2^-50.
+/// The sum of floats by plain addition in 32 lanes, in an order that is the same on every processor. So the resulting
+/// bits are equal on all processors, too, except for NaN payloads. NaN and infinities take part in this sum; the sum in
+/// [`Stats`](crate::Stats) leaves NaN out, and is exact to 2^-50.
 ///
 /// # Cost
 /// A tenth of the cost of decoding the values, if they are in the L1 cache.
@@ -271,7 +271,7 @@ pub fn sum_floats(values: &[f64]) -> f64 {
     float_sum(values)
 }
 
-/// Writes `first`, `first + step`, ... wrapping: times with a constant delta.
+/// Writes `first`, `first + step`, `first + 2 * step`, ..., with wrapping addition: times with a constant delta.
 #[inline]
 pub fn fill_steps(first: i64, step: u64, out: &mut [i64]) {
     ramp(first as u64, step, words_mut(out));
@@ -287,8 +287,8 @@ macro_rules! first {
     };
 }
 
-/// Compiles `$fast` for AVX2, AVX-512 and NEON, and `$any` for processors with none of them. Where the compiler
-/// generates poor code, a hand-written version for AVX-512 or NEON replaces `$fast`.
+/// Compiles `$fast` for AVX2, AVX-512 and NEON, and `$any` for processors without them. Where the compiler generates
+/// poor code, a hand-written version for AVX-512 or NEON replaces `$fast`.
 macro_rules! dispatched {
     (
         $(#[$doc:meta])* $name:ident($($arg:ident: $ty:ty),*) $(-> $ret:ty)?, $fast:path, $any:path
@@ -309,12 +309,12 @@ macro_rules! dispatched {
                 }
                 let level = Level::get();
                 if level == Level::Avx512 {
-                    // SAFETY: `detect` saw every feature that the function enables.
+                    // SAFETY: `detect` has found every processor feature that the called function enables.
                     #[expect(unsafe_code, reason = "calls code for a detected processor")]
                     return unsafe { avx512($($arg),*) };
                 }
                 if level == Level::Avx2 {
-                    // SAFETY: `detect` saw every feature that the function enables.
+                    // SAFETY: `detect` has found every processor feature that the called function enables.
                     #[expect(unsafe_code, reason = "calls code for a detected processor")]
                     return unsafe { avx2($($arg),*) };
                 }
@@ -326,7 +326,7 @@ macro_rules! dispatched {
                     first!($($neon)?; $fast)($($arg),*)
                 }
                 if Level::get() == Level::Neon {
-                    // SAFETY: `detect` saw the feature that the function enables.
+                    // SAFETY: `detect` has found the processor feature that the called function enables.
                     #[expect(unsafe_code, reason = "calls code for a detected processor")]
                     return unsafe { neon($($arg),*) };
                 }

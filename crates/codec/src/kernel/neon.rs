@@ -1,8 +1,8 @@
-//! Unpacks whole vectors with NEON intrinsics, two words per register; the compiler would process the lanes of
-//! pack.rs one by one.
+//! Unpacks whole vectors with NEON intrinsics, two words per register; from the loops in pack.rs the compiler would
+//! generate code that processes the lanes one by one.
 //!
-//! Integers and floats are computed as in pack.rs and float.rs, operation by operation. Partial vectors, and units
-//! other than one (NEON does not multiply 64-bit words), use the common code.
+//! Integers and floats are computed as in pack.rs and float.rs, operation by operation, so the results are equal.
+//! Partial vectors, and units other than one (NEON does not multiply 64-bit words), use the common code.
 
 use core::arch::aarch64::*;
 
@@ -11,9 +11,9 @@ use crate::loops::pack::{self, Packed};
 use crate::loops::scan;
 use tidalite_base::limits::VECTOR_ROWS;
 
-/// Words per register.
+/// Number of words in a register.
 const TWO: usize = 2;
-/// Values per row of packed lanes in a whole vector.
+/// Number of values in a row of packed lanes of a whole vector.
 const LANES: usize = 16;
 
 #[expect(unsafe_code, reason = "loads a whole array into a register")]
@@ -33,7 +33,7 @@ fn store(to: &mut [u64; TWO], values: uint64x2_t) {
     unsafe { vst1q_u64(to.as_mut_ptr(), values) }
 }
 
-/// `out[i] = finish(out[i], packed[i])`.
+/// Unpacks values and combines each with the word in its place: `out[i] = finish(out[i], packed[i])`.
 #[target_feature(enable = "neon")]
 #[inline]
 fn change_with(
@@ -50,7 +50,7 @@ fn change_with(
     for row in rows {
         let (k, shift) = ((bit / 64) as usize, bit % 64);
         bit += width;
-        // A left shift by a negative count is a right shift.
+        // NEON has no right shift by a variable; a left shift by a negative count does it.
         let right = vdupq_n_s64(-i64::from(shift));
         let (places, _) = row.as_chunks_mut::<TWO>();
         let (lows, _) = words[k].as_chunks::<TWO>();
@@ -70,7 +70,7 @@ fn change_with(
     }
 }
 
-/// See [`pack::unpack`].
+/// NEON form of [`pack::unpack`].
 #[target_feature(enable = "neon")]
 pub(super) fn unpack(bytes: &[u8], width: u32, base: u64, scale: u64, out: &mut [u64]) {
     let values = Packed {
@@ -88,7 +88,7 @@ pub(super) fn unpack(bytes: &[u8], width: u32, base: u64, scale: u64, out: &mut 
     }
 }
 
-/// See [`pack::unpack_onto`].
+/// NEON form of [`pack::unpack_onto`].
 #[target_feature(enable = "neon")]
 pub(super) fn unpack_onto(values: Packed<'_>, out: &mut [u64]) {
     match out.as_mut_array() {
@@ -100,7 +100,7 @@ pub(super) fn unpack_onto(values: Packed<'_>, out: &mut [u64]) {
     }
 }
 
-/// See [`pack::join`].
+/// NEON form of [`pack::join`].
 #[target_feature(enable = "neon")]
 pub(super) fn join(bytes: &[u8], width: u32, zeros: u32, out: &mut [u64]) {
     match out.as_mut_array() {
@@ -119,7 +119,7 @@ pub(super) fn join(bytes: &[u8], width: u32, zeros: u32, out: &mut [u64]) {
     }
 }
 
-/// See [`float::alp_unpack`].
+/// NEON form of [`float::alp_unpack`].
 #[target_feature(enable = "neon")]
 pub(super) fn alp_unpack(alp: Alp, values: Packed<'_>, out: &mut [u64]) {
     let base = vdupq_n_u64(values.base);
@@ -135,7 +135,7 @@ pub(super) fn alp_unpack(alp: Alp, values: Packed<'_>, out: &mut [u64]) {
     }
 }
 
-/// See [`scan::unpack_sums`].
+/// NEON form of [`scan::unpack_sums`].
 #[target_feature(enable = "neon")]
 pub(super) fn unpack_sums(steps: Packed<'_>, start: u64, out: &mut [u64]) {
     unpack(steps.bytes, steps.width, steps.base, steps.scale, out);
@@ -143,14 +143,14 @@ pub(super) fn unpack_sums(steps: Packed<'_>, start: u64, out: &mut [u64]) {
     scan::prefix_sum(start, out);
 }
 
-/// See [`float::alp_unpack_sums`].
+/// NEON form of [`float::alp_unpack_sums`].
 #[target_feature(enable = "neon")]
 pub(super) fn alp_unpack_sums(alp: Alp, steps: Packed<'_>, start: u64, out: &mut [u64]) {
     unpack_sums(steps, start, out);
     float::alp_decode::<true>(alp, out);
 }
 
-/// `Rule::product` of two integers.
+/// Computes `Rule::product` of two integers at once.
 #[target_feature(enable = "neon")]
 #[inline]
 fn products(rule: Rule, ints: uint64x2_t) -> uint64x2_t {
@@ -160,7 +160,7 @@ fn products(rule: Rule, ints: uint64x2_t) -> uint64x2_t {
     vreinterpretq_u64_f64(vmulq_f64(up, vdupq_n_f64(rule.down)))
 }
 
-/// `Quotient::of` of two integers, by multiplication.
+/// Computes `Quotient::of` of two integers at once, by multiplication.
 #[target_feature(enable = "neon")]
 #[inline]
 fn quotients(by: Quotient, ints: uint64x2_t) -> uint64x2_t {

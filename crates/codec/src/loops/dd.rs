@@ -1,16 +1,16 @@
 //! Double-double arithmetic: a number is the unevaluated sum of two floats, with a precision of about 106 bits.
 //!
-//! Invariant: if `hi` is not finite, `lo` is zero and a NaN is `f64::NAN`, so that the error term never turns an
-//! infinity into NaN, and all processors write the same bits.
+//! Invariant: if `hi` is not finite, `lo` is zero, and a NaN is `f64::NAN`. So the error term never turns an infinity
+//! into NaN, and all processors write the same bits.
 
-/// `hi + lo` with |lo| <= ulp(hi) / 2.
+/// A double-double number: `hi + lo` with |lo| <= ulp(hi) / 2.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Dd {
     pub(crate) hi: f64,
     pub(crate) lo: f64,
 }
 
-/// a + b = s + e exactly (Knuth), unless s is not finite.
+/// Returns the sum s and the rounding error e with a + b = s + e exactly (Knuth), unless s is not finite.
 #[inline(always)]
 pub(crate) fn two_sum(a: f64, b: f64) -> (f64, f64) {
     let s = a + b;
@@ -25,7 +25,7 @@ pub(crate) fn quick_two_sum(a: f64, b: f64) -> (f64, f64) {
     (s, b - (s - a))
 }
 
-/// a * b = p + e exactly, unless p overflows or e underflows.
+/// Returns the product p and the rounding error e with a * b = p + e exactly, unless p overflows or e underflows.
 #[inline(always)]
 pub(crate) fn two_product(a: f64, b: f64) -> (f64, f64) {
     let p = a * b;
@@ -33,7 +33,7 @@ pub(crate) fn two_product(a: f64, b: f64) -> (f64, f64) {
 }
 
 impl Dd {
-    /// Normalises a pair; see the invariant.
+    /// Creates a number from a pair of floats; establishes the invariant at the head of this file.
     #[inline(always)]
     pub(crate) fn new(hi: f64, lo: f64) -> Self {
         if !hi.is_finite() {
@@ -50,7 +50,7 @@ impl Dd {
         }
     }
 
-    /// A double-double from one float.
+    /// Converts a float to a double-double.
     pub(crate) fn from_f64(x: f64) -> Self {
         Self::new(x, 0.0)
     }
@@ -85,7 +85,7 @@ impl Dd {
         }
     }
 
-    /// Multiplies by a power of two. The result is exact unless it overflows or underflows.
+    /// Multiplies by `power`, a power of two. The result is exact unless it overflows or underflows.
     pub(crate) fn scale(self, power: f64) -> Self {
         Self::new(self.hi * power, self.lo * power)
     }
@@ -109,7 +109,7 @@ impl Dd {
         Self::new(p, e + (self.hi * other.lo + self.lo * other.hi))
     }
 
-    /// Divides by an integer.
+    /// Divides by `by`, an integer.
     pub(crate) fn div(self, by: f64) -> Self {
         let first = self.hi / by;
         if !first.is_finite() {
@@ -117,7 +117,7 @@ impl Dd {
         }
         let (p, e) = two_product(first, by);
         if !p.is_finite() {
-            // The quotient of very large floats was rounded up, so the remainder cannot be computed.
+            // For very large floats the quotient was rounded up so far that the remainder cannot be computed.
             return Self::new(first, 0.0);
         }
         let rest = self.add(Self::new(p, e).neg());
@@ -128,7 +128,7 @@ impl Dd {
         Self::new(s, e + rest.hi / by)
     }
 
-    /// Divides by an integer and rounds to one float. The remainder of the quotient of the high parts is exact.
+    /// Divides by `by`, an integer, and rounds to one float. The remainder of the quotient of the high parts is exact.
     pub(crate) fn div_to_f64(self, by: f64) -> f64 {
         let first = self.hi / by;
         if !first.is_finite() {
@@ -141,7 +141,7 @@ impl Dd {
         first + (((self.hi - p) - e) + self.lo) / by
     }
 
-    /// The nearest float.
+    /// The float nearest to this number.
     pub(crate) fn to_f64(self) -> f64 {
         self.hi + self.lo
     }

@@ -1,4 +1,4 @@
-//! Floats as integers: decimals (ALP, Afroozeh, Kuffó and Boncz, 2023) and ordered bits.
+//! Converts floats to integers and back: as decimals (ALP, Afroozeh, Kuffó and Boncz, 2023) and as ordered bits.
 //!
 //! A decimal is an integer d with |d| < 2^51 and a rule that turns it into the float: multiply, d * 10^f * 10^-e in
 //! this order, each product rounded; or divide, d / 10^e, rounded once. Division is exact for every number that was
@@ -8,10 +8,10 @@
 use crate::loops::pack::{self, Packed};
 use crate::loops::scan;
 
-/// Largest e, and largest f of a multiplication.
+/// Maximum exponent e, and maximum f of a rule that multiplies.
 pub(crate) const EXPONENT_MAX: u8 = 18;
 
-/// The factor that denotes division.
+/// The value of the field `factor` that denotes division.
 pub(crate) const DIVIDE: u8 = 255;
 
 const POWERS: [f64; 19] = [
@@ -24,40 +24,41 @@ const INVERSES: [f64; 19] = [
     1e-15, 1e-16, 1e-17, 1e-18,
 ];
 
-/// 1.5 * 2^52. Adding it to a float below 2^51 rounds the float to an integer, which is then in the low bits. AVX2
-/// has no instruction for conversion between i64 and f64; this one is exact on every processor.
+/// 1.5 * 2^52. Adding this number to a float below 2^51 rounds the float to an integer, which is then in the low bits.
+/// AVX2 has no instruction for conversion between i64 and f64; this conversion is exact on every processor.
 pub(crate) const MAGIC: f64 = 6_755_399_441_055_744.0;
 pub(crate) const MAGIC_BITS: u64 = MAGIC.to_bits();
 
-/// The mantissa bits of a float.
+/// Mask of the mantissa bits of a float.
 pub(crate) const MANTISSA: u64 = (1 << 52) - 1;
 
-/// Exclusive upper bound of |d|.
+/// Exclusive upper bound of the magnitude of a decimal's integer.
 pub(crate) const LIMIT: u64 = 1 << 51;
 
-/// A rule between integers and floats.
+/// A rule that converts between floats and the integers of decimals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Alp {
     pub(crate) exponent: u8,
-    /// f, or [`DIVIDE`].
+    /// The exponent f of the factor 10^f, or [`DIVIDE`].
     pub(crate) factor: u8,
 }
 
 impl Alp {
-    /// Whether exponent and factor lie in the tables of powers.
+    /// True if exponent and factor lie in the tables of powers of ten.
     pub(crate) fn is_valid(self) -> bool {
         self.exponent <= EXPONENT_MAX && (self.factor <= EXPONENT_MAX || self.factor == DIVIDE)
     }
 }
 
-/// Result of encoding a vector by a rule.
+/// Result of encoding a vector of floats by a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AlpScan {
-    /// Number of exceptions; their rows are in `bad`, and their elements of `ints` are arbitrary.
+    /// Number of exceptions, words that the rule does not reproduce; their row numbers are in `bad`, and their elements
+    /// of `ints` are arbitrary.
     pub(crate) bad: usize,
 }
 
-/// Whether an integer is in the range of a rule.
+/// True if a rule may give this integer: its magnitude is below `LIMIT`.
 #[inline(always)]
 pub(crate) fn is_in_range(int: u64) -> bool {
     int.wrapping_add(LIMIT - 1) < 2 * LIMIT - 1
@@ -74,18 +75,19 @@ fn float(int: u64) -> f64 {
     f64::from_bits(int.wrapping_add(MAGIC_BITS)) - MAGIC
 }
 
-/// Like `float` for integers in range. Any other integer gives some float in range, because only 52 bits of it are
-/// used.
+/// Like `float`, for integers in range. Any other integer gives some float in range, because only 52 bits of the
+/// integer are used.
 #[inline(always)]
 fn float_within(int: u64) -> f64 {
     f64::from_bits(int.wrapping_add(LIMIT) & MANTISSA | MAGIC_BITS & !MANTISSA) - MAGIC
 }
 
-/// Divides floats in the range of a rule by a power of ten.
+/// Divides floats in the range of a rule by a power of ten, by multiplication with the inverse of the power where
+/// possible.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Quotient {
     power: f64,
-    /// 1 / power as the sum of two floats.
+    /// The inverse 1 / power, as the sum of two floats (this field and the next).
     pub(crate) inverse: f64,
     pub(crate) rest: f64,
 }
@@ -105,14 +107,14 @@ impl Quotient {
         }
     }
 
-    /// d / power, rounded once. With `FMA` the quotient is computed by two multiplications, in a fifth of the time of
-    /// a division.
+    /// The quotient d / power, rounded once. With `FMA` the quotient is computed by two multiplications, in a fifth of
+    /// the time of a division.
     ///
-    /// Both give the same bits: the pair is within 2^-105 of 1 / power, so the product before rounding is within 2^-104
-    /// of the quotient, relatively. The midpoint m between two floats has 54 bits; with power = 10^e the distance
-    /// |d - m * 10^e| is an integral number of units of m * 5^e and not zero, because m is odd and |d| < 2^53. No
-    /// quotient is therefore nearer to a midpoint than 1 / (2^54 * 5^18) > 2^-96, and the exact quotient and the
-    /// product round to the same float.
+    /// The multiplications and the division give the same bits: the pair is within 2^-105 of 1 / power, so the product
+    /// before rounding is within 2^-104 of the quotient, relatively. The midpoint m between two floats has 54 bits;
+    /// with power = 10^e the distance |d - m * 10^e| is an integral number of units of m * 5^e and not zero, because m
+    /// is odd and |d| < 2^53. No quotient is therefore nearer to a midpoint than 1 / (2^54 * 5^18) > 2^-96, and the
+    /// exact quotient and the product round to the same float.
     #[inline(always)]
     pub(crate) fn of<const FMA: bool>(self, d: f64) -> f64 {
         if FMA {
@@ -122,14 +124,14 @@ impl Quotient {
         }
     }
 
-    /// The word of an integer.
+    /// Converts a decimal's integer to the word of its float.
     #[inline(always)]
     pub(crate) fn word<const FMA: bool>(self, int: u64) -> u64 {
         self.of::<FMA>(float_within(int)).to_bits()
     }
 }
 
-/// Writes the integers of `values`, and lists in `bad` the rows whose words do not round-trip.
+/// Writes the decimals' integers of `values` to `ints`, and lists in `bad` the rows whose words do not round-trip.
 #[inline(always)]
 pub(crate) fn alp_encode(alp: Alp, values: &[u64], ints: &mut [u64], bad: &mut [u16]) -> AlpScan {
     let e = usize::from(alp.exponent);
@@ -163,7 +165,7 @@ pub(crate) fn alp_encode(alp: Alp, values: &[u64], ints: &mut [u64], bad: &mut [
     AlpScan { bad }
 }
 
-/// Returns the integer of a word, and a number that is zero if the word round-trips and the integer is in range.
+/// Returns the integer of a word, and a number that is zero if the rule restores the word and the integer is in range.
 #[inline(always)]
 fn round_trip(word: u64, rule: impl Fn(f64) -> (u64, f64)) -> (u64, u64) {
     let (int, back) = rule(f64::from_bits(word));
@@ -206,19 +208,19 @@ fn encode_with(
     count
 }
 
-/// Turns integers into the words of floats.
+/// Converts decimals' integers in `words` to the words of floats, in place.
 #[inline(always)]
 pub(crate) fn alp_decode<const FMA: bool>(alp: Alp, words: &mut [u64]) {
     with_rule::<FMA>(alp, Decode { words });
 }
 
-/// Sums the deltas in `words`, with `start` as the first value, and turns the sums into the words of floats.
+/// Sums the deltas in `words`, with `start` as the first value, and converts the sums to the words of floats, in place.
 #[inline(always)]
 pub(crate) fn alp_sums<const FMA: bool>(alp: Alp, start: u64, words: &mut [u64]) {
     with_rule::<FMA>(alp, Sums { start, words });
 }
 
-/// Like [`alp_sums`], but reads packed deltas.
+/// Like [`alp_sums`], but reads deltas from packed bits.
 #[inline(always)]
 pub(crate) fn alp_unpack_sums<const FMA: bool>(
     alp: Alp,
@@ -230,37 +232,38 @@ pub(crate) fn alp_unpack_sums<const FMA: bool>(
     alp_sums::<FMA>(alp, start, out);
 }
 
-/// The float words of the integers start, start + step ...
+/// Writes the words of the floats for the integers start, start + step, start + 2 * step ...
 #[inline(always)]
 pub(crate) fn alp_ramp<const FMA: bool>(alp: Alp, start: u64, step: u64, out: &mut [u64]) {
     with_rule::<FMA>(alp, Ramp { start, step, out });
 }
 
-/// Unpacks integers and turns them into the words of floats in one pass.
+/// Unpacks decimals' integers and converts them to the words of floats in one pass.
 #[inline(always)]
 pub(crate) fn alp_unpack<const FMA: bool>(alp: Alp, values: Packed<'_>, out: &mut [u64]) {
     with_rule::<FMA>(alp, Unpack { values, out });
 }
 
-/// Converts single integers to words without a branch. A branch in a loop over rows would keep the compiler from
-/// holding the loop's sum in a register.
+/// Converts single integers to words without a branch, because a branch in a loop over rows would keep the compiler
+/// from holding the sum of the loop in a register.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rule {
     pub(crate) up: f64,
     pub(crate) down: f64,
-    /// All ones if the integer itself is the word, else zero.
+    /// All ones if the integer itself is the word, otherwise zero.
     integer: u64,
 }
 
 impl Rule {
-    /// The integer itself is the word.
+    /// The rule by which the integer itself is the word.
     pub(crate) const INTEGER: Self = Self {
         up: 0.0,
         down: 0.0,
         integer: u64::MAX,
     };
 
-    /// The rule of a multiplication; `None` for a division, which is too slow for this use.
+    /// Creates the rule for decimals that multiply; `None` for decimals that divide, because a division is too slow
+    /// here.
     pub(crate) fn of(alp: Alp) -> Option<Self> {
         (alp.factor != DIVIDE).then(|| Self {
             up: POWERS[usize::from(alp.factor)],
@@ -269,7 +272,7 @@ impl Rule {
         })
     }
 
-    /// Whether the integer itself is the word.
+    /// True if the integer itself is the word.
     pub(crate) fn is_integer(self) -> bool {
         self.integer != 0
     }
@@ -279,14 +282,14 @@ impl Rule {
         (int & self.integer) | (self.product(int) & !self.integer)
     }
 
-    /// Like `word`, for a rule that multiplies.
+    /// Like `word`, for a rule of decimals, which multiplies.
     #[inline(always)]
     pub(crate) fn product(self, int: u64) -> u64 {
         (float(int) * self.up * self.down).to_bits()
     }
 }
 
-/// A loop that is compiled once for each kind of rule.
+/// A loop over values that is compiled once for each kind of rule.
 trait Loop {
     fn run(self, rule: impl Fn(u64) -> u64 + Copy);
 }
@@ -391,7 +394,7 @@ pub(crate) fn ordered(words: &mut [u64], zeros: u32) {
     }
 }
 
-/// Inverse of `ordered`. The low bits of negative keys become ones, which the mask clears.
+/// Inverse of `ordered`. The low bits of negative integers become ones, which the mask clears.
 #[inline(always)]
 pub(crate) fn unordered(words: &mut [u64], zeros: u32) {
     let mask = u64::MAX << zeros;

@@ -1,32 +1,32 @@
-//! Statistics in one pass over a slice of words: sums, squares and extremes of floats and integers, and the position
-//! of a word.
+//! Computes statistics in one pass over a slice of words: sums, squares and extremes of floats and integers, and the
+//! position of a word.
 //!
-//! `kernel` compiles these loops for each kind of processor. They compute everything in one pass: at the edges of
+//! `kernel` compiles these loops for each kind of processor. They compute all figures in one pass: at the edges of
 //! windows the slices are short, and a second pass would take noticeable time.
 
 use super::dd::{Dd, quick_two_sum, two_product, two_sum};
 use super::parts::Parts;
 use super::scan::Extent;
 
-/// Lanes of a pass. Row i of a slice goes to lane i mod 8; the lanes of sums of floats are added pairwise: (0+4),
-/// (1+5), (2+6), (3+7), then (0+2), (1+3), then 0+1.
+/// Number of lanes (independent partial results) of a pass. Row i of a slice goes to lane i mod 8; the lanes of sums of
+/// floats are added pairwise: (0+4), (1+5), (2+6), (3+7), then (0+2), (1+3), then 0+1.
 const LANES: usize = 8;
 
-/// The results of the eight float lanes.
+/// The results of a pass over floats in eight lanes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lanes {
     pub(crate) sum: [f64; LANES],
     pub(crate) sum_rest: [f64; LANES],
     pub(crate) squares: [f64; LANES],
     pub(crate) squares_rest: [f64; LANES],
-    /// The smallest and the largest value; a zero may have either sign.
+    /// The smallest value, and below, the largest value; a zero may have either sign.
     pub(crate) low: f64,
     pub(crate) high: f64,
     pub(crate) nan_count: u64,
 }
 
-/// Computes `two_product(x, x)` on processors without FMA, where `mul_add` is a slow call. It uses Dekker's product,
-/// but only if no part of it can overflow or underflow, so that the bits are the same.
+/// Computes `two_product(x, x)` on processors without FMA, where `mul_add` is a slow call. Uses Dekker's product, but
+/// only if no part of it can overflow or underflow, so that the bits are the same.
 #[inline(always)]
 fn exact_square(x: f64) -> (f64, f64) {
     const SPLIT: f64 = 134_217_729.0; // 2^27 + 1
@@ -41,7 +41,7 @@ fn exact_square(x: f64) -> (f64, f64) {
     (p, ((high * high - p) + 2.0 * (high * low)) + low * low)
 }
 
-/// Adds row i to lane i mod 8. Only the figures in `PARTS` are computed: sum, squares, extremes.
+/// Adds row i to lane i mod 8. Computes only the figures that `PARTS` selects: sum, squares, extremes.
 #[inline(always)]
 fn lanes_of<const PARTS: u8, const FMA: bool>(values: &[u64]) -> Lanes {
     let parts = Parts::of_bits(PARTS);
@@ -51,7 +51,7 @@ fn lanes_of<const PARTS: u8, const FMA: bool>(values: &[u64]) -> Lanes {
     let (mut low, mut high) = ([f64::INFINITY; LANES], [f64::NEG_INFINITY; LANES]);
     let mut nan_count = [0u64; LANES];
     let (blocks, rest) = values.as_chunks::<LANES>();
-    // A NaN only changes the count of NaN, so it pads the last block.
+    // Pads the last block with NaN, because a NaN only changes the count of NaN.
     let mut last = [f64::NAN.to_bits(); LANES];
     last[..rest.len()].copy_from_slice(rest);
     for at in 0..=blocks.len() {
@@ -95,7 +95,7 @@ fn lanes_of<const PARTS: u8, const FMA: bool>(values: &[u64]) -> Lanes {
     }
 }
 
-/// Computes all figures.
+/// Computes all figures of a slice of floats.
 #[inline(always)]
 pub(crate) fn float_lanes<const FMA: bool>(values: &[u64]) -> Lanes {
     lanes_of::<{ Parts::ALL.bits() }, FMA>(values)
@@ -104,12 +104,12 @@ pub(crate) fn float_lanes<const FMA: bool>(values: &[u64]) -> Lanes {
 /// The sum of floats without NaN, in the summation order of [`float_lanes`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Total {
-    /// The sum. If it is not finite, the caller must find out why.
+    /// The sum of the floats. If it is not finite, the caller must find out why.
     pub(crate) sum: Dd,
     pub(crate) nan_count: u64,
 }
 
-/// Computes only the sum.
+/// Computes only the sum of a slice of floats.
 #[inline(always)]
 pub(crate) fn float_total(values: &[u64]) -> Total {
     let lanes = lanes_of::<{ Parts::SUM.bits() }, false>(values);
@@ -120,7 +120,7 @@ pub(crate) fn float_total(values: &[u64]) -> Total {
 }
 
 /// The smallest and the largest float; a zero may have either sign. Without values they are +infinity and -infinity.
-/// NaN are counted.
+/// NaNs are only counted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reach {
     pub(crate) low: f64,
@@ -128,7 +128,7 @@ pub(crate) struct Reach {
     pub(crate) nan_count: u64,
 }
 
-/// Computes only the extremes.
+/// Computes only the extremes of a slice of floats.
 #[inline(always)]
 pub(crate) fn float_reach(values: &[u64]) -> Reach {
     let lanes = lanes_of::<{ Parts::EXTREMES.bits() }, false>(values);
@@ -150,7 +150,7 @@ fn halve<const HALF: usize>(hi: &mut [f64; LANES], lo: &mut [f64; LANES]) {
     }
 }
 
-/// The sum and the sum of squares over all lanes.
+/// Adds up the lanes: returns the sum and the sum of squares of all rows.
 #[inline(always)]
 pub(crate) fn gather(lanes: &Lanes) -> [Dd; 2] {
     [
@@ -168,7 +168,7 @@ fn gather_one(hi: &[f64; LANES], lo: &[f64; LANES]) -> Dd {
     halve::<4>(&mut highs, &mut lows);
     halve::<2>(&mut highs, &mut lows);
     halve::<1>(&mut highs, &mut lows);
-    // If a value became infinite or NaN on the way, the total is so too.
+    // If a value became infinite or NaN on the way, the total is infinite or NaN as well.
     if highs[0].is_finite() {
         Dd {
             hi: highs[0],
@@ -196,7 +196,7 @@ pub(crate) fn gather_infinite(hi: &[f64; LANES], lo: &[f64; LANES]) -> Dd {
     parts[0]
 }
 
-/// The sums of the lower and of the upper 32 bits of `word ^ flip`, of up to 2^31 words.
+/// The sums of the lower and of the upper 32 bits of `word ^ flip`, for up to 2^31 words.
 #[inline(always)]
 pub(crate) fn sums_of_halves(values: &[u64], flip: u64) -> [u64; 2] {
     let (mut low, mut high) = (0u64, 0u64);
@@ -208,7 +208,7 @@ pub(crate) fn sums_of_halves(values: &[u64], flip: u64) -> [u64; 2] {
     [low, high]
 }
 
-/// The smallest and the largest `word ^ flip`, as signed values.
+/// The smallest and the largest `word ^ flip`, compared as signed integers.
 #[inline(always)]
 pub(crate) fn key_extent(values: &[u64], flip: u64) -> Extent {
     let (mut low, mut high) = (i64::MAX, i64::MIN);
@@ -220,20 +220,20 @@ pub(crate) fn key_extent(values: &[u64], flip: u64) -> Extent {
     Extent { low, high }
 }
 
-/// Result of one pass over integers.
+/// Result of a pass over a slice of integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct IntegerPass {
-    /// The smallest and the largest `word ^ flip`, as signed values.
+    /// The smallest and, below, the largest `word ^ flip`, compared as signed integers.
     pub(crate) low: i64,
     pub(crate) high: i64,
-    /// The sum, and the sums of the lower and of the upper 32 bits of the squares. They are valid only for fewer than
-    /// 2^31 values, all within -2^31 to 2^31 - 1.
+    /// The sum, and in the next two fields the sums of the lower and of the upper 32 bits of the squares. They are
+    /// valid only for fewer than 2^31 values, all within -2^31 to 2^31 - 1.
     pub(crate) sum: i64,
     pub(crate) squares_low: u64,
     pub(crate) squares_high: u64,
 }
 
-/// Computes extremes and sums in one pass. The sums are valid for narrow columns, which most are.
+/// Computes extremes and sums in one pass. The sums are valid only for integers of 32 bits, as most columns have.
 #[inline(always)]
 pub(crate) fn integer_pass(values: &[u64], flip: u64) -> IntegerPass {
     let (mut low, mut high) = (i64::MAX, i64::MIN);
@@ -252,7 +252,7 @@ pub(crate) fn integer_pass(values: &[u64], flip: u64) -> IntegerPass {
         low,
         high,
         sum,
-        // The upper halves include the part of the sum that wrapped; the sum of the lower halves cannot overflow.
+        // `squares` may have wrapped, but the sum of the lower halves, the difference, cannot overflow.
         squares_low: squares.wrapping_sub(squares_high << 32),
         squares_high,
     }
@@ -261,7 +261,7 @@ pub(crate) fn integer_pass(values: &[u64], flip: u64) -> IntegerPass {
 /// Number of rows that are compared between two tests for an early exit.
 const BLOCK: usize = 64;
 
-/// The first row of a block that holds `word`, or `BLOCK` if it does not occur.
+/// The first row of a block that holds `word`, or `BLOCK` if no row holds it.
 #[inline(always)]
 fn row_in(block: &[u64; BLOCK], word: u64) -> usize {
     // Compares all rows, because with an early exit the loop would process one row at a time.
@@ -269,7 +269,7 @@ fn row_in(block: &[u64; BLOCK], word: u64) -> usize {
     (0..BLOCK).map(row).fold(BLOCK, usize::min)
 }
 
-/// The first row that holds `word`.
+/// The first row that holds `word`; `None` if no row holds it.
 #[inline(always)]
 pub(crate) fn position(values: &[u64], word: u64) -> Option<usize> {
     let (blocks, rest) = values.as_chunks::<BLOCK>();

@@ -22,7 +22,7 @@ pub(crate) struct Packed<'a> {
 }
 
 impl Packed<'_> {
-    /// Value `row` of `rows`.
+    /// Unpacks value `row` of a vector of `rows` values.
     pub(crate) fn at(&self, row: usize, rows: usize) -> u64 {
         if self.width == 0 {
             return self.base;
@@ -45,7 +45,7 @@ impl Packed<'_> {
     }
 }
 
-/// Number of lanes for `n` values.
+/// Number of lanes (parallel bit streams) into which `n` values are packed.
 #[inline(always)]
 pub(crate) fn lanes(n: usize) -> usize {
     match n {
@@ -57,7 +57,7 @@ pub(crate) fn lanes(n: usize) -> usize {
     }
 }
 
-/// Size in bytes of `n` packed values.
+/// Length in bytes of `n` packed values of `width` bits.
 #[inline]
 pub(crate) fn packed_bytes(n: usize, width: u32) -> usize {
     let lanes = lanes(n);
@@ -70,7 +70,7 @@ fn mask(width: u32) -> u64 {
     u64::MAX >> (64 - width)
 }
 
-/// Packs `values[i] - base`, which must fit `width`; `out` has `packed_bytes` bytes.
+/// Packs `values[i] - base`, which must fit `width` bits; `out` has `packed_bytes` bytes.
 #[inline(always)]
 pub(crate) fn pack(values: &[u64], width: u32, base: u64, out: &mut [u8]) {
     match lanes(values.len()) {
@@ -94,7 +94,7 @@ fn pack_lanes<const L: usize>(values: &[u64], width: u32, base: u64, out: &mut [
         for l in 0..L {
             let value = values[l].wrapping_sub(base) & mask;
             full[l] |= value << shift;
-            // Shifts twice, because a single shift by 64 is undefined.
+            // Shifts twice, because a single shift by 64 bits is undefined.
             spill[l] = value >> 1 >> (63 - shift);
         }
         shift += width;
@@ -125,7 +125,7 @@ fn pack_lanes<const L: usize>(values: &[u64], width: u32, base: u64, out: &mut [
     }
 }
 
-/// `out[i] = base + packed[i] * scale`; `bytes` has at least `packed_bytes` bytes.
+/// Unpacks values: `out[i] = base + packed[i] * scale`; `bytes` has at least `packed_bytes` bytes.
 #[inline(always)]
 pub(crate) fn unpack(bytes: &[u8], width: u32, base: u64, scale: u64, out: &mut [u64]) {
     if scale == 1 {
@@ -147,7 +147,7 @@ pub(crate) fn unpack(bytes: &[u8], width: u32, base: u64, scale: u64, out: &mut 
     }
 }
 
-/// `out[i] = finish(packed[i])`.
+/// Unpacks values and converts each: `out[i] = finish(packed[i])`.
 #[inline(always)]
 pub(crate) fn unpack_with(
     bytes: &[u8],
@@ -164,7 +164,7 @@ pub(crate) fn unpack_with(
     }
 }
 
-/// `out[i] += values[i]`; the scale must be 1.
+/// Unpacks values and adds them: `out[i] += values[i]`; the scale must be 1.
 #[inline(always)]
 pub(crate) fn unpack_onto(values: Packed<'_>, out: &mut [u64]) {
     let Packed {
@@ -179,7 +179,8 @@ pub(crate) fn unpack_onto(values: Packed<'_>, out: &mut [u64]) {
     );
 }
 
-/// `out[i] = (out[i] << width | packed[i]) << zeros`; `width` is below 64.
+/// Unpacks low bits and joins them to the high bits in `out`: `out[i] = (out[i] << width | packed[i]) << zeros`;
+/// `width` is below 64.
 #[inline(always)]
 pub(crate) fn join(bytes: &[u8], width: u32, zeros: u32, out: &mut [u64]) {
     change_with(
@@ -191,7 +192,7 @@ pub(crate) fn join(bytes: &[u8], width: u32, zeros: u32, out: &mut [u64]) {
     );
 }
 
-/// `out[i] = finish(out[i], packed[i])`.
+/// Unpacks values and combines each with the word in its place: `out[i] = finish(out[i], packed[i])`.
 #[inline(always)]
 fn change_with(bytes: &[u8], width: u32, out: &mut [u64], finish: impl Fn(u64, u64) -> u64 + Copy) {
     match lanes(out.len()) {
@@ -248,7 +249,7 @@ fn unpack_lanes<const L: usize>(
     }
 }
 
-/// Unpacks one row of all lanes. Arrays of constant length let the lanes become vector registers.
+/// Unpacks one value of each lane. Arrays of constant length let the lanes become vector registers.
 #[inline(always)]
 fn unpack_row<const L: usize>(
     words: &[[[u8; 8]; L]],
@@ -261,7 +262,7 @@ fn unpack_row<const L: usize>(
     let (k, shift) = (bit / 64, (bit % 64) as u32);
     let mut out = [0; L];
     if shift + width <= 64 {
-        // The row lies within one word, which holds for most narrow values, so the branch is well predicted.
+        // The values lie within one word per lane; most narrow values do, so the branch is well predicted.
         let word = words[k];
         for l in 0..L {
             out[l] = u64::from_le_bytes(word[l]) >> shift;

@@ -1,8 +1,9 @@
-//! Passes over integers. All arithmetic wraps: the values of a column may span all of i64.
+//! Passes over integers, such as sums, deltas and extents. All arithmetic wraps: the values of a column may span all of
+//! i64.
 
 use crate::loops::pack::{self, Packed};
 
-/// The smallest and the largest value, as signed values.
+/// The smallest and the largest of some values, compared as signed integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Extent {
     pub(crate) low: i64,
@@ -10,7 +11,7 @@ pub(crate) struct Extent {
 }
 
 impl Extent {
-    /// high - low, as an unsigned number that cannot wrap.
+    /// The difference high - low, as an unsigned number that cannot wrap.
     pub(crate) fn span(self) -> u64 {
         (self.high as u64).wrapping_sub(self.low as u64)
     }
@@ -34,7 +35,7 @@ pub(crate) fn ramp(start: u64, step: u64, out: &mut [u64]) {
     );
 }
 
-/// `out[i] = finish(start + i * step)`.
+/// Writes a transformed ramp: `out[i] = finish(start + i * step)`.
 #[inline(always)]
 pub(crate) fn ramp_with(
     start: u64,
@@ -49,7 +50,7 @@ pub(crate) fn ramp_with(
     }
 }
 
-/// Adds 0, slope, 2 slope ...
+/// Adds a line to the values in `out`: 0 to the first, slope to the second, 2 * slope to the third ...
 #[inline(always)]
 pub(crate) fn incline(slope: u64, out: &mut [u64]) {
     let mut above = 0u64;
@@ -59,7 +60,8 @@ pub(crate) fn incline(slope: u64, out: &mut [u64]) {
     }
 }
 
-/// Subtracts 0, slope, 2 slope ...; returns the extent of the differences.
+/// Subtracts a line from the values: 0 from the first, slope from the second, 2 * slope from the third ...; returns the
+/// extent of the differences.
 #[inline(always)]
 pub(crate) fn level(values: &[u64], slope: u64, out: &mut [u64]) -> Extent {
     let mut above = 0u64;
@@ -70,7 +72,7 @@ pub(crate) fn level(values: &[u64], slope: u64, out: &mut [u64]) -> Extent {
     extent(&out[..values.len()])
 }
 
-/// Turns the deltas in `out` into values; the first is `start`, and delta 0 is ignored.
+/// Converts the deltas in `out` to values; the first value is `start`, and the delta of row 0 is ignored.
 #[inline(always)]
 pub(crate) fn prefix_sum(start: u64, out: &mut [u64]) {
     prefix_sum_with(
@@ -81,7 +83,7 @@ pub(crate) fn prefix_sum(start: u64, out: &mut [u64]) {
     );
 }
 
-/// Like [`prefix_sum`], but reads packed deltas.
+/// Like [`prefix_sum`], but reads deltas from packed bits.
 #[inline(always)]
 pub(crate) fn unpack_sums(steps: Packed<'_>, start: u64, out: &mut [u64]) {
     pack::unpack(steps.bytes, steps.width, steps.base, steps.scale, out);
@@ -118,9 +120,9 @@ pub(crate) fn prefix_sum_with(start: u64, out: &mut [u64], finish: impl Fn(u64) 
         for i in 0..BLOCK {
             block[i] = finish(eights[i].wrapping_add(sum));
         }
-        // `black_box` hides this sum from the compiler, which would otherwise extract it from the vector just
+        // `black_box` hides this sum from the compiler, which would otherwise extract it from the vector register just
         // computed. That would put a broadcast and an extraction, twelve cycles, between two blocks; now one addition
-        // links them.
+        // connects them.
         sum = sum.wrapping_add(core::hint::black_box(eights[BLOCK - 1]));
     }
     for place in rest {
@@ -129,13 +131,13 @@ pub(crate) fn prefix_sum_with(start: u64, out: &mut [u64], finish: impl Fn(u64) 
     }
 }
 
-/// Whether the times ascend strictly.
+/// True if the times ascend strictly.
 #[inline(always)]
 pub(crate) fn ascending(times: &[i64]) -> bool {
     let Some(next) = times.get(1..) else {
         return true;
     };
-    // A block is compared without an early exit, so that eight pairs are compared at once.
+    // Compares the pairs of a block without an early exit, so that eight pairs are compared at once.
     let mut blocks = times.chunks(128).zip(next.chunks(128));
     blocks.all(|(left, right)| {
         let pairs = left.iter().zip(right);
@@ -143,18 +145,18 @@ pub(crate) fn ascending(times: &[i64]) -> bool {
     })
 }
 
-/// Whether all words are equal.
+/// True if all words are equal.
 #[inline(always)]
 pub(crate) fn all_equal(values: &[u64]) -> bool {
     let Some(&first) = values.first() else {
         return true;
     };
-    // Tests for an early exit after each block: most vectors that vary do so in the first one.
+    // Tests for an early exit only after each block: most vectors whose words differ already do so in the first block.
     let mut blocks = values.chunks(128);
     blocks.all(|block| block.iter().fold(0, |or, &word| or | (word ^ first)) == 0)
 }
 
-/// Whether all deltas are equal.
+/// True if all deltas between neighbouring values are equal.
 #[inline(always)]
 pub(crate) fn constant_step(values: &[u64]) -> bool {
     if values.len() < 3 {
@@ -178,7 +180,7 @@ pub(crate) fn or(values: &[u64]) -> u64 {
     values.iter().fold(0, |or, &value| or | value)
 }
 
-/// The largest value as an unsigned number; 0 without values.
+/// The largest value as an unsigned number; 0 if there are no values.
 #[inline(always)]
 pub(crate) fn greatest(values: &[u64]) -> u64 {
     values
@@ -186,8 +188,9 @@ pub(crate) fn greatest(values: &[u64]) -> u64 {
         .fold(0, |greatest, &value| greatest.max(value))
 }
 
-/// Replaces each index by its word in the table; an index outside the table gives an arbitrary word of it. Has no
-/// variants for AVX2, AVX-512 or NEON: vector code would use gathers, which take longer than separate loads.
+/// Replaces each index by the table's word at this index; an index outside the table gives an arbitrary word of the
+/// table. There are no variants for AVX2, AVX-512 or NEON: vector code would use gathers, which take longer than
+/// separate loads.
 pub(crate) fn look_up<const ENTRIES: usize>(table: &[u64; ENTRIES], numbers: &mut [u64]) {
     const { assert!(ENTRIES.is_power_of_two()) };
     // A bounds check with an early exit per index would cost as much as the look-up.
@@ -196,8 +199,8 @@ pub(crate) fn look_up<const ENTRIES: usize>(table: &[u64; ENTRIES], numbers: &mu
     }
 }
 
-/// Repeats each word by its length. Returns false, with `out` in any state, if a length is 0 or if the lengths do not
-/// sum to the number of rows.
+/// Repeats each word by its run length. Returns false, with arbitrary contents of `out`, if a length is 0 or if the sum
+/// of the lengths is not the number of rows.
 #[inline(always)]
 pub(crate) fn repeat(words: &[u64], lengths: &[u64], out: &mut [u64]) -> bool {
     /// Number of words written at once. Words past the end of a run are overwritten by the next runs.
@@ -205,7 +208,7 @@ pub(crate) fn repeat(words: &[u64], lengths: &[u64], out: &mut [u64]) -> bool {
     let rows = out.len() as u64;
     let (mut sum, mut wrong) = (0u64, false);
     for &length in lengths {
-        // No length exceeds the number of rows, so the sum does not wrap.
+        // The sum does not wrap, because each length is at most the number of rows if `wrong` stays false.
         wrong |= length.wrapping_sub(1) >= rows;
         sum = sum.wrapping_add(length);
     }
@@ -228,7 +231,7 @@ pub(crate) fn repeat(words: &[u64], lengths: &[u64], out: &mut [u64]) -> bool {
 /// added to lane l in turn.
 #[inline(always)]
 pub(crate) fn sum_floats(values: &[f64]) -> f64 {
-    // The lanes fill four registers of eight, so that additions overlap.
+    // Number of lanes: four registers of eight floats, so that the additions overlap.
     const LANES: usize = 32;
     let mut sums = [0.0; LANES];
     let (blocks, rest) = values.as_chunks::<LANES>();
@@ -262,7 +265,8 @@ pub(crate) fn extent(values: &[u64]) -> Extent {
     Extent { low, high }
 }
 
-/// The deltas between values; delta 0 repeats delta 1. Requires at least two values.
+/// Writes the deltas between neighbouring values to `out`, and returns their extent; the delta of row 0 repeats the
+/// delta of row 1. Requires at least two values.
 #[inline(always)]
 pub(crate) fn deltas(values: &[u64], out: &mut [u64]) -> Extent {
     let mut low = i64::MAX;
@@ -295,7 +299,8 @@ pub(crate) fn count_outside(values: &[u64], base: u64, reach: u64) -> usize {
 /// Number of values for each bit of `tiles_outside`.
 pub(crate) const TILE: usize = 64;
 
-/// One bit per `TILE` values, for at most 64 tiles: whether a value of the tile lies outside `base ..= base + reach`.
+/// One bit per tile of `TILE` values, for at most 64 tiles: set if a value of the tile lies outside `base ..= base +
+/// reach`.
 #[inline(always)]
 pub(crate) fn tiles_outside(values: &[u64], base: u64, reach: u64) -> u64 {
     let mut tiles = 0;
@@ -305,8 +310,8 @@ pub(crate) fn tiles_outside(values: &[u64], base: u64, reach: u64) -> u64 {
     tiles
 }
 
-/// The smallest and the largest distance from `base` among the distances of at most `reach`; there must be at least
-/// one.
+/// The smallest and the largest distance from `base` among those distances that are at most `reach`; there must be at
+/// least one such distance.
 #[inline(always)]
 pub(crate) fn extent_within(values: &[u64], base: u64, reach: u64) -> [u64; 2] {
     let (mut low, mut high) = (u64::MAX, 0);
@@ -330,12 +335,12 @@ fn inverse(odd: u64) -> u64 {
     x
 }
 
-/// Whether `divisor` divides every unsigned `value - base`.
+/// True if `divisor` divides every `value - base`, taken as an unsigned number.
 #[inline(always)]
 pub(crate) fn all_divisible(values: &[u64], base: u64, divisor: u64) -> bool {
-    // Multiplies the distance by the inverse and rotates by the number of factors of two in the divisor. The result
-    // is the quotient if the division is exact, and otherwise greater than any quotient (Granlund and Montgomery,
-    // section 9).
+    // Multiplies the distance by the inverse and rotates the product by the number of factors of two in the divisor.
+    // The result is the quotient if the division is exact, and otherwise greater than any quotient (Granlund and
+    // Montgomery, section 9).
     let twos = divisor.trailing_zeros();
     let inverse = inverse(divisor >> twos);
     // `black_box` hides the limit from the compiler, which would turn the comparison into a multiplication with

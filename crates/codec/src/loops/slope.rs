@@ -1,4 +1,4 @@
-//! Finds the line near which times lie if an evenly ticking clock produced them and each row arrived a little late.
+//! Finds the line near which times lie if a clock ticks evenly and each row is recorded a little late.
 //!
 //! The deltas between such times spread twice as far as the times around their line, which costs a bit per row. The
 //! delays are noise, so a line fitted to the times never has the exact slope of the clock; and with a slope that is
@@ -6,16 +6,16 @@
 //! tenths of them: of all slopes that the noise allows, the roundest number is taken. It is the same for the next
 //! vector.
 //!
-//! The result is tried like any other layout, at its cost in bits; a wrong slope only costs time.
+//! The line is tried like any other layout, at its cost in bits; a wrong slope only costs time.
 
-/// Approximate cost of a slope in the directory of a leaf: it must save more than this.
+/// Approximate size in bits of a slope in the directory of a leaf: a line must save more than this.
 pub(crate) const BITS: u64 = 64;
-/// Minimum number of times; from fewer the slope would be too uncertain.
+/// Minimum number of times for which a line is searched; from fewer times the slope would be too uncertain.
 const ROWS_MIN: usize = 64;
 /// Maximum distance of the clock's slope from the least-squares slope, in standard deviations.
 const DEVIATIONS: f64 = 4.0;
 
-/// The slope of a line through ascending times, a multiple of `unit`; `None` if no line is worth trying.
+/// The slope of a line through ascending times, as a multiple of `unit`; `None` if no line is worth trying.
 pub(crate) fn of(times: &[u64], unit: u64) -> Option<u64> {
     let (first, last) = (*times.first()?, *times.last()?);
     let span = last.wrapping_sub(first);
@@ -25,7 +25,7 @@ pub(crate) fn of(times: &[u64], unit: u64) -> Option<u64> {
     let (slope, deviation) = least_squares(times, first);
     let allowed = DEVIATIONS * deviation;
     let (least, most) = (slope - allowed, slope + allowed);
-    // The condition is written so that NaN fails it too.
+    // The condition is written so that NaN fails it, too.
     if !(least > 0.0 && most < span as f64) {
         return None;
     }
@@ -36,7 +36,8 @@ pub(crate) fn of(times: &[u64], unit: u64) -> Option<u64> {
     })
 }
 
-/// Fits a line; returns its slope, and the standard deviation of the slope if the residuals are noise.
+/// Fits a line to times; returns the slope of the line, and the standard deviation of this slope if the distances from
+/// the line are noise.
 fn least_squares(times: &[u64], first: u64) -> (f64, f64) {
     let rows = times.len() as f64;
     let middle = (rows - 1.0) / 2.0;
@@ -57,8 +58,8 @@ fn least_squares(times: &[u64], first: u64) -> (f64, f64) {
     (slope, (left / rows / squares).sqrt())
 }
 
-/// The number between `least` and `most` that is a multiple of `unit` times the largest power of ten; `None` if only
-/// multiples of `unit` itself lie there.
+/// The roundest number between `least` and `most`: a multiple of `unit` times the largest possible power of ten. `None`
+/// if only multiples of `unit` itself lie there.
 fn roundest(least: f64, most: f64, unit: u64) -> Option<u64> {
     let (least, most) = (least.ceil() as u64, most.floor() as u64);
     let mut power = unit;
@@ -78,7 +79,7 @@ mod tests {
     use super::*;
     use crate::tests::{Rng, few};
 
-    /// Times of a clock, each delayed by less than `late` units.
+    /// Creates times of a clock, each delayed by less than `late` units.
     fn late(rng: &mut Rng, tick: u64, late: u64, unit: u64, rows: u64) -> Vec<u64> {
         let begin = rng.next() >> 8;
         let time = |row| begin + row * tick + rng.below(late) * unit;
@@ -109,7 +110,7 @@ mod tests {
             let tick = 1_000_003 + rng.below(1_000_000);
             let times = late(&mut rng, tick, 1 << 10, 1, 1024);
             let slope = of(&times, 1).expect("a slope");
-            // The noise changes the slope by about 2^10 / 1024^1.5.
+            // The noise changes the fitted slope by about 2^10 / 1024^1.5.
             assert!(slope.abs_diff(tick) <= 1, "{slope} {tick}");
         }
     }

@@ -1,4 +1,4 @@
-//! Encoding of statistics in 104 bytes.
+//! Encodes statistics in 104 bytes.
 //!
 //! ```text
 //! offset size
@@ -22,7 +22,7 @@ use crate::loops::dd::Dd;
 use crate::loops::parts::Parts;
 use tidalite_base::{Corrupt, get_i64, get_u64, put_i64, put_u64};
 
-/// Bytes of encoded [`Stats`].
+/// Length in bytes of encoded [`Stats`].
 pub const STATS_BYTES: usize = 104;
 
 const COUNT: usize = 0;
@@ -39,14 +39,14 @@ const TYPE: usize = LAST + 8;
 const NULL_COUNT: usize = TYPE + 1;
 const NULL_COUNT_BYTES: usize = 7;
 const _: () = assert!(NULL_COUNT + NULL_COUNT_BYTES == STATS_BYTES);
-/// The largest value of the field, which is more than the rows of any file.
+/// The largest value of the field null_count, which is more than the rows of any file.
 pub(super) const NULL_COUNT_MAX: u64 = (1 << (8 * NULL_COUNT_BYTES)) - 1;
 
 impl Stats {
-    /// Writes the 104 bytes.
+    /// Encodes the statistics to 104 bytes.
     ///
     /// # Panics
-    /// If a figure is missing.
+    /// If the statistics lack a figure, because only some were requested.
     pub fn encode(&self, bytes: &mut [u8; STATS_BYTES]) {
         assert!(self.parts == Parts::ALL, "what is kept has all figures");
         put_u64(bytes, COUNT, self.count);
@@ -68,10 +68,10 @@ impl Stats {
         bytes[NULL_COUNT..].copy_from_slice(&nulls[..NULL_COUNT_BYTES]);
     }
 
-    /// The statistics as 104 bytes.
+    /// The statistics encoded in 104 bytes.
     ///
     /// # Panics
-    /// If a figure is missing.
+    /// If the statistics lack a figure, because only some were requested.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; STATS_BYTES] {
         let mut bytes = [0; STATS_BYTES];
@@ -79,7 +79,7 @@ impl Stats {
         bytes
     }
 
-    /// Reads statistics of a column of type `ty` from the first 104 bytes.
+    /// Decodes statistics of a column of type `ty` from the first 104 bytes.
     ///
     /// # Errors
     /// [`Corrupt`], with the offset inside `bytes` as address: too few bytes, another type, more
@@ -88,14 +88,14 @@ impl Stats {
         Self::decoded(ty, bytes).ok_or_else(|| odd_bytes(ty, bytes))
     }
 
-    /// Merges the statistics of later rows from the first 104 bytes, like [`merge_after`](Self::merge_after).
+    /// Merges the statistics of later rows, encoded in the first 104 bytes, like [`merge_after`](Self::merge_after).
     ///
     /// # Errors
     /// As for [`decode`](Self::decode).
     #[inline]
     pub fn merge_bytes(&mut self, bytes: &[u8]) -> Result<(), Corrupt> {
-        // The result is an `Option` until an error is certain: errors are large, and the compiler keeps a value that
-        // may be an error in memory.
+        // The result stays an `Option` until an error is certain: error values are large, and the compiler keeps a
+        // value that may be an error in memory instead of registers.
         let Some(later) = Self::decoded(self.ty, bytes) else {
             return Err(odd_bytes(self.ty, bytes));
         };
@@ -145,7 +145,7 @@ fn null_count(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(nulls)
 }
 
-/// Describes the error in bytes that are not valid statistics.
+/// Creates the error that describes bytes that are not valid statistics.
 #[cold]
 #[inline(never)]
 fn odd_bytes(ty: ColumnType, bytes: &[u8]) -> Corrupt {

@@ -1,25 +1,26 @@
-//! Words of floats as integers over a common power of ten, which take fewer bytes in the fields of statistics.
+//! Stores floats as integers over a common power of ten, which take fewer bytes in the fields of statistics.
 //!
 //! Measured readings have few decimal places: 199.87 takes 8 bytes as a float, and 3 bytes as 19,987 hundredths.
-//! Division by a power of ten up to 10^22 is correctly rounded, so every such word is found again bit by bit.
+//! Division by a power of ten up to 10^22 is correctly rounded, so every such float is restored bit by bit.
 
 use crate::short::{self, unzigzag, zigzag};
 
-/// Powers of ten, by exponent.
+/// The powers of ten, indexed by exponent.
 const POWERS: [f64; 16] = [
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
 ];
 
-/// Bits of the code of a form. Code 0: floats. Code d + 1: integers, which are divided by 10^d.
+/// Number of bits of the code that tells how words are stored. Code 0: as floats. Code d + 1: as integers that are
+/// divided by 10^d.
 pub(super) const CODE_BITS: u32 = 5;
 
-/// Whether there is a form with this code.
+/// True if `code` is valid: floats, or integers over a known power of ten.
 #[inline(always)]
 pub(super) fn is_code(code: u64) -> bool {
     code <= POWERS.len() as u64
 }
 
-/// Integer for a word and its power of ten; `None` if it does not give the word again.
+/// The integer that gives the word when divided by the power of ten; `None` if there is no such integer.
 fn integer(word: u64, power: f64) -> Option<i64> {
     const MAX: i64 = 1 << 53;
     let int = (f64::from_bits(word) * power).round_ties_even() as i64;
@@ -27,12 +28,12 @@ fn integer(word: u64, power: f64) -> Option<i64> {
     (is_same && (-MAX..=MAX).contains(&int)).then_some(int)
 }
 
-/// The fields of first, smallest, largest and last word, and the code of their form: integers if these are shorter,
-/// with the least exponent that fits all four.
+/// The fields of the first, smallest, largest and last word, and the code that tells how they are stored: as integers
+/// if these are shorter, with the least power of ten that fits all four words.
 pub(super) fn to_fields(words: [u64; 4]) -> ([u64; 4], u64) {
     let floats = words.map(u64::swap_bytes);
     let whole = POWERS.iter().position(|&power| {
-        // The smallest and the largest word decide most often.
+        // The smallest and the largest word are tried first, because they most often rule a power of ten out.
         [1, 2, 0, 3]
             .iter()
             .all(|&i| integer(words[i], power).is_some())
@@ -52,7 +53,7 @@ pub(super) fn to_fields(words: [u64; 4]) -> ([u64; 4], u64) {
     }
 }
 
-/// Inverse of [`to_fields`]. Any fields give some words.
+/// Restores the words from the result of [`to_fields`]. Any fields give some words.
 #[inline(always)]
 pub(super) fn from_fields(fields: [u64; 4], code: u64) -> [u64; 4] {
     if code == 0 {
@@ -92,7 +93,7 @@ mod tests {
         assert_eq!(round_trips([0.1 + 0.2, 0.1, 0.3, 0.2]), 0);
         let large = (1_u64 << 53) as f64;
         assert_eq!(round_trips([large - 1.0, 1.0, large - 1.0, large - 3.0]), 1);
-        // Each exponent.
+        // Tests each power of ten.
         for (d, power) in POWERS.iter().enumerate() {
             let words = [3, 1, 9, 7].map(|i| f64::from(i * 10 + 1) / power);
             assert_eq!(round_trips(words), d as u64 + 1);

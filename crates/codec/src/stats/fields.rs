@@ -26,9 +26,9 @@ use tidalite_base::Corrupt;
 /// Number of integers that [`Stats::to_fields`] returns.
 pub const STATS_FIELDS: usize = 12;
 
-/// Index of the first row's word among the fields.
+/// Index of the field with the first row's word.
 pub(crate) const FIRST: usize = 0;
-/// Index of the smallest word.
+/// Index of the field with the smallest word.
 pub(crate) const MIN: usize = FIRST + 1;
 const MAX: usize = MIN + 1;
 const LAST: usize = MAX + 1;
@@ -42,19 +42,19 @@ const NAN_COUNT: usize = SQUARES_REST + 1;
 const NULL_COUNT_AND_CODE: usize = NAN_COUNT + 1;
 const _: () = assert!(NULL_COUNT_AND_CODE + 1 == STATS_FIELDS);
 
-/// The unit in which the times of extremes are counted.
+/// The unit in which the times of extremes are counted, and its range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
     /// The time of tick 0.
     pub begin: i64,
-    /// Time between two ticks; at least 1.
+    /// Number of time units between two ticks; at least 1.
     pub step: u64,
-    /// The last tick.
+    /// The number of the last tick.
     pub last: u64,
 }
 
 impl Clock {
-    /// A clock whose ticks are single units of time, from `begin` to `end`.
+    /// Creates a clock whose ticks are single units of time, from `begin` to `end`.
     #[must_use]
     #[inline]
     pub fn units(begin: i64, end: i64) -> Self {
@@ -82,7 +82,7 @@ impl Clock {
     }
 }
 
-/// How the words of a type become fields and back.
+/// How the words of a column type are stored in fields.
 #[derive(Clone, Copy)]
 enum Words {
     Floats,
@@ -102,7 +102,7 @@ impl Words {
         }
     }
 
-    /// First, smallest, largest and last word from all fields.
+    /// Decodes the first, smallest, largest and last word from the fields.
     #[inline(always)]
     fn all(self, fields: &[u64; STATS_FIELDS]) -> [u64; 4] {
         let [first, min, max, last] = [FIRST, MIN, MAX, LAST].map(|field| fields[field]);
@@ -115,7 +115,7 @@ impl Words {
     }
 }
 
-/// The code of the words' form.
+/// The code that tells how the four words are stored: as floats or as integers over a power of ten.
 #[inline(always)]
 fn code_of(fields: &[u64; STATS_FIELDS]) -> u64 {
     fields[NULL_COUNT_AND_CODE] % (1 << CODE_BITS)
@@ -138,20 +138,20 @@ fn dd(hi: u64, lo: u64) -> Dd {
     Dd { hi, lo }
 }
 
-/// The number of nulls.
+/// The number of null rows.
 #[inline]
 fn nulls_of(fields: &[u64; STATS_FIELDS]) -> u64 {
     fields[NULL_COUNT_AND_CODE] >> CODE_BITS
 }
 
-/// Whether the words of this type have a form with the code of the fields.
+/// True if the code in the fields, which tells how words are stored, is valid for this column type.
 #[inline]
 fn has_form(ty: ColumnType, fields: &[u64; STATS_FIELDS]) -> bool {
     let code = code_of(fields);
     code == 0 || (ty.is_float() && decimals::is_code(code))
 }
 
-/// The number of NaN and nulls, or `None` if that many rows of this type cannot have them.
+/// The total number of NaN and nulls, or `None` if `count` rows of this column type cannot have as many.
 #[inline]
 fn rows_without(ty: ColumnType, count: u64, fields: &[u64; STATS_FIELDS]) -> Option<u64> {
     let nulls = nulls_of(fields);
@@ -165,10 +165,10 @@ fn rows_without(ty: ColumnType, count: u64, fields: &[u64; STATS_FIELDS]) -> Opt
 }
 
 impl Stats {
-    /// The fields of the statistics; times of extremes are ticks of `clock`.
+    /// Encodes the statistics as fields; times of extremes become ticks of `clock`.
     ///
     /// # Panics
-    /// If a figure is missing.
+    /// If the statistics lack a figure, because only some were requested.
     #[must_use]
     pub fn to_fields(&self, clock: &Clock) -> [u64; STATS_FIELDS] {
         assert!(self.parts == Parts::ALL, "what is kept has all figures");
@@ -207,7 +207,7 @@ impl Stats {
         fields
     }
 
-    /// Inverse of [`to_fields`](Self::to_fields) for `count` rows of a column of type `ty`.
+    /// Decodes the result of [`to_fields`](Self::to_fields) for `count` rows of a column of type `ty`.
     ///
     /// # Errors
     /// [`Corrupt`], with the number of the field as address: more NaN and nulls than rows, nulls in a column without
@@ -222,7 +222,7 @@ impl Stats {
             .ok_or_else(|| Self::odd_fields(ty, count, fields, clock))
     }
 
-    /// Describes the error in fields that are not valid statistics.
+    /// Creates the error that describes fields that are not valid statistics.
     #[cold]
     #[inline(never)]
     #[must_use]
@@ -247,7 +247,7 @@ impl Stats {
         Corrupt::new("times of statistics", MIN_TIME as u64, found, expected)
     }
 
-    /// Like [`from_fields`](Self::from_fields), but returns `None` for an error: an `Option` stays in registers where
+    /// Like [`from_fields`](Self::from_fields), but returns `None` instead of an error: an `Option` stays in registers,
     /// an error would not. [`odd_fields`](Self::odd_fields) describes the error.
     #[must_use]
     #[inline]
@@ -260,8 +260,9 @@ impl Stats {
         Self::some_of_fields::<{ Parts::ALL.bits() }>(ty, count, fields, clock)
     }
 
-    /// Merges the statistics of later rows, like [`merge_after`](Self::merge_after). Meant for thousands of calls:
-    /// when inlined into the caller, it does not read the figures that `self` lacks. `fields` returns the integers.
+    /// Merges the statistics of later rows, like [`merge_after`](Self::merge_after). Meant for thousands of calls: when
+    /// inlined into the caller, it does not read the figures that `self` lacks. The function `fields` returns the
+    /// encoded fields.
     #[must_use]
     #[inline(always)]
     pub fn merge_fields(
@@ -291,7 +292,7 @@ impl Stats {
         Some(())
     }
 
-    /// Statistics with the figures in `PARTS`.
+    /// Decodes statistics with only those figures that `PARTS` selects.
     #[inline(always)]
     fn some_of_fields<const PARTS: u8>(
         ty: ColumnType,

@@ -1,20 +1,20 @@
-//! Figures of a slice of words, computed by the passes of `kernel`. Adds a pass where the sums of the first one are
-//! not exact, and finds the words of the extremes.
+//! Computes the figures of a slice of words with the passes of `kernel`. Adds a pass where the sums of the first pass
+//! are not exact, and finds the words of the extremes.
 
 use crate::column::ColumnType;
 use crate::kernel;
 use crate::loops::dd::Dd;
 
-/// Figures of a slice of floats.
+/// Figures of a slice of floats: counts, sums and extremes.
 pub(super) struct Floats {
     pub(super) nan_count: u64,
     pub(super) sum: Dd,
     pub(super) squares: Dd,
-    /// The words of the smallest and the largest value; `None` if all are NaN.
+    /// The words of the smallest and the largest value; `None` if all rows are NaN.
     pub(super) extremes: Option<[u64; 2]>,
 }
 
-/// Figures of a slice of integers.
+/// Figures of a slice of integers: sums and extremes.
 pub(super) struct Integers {
     pub(super) sum: i128,
     pub(super) squares: Dd,
@@ -39,7 +39,7 @@ pub(super) fn extremes_of(values: &[u64], min: f64, max: f64) -> [u64; 2] {
     ]
 }
 
-/// The sum of floats as in `floats`, and the number of NaN.
+/// The sum of floats, equal to the sum that `floats` computes, and the number of NaN.
 pub(super) fn float_sum(values: &[u64]) -> (Dd, u64) {
     let total = kernel::float_total(values);
     if total.sum.hi.is_finite() {
@@ -48,14 +48,16 @@ pub(super) fn float_sum(values: &[u64]) -> (Dd, u64) {
     (odd_sum(values), total.nan_count)
 }
 
-/// The sum if some floats are infinite, or if the sum overflows on the way. The extremes tell which.
+/// The sum if some floats are infinite, or if the sum exceeds the range of floats on the way. The extremes tell which
+/// of these it is.
 #[cold]
 #[inline(never)]
 fn odd_sum(values: &[u64]) -> Dd {
     floats(values).sum
 }
 
-// Inlined into `Stats::of`: slices there are short, and returning the result would take as long as computing it.
+// Computes all figures of a slice of floats. Inlined into `Stats::of`, where slices are short: returning the result
+// through memory would take as long as computing it.
 #[inline(always)]
 pub(super) fn floats(values: &[u64]) -> Floats {
     let lanes = kernel::float_lanes(values);
@@ -73,8 +75,8 @@ pub(super) fn floats(values: &[u64]) -> Floats {
     let extremes = extremes_of(values, min, max);
     let [mut sum, mut squares] = kernel::gather(&lanes);
     if infinite {
-        // The lanes hold NaN from inf - inf. Plain addition gives +infinity or -infinity, and NaN if both occur; so
-        // does this.
+        // The lanes hold NaN from infinity minus infinity. Plain addition gives +infinity or -infinity, and NaN if both
+        // infinities occur; so does this expression.
         sum = match (min.is_infinite(), max.is_infinite()) {
             _ if min == max => Dd::from_f64(min),
             (true, true) => Dd::from_f64(f64::NAN),
@@ -83,7 +85,7 @@ pub(super) fn floats(values: &[u64]) -> Floats {
         };
         squares = Dd::from_f64(f64::INFINITY);
     } else {
-        // The sums are not finite if a lane overflowed.
+        // The sums are not finite if the sum of a lane exceeded the range of floats.
         if !sum.hi.is_finite() {
             sum = super::sums::of_large(values);
         }
@@ -99,7 +101,7 @@ pub(super) fn floats(values: &[u64]) -> Floats {
     }
 }
 
-/// Mask that maps unsigned values to the signed order and back.
+/// Mask that maps the order of unsigned integers to the order of signed integers, and back.
 fn flip_of(ty: ColumnType) -> u64 {
     if ty == ColumnType::U64 { 1 << 63 } else { 0 }
 }
@@ -110,7 +112,7 @@ pub(super) fn integer_sum(ty: ColumnType, values: &[u64]) -> i128 {
     const EACH: usize = 1 << 31;
     let mut sum = 0;
     for values in values.chunks(EACH) {
-        // Adds 2^63 to signed values, so that all are non-negative.
+        // Adds 2^63 to signed values, so that all values are non-negative.
         let more = flip_of(ty) ^ 1 << 63;
         let [low, high] = kernel::sums_of_halves(values, more);
         sum += (i128::from(high) << 32) + i128::from(low);
@@ -174,7 +176,7 @@ pub(super) fn integers(ty: ColumnType, values: &[u64]) -> Integers {
     }
 }
 
-/// The value of a word, and its magnitude.
+/// The value of a word as an integer, and its magnitude.
 #[inline(always)]
 fn number(ty: ColumnType, word: u64) -> (i128, u64) {
     if ty == ColumnType::I64 {

@@ -30,18 +30,18 @@ use crate::column::ColumnType;
 use crate::loops::dd::Dd;
 use crate::loops::parts::Parts;
 
-/// Count, sums, extremes with their times, first and last word of a range of rows of one column.
+/// Statistics of a range of rows of one column: count, sums, extremes with their times, first and last word.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stats {
     ty: ColumnType,
-    /// The figures, besides the counts, that these statistics have.
+    /// The figures that these statistics have, besides the counts.
     parts: Parts,
     count: u64,
     nan_count: u64,
     null_count: u64,
-    /// Used by floats.
+    /// The sum of a float column.
     float_sum: Dd,
-    /// Used by integers.
+    /// The sum of an integer column.
     int_sum: i128,
     squares: Dd,
     min: u64,
@@ -53,13 +53,13 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Statistics of no rows.
+    /// Creates the statistics of no rows, with all figures.
     #[must_use]
     pub fn empty(ty: ColumnType) -> Self {
         Self::empty_with(Parts::ALL, ty)
     }
 
-    /// Statistics of no rows, with these figures.
+    /// Creates the statistics of no rows, with only the figures in `parts`.
     #[must_use]
     #[inline]
     pub fn empty_with(parts: Parts, ty: ColumnType) -> Self {
@@ -81,10 +81,10 @@ impl Stats {
         }
     }
 
-    /// Statistics of rows in ascending order of time. For a part of a vector, pass sub-slices.
+    /// Computes the statistics of rows in ascending order of time. For a part of a vector, pass sub-slices.
     ///
     /// # Panics
-    /// If there are not as many times as values.
+    /// If `times` and `values` differ in length.
     #[must_use]
     pub fn of(ty: ColumnType, times: &[i64], values: &[u64]) -> Self {
         assert_eq!(times.len(), values.len(), "one word a row");
@@ -119,11 +119,11 @@ impl Stats {
         stats
     }
 
-    /// Like [`of`](Self::of), with these figures only. Computing the sum alone, or the extremes without their times,
-    /// takes a shorter pass.
+    /// Like [`of`](Self::of), with only the figures in `parts`. Computing the sum alone, or the extremes without their
+    /// times, takes a shorter pass.
     ///
     /// # Panics
-    /// If there are not as many times as values.
+    /// If `times` and `values` differ in length.
     #[must_use]
     pub fn with(parts: Parts, ty: ColumnType, times: &[i64], values: &[u64]) -> Self {
         let is_sum = parts.has(Parts::SUM) && Parts::SUM.and(Parts::ENDS).has(parts);
@@ -166,7 +166,7 @@ impl Stats {
         stats
     }
 
-    /// Statistics of rows some of which are null: figures of the other rows, and the counts.
+    /// Statistics of rows of which some are null: the figures of the other rows, and the counts of all rows.
     #[inline(never)]
     fn of_nullable(parts: Parts, ty: ColumnType, null: u64, times: &[i64], values: &[u64]) -> Self {
         let rows = times.iter().zip(values).filter(|&(_, &word)| word != null);
@@ -180,8 +180,8 @@ impl Stats {
         stats
     }
 
-    /// Statistics of rows that were written before the column was added: `count` times the word [`ColumnType::fill`],
-    /// the first one at `begin`.
+    /// Statistics of rows that were written before the column was added: `count` rows with the word
+    /// [`ColumnType::fill`], the first one at time `begin`.
     #[must_use]
     pub fn of_fill(ty: ColumnType, begin: i64, count: u64) -> Self {
         if count == 0 {
@@ -195,8 +195,8 @@ impl Stats {
         stats
     }
 
-    /// Statistics of `count` rows from `begin` on whose words are all zero: equal to the result of [`of`](Self::of),
-    /// without a pass over rows.
+    /// Statistics of `count` rows from time `begin` on whose words are all zero: equal to the result of
+    /// [`of`](Self::of), without a pass over rows.
     #[must_use]
     pub fn of_zeros(ty: ColumnType, begin: i64, count: u64) -> Self {
         let empty = Self::empty(ty);
@@ -212,10 +212,10 @@ impl Stats {
         }
     }
 
-    /// A copy with only these figures.
+    /// A copy with only the figures in `parts`.
     ///
     /// # Panics
-    /// If one of them is missing.
+    /// If these statistics lack one of the requested figures.
     #[must_use]
     pub fn only(&self, parts: Parts) -> Self {
         let mut own = Self::empty_with(parts, self.ty);
@@ -223,10 +223,10 @@ impl Stats {
         own
     }
 
-    /// Merges the statistics of rows that lie after these in time; figures that `self` lacks are ignored.
+    /// Merges the statistics of rows that come later in time; figures that `self` lacks are ignored.
     ///
     /// # Panics
-    /// If the column types differ, or `later` lacks a figure.
+    /// If the column types differ, or `later` lacks a figure that `self` has.
     pub fn merge_after(&mut self, later: &Self) {
         assert!(
             self.ty == later.ty && later.parts.has(self.parts),
@@ -242,7 +242,7 @@ impl Stats {
         self.take(self.parts, later);
     }
 
-    /// Does the work of `merge_after`; `later` must have rows. `parts` are the figures of `self`.
+    /// Does the work of `merge_after`; `later` must have rows. `parts` are the figures that `self` has.
     #[inline(always)]
     fn take(&mut self, parts: Parts, later: &Self) {
         let is_first = self.count == 0;
@@ -263,7 +263,7 @@ impl Stats {
         self.count = self.count.wrapping_add(later.count);
         self.nan_count = self.nan_count.wrapping_add(later.nan_count);
         self.null_count = self.null_count.wrapping_add(later.null_count);
-        // The first sums are copied: adding them to zero would change the bits of -0.0.
+        // The sums of the first rows are copied, because adding them to zero would change the bits of -0.0.
         if parts.has(Parts::SUM) {
             self.float_sum = match is_first {
                 true => later.float_sum,
@@ -285,11 +285,11 @@ impl Stats {
         }
     }
 
-    /// Merges the statistics of other rows, which may lie anywhere in time. `begins_first` and `ends_last` say
-    /// whether the first and the last row overall are in `other`; of equal extremes the earliest time is kept.
+    /// Merges the statistics of other rows, which may lie anywhere in time. `begins_first` and `ends_last` tell whether
+    /// the first and the last of all rows are in `other`. Where extremes are equal, the earliest time is kept.
     ///
     /// # Panics
-    /// If the column types differ, or `other` lacks a figure.
+    /// If the column types differ, or `other` lacks a figure that `self` has.
     pub fn merge_beside(&mut self, other: &Self, begins_first: bool, ends_last: bool) {
         let before = *self;
         self.merge_after(other);
@@ -314,7 +314,7 @@ impl Stats {
         }
     }
 
-    /// Statistics with converted times, for a series that is read on another clock.
+    /// A copy whose times are converted by `time`, for a series that is read with another unit of time.
     #[must_use]
     pub fn with_times(mut self, time: impl Fn(i64) -> i64) -> Self {
         if self.value_count() > 0 && self.parts.has(Parts::TIMES) {
@@ -324,13 +324,13 @@ impl Stats {
         self
     }
 
-    /// The figures that these statistics have. A sum that is missing is reported as NaN, any other figure as `None`.
+    /// The figures that these statistics have. A missing sum is reported as NaN, any other missing figure as `None`.
     #[must_use]
     pub fn parts(&self) -> Parts {
         self.parts
     }
 
-    /// The column's type.
+    /// The type of the column.
     #[must_use]
     pub fn column_type(&self) -> ColumnType {
         self.ty
@@ -354,26 +354,26 @@ impl Stats {
         self.null_count
     }
 
-    /// Number of rows that are neither NaN nor null: the rows in sums, mean and extremes.
+    /// Number of rows that are neither NaN nor null; only these count in sums, mean and extremes.
     #[must_use]
     pub fn value_count(&self) -> u64 {
         let others = self.nan_count.saturating_add(self.null_count);
         self.count.saturating_sub(others)
     }
 
-    /// The sum, rounded once; 0.0 without values; infinite if it exceeds the range of floats.
+    /// The sum, rounded once; 0.0 if there are no values; infinite if the sum exceeds the range of floats.
     #[must_use]
     pub fn sum(&self) -> f64 {
         sums::to_f64(self.exact_sum())
     }
 
-    /// The exact sum of an integer column.
+    /// The exact sum of an integer column; `None` for a float column.
     #[must_use]
     pub fn int_sum(&self) -> Option<i128> {
         (!self.ty.is_float() && self.parts.has(Parts::SUM)).then_some(self.int_sum)
     }
 
-    /// The sum of the squares, rounded once; infinite if it exceeds the range of floats.
+    /// The sum of the squares, rounded once; infinite if the sum exceeds the range of floats.
     #[must_use]
     pub fn square_sum(&self) -> f64 {
         if self.parts.has(Parts::SQUARES) {
@@ -383,23 +383,23 @@ impl Stats {
         }
     }
 
-    /// The arithmetic mean; `None` without values.
+    /// The arithmetic mean; `None` if there are no values.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
         let n = self.value_count();
         (n > 0 && self.parts.has(Parts::SUM)).then(|| sums::mean(self.exact_sum(), n as f64))
     }
 
-    /// The variance of the values as a whole population (divided by n); `None` without values. Never negative; within
-    /// 2^-47 of the exact variance relative to the mean of the squares. Infinite if it exceeds the range of floats;
-    /// NaN if a value is infinite.
+    /// The variance of the values as a whole population (divided by n); `None` if there are no values. Never negative;
+    /// within 2^-47 of the exact variance relative to the mean of the squares. Infinite if it exceeds the range of
+    /// floats; NaN if a value is infinite.
     #[must_use]
     pub fn variance(&self) -> Option<f64> {
         self.deviation(0).map(Deviation::square)
     }
 
-    /// The variance estimated from the values as a sample (divided by n - 1); `None` for fewer than two. As accurate
-    /// as [`Stats::variance`].
+    /// The variance estimated from the values as a sample (divided by n - 1); `None` for fewer than two values. As
+    /// accurate as [`Stats::variance`].
     #[must_use]
     pub fn sample_variance(&self) -> Option<f64> {
         self.deviation(1).map(Deviation::square)
@@ -443,19 +443,19 @@ impl Stats {
         (self.value_count() > 0 && self.parts.has(Parts::EXTREMES)).then_some(self.max)
     }
 
-    /// The word of the first row, NaN included.
+    /// The word of the first row, which may be NaN or null; `None` if there are no rows.
     #[must_use]
     pub fn first(&self) -> Option<u64> {
         (self.count > 0 && self.parts.has(Parts::ENDS)).then_some(self.first)
     }
 
-    /// The word of the last row, NaN included.
+    /// The word of the last row, which may be NaN or null; `None` if there are no rows.
     #[must_use]
     pub fn last(&self) -> Option<u64> {
         (self.count > 0 && self.parts.has(Parts::ENDS)).then_some(self.last)
     }
 
-    /// The sum as a double-double, in one of the two forms of `sums`.
+    /// The sum as a double-double number, in one of the two forms that `sums` describes.
     fn exact_sum(&self) -> Dd {
         if !self.parts.has(Parts::SUM) {
             return Dd::from_f64(f64::NAN);
@@ -467,8 +467,8 @@ impl Stats {
         }
     }
 
-    /// squares - sum^2 / n, divided by n - `fewer`; `None` if that divisor is below one. In double-double the
-    /// difference loses 2 log2(mean / stddev) of 106 bits.
+    /// The sum of squared deviations, squares - sum^2 / n, divided by n - `fewer`; `None` if that divisor is below one.
+    /// In double-double arithmetic the difference loses 2 log2(mean / stddev) of 106 bits.
     fn deviation(&self, fewer: u64) -> Option<Deviation> {
         let n = self.value_count();
         if n <= fewer || !self.parts.has(Parts::SUM.and(Parts::SQUARES)) {
@@ -488,12 +488,12 @@ impl Stats {
     }
 }
 
-/// Deviation of values from their mean.
+/// Deviation of the values from their mean.
 #[derive(Clone, Copy)]
 struct Deviation {
     /// The mean of the squared deviations.
     square: f64,
-    /// Whether `square` is computed from scaled-down values (`squares.rs`).
+    /// True if `square` was computed from values scaled down by 2^-600 (`squares.rs`).
     is_beyond: bool,
 }
 

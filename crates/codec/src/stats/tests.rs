@@ -4,8 +4,8 @@ use super::fields::Clock;
 use super::*;
 use crate::tests::{Rng, few};
 
-/// An exact sum of floats, of products of two floats, and of integers. It is a fixed-point number with 32 bits per
-/// limb; the lowest bit is worth 2^-LOWEST.
+/// An exact sum of floats, of products of two floats, or of integers: a fixed-point number with 32 bits per limb, whose
+/// lowest bit is worth 2^-LOWEST.
 struct Exact {
     limbs: Vec<i64>,
 }
@@ -45,12 +45,12 @@ impl Exact {
         self.add(u128::from(m) * u128::from(m), 2 * e, false);
     }
 
-    /// The sum, rounded to about a float.
+    /// The exact sum, rounded to about the precision of a float.
     fn value(&self) -> f64 {
         self.value_times(0)
     }
 
-    /// The sum times 2^`scale`, rounded to about a float.
+    /// The exact sum times 2^`scale`, rounded to about the precision of a float.
     fn value_times(&self, scale: i32) -> f64 {
         let mut limbs = self.limbs.clone();
         let carry = |limbs: &mut Vec<i64>| {
@@ -80,7 +80,7 @@ impl Exact {
     }
 }
 
-/// Splits x into m and e with x = m * 2^e.
+/// Splits the float x into integers m and e with x = m * 2^e.
 fn parts(x: f64) -> (u64, i32) {
     let bits = x.to_bits();
     let fraction = bits & ((1 << 52) - 1);
@@ -90,7 +90,7 @@ fn parts(x: f64) -> (u64, i32) {
     }
 }
 
-/// Errors of the sums of `stats`, relative to the sums of magnitudes.
+/// Errors of the sum and of the sum of squares in `stats`, relative to the sums of the magnitudes.
 fn errors(stats: &Stats, words: &[u64]) -> [f64; 2] {
     let (mut sum, mut size) = (Exact::new(), Exact::new());
     let mut squares = Exact::new();
@@ -169,7 +169,7 @@ fn sums_are_near_the_exact_ones_in_any_order_of_merging() {
         let times: Vec<i64> = (0..n as i64).map(|i| i * 3 - 7).collect();
         let whole = Stats::of(ty, &times, &words);
         check_extremes(&whole, &times, &words);
-        // Merges pieces in groups of two, three and so on until one is left.
+        // Merges the pieces in groups of two, three and so on until one piece is left.
         let mut pieces = Vec::new();
         let mut at = 0;
         while at < n {
@@ -339,7 +339,7 @@ fn rows_of_zeros_have_the_statistics_of_zeros() {
     }
 }
 
-/// Every type with its edge cases: fields round-trip bit by bit, and each encoding is unique.
+/// Tests every column type with its edge cases: decoding fields restores every bit, and each encoding is unique.
 #[test]
 fn fields_keep_every_bit() {
     use super::fields::STATS_FIELDS;
@@ -391,7 +391,7 @@ fn fields_keep_every_bit() {
                 "round {round}: {ty:?} {words:?}"
             );
             assert_eq!(super::fields::last_word(ty, &fields), words[rows - 1]);
-            // Any other integers are rejected or round-trip; nothing panics.
+            // Any other integers are rejected or round-trip; no operation panics.
             let mut odd = fields;
             odd[rng.below(STATS_FIELDS as u64) as usize] = rng.next() >> rng.below(64);
             if let Ok(found) = Stats::from_fields(ty, rows as u64, &odd, &clock) {
@@ -405,16 +405,16 @@ fn fields_keep_every_bit() {
     }
 }
 
-/// Every set of figures.
+/// Every valid set of figures.
 fn every_set() -> impl Iterator<Item = Parts> {
     let times_alone = Parts::TIMES.bits() & !Parts::EXTREMES.bits();
     let sets = (0..=Parts::ALL.bits()).map(Parts::of_bits);
-    // The times of extremes without the extremes are not a valid set.
+    // A set with the times of extremes but without the extremes is not valid.
     sets.filter(move |set| set.has(Parts::EXTREMES) || set.bits() & times_alone == 0)
 }
 
-/// Words of a type, in one of several shapes: few distinct ones, widely spread ones, special values, all equal. In a
-/// nullable type some are null.
+/// Creates words of a column type, in one of several shapes: few distinct words, widely spread words, special values,
+/// or all equal. In a type with nulls some words are null.
 fn some_words(rng: &mut Rng, ty: ColumnType, n: usize) -> Vec<u64> {
     let odd = [
         f64::NAN.to_bits(),
@@ -440,7 +440,7 @@ fn some_words(rng: &mut Rng, ty: ColumnType, n: usize) -> Vec<u64> {
         _ => rng.next() >> rng.below(64),
     };
     let words: Vec<u64> = (0..n).map(&mut word).collect();
-    // Words of an f32 column are widened 32-bit floats.
+    // Words of an f32 column must be widened 32-bit floats.
     let narrow = ty.base() == ColumnType::F32;
     words
         .into_iter()
@@ -451,8 +451,8 @@ fn some_words(rng: &mut Rng, ty: ColumnType, n: usize) -> Vec<u64> {
         .collect()
 }
 
-/// With any set of figures, each figure has the same bits as in statistics with all figures, whether it was computed
-/// from rows, merged, or read from fields or bytes.
+/// In statistics with any set of figures, each figure must have the same bits as in statistics with all figures,
+/// whether it was computed from rows, merged, or decoded from fields or bytes.
 #[test]
 fn a_set_of_figures_has_the_bits_of_all() {
     for seed in 0..if cfg!(miri) { 4 } else { 400 } {
@@ -507,10 +507,10 @@ fn a_set_of_figures_has_the_bits_of_all() {
     }
 }
 
-/// Checks that missing figures are not reported.
+/// Checks that figures that the statistics lack are not reported.
 fn told(own: &Stats, whole: &Stats) {
     let (parts, none) = (own.parts(), f64::NAN);
-    // Under Miri an operation may give any NaN, a different one each time; the stored NaN is always the same.
+    // Under Miri an operation may give any NaN, a different one each time; the NaN that is stored is always the same.
     let bits = |value: f64| match cfg!(miri) && value.is_nan() {
         true => none.to_bits(),
         false => value.to_bits(),
@@ -538,8 +538,8 @@ fn told(own: &Stats, whole: &Stats) {
     assert_eq!(own.value_count(), whole.value_count());
 }
 
-/// Squares of values from 1e154 up exceed the range of floats. The results equal the results of the same values at a
-/// smaller scale, in any grouping of the rows.
+/// Squares of values from 1e154 up exceed the range of floats. The results must equal the results of the same values at
+/// a smaller scale, in any grouping of the rows.
 #[test]
 fn deviations_of_values_whose_squares_are_beyond_the_floats() {
     let rows = if cfg!(miri) { 100 } else { 3000 };
@@ -587,7 +587,7 @@ fn deviations_of_values_whose_squares_are_beyond_the_floats() {
             }
         }
     }
-    // A few large values among many small ones, in either order; one value alone; all values equal.
+    // A few large values among many small ones, in either order; a single value; all values equal.
     for order in [[1.0, 1e200], [1e200, 1.0]] {
         let mut stats = floats(&[order[0]; 100]);
         stats.merge_after(&floats(&[order[1]; 100]));
@@ -596,13 +596,13 @@ fn deviations_of_values_whose_squares_are_beyond_the_floats() {
     }
     assert_eq!(floats(&[1e200]).stddev(), Some(0.0));
     assert!(floats(&[1e200; 77]).stddev().unwrap() < 1e200 * 2f64.powi(-45));
-    // Each square is finite, but their sum is not.
+    // Each square is finite, but the sum of the squares is not.
     let edge = [1.2e154; 2];
     let mut stats = floats(&edge[..1]);
     assert!(stats.square_sum().is_finite());
     stats.merge_after(&floats(&[-1.2e154]));
     assert_eq!(stats.stddev(), Some(1.2e154));
-    // Values whose sum exceeds the range of floats have a deviation; infinite values do not.
+    // Values whose sum exceeds the range of floats have a finite deviation; infinite values do not.
     assert!(floats(&[f64::MAX; 2]).stddev().unwrap() < f64::MAX * 2f64.powi(-45));
     for values in [[f64::INFINITY, 1.0], [f64::NEG_INFINITY, 1e200]] {
         assert!(floats(&values).stddev().unwrap().is_nan(), "{values:?}");

@@ -1,11 +1,11 @@
-//! Columns in cold form round-trip bit by bit; damaged ones are rejected.
+//! Columns in cold form round-trip bit by bit; damaged columns are rejected.
 
 use super::{Rng, few};
 use crate::{Chunk, ColdColumn, ColumnType, decode_cold, encode_cold};
 
 const TYPES: [ColumnType; 8] = ColumnType::ALL;
 
-/// Words of some shape; words of f32 are widened, except in one kind.
+/// Creates words of some shape; words of an f32 column are widened floats, except in one kind of words.
 fn words(rng: &mut Rng, ty: ColumnType, rows: usize) -> Vec<u64> {
     let kind = rng.below(8);
     let mut walk = 0i64;
@@ -44,7 +44,7 @@ fn vectors(rng: &mut Rng, ty: ColumnType) -> Vec<Vec<u64>> {
     let all = words(rng, ty, whole * 1024 + last);
     let mut vectors: Vec<Vec<u64>> = all.chunks(1024).map(<[u64]>::to_vec).collect();
     if rng.below(3) == 0 {
-        vectors[0].fill(7); // a vector of equal words has no cold form
+        vectors[0].fill(7); // a vector whose words are all equal has no cold form
     }
     vectors
 }
@@ -79,7 +79,8 @@ fn columns_come_back() {
                 .unwrap_or_else(|error| panic!("seed {seed}: {error}"));
             assert_eq!(back, *words, "seed {seed}: {ty:?}");
             seen += 1;
-            // The decoder of the hot form rejects a cold vector, and so does another number of rows.
+            // The decoder of the normal form rejects a vector in cold form; the cold decoder rejects another number of
+            // rows.
             assert!(crate::decode_column(&chunk, payload, &mut back).is_err());
             let mut short = vec![0; words.len() - 1];
             assert!(decode_cold(&column.model, &chunk, payload, &mut short).is_err());
@@ -88,8 +89,8 @@ fn columns_come_back() {
     assert!(cfg!(miri) || seen > 800, "{seen} vectors");
 }
 
-/// Any bytes give values or `Corrupt`: bits and bytes of model, chunk and page are changed, and pages are cut,
-/// swapped and invented.
+/// Any bytes give values or `Corrupt`: the test changes bits and bytes of model, chunk and page, and cuts, swaps and
+/// invents pages.
 #[test]
 fn damaged_columns() {
     let (mut refused, mut read) = (0, 0);
@@ -112,7 +113,7 @@ fn damaged_columns() {
                     let length = model.len() as u64;
                     match rng.below(8) {
                         0..=2 => {
-                            // Near the beginning, where modes, widths and counts are.
+                            // Changes a byte near the beginning, where modes, widths and counts are.
                             let near = 1 + rng.below(20);
                             let at = rng.below(length.min(near)) as usize;
                             model[at] ^= 1 << rng.below(8);

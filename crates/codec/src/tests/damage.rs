@@ -1,4 +1,4 @@
-//! Any bytes give values or `Corrupt`, never a panic.
+//! Any bytes decode to values or give `Corrupt`; no bytes cause a panic.
 
 use super::{Rng, few};
 use crate::chunk;
@@ -67,7 +67,7 @@ fn random_chunks_and_payloads() {
             length: bytes.len() as u32,
         };
         try_all(&chunk, &bytes, rows);
-        // Uses the length that the chunk requires, so that the checks after the length check are reached.
+        // Makes the payload as long as the chunk requires, so that decoding reaches the checks after the length check.
         let asked = decode_column(&chunk, &bytes, &mut vec![0; rows]);
         let Some(length) = asked.err().filter(|e| e.what == "chunk: length") else {
             continue;

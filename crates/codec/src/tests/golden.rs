@@ -1,5 +1,5 @@
-//! The bytes of every encoding, in golden.txt. `TIDALITE_REWRITE=1` rewrites the file; a change of it is a change of
-//! the format.
+//! Compares the bytes of every encoding with golden.txt. `TIDALITE_REWRITE=1` rewrites that file; a change of the file
+//! is a change of the format.
 
 use super::{column_round_trip, times_round_trip};
 use crate::{Chunk, ColumnType, EncoderState, Stats};
@@ -53,7 +53,7 @@ fn generate() -> String {
         "times 1000 i + 10 (i mod 2), from row 12 on a day later",
         times_round_trip(&gap),
     );
-    // Times that are late by up to 31 ms, without a pattern in the deltas.
+    // Times that are late by up to 31 ms, so that the deltas have no pattern.
     let late: Vec<i64> = (0..130)
         .map(|i| 1000 * i + crate::encode::fit::scattered(i as usize) as i64 % 32)
         .collect();

@@ -1,5 +1,5 @@
-//! Compares each loop with its definition, in every kernel variant that this processor supports. Includes values that
-//! no encoder produces, because damaged bytes must decode equally on every processor.
+//! Compares each loop with its definition, in every kernel variant that this processor supports. The tests include
+//! values that no encoder produces, because damaged bytes must decode equally on every processor.
 
 use super::{Rng, few};
 use crate::kernel::{self, at_every_level};
@@ -8,10 +8,11 @@ use crate::loops::float::{Alp, DIVIDE, EXPONENT_MAX};
 use crate::loops::fold;
 use crate::loops::pack::{self, Packed, packed_bytes};
 
-/// Lengths of vectors: whole ones, and one for every number of lanes.
+/// Lengths of vectors to test: whole vectors, and at least one length for every number of lanes.
 const LENGTHS: [usize; 9] = [1024, 1023, 700, 512, 300, 130, 17, 8, 1];
 
-/// Random bits of a random width, sometimes only few of them set, so that whole words of lanes are full or empty.
+/// Returns a random width, and random packed bits of this width; sometimes only few bits are set or clear, so that
+/// whole words of lanes are full or empty.
 fn random(rng: &mut Rng, n: usize) -> (u32, Vec<u8>) {
     let width = 1 + rng.below(64) as u32;
     let few = rng.below(3) == 0;
@@ -77,7 +78,7 @@ fn one_nan(words: &mut [u64]) {
     nans.for_each(|word| *word = f64::NAN.to_bits());
 }
 
-/// Deltas of few bits share words while they are summed. The largest deltas leave no bits of these words unused.
+/// Sums of narrow deltas share a word while they are computed. The largest deltas leave no bits of these words unused.
 #[test]
 fn steps_of_few_bits_do_not_run_into_each_other() {
     const ROWS: usize = 1024;
@@ -118,7 +119,8 @@ fn steps_of_few_bits_do_not_run_into_each_other() {
                 assert_eq!(out, expected, "{level} style {style} {width} bits");
                 kernel::alp_unpack_sums(alp, steps, start, &mut out);
                 if cfg!(miri) {
-                    // Under Miri infinity times zero is an arbitrary NaN, a different one each time.
+                    // Under Miri infinity times zero is an arbitrary NaN, a different one each time, so all NaNs are
+                    // made equal.
                     one_nan(&mut out);
                     one_nan(&mut floats);
                 }
@@ -168,7 +170,7 @@ fn runs_that_do_not_fill_the_rows_are_refused() {
             lengths[8] = wrong;
             assert!(!kernel::repeat(&words, &lengths, &mut out), "{wrong}");
         }
-        // Lengths whose sum wraps to the number of rows.
+        // Run lengths whose sum wraps to the number of rows.
         lengths[0] = 1u64.wrapping_sub(lengths[8]).wrapping_add(4);
         assert!(!kernel::repeat(&words, &lengths, &mut out));
     });
@@ -197,7 +199,8 @@ fn floats_are_summed_in_the_same_order_everywhere() {
     }
 }
 
-/// Floats of one of several kinds: a few distinct values, values with NaN and infinities, or many of similar size.
+/// Creates floats of one of several kinds: a few distinct values, values with NaN and infinities, or many values of
+/// similar size.
 fn floats(rng: &mut Rng, n: usize) -> Vec<u64> {
     let odd = [
         f64::NAN,
@@ -227,7 +230,7 @@ fn statistics_are_the_same_bits_everywhere() {
         let values = floats(&mut rng, n);
         let bits = |lanes: &fold::Lanes, sums: [Dd; 2]| {
             let sums = sums.map(|sum| [sum.hi.to_bits(), sum.lo.to_bits()]);
-            // Either zero may be the extreme.
+            // Either zero may be returned as an extreme, so -0.0 is converted to +0.0.
             let extremes = [lanes.low, lanes.high].map(|x| (x + 0.0).to_bits());
             (sums, extremes, lanes.nan_count)
         };
@@ -239,7 +242,7 @@ fn statistics_are_the_same_bits_everywhere() {
         let rows = wanted.map(|word| values.iter().position(|&w| w == word).unwrap());
         let absent = (0..).find(|word| !values.contains(word)).unwrap();
         let distances: Vec<u64> = values.iter().map(|x| x.wrapping_sub(values[0])).collect();
-        // Chooses a distance at random, so that few or many values exceed it.
+        // Chooses one of the distances at random as the limit, so that few or many values exceed it.
         let rare = distances[rng.below(n as u64) as usize];
         let outside = distances
             .chunks(64)
@@ -269,7 +272,7 @@ fn statistics_are_the_same_bits_everywhere() {
     }
 }
 
-/// The halves of squares are derived from a sum that wraps.
+/// The halves of the sum of squares are computed from a sum that wraps.
 #[test]
 fn sums_of_the_widest_squares_are_exact() {
     for words in [[i32::MIN as i64 as u64; 1024], [(1 << 31) - 1; 1024]] {

@@ -1,10 +1,10 @@
-//! Times of an even clock whose rows are each a little late: they lie near a line.
+//! Tests times of an even clock whose rows are each recorded a little late: such times lie near a line.
 
 use super::{Rng, few, times_round_trip};
 use crate::kernel::at_every_level;
 use crate::{Chunk, EncoderState, chunk, decode_times, encode_times};
 
-/// The times of `rows` rows, beginning with row `from`.
+/// Creates the times of `rows` rows, beginning with row number `from`.
 fn late(rng: &mut Rng, (tick, unit): (i64, i64), late: u64, from: i64, rows: i64) -> Vec<i64> {
     let time = |row| row * tick + rng.below(late) as i64 * unit;
     (from..from + rows).map(time).collect()
@@ -45,7 +45,7 @@ fn late_rows_cost_bits_in_proportion_to_their_delay() {
 #[test]
 fn punctual_rows_are_encoded_as_steps() {
     let mut rng = Rng(2);
-    // Events follow at random intervals: each delay moves all later times.
+    // Events follow each other at random intervals: each delay moves all later times.
     let mut at = 0;
     let mut events = || {
         at += 1 + rng.below(2_000_000) as i64;
@@ -53,7 +53,7 @@ fn punctual_rows_are_encoded_as_steps() {
     };
     let times: Vec<i64> = (0..1024).map(|_| events()).collect();
     assert_eq!(times_round_trip(&times).0.encoding, chunk::DELTA);
-    // The clock stops for a while.
+    // Times of a clock that stops for a while.
     let mut rng = Rng(3);
     let mut times = late(&mut rng, (1_000_000, 1), 1000, 0, 1024);
     times[300..]
@@ -74,8 +74,8 @@ fn a_few_rows_that_are_very_late_are_stored_apart() {
     assert!(bytes.len() < 10 * 128 + 3 * 8, "{chunk:?}");
 }
 
-/// Clocks change, stop, and run backwards; vectors are short; times lie at the ends of their range. No state ever
-/// leads to a wrong result.
+/// Clocks change, stop, and run backwards; vectors are short; times lie at the ends of their range. A remembered
+/// encoder state must never lead to a wrong result.
 #[test]
 fn any_times_round_trip_under_any_state() {
     let mut expected: Option<Vec<Vec<u8>>> = None;

@@ -1,10 +1,10 @@
-//! Columns of f32 and columns with nulls round-trip, have the expected size, and count correctly.
+//! Columns of f32 and columns with nulls round-trip, have the expected size, and give the right counts.
 
 use super::round_trip::shape;
 use super::{Rng, column_round_trip, few};
 use crate::{ColumnType, EncoderState, Stats, chunk, decode_column};
 
-/// Puts nulls among words: none, some, nearly all, or one contiguous run.
+/// Sets some words to null: none, some, nearly all, or one contiguous run.
 fn with_nulls(rng: &mut Rng, null: u64, words: &mut [u64]) {
     let (share, from) = (
         [0, 1, 30, 512, 1000][rng.below(5) as usize],
@@ -51,7 +51,7 @@ fn nulls_cost_two_bytes_or_a_bit() {
     let all = [ColumnType::NullF64.fill(); 1024];
     let (_, bytes) = column_round_trip(ColumnType::NullF64, &all, &mut EncoderState::default());
     assert!(bytes.is_empty());
-    // A vector without nulls takes no more bytes than in a column without nulls.
+    // In a column with nulls, a vector without nulls takes no more bytes than in a column without nulls.
     let none: Vec<u64> = (0..1024).map(|i| i % 7).collect();
     let mut sizes = [ColumnType::I64, ColumnType::NullI64].map(|ty| {
         column_round_trip(ty, &none, &mut EncoderState::default())
@@ -75,13 +75,13 @@ fn f32_are_decimals_or_four_bytes() {
         .collect();
     let (_, bytes) = column_round_trip(ColumnType::F32, &noise, &mut EncoderState::default());
     assert!(bytes.len() <= 4096, "{}", bytes.len());
-    // Words of any bits, signalling NaN included.
+    // Floats of random bits, including signalling NaN.
     let bits: Vec<u64> = (0..1024)
         .map(|_| ColumnType::widen(f32::from_bits(rng.next() as u32)))
         .collect();
     let (_, bytes) = column_round_trip(ColumnType::F32, &bits, &mut EncoderState::default());
     assert_eq!(bytes.len(), 4096);
-    // Decimals mixed with a few other words, NaN and null included.
+    // Decimals mixed with a few other words, including NaN and null.
     let mut mixed = decimal;
     for (i, odd) in [f32::NAN, f32::INFINITY, -0.0, f32::MIN_POSITIVE, 1.0 / 3.0]
         .into_iter()
@@ -94,12 +94,12 @@ fn f32_are_decimals_or_four_bytes() {
         column_round_trip(ColumnType::NullF32, &mixed, &mut EncoderState::default());
     assert_eq!(chunk.flags & chunk::NARROW, chunk::NARROW);
     assert!(bytes.len() < 15 * 128, "{}", bytes.len());
-    // Words that did not come from f32 are kept too.
+    // Words that did not come from f32 must round-trip, too.
     let double: Vec<u64> = (0..100).map(|i| (f64::from(i) * 0.1).to_bits()).collect();
     column_round_trip(ColumnType::F32, &double, &mut EncoderState::default());
 }
 
-/// Statistics with nulls equal the statistics of the other rows, however the rows are split and merged.
+/// Statistics of rows with nulls equal the statistics of the other rows, however the rows are split and merged.
 #[test]
 fn nulls_count_in_nothing_but_their_number() {
     for seed in 0..few(400) {

@@ -1,7 +1,7 @@
 use super::{Rng, column_round_trip, few, times_round_trip};
 use crate::{ColumnType, EncoderState, chunk, count_up_to, decode_column, word_at};
 
-/// For a vector of each encoding with random access: looks up every word, and searches for every word.
+/// For a vector of each encoding with random access, looks up the word of every row, and searches for every word.
 #[test]
 fn single_words_of_every_encoding_that_has_them() {
     let mut rng = Rng(61);
@@ -105,7 +105,7 @@ fn shapes(rng: &mut Rng, n: u64) -> Vec<(ColumnType, Vec<u64>)> {
     ]
 }
 
-/// Series ids as in blocks of a run: several rows of each id, mostly the same number of rows.
+/// Creates series ids as in blocks of a run: several rows of each id, mostly the same number of rows.
 #[test]
 fn counts_up_to_a_word_of_ids() {
     let mut rng = Rng(67);

@@ -1,4 +1,4 @@
-//! Real columns, if `TIDALITE_TEST_DATA` names a folder of them. Prints bits per value.
+//! Encodes real columns, if `TIDALITE_TEST_DATA` names a folder with data files. Prints the number of bits per value.
 
 use super::column_round_trip;
 use crate::{ColumnType, EncoderState};

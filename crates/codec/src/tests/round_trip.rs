@@ -1,7 +1,7 @@
 use super::{Rng, column_round_trip, few, times_round_trip};
 use crate::{ColumnType, EncoderState, Stats, chunk};
 
-/// Words that break naive codecs.
+/// Words that often break codecs, such as NaNs, infinities and the limits of number ranges.
 const SPECIALS: [u64; 20] = [
     0x7ff8_0000_0000_0000, // quiet NaN
     0xfff8_0000_0000_0001, // negative, with payload
@@ -55,7 +55,7 @@ fn special_words_among_ordinary_ones() {
     }
 }
 
-/// Encodes vectors of every shape, one after another with one state.
+/// Encodes vectors of every shape one after another with the same state, so that the state is often wrong.
 #[test]
 fn random_shapes_under_wrong_states() {
     let mut states = [EncoderState::default(); 3];
@@ -189,7 +189,7 @@ fn missing_values_are_stored_once() {
 #[test]
 fn computed_decimals_cost_a_bit_or_two_more() {
     let mut rng = Rng(21);
-    // The words are sums that miss the nearest decimal by some units in the last place.
+    // The words are computed sums that miss the nearest decimal by some units in the last place.
     let words: Vec<u64> = (0..1024)
         .map(|_| {
             let tenths = |n: u64| n as f64 * 0.1;
@@ -294,7 +294,7 @@ fn periodic_columns_do_not_fool_the_sample() {
             column_round_trip(ColumnType::F64, &words, &mut EncoderState::default());
         assert!(bytes.len() <= 3 * 128, "period {period}: {chunk:?}");
     }
-    // Two levels alternate in long runs: deltas need one patch per change.
+    // Two values alternate in long runs, so that deltas need one patch (outlier) per change.
     let words: Vec<u64> = (0..1024)
         .map(|i| u64::from(i / 100 % 2 == 0) * 4096)
         .collect();
@@ -308,7 +308,7 @@ fn words_that_barely_repeat_are_stored_as_they_are() {
     for distinct in 480..=593 {
         let few: Vec<u64> = (0..distinct).map(|_| rng.next()).collect();
         let words: Vec<u64> = (0..593).map(|row| few[row % distinct]).collect();
-        // At most the size of a header and the words.
+        // The payload must not be longer than a header and the words.
         column_round_trip(ColumnType::U64, &words, &mut EncoderState::default());
     }
 }

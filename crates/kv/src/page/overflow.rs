@@ -1,7 +1,7 @@
 //! Bytes in extents of their own: large values, and the rests of long keys.
 //!
-//! A leaf cell holds the value itself (`value.rs`) while the whole entry takes at most half of a page's space. Else it
-//! holds a reference of 40 bytes:
+//! A leaf cell holds the value itself (`value.rs`) while the whole entry takes at most half of a page's space. Otherwise
+//! the cell holds a reference of 40 bytes:
 //!
 //! ```text
 //! 0                    32      40
@@ -14,8 +14,8 @@
 //!
 //! ```text
 //! 0        32              40      44  48
-//! A leaf cell holds the value itself (`value.rs`) while the whole entry takes at most half of a page's space.
-//! Otherwise the cell holds a reference of 40 bytes:
+//! | header | next checksum | index | 0 | data, then zeros |
+//! |  32 B  |      u64      |  u32  |u32|                  |
 //! ```
 //!
 //! `next checksum` is the checksum of the following chunk (0 in the last), so the pointer in the leaf

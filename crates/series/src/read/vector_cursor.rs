@@ -218,7 +218,7 @@ impl<'a, R: PageRead> VectorCursor<'a, R> {
         let words = &mut self.words.0;
         if words.of != of {
             Counters::bump(&self.r.counters().vectors_decoded);
-            words.of = (0, 0); // nothing counts as decoded until the times are, so that an error leaves no half-decoded vector
+            words.of = (0, 0); // after an error before the times are decoded, nothing counts as decoded
             words.filled.fill(false);
             leaf.times(self.r, v, times_mut(&mut words.buffers[0].0[..rows]))?;
             words.of = of;

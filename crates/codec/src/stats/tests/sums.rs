@@ -2,9 +2,9 @@
 
 use super::*;
 
-/// Subtracts the sum in statistics from an exact sum.
+/// Subtracts the sum that statistics store from an exact sum.
 fn take_away(exact: &mut Exact, sum: Dd) {
-    // The second form: the halves swapped, times 2^128.
+    // In the second form the halves of the sum are swapped, and the sum is stored times 2^-128.
     let power = if sum.hi.abs() < sum.lo.abs() { 128 } else { 0 };
     for part in [sum.hi, sum.lo] {
         assert!(part.is_finite());
@@ -13,7 +13,7 @@ fn take_away(exact: &mut Exact, sum: Dd) {
     }
 }
 
-/// For finite values: sum and mean are within the documented error of the exact ones.
+/// For finite values, checks that sum and mean are within the documented error of the exact sum and mean.
 fn check(stats: &Stats, values: &[f64], what: &str) {
     let (mut sum, mut size) = (Exact::new(), Exact::new());
     for &x in values {
@@ -34,7 +34,7 @@ fn check(stats: &Stats, values: &[f64], what: &str) {
             "{what}: sum {told}"
         );
     } else {
-        // The sum is infinite: the nearest float would be 2^1024 or more.
+        // The sum is infinite only if the nearest float would be 2^1024 or more.
         assert_eq!(told.signum(), exact.signum(), "{what}");
         assert!(exact.abs() + bound >= f64::MAX * unit, "{what}: {exact}");
     }
@@ -43,7 +43,7 @@ fn check(stats: &Stats, values: &[f64], what: &str) {
     assert!(rest <= bound, "{what}: {rest:e} beside {bound:e}");
 }
 
-/// Bytes, fields, and statistics of the sum alone agree.
+/// Checks that statistics restored from bytes and from fields, and statistics of the sum alone, give the same sum.
 fn check_forms(stats: &Stats) {
     assert_eq!(
         Stats::decode(ColumnType::F64, &stats.to_bytes()),
@@ -64,7 +64,7 @@ fn large(rng: &mut Rng, kind: u64) -> f64 {
         0 => f64::MAX,
         1 => f64::MAX * rng.unit(),
         2 => [f64::MAX, 1.0, 1e-300, 5e-324, 0.0, 1e300][rng.below(6) as usize],
-        // Returns long runs of values with one sign.
+        // Values of mostly one sign, which give long runs of growing sums.
         3 => return f64::MAX * (rng.unit() - 0.1),
         _ => 2f64.powi(rng.below(2047) as i32 - 1023),
     };
@@ -89,7 +89,7 @@ fn sums_beyond_the_floats_on_the_way_come_back_in_any_order_of_merging() {
             .chunks(piece_rows)
             .map(|piece| (floats(piece), piece.to_vec()))
             .collect();
-        // Pieces merged in any order, two at a time, on either side.
+        // Merges pieces in any order, two at a time, on either side.
         while pieces.len() > 1 {
             let (other, rows) = pieces.swap_remove(rng.below(pieces.len() as u64) as usize);
             let at = rng.below(pieces.len() as u64) as usize;
@@ -125,7 +125,7 @@ fn sums_beyond_the_floats_on_the_way_come_back_in_any_order_of_merging() {
 #[test]
 fn a_sum_that_overflowed_and_returns_is_exact() {
     const MAX: f64 = f64::MAX;
-    // The sum goes far beyond the range of floats, and back to zero.
+    // The sum goes far beyond the range of floats, and then back to zero.
     let mut stats = floats(&[-MAX; 1000]);
     for sign in [-1.0, 1.0, 1.0] {
         assert_eq!(stats.mean(), Some(-MAX));
@@ -147,7 +147,7 @@ fn a_sum_that_overflowed_and_returns_is_exact() {
         (Some(MAX), Some(f64::INFINITY))
     );
     assert_eq!(stats.float_sum, Dd::default(), "in the plain form again");
-    // Sums that temporarily exceed the range of floats.
+    // Values whose partial sums temporarily exceed the range of floats.
     let sums = [1.73e308, -1.52e308, 1.59e308, -7.2e307, -1.77e308];
     let mut stats = Stats::empty(ColumnType::F64);
     for sum in sums {
@@ -155,7 +155,7 @@ fn a_sum_that_overflowed_and_returns_is_exact() {
     }
     check(&stats, &sums, "five sums");
     assert!(stats.sum().is_finite() && stats.stddev().is_some_and(f64::is_finite));
-    // Scales the values down so that no sum exceeds the range.
+    // The same values, scaled down so that no sum exceeds the range of floats.
     let small: Vec<f64> = sums.iter().map(|x| x * 2f64.powi(-600)).collect();
     let expected = floats(&small).stddev().unwrap() * 2f64.powi(600);
     assert!((stats.stddev().unwrap() / expected - 1.0).abs() < 2f64.powi(-40));
