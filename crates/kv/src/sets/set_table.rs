@@ -94,7 +94,7 @@ impl Tree {
     /// Access for changing the pairs of this table.
     ///
     /// # Panics
-    /// If the table was not created by `new_multi`, so that it is no table of sets.
+    /// If the table was not created by `new_multi`, so that its keys have single values.
     pub fn pairs(&mut self) -> PairWriter<'_> {
         assert!(self.is_multi(), "a table of sets");
         PairWriter { tree: self }
@@ -280,7 +280,7 @@ impl PairWriter<'_> {
         Ok(count)
     }
 
-    /// Removes every pair from `from` up to but excluding `to`, or to the end of the table if `to` is `None`. Returns
+    /// Removes every pair from `from` up to but excluding `to`, or to the end of the table without `to`. Returns
     /// the number of removed pairs.
     ///
     /// # Errors
@@ -323,7 +323,7 @@ impl PairWriter<'_> {
         Ok(removed.wrapping_add(whole?))
     }
 
-    /// Removes the values of one key from `from` up to but excluding `to`, or to the end of the set if `to` is `None`.
+    /// Removes the values of one key from `from` up to but excluding `to`, or to the end of the set without `to`.
     fn remove_values<W: PageWrite>(
         &mut self,
         w: &mut W,

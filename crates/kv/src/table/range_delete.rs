@@ -62,7 +62,7 @@ impl Tree {
         Ok(cut.removed)
     }
 
-    /// Removes the keys `from <= key < to` below an owned page; a bound that is `None` does not restrict the range.
+    /// Removes the keys `from <= key < to` below an owned page; `None` stands for no bound.
     fn remove_below<W: PageWrite>(
         &self,
         w: &mut W,

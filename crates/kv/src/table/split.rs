@@ -53,7 +53,7 @@ impl Tree {
         self.split(w, ptr, None, level, &group, bias).map(Some)
     }
 
-    /// Distributes a group of entries over two owned pages; allocates the right page if `right` is `None`.
+    /// Distributes a group of entries over two owned pages; allocates the right page unless `right` is given.
     pub(crate) fn split<W: PageWrite>(
         &self,
         w: &mut W,
