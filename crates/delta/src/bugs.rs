@@ -1,19 +1,20 @@
 //! Deliberate bugs, to prove that the tests detect them. They exist only with the feature `seeded-bugs`, and each is
 //! switched on for one thread, so that other tests of the process are unaffected. A release build contains none of
-//! this.
+//! these bugs.
 
-/// A deliberate bug.
+/// A bug that tests switch on to prove that they detect it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bug {
-    /// A compaction forgets its watermark: the record claims that nothing has been merged yet.
+    /// A compaction loses its watermark, so the record claims that no rows have been merged yet.
     CompactionForgetsWatermark,
-    /// The tail page takes precedence over the blocks of appenders, although it is older.
+    /// The rows of the tail page take precedence over the blocks that appender threads encoded, although they are
+    /// older.
     BlocksPassTail,
-    /// Blocks stay unwritten although another appender opens one of their series.
+    /// A block of an appender stays unwritten although another appender begins to write one of its series.
     BlocksWaitOn,
 }
 
-/// All deliberate bugs.
+/// All bugs that tests can switch on.
 pub const BUGS: [Bug; 3] = [
     Bug::CompactionForgetsWatermark,
     Bug::BlocksPassTail,
@@ -34,7 +35,7 @@ mod switch {
         ACTIVE.set(bug);
     }
 
-    /// Whether the bug is enabled.
+    /// Whether the bug is switched on for this thread.
     #[must_use]
     pub fn active(bug: Bug) -> bool {
         ACTIVE.get() == Some(bug)
@@ -44,7 +45,7 @@ mod switch {
 #[cfg(feature = "seeded-bugs")]
 pub use switch::{active, enable};
 
-/// Whether the bug is enabled: always false.
+/// Whether the bug is switched on: always false without the feature `seeded-bugs`.
 #[cfg(not(feature = "seeded-bugs"))]
 #[must_use]
 pub const fn active(_: Bug) -> bool {

@@ -16,12 +16,12 @@ use tidalite_base::SeriesId;
 use tidalite_codec::ColumnType;
 use tidalite_pager::{PageWrite, Ptr, Result};
 
-/// Number of directory entries that are read at once.
+/// Number of directory entries of a run that are read at once.
 const ENTRIES_AT_ONCE: usize = 64;
 
 impl Delta {
     /// Removes all rows of a series with `from <= time <= to`. Returns the removed times, sorted and without
-    /// duplicates. The caller handles the write buffer and the leaves.
+    /// duplicates. Rows in the write buffer and in leaves are not removed; the caller must do that.
     ///
     /// # Errors
     /// `Corrupt`, `Io`, `DiskFull`; the transaction must then be rolled back.
@@ -93,12 +93,13 @@ struct DeleteInRun<'l> {
     place: (u32, SeriesId),
     from: i64,
     to: i64,
-    /// The watermark. Rows up to this key are already hidden from readers, so they are deleted but not counted.
+    /// Watermark of the open compaction that reads this run, if there is one. Rows up to this key are already hidden
+    /// from readers, so they are deleted but not counted.
     after: Option<Key>,
 }
 
 impl DeleteInRun<'_> {
-    /// Returns true if rows were removed.
+    /// Deletes the rows of the interval from one run; returns true if any were removed.
     fn run<W: PageWrite>(
         &self,
         w: &mut W,

@@ -29,7 +29,7 @@ use tidalite_base::{SeriesId, TxnId};
 use tidalite_codec::ColumnType;
 use tidalite_pager::{Error, PageRead, PageWrite, Ptr, Result};
 
-/// The layouts of a file: lists of column types, indexed by class.
+/// The layouts of a file: lists of column types. The index in this list is the class of a layout.
 pub(crate) type Layouts = Arc<Vec<Box<[ColumnType]>>>;
 
 /// The delta (write-optimised tier) as seen by one snapshot or write transaction. See the head of `delta.rs`.
@@ -38,24 +38,24 @@ pub struct Delta {
     pub(crate) tail: Ptr,
     pub(crate) tail_rows: u64,
     pub(crate) layouts: Layouts,
-    /// The record to be written; its layouts are in `layouts`.
+    /// The record of the delta as the next commit writes it; its layouts are in `layouts`.
     pub(crate) record: Record,
     pub(crate) record_ptr: Ptr,
-    /// Whether runs, compactions or layouts changed since the record was written.
+    /// Whether runs, compactions or layouts have changed since the record of the delta was last written.
     pub(crate) changed: bool,
     pub(crate) work: Work,
-    /// Series that have rows linked by this transaction.
+    /// Series of which this transaction has installed rows as leaves.
     pub(crate) linked: HashSet<SeriesId>,
 }
 
 impl Delta {
-    /// Loads the delta that the root points to.
+    /// Loads the record of the delta to which the root points.
     ///
     /// # Errors
     /// `Corrupt` when the record is damaged; `Io`.
     ///
     /// # Cost
-    /// One block of at most 64 KiB, none without runs.
+    /// Reads one block of at most 64 KiB, or no block if there are no runs.
     pub fn load<R: PageRead>(r: &R, root: &DeltaRoot) -> Result<Self> {
         let mut record = Record::read(r, &root.record)?;
         Ok(Self {
@@ -97,14 +97,14 @@ impl Delta {
         self.runs().count()
     }
 
-    /// Rows in runs; rows that an open compaction has copied are counted twice.
+    /// Number of rows in runs. Rows that an open compaction has copied to its output are counted twice.
     #[must_use]
     pub fn run_rows(&self) -> u64 {
         self.runs()
             .fold(0, |rows, run| rows.saturating_add(run.rows))
     }
 
-    /// Rows in the tail.
+    /// Number of rows in the tail page.
     #[must_use]
     pub fn tail_rows(&self) -> u64 {
         self.tail_rows
@@ -126,8 +126,8 @@ impl Delta {
         })
     }
 
-    /// Runs of the tiers from `tier` on, newest first, each with its watermark if it has one. Rows of the run up to
-    /// that key are hidden.
+    /// Returns the runs of the tiers from `tier` on, newest first, each with its watermark if an open compaction
+    /// reads it. Rows of the run up to the watermark are hidden.
     pub(crate) fn live_runs(&self, tier: usize) -> impl Iterator<Item = (&Run, Option<Key>)> {
         let tiers = self.record.tiers.get(tier..).unwrap_or_default();
         tiers.iter().flat_map(|tier| {
@@ -147,14 +147,14 @@ impl Delta {
         self.layouts.get(class as usize).map(|layout| &**layout)
     }
 
-    /// The class of a layout, if rows with this layout were ever stored here.
+    /// Returns the class of a layout, if rows with this layout were ever stored in the delta.
     #[must_use]
     pub fn class_of(&self, types: &[ColumnType]) -> Option<u32> {
         let known = self.layouts.iter().position(|layout| **layout == *types);
         known.map(|class| class as u32)
     }
 
-    /// The class of a layout; adds a new class if the layout is unknown.
+    /// Returns the class of a layout; adds a new class if the layout is unknown.
     pub(crate) fn add_class(&mut self, types: &[ColumnType]) -> Result<u32> {
         if let Some(class) = self.class_of(types) {
             return Ok(class);
@@ -184,7 +184,8 @@ impl Delta {
         self.record.next_run
     }
 
-    /// Seals the directories, writes the record if it changed, and returns the root.
+    /// Seals the directories of the runs, writes the record of the delta if it changed, and returns the root of the
+    /// delta.
     pub(crate) fn seal<W: PageWrite>(&mut self, w: &mut W) -> Result<DeltaRoot> {
         if self.changed {
             for tier in &mut self.record.tiers {
@@ -213,9 +214,10 @@ impl Delta {
         })
     }
 
-    /// A lower bound for the oldest transaction whose rows are in the tail, for the run that takes over these rows.
+    /// Returns a lower bound for the oldest transaction whose rows are in the tail page, for the new run that takes
+    /// over these rows.
     pub(crate) fn tail_oldest<W: PageWrite>(&self, w: &W) -> TxnId {
-        // Rows of the tail are newer than the newest run; nothing more is known about them.
+        // Rows of the tail page are newer than the newest run; their exact age is not stored.
         match self.live_runs(0).next() {
             _ if self.tail.is_null() => w.txn(),
             Some((run, _)) => run.txn_newest,
@@ -232,7 +234,7 @@ impl Delta {
         }
     }
 
-    /// Counts linked rows, and records that the series has some.
+    /// Counts rows that were installed as leaves, and records that their series has such rows.
     pub(crate) fn note_linked(&mut self, series: SeriesId, rows: usize, columns: usize) {
         debug_assert!(rows > 0, "linked rows are counted");
         let rows = rows as u64;

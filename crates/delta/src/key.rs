@@ -11,7 +11,7 @@
 
 use tidalite_base::SeriesId;
 
-/// Bytes of an encoded key.
+/// Length in bytes of an encoded key.
 pub(crate) const KEY_BYTES: usize = 20;
 
 const SIGN: u64 = 1 << 63;
@@ -19,11 +19,11 @@ const SIGN: u64 = 1 << 63;
 /// Position of a row in the sort order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
-    /// Index into the delta's list of layouts.
+    /// Class of the row's layout: its index in the delta's list of layouts.
     pub(crate) class: u32,
-    /// Series within the class.
+    /// Id of the row's series.
     pub(crate) series: SeriesId,
-    /// Timestamp.
+    /// Timestamp of the row.
     pub(crate) time: i64,
 }
 
@@ -47,7 +47,7 @@ impl Key {
         (self.class, self.series)
     }
 
-    /// The key immediately after this one.
+    /// The smallest key after this key, or `None` if this key is the greatest.
     pub(crate) fn next(&self) -> Option<Self> {
         if let Some(time) = self.time.checked_add(1) {
             return Some(Self { time, ..*self });
@@ -59,7 +59,7 @@ impl Key {
         }
     }
 
-    /// The key immediately before this one; the smallest key returns itself.
+    /// The greatest key before this key, or this key if it is the smallest.
     pub(crate) fn before(&self) -> Self {
         if let Some(time) = self.time.checked_sub(1) {
             return Self { time, ..*self };

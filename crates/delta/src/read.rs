@@ -14,24 +14,25 @@ use tidalite_codec::{ColumnType, Rows};
 use tidalite_pager::{PageRead, Result};
 
 thread_local! {
-    /// Memory of a block that lookups of the newest row reuse: allocating it each time took a tenth of the lookup
-    /// time.
+    /// Memory for decoding a block, which lookups of the newest row reuse: allocating it for each lookup took a tenth
+    /// of the lookup time.
     static BLOCK: RefCell<Block> = RefCell::default();
 }
 
-/// A row: its time and its raw values.
+/// A row of the delta: its time and one 64-bit word per column.
 pub type DeltaRow = (i64, Vec<u64>);
 
 impl Delta {
-    /// Collects all rows of a series with `from <= time <= to` that are not in its leaves, sorted. Of rows with one
-    /// time it takes only those of the last write. These rows are newer than leaf rows with the same
+    /// Collects all rows of a series with `from <= time <= to` that are not in its leaves, sorted. If rows have the
+    /// same time, only those of the last write are returned. The returned rows are newer than leaf rows with the same
     /// time and replace them.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
     ///
     /// # Cost
-    /// The tail page; per live run that may hold such rows, one descent of its directory and usually one block.
+    /// Reads the tail page and, for each live run that may have such rows, the path in the directory of the run and
+    /// usually one block.
     pub fn rows<R: PageRead>(
         &self,
         r: &R,
@@ -98,7 +99,8 @@ impl Delta {
         Ok(())
     }
 
-    /// The newest row with `from <= time <= to`; if several rows have that time, the last of them.
+    /// Returns the newest row of a series in the delta with `from <= time <= to`; if several rows have that time, the
+    /// last of them.
     ///
     /// # Errors
     /// As for `rows`.
@@ -121,7 +123,8 @@ impl Delta {
         let mut found = self.tail_row(r, place, (from, to), |rows| rows.len().checked_sub(1))?;
         let mut block = BLOCK.take();
         for (run, after) in self.live_runs(0) {
-            // For equal times the newer run takes precedence.
+            // If rows have equal times, the row of the newer run takes precedence, so an older run must have a later
+            // row.
             let at_least = match &found {
                 Some((time, _)) => time.checked_add(1),
                 None => Some(from),
@@ -157,8 +160,8 @@ impl Delta {
         Ok(found)
     }
 
-    /// The first row with `time >= from`. If several rows have its time, it is the first row of
-    /// the group that was written together last.
+    /// Returns the first row of a series in the delta with `time >= from`. If several rows have this time, returns
+    /// the first of those that were written together last.
     ///
     /// # Errors
     /// As for `rows`.
@@ -210,7 +213,8 @@ impl Delta {
         Ok(pick(&rows).map(|row| row_of(&rows, row)))
     }
 
-    /// Number of rows per series in the delta; a time that occurs in several runs is counted once per run.
+    /// Returns the number of rows per series in the delta. A time that occurs in several runs is counted once per
+    /// run.
     ///
     /// # Errors
     /// As for `rows`.
@@ -237,7 +241,8 @@ impl Delta {
     }
 }
 
-/// `key`, or the first key after the watermark `after`.
+/// Returns `key`, or the first key after the watermark `after` if the watermark hides `key`; `None` if all keys are
+/// hidden.
 fn unseen(key: Key, after: Option<Key>) -> Option<Key> {
     match after {
         Some(after) if key <= after => after.next(),

@@ -30,7 +30,7 @@ use tidalite_pager::{
     Extent, HEADER_BYTES, Header, Kind, PTR_BYTES, PageRead, PageWrite, Ptr, Result, seal_block,
 };
 
-/// Bytes of an encoded [`DeltaRoot`].
+/// Length in bytes of an encoded [`DeltaRoot`].
 pub const DELTA_ROOT_BYTES: usize = 96;
 
 const TAIL_AT: usize = 0;
@@ -50,21 +50,21 @@ const RECORD_BYTES_MAX: usize = LIST_AT
     + TIERS_MAX * (3 + COMPACTION_BYTES + (TIER_RUNS_MAX + 1) * RUN_BYTES);
 const _: () = assert!(RECORD_BYTES_MAX <= CHECKSUM_SPAN_MAX);
 
-/// The root of the delta, stored by the caller at each commit.
+/// Root of the delta, which the caller stores at each commit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeltaRoot {
-    /// The tail page; null for an empty tail.
+    /// Pointer to the tail page; null if the tail page has no rows.
     pub tail: Ptr,
-    /// The record; null without runs.
+    /// Pointer to the record of the delta; null if there are no runs.
     pub record: Ptr,
-    /// Rows in the tail, including repeated timestamps.
+    /// Number of rows in the tail page, including repeated timestamps.
     pub tail_rows: u64,
-    /// Rows in runs, including repeated timestamps and rows copied by an open compaction.
+    /// Number of rows in runs, including repeated timestamps and rows that an open compaction has copied.
     pub run_rows: u64,
 }
 
 impl DeltaRoot {
-    /// Encodes the root.
+    /// Encodes the root in its file format.
     #[must_use]
     pub fn encode(&self) -> [u8; DELTA_ROOT_BYTES] {
         let mut bytes = [0; DELTA_ROOT_BYTES];
@@ -75,7 +75,7 @@ impl DeltaRoot {
         bytes
     }
 
-    /// Decodes a root.
+    /// Decodes a root from its file format.
     #[must_use]
     pub fn decode(bytes: &[u8; DELTA_ROOT_BYTES]) -> Self {
         Self {
@@ -90,37 +90,37 @@ impl DeltaRoot {
 /// An open compaction of the oldest runs of a tier.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Compaction {
-    /// Number of input runs.
+    /// Number of input runs, which are the oldest runs of the tier.
     pub(crate) inputs: usize,
-    /// The output so far; `None` while all rows were linked.
+    /// The output run so far; `None` while all merged rows became leaves.
     pub(crate) output: Option<Run>,
-    /// The last finished key; `None` at the beginning.
+    /// The watermark: key of the last row that was merged; `None` at the beginning.
     pub(crate) watermark: Option<Key>,
-    /// Raw bytes of input rows read so far.
+    /// Size in bytes, without compression, of the input rows merged so far.
     pub(crate) compacted_bytes: u64,
-    /// Raw bytes of the inputs when the compaction began.
+    /// Size in bytes, without compression, of the input runs when the compaction began.
     pub(crate) input_bytes: u64,
 }
 
-/// Runs of similar age and size.
+/// The runs of one tier, which have a similar age and size.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tier {
-    /// Oldest first.
+    /// The runs of the tier, the oldest first.
     pub(crate) runs: Vec<Run>,
     pub(crate) compaction: Option<Compaction>,
 }
 
-/// The runs, compactions and layouts of the delta; see the head of this file.
+/// The runs, compactions and layouts of the delta. The head of `record.rs` shows the file format.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Record {
     pub(crate) next_run: u64,
     pub(crate) layouts: Vec<Box<[ColumnType]>>,
-    /// Newest first.
+    /// The tiers of runs, the tier with the newest rows first.
     pub(crate) tiers: Vec<Tier>,
 }
 
 impl Record {
-    /// Writes the record into its own extent.
+    /// Writes the record into a new extent; returns the pointer to the record.
     pub(crate) fn write<W: PageWrite>(&self, w: &mut W) -> Result<(Ptr, u64)> {
         assert!(self.layouts.len() <= LAYOUTS_MAX, "layouts are bounded");
         assert!(self.tiers.len() <= TIERS_MAX, "tiers are bounded");
@@ -180,7 +180,7 @@ impl Record {
         Ok((ptr, pages))
     }
 
-    /// Reads the record; a null pointer stands for an empty record.
+    /// Reads the record from the file; a null pointer stands for an empty record.
     pub(crate) fn read<R: PageRead>(r: &R, ptr: &Ptr) -> Result<Self> {
         if ptr.is_null() {
             return Ok(Self::default());
@@ -226,7 +226,7 @@ impl Record {
     }
 }
 
-/// The extent of a record, which occupies whole pages on its own.
+/// The extent of a record. A record occupies whole pages on its own.
 pub(crate) fn record_extent(ptr: &Ptr, page_size: usize) -> Extent {
     Extent {
         addr: ptr.addr,
@@ -235,7 +235,7 @@ pub(crate) fn record_extent(ptr: &Ptr, page_size: usize) -> Extent {
     }
 }
 
-/// Decodes fields one by one, never reading past the end.
+/// Decodes the fields of a record one by one, and checks that they end within the record.
 struct Fields<'b> {
     bytes: &'b [u8],
     at: usize,

@@ -6,23 +6,23 @@
 
 use crate::limits::{BLOCK_BYTES_MAX, FAN_IN};
 
-/// Bytes of blocks collected before they are written as one extent.
+/// Size in bytes of the blocks that are collected before they are written as one extent.
 const EXTENT_BYTES: usize = 1 << 20;
 
-/// Bytes of consumed blocks of one compaction input that justify changing the directory of that run.
+/// Minimum size in bytes of the consumed blocks of one input that justifies changing the directory of this input run.
 const PASSED_BYTES: usize = 512 << 10;
 
-/// Bytes of merged rows from which a step counts as large. A large step frees the consumed blocks of all inputs, and
-/// does so already at an eighth of `PASSED_BYTES`: it writes several MiB of leaves, and the directories of sixteen
-/// inputs are a hundredth of that.
+/// Minimum size in bytes of the merged rows for a step of a compaction to count as large. A large step frees the
+/// consumed blocks of all inputs, and does so already at an eighth of `PASSED_BYTES`: it writes several MiB of
+/// leaves, and the directories of sixteen inputs are a hundredth of that.
 const LARGE_STEP_BYTES: u64 = 8 << 20;
 
-/// In randomized tests, both `EXTENT_BYTES` and `PASSED_BYTES`.
+/// Value of `EXTENT_BYTES` and of `PASSED_BYTES` in randomized tests.
 const SHORT_BYTES: usize = 2 << 10;
-/// In randomized tests, `LARGE_STEP_BYTES`: some of their steps are larger.
+/// Value of `LARGE_STEP_BYTES` in randomized tests, so that some of their steps count as large.
 const SHORT_STEP_BYTES: u64 = 96 << 10;
 
-/// Target size of an extent: collected blocks exceed it by at most one block.
+/// Target size of an extent in bytes. Collected blocks exceed it by at most one block.
 pub(crate) fn extent_bytes() -> usize {
     if is_short() {
         BLOCK_BYTES_MAX + SHORT_BYTES
@@ -31,7 +31,7 @@ pub(crate) fn extent_bytes() -> usize {
     }
 }
 
-/// Bytes of consumed blocks from which freeing them is worth writing directory pages.
+/// Minimum size in bytes of consumed blocks that makes freeing them worth a write of directory pages.
 pub(crate) fn passed_bytes() -> u64 {
     let bytes = if is_short() {
         SHORT_BYTES
@@ -41,7 +41,7 @@ pub(crate) fn passed_bytes() -> u64 {
     bytes as u64
 }
 
-/// Bytes of rows from which a step counts as large.
+/// Minimum size in bytes of merged rows for a step of a compaction to count as large.
 pub(crate) fn large_step_bytes() -> u64 {
     if is_short() {
         SHORT_STEP_BYTES
@@ -50,7 +50,7 @@ pub(crate) fn large_step_bytes() -> u64 {
     }
 }
 
-/// Runs that one compaction takes: [`FAN_IN`], or fewer in a randomized test.
+/// Number of runs that one compaction merges: [`FAN_IN`], or fewer in a randomized test.
 pub(crate) fn fan_in() -> usize {
     fewer_runs().clamp(2, FAN_IN)
 }
@@ -65,7 +65,7 @@ mod switch {
         static RUNS: Cell<usize> = const { Cell::new(FAN_IN) };
     }
 
-    /// Sets the number of runs per compaction on this thread: 2 to [`FAN_IN`].
+    /// Sets the number of runs per compaction on this thread, from 2 to [`FAN_IN`].
     pub fn set_fan_in(runs: usize) {
         RUNS.set(runs);
     }

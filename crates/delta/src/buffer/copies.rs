@@ -1,15 +1,16 @@
-//! Copies the rows of a part of the log (`group.rs`) to their target positions, one series after another.
+//! Copies the rows of a part of a log (a group of neighbouring series, see `group.rs`) so that the rows of each
+//! series are contiguous.
 
 use crate::buffer::log::{Fill, Log};
 use crate::buffer::transposed::{TRANSPOSED_SLOTS, TransposedBatch};
 use std::ops::Range;
 use tidalite_codec::RowsRef;
 
-/// Number of series whose batches are copied together. They form a part.
+/// Number of series whose batches are copied together; these series form a part.
 pub(super) const PART_SLOTS: usize = 1 << PART_BITS;
 const PART_BITS: u32 = 7;
 
-/// Packed reference to a batch in a part: rows << 39 | place within the part << 32 | start.
+/// Packed reference to a batch: rows << 39 | place of its series within the part << 32 | start in the log.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Route(u64);
 
@@ -36,10 +37,10 @@ impl Route {
     }
 }
 
-/// Begin and end of the copied rows of each series in a part.
+/// Begin and end of the copied rows of each series of a part.
 pub(super) type Places = [(usize, usize); PART_SLOTS];
 
-/// The rows of one part, copied and grouped by series.
+/// Copies of the rows of one part, grouped by series.
 #[derive(Debug, Default)]
 pub(crate) struct Copies {
     pub(super) times: Vec<i64>,
@@ -48,8 +49,9 @@ pub(crate) struct Copies {
 }
 
 impl Copies {
-    /// Copies the rows of a part, whose first series has rank `first`, grouped by series: first rows from batches,
-    /// then rows written in round-robin order. Returns the range of each series' rows.
+    /// Copies the rows of a part, grouped by series: within a series, first the rows from batches, then those that
+    /// arrived in rounds. `first` is the rank of the first series of the part. Returns the row range of each series
+    /// in the copies.
     pub(super) fn copy_part(
         &mut self,
         log: &Log,
@@ -85,8 +87,8 @@ impl Copies {
                 column.resize(total, 0);
             }
         }
-        // The rows are copied one array at a time, so that more reads are in flight at once than if each row were
-        // finished first.
+        // The copy handles one array (the times or a column) after another, so that more reads are in flight at once
+        // than if each row were finished first.
         let begins = places.map(|(begin, _)| begin);
         scatter(index, begins, log.times(), &mut self.times);
         let sources = log.columns.iter().filter(|column| !column.constant);
@@ -122,7 +124,7 @@ impl Copies {
         places
     }
 
-    /// Calls `f` with copied rows.
+    /// Calls `f` with the copied rows `from..to`.
     pub(super) fn with_rows<T>(
         &mut self,
         log: &Log,
@@ -153,7 +155,7 @@ impl Copies {
     }
 }
 
-/// Appends every batch to the rows of its series in `target`.
+/// Copies every batch from `source` to the position of its series in `target`, and advances this position.
 fn scatter<T: Copy>(
     index: &[Route],
     mut next: [usize; PART_SLOTS],

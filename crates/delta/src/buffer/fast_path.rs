@@ -14,21 +14,22 @@
 //! then a bound may be too low, which costs a check, but never too high. A row that may change the columns calls
 //! `invalidate`, and the next point refreshes.
 
-/// See the head of this file.
+/// Bounds on the row count of a log: up to which count points are appended without checks, and at which count the
+/// next check is due. The head of this file describes how they are computed.
 #[derive(Debug, Default)]
 pub(super) struct FastPath {
-    /// Row count up to which the budget has been checked; 0 before the first row.
+    /// Row count of the log up to which the memory budget has been checked; 0 before the first row.
     budget_at: usize,
-    /// Row count at which `WriteBuffer` checks whether a flush is due.
+    /// Row count of the log at which `WriteBuffer` checks whether a flush is due.
     check_at: usize,
-    /// Row count below which points take the fast path; 0 if the fast path is closed.
+    /// Points below this row number are appended on the fast path, without checks; 0 if the fast path is closed.
     end: usize,
     /// The flags that a point must have to take the fast path.
     flags: u64,
 }
 
 impl FastPath {
-    /// Row count at which `WriteBuffer` checks whether a flush is due.
+    /// Returns the row count of the log at which `WriteBuffer` checks whether a flush is due.
     #[inline]
     pub(super) fn check_at(&self) -> usize {
         self.check_at
@@ -40,27 +41,29 @@ impl FastPath {
         row < self.end && flags == self.flags
     }
 
-    /// Whether the budget has been checked since the log was emptied.
+    /// Whether the memory budget has been checked since the log was emptied.
     #[inline]
     pub(super) fn has_budget(&self) -> bool {
         self.budget_at > 0
     }
 
-    /// Allows rows up to this count before the next check of the budget. The caller must call `refresh` afterwards.
+    /// Sets the row count of the log up to which the memory budget need not be checked again. The caller must call
+    /// `refresh` afterwards.
     #[inline]
     pub(super) fn set_budget(&mut self, budget_at: usize) {
         debug_assert!(budget_at > 0, "at least one row is within the budget");
         self.budget_at = budget_at;
     }
 
-    /// Closes the fast path until the next `refresh`: a column may begin to vary.
+    /// Closes the fast path until the next `refresh`, because a column of the log may stop being constant.
     #[inline]
     pub(super) fn invalidate(&mut self) {
         self.end = 0;
     }
 
-    /// Computes the bounds. `flush_at` is the row count at which the open batch or the rounds must be flushed;
-    /// `flags` are the constant flags if the columns are the two of a point; `room` is the number of allocated rows.
+    /// Computes both bounds (`check_at` and `end`). `flush_at` is the row count at which the open batch or the rounds
+    /// must be flushed; `flags` are the constant flags if the log has the two columns of a point; `room` is the
+    /// number of allocated rows.
     #[inline]
     pub(super) fn refresh(&mut self, flush_at: usize, flags: Option<u64>, room: usize) {
         self.check_at = self.budget_at.min(flush_at);

@@ -1,4 +1,5 @@
-//! Groups the rows of the log by series: the log has them in push order.
+//! Groups the rows of a log of the write buffer by series. The log itself holds them in the order in which they were
+//! pushed.
 //!
 //! Two steps keep the number of memory locations in use within the cache and the TLB. First the batches are
 //! distributed (stably) to parts of `PART_SLOTS` neighbouring series; then each part copies its rows to their target
@@ -19,7 +20,7 @@ pub(crate) struct Group<'a> {
     pub(crate) rows: RowsRef<'a>,
 }
 
-/// Output of grouping.
+/// Rows that grouping passes to its callback.
 pub(crate) enum Grouped<'a> {
     One(Group<'a>),
     /// All rows of several series with few rows each: ordered by series, then by time, without repeated times.
@@ -30,14 +31,15 @@ pub(crate) enum Grouped<'a> {
     },
 }
 
-/// Reusable memory for grouping: the target position of each row.
+/// Reusable memory for grouping the rows of a log by series.
 #[derive(Debug, Default)]
 pub(crate) struct GroupScratch {
-    /// Slots in the order of their series.
+    /// Slots of the log, ordered by series id.
     order: Vec<u32>,
-    /// Rank of a slot in `order`.
+    /// Rank of each slot in `order`, by slot number.
     rank: Vec<u32>,
-    /// Batches, ordered by part.
+    /// References to the batches of the log, ordered by part (a group of neighbouring series that are copied
+    /// together).
     index: Vec<Route>,
     parts: Vec<u32>,
 }
@@ -56,12 +58,12 @@ impl KeptRows {
         }
     }
 
-    /// Whether no rows are kept.
+    /// Whether the write buffer keeps no rows after this grouping.
     pub(super) fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
 
-    /// Keeps the rows of a slot from `taken` on.
+    /// Records that the rows of `slot` from index `taken` on stay in the write buffer.
     pub(crate) fn keep(&mut self, slot: u32, rows: RowsRef<'_>, taken: usize) {
         debug_assert!(taken <= rows.len(), "no more rows are taken than there are");
         if taken < rows.len() {
@@ -70,7 +72,7 @@ impl KeptRows {
         }
     }
 
-    /// Pushes the kept rows to a log again.
+    /// Pushes the rows that stay in the write buffer to the emptied log again.
     pub(super) fn push_to(&self, log: &mut Log) {
         let mut at = 0;
         for &(slot, rows) in &self.slots {
@@ -83,7 +85,8 @@ impl KeptRows {
     }
 }
 
-/// Positions of the rows of a log, by series.
+/// Plan for reading the rows of a log grouped by series: the batches of each series and the rows that arrived in
+/// rounds.
 pub(crate) struct Plan {
     scratch: GroupScratch,
     transposed: Option<TransposedBatch>,
@@ -115,12 +118,12 @@ impl Plan {
         }
     }
 
-    /// Takes the scratch memory out of the plan, for reuse.
+    /// Ends the plan and returns its scratch memory for reuse.
     pub(super) fn into_scratch(self) -> GroupScratch {
         self.scratch
     }
 
-    /// The part that contains a slot.
+    /// Returns the number of the part that contains a slot.
     pub(crate) fn part_of(&self, slot: u32) -> usize {
         self.scratch.rank[slot as usize] as usize / self.part_slots
     }
@@ -129,7 +132,8 @@ impl Plan {
         self.scratch.parts.len().saturating_sub(1)
     }
 
-    /// Calls `f` with each slot of a part that has rows or an overlay, and with the rows of this slot in push order.
+    /// Calls `f` with each slot of a part that has rows or an overlay, and with the log rows of the slot in push
+    /// order.
     pub(crate) fn part(
         &self,
         log: &Log,
@@ -155,8 +159,8 @@ impl Plan {
         Ok(())
     }
 
-    /// The row range of each series of a part in the log, if no series has more than one batch; such rows are read in
-    /// place, without a copy.
+    /// Returns the row range of each series of a part in the log, if no series has more than one batch: such rows can
+    /// be read from the log directly, without a copy. Returns `None` otherwise.
     fn places_in_log(&self, part: usize) -> Option<Places> {
         let batches = self.batches(part);
         if self.transposed.is_some() || batches.len() > self.part_slots {
@@ -173,7 +177,7 @@ impl Plan {
         Some(places)
     }
 
-    /// The slots of a part, ordered by series.
+    /// The slots of the series in a part, ordered by series id.
     fn slots(&self, log: &Log, part: usize) -> &[u32] {
         let first = part * self.part_slots;
         debug_assert!(first <= log.slots.len(), "a part has slots of its log");
@@ -181,7 +185,7 @@ impl Plan {
         &self.scratch.order[first..first + count]
     }
 
-    /// Approximate number of rows in a part: an incomplete last round counts as complete.
+    /// Approximate number of rows in a part. An incomplete last round is counted as complete.
     fn rows_about(&self, log: &Log, part: usize) -> usize {
         let routes = self.batches(part).iter().map(|route| route.rows());
         let first = part * self.part_slots;
@@ -192,7 +196,7 @@ impl Plan {
         routes.sum::<usize>() + in_turn
     }
 
-    /// The batches of a part.
+    /// References to the batches of the series in a part.
     fn batches(&self, part: usize) -> &[Route] {
         let ends = &self.scratch.parts;
         let from = part.checked_sub(1).map_or(0, |before| ends[before]) as usize;
@@ -225,7 +229,7 @@ impl Plan {
         {
             return false;
         }
-        // Copying many rows that are then refused would be in vain.
+        // Stops before any row is copied if the part has too many rows, since the copies would not be used.
         if self.rows_about(log, part) > slots.len() * rows_max {
             return false;
         }
@@ -243,10 +247,10 @@ impl Plan {
     }
 }
 
-/// Memory for sorting rows that were not pushed in time order.
+/// Reusable memory for sorting rows that were not pushed in time order.
 pub(crate) struct Sorting {
     rows: Rows,
-    /// Whether any rows were out of order.
+    /// Whether any rows had to be sorted because they were pushed out of time order.
     pub(crate) late: bool,
 }
 
@@ -295,7 +299,7 @@ impl GroupScratch {
         }
     }
 
-    /// Distributes the batches to parts; each part has `part_slots` series.
+    /// Distributes the references to the batches to parts, each of which covers `part_slots` series.
     fn distribute(&mut self, log: &Log, part_slots: usize) {
         let parts = log.slots.len().div_ceil(part_slots);
         self.parts.clear();
@@ -332,7 +336,7 @@ impl GroupScratch {
 }
 
 impl Log {
-    /// Number of rows per slot, without the open batch.
+    /// Number of rows in the log per slot, without the rows of the open batch.
     pub(super) fn rows_by_slot(&self) -> Vec<usize> {
         let mut rows = vec![0usize; self.slots.len()];
         for (at, batch) in self.batches.iter().enumerate() {
@@ -348,7 +352,7 @@ impl Log {
         rows
     }
 
-    /// Rows that are not marked as removed.
+    /// Number of rows in the log without rows that were moved to an overlay.
     pub(super) fn live_rows(&self) -> usize {
         let gone = self.batches.iter().enumerate();
         let gone = gone.filter(|(_, batch)| batch.slot == NO_SLOT);

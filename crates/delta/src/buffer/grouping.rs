@@ -8,30 +8,31 @@ use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_codec::ColumnType;
 use tidalite_pager::Result;
 
-/// Estimate of the rows that stay in the write buffer after whole vectors are removed.
+/// Estimate of the size of the rows that stay in the write buffer after whole vectors are removed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Remainder {
-    /// Bytes that these rows take in a tail page.
+    /// Size in bytes of these rows in a tail page.
     pub(crate) row_bytes: usize,
-    /// Bytes that these rows take while they stay in the write buffer.
+    /// Size in bytes of these rows in the write buffer.
     pub(crate) buffered_bytes: usize,
 }
 
 impl WriteBuffer {
-    /// The layouts with rows or overlays.
+    /// Index and column types of each layout whose series have rows or overlays in the write buffer.
     pub(crate) fn layouts(&self) -> impl Iterator<Item = (usize, &[ColumnType])> {
         let logs = self.logs.iter().enumerate();
         logs.filter(|(_, log)| !log.slots.is_empty())
             .map(|(layout, log)| (layout, &*log.types))
     }
 
-    /// Upper bound on the rows left after all whole vectors of each series are removed. Repeated times are counted as
-    /// often as they were pushed.
+    /// Returns an upper bound on the size of the rows that remain after all whole vectors of each series are removed.
+    /// Repeated times are counted as often as they were pushed.
     pub(crate) fn remainder(&mut self) -> Remainder {
         self.left_of(|rows| rows % VECTOR_ROWS)
     }
 
-    /// Like [`remainder`](Self::remainder), but `left` maps the row count of a series to the rows that would be left.
+    /// Like [`remainder`](Self::remainder), but `left` maps the row count of a series to the number of rows that
+    /// would remain.
     pub(crate) fn left_of(&mut self, left: impl Fn(usize) -> usize) -> Remainder {
         let mut all = Remainder::default();
         for log in &mut self.logs {
@@ -78,7 +79,7 @@ impl WriteBuffer {
         self.group_all(layout, true, rows_max, f)
     }
 
-    /// Like `group`, but only for series without an overlay.
+    /// Like `group`, but skips series whose rows are in an overlay.
     pub(crate) fn group_log(
         &mut self,
         layout: usize,
@@ -108,7 +109,8 @@ impl WriteBuffer {
         *flush_count += 1;
         let log = &mut logs[layout];
         log.close_batch();
-        // If this commit has one row per series, the next one is expected to have the same.
+        // If this commit has one row per series, the next commit is expected to have the same series in the same
+        // order.
         let rounds = log
             .round_robin
             .slots_at_round_start()
@@ -117,7 +119,7 @@ impl WriteBuffer {
             && overlays.is_empty()
             && let Some(slots) = log.only_round()
         {
-            // The rows are already in the required order.
+            // If all rows of the log belong to one round, they are already ordered by series.
             let series = slots.iter().map(|&slot| log.slots[slot as usize].series.0);
             let series: Vec<u64> = series.collect();
             log.with_rows(0, series.len(), fill, |rows| {
@@ -181,18 +183,19 @@ impl WriteBuffer {
         Ok(())
     }
 
-    /// Ends a grouping of all layouts and checks again for rows ready to flush.
+    /// Must be called after all layouts have been grouped: computes again at which row counts the next checks for a
+    /// flush are due.
     pub(crate) fn grouped(&mut self) {
         let _ = self.ready();
     }
 
-    /// Number of registered series.
+    /// Number of series that are registered with the write buffer.
     #[must_use]
     pub fn slots(&self) -> usize {
         self.by_series.len()
     }
 
-    /// The columns of a slot.
+    /// The column types of the series of a slot.
     ///
     /// # Panics
     /// If the slot does not belong to this write buffer.

@@ -1,8 +1,9 @@
-//! Lends a log to helper threads, and takes back the rows that they held back (`flush/threads.rs`).
+//! Lends a log of the write buffer to helper threads that flush its rows (`flush/threads.rs`), and takes back the
+//! rows that the threads did not flush.
 //!
 //! Invariants:
-//! 1. While a layout's log is lent, another log with the same slots replaces it. The first `away` of these slots may
-//!    have rows in the lent log.
+//! 1. While a layout's log is lent, another log with the same slots replaces it. The first `lent_slots` of these
+//!    slots may have rows in the lent log.
 //! 2. Returned rows are older than rows pushed in the meantime, and are inserted before them.
 
 use crate::buffer::group::KeptRows;
@@ -12,7 +13,7 @@ use crate::buffer::write_buffer::{Slot, WriteBuffer};
 use tidalite_base::SeriesId;
 use tidalite_pager::Result;
 
-/// Number of rows that are moved at once.
+/// Number of rows that are moved between two logs at once.
 const MOVED_ROWS: usize = 1 << 12;
 
 impl WriteBuffer {
@@ -21,8 +22,8 @@ impl WriteBuffer {
         self.lent_bytes > 0
     }
 
-    /// Takes the log of a layout, with all rows except those in overlays. A fresh log replaces it and receives new
-    /// rows meanwhile.
+    /// Takes the log of a layout out of the write buffer, with all rows except those in overlays. An empty log with
+    /// the same slots replaces it and receives the rows that are pushed meanwhile.
     pub(crate) fn lend_log(&mut self, layout: usize) -> Log {
         assert!(self.lent_bytes == 0, "one log is away at a time");
         self.flush_count += 1;
@@ -49,8 +50,8 @@ impl WriteBuffer {
         lent
     }
 
-    /// Takes back the memory of a lent log and the rows that its threads held back. `late` is true if some of its
-    /// rows did not simply follow the rows already there.
+    /// Takes back the memory of a lent log, and the rows that the helper threads did not flush. `late` is true if
+    /// some rows of the lent log overlapped stored rows or were out of order.
     pub(crate) fn take_back_log<'k>(
         &mut self,
         layout: usize,
@@ -68,8 +69,8 @@ impl WriteBuffer {
         log.lent_slots = 0;
         log.late |= late;
         let mut kept = kept.into_iter().filter(|kept| !kept.is_empty()).peekable();
-        // If the new log is still empty, keeps the returned memory in use: it has been written before, so the system
-        // has mapped its pages.
+        // If no rows have to be inserted, keeps the memory of the returned log in use: the system has already mapped
+        // its pages.
         if kept.peek().is_some() || log.rows() == 0 {
             self.flush_count += 1;
             log.close_batch();
@@ -90,7 +91,7 @@ impl WriteBuffer {
         self.grouped();
     }
 
-    /// The layouts with rows in their log.
+    /// Indices of the layouts whose log has rows.
     pub(crate) fn layouts_with_rows(&self) -> Vec<usize> {
         let layouts = 0..self.logs.len();
         layouts
@@ -98,7 +99,7 @@ impl WriteBuffer {
             .collect()
     }
 
-    /// Whether at least half the rows of a layout belong to series that have at least `rows_min` of them.
+    /// Whether at least half the rows of a layout belong to series that have at least `rows_min` rows in the log.
     pub(crate) fn is_mostly_long(&self, layout: usize, rows_min: usize) -> bool {
         let log = &self.logs[layout];
         let rows = log.rows_by_slot().into_iter();
@@ -106,14 +107,14 @@ impl WriteBuffer {
         long >= log.rows().div_ceil(2)
     }
 
-    /// Bytes of the rows that are lent to helper threads.
+    /// Size in bytes of the rows that are lent to helper threads.
     #[must_use]
     pub fn lent_bytes(&self) -> usize {
         self.lent_bytes
     }
 
-    /// Whether rows of this slot may be lent. The caller must take them back before it reads the slot, or changes its
-    /// rows otherwise than by pushing.
+    /// Whether rows of this slot may be lent to helper threads. If so, the caller must take the log back before it
+    /// reads the rows of the slot or changes them in any way but pushing.
     #[must_use]
     pub fn is_lent(&self, slot: Slot) -> bool {
         let log = &self.logs[slot.layout as usize];
@@ -123,8 +124,8 @@ impl WriteBuffer {
 }
 
 impl Log {
-    /// Calls `f` with the series and the row count of every slot. The count is an upper bound, since repeated times are
-    /// counted as often as they were pushed.
+    /// Calls `f` with the series and the row count of every slot. The count is an upper bound on the number of
+    /// distinct times, since repeated times are counted as often as they were pushed.
     pub(crate) fn each_slot(&self, mut f: impl FnMut(SeriesId, usize) -> Result<()>) -> Result<()> {
         debug_assert!(self.open == NO_SLOT, "the last batch is closed");
         let rows = self.rows_by_slot();
@@ -134,8 +135,8 @@ impl Log {
             .try_for_each(|(slot, rows)| f(slot.series, rows))
     }
 
-    /// Appends the rows of a log whose last batch is closed, and takes over its round-robin state. Both logs have the
-    /// same slots.
+    /// Appends the rows of the log `newer`, whose last batch is closed, and takes over its round-robin state. The two
+    /// logs must have the same slots.
     fn append_log(&mut self, newer: &mut Log, fill: &mut Fill) {
         self.close();
         let before = self.rows();

@@ -30,12 +30,12 @@ use tidalite_codec::{ColumnType, Rows, RowsRef, is_ascending};
 const ROOM_ROWS_MIN: usize = 1024;
 const ROOM_ROWS_STEP: usize = 1 << 13;
 
-/// A log that reaches this many rows reserves address space for its maximum size, so that growing never copies it.
-/// The unused part is never touched. Memory that was used before would have to be zeroed by writing all of it (256
-/// MiB for points: 25 ms).
+/// A log that reaches this many rows reserves address space for its maximum size, so that growing never copies the
+/// rows. The unused part is never touched. Recycled memory would have to be zeroed by writing all of it (256 MiB for
+/// points: 25 ms).
 const LARGE_ROWS: usize = 1 << 16;
 
-/// Number of rows a buffer has room for, and the number it will probably need.
+/// Number of rows for which a column has memory now, and the number of rows it may grow to.
 #[derive(Clone, Copy, Debug)]
 struct Room {
     rows: usize,
@@ -53,7 +53,7 @@ impl Room {
     }
 }
 
-/// One column of the log.
+/// One column of the log. While all rows have the same value, only `value` is stored.
 #[derive(Debug)]
 pub(super) struct LogColumn {
     pub(super) constant: bool,
@@ -70,7 +70,7 @@ impl LogColumn {
         }
     }
 
-    /// Sets the value of row `row`, the last one; there is room for it.
+    /// Sets the value of row `row`, which is the last row; the caller has made room for it.
     #[inline]
     fn set(&mut self, row: usize, room: Room, word: u64) {
         if self.constant {
@@ -86,7 +86,7 @@ impl LogColumn {
         self.words[row] = word;
     }
 
-    /// Turns a constant column of `rows` rows into a varying one.
+    /// Turns a constant column of `rows` rows into one that stores a value for each row.
     #[cold]
     #[inline(never)]
     fn vary(&mut self, rows: usize, room: Room) {
@@ -109,7 +109,8 @@ impl LogColumn {
     }
 }
 
-/// The log of one layout; see the head of this file.
+/// The buffered rows of all series of one layout, in push order, as columns. The head of this file lists the
+/// invariants.
 #[derive(Debug)]
 pub(crate) struct Log {
     pub(crate) types: Box<[ColumnType]>,
@@ -123,10 +124,10 @@ pub(crate) struct Log {
     pub(super) round_robin: RoundRobin,
     /// Number of slots that may have rows in a lent log (`lent.rs`).
     pub(super) lent_slots: usize,
-    /// Whether rows arrived that were older than other rows of their series, or overlapped rows in the delta.
+    /// Whether rows arrived that were older than other rows of their series, or overlapped stored rows in the delta.
     pub(super) late: bool,
     pub(super) fast: FastPath,
-    /// Approximate number of rows that the budget allows.
+    /// Approximate number of rows that fit into the memory budget of the write buffer.
     rows_max: usize,
 }
 
@@ -150,7 +151,7 @@ impl Log {
         }
     }
 
-    /// Computes the bounds of the fast path; see the head of `fast_path.rs`.
+    /// Computes the row counts that bound the fast path; the head of `fast_path.rs` describes them.
     #[inline]
     pub(super) fn refresh(&mut self) {
         let flush_at = match self.round_robin.is_active() {
@@ -174,8 +175,9 @@ impl Log {
         &self.times[..self.rows]
     }
 
-    /// Bytes of the buffered rows. One constant column is not counted, since flags usually stay constant. Apart from
-    /// that, the budget must hold even if all columns begin to vary and each row of the rounds needs a batch.
+    /// Size in bytes that the memory budget counts for the buffered rows. One constant column is not counted, since
+    /// flags usually stay constant. Apart from this column, the budget must hold even if all columns begin to vary
+    /// and each row that arrived in a round needs a batch.
     pub(super) fn bytes(&self) -> usize {
         let varying = self
             .columns
@@ -187,12 +189,13 @@ impl Log {
         self.rows() * 8 * (1 + counted) + batches * BATCH_BYTES
     }
 
-    /// Bytes that the buffered rows take now, if nothing more is added.
+    /// Size in bytes of the buffered rows if no more rows are pushed: unlike `bytes`, without a batch for each row
+    /// that arrived in a round.
     pub(super) fn bytes_taken(&self) -> usize {
         self.bytes() - self.round_robin_rows().len() * BATCH_BYTES
     }
 
-    /// The types of the columns.
+    /// The types of the columns of the log, without the time.
     pub(crate) fn types(&self) -> &[ColumnType] {
         &self.types
     }
@@ -209,7 +212,7 @@ impl Log {
         self.refresh();
     }
 
-    /// Closes the open batch; ends round-robin mode and records its rows as batches.
+    /// Closes the open batch. In round-robin mode, ends the mode and records the rows of the rounds as batches.
     #[inline]
     pub(super) fn close(&mut self) {
         if self.round_robin.is_active() {
@@ -218,7 +221,7 @@ impl Log {
         self.close_batch();
     }
 
-    /// Closes the open batch, unless rows arrive in rounds.
+    /// Closes the open batch; does nothing in round-robin mode.
     #[inline]
     pub(super) fn close_batch(&mut self) {
         if self.round_robin.is_active() {
@@ -249,8 +252,8 @@ impl Log {
         self.open_start = self.rows;
     }
 
-    /// Fast path: appends a point to the open batch, or to the rounds if its series is the expected one. Returns false,
-    /// without any effect, if another check is needed.
+    /// Appends a point on the fast path: to the open batch, or to the current round if its series is the expected
+    /// one. Returns false, without any effect, if the row needs further checks.
     #[inline(always)]
     pub(super) fn append_point(&mut self, slot: u32, time: i64, flags: u64, value: u64) -> bool {
         if self.open == slot {
@@ -263,8 +266,9 @@ impl Log {
         true
     }
 
-    /// Fast path for series written in turn: closes the open batch of one row, opens one for `slot` and appends a
-    /// point to it. The bounds of the fast path remain valid, since the new batch begins later.
+    /// Fast path for series written in turn: closes the open batch if it has exactly one row, opens a batch for
+    /// `slot` and appends a point to it. The bounds of the fast path remain valid, since the new batch begins later.
+    /// Returns false, without any effect, if the point cannot take this path.
     #[inline]
     pub(super) fn append_to_next(&mut self, slot: u32, time: i64, flags: u64, value: u64) -> bool {
         let row = self.rows;
@@ -295,7 +299,7 @@ impl Log {
         true
     }
 
-    /// Writes a point as the last row, if the fast path takes it.
+    /// Appends a point if the fast path allows it; returns false, without any effect, otherwise.
     #[inline(always)]
     fn write_point(&mut self, time: i64, flags: u64, value: u64) -> bool {
         let row = self.rows;
@@ -316,7 +320,7 @@ impl Log {
         true
     }
 
-    /// Appends a row to the open batch, or to the rounds.
+    /// Appends a row to the open batch, or to the current round in round-robin mode.
     #[inline]
     pub(super) fn append_row(&mut self, time: i64, words: &[u64]) {
         let row = self.rows;
@@ -360,7 +364,7 @@ impl Log {
             self.times.len() >= self.rows + rows,
             "there is room for the rows"
         );
-        // The allocation may be larger than requested.
+        // `times` may have received more memory than requested. The columns get as much.
         let room = self.room();
         for column in &mut self.columns {
             if !column.constant {
@@ -377,8 +381,8 @@ impl Log {
         }
     }
 
-    /// Whether the open batch is long enough for a leaf, and its rows are later than all other buffered rows of their
-    /// series.
+    /// Whether the open batch has enough rows for a leaf, and these rows are later than all other buffered rows of
+    /// the series.
     pub(super) fn open_is_leaf(&self) -> bool {
         if self.open == NO_SLOT || self.rows - self.open_start < LEAF_ROWS {
             return false;
@@ -388,8 +392,8 @@ impl Log {
         (!slot.buffered || slot.time_max < times[0]) && is_ascending(times)
     }
 
-    /// Calls `f` with rows `from..to`. `fill` provides memory for constant columns, whose words the log does not
-    /// store.
+    /// Calls `f` with the rows `from..to` of the log. `fill` provides memory for the repeated values of constant
+    /// columns, which the log does not store for each row.
     pub(super) fn with_rows<T>(
         &self,
         from: usize,
@@ -415,13 +419,13 @@ impl Log {
         f(RowsRef::new(&self.times()[from..to], &slices))
     }
 
-    /// Removes the rows from `from` on, which belong to the open batch.
+    /// Removes the rows from index `from` on, which must be all rows of the open batch.
     pub(super) fn rewind(&mut self, from: usize) {
         debug_assert!(from == self.open_start, "only the open batch is taken back");
         self.rows = from;
     }
 
-    /// Removes all rows; slots and memory are kept.
+    /// Removes all rows from the log. The slots and the memory of the log are kept.
     pub(super) fn clear(&mut self) {
         self.rows = 0;
         for column in &mut self.columns {
@@ -482,7 +486,7 @@ impl Log {
             && last.is_none_or(|last| (last.start as usize) < self.open_start)
     }
 
-    /// The end of closed batch `at`.
+    /// Returns the index of the first row behind closed batch `at`.
     #[inline]
     pub(super) fn batch_end(&self, at: usize) -> usize {
         match self.batches.get(at + 1) {
@@ -492,14 +496,14 @@ impl Log {
     }
 }
 
-/// Memory for constant columns: their value, repeated for each row.
+/// Reusable memory for constant columns, in which their value is repeated for each row.
 #[derive(Debug, Default)]
 pub(super) struct Fill {
     columns: Vec<(u64, Vec<u64>)>,
 }
 
 impl Fill {
-    /// Fills the constant columns among `columns` for `rows` rows.
+    /// Repeats the value of each constant column among `columns` at least `rows` times.
     pub(super) fn prepare(&mut self, columns: &[LogColumn], rows: usize) {
         let constants = columns.iter().filter(|column| column.constant);
         for (i, column) in constants.enumerate() {
@@ -517,7 +521,7 @@ impl Fill {
         }
     }
 
-    /// The repeated values of the `i`-th constant column, as `prepare` wrote them.
+    /// Returns the first `rows` values of the `i`-th constant column, which `prepare` must have filled.
     pub(super) fn words(&self, i: usize, rows: usize) -> &[u64] {
         &self.columns[i].1[..rows]
     }

@@ -1,4 +1,4 @@
-//! The write buffer: rows of an open transaction, in memory.
+//! The write buffer, which holds the rows of an open transaction in memory, and the grouping of its rows by series.
 
 pub(crate) mod copies;
 pub(crate) mod fast_path;

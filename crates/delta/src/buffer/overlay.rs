@@ -11,11 +11,11 @@ use tidalite_codec::{Rows, RowsRef};
 pub(super) struct Overlay {
     rows: Rows,
     sorted: usize,
-    /// Whether all rows of a time are kept, in arrival order; otherwise only the newest one.
+    /// Whether all rows of a time are kept, in arrival order; if false, a time keeps only its newest row.
     keeps_all: bool,
 }
 
-/// Maximum number of unsorted rows that are scanned; above it the overlay is sorted.
+/// Maximum number of unsorted rows that a lookup scans; if there are more, it sorts the overlay first.
 const SCANNED_ROWS_MAX: usize = 256;
 
 impl Overlay {
@@ -27,14 +27,14 @@ impl Overlay {
         }
     }
 
-    /// Switches between keeping all rows of a time and keeping the newest, from the next row on; existing rows do not
+    /// Chooses whether all rows of a time or only the newest one are kept, from the next row on. Existing rows do not
     /// change.
     pub(super) fn keep_all(&mut self, keeps_all: bool) {
         self.sorted();
         self.keeps_all = keeps_all;
     }
 
-    /// Number of rows with this time.
+    /// Number of rows in the overlay with this time.
     pub(super) fn rows_at(&mut self, time: i64) -> usize {
         if self.rows.len() - self.sorted > SCANNED_ROWS_MAX {
             self.sorted();
@@ -45,7 +45,7 @@ impl Overlay {
         sorted + rest.filter(|&&other| other == time).count()
     }
 
-    /// Appends the rows of one time to `rows`, in arrival order.
+    /// Appends the rows of the overlay with this time to `rows`, in arrival order.
     pub(super) fn copy_rows_at(&mut self, time: i64, rows: &mut Rows) {
         if self.rows.len() - self.sorted > SCANNED_ROWS_MAX {
             self.sorted();
@@ -128,7 +128,7 @@ impl Overlay {
         self.rows.view()
     }
 
-    /// Removes the rows of an interval, bounds included; returns their number.
+    /// Removes the rows with `from <= time <= to`; returns the number of distinct times among them.
     pub(super) fn delete(&mut self, from: i64, to: i64) -> u64 {
         let rows = self.sorted();
         let begin = rows.lower_bound(from);

@@ -1,5 +1,5 @@
-//! Series that are written round-robin, one row each per round: the next series is predictable, so rows need no record
-//! of their series.
+//! Series that are written round-robin, one row each per round: the next series is predictable, so the log need not
+//! store which series a row belongs to.
 //!
 //! ```text
 //! log     ... 4 9 9 | a b c d | a b c d | a b c d | a b ...     a round has one row per series, ordered by series id
@@ -25,15 +25,15 @@ use tidalite_base::limits::VECTOR_ROWS;
 /// Minimum number of series in a round; rows of fewer series are recorded as batches.
 const SLOTS_MIN: usize = 16;
 
-/// Number of complete rounds before round-robin order is assumed.
+/// Number of complete rounds that must be seen before round-robin order is assumed.
 const ROUNDS_MIN: usize = 3;
 
-/// Minimum bytes of rows in rounds that are flushed before the budget is used up. They are few enough to be still in
-/// a cache when they are read.
+/// Rows that arrived in rounds are flushed early, before the memory budget is used up, once they have at least this
+/// many bytes. They are few enough to be still in a processor cache when the flush reads them.
 const DUE_BYTES_MIN: usize = 4 << 20;
 
 impl Log {
-    /// The range of rows that arrived in rounds.
+    /// The range of rows in the log that arrived in rounds (one row for each of the same series in turn).
     #[inline]
     pub(super) fn round_robin_rows(&self) -> Range<usize> {
         match self.round_robin.is_active() {
@@ -42,14 +42,14 @@ impl Log {
         }
     }
 
-    /// Whether the rounds contain rows of a slot.
+    /// Whether the rounds at the end of the log contain rows of `slot`.
     pub(super) fn round_robin_has(&self, slot: u32) -> bool {
         let rows = self.round_robin_rows().len();
         let slots = &self.round_robin.slots;
         rows > 0 && slots[..rows.min(slots.len())].contains(&slot)
     }
 
-    /// Calls `f` with each slot of the rounds and its number of rows.
+    /// Calls `f` with each slot that has rows in the rounds at the end of the log, and its number of rows in them.
     pub(super) fn each_round_robin_slot(&self, mut f: impl FnMut(u32, usize)) {
         let rows = self.round_robin_rows().len();
         if rows > 0 {
@@ -61,7 +61,7 @@ impl Log {
         }
     }
 
-    /// The slots of the log's rows, if all rows belong to one round, complete or not.
+    /// Returns the slots of the log's rows in order, if all rows of the log belong to one round, complete or not.
     pub(super) fn only_round(&self) -> Option<&[u32]> {
         let rows = self.round_robin_rows();
         let lone =
@@ -69,7 +69,7 @@ impl Log {
         lone.then(|| &self.round_robin.slots[..rows.len()])
     }
 
-    /// Checks whether rows have begun to arrive in rounds.
+    /// Begins round-robin mode if the last rows of the log repeat the same series in the same order.
     pub(super) fn detect_round_robin(&mut self) {
         if self.round_robin.is_active() || self.rows < self.round_robin.detect_at {
             return;
@@ -91,14 +91,15 @@ impl Log {
         self.round_robin.detect_at = (2 * self.rows).max(DETECT_ROWS_MIN);
     }
 
-    /// Resumes round-robin mode after a flush: the next row belongs to the first slot.
+    /// Resumes round-robin mode after a flush; the next row is expected to belong to the first of `slots`.
     pub(super) fn resume_round_robin(&mut self, slots: Vec<u32>) {
         self.close_batch();
         let rows = self.rows;
         self.begin_round_robin(slots, rows);
     }
 
-    /// The slots, if the rows form one round: each slot has one row, and no batch is open.
+    /// Returns the slots in order if the rows of the log form one round: every slot has exactly one row, and no batch
+    /// is open.
     pub(super) fn batches_as_round(&self) -> Option<Vec<u32>> {
         let of = |batch: &Batch| self.slots.get(batch.slot as usize).map(|slot| slot.series);
         let one_each = self.batches.len() == self.rows
@@ -132,10 +133,10 @@ impl Log {
         self.round_robin.flush_at = self.round_robin_flush_at();
     }
 
-    /// Row count at which the rounds are flushed. Each series then has whole vectors, provided that it had an average
-    /// number of rows before the rounds. If most series are not in the rounds, or rows are late, the budget decides
-    /// instead: held-back rows of the other series would be copied repeatedly, and late rows are merged more cheaply
-    /// here than in leaves.
+    /// Row count of the log at which the rounds are flushed. Each series then has whole vectors, provided that it had
+    /// an average number of rows before the rounds. If most series are not in the rounds, or rows are late, the
+    /// memory budget decides instead: rows of the other series that cannot be flushed yet would be copied repeatedly,
+    /// and late rows are merged more cheaply in the write buffer than in leaves.
     pub(super) fn round_robin_flush_at(&self) -> usize {
         let count = self.round_robin.slots.len();
         if self.late || self.slots.len() > 2 * count {
@@ -151,18 +152,18 @@ impl Log {
         self.round_robin.first + (whole.max(VECTOR_ROWS) - before % VECTOR_ROWS) * count
     }
 
-    /// Whether the rounds must be flushed now.
+    /// Whether the rows that arrived in rounds must be flushed now.
     pub(super) fn round_robin_is_due(&self) -> bool {
         self.round_robin.is_active() && self.rows >= self.round_robin.flush_at
     }
 
-    /// Records that rows were late: from now on the budget decides when to flush.
+    /// Records that rows arrived out of time order: from now on only the memory budget decides when to flush.
     pub(super) fn note_late(&mut self) {
         self.late = true;
         self.round_robin.flush_at = usize::MAX;
     }
 
-    /// Ends round-robin mode: records a batch for each of its rows.
+    /// Ends round-robin mode and records a batch of one row for each row that arrived in rounds.
     #[cold]
     #[inline(never)]
     pub(super) fn end_round_robin(&mut self) {
@@ -186,12 +187,13 @@ impl Log {
         self.detect_later();
     }
 
-    /// The slot of a batch, including the open one.
+    /// Returns the slot of batch `at`; the index after the last closed batch means the open batch.
     fn slot_at(&self, at: usize) -> u32 {
         self.batches.get(at).map_or(self.open, |own| own.slot)
     }
 
-    /// Finds rounds that extend to the end of the log. Returns their first batch, and the number of series per round.
+    /// Finds rounds (the same series in the same order, one row each) that extend to the end of the log. Returns the
+    /// index of their first batch, and the number of series per round.
     ///
     /// Cost: a few comparisons per batch of the rounds; without rounds, at most two thirds of the batches are
     /// examined.
@@ -204,7 +206,8 @@ impl Log {
             let slot = self.slots.get(self.slot_at(at) as usize)?;
             Some(slot.series)
         };
-        // From `single` on, all batches have exactly one row; each batch has at least one.
+        // Binary search for `single`, from which on all batches have exactly one row. Each batch has at least one
+        // row, so only such batches begin as many rows before the open batch as there are batches in between.
         let (mut single, mut after) = (0, open);
         while single < after {
             let middle = usize::midpoint(single, after);

@@ -1,4 +1,4 @@
-//! State of a log whose rows arrive in rounds (`round_robin.rs`).
+//! State of a log whose rows arrive in rounds: one row for each of the same series in turn (`round_robin.rs`).
 
 use crate::buffer::slot::NO_SLOT;
 
@@ -7,16 +7,17 @@ use crate::buffer::slot::NO_SLOT;
 /// batches.
 pub(super) const DETECT_ROWS_MIN: usize = 1 << 12;
 
-/// The state of the round-robin mode; see the head of `round_robin.rs`.
+/// State of round-robin mode, in which rows arrive for the same series in turn; the head of `round_robin.rs`
+/// describes it.
 #[derive(Debug)]
 pub(super) struct RoundRobin {
     pub(super) expected: u32,
-    /// Index of `expected` in `slots`.
+    /// Index in `slots` of the slot `expected`.
     pub(super) at: usize,
     pub(super) slots: Vec<u32>,
-    /// First row of the rounds.
+    /// Index of the first row in the log that arrived in rounds.
     pub(super) first: usize,
-    /// Row count of the log at which each series has only whole vectors.
+    /// Row count of the log at which the rounds are flushed, because each series then has only whole vectors.
     pub(super) flush_at: usize,
     /// Row count of the log at which the next search for rounds takes place.
     pub(super) detect_at: usize,
@@ -41,7 +42,7 @@ impl RoundRobin {
         self.expected != NO_SLOT
     }
 
-    /// The slots of a round.
+    /// The slots of a round, in the order in which their rows arrive.
     pub(super) fn slots(&self) -> &[u32] {
         &self.slots
     }
@@ -61,14 +62,15 @@ impl RoundRobin {
         self.expected = self.slots.get(at).copied().unwrap_or(NO_SLOT);
     }
 
-    /// Ends the rounds after all rows were removed.
+    /// Ends round-robin mode after all rows were removed from the log.
     pub(super) fn reset(&mut self) {
         self.expected = NO_SLOT;
         self.slots.clear();
         self.detect_at = DETECT_ROWS_MIN;
     }
 
-    /// Takes over the rounds of another log, whose rows are appended after `before` rows; the other rounds end.
+    /// Moves the round-robin state of the log `others`, whose rows are appended after `before` older rows, to this
+    /// log. Round-robin mode of `others` ends.
     pub(super) fn take_over(&mut self, others: &mut Self, before: usize) {
         debug_assert!(!self.is_active(), "the older rows are recorded as batches");
         std::mem::swap(self, others);
@@ -76,8 +78,8 @@ impl RoundRobin {
         others.reset();
     }
 
-    /// The slots of a round, if the last round is complete: the next round after a flush then begins with the first
-    /// slot.
+    /// Returns the slots of a round if the last round in the log is complete: the next row after a flush then belongs
+    /// to the first slot again.
     pub(super) fn slots_at_round_start(&self) -> Option<Vec<u32>> {
         (self.is_active() && self.at == 0).then(|| self.slots.clone())
     }

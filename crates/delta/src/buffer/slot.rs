@@ -2,13 +2,13 @@
 
 use tidalite_base::SeriesId;
 
-/// Marks the absence of an open batch, or a batch whose rows were moved elsewhere.
+/// Slot number that marks the absence of an open batch, or a batch whose rows were moved elsewhere.
 pub(super) const NO_SLOT: u32 = u32::MAX;
 
-/// Marks a slot without an overlay.
+/// Overlay index of a slot without an overlay.
 pub(super) const NO_OVERLAY: u32 = u32::MAX;
 
-/// Bytes that a batch costs in the log. Grouping temporarily needs as much again.
+/// Size in bytes of a batch in the log. Grouping temporarily needs as much again.
 pub(super) const BATCH_BYTES: usize = size_of::<Batch>();
 
 /// Rows of one slot, contiguous in the log.
@@ -18,13 +18,13 @@ pub(super) struct Batch {
     pub(super) start: u32,
 }
 
-/// State of a series of this layout.
+/// State in the log of one series.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SlotState {
     pub(crate) series: SeriesId,
-    /// Greatest time in closed batches; valid if `buffered`.
+    /// Greatest time of the series in closed batches; valid if `buffered` is true.
     pub(super) time_max: i64,
     pub(super) buffered: bool,
-    /// Index of its overlay, or `NO_OVERLAY`.
+    /// Index of the overlay that holds the buffered rows of the series, or `NO_OVERLAY`.
     pub(super) overlay: u32,
 }

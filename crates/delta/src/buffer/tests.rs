@@ -12,7 +12,8 @@ const POINT: [ColumnType; 2] = [ColumnType::I64, ColumnType::F64];
 
 type Model = BTreeMap<(u64, i64), Vec<u64>>;
 
-/// Flushes ready rows into a map, as `Delta` would flush them into leaves.
+/// Removes the rows that are ready to flush from the write buffer and inserts them into a map, as `Delta` would flush
+/// them into leaves.
 fn drain(buffer: &mut WriteBuffer, model: &mut Model, everything: bool) {
     let put = |model: &mut Model, series: SeriesId, rows: RowsRef<'_>| {
         for (i, &time) in rows.times().iter().enumerate() {
@@ -119,8 +120,8 @@ fn flushed_rows_are_the_newest_of_each_time() {
                 let had: Vec<i64> = buffer.rows(slot).between(from, to).times().to_vec();
                 assert_eq!(buffer.delete(slot, from, to), had.len() as u64);
                 for time in had {
-                    // If a time is in the map already, the buffer repeats a row that was flushed earlier: the same
-                    // happens in the leaves.
+                    // If the map already has a row of this time, the buffer may repeat a row that was flushed
+                    // earlier, as it may with leaves.
                     match out.get(&(id.0, time)) {
                         Some(words) => model.insert((id.0, time), words.clone()),
                         None => model.remove(&(id.0, time)),
@@ -190,14 +191,14 @@ fn one_ascending_series_stays_in_the_cache() {
     assert_eq!(linked + buffer.len(), 200_000);
 }
 
-/// Pushes a point if it takes the fast path.
+/// Pushes a point on the fast path; returns false if the fast path refuses it.
 fn easily(buffer: &mut WriteBuffer, slot: Slot, time: i64, [flags, value]: [u64; 2]) -> bool {
     let log = &mut buffer.logs[slot.layout as usize];
     log.append_point(slot.index, time, flags, value)
 }
 
-/// The fast path depends on the columns. On every push path, pushes rows at which the flags or the value begin to
-/// vary.
+/// The fast path requires constant flags and a varying value. Each way to push a row is tested with a row at which
+/// the flags or the value begin to vary.
 #[test]
 fn a_row_is_pushed_the_easy_way_only_while_the_flags_are_constant() {
     for odd_way in 0..3 {
@@ -238,8 +239,8 @@ fn a_row_is_pushed_the_easy_way_only_while_the_flags_are_constant() {
     }
 }
 
-/// Pushes points of many series in turn for the rounds in `rounds`, and flushes ready rows. Returns the number of
-/// flushes.
+/// Pushes one point for each of many series in turn, once per round of `rounds`, and flushes rows that are ready.
+/// Returns the number of flushes.
 fn feed(
     buffer: &mut WriteBuffer,
     slots: &[Slot],
@@ -272,12 +273,12 @@ fn series_fed_in_turn_are_handed_over_when_their_vectors_are_whole() {
     let in_order = |_: usize, round: i64| (round * 10, 0);
     let maps = (&mut model, &mut out);
     assert_eq!(feed(&mut buffer, &slots, 0..2100, in_order, maps), 2);
-    // All other rows were flushed, and the next rows are in rounds again.
+    // The whole vectors were flushed, and the rows that remain are recognised as rounds again.
     assert_eq!(buffer.len(), 300 * (2100 - 2048));
     assert!(buffer.logs[0].round_robin.is_active());
     assert!(buffer.has_rows(slots[7]));
-    // A second row of a series within a round ends the rounds; they are detected again later. The buffer then holds
-    // the rows of 52 rounds and this row.
+    // A second row of a series within a round ends round-robin mode, which is detected again later. The buffer then
+    // holds the rows of 52 rounds and the second row.
     let between = |_: usize, round: i64| (round * 10 + 5, 0);
     let maps = (&mut model, &mut out);
     let again = feed(&mut buffer, &slots[7..8], 2099..2100, between, maps);
@@ -286,7 +287,7 @@ fn series_fed_in_turn_are_handed_over_when_their_vectors_are_whole() {
     assert_eq!(feed(&mut buffer, &slots, 2100..3100, in_order, maps), 1);
     assert!(buffer.logs[0].round_robin.is_active());
     assert_eq!(buffer.len(), 300 * (3100 - 3072) + 1);
-    // One row is late: from then on, rows wait for the budget.
+    // One row arrives out of time order. From then on, rows wait until the memory budget is used up.
     let late = |i: usize, round: i64| {
         (
             if i == 9 && round == 3200 {
@@ -302,7 +303,7 @@ fn series_fed_in_turn_are_handed_over_when_their_vectors_are_whole() {
     assert_eq!(buffer.len(), 300 * (6200 - 4096) + 1);
     drain(&mut buffer, &mut out, true);
     assert!(buffer.is_empty() && out == model);
-    // The next transaction starts from scratch.
+    // After a reset, round-robin order must be detected anew.
     buffer.reset();
     let slots: Vec<Slot> = (0..300)
         .map(|i| buffer.slot(SeriesId(i * 2), &POINT))
@@ -327,7 +328,7 @@ fn calls_between_rounds_lose_no_row() {
         for _ in 0..rng.between(3, 12) {
             let rounds = round..round + rng.between(1, 600);
             round = rounds.end;
-            // In some rounds flags begin to vary, in others values are constant or times are repeated.
+            // In some runs of the test the flags begin to vary; in others the times are repeated.
             let (odd, same) = (rng.one_in(3), rng.one_in(5));
             let row = |i: usize, round: i64| {
                 let flags = u64::from(odd && round % 50 == 7 && i % 9 == 2);
@@ -367,7 +368,7 @@ fn calls_between_rounds_lose_no_row() {
                     model.insert((id, times[1]), vec![3, 5]);
                 }
                 3 => {
-                    // Pushes single rows in round order, each by `append`.
+                    // Pushes one row for each series in turn, each with a call of `append`.
                     round += 1;
                     for &slot in &slots {
                         let rows = RowsRef::new(std::slice::from_ref(&round), &[&[0], &[9]]);
@@ -409,7 +410,7 @@ fn one_row_per_series_and_commit_is_flushed_unchanged() {
                     rows = rng.below(100);
                 }
                 for row in 0..rows as i64 {
-                    // Some rows are late or repeated.
+                    // Some rows are out of time order or repeat a time.
                     let time = commit * 1000 + if rng.one_in(4) { -row } else { row };
                     let slot = buffer.slot(SeriesId(one * 5), &POINT);
                     let _ = buffer.push_point(slot, time, 0, rng.u64());

@@ -1,5 +1,5 @@
-//! Rows that arrived in rounds (`round_robin.rs`). They form a matrix at the end of the log, which grouping
-//! transposes.
+//! Rows that arrived in rounds (`round_robin.rs`). They form a matrix at the end of the log, with one line per round;
+//! grouping by series transposes this matrix.
 //!
 //! ```text
 //! log     ... | a b c d | a b c d | a b c d | a b      a round has one row per series, ordered by series id
@@ -12,30 +12,31 @@ use crate::buffer::log::Log;
 use std::ops::Range;
 use tidalite_base::prefetch;
 
-/// Maximum number of series copied at a time. Each round is in different pages. With fewer series, the processor
-/// would translate an address for only a few words; with more, the rows would not stay in the cache until they are
-/// encoded.
+/// Maximum number of series whose rows are transposed at a time. The rows of each round are in different pages: with
+/// fewer series, the processor would translate an address for only a few words; with more, the rows would not stay in
+/// the cache until they are encoded.
 pub(super) const TRANSPOSED_SLOTS: usize = 32;
 
-/// Minimum number of series, used if their rows would exceed `TRANSPOSED_BYTES`: eight series fill one cache line per
-/// round.
+/// Minimum number of series whose rows are transposed at a time, used if more would exceed `TRANSPOSED_BYTES`. The
+/// values of eight series fill one cache line per round.
 const TRANSPOSED_SLOTS_MIN: usize = 8;
 
-/// Bytes of copied rows that stay in the per-core cache until they are encoded.
+/// Size in bytes of transposed rows that stay in the cache of a processor core until they are encoded.
 const TRANSPOSED_BYTES: usize = 768 << 10;
 
-/// Number of rounds copied at a time: for each series they fill one cache line of the target.
+/// Number of rounds that are transposed at a time. The values of one series in these rounds fill one cache line of
+/// the target.
 const TILE_ROUNDS: usize = 8;
 
 /// The rows at the end of a log that arrived in rounds; the last round may be incomplete.
 pub(super) struct TransposedBatch {
     rows: Range<usize>,
-    /// The ranks of the series of a round, ascending.
+    /// Ranks of the series of a round in the order of their ids, ascending.
     ranks: Vec<u32>,
 }
 
 impl TransposedBatch {
-    /// The round-robin rows of a log, if any; `ranks` are the ranks of its slots.
+    /// Returns the rows of a log that arrived in rounds, if there are any; `ranks` maps slots to ranks.
     pub(super) fn of(log: &Log, ranks: &[u32]) -> Option<Self> {
         let rows = log.round_robin_rows();
         let slots = log.round_robin.slots().iter();
@@ -52,19 +53,19 @@ impl TransposedBatch {
         1 << slots.ilog2()
     }
 
-    /// The places in a round of the series whose ranks are in `ranks`.
+    /// The positions within a round of the series whose ranks are in `ranks`.
     pub(super) fn places(&self, ranks: Range<usize>) -> Range<usize> {
         let [from, to] = [ranks.start, ranks.end]
             .map(|end| self.ranks.partition_point(|&rank| (rank as usize) < end));
         from..to
     }
 
-    /// The rank of the series at a place.
+    /// The rank of the series at position `place` of a round.
     pub(super) fn rank(&self, place: usize) -> usize {
         self.ranks[place] as usize
     }
 
-    /// Number of rows of the series at a place.
+    /// Number of rows of the series at position `place` of a round.
     pub(super) fn rows_of(&self, place: usize) -> usize {
         let (whole, rest) = (
             self.rows.len() / self.ranks.len(),
@@ -73,8 +74,8 @@ impl TransposedBatch {
         whole + usize::from(place < rest)
     }
 
-    /// Copies the rows of the series at `places` from `source`, a column of the log, to the offsets `starts`, one per
-    /// place.
+    /// Copies the values of the series at the positions `places` of a round from `source`, a column of the log, to
+    /// `target`. The values of each series go to the offset in `starts`.
     pub(super) fn copy<T: Copy>(
         &self,
         places: Range<usize>,
@@ -91,7 +92,7 @@ impl TransposedBatch {
         let tiles = whole / TILE_ROUNDS;
         for tile in 0..tiles {
             let at = tile * TILE_ROUNDS;
-            // The rounds ahead are prefetched here: each is in a different page, where the hardware prefetcher does
+            // The next rounds are prefetched by hand: each is in a different page, where the hardware prefetcher does
             // not help.
             for next in at + TILE_ROUNDS..(at + 2 * TILE_ROUNDS).min(whole) {
                 prefetch(round(next));
@@ -129,7 +130,8 @@ mod tests {
 
     type Model = BTreeMap<u64, BTreeMap<i64, [u64; 2]>>;
 
-    /// Consumes all rows except the ones that `keep` leaves buffered, and compares the consumed rows with the model.
+    /// Removes all rows from the write buffer except those that `keep` leaves in it, and compares the removed rows
+    /// with the model.
     fn take(buffer: &mut WriteBuffer, model: &mut Model, keep: usize) {
         let mut seen = 0;
         buffer
@@ -189,7 +191,8 @@ mod tests {
                     }
                 }
                 if rng.one_in(10) {
-                    // Reading a slot moves its rows out of the log, and their batches stay as gaps.
+                    // Reading a slot moves its rows from the log to an overlay; the batches of these rows stay in the
+                    // log as gaps.
                     let (_, slot) = *rng.pick(&slots);
                     let _ = buffer.rows(slot);
                 }

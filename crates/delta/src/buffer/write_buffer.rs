@@ -25,20 +25,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tidalite_base::SeriesId;
 use tidalite_codec::{ColumnType, EncoderState, Rows, RowsRef};
 
-/// Default budget: bytes of buffered rows at which they are flushed.
+/// Default memory budget: size in bytes of the buffered rows at which they are flushed.
 pub const WRITE_BUFFER_BYTES_DEFAULT: usize = 256 << 20;
 
-/// Rows after which a layout's log checks the budget again.
+/// Number of rows after which a layout's log checks the memory budget again.
 const CHECK_ROWS: usize = 4096;
 
-/// Rows after which an overlay checks the budget again.
+/// Number of rows after which an overlay checks the memory budget again.
 const OVERLAY_CHECK_ROWS: usize = 256;
 
-/// Number of series for which memory is always kept for the next transaction.
+/// Number of series for which the table of slots always keeps its memory for the next transaction.
 const SLOTS_FEW: usize = 1024;
 
-/// Hash for dense series ids: neighbours map to neighbouring buckets, so that opening series in order does not cause a
-/// cache miss for each.
+/// Hasher for dense series ids. Neighbouring ids map to neighbouring buckets, so that looking up series in order does
+/// not cause a cache miss for each.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct IdHasher(u64);
 
@@ -63,20 +63,21 @@ impl Hasher for IdHasher {
     }
 }
 
-/// Generates values for `WriteBuffer::epoch`.
+/// Returns a new value for `WriteBuffer::epoch`, unique in the process.
 fn next_epoch() -> u64 {
     static EPOCHS: AtomicU64 = AtomicU64::new(1);
     EPOCHS.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Handle for pushing rows of a series. Valid only for the write buffer that returned it.
+/// Handle for pushing rows of a series, valid only for the write buffer that returned it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Slot {
     pub(super) layout: u32,
     pub(super) index: u32,
 }
 
-/// The write buffer: rows of the transaction that are not yet in place. See the head of `write_buffer.rs`.
+/// The write buffer: rows of the open transaction that are not yet in the delta or in leaves. The head of
+/// `write_buffer.rs` shows how rows move.
 #[derive(Debug)]
 pub struct WriteBuffer {
     pub(crate) logs: Vec<Log>,
@@ -87,16 +88,16 @@ pub struct WriteBuffer {
     pub(super) grouping: group::GroupScratch,
     pub(super) copies: copies::Copies,
     pub(super) flush_count: u64,
-    /// Identifies the slots that are valid: those returned since this was set. No two write buffers have the same
-    /// epoch.
+    /// Number that identifies the generation of slots: slots returned before this value was set are invalid. No two
+    /// write buffers of the process have the same epoch.
     epoch: u64,
-    /// Bytes of the rows that are lent to helper threads.
+    /// Size in bytes of the rows that are lent to helper threads.
     pub(super) lent_bytes: usize,
-    /// Memory for the next log to be lent.
+    /// Memory for the log that will replace the next lent log.
     pub(super) spare: Option<Log>,
-    /// Memory of run writers and compactions.
+    /// Memory that run writers and compactions reuse across transactions.
     scratch: CompactionScratch,
-    /// Whether `WriteBuffer::flush` has linked rows since the write buffer was empty.
+    /// Whether `WriteBuffer::flush` has installed rows as leaves since the write buffer was empty.
     pub(crate) linked: bool,
 }
 
@@ -107,7 +108,7 @@ impl Default for WriteBuffer {
 }
 
 impl WriteBuffer {
-    /// Creates an empty write buffer with a budget of `budget_bytes`.
+    /// Creates an empty write buffer with a memory budget of `budget_bytes`.
     #[must_use]
     pub fn new(budget_bytes: usize) -> Self {
         Self {
@@ -127,12 +128,12 @@ impl WriteBuffer {
         }
     }
 
-    /// Memory of run writers and compactions.
+    /// The memory that run writers and compactions reuse across transactions.
     pub(crate) fn scratch(&mut self) -> &mut CompactionScratch {
         &mut self.scratch
     }
 
-    /// Encoder states of new runs for rows of a layout.
+    /// Returns the encoder states with which new runs encode rows of the layout `types`.
     pub(crate) fn run_encoder_states(&self, types: &[ColumnType]) -> Vec<EncoderState> {
         let scratch = self.scratch.writer(CompactionScratch::NEW);
         scratch.map_or(Vec::new(), |scratch| {
@@ -140,7 +141,7 @@ impl WriteBuffer {
         })
     }
 
-    /// Copies the encoder states for new runs from another write buffer.
+    /// Copies the encoder states for new runs from the write buffer `other`.
     pub fn copy_encoder_states_from(&mut self, other: &Self) {
         let mut scratch = self.scratch.take_writer(CompactionScratch::NEW);
         match other.scratch.writer(CompactionScratch::NEW) {
@@ -169,10 +170,10 @@ impl WriteBuffer {
     }
 
     /// Removes the rows; slots stay valid for the next transaction. If the last rows arrived in rounds (one row per
-    /// series in turn), the next ones are expected to do so, too.
+    /// series in turn), the next rows are expected to do so, too.
     ///
-    /// Cost: a pass over the slots if series were read or written out of order; unsuitable for a caller that will use
-    /// few of them.
+    /// Cost: a pass over the slots if series were read or written out of order. If the caller will use only few of
+    /// the slots, `reset` is better.
     pub fn forget_rows(&mut self) {
         self.flush_count += 1;
         self.lent_bytes = 0;
@@ -198,13 +199,13 @@ impl WriteBuffer {
         debug_assert!(self.is_empty(), "no rows are left");
     }
 
-    /// Changes whenever previously returned slots become invalid.
+    /// Returns a number that changes whenever previously returned slots become invalid.
     #[must_use]
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
 
-    /// The slot of a series; registers the series on first use.
+    /// Returns the slot of a series; registers the series on first use.
     ///
     /// # Panics
     /// If the series was registered with other columns.
@@ -240,7 +241,7 @@ impl WriteBuffer {
         slot
     }
 
-    /// A new slot for a series whose columns have changed; it must have no buffered rows.
+    /// Registers a series whose columns have changed again and returns its new slot.
     ///
     /// # Panics
     /// If the series has buffered rows.
@@ -251,7 +252,7 @@ impl WriteBuffer {
         self.slot(series, types)
     }
 
-    /// The slot of a registered series.
+    /// Returns the slot of a series if the series is registered.
     #[must_use]
     pub fn find(&self, series: SeriesId) -> Option<Slot> {
         self.by_series.get(&series).copied()
@@ -267,7 +268,7 @@ impl WriteBuffer {
     }
 
     /// Pushes a row. Returns true if rows may be ready to flush: the caller must then call `Delta::flush`, at the
-    /// latest before it has pushed another few thousand rows.
+    /// latest before it pushes a few thousand more rows.
     ///
     /// # Panics
     /// If `words` does not have one word per column.
@@ -283,8 +284,8 @@ impl WriteBuffer {
         log.rows() >= log.fast.check_at()
     }
 
-    /// `push` for the default point of two columns. If its series is the last one pushed to, or the next one in the
-    /// rounds, the point is usually appended without a call.
+    /// Pushes a point, a row of the two columns flags and value; otherwise like `push`. If its series is the last one
+    /// pushed to, or the expected one in round-robin order, the point is usually appended without a function call.
     ///
     /// # Panics
     /// If the series does not have two columns.
@@ -299,14 +300,14 @@ impl WriteBuffer {
         self.add_point(slot, time, [flags, value])
     }
 
-    /// The part of `push_point` that is not the fast path.
+    /// Pushes a point that the inlined fast path of `push_point` has refused.
     #[inline(never)]
     fn add_point(&mut self, slot: Slot, time: i64, [flags, value]: [u64; 2]) -> bool {
         let log = &mut self.logs[slot.layout as usize];
         if log.append_to_next(slot.index, time, flags, value) {
             return false;
         }
-        // The first row of a batch may take the fast path as well.
+        // The first row of a batch may take the fast path as well, once the batch is open.
         if log.round_robin.expected != slot.index
             && (log.open == slot.index || Self::open(log, slot, self.budget_bytes))
             && log.append_point(slot.index, time, flags, value)
@@ -318,7 +319,8 @@ impl WriteBuffer {
         check
     }
 
-    /// The part of `push` for a row of another series than the row before.
+    /// Pushes a row of another series than the row before; the inlined part of `push` handles rows of the same
+    /// series.
     #[inline(never)]
     fn add_row(&mut self, slot: Slot, time: i64, words: &[u64]) -> bool {
         let log = &mut self.logs[slot.layout as usize];
@@ -337,8 +339,8 @@ impl WriteBuffer {
         log.rows() >= log.fast.check_at()
     }
 
-    /// Pushes rows in any order, as many as fit before a flush is due; returns their number. The caller flushes and
-    /// continues with the rest.
+    /// Pushes rows in any order until a flush is due, and returns the number of pushed rows. The caller then flushes
+    /// and calls again with the remaining rows.
     ///
     /// # Panics
     /// If the columns differ from the columns of the series.
@@ -362,7 +364,7 @@ impl WriteBuffer {
         taken
     }
 
-    /// Opens a batch for the slot; false if it has an overlay.
+    /// Opens a batch for the slot in the log; returns false if the rows of the slot go to an overlay.
     #[inline]
     fn open(log: &mut Log, slot: Slot, budget_bytes: usize) -> bool {
         if log.slots[slot.index as usize].overlay != NO_OVERLAY {
@@ -389,7 +391,7 @@ impl WriteBuffer {
         self.len() == 0
     }
 
-    /// Bytes of the buffered rows.
+    /// Size in bytes of the buffered rows, as the memory budget counts them.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let logged: usize = self.logs.iter().map(Log::bytes).sum();
@@ -397,14 +399,14 @@ impl WriteBuffer {
     }
 
     /// The buffered rows of a series, sorted, without rows that a newer one has replaced. Moves the rows of the
-    /// series to an overlay, which receives all its later rows.
+    /// series to an overlay, which also receives all later rows of the series.
     ///
     /// Cost: the first time, one pass over the batches; later, only sorting in the rows pushed since.
     pub fn rows(&mut self, slot: Slot) -> RowsRef<'_> {
         self.overlay(slot).sorted()
     }
 
-    /// From the next row on, keeps all rows of a time in push order, or only the newest one.
+    /// Chooses whether all rows of a time are kept, in push order, or only the newest one, from the next row on.
     ///
     /// Buffered rows of a time replace all stored rows of that time. Before another row is added to a stored time, the
     /// caller must therefore push the stored rows, unless `rows_at` shows that the time is already buffered.
@@ -417,19 +419,19 @@ impl WriteBuffer {
         self.overlay(slot).rows_at(time)
     }
 
-    /// Appends the buffered rows of one time to `rows`, in arrival order; for a series that keeps all rows of a time.
-    /// Like `rows`, moves the buffered rows of the series to an overlay.
+    /// Appends the buffered rows of one time to `rows`, in arrival order. Meant for a series that keeps all rows of a
+    /// time. Like `rows`, moves the buffered rows of the series to an overlay.
     pub fn copy_rows_at(&mut self, slot: Slot, time: i64, rows: &mut Rows) {
         self.overlay(slot).copy_rows_at(time, rows);
     }
 
-    /// Pushes sorted rows that replace all buffered and stored rows with their times.
+    /// Pushes sorted rows that replace all buffered and stored rows with the same times.
     pub fn replace_times(&mut self, slot: Slot, rows: RowsRef<'_>) {
         self.overlay(slot).replace_times(rows);
     }
 
-    /// The number of flushes and removals of buffered rows so far. If it has changed, rows that were buffered before
-    /// may be gone.
+    /// Returns how often buffered rows were flushed or removed so far. If the count has changed, rows that were
+    /// buffered before may be gone.
     #[must_use]
     pub fn flush_count(&self) -> u64 {
         self.flush_count
@@ -472,7 +474,7 @@ impl WriteBuffer {
         &mut self.overlays[index as usize]
     }
 
-    /// Determines which rows are ready to flush, after a push or append returned true.
+    /// Determines which rows are ready to flush, after `push` or `append` has returned true.
     pub(crate) fn ready(&mut self) -> Ready {
         for (layout, log) in self.logs.iter().enumerate() {
             if log.open_is_leaf() {
@@ -488,8 +490,8 @@ impl WriteBuffer {
         }
         let left_bytes = self.budget_bytes - bytes;
         for log in &mut self.logs {
-            // The next check is due after half of the remaining budget, counted in rows of maximum cost, so no layout
-            // can exceed the budget.
+            // The next check is due after half of the remaining memory budget, counted in rows of maximum size, so no
+            // layout can exceed the budget.
             let row_bytes = 8 * (1 + log.types.len()) + BATCH_BYTES;
             let step = (left_bytes / row_bytes / 2).clamp(1, CHECK_ROWS);
             log.fast.set_budget(log.rows() + step);
@@ -505,7 +507,8 @@ impl WriteBuffer {
         Ready::Nothing
     }
 
-    /// Calls `f` with the rows of a layout's open batch.
+    /// Calls `f` with the series, the column types and the rows of a layout's open batch, which has enough rows for a
+    /// leaf.
     pub(crate) fn with_leaf<T>(
         &mut self,
         layout: usize,
@@ -519,7 +522,7 @@ impl WriteBuffer {
         })
     }
 
-    /// Reuses the memory of the open batch, whose rows were linked.
+    /// Removes the rows of the open batch, which were installed as a leaf; their memory is reused.
     pub(crate) fn leaf_linked(&mut self, layout: usize) {
         let log = &mut self.logs[layout];
         log.rewind(log.open_start);
@@ -527,33 +530,34 @@ impl WriteBuffer {
         log.refresh();
     }
 
-    /// Begins another batch, since the open one must wait for the grouping.
+    /// Opens another batch, since the rows of the current one cannot become a leaf and wait until all rows are
+    /// grouped.
     pub(crate) fn leaf_refused(&mut self, layout: usize) {
         let log = &mut self.logs[layout];
         let slot = log.open;
         log.switch(slot);
     }
 
-    /// Notes that rows of a layout did not simply follow the rows already there.
+    /// Records that rows of a layout were out of time order or overlapped stored rows.
     pub(crate) fn note_late(&mut self, layout: usize) {
         self.logs[layout].note_late();
     }
 
-    /// Budget for the buffered rows.
+    /// Memory budget in bytes for the buffered rows.
     #[must_use]
     pub fn budget_bytes(&self) -> usize {
         self.budget_bytes
     }
 }
 
-/// Rows that are ready to flush.
+/// Reports which rows of the write buffer are ready to flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ready {
     Nothing,
     /// The open batch of this layout has enough rows for a leaf.
     Leaf(usize),
-    /// The series of this layout that are written in turn have whole vectors.
+    /// The series of this layout are written in turn, and each has whole vectors.
     RoundRobin(usize),
-    /// The budget is reached.
+    /// The memory budget is used up, so all rows should be flushed.
     Budget,
 }

@@ -21,30 +21,31 @@ use std::ops::Range;
 use tidalite_base::SeriesId;
 use tidalite_codec::Rows;
 
-/// Maximum average number of rows per series. Series with more are merged one by one, because copying whole ranges is
-/// then faster.
+/// Maximum average number of rows per series in a batch. Series with more rows are merged one by one, because copying
+/// whole ranges is then faster.
 const GROUP_ROWS_MAX: usize = 32;
 
-/// Maximum range of series ids per row. If ids are sparser, series are merged one by one.
+/// Maximum number of series ids that a batch may span, per row. If ids are sparser, series are merged one by one.
 const PLACES_A_ROW_MAX: u64 = 8;
 
-/// A batch of rows of many series; see the head of this file. Its memory is reused.
+/// A batch of rows of many series, which are merged together; the head of this file explains how. Its memory is
+/// reused.
 #[derive(Debug, Default)]
 pub(super) struct BatchMerge {
     first: u64,
     ends: Vec<usize>,
     series_ends: Vec<u32>,
-    /// Target position of each input row.
+    /// Target position in the batch of each input row.
     places: Vec<u32>,
-    /// The series of each row.
+    /// The series of each row in the batch.
     pub(super) series: Vec<u64>,
     pub(super) rows: Rows,
 }
 
 impl BatchMerge {
-    /// Fills the batch with the rows of all series that end within the current blocks of the cursors at `class`,
-    /// about `rows_max` rows. Returns false if a batch would take longer than single series, or if a block is not
-    /// sorted.
+    /// Fills the batch with about `rows_max` rows: all rows of layout `class` whose series end within the current
+    /// blocks of the cursors. Returns false if merging a batch would take longer than merging series one by one, or
+    /// if a block is not sorted.
     pub(super) fn fill(
         &mut self,
         cursors: &[RunCursor],
@@ -83,7 +84,8 @@ impl BatchMerge {
         true
     }
 
-    /// The exclusive upper bound of the series to take; sets `first` and `ends`.
+    /// Returns the exclusive upper bound of the series that the batch takes, and sets `first` and `ends`; `None` if
+    /// merging series one by one is faster.
     fn bound(&mut self, cursors: &[RunCursor], class: u32, rows_max: usize) -> Option<u64> {
         let (mut first, mut bound, mut greatest) = (u64::MAX, u64::MAX, 0);
         for cursor in cursors {
@@ -121,7 +123,8 @@ impl BatchMerge {
         (total > 0 && short && dense).then_some(bound)
     }
 
-    /// Cuts the rows of each input at the bound; returns the total number of rows.
+    /// Sets `ends` to the end of the rows below `bound` in the block of each cursor; returns the total number of
+    /// these rows.
     fn end_at(&mut self, cursors: &[RunCursor], class: u32, bound: u64) -> usize {
         self.ends.clear();
         let mut total = 0;
@@ -139,7 +142,7 @@ impl BatchMerge {
         total
     }
 
-    /// The range of rows taken from a cursor's block.
+    /// The range of rows that the batch takes from the block of a cursor.
     fn rows_of(&self, cursors: &[RunCursor], cursor: usize) -> Range<usize> {
         debug_assert!(
             cursors[cursor].row <= self.ends[cursor],
@@ -148,15 +151,15 @@ impl BatchMerge {
         cursors[cursor].row..self.ends[cursor]
     }
 
-    /// Number of rows taken from a cursor's block.
+    /// Number of rows that the batch takes from the block of a cursor.
     pub(super) fn taken(&self, cursors: &[RunCursor], cursor: usize) -> usize {
         self.rows_of(cursors, cursor).len()
     }
 
-    /// Computes the target position of each row; false if a series lies outside the bounds, which only happens with a
-    /// damaged block.
+    /// Computes the target position of each row. Returns false if a series lies outside the bounds, which only
+    /// happens with a damaged block.
     fn place(&mut self, cursors: &[RunCursor], bound: u64) -> bool {
-        // If a block is not sorted, the bound may be below `first`.
+        // In a damaged block the series may not ascend, so the bound may be below `first`.
         let first = self.first;
         let width = bound.saturating_sub(first) as usize;
         self.series_ends.clear();
@@ -171,7 +174,8 @@ impl BatchMerge {
                 }
             }
         }
-        // Turns the counts into start offsets; placing the rows advances these to the end offsets.
+        // Turns the row counts into start offsets. Placing the rows then advances each start offset to the end offset
+        // of its series.
         let mut begin = 0;
         for rows in &mut self.series_ends {
             begin += std::mem::replace(rows, begin);
@@ -188,7 +192,7 @@ impl BatchMerge {
         true
     }
 
-    /// The range of rows of each series.
+    /// Returns each series of the batch that has rows, and the range of its rows.
     pub(super) fn each_series(&self) -> impl Iterator<Item = (SeriesId, Range<usize>)> {
         let mut begin = 0;
         (self.first..)
@@ -200,7 +204,8 @@ impl BatchMerge {
             })
     }
 
-    /// Start offsets of the inputs among the rows of a series in the batch.
+    /// Returns where the rows of each input begin, relative to the first row of `series` in the batch. Inputs without
+    /// rows of the series are skipped.
     pub(super) fn begins(&self, cursors: &[RunCursor], series: SeriesId) -> Vec<usize> {
         let mut begins = Vec::new();
         let mut at = 0;
@@ -218,7 +223,7 @@ impl BatchMerge {
     }
 }
 
-/// Groups consecutive equal series ids: each series and its number of rows.
+/// Groups consecutive equal series ids: returns each id and how often it is repeated.
 fn groups(series: &[u64]) -> impl Iterator<Item = (u64, u32)> {
     let mut rest = series;
     std::iter::from_fn(move || {

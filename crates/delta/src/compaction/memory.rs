@@ -1,4 +1,4 @@
-//! Memory of compactions and run writers, reused across transactions.
+//! Memory that compactions and run writers reuse across transactions.
 
 use crate::compaction::batch_merge::BatchMerge;
 use crate::limits::TIERS_MAX;
@@ -6,10 +6,10 @@ use crate::run::block::Block;
 use crate::run::writer::WriterScratch;
 use tidalite_codec::Rows;
 
-/// Memory of compactions and run writers, with their encoder states; reused across transactions.
+/// Memory and encoder states that compactions and run writers reuse across transactions.
 #[derive(Debug, Default)]
 pub(crate) struct CompactionScratch {
-    /// Scratch memory for new runs, then for each tier.
+    /// Memory of the writer of new runs, followed by the memory of the writer of each tier's compaction.
     writers: Vec<WriterScratch>,
     pub(super) blocks: Vec<Block>,
     pub(super) batch: BatchMerge,
@@ -17,10 +17,10 @@ pub(crate) struct CompactionScratch {
 }
 
 impl CompactionScratch {
-    /// Index of the scratch memory for new runs.
+    /// Index of the memory for the writer of new runs.
     pub(crate) const NEW: usize = 0;
 
-    /// Borrows scratch memory.
+    /// Takes the memory of the writer at index `place`, for use until `return_writer`.
     pub(crate) fn take_writer(&mut self, place: usize) -> WriterScratch {
         self.writers
             .get_mut(place)
@@ -28,12 +28,12 @@ impl CompactionScratch {
             .unwrap_or_default()
     }
 
-    /// Scratch memory that is not borrowed.
+    /// Returns the memory of the writer at index `place`; it is empty while it is taken.
     pub(crate) fn writer(&self, place: usize) -> Option<&WriterScratch> {
         self.writers.get(place)
     }
 
-    /// Returns borrowed scratch memory.
+    /// Gives back the memory that `take_writer` returned for index `place`.
     pub(crate) fn return_writer(&mut self, place: usize, scratch: WriterScratch) {
         assert!(
             place <= TIERS_MAX,

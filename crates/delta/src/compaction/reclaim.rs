@@ -19,17 +19,16 @@ use crate::step_sizes::{large_step_bytes, passed_bytes};
 use tidalite_codec::ColumnType;
 use tidalite_pager::{PageWrite, Result};
 
-/// Number of inputs whose directories are changed in one step as soon as enough bytes are consumed. All inputs reach
-/// this point at about the same time. The other inputs follow in later steps; one with twice as many consumed bytes
-/// does not wait.
+/// If a step changes the directories of this many inputs, the other inputs wait for later steps, because all inputs
+/// reach the threshold at about the same time. An input with twice as many consumed bytes does not wait.
 const INPUTS_A_STEP: usize = 2;
 
-/// Frees the input blocks at or before `watermark`, if they are worth writing the directory pages. `compacted_bytes`
-/// is the size of the rows that the step has merged.
+/// Frees the input blocks whose rows are all at or before `watermark`, if there are enough of them to justify writing
+/// the directory pages. `compacted_bytes` is the size of the rows that the current step of the compaction has merged.
 ///
 /// # Cost
-/// Nothing for short runs. Otherwise, two entries and a rank are looked up per input. If blocks are freed, their
-/// entries are read and removed as a range: a few directory pages per half a mebibyte.
+/// Nothing for short runs. For other runs, two directory entries and a rank are looked up per input. If blocks are
+/// freed, their entries are read and removed as a range: a few directory pages per half a mebibyte of blocks.
 pub(super) fn free_passed<W: PageWrite>(
     w: &mut W,
     work: &mut Work,

@@ -1,4 +1,4 @@
-//! Merges in bounded steps.
+//! Compaction of the runs of a tier, in steps of bounded work.
 //!
 //! A compaction turns the oldest runs of a tier into the newest run of the next tier, one step at a time: each run that
 //! a commit writes advances the open compactions. The record holds the progress of each compaction, so any later writer
@@ -11,8 +11,8 @@
 //!
 //! Within a step, series are processed one by one: the rows of all inputs are gathered in time order, and for equal
 //! times the newest input takes precedence. Whole vectors without overlapping older rows are linked; the rest goes to
-//! the output. Many series of a few rows each are merged together (`batch.rs`). Input blocks before the watermark are
-//! freed while the compaction is open (`reclaim.rs`).
+//! the output. Many series of a few rows each are merged together (`batch_merge.rs`). Input blocks before the
+//! watermark are freed while the compaction is open (`reclaim.rs`).
 
 use crate::compaction::batch_merge::BatchMerge;
 use crate::compaction::memory::CompactionScratch;
@@ -41,7 +41,7 @@ use tidalite_pager::{PageRead, PageWrite, Result};
 const STEPS_FEW: u64 = 16;
 
 impl Delta {
-    /// Adds a run as the newest run of a tier.
+    /// Adds a run as the newest run of a tier. If the tier is full, completes its compaction first.
     pub(crate) fn push_run<W: PageWrite, S: Sink<W>>(
         &mut self,
         w: &mut W,
@@ -117,7 +117,7 @@ impl Delta {
         Ok(())
     }
 
-    /// Opens a compaction if the tier has enough runs and no open compaction.
+    /// Opens a compaction of the oldest runs of the tier if it has enough runs and no open compaction.
     fn open_compaction(&mut self, tier: usize) {
         let tier = &mut self.record.tiers[tier];
         let fan_in = crate::step_sizes::fan_in();
@@ -134,8 +134,8 @@ impl Delta {
         }
     }
 
-    /// Advances the open compaction of a tier by `budget_bytes` of input; returns whether it ended, and the bytes
-    /// merged.
+    /// Advances the open compaction of a tier by about `budget_bytes` of input; returns whether it ended, and the
+    /// number of bytes merged.
     fn step<W: PageWrite, S: Sink<W>>(
         &mut self,
         w: &mut W,
@@ -150,7 +150,8 @@ impl Delta {
         self.changed = true;
         let inputs: Vec<Run> = self.record.tiers[tier].runs[..compaction.inputs].to_vec();
         let target = (tier + 1).min(TIERS_MAX - 1);
-        // In the last tier the inputs are the oldest runs of all, so the check covers no older ones.
+        // In the last tier the inputs are the oldest runs of all, so the check for overlapping older rows covers no
+        // runs.
         let older = if target == tier { TIERS_MAX } else { target };
         let output = compaction.output.unwrap_or_else(|| {
             let txns = inputs.iter().map(|run| (run.txn_oldest, run.txn_newest));
@@ -234,7 +235,7 @@ impl Delta {
         Ok((true, compacted_bytes))
     }
 
-    /// Adds a new run as the newest of tier 0 and advances the compactions.
+    /// Adds a new run as the newest run of tier 0 and advances the compactions of all tiers.
     pub(crate) fn add_run<W: PageWrite, S: Sink<W>>(
         &mut self,
         w: &mut W,
@@ -256,9 +257,9 @@ impl Delta {
     }
 }
 
-/// One step of a compaction.
+/// State of one step of a compaction.
 struct Step<'l> {
-    /// Oldest run first.
+    /// Read positions in the input runs, the oldest run first.
     cursors: Vec<RunCursor>,
     layouts: &'l [Box<[ColumnType]>],
     overlap: OverlapCheck,
@@ -267,7 +268,7 @@ struct Step<'l> {
     compacted_bytes: u64,
     parts: Vec<Part>,
     batch: BatchMerge,
-    /// Rows of the current series.
+    /// Rows of the current series, gathered from all inputs.
     gathered: Rows,
     work: Work,
 }
@@ -292,8 +293,8 @@ impl Step<'_> {
                 }
                 self.watermark = Some(Key::new(place.0, place.1, i64::MAX));
             }
-            // A step may exceed its budget here, because stopping within a block would require decoding the rest of
-            // the block again.
+            // A step may exceed its budget here, because stopping within a block would require that the next step
+            // decodes the block again.
             let far = self.compacted_bytes >= budget_bytes.saturating_mul(2);
             let amid = self.cursors.iter().any(RunCursor::is_amid);
             if self.compacted_bytes >= budget_bytes && (far || !amid) {
@@ -302,8 +303,8 @@ impl Step<'_> {
         }
     }
 
-    /// Merges many short series together. Returns false, without any effect, if a batch would take longer than single
-    /// series.
+    /// Merges many series with few rows each together. Returns false, without any effect, if a batch would take
+    /// longer than merging series one by one.
     fn batch<W: PageWrite, S: Sink<W>>(
         &mut self,
         w: &mut W,
@@ -370,7 +371,8 @@ impl Step<'_> {
         self.cursors.iter().filter_map(RunCursor::place).min()
     }
 
-    /// Merges a series; returns false if it stops within the series, with the watermark at the last finished row.
+    /// Merges the rows of one series. Returns false if the budget is used up within the series; the watermark is then
+    /// at the last finished row.
     fn series<W: PageWrite, S: Sink<W>>(
         &mut self,
         w: &mut W,
@@ -407,7 +409,7 @@ impl Step<'_> {
                 taken = rows.len();
             }
             if stop && taken > 0 {
-                // Rows gathered after this one are gathered again when the compaction continues.
+                // Rows gathered after this one are not merged in this step; the next step gathers them again.
                 self.watermark = Some(Key::new(place.0, place.1, rows.times[taken - 1]));
                 return Ok(false);
             }
@@ -423,8 +425,8 @@ impl Step<'_> {
         Ok(true)
     }
 
-    /// Links the whole vectors of these rows, or writes them to the output if older rows overlap; returns the number of
-    /// rows consumed.
+    /// Installs the whole vectors of the gathered rows as leaves, or writes the rows to the output run if older rows
+    /// overlap. Returns the number of rows consumed.
     fn place_vectors<W: PageWrite, S: Sink<W>>(
         &mut self,
         w: &mut W,
@@ -451,8 +453,8 @@ impl Step<'_> {
         Ok(taken)
     }
 
-    /// Appends the next rows of a series to `rows`; returns false if it has no more. Takes rows up to the smallest
-    /// end time among the decoded blocks, so that rows of all runs arrive in time order.
+    /// Appends the next rows of a series to `rows`; returns false if the series has no more rows. Takes rows up to
+    /// the smallest end time among the decoded blocks, so that rows of all runs arrive in time order.
     fn gather<R: PageRead>(
         &mut self,
         r: &R,
@@ -482,7 +484,7 @@ impl Step<'_> {
             }
             let end = cursor.block.series_end(cursor.row, place.1);
             let times = &cursor.block.rows.times[cursor.row..end];
-            // In a damaged block times may not ascend. Taking at least one row guarantees that the compaction ends.
+            // In a damaged block, times may not ascend. Taking at least one row guarantees that the compaction ends.
             let taken = times.partition_point(|&time| time <= cut);
             let taken = if sources == 1 { taken.max(1) } else { taken };
             begins.push(rows.len() - begin);

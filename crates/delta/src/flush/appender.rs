@@ -16,13 +16,13 @@ use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_codec::{ColumnType, RowsRef};
 use tidalite_pager::Error;
 
-/// Minimum bytes of rows that a thread encodes as blocks itself. Fewer are left to the writer: they may fit into the
-/// tail page, and as a run of their own they would soon be merged with others.
+/// Minimum size in bytes of the rows that a thread encodes as blocks of a run itself. Fewer rows are passed to the
+/// writer: they may fit into the tail page, and as a separate run they would soon be merged with other runs.
 const BLOCKS_BYTES_MIN: usize = 1 << 20;
 
 impl WriteBuffer {
-    /// Links the whole vectors that may be linked. `only` restricts this to one layout. Other rows, and rows of
-    /// series with overlays, stay in the write buffer.
+    /// Installs the whole vectors of each series as leaves where the delta has no overlapping rows; `only` restricts
+    /// this to one layout. Other rows, and rows of series with overlays, stay in the write buffer.
     fn link_whole<L: Linker>(&mut self, linker: &L, only: Option<usize>) -> Result<(), L::Error> {
         let mut encoded = EncodedOf::<L>::default();
         for layout in 0..self.logs.len() {
@@ -61,8 +61,9 @@ impl WriteBuffer {
         Ok(())
     }
 
-    /// Links rows that are ready, after a push or append returned true, in the write buffer of a helper thread. Returns
-    /// true if the budget is used up by rows that may not be linked; the caller must then take them out.
+    /// Installs the rows that are ready as leaves, after `push` or `append` has returned true, in the write buffer of
+    /// a helper thread. Returns true if rows that may not become leaves use up the memory budget; the caller must
+    /// then take these rows out.
     ///
     /// # Errors
     /// Errors of the linker; the transaction must then be rolled back.
@@ -93,8 +94,8 @@ impl WriteBuffer {
         }
     }
 
-    /// Whether the rows that `end` would neither link nor put into the tail are enough for blocks of their own.
-    /// Repeated times are counted as often as they were pushed.
+    /// Whether the rows that `end` would neither install as leaves nor leave to the tail page are enough for separate
+    /// blocks of a run. Repeated times are counted as often as they were pushed.
     pub fn is_worth_blocks(&mut self) -> bool {
         let least = BLOCKS_BYTES_MIN.min(self.budget_bytes() / 4);
         let max = self.rest_rows_max();
@@ -106,8 +107,8 @@ impl WriteBuffer {
         left.row_bytes >= least
     }
 
-    /// Maximum number of rows of a series that go into blocks. If the series already has linked rows, a shorter
-    /// remainder may justify a leaf, which the commit links.
+    /// Maximum number of rows of a series that go into blocks. If leaves already have rows of the series, a shorter
+    /// remainder may justify a leaf, which the commit adds.
     fn rest_rows_max(&self) -> usize {
         match self.linked {
             true => BULK_REST_ROWS_MIN - 1,
@@ -115,9 +116,10 @@ impl WriteBuffer {
         }
     }
 
-    /// Empties the write buffer at the end of its use. Rows that may be linked and justify a leaf are linked. Short
-    /// remainders of series are added to `blocks`, if given; then no other write buffer may have rows of these
-    /// series. `rest` receives all remaining rows, series by series, sorted by time within a series.
+    /// Empties the write buffer at the end of its use. Rows that justify a leaf become one if the delta has no
+    /// overlapping rows. Short remainders of series are added to `blocks`, if `blocks` is given; in this case no
+    /// other write buffer may have rows of these series. `rest` receives all remaining rows, series by series, sorted
+    /// by time within a series.
     ///
     /// # Errors
     /// Errors of the linker and of `rest`; the remaining rows are then lost, and the transaction must be rolled back.
@@ -138,7 +140,7 @@ impl WriteBuffer {
             let as_blocks = blocks.is_some();
             let few = if as_blocks { rest_rows_max } else { 0 };
             let (mut list, learned) = (None, self.run_encoder_states(&types));
-            // A layout gets a class only when it has rows that are not linked.
+            // A layout gets its class (its number in the delta) only when it has rows for the delta.
             let mut encode = |series: &[u64], rows: RowsRef<'_>| {
                 let list = match &mut list {
                     Some(list) => list,
@@ -198,7 +200,7 @@ impl WriteBuffer {
         }
     }
 
-    /// Empties the write buffer, series by series, sorted by time within a series.
+    /// Empties the write buffer: passes all rows to `f`, series by series, sorted by time within a series.
     ///
     /// # Errors
     /// Errors of `f`; the remaining rows are then lost.

@@ -33,23 +33,24 @@ use tidalite_base::SeriesId;
 use tidalite_codec::{ColumnType, EncoderState, Rows, RowsRef, time_span};
 use tidalite_pager::{PageWrite, Ptr, Result};
 
-/// Encoded blocks that are not yet in pages. See the head of `blocks.rs`.
+/// Encoded blocks of a run that do not have addresses yet. The head of `blocks.rs` lists the invariants.
 #[derive(Debug, Default)]
 pub struct Blocks {
     class: u32,
     types: Box<[ColumnType]>,
     bytes: Vec<u8>,
-    /// Range of each block in `bytes`, and its directory entry, whose pointer is still null.
+    /// Range of each block in `bytes`, and the directory entry of the block, whose pointer is still null.
     blocks: Vec<(Range<usize>, Entry)>,
     rows: u64,
     times: (i64, i64),
     encoder_states: Vec<EncoderState>,
-    /// The rows of the next block, and the series of each row.
+    /// The series and the rows that will form the next block.
     open: (Vec<u64>, Rows),
 }
 
 impl Blocks {
-    /// An empty list for a layout, with its class and encoder states.
+    /// Creates an empty list of blocks for rows of the layout `types`, given the class of the layout and the encoder
+    /// states.
     pub(crate) fn new(
         types: &[ColumnType],
         (class, encoder_states): (u32, Vec<EncoderState>),
@@ -64,7 +65,7 @@ impl Blocks {
         }
     }
 
-    /// Appends rows that sort after all rows of the list; `series` holds the series of each row.
+    /// Appends rows that sort after all rows of the list; `series` has the series of each row.
     pub(crate) fn push(&mut self, series: &[u64], rows: RowsRef<'_>) -> Result<()> {
         debug_assert_eq!(series.len(), rows.len(), "a series a row");
         let Some(&last) = series.last() else {
@@ -90,7 +91,7 @@ impl Blocks {
         Ok(())
     }
 
-    /// Encodes the remaining rows. No rows may be pushed afterwards.
+    /// Encodes the remaining rows as the last block. No rows may be pushed afterwards.
     pub(crate) fn finish(&mut self) {
         self.cut();
         self.open = <(Vec<u64>, Rows)>::default();
@@ -131,7 +132,7 @@ impl Blocks {
         self.blocks.push((start..self.bytes.len(), entry));
     }
 
-    /// The smallest and the greatest key.
+    /// The first and the last key of the rows in the list, or `None` if the list is empty.
     fn span(&self) -> Option<(Key, Key)> {
         let (first, last) = (self.blocks.first()?, self.blocks.last()?);
         Some((first.1.first, last.1.last))
@@ -140,14 +141,15 @@ impl Blocks {
 
 impl Delta {
     /// Turns the blocks of helper threads into a run, which is newer than all rows in the delta. Lists with
-    /// overlapping rows become separate runs. Before that, the rows of the tail page become a run: they are older and
-    /// must not keep precedence over the blocks.
+    /// overlapping rows become separate runs. Before that, the rows of the tail page become a run: they are older,
+    /// and a later commit would otherwise treat them as newer than the blocks.
     ///
     /// # Errors
     /// Errors of the sink and the pager; the transaction must then be rolled back.
     ///
     /// # Cost
-    /// Checksums and copies of the blocks, a directory entry for each; then the compactions, as for `commit`.
+    /// Copies the blocks, computes their checksums and adds a directory entry for each; then advances the compactions
+    /// as `commit` does.
     pub fn add_blocks<W: PageWrite, S: Sink<W>>(
         &mut self,
         w: &mut W,
@@ -183,7 +185,7 @@ impl Delta {
         Ok(())
     }
 
-    /// Writes non-overlapping, ordered lists as one run.
+    /// Writes lists of blocks as one run; the lists must be ordered and must not overlap.
     fn run_of<W: PageWrite>(&mut self, w: &mut W, lists: &[Blocks]) -> Result<Run> {
         let mut run = Run::new(self.next_run(), w.txn(), w.txn());
         debug_assert!(
@@ -211,7 +213,7 @@ impl Delta {
         Ok(run)
     }
 
-    /// Turns the rows of the tail page into a run.
+    /// Writes the rows of the tail page as a new run and frees the page.
     fn tail_to_run<W: PageWrite, S: Sink<W>>(
         &mut self,
         w: &mut W,

@@ -17,14 +17,14 @@ use tidalite_base::SeriesId;
 use tidalite_codec::{Rows, RowsRef};
 use tidalite_pager::{Error, PageWrite, Ptr, Result};
 
-/// Which rows a flush takes.
+/// Rows that a flush removes from the write buffer.
 #[derive(Clone, Copy, Debug)]
 enum Amount {
-    /// Whole vectors of a layout; the remainder of each series stays in the write buffer.
+    /// The whole vectors of the layout with this index; the remainder of each series stays in the write buffer.
     Whole(usize),
-    /// Whole vectors of all layouts.
+    /// The whole vectors of all layouts; the remainder of each series stays in the write buffer.
     AllWhole,
-    /// Everything; up to this many bytes may go to the tail page.
+    /// All rows; up to this many bytes of them may go to the tail page.
     All(usize),
 }
 
@@ -35,16 +35,17 @@ struct Rest<'l> {
     held: Vec<Piece>,
     room_bytes: usize,
     writer: Option<RunWriter<'l>>,
-    /// Scratch memory for the writer, until the writer exists.
+    /// Memory for the run writer, until the writer exists.
     scratch: WriterScratch,
     run: Run,
     tail_page: Ptr,
-    /// Rows of the tail that are not yet in the run, last series first. They are read when the run begins.
+    /// Rows of the old tail page that are not yet in the run, last series first. They are read from the page when the
+    /// run begins.
     tail: Vec<Piece>,
 }
 
 impl Rest<'_> {
-    /// Like `put`, for rows of several series; `series` holds the series of each row.
+    /// Like `put`, for rows of several series; `series` has the series of each row.
     fn put_few<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -58,7 +59,8 @@ impl Rest<'_> {
             self.begin(w, work)?;
         }
         match &mut self.writer {
-            // With an empty tail no rows have to be merged in between.
+            // If no rows of the tail page are left, the rows need not be merged with them and can be written
+            // together.
             Some(writer) if self.tail.is_empty() => writer.push_many(w, work, class, series, rows),
             _ => {
                 let mut from = 0;
@@ -72,7 +74,7 @@ impl Rest<'_> {
         }
     }
 
-    /// Begins a run with the rows held so far.
+    /// Begins a run and writes the rows collected for the tail page so far to it.
     fn begin<W: PageWrite>(&mut self, w: &mut W, work: &mut Work) -> Result<()> {
         debug_assert!(self.writer.is_none(), "a flush writes at most one run");
         self.tail = tail::pieces(w, &self.tail_page, self.layouts)?;
@@ -108,7 +110,7 @@ impl Rest<'_> {
         self.write(w, work, place, rows)
     }
 
-    /// Writes rows to the run, merged with the tail's rows that sort before or among them.
+    /// Writes rows to the run, merged with the rows of the tail page that sort before or among them.
     fn write<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -126,8 +128,8 @@ impl Rest<'_> {
                 writer.push(w, work, piece.place(), piece.rows.view())?;
                 continue;
             }
-            // More rows of the series may follow (another part, after a linked one). Later rows of the tail therefore
-            // wait: the run must stay sorted.
+            // More rows of the series may follow (another part, after a part that became a leaf). Later rows of the
+            // tail page therefore wait, so that the run stays sorted.
             let upto = rows.times().last().map_or(0, |&last| {
                 piece.rows.times.partition_point(|&time| time <= last)
             });
@@ -142,7 +144,7 @@ impl Rest<'_> {
         writer.push(w, work, place, rows)
     }
 
-    /// Returns the run, if one was begun; otherwise the rows to append to the tail.
+    /// Returns the run, if one was begun; otherwise the rows that must be appended to the tail page.
     fn finish<W: PageWrite>(
         mut self,
         w: &mut W,
@@ -160,8 +162,8 @@ impl Rest<'_> {
 }
 
 impl Delta {
-    /// Flushes rows that are ready, after a push or append returned true: the rows of one leaf, or, if the budget is
-    /// reached, all whole vectors. Does nothing if no rows are ready.
+    /// Flushes the rows that are ready, after `push` or `append` has returned true: the rows of one leaf, or, if the
+    /// memory budget is used up, all whole vectors. Does nothing if no rows are ready.
     ///
     /// # Errors
     /// Errors of the sink and the pager; the transaction must then be rolled back.
@@ -192,7 +194,8 @@ impl Delta {
         }
     }
 
-    /// Flushes all buffered rows and writes all changes. The returned root belongs in the commit.
+    /// Flushes all buffered rows and writes all changes of the delta. Returns the root of the delta, which the caller
+    /// must store with the commit.
     ///
     /// # Errors
     /// As for `flush`.
@@ -213,7 +216,7 @@ impl Delta {
         self.seal(w)
     }
 
-    /// Flushes all buffered rows.
+    /// Flushes all buffered rows to leaves and to the delta, but does not seal the delta for the commit.
     ///
     /// # Errors
     /// As for `flush`.
@@ -242,7 +245,7 @@ impl Delta {
         sink: &mut S,
     ) -> Result<()> {
         let linked = buffer.with_leaf(layout, |series, types, rows| {
-            // A layout without a class was never stored here, so no rows can overlap.
+            // A layout without a class was never stored in the delta, so no rows of the delta can overlap.
             if let Some(class) = self.class_of(types) {
                 let place = (class, series);
                 let mut overlap = OverlapCheck::new(self, 0, true);
@@ -311,7 +314,7 @@ impl Delta {
         let mut parts = Vec::new();
         for (class, layout) in order {
             let mut follow = true;
-            // Series with at most this many rows are never linked.
+            // Series with at most this many rows never become leaves, so they need not be passed one by one.
             let few = if keep { 0 } else { BULK_REST_ROWS_MIN - 1 };
             buffer.group_few(layout, few, |grouped| {
                 let (series, rows) = match grouped {

@@ -25,7 +25,8 @@ use std::sync::Mutex;
 use tidalite_codec::ColumnType;
 use tidalite_pager::{PageWrite, Result};
 
-/// Buffered bytes from which a commit uses helper threads: starting one costs as much as encoding some vectors.
+/// Minimum size in bytes of the buffered rows for which a commit uses helper threads: starting a thread costs as much
+/// as encoding some vectors.
 const HELP_BYTES_MIN: usize = 1 << 20;
 
 impl Delta {
@@ -55,7 +56,8 @@ impl Delta {
         Ok(())
     }
 
-    /// Links pieces; records the slots of pieces that do not simply follow the existing rows.
+    /// Installs encoded pieces as leaves. Slots of pieces that do not come after all existing rows of their series
+    /// are recorded in `refused` instead.
     fn link_pieces<W: PageWrite, S: EncodingSink<W>>(
         &mut self,
         w: &mut W,
@@ -73,7 +75,7 @@ impl Delta {
                 first <= last && piece.rows > 0,
                 "a piece has rows in time order"
             );
-            // A layout without a class was never stored here, so no rows can overlap.
+            // A layout without a class was never stored in the delta, so no rows of the delta can overlap.
             let met = match class {
                 Some(class) => overlap
                     .get_or_insert_with(|| OverlapCheck::new(self, 0, true))
@@ -91,7 +93,7 @@ impl Delta {
         Ok(())
     }
 
-    /// Links the pieces that helper threads have encoded so far.
+    /// Installs as leaves the pieces that helper threads have encoded so far.
     fn link_ready<W: PageWrite, S: EncodingSink<W>>(
         &mut self,
         w: &mut W,
@@ -108,7 +110,7 @@ impl Delta {
         }
     }
 
-    /// Works beside the other threads until all rows of the lent log are linked or back in the write buffer.
+    /// Works beside the other threads until all rows of the lent log are in leaves or back in the write buffer.
     /// Afterwards no other thread has rows of the transaction.
     ///
     /// # Errors
@@ -151,15 +153,17 @@ impl Delta {
         running.job.put_down(scratch);
         let layout = running.layout;
         let (mut kept, unsorted, log) = running.end();
-        // Within each series, refused rows are older than rows held back, so they come first.
+        // Within each series, rows of refused pieces are older than the remainders that threads kept back, so the
+        // refused rows come first.
         kept.insert(0, back);
         buffer.take_back_log(layout, log, &kept, late || unsorted);
         debug_assert!(!buffer.has_lent_log(), "the log is back");
         Ok(())
     }
 
-    /// Links rows that do not simply follow the existing ones, if the delta has no overlapping rows. Returns the other
-    /// rows, and whether some rows did not come after all existing ones.
+    /// Installs refused rows (rows that do not come after all existing rows of their series) as leaves if the delta
+    /// has no overlapping rows. Returns the other refused rows, and whether any rows of leaves or the delta were not
+    /// older.
     fn link_refused<W: PageWrite, S: EncodingSink<W>>(
         &mut self,
         w: &mut W,
@@ -190,8 +194,8 @@ impl Delta {
         Ok((kept, late))
     }
 
-    /// Like `flush`, but `threads` helper threads group and encode. Series written in turn are encoded while the
-    /// transaction continues, other series when the budget is used up.
+    /// Like `flush`, but `threads` helper threads group and encode the rows. Series written in turn are encoded while
+    /// the transaction continues, other series when the budget is used up.
     ///
     /// # Errors
     /// As `flush`.
@@ -226,7 +230,7 @@ impl Delta {
                 }
                 Ready::Budget => {
                     self.encode_all(w, buffer, sink, background, (Take::Whole, threads))?;
-                    // Many of the rows cannot be linked: flushes them to the delta.
+                    // Many rows may remain that cannot become leaves; `flush` moves them to the delta.
                     return self.flush(w, buffer, sink);
                 }
                 Ready::Leaf(_) | Ready::Nothing => return self.flush(w, buffer, sink),
@@ -234,8 +238,9 @@ impl Delta {
         }
     }
 
-    /// Links all rows of all layouts that may be linked, with the help of other threads. A layout with few such rows
-    /// is left to this thread, since rows held back are copied twice, out of the buffer and back into it.
+    /// Installs as leaves all rows of all layouts that may become leaves, with the help of other threads. A layout
+    /// with few such rows is left to this thread, since rows that do not become leaves are copied twice, out of the
+    /// write buffer and back into it.
     fn encode_all<W: PageWrite, S: EncodingSink<W>>(
         &mut self,
         w: &mut W,

@@ -1,5 +1,5 @@
-//! Links rows of several threads. Each thread encodes its own rows, and calls the writer for operations that touch
-//! pages.
+//! Links rows of several threads, that is, installs them as leaves. Each thread encodes its own rows, and calls the
+//! writer for operations that touch pages.
 //!
 //! ```text
 //! a thread   group its part | begin |  encode   | link | begin |  encode  | link | ...
@@ -28,18 +28,18 @@ pub struct Linking<'a, W, S> {
     delta: &'a mut Delta,
     pages: &'a mut W,
     sink: &'a mut S,
-    /// Buffered rows of the writer, which are newer than all rows of the leaves and of the delta.
+    /// Rows in the writer's own buffer, which are newer than all rows of the leaves and of the delta.
     buffered: Option<&'a WriteBuffer>,
     overlap: &'a mut Option<OverlapCheck>,
 }
 
-/// Access to the writer for helper threads.
+/// Gives helper threads access to the state of the writer, one thread at a time.
 pub trait Linker: Sync {
-    /// The writer's pages.
+    /// Type through which the writer reads and writes pages.
     type Pages: PageWrite;
-    /// Receives rows that are ready to become leaves.
+    /// Type that receives rows that are ready to become leaves.
     type Sink: EncodingSink<Self::Pages>;
-    /// The error type of the writer.
+    /// Type of the errors that the writer returns.
     type Error: From<Error> + Send;
 
     /// Runs `f` with the writer's state, to which no other thread has access meanwhile.
@@ -52,21 +52,21 @@ pub trait Linker: Sync {
     ) -> Result<T, Self::Error>;
 }
 
-/// Buffer type for the encoded rows of a linker's threads.
+/// Type of the encoded rows that a thread passes to the sink of linker `L`.
 pub(crate) type EncodedOf<L> = <<L as Linker>::Sink as EncodingSink<<L as Linker>::Pages>>::Encoded;
 
-/// The outcome of linking rows.
+/// Outcome of an attempt to install rows as leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Linked {
-    /// The rows came after all existing rows.
+    /// The rows came after all existing rows of the series.
     Behind,
-    /// The rows were placed among existing rows.
+    /// The rows were inserted among existing rows of the series.
     Among,
-    /// The rows are empty or may not be linked.
+    /// There were no rows, or the delta has older rows within their time span.
     No,
 }
 
-/// Encodes rows and links them.
+/// Encodes rows and installs them as leaves, unless the delta has older rows within their time span.
 pub(crate) fn encode_and_link<L: Linker>(
     linker: &L,
     (series, types): (SeriesId, &[ColumnType]),
@@ -91,8 +91,8 @@ pub(crate) fn encode_and_link<L: Linker>(
 }
 
 impl<'a, W: PageWrite, S: EncodingSink<W>> Linking<'a, W, S> {
-    /// Bundles the writer's state. `buffered` holds rows besides the linking threads' own; `overlap` is kept
-    /// between calls, and must be reset to `None` whenever the delta changes otherwise.
+    /// Bundles the writer's state. `buffered` has rows of the writer in addition to those of the linking threads;
+    /// `overlap` is kept between calls, and must be reset to `None` whenever the delta changes in another way.
     pub fn new(
         delta: &'a mut Delta,
         pages: &'a mut W,
@@ -109,7 +109,7 @@ impl<'a, W: PageWrite, S: EncodingSink<W>> Linking<'a, W, S> {
         }
     }
 
-    /// The class of a layout with rows that will not be linked.
+    /// The class (number in the delta) of a layout with rows that will go to the delta.
     pub(crate) fn class(&mut self, types: &[ColumnType]) -> Result<u32> {
         self.delta.add_class(types)
     }
@@ -127,7 +127,7 @@ impl<'a, W: PageWrite, S: EncodingSink<W>> Linking<'a, W, S> {
         if buffered.is_some_and(|(buffered, slot)| buffered.has_rows(slot)) {
             return Ok(false);
         }
-        // A layout without a class was never stored here, so no rows can overlap.
+        // A layout without a class was never stored in the delta, so no rows of the delta can overlap.
         if let Some(class) = self.delta.class_of(types) {
             let delta = &*self.delta;
             let overlap = self

@@ -1,4 +1,4 @@
-//! Flush: from the write buffer to leaves, tail page and runs.
+//! Flush: moves rows from the write buffer to leaves, to the tail page and to runs.
 
 pub(crate) mod appender;
 pub(crate) mod blocks;

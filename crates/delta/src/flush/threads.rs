@@ -29,26 +29,27 @@ use tidalite_base::{SeriesId, Worker};
 use tidalite_codec::{ColumnType, RowsRef};
 use tidalite_pager::Result;
 
-/// Maximum number of encoded rows that wait to be linked; at this number the encoding threads wait.
+/// Maximum number of encoded rows that wait to be installed as leaves; when it is reached, the encoding threads
+/// pause.
 const WAITING_ROWS_MAX: usize = 1 << 20;
 
-/// Function that encodes rows with the given columns.
+/// Function that encodes rows whose columns have the given types.
 pub(crate) type EncodeFn<E> = fn(&[ColumnType], RowsRef<'_>, &mut E);
 
-/// The encoded vectors of one series.
+/// Encoded vectors of one series, which helper threads pass to the transaction's thread.
 pub(crate) struct Piece<E> {
     pub(crate) slot: u32,
     pub(crate) series: SeriesId,
     pub(crate) rows: usize,
-    /// First and last time.
+    /// Times of the first and the last row.
     pub(crate) span: (i64, i64),
     pub(crate) encoded: E,
 }
 
-/// The helper threads of a transaction and their state. See the head of this file.
+/// The helper threads of a transaction and their state. The head of `threads.rs` lists the invariants.
 pub struct BackgroundFlush<E> {
     pub(crate) running: Option<Running<E>>,
-    /// Memory of linked pieces, for reuse.
+    /// Memory of pieces that were installed as leaves, for reuse.
     pub(crate) pool: Vec<E>,
 }
 
@@ -61,42 +62,43 @@ impl<E> Default for BackgroundFlush<E> {
     }
 }
 
-/// A lent log, with the threads that work on it.
+/// A log that is lent to helper threads, with these threads.
 pub(crate) struct Running<E> {
     pub(crate) layout: usize,
     pub(crate) job: Arc<Job<E>>,
     threads: Vec<Worker>,
-    /// Slots whose rows did not simply follow the existing ones, and were therefore not linked.
+    /// Slots whose encoded rows did not come after all existing rows of their series, and were therefore not
+    /// installed as leaves.
     pub(crate) refused: BTreeSet<u32>,
 }
 
-/// State shared by the threads.
+/// State shared by the helper threads and the transaction's thread.
 pub(crate) struct Job<E> {
     pub(crate) log: Log,
     plan: OnceLock<Plan>,
     pub(crate) take: Take,
     seal: EncodeFn<E>,
-    /// The initial encoder state of each slot.
+    /// Encoder state of each slot before the first row of the lent log; `None` once a thread has taken it.
     begun: Vec<Mutex<Option<E>>>,
     next: AtomicUsize,
     stop: AtomicBool,
     out: Mutex<Out<E>>,
-    /// Signals changes of `out`.
+    /// Signals changes of `out` to waiting threads.
     changed: Condvar,
 }
 
-/// Results of the threads.
+/// Results of the helper threads, which the transaction's thread collects.
 struct Out<E> {
     pieces: Vec<Piece<E>>,
-    /// Rows in `pieces`.
+    /// Number of rows in `pieces`.
     rows: usize,
-    /// Running threads.
+    /// Number of helper threads that have not ended yet.
     threads: usize,
     kept: Vec<KeptRows>,
     late: bool,
 }
 
-/// Scratch memory of a thread.
+/// Memory that a thread reuses for each part of the log.
 pub(crate) struct WorkerScratch {
     copies: Copies,
     sorting: Sorting,
@@ -125,7 +127,8 @@ impl<E> Job<E> {
 }
 
 impl<E: Default> Job<E> {
-    /// Groups and encodes the next part, and passes its pieces to `give`. Returns false if no part was left.
+    /// Groups and encodes the next part of the log, and passes its pieces to `give`. Returns false if no part was
+    /// left.
     pub(crate) fn part(
         &self,
         scratch: &mut WorkerScratch,
@@ -165,7 +168,8 @@ impl<E: Default> Job<E> {
         Ok(true)
     }
 
-    /// Calls `f` with the rows of these slots that the threads have encoded.
+    /// Calls `f` with the rows of `slots` that the threads have encoded, so that these rows can be installed in
+    /// another way.
     pub(crate) fn again(
         &self,
         slots: &BTreeSet<u32>,
@@ -198,7 +202,7 @@ impl<E: Default> Job<E> {
             self.give(piece);
             Ok(())
         };
-        // An error is impossible here, because encoding touches no page.
+        // Errors cannot occur, because encoding touches no page.
         while self.part(&mut scratch, give).unwrap_or(false) {}
         self.put_down(scratch);
     }
@@ -217,14 +221,15 @@ impl<E: Default> Job<E> {
         self.changed.notify_all();
     }
 
-    /// Stores the held-back rows of a thread that has no more work.
+    /// Stores the rows that a thread kept back, at the end of the thread.
     pub(crate) fn put_down(&self, scratch: WorkerScratch) {
         let mut out = self.out();
         out.late |= scratch.sorting.late;
         out.kept.push(scratch.kept);
     }
 
-    /// Takes the pieces that are ready. With `wait`, blocks until there are some, or until all threads have ended.
+    /// Takes the pieces that are ready. If `wait` is set, blocks until there are some, or until all threads have
+    /// ended.
     pub(crate) fn pieces(&self, wait: bool) -> Vec<Piece<E>> {
         let mut out = self.out();
         while wait && out.pieces.is_empty() && out.threads > 0 {
@@ -244,7 +249,7 @@ impl<E: Default> Job<E> {
 }
 
 impl<E: Default + Send + 'static> Running<E> {
-    /// Starts `threads` threads. `begun` holds the encoder state of each slot with rows.
+    /// Starts `threads` helper threads on the log of a layout. `begun` has the encoder state of each slot with rows.
     pub(crate) fn begin(
         (layout, log): (usize, Log),
         take: Take,
@@ -283,7 +288,8 @@ impl<E: Default + Send + 'static> Running<E> {
                 ended.out().threads -= 1;
                 ended.changed.notify_all();
             };
-            // If the system cannot start a thread, the thread of the transaction does all the work.
+            // If the system cannot start a thread, the thread of the transaction does the work of that thread as
+            // well.
             match Worker::start_with_end("encode", move |_| job.run(), at_end) {
                 Ok(thread) => running.threads.push(thread),
                 Err(_) => running.job.out().threads -= 1,
@@ -294,8 +300,8 @@ impl<E: Default + Send + 'static> Running<E> {
 }
 
 impl<E> Running<E> {
-    /// Ends the job after all parts are done: returns the held-back rows, whether rows were late, and the log.
-    /// Propagates a panic of a thread.
+    /// Ends the helper threads after all parts of the log are done. Returns the rows that the threads kept back,
+    /// whether rows were out of time order, and the log. Propagates a panic of a thread.
     pub(crate) fn end(mut self) -> (Vec<KeptRows>, bool, Log) {
         for thread in self.threads.drain(..) {
             thread.join();
@@ -305,7 +311,7 @@ impl<E> Running<E> {
         debug_assert_eq!(out.threads, 0, "every thread has ended");
         let (kept, late) = (std::mem::take(&mut out.kept), out.late);
         drop(out);
-        // The threads have ended and dropped their references.
+        // The threads have ended and dropped their references to the job.
         let Some(job) = Arc::get_mut(&mut self.job) else {
             unreachable!("nobody else has it");
         };
@@ -317,12 +323,12 @@ impl<E> Running<E> {
 impl<E> Drop for Running<E> {
     fn drop(&mut self) {
         self.job.stop.store(true, Ordering::Relaxed);
-        // Takes the lock once, so that a thread about to wait does not miss the notification.
+        // The lock is taken once, so that a thread that is about to wait does not miss the notification.
         drop(self.job.out());
         self.job.changed.notify_all();
         for thread in self.threads.drain(..) {
-            // If a transaction is dropped, that has a reason of its own; a panic of a helper thread is not reported
-            // on top.
+            // A transaction is dropped for a reason of its own, so a panic of a helper thread is not reported in
+            // addition.
             drop(thread);
         }
     }

@@ -1,4 +1,4 @@
-//! Decides when rows may become leaves, and defines the sink that receives them.
+//! Decides when rows may become leaves, and defines the trait that receives such rows.
 
 pub(crate) mod overlap;
 pub(crate) mod sink;

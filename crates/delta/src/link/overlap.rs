@@ -1,4 +1,5 @@
-//! Overlap check: newer rows may not become leaves while the delta has rows of the series within their time span.
+//! Overlap check: newer rows may not become leaves while the delta has older rows of their series within their time
+//! span.
 
 use crate::delta::{Delta, Layouts};
 use crate::run::cursor::Probe;
@@ -20,7 +21,7 @@ pub struct OverlapCheck {
 }
 
 impl OverlapCheck {
-    /// A check against all runs from tier `tier` on, and against the tail page if `tail` is set.
+    /// Creates a check against all runs from tier `tier` on, and against the tail page if `tail` is set.
     pub(crate) fn new(delta: &Delta, tier: usize, tail: bool) -> Self {
         let probes = delta
             .live_runs(tier)
@@ -60,11 +61,11 @@ impl OverlapCheck {
         Ok(false)
     }
 
-    /// Splits the rows into parts, in order: whole vectors that may be linked, and others. Within the span of a part
-    /// that may be linked, neither the delta nor another part has rows.
+    /// Splits the rows into parts, in order: parts that may become leaves (whole vectors), and parts that may not.
+    /// Within the span of a part that may become leaves, neither the delta nor another part has rows.
     ///
-    /// Cost: one test for all whole vectors together; if it finds an overlap, one per vector. A few very late rows
-    /// therefore hold back only their own vector.
+    /// Cost: one test for all whole vectors together; if it finds an overlap, one test per vector. A few very late
+    /// rows therefore keep only their own vector from becoming a leaf.
     pub(crate) fn plan<R: PageRead>(
         &mut self,
         r: &R,
@@ -114,7 +115,7 @@ impl OverlapCheck {
     }
 }
 
-/// Rows that are either all linked or all not linked.
+/// Rows of which either all become leaves (`link`) or all stay in the delta.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) rows: Range<usize>,

@@ -3,26 +3,27 @@
 use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_codec::RowsRef;
 
-/// Minimum remainder of a bulk load that justifies a leaf. The next rows of the series are added to the same leaf.
+/// Minimum number of rows that justify a leaf for the end of a bulk load. Later rows of the series are added to the
+/// same leaf.
 pub(crate) const BULK_REST_ROWS_MIN: usize = 64;
 
 /// Minimum number of rows of a series that justify a leaf at a commit.
 pub(crate) const LINKED_ROWS_MIN: usize = VECTOR_ROWS / 2;
 
-/// Number of rows in whole vectors, reduced until the next row has a different time.
+/// Returns the number of rows in whole vectors, reduced until the next row has a different time.
 pub(crate) fn whole_vectors(rows: RowsRef<'_>) -> usize {
     rows.cut(rows.len() / VECTOR_ROWS * VECTOR_ROWS)
 }
 
-/// Number of rows at a commit that justify leaves: whole vectors, and a last vector that is at least half full. If
-/// such a last vector stayed in the delta, every compaction that includes its rows would rewrite them, and every
-/// reader of the series would collect them again. If the transaction has already linked rows of the series, a shorter
-/// remainder is linked as well, so that a bulk load ends in leaves.
+/// Returns how many of the first rows justify leaves at a commit: whole vectors, and a last vector that is at least
+/// half full. If such a last vector stayed in the delta, every compaction that includes its rows would rewrite them,
+/// and every reader of the series would collect them again. If the transaction has already installed rows of the
+/// series as leaves, a shorter remainder becomes a leaf as well, so that a bulk load ends in leaves.
 pub(crate) fn linkable(rows: RowsRef<'_>, linked_before: bool) -> usize {
     linkable_of(rows.len(), whole_vectors(rows), linked_before)
 }
 
-/// Like [`linkable`], for a number of rows of which `whole` are in whole vectors.
+/// Like [`linkable`], for `rows` rows of which `whole` are in whole vectors.
 pub(crate) fn linkable_of(rows: usize, whole: usize, linked_before: bool) -> usize {
     debug_assert!(whole <= rows, "whole vectors are some of the rows");
     let least = if linked_before || whole > 0 {
@@ -33,17 +34,17 @@ pub(crate) fn linkable_of(rows: usize, whole: usize, linked_before: bool) -> usi
     if rows - whole >= least { rows } else { whole }
 }
 
-/// Which rows of a series are taken.
+/// Rows of a series that a helper thread encodes for leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Take {
-    /// Whole vectors.
+    /// Whole vectors only, while the transaction is open.
     Whole,
-    /// Rows that justify leaves at the end of a transaction.
+    /// All rows that justify leaves at the end of a transaction.
     AtCommit,
 }
 
 impl Take {
-    /// Minimum number of rows that a series must have for any to be taken.
+    /// Minimum number of rows that a series must have so that any of them are encoded for leaves.
     pub(crate) fn rows_min(self) -> usize {
         match self {
             Self::Whole => VECTOR_ROWS,

@@ -30,20 +30,20 @@ const COLUMNS_AT: usize = ROWS_AT + 2;
 const SHIFTS_AT: usize = COLUMNS_AT + 1;
 const CLASS_AT: usize = SHIFTS_AT + 1;
 const LENGTHS_AT: usize = CLASS_AT + 4;
-/// Bytes of the length of a payload.
+/// Length in bytes of the field for the length of a payload.
 const LENGTH_BYTES: usize = 2;
 const _: () = assert!(SHIFTS_BYTES_MAX <= u8::MAX as usize);
 
-/// Bytes that an encoded vector may need beyond eight per value, for alignment and tables of exceptions.
+/// Number of bytes that an encoded vector may need beyond eight per value, for alignment and tables of exceptions.
 const ENCODING_SLACK: usize = 64;
 
-/// Maximum size of a vector in a block beyond eight bytes per value.
+/// Maximum number of bytes that a vector needs in a block beyond eight per value.
 const VECTOR_BYTES_MAX: usize = LENGTH_BYTES + CHUNK_BYTES_MAX + ENCODING_SLACK;
 
-/// Blocks begin at multiples of this inside an extent.
+/// Alignment in bytes of blocks inside an extent.
 pub(crate) const BLOCK_ALIGN: usize = 8;
 
-/// Raw bytes of a row with this number of columns.
+/// Size in bytes of an uncompressed row with this number of columns: series, time and columns take 8 bytes each.
 pub(crate) fn row_bytes(columns: usize) -> u64 {
     8 * (2 + columns as u64)
 }
@@ -51,19 +51,19 @@ pub(crate) fn row_bytes(columns: usize) -> u64 {
 /// Maximum number of rows in a block with this many columns: 1024, or fewer if 1024 rows could exceed 64 KiB.
 pub(crate) fn block_rows_max(columns: usize) -> usize {
     let vectors = columns + 2;
-    // Shifts need no extra room: together with the times they take at most eight bytes per row.
+    // The shifts of times need no extra room: together with the times they take at most eight bytes per row.
     let room = BLOCK_BYTES_MAX - LENGTHS_AT - vectors * VECTOR_BYTES_MAX;
     (room / (8 * vectors)).min(VECTOR_ROWS)
 }
 
-/// Maximum number of rows with equal time in a series with this many columns: they share one block, and one vector of a
-/// leaf.
+/// Maximum number of rows with equal time in a series with this many columns. All such rows must fit into one block,
+/// and into one vector of a leaf.
 #[must_use]
 pub fn time_rows_max(columns: usize) -> usize {
     block_rows_max(columns)
 }
 
-/// Appends an encoded block to `out`; the header is written when its address is known.
+/// Appends an encoded block to `out`. The header stays empty until the address of the block is known.
 pub(crate) fn encode_block(
     class: u32,
     types: &[ColumnType],
@@ -90,7 +90,8 @@ pub(crate) fn encode_block(
             part.clear();
         }
         let mut put = |chunk: Chunk| {
-            // A block is at most 64 KiB long, its header included.
+            // The length of a chunk and its payload fits into 16 bits, since a block with its header is at most 64
+            // KiB long.
             lengths.extend_from_slice(&(chunk.len() as u16).to_le_bytes());
             chunk.put(chunks);
         };
@@ -129,7 +130,8 @@ pub(crate) fn encode_block(
     });
 }
 
-/// Scratch memory for encoding a block: chunk lengths are known only after the payloads are encoded.
+/// Memory for encoding a block. The chunk lengths, which precede the payloads, are known only after these are
+/// encoded.
 #[derive(Default)]
 struct EncodeScratch {
     lengths: Vec<u8>,
@@ -142,7 +144,8 @@ thread_local! {
     static ENCODE_SCRATCH: RefCell<EncodeScratch> = RefCell::default();
 }
 
-/// The chunks of a block with this many columns, and their end.
+/// Decodes the chunks (encoding descriptions) of a block with this many columns; also returns the offset of their
+/// end.
 fn chunks(bytes: &[u8], columns: usize) -> Option<(Vec<Chunk>, usize)> {
     let mut at = LENGTHS_AT + LENGTH_BYTES * (columns + 2);
     let head = bytes.get(..at)?;
@@ -157,8 +160,8 @@ fn chunks(bytes: &[u8], columns: usize) -> Option<(Vec<Chunk>, usize)> {
     Some((chunks, at))
 }
 
-/// Length of the block at the beginning of `bytes`, computed from the fields of the block; `None` if `bytes` is
-/// shorter.
+/// Computes the length in bytes of the block at the beginning of `bytes` from the fields of the block; `None` if
+/// `bytes` is shorter.
 pub(crate) fn encoded_len(bytes: &[u8]) -> Option<usize> {
     let (_, columns) = Block::layout(bytes);
     let (chunks, at) = chunks(bytes, columns)?;
@@ -167,13 +170,13 @@ pub(crate) fn encoded_len(bytes: &[u8]) -> Option<usize> {
     (len <= bytes.len()).then_some(len)
 }
 
-/// A decoded block. Its memory is reused for the next one.
+/// A decoded block of a run. Its memory is reused for the next block.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Block {
     pub(crate) class: u32,
     pub(crate) series: Vec<u64>,
     pub(crate) rows: Rows,
-    /// Scratch memory for a vector of which only one value is needed.
+    /// Memory for decoding a vector of which only one value is needed.
     scratch: Vec<u64>,
 }
 
@@ -186,7 +189,7 @@ impl Block {
         Key::new(self.class, SeriesId(self.series[row]), self.rows.times[row])
     }
 
-    /// The first row at or after `key`; the number of rows if all are before it.
+    /// Returns the index of the first row at or after `key`, or the number of rows if all are before `key`.
     pub(crate) fn lower_bound(&self, key: &Key) -> usize {
         if self.class != key.class {
             return if self.class < key.class {
@@ -200,7 +203,7 @@ impl Block {
         series + self.rows.times[series..end].partition_point(|&t| t < key.time)
     }
 
-    /// Class and number of columns of the block in `bytes`; 0 and 0 if `bytes` is too short.
+    /// Returns the class and the number of columns of the block in `bytes`; 0 and 0 if `bytes` is too short.
     pub(crate) fn layout(bytes: &[u8]) -> (u32, usize) {
         if bytes.len() < LENGTHS_AT {
             return (0, 0);
@@ -208,12 +211,12 @@ impl Block {
         (get_u32(bytes, CLASS_AT), usize::from(bytes[COLUMNS_AT]))
     }
 
-    /// The end of the rows of `series` that begin at `from`.
+    /// Returns the index after the last row of `series`, whose rows begin at or after `from`.
     pub(crate) fn series_end(&self, from: usize, series: SeriesId) -> usize {
         from + self.series[from..].partition_point(|&s| s <= series.0)
     }
 
-    /// Reads and verifies a block, with its columns or only its keys.
+    /// Reads, verifies and decodes a block, with its columns or only its keys.
     pub(crate) fn read<R: PageRead>(
         &mut self,
         r: &R,
@@ -252,8 +255,8 @@ impl Block {
         Ok(())
     }
 
-    /// Reads and verifies a block, but decodes only the last row of a series in it: one value of each vector whose
-    /// encoding has random access. The decoded contents of `self` are unchanged.
+    /// Reads and verifies a block, but decodes only the last row of a series: if the encoding of a vector has random
+    /// access, only one value of that vector. The decoded contents of `self` are unchanged.
     pub(crate) fn read_last<R: PageRead>(
         &mut self,
         r: &R,
@@ -267,12 +270,14 @@ impl Block {
             return Ok(None);
         }
         let (rows, scratch) = (encoded.rows, &mut self.scratch);
-        // The series ids give the row and the shift of its time. The time and the values follow.
+        // The series ids give the index of the row and the shift of its time. The vectors of times and values follow
+        // the ids.
         let (mut found, mut shift, mut time) = (None, 0, 0);
         let mut words = Vec::with_capacity(encoded.columns);
         encoded.each(|vector, chunk, payload| {
             if vector == 0 {
-                // A shift can be assigned to its series only with all ids.
+                // Shifts are stored per series, so finding the shift of a series requires that all series ids are
+                // decoded.
                 let end = match encoded.shifts {
                     [] => count_up_to(chunk, payload, rows, series.0)?,
                     _ => None,
@@ -308,7 +313,7 @@ impl Block {
     }
 }
 
-/// Value `row` of a vector; decodes the vector into `scratch` if its encoding has no random access.
+/// Returns value `row` of a vector; decodes the vector into `scratch` if its encoding has no random access.
 fn single(
     chunk: &Chunk,
     payload: &[u8],
@@ -336,7 +341,7 @@ fn decoded<'s>(
     Ok(&scratch[..rows])
 }
 
-/// The bytes of a block, whose fields before the payloads have been parsed.
+/// An encoded block of which all fields before the payloads have been parsed.
 struct EncodedBlock<'b> {
     bytes: &'b [u8],
     addr: u64,
@@ -379,13 +384,13 @@ impl<'b> EncodedBlock<'b> {
             rows,
             columns,
             chunks,
-            // Truncated shifts imply a truncated first payload, for which an error is reported.
+            // If the shifts are truncated, the first payload is, too, and an error is reported for that payload.
             shifts: bytes.get(shifts_at..payloads_at).unwrap_or_default(),
             payloads_at,
         })
     }
 
-    /// Calls `f` with the index of each vector (ids, times, columns), its chunk and its payload.
+    /// Calls `f` with the index of each vector (series ids, times, columns), its chunk and its payload.
     fn each(
         &self,
         mut f: impl FnMut(usize, &Chunk, &[u8]) -> std::result::Result<(), Corrupt>,

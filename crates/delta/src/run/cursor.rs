@@ -1,4 +1,4 @@
-//! Iterates over a run block by block, and tests a run for rows of one series.
+//! Iterates over the rows of a run block by block, and tests a run for rows of one series.
 //!
 //! A cursor holds no borrow of the file: the caller may write between two calls. Runs are immutable, so data read
 //! earlier stays valid.
@@ -12,7 +12,7 @@ use tidalite_codec::ColumnType;
 use tidalite_kv::Tree;
 use tidalite_pager::{PageRead, Result};
 
-/// Directory entries read at once when a cursor moves past its first block.
+/// Number of directory entries that a cursor reads at once when it moves past its first block.
 const ENTRIES_AHEAD: usize = 16;
 
 /// A position in a run: either at a row or at the end of the run.
@@ -23,12 +23,12 @@ pub(crate) struct RunCursor {
     next_entry: usize,
     pub(crate) block: Block,
     pub(crate) row: usize,
-    /// Start key of the entries not yet read; `None` if the directory has no more.
+    /// Key at which reading the directory continues; `None` if the directory has no more entries.
     resume: Option<Key>,
 }
 
 impl RunCursor {
-    /// Positions a cursor at the first row at or after `key`.
+    /// Creates a cursor at the first row at or after `key`.
     pub(crate) fn seek<R: PageRead>(
         r: &R,
         run: &Run,
@@ -38,7 +38,7 @@ impl RunCursor {
         Self::seek_with(r, run, layouts, key, Block::default())
     }
 
-    /// Like [`seek`](Self::seek), reusing the memory of a block.
+    /// Like [`seek`](Self::seek), but reuses the memory of a decoded block.
     pub(crate) fn seek_with<R: PageRead>(
         r: &R,
         run: &Run,
@@ -54,7 +54,7 @@ impl RunCursor {
             row: 0,
             resume: Some(*key),
         };
-        // Reads two entries: the second one shows whether the first block has all rows of its last series.
+        // Reads two directory entries: the second one shows whether the first block has all rows of its last series.
         cursor.load(r, layouts, 2)?;
         cursor.row = cursor.block.lower_bound(key);
         // According to the directory the block ends at or after the key, but a damaged directory may be wrong.
@@ -68,7 +68,7 @@ impl RunCursor {
         Ok(cursor)
     }
 
-    /// Loads the next block; at the end, the block is empty.
+    /// Loads the next block of the run; after the last block, the block of the cursor becomes empty.
     pub(crate) fn load<R: PageRead>(
         &mut self,
         r: &R,
@@ -95,12 +95,12 @@ impl RunCursor {
         Ok(())
     }
 
-    /// Class and series of the row at the cursor; `None` at the end.
+    /// Class and series of the row at the cursor; `None` at the end of the run.
     pub(crate) fn place(&self) -> Option<(u32, SeriesId)> {
         (self.row < self.block.len()).then(|| self.block.key(self.row).place())
     }
 
-    /// Advances by `rows` rows within the block; at its end, `load_next` loads the next block.
+    /// Advances by `rows` rows within the block; at the end of the block, the caller must call `load_next`.
     pub(crate) fn pass(&mut self, rows: usize) {
         self.row += rows;
         debug_assert!(
@@ -109,7 +109,7 @@ impl RunCursor {
         );
     }
 
-    /// After `pass`: moves to the next block if this one is at its end.
+    /// Loads the next block if the cursor is at the end of its block.
     pub(crate) fn load_next<R: PageRead>(
         &mut self,
         r: &R,
@@ -121,13 +121,13 @@ impl RunCursor {
         Ok(())
     }
 
-    /// Whether there may be blocks after this one.
+    /// Whether the run may have blocks after the block of the cursor.
     pub(crate) fn may_go_on(&self) -> bool {
         self.next_entry < self.entries.len() || self.resume.is_some()
     }
 
-    /// A lower bound of the series that may continue after this block: series below it have no more rows. 0 if the
-    /// block is empty.
+    /// Returns a lower bound of the series that may have rows after the block of the cursor: smaller series have no
+    /// more rows. Returns 0 if the block is empty.
     pub(crate) fn series_bound(&self) -> u64 {
         let Some(&last) = self.block.series.last() else {
             return 0;
@@ -144,12 +144,12 @@ impl RunCursor {
         self.row > 0 && self.row < self.block.len()
     }
 
-    /// Whether there may be rows at or after the cursor.
+    /// Whether the run may have rows at or after the cursor.
     pub(crate) fn may_have_rows(&self) -> bool {
         self.row < self.block.len() || self.may_go_on()
     }
 
-    /// Advances by `rows` rows, within the block or to the first row of the next.
+    /// Advances by `rows` rows, within the block or to the first row of the next block.
     pub(crate) fn advance<R: PageRead>(
         &mut self,
         r: &R,
@@ -168,11 +168,12 @@ impl RunCursor {
     }
 }
 
-/// Tests, for ascending series, whether a run has rows of a series in an interval. Caches the last block.
+/// Tests, for ascending series, whether a run has rows of a series in an interval. The block of the previous test is
+/// kept.
 #[derive(Debug)]
 pub(crate) struct Probe {
     run: Run,
-    /// Rows at or before this key are hidden.
+    /// Watermark of the open compaction that reads the run; rows at or before this key are hidden.
     after: Option<Key>,
     entry: Option<Entry>,
     block: Block,

@@ -27,13 +27,14 @@ const LAST_AT: usize = FIRST_AT + KEY_BYTES;
 const LEAST_AT: usize = LAST_AT + KEY_BYTES;
 const GREATEST_AT: usize = LEAST_AT + 8;
 
-/// Bytes of a run in the record.
+/// Length in bytes of the description of a run in the record.
 pub(crate) const RUN_BYTES: usize = GREATEST_AT + 8;
 
-/// The owner id of a directory is this number plus the number of its run; tables and series count from 1.
+/// The owner id in the pages of a directory is this number plus the number of its run, so that it differs from the
+/// ids of tables and series, which count from 1.
 const DIRECTORY_OWNER: u64 = 1 << 47;
 
-/// See the head of this file.
+/// Description of a run: its directory, counts, bounds and age. The head of this file shows the file format.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Run {
     pub(crate) seq: u64,
@@ -96,7 +97,7 @@ impl Run {
         })
     }
 
-    /// Whether the run may hold a row of the series within these times, judged by its bounds.
+    /// Whether the run may have a row of the series with `from <= time <= to`, judged by the bounds of the run.
     pub(crate) fn may_hold(&self, place: (u32, SeriesId), from: i64, to: i64) -> bool {
         self.rows > 0
             && from <= to
@@ -106,7 +107,7 @@ impl Run {
             && from <= self.time_greatest
     }
 
-    /// Adds written rows, with this many columns, to the counts and bounds of the run.
+    /// Adds rows that were written to the run, with this many columns, to the counts and bounds of the run.
     pub(crate) fn count(
         &mut self,
         (rows, columns): (u64, usize),
@@ -122,7 +123,7 @@ impl Run {
         self.time_greatest = self.time_greatest.max(greatest);
     }
 
-    /// Frees everything that the run owns.
+    /// Frees the extents and the directory of the run.
     pub(crate) fn free<W: PageWrite>(mut self, w: &mut W) -> Result<()> {
         let mut extents = Vec::new();
         directory::each_extent(&self.directory, w, |extent, _| {

@@ -1,4 +1,4 @@
-//! The directory of a run: a kv tree with one entry per block and one per extent.
+//! The directory of a run: a B+tree with one entry per block and one per extent.
 //!
 //! ```text
 //! block   key: class, series, time of its first row        (20 bytes, see key.rs)
@@ -16,17 +16,17 @@ use tidalite_codec::short;
 use tidalite_kv::{Cursor, Tree};
 use tidalite_pager::{Extent, Kind, PageRead, PageWrite, Ptr, Result};
 
-/// The class of extent entries; no layout has it.
+/// Class in the keys of extent entries, which is not used by any layout.
 pub(crate) const EXTENT_CLASS: u32 = u32::MAX;
 
-/// Sorts after all blocks and before all extents.
+/// Key that sorts after all block entries and before all extent entries.
 pub(crate) const END_OF_BLOCKS: Key = Key {
     class: EXTENT_CLASS,
     series: SeriesId(0),
     time: i64::MIN,
 };
 
-/// Number of integers in the entry of a block.
+/// Number of integers in the encoded entry of a block.
 const NUMBERS: usize = 7;
 const BIRTH_AT: usize = 8;
 const BLOCKS_AT: usize = BIRTH_AT + 8;
@@ -61,7 +61,8 @@ pub(crate) fn decode_entry(key: &[u8], value: &[u8], tree: &Tree) -> Result<Opti
         ptr,
         rows,
     };
-    // Iteration continues after the last key of an entry. It would not advance if that were smaller than the first.
+    // Iteration continues after the last key of an entry. It would not advance if the last key were smaller than the
+    // first.
     if entry.last < first {
         let what = "entry in the directory of a run";
         let found = format!("a block that ends at {:?}", entry.last);
@@ -76,7 +77,7 @@ pub(crate) fn decode_entry(key: &[u8], value: &[u8], tree: &Tree) -> Result<Opti
     Ok(Some(entry))
 }
 
-/// Decodes last key, pointer and number of rows of the block that begins with `first`.
+/// Decodes the last key, the pointer and the number of rows of the block that begins with key `first`.
 fn decode_value(first: &Key, value: &[u8]) -> Option<(Key, Ptr, u32)> {
     let (numbers, end) = short::get::<NUMBERS>(value, 0)?;
     // Numbers must use the minimum number of bytes, so that each entry has exactly one encoding.
@@ -121,7 +122,7 @@ pub(crate) fn put_entry<W: PageWrite>(tree: &mut Tree, w: &mut W, entry: &Entry)
     Ok(())
 }
 
-/// Removes the entry of a block; frees the extent if it was the last block in it.
+/// Removes the entry of a block; frees the extent if the block was the last one of the extent.
 pub(crate) fn remove_entry<W: PageWrite>(tree: &mut Tree, w: &mut W, entry: &Entry) -> Result<()> {
     tree.remove(w, &entry.first.encode())?;
     let (extent, blocks) = extent_of(tree, w, entry.ptr.addr)?;
@@ -137,15 +138,15 @@ pub(crate) fn remove_entry<W: PageWrite>(tree: &mut Tree, w: &mut W, entry: &Ent
 /// each entry.
 ///
 /// # Cost
-/// The entries are read, and removed as one range; an extent is looked up once for consecutive blocks in it.
+/// The entries are read, and removed as one range. Each extent is looked up once for consecutive blocks.
 pub(crate) fn remove_before<W: PageWrite>(
     tree: &mut Tree,
     w: &mut W,
     end: Key,
     mut gone: impl FnMut(&Entry),
 ) -> Result<()> {
-    // Per address of an extent: the extent, the number of its removed blocks, and the number of its blocks in the
-    // directory.
+    // Maps the address of an extent to the extent, the number of its removed blocks, and the number of its blocks in
+    // the directory.
     let mut extents: BTreeMap<u64, (Extent, u64, u64)> = BTreeMap::new();
     each_block(tree, w, |entry| {
         if entry.first >= end {
@@ -179,7 +180,7 @@ fn extent_key(addr: u64) -> [u8; KEY_BYTES] {
     Key::new(EXTENT_CLASS, SeriesId(addr), 0).encode()
 }
 
-/// Records an extent that the run owns, and how many of its blocks the directory lists.
+/// Records an extent that the run owns, and how many of its blocks are in the directory.
 pub(crate) fn put_extent<W: PageWrite>(
     tree: &mut Tree,
     w: &mut W,
@@ -218,13 +219,14 @@ fn holds(extent: &Extent, page_size: usize, addr: u64) -> bool {
     into.is_some_and(|bytes| bytes / (page_size as u64) < extent.pages)
 }
 
-/// The extent that contains the block at `addr`.
+/// Returns the extent that contains the block at `addr`, and the number of its blocks in the directory.
 fn extent_of<R: PageRead>(tree: &Tree, r: &R, addr: u64) -> Result<(Extent, u64)> {
     let mut cursor = tree.cursor(r);
     if cursor.seek_le(&extent_key(addr))? && cursor.key() >= extent_key(0).as_slice() {
         let value = cursor.inline_value()?.unwrap_or_default();
         let (extent, blocks) = decode_extent(cursor.key(), value, tree)?;
-        // In a damaged tree whose keys do not ascend, the seek may end after the address.
+        // In a damaged directory whose keys do not ascend, the search may find an extent that does not contain the
+        // address.
         if holds(&extent, r.page_size(), addr) {
             return Ok((extent, blocks));
         }
@@ -277,7 +279,7 @@ fn each_block<R: PageRead>(
     Ok(())
 }
 
-/// Up to `max` entries whose blocks may hold rows at or after `key`, in order.
+/// Collects up to `max` entries whose blocks may have rows at or after `key`, in order.
 pub(crate) fn entries_from<R: PageRead>(
     tree: &Tree,
     r: &R,
@@ -290,8 +292,8 @@ pub(crate) fn entries_from<R: PageRead>(
     collect(tree, &mut cursor, there, key, max, out)
 }
 
-/// Like [`entries_from`], but starts with the first block that begins at or after these bytes. Does not check whether
-/// the block before extends beyond them, so damage of an earlier page does no harm.
+/// Like [`entries_from`], but starts with the first block whose key is at or after `bytes`. The block before is not
+/// considered, so damage of an earlier page does no harm.
 pub(crate) fn entries_at_or_behind<R: PageRead>(
     tree: &Tree,
     r: &R,
@@ -325,7 +327,7 @@ fn collect<R: PageRead>(
     Ok(())
 }
 
-/// The last entry whose block begins at or before `key`.
+/// Returns the last entry whose block begins at or before `key`.
 pub(crate) fn entry_at_or_before<R: PageRead>(
     tree: &Tree,
     r: &R,
@@ -342,7 +344,8 @@ pub(crate) fn entry_at_or_before<R: PageRead>(
     )
 }
 
-/// Moves an extent: writes its blocks, in order, to a new extent.
+/// Moves an extent of the run: writes its blocks, in order, to a new extent, and changes their entries in the
+/// directory.
 pub(crate) fn move_extent<W: PageWrite>(tree: &mut Tree, w: &mut W, extent: &Extent) -> Result<()> {
     let page_size = w.page_size() as u64;
     let end = extent

@@ -1,4 +1,4 @@
-//! Runs on disk: blocks of rows, the directory that lists them, the tail page of the newest rows.
+//! The delta on disk: runs with their blocks of rows and directories, and the tail page with the newest rows.
 
 pub(crate) mod block;
 pub(crate) mod cursor;

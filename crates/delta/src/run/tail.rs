@@ -23,14 +23,15 @@ const USED_AT: usize = ROWS_AT + 4;
 const FIRST_ROW_AT: usize = USED_AT + 4;
 
 const SERIES_BITS: u32 = 48;
-/// Flag in the word with class and series: the row is kept in addition to the row before it.
+/// Flag of a row that is kept in addition to the previous row of the same time; a row without it replaces earlier
+/// rows.
 const JOINS: u64 = 1 << 63;
 const _: () = assert!(LAYOUTS_MAX < 1 << 15, "classes leave the highest bit free");
 
-/// Maximum series id in the delta: ids share a word with the class.
+/// Maximum series id in the delta. The id of a row shares a 64-bit word with the class and a flag.
 pub const SERIES_MAX: u64 = (1 << SERIES_BITS) - 1;
 
-/// Checks that a series id is within the limit.
+/// Returns an error if a series id exceeds `SERIES_MAX`.
 pub(crate) fn expect_series(series: SeriesId) -> Result<()> {
     if series.0 <= SERIES_MAX {
         return Ok(());
@@ -42,12 +43,12 @@ pub(crate) fn expect_series(series: SeriesId) -> Result<()> {
     })
 }
 
-/// Bytes of rows that a tail page holds.
+/// Maximum size in bytes of the rows in a tail page.
 pub(crate) fn tail_capacity(page_size: usize) -> usize {
     page_size - FIRST_ROW_AT
 }
 
-/// Rows of one series, from the tail or from the remainder of a commit.
+/// Rows of one series, read from the tail page or to be appended to it.
 #[derive(Clone, Debug)]
 pub(crate) struct Piece {
     pub(crate) class: u32,
@@ -61,7 +62,7 @@ impl Piece {
     }
 }
 
-/// Bytes of rows in the page. A null pointer is an empty tail.
+/// Returns the size in bytes of the rows in the tail page. A null pointer stands for an empty tail page.
 pub(crate) fn used<R: PageRead>(r: &R, tail: &Ptr) -> Result<usize> {
     if tail.is_null() {
         return Ok(0);
@@ -82,7 +83,8 @@ fn bounds(page: &[u8], tail: &Ptr) -> Result<(usize, usize)> {
     Ok((rows, used))
 }
 
-/// Calls `f` with every row, oldest first: its key, whether it joins the row before it, and its raw values.
+/// Calls `f` with every row of the tail page, oldest first: its key, whether it is kept in addition to the row before
+/// it, and one word per column.
 fn each_row<'p>(
     page: &'p [u8],
     tail: &Ptr,
@@ -122,7 +124,8 @@ fn push_words(rows: &mut Rows, time: i64, words: &[u8]) {
     }
 }
 
-/// All rows ordered by class, series and time: for each key the newest row, with the rows that joined it.
+/// Returns all rows of the tail page ordered by class, series and time. If a time is repeated, only the newest row of
+/// that time is returned, together with the rows that joined it (are kept in addition).
 pub(crate) fn pieces<R: PageRead>(
     r: &R,
     tail: &Ptr,
@@ -136,10 +139,10 @@ pub(crate) fn pieces<R: PageRead>(
     each_row(&page, tail, layouts, |key, joins, words| {
         all.push((key, joins, words));
     })?;
-    all.sort_by_key(|(key, ..)| *key); // stable: among equals the newest is last
+    all.sort_by_key(|(key, ..)| *key); // The sort is stable: of rows with equal keys, the newest is last.
     let mut pieces: Vec<Piece> = Vec::new();
     for (i, (key, _, words)) in all.iter().enumerate() {
-        // A newer row with equal time replaces it, unless that row joins.
+        // A newer row with the same key replaces the row, unless the newer row joins it (both are kept).
         let mut newer = all[i + 1..].iter().take_while(|(next, ..)| next == key);
         if newer.any(|(_, joins, _)| !joins) {
             continue;
@@ -162,8 +165,8 @@ pub(crate) fn pieces<R: PageRead>(
     Ok(pieces)
 }
 
-/// Appends the rows of one series within `from..=to` to `out`, oldest first, unsorted, and to `begins` the index of
-/// each row that does not join.
+/// Appends the rows of one series with `from <= time <= to` to `out`, oldest first, unsorted. Appends to `begins` the
+/// index of each row that replaces earlier rows of its time instead of joining them.
 pub(crate) fn series_rows<R: PageRead>(
     r: &R,
     tail: &Ptr,
@@ -186,8 +189,8 @@ pub(crate) fn series_rows<R: PageRead>(
     })
 }
 
-/// Writes a tail page with the rows of the old one followed by `pieces`; returns the sealed page and its number of
-/// rows. The caller must make sure that they fit.
+/// Writes a new tail page with the rows of the old page followed by `pieces`; returns the sealed page and its number
+/// of rows. The caller must make sure that the rows fit.
 pub(crate) fn append<W: PageWrite>(w: &mut W, tail: &Ptr, pieces: &[Piece]) -> Result<(Ptr, u64)> {
     let ptr = if tail.is_null() {
         let ptr = w.new_page(Kind::Tail, 0)?;
@@ -240,8 +243,8 @@ fn write_rows(
     at
 }
 
-/// Writes a page without the rows of one series within `from..=to`. Returns the page (null if no row is left), the
-/// number of its rows, and the removed times. Returns `None` if the page has no such rows.
+/// Writes a new tail page without the rows of one series with `from <= time <= to`. Returns the page (null if no row
+/// is left), the number of its rows, and the removed times. Returns `None` if the page has no such rows.
 pub(crate) fn delete<W: PageWrite>(
     w: &mut W,
     tail: &Ptr,
@@ -285,7 +288,7 @@ pub(crate) fn delete<W: PageWrite>(
     Ok(Some((w.seal_page(&ptr)?, count, removed)))
 }
 
-/// Rows in the page, including repeated timestamps.
+/// Number of rows in the tail page, including repeated timestamps.
 pub(crate) fn row_count<R: PageRead>(r: &R, tail: &Ptr) -> Result<u64> {
     Ok(bounds(&r.page(tail)?, tail)?.0 as u64)
 }

@@ -1,4 +1,4 @@
-//! Writes a run: sorted rows become blocks, blocks become extents.
+//! Writes a run: encodes sorted rows as blocks, and writes several blocks at a time as an extent.
 
 use crate::bugs::{Bug, active};
 use crate::counters::Work;
@@ -16,7 +16,8 @@ use tidalite_pager::{Error, Extent, Header, Kind, PageWrite, Result, seal_block}
 #[derive(Debug, Default)]
 pub(crate) struct BlockStore {
     buffer: Vec<u8>,
-    /// Range of each block in the buffer, and its entry; the pointer is still null.
+    /// Start and length of each block in the buffer, and its directory entry, whose pointer is null until the extent
+    /// is written.
     blocks: Vec<(usize, usize, Entry)>,
 }
 
@@ -43,7 +44,7 @@ impl BlockStore {
         Ok(())
     }
 
-    /// Writes the collected blocks as one extent.
+    /// Writes the collected blocks as one extent and adds them to the directory of the run.
     pub(crate) fn flush<W: PageWrite>(
         &mut self,
         run: &mut Run,
@@ -80,11 +81,11 @@ impl BlockStore {
     }
 }
 
-/// Memory and encoder states of a writer, reused by the next writer of similar rows.
+/// Memory and encoder states of a run writer, reused by the next writer of similar rows.
 #[derive(Debug, Default)]
 pub(crate) struct WriterScratch {
     store: BlockStore,
-    /// The layout to which `rows` and `encoder_states` belong.
+    /// Layout of `rows`, to which `encoder_states` apply.
     types: Box<[ColumnType]>,
     series: Vec<u64>,
     rows: Rows,
@@ -92,7 +93,7 @@ pub(crate) struct WriterScratch {
 }
 
 impl WriterScratch {
-    /// Encoder states for rows of this layout.
+    /// Returns the encoder states of the previous rows if these had the layout `types`; otherwise an empty list.
     pub(crate) fn encoder_states_of(&self, types: &[ColumnType]) -> &[EncoderState] {
         match *self.types == *types {
             true => &self.encoder_states,
@@ -100,7 +101,7 @@ impl WriterScratch {
         }
     }
 
-    /// Stores the encoder states for rows of a layout.
+    /// Stores the encoder states for rows of the layout `types`.
     pub(crate) fn set_encoder_states(
         &mut self,
         types: &[ColumnType],
@@ -110,7 +111,7 @@ impl WriterScratch {
         self.encoder_states = encoder_states;
     }
 
-    /// Copies the encoder states of another writer.
+    /// Copies the encoder states from the memory of another run writer.
     pub(crate) fn copy_encoder_states_from(&mut self, other: &Self) {
         self.set_encoder_states(&other.types, other.encoder_states.clone());
     }
@@ -124,7 +125,7 @@ impl WriterScratch {
     }
 }
 
-/// Appends rows, in key order, to a run.
+/// Appends rows, which must arrive in key order, to a run.
 #[derive(Debug)]
 pub(crate) struct RunWriter<'l> {
     run: Run,
@@ -134,7 +135,7 @@ pub(crate) struct RunWriter<'l> {
 }
 
 impl<'l> RunWriter<'l> {
-    /// Continues a run, or begins one.
+    /// Creates a writer that appends rows to `run`, which may be new and empty.
     pub(crate) fn new(run: Run, layouts: &'l [Box<[ColumnType]>], scratch: WriterScratch) -> Self {
         debug_assert!(scratch.rows.is_empty(), "its last rows were written");
         Self {
@@ -145,7 +146,7 @@ impl<'l> RunWriter<'l> {
         }
     }
 
-    /// Appends rows of one series, which must sort after all previous rows.
+    /// Appends rows of one series. They must sort after all rows appended before.
     pub(crate) fn push<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -163,7 +164,7 @@ impl<'l> RunWriter<'l> {
         let max = block_rows_max(columns);
         let mut from = 0;
         while from < rows.len() {
-            // Rows with equal times share a block: readers search for the first of them by its key.
+            // Rows with equal times must be in one block, because readers search for the first of them by its key.
             let rest = rows.slice(from..rows.len());
             let taken = rest.cut(max - self.scratch.rows.len());
             if taken == 0 && self.scratch.rows.is_empty() {
@@ -187,8 +188,8 @@ impl<'l> RunWriter<'l> {
         Ok(())
     }
 
-    /// Appends rows of many series, in key order, which must sort after all previous rows; `series` holds the series of
-    /// each row.
+    /// Appends rows of many series, in key order. They must sort after all rows appended before; `series` has the
+    /// series of each row.
     pub(crate) fn push_many<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -208,7 +209,7 @@ impl<'l> RunWriter<'l> {
         let joins = |row: usize| series[row - 1] == series[row] && times[row - 1] == times[row];
         let mut from = 0;
         while from < rows.len() {
-            // Rows with equal times share a block: readers search for the first of them by its key.
+            // Rows with equal times must be in one block, because readers search for the first of them by its key.
             let mut to = rows.len().min(from + max - self.scratch.rows.len());
             while from < to && to < rows.len() && joins(to) {
                 to -= 1;
@@ -242,7 +243,7 @@ impl<'l> RunWriter<'l> {
         Ok(())
     }
 
-    /// Checks that the rows of a run are in order, and starts a new block for another layout.
+    /// Checks that the rows sort after all previous rows of the run, and starts a new block if their layout differs.
     fn begin<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -250,7 +251,7 @@ impl<'l> RunWriter<'l> {
         class: u32,
         first: Key,
     ) -> Result<()> {
-        // Rows can only be out of order if the source runs are damaged.
+        // Rows can be out of order only if the runs from which they were read are damaged.
         if self.run.rows > 0 && first <= self.run.last && !active(Bug::CompactionForgetsWatermark) {
             let (found, expected) = (format!("{first:?}"), format!("after {:?}", self.run.last));
             return Err(Corrupt::new("rows for a run", 0, found, expected).into());
@@ -263,13 +264,13 @@ impl<'l> RunWriter<'l> {
         Ok(())
     }
 
-    /// Counts appended rows.
+    /// Adds appended rows to the counts and bounds of the run.
     fn count(&mut self, rows: usize, span: (Key, Key), times: (i64, i64)) {
         let columns = self.scratch.rows.columns.len();
         self.run.count((rows as u64, columns), span, times);
     }
 
-    /// Writes the collected rows as a block.
+    /// Encodes the collected rows as a block.
     fn cut<W: PageWrite>(&mut self, w: &mut W, work: &mut Work) -> Result<()> {
         let (series, rows) = (
             std::mem::take(&mut self.scratch.series),
@@ -309,7 +310,7 @@ impl<'l> RunWriter<'l> {
             })
     }
 
-    /// Writes the remaining rows and returns the run.
+    /// Writes the remaining rows; returns the finished run and the memory of the writer.
     pub(crate) fn finish<W: PageWrite>(
         mut self,
         w: &mut W,

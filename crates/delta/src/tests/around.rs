@@ -1,4 +1,4 @@
-//! Damage hides rows: these rows are reported as affected, and few others.
+//! Tests that rows hidden by damage are reported as affected, and few other rows.
 
 use super::*;
 use crate::key::Key;
@@ -6,7 +6,8 @@ use crate::{Hit, HitRows};
 use std::collections::BTreeMap;
 use tidalite_testkit::rng::Rng;
 
-/// A damaged directory page hides the blocks that it lists, and only their rows are reported.
+/// A damaged page of a run's directory hides the blocks that it lists, and only the rows of these blocks are
+/// reported.
 #[test]
 fn a_damaged_directory_takes_along_the_rows_that_it_hides() {
     let mut world = World::new(512, 8 << 20);
@@ -53,8 +54,8 @@ fn a_damaged_directory_takes_along_the_rows_that_it_hides() {
             }
             _ => panic!("{damages:?}"),
         };
-        // A series of which no range is reported is complete, and no row of any series was read from within a
-        // reported range.
+        // If no range of a series is reported, all its rows are readable; and no row within a reported range was
+        // read.
         for &(series, first, last) in &rows {
             let there = seen.iter().filter(|(found, ..)| *found == series);
             match hit.times_of(0, series) {
@@ -78,7 +79,8 @@ fn a_damaged_directory_takes_along_the_rows_that_it_hides() {
 
 type Found = BTreeMap<(u64, i64), u64>;
 
-/// Salvages without searching for blocks by their headers. Returns the count of each row, and the affected ranges.
+/// Salvages a file without searching for blocks by their headers. Returns the count of each row, and the affected
+/// ranges.
 fn salvaged(world: &World) -> (Found, Vec<Hit>) {
     let delta = Delta::load(&world.pages, &world.root).unwrap();
     let (mut found, mut hits) = (Found::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! Lent rows: helper threads encode them while the transaction continues.
+//! Tests that helper threads encode the rows of a lent log while the transaction continues.
 
 use super::{Leaves, POINT, World, part, visible};
 use crate::{BackgroundFlush, EncodingSink, Sink, Slot, Work};
@@ -8,10 +8,10 @@ use tidalite_codec::{ColumnType, Rows, RowsRef};
 use tidalite_pager::{PageWrite, Result};
 use tidalite_testkit::rng::Rng;
 
-/// A value at which the encoder of these tests panics.
+/// A value in a row that makes the encoder of these tests panic.
 const PANIC: u64 = 0xdead;
 
-/// Encoded rows of these tests: plain rows.
+/// Encoded rows of these tests; they are not compressed.
 #[derive(Default)]
 pub(crate) struct PlainRows {
     begun: bool,
@@ -62,7 +62,7 @@ struct Feeder {
     background: BackgroundFlush<PlainRows>,
     threads: usize,
     slots: Vec<Slot>,
-    /// Number of times that rows were lent while others were pushed.
+    /// Number of times that the log with a series was lent during a push.
     lent_slots: u64,
 }
 
@@ -178,7 +178,7 @@ fn lent_rows_are_read_overwritten_and_never_lost() {
                 let i = rng.index(series as usize);
                 match rng.below(5) {
                     0 => feeder.read(i),
-                    // Pushes late rows: some belong among lent rows, some among rows linked long ago.
+                    // Pushes late rows: some belong among lent rows, some among rows that became leaves long ago.
                     1 => {
                         for _ in 0..rng.between(1, 30) {
                             let time = (now - rng.between(0, 1500)) * 10 + rng.between(0, 1);
@@ -210,7 +210,7 @@ fn lent_rows_are_read_overwritten_and_never_lost() {
 
 #[test]
 fn lent_rows_count_towards_the_budget() {
-    // The budget is such that a flush takes two thirds of the rows.
+    // The memory budget is such that a flush takes two thirds of the rows.
     let mut feeder = Feeder::new(256, 256 * 1024 * 24 + 256 * 1024 * 8, 1);
     let mut most = 0;
     for now in 0..5000 {
@@ -243,7 +243,7 @@ fn a_panic_of_a_thread_is_one_of_the_transaction() {
                 feeder.finish_background();
             }));
             assert!(caught.is_err());
-            // The threads have nothing left to do.
+            // Here the helper threads have already finished when the transaction is dropped.
             drop(feeder);
         }
     }
@@ -262,7 +262,7 @@ fn a_panic_of_a_thread_is_one_of_the_transaction() {
 fn helpers_encode_rows_that_are_enough_for_a_leaf() {
     for (rows, lent) in [(300, 0), (700, 1)] {
         let mut feeder = Feeder::new(300, 1 << 28, 2);
-        // The rows are not in round-robin order, so they are encoded just before the commit.
+        // The rows do not arrive in round-robin order, so they are encoded just before the commit.
         for i in 0..300 {
             for time in 0..rows {
                 feeder.put(i, time, 1);
@@ -280,7 +280,8 @@ fn helpers_encode_rows_that_are_enough_for_a_leaf() {
 #[test]
 fn rows_held_back_are_older_than_rows_added_since() {
     let mut feeder = Feeder::new(300, 1 << 28, 2);
-    // One series has more rows than the others; its extra rows are held back.
+    // One series has more rows than the others; its additional rows do not fill a vector and stay in the write
+    // buffer.
     for time in 1..=10 {
         feeder.put(5, time, 1);
     }
@@ -290,7 +291,7 @@ fn rows_held_back_are_older_than_rows_added_since() {
         }
     }
     assert!(feeder.lent_slots == 1 && feeder.world.buffer.is_lent(feeder.slots[5]));
-    // Three lent rows are overwritten, one new row lies among them, and another lies among the linked rows.
+    // Three lent rows are overwritten, one new row lies among them, and another lies among the rows of leaves.
     for (time, value) in [(100 + 1020, 7), (100 + 1021, 8), (100 + 1020, 9), (50, 10)] {
         feeder.put(5, time, value);
     }

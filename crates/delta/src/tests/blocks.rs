@@ -1,11 +1,11 @@
-//! Blocks that helper threads have encoded.
+//! Tests of blocks of runs that helper threads have encoded.
 
 use super::{POINT, World, types_of};
 use crate::Blocks;
 use tidalite_codec::{Rows, RowsRef};
 use tidalite_testkit::rng::Rng;
 
-/// An ascending list of rows of several series with one layout, which are also added to the expected data.
+/// Returns blocks with ascending rows of several series of one layout, and adds the rows to the expected data.
 fn list(world: &mut World, rng: &mut Rng, series: &[u64], from: i64) -> Blocks {
     let types = types_of(series[0]);
     let learned = (
@@ -24,7 +24,7 @@ fn list(world: &mut World, rng: &mut Rng, series: &[u64], from: i64) -> Blocks {
             rows.extend(RowsRef::new(&[time], &columns));
             world.truth.insert((id, time), words);
         }
-        // The rows are pushed in several pieces.
+        // The rows of a series are pushed in several pieces.
         let mut at = 0;
         while at < rows.len() {
             let to = rows.len().min(at + 1 + rng.index(900));
@@ -46,7 +46,7 @@ fn blocks_are_newer_than_all_that_was_there() {
         let wide = [5, 12, 19, 26];
         let mut runs_at_once = 0;
         for round in 0..20 {
-            // Pushes rows for the tail, or enough for a run.
+            // Pushes a few rows for the tail page, or enough for a run, or none.
             for _ in 0..[0, 20, 3000][rng.index(3)] {
                 let id = points[rng.index(points.len())];
                 let time = round * 1000 + rng.between(0, 2000);
@@ -60,7 +60,8 @@ fn blocks_are_newer_than_all_that_was_there() {
             world.delta.store(pages, buffer, leaves).unwrap();
             let parts = 1 + rng.index(4);
             let mut lists = Vec::new();
-            // The lists have disjoint ranges, or (rarely) interleaved ones; some rounds have no list.
+            // The lists have disjoint ranges of series, or (rarely) interleaved ranges; in some rounds there is no
+            // list.
             let among = rng.one_in(5);
             for part in 0..parts {
                 let own: Vec<u64> = match among {

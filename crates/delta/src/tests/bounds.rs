@@ -2,16 +2,16 @@ use super::*;
 use crate::{COMPACTION_OVERSHOOT_BYTES, COMPACTION_STEP_BYTES, FAN_IN, TIER_RUNS_MAX};
 use tidalite_testkit::rng::Rng;
 
-/// Pages per compaction step beyond the rows: a half-empty page for each of its extents, and the directory pages on
-/// the path to the last entries.
+/// Number of pages that a step of a compaction may write beyond its rows: a half-empty page for each of its extents,
+/// and the directory pages on the path to the last entries.
 const STEP_PAGES: u64 = 4;
-/// Pages per commit beyond the rows: a tail page, a run and a record.
+/// Number of pages that a commit may write beyond its rows: a tail page, a run and a record of the delta.
 const COMMIT_PAGES: u64 = 24;
-/// Maximum number of times that a row is written per tier: by the commit or the compaction, and again where a step was
-/// cut off.
+/// Maximum number of times that a row is written per tier: by the commit or the compaction, and again where a step of
+/// the compaction was cut off.
 const WRITTEN_PER_TIER: u64 = 2;
 
-/// Maximum number of pages that a commit writes: `a + b * bytes given`.
+/// Maximum number of pages that a commit writes: a constant plus a multiple of `bytes_flushed`.
 fn pages_bound(world: &World, bytes_flushed: u64) -> u64 {
     let page = 4096;
     let tiers = world.delta.tier_runs().len() as u64 + 1;
@@ -62,7 +62,7 @@ fn small_commits(series: u64, commits: u64, rows_max: u64, seed: u64) -> Work {
         pages_all as f64 / commits as f64,
         world.delta.tier_runs()
     );
-    // Every row is read at most once per tier; rows cut off by a step are read again.
+    // Every row is read at most once per tier, except that rows at which a step was cut off are read again.
     assert!(total.rows_compacted <= total.rows_flushed * tiers * 5 / 4);
     assert_eq!(
         total.compactions_forced, 0,
@@ -89,7 +89,7 @@ fn each_commit_of_series_in_turn_does_about_as_much() {
     let mut world = World::new(4096, 64 << 20);
     world.keeps_slots = true;
     let (series, mut written, mut merged) = (2_500, Vec::new(), Vec::new());
-    // Runs long enough for compactions of three tiers, and for rows to be linked.
+    // The number of commits is large enough for compactions of three tiers, and for rows to become leaves.
     for commit in 0..4_500 {
         for one in 0..series {
             world.point(one * 7, commit, one);
@@ -107,7 +107,7 @@ fn each_commit_of_series_in_turn_does_about_as_much() {
     let merged = merged.into_iter().max().unwrap_or(0);
     println!("pages: median {middle}, most {most}; rows merged by a commit: {merged} at most");
     assert!(most <= 4 * middle, "{most} where the median is {middle}");
-    // In each of three tiers a step merges at most twice its share, because it goes on to the end of a block, and
+    // In each of three tiers, a step merges at most twice its share, because it continues to the end of a block, and
     // then to the end of a series.
     assert!(merged <= 16 * series, "{merged}");
     world.check();
@@ -118,7 +118,7 @@ fn runs_of_very_different_sizes_do_not_pile_up() {
     let mut world = World::new(4096, 64 << 20);
     let mut clock = 0;
     for round in 0..40u64 {
-        // The first commits have rows of so many series that nothing can be linked.
+        // The first commits have rows of so many series that no rows can become leaves.
         for i in 0..if round < 20 { 20_000 } else { 0 } {
             clock += 1;
             world.point(i % 2_000 * 7, clock, 1);

@@ -1,10 +1,10 @@
-//! Proves that the tests detect the deliberate bugs, and quickly.
+//! Tests that the randomized tests detect the deliberate bugs quickly.
 
 use super::*;
 use crate::bugs::{Bug, enable};
 use tidalite_testkit::rng::Rng;
 
-/// Whether a random run with reopening fails in a way that `check` or a comparison detects.
+/// Whether a random run with reopening fails in a way that `check` or a comparison with the model detects.
 fn goes_wrong(seed: u64) -> bool {
     let mut rng = Rng::new(seed);
     let mut world = World::new(512, 1 << 20);

@@ -63,7 +63,7 @@ fn an_extent_goes_with_its_last_block() {
     }
     world.commit();
     let before = live_pages(&world);
-    // Deletes the last rows of each series; with a gap in the middle the remaining rows would take more bytes than
+    // Deletes the last rows of each series. A gap in the middle could make the remaining rows take more bytes than
     // before.
     for series in 0..30 {
         world.delete(series * 7, 700, 900);
@@ -140,7 +140,7 @@ fn a_full_disk_is_an_error_and_rolls_back() {
     panic!("forty calls suffice for a small commit");
 }
 
-/// Forges a block or page: the checksum is valid, but the contents are nonsense.
+/// Returns a forged copy of a block or page: its checksum is valid, but its contents are nonsense.
 fn forge(rng: &mut Rng, good: &[u8], head: usize) -> Vec<u8> {
     let mut bytes = good.to_vec();
     for _ in 0..1 + rng.below(5) {
@@ -240,7 +240,7 @@ fn forged_blocks_and_tails_are_errors_or_rows_never_panics() {
 
 #[test]
 fn a_forged_run_is_walked_without_panic() {
-    // Forges inconsistent directory entries: blocks in another order, of another run, or with other bounds.
+    // Forges inconsistent directory entries: the blocks are in another order, of another run, or with other bounds.
     let mut rng = Rng::new(123);
     for round in 0..60 {
         let mut world = filled();
@@ -285,7 +285,7 @@ fn a_forged_run_is_walked_without_panic() {
             let _ = world.delta.first(&world.pages, series, &POINT, span.0);
         }
         let _ = world.delta.series_row_counts(&world.pages);
-        // A writer then compacts the damaged runs.
+        // A writer then compacts the damaged runs, which must end with an error or with valid pages.
         for time in 0..2_000i64 {
             world.point((time % 30) as u64 * 7, 5_000 + time, 1);
             if time % 20 == 19 {

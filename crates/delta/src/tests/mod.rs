@@ -1,4 +1,4 @@
-//! Tests the delta against a model of two maps: one of all rows, one of linked rows.
+//! Tests the delta against a model of two maps: one has all rows, the other the rows that became leaves.
 
 mod around;
 mod background;
@@ -33,7 +33,7 @@ pub(super) fn types_of(series: u64) -> &'static [ColumnType] {
     }
 }
 
-/// Stands for the leaves in these tests.
+/// A map that stands for the leaves of all series in these tests.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Leaves {
     pub(super) rows: Map,
@@ -62,7 +62,7 @@ impl<W: PageWrite> Sink<W> for Leaves {
     }
 }
 
-/// A file with a delta, its leaves, and the expected data.
+/// A file with a delta, its leaves, and the expected data of the tests.
 pub(super) struct World {
     pub(super) pages: ScratchPages,
     pub(super) root: DeltaRoot,
@@ -70,7 +70,7 @@ pub(super) struct World {
     pub(super) buffer: WriteBuffer,
     pub(super) leaves: Leaves,
     pub(super) truth: Map,
-    /// Whether the next transaction reuses the slots of this one.
+    /// Whether the next transaction reuses the slots of the current one.
     pub(super) keeps_slots: bool,
 }
 
@@ -153,7 +153,7 @@ impl World {
         }
     }
 
-    /// Checks that delta and leaves together hold the expected rows.
+    /// Checks that the delta and the leaves together have the expected rows of a series in an interval.
     pub(super) fn compare(&mut self, series: u64, from: i64, to: i64) {
         let slot = self.buffer.slot(SeriesId(series), types_of(series));
         let mut seen = visible(
@@ -239,7 +239,7 @@ pub(super) fn part(map: &Map, series: u64, from: i64, to: i64) -> Map {
     range.map(|(key, words)| (*key, words.clone())).collect()
 }
 
-/// The rows that a reader of leaves and delta sees: rows of the delta take precedence.
+/// Returns the rows that a reader of leaves and delta sees: rows of the delta take precedence.
 pub(super) fn visible<R: PageRead>(
     delta: &Delta,
     r: &R,

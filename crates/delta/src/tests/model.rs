@@ -16,7 +16,7 @@ struct Shape {
     commits: u64,
     /// Maximum number of rows in a commit.
     rows: u64,
-    /// One in this many rows is late.
+    /// One row in this many is late, that is, older than earlier rows.
     late: u64,
     deletes: bool,
 }
@@ -63,7 +63,7 @@ fn run(seed: u64, shape: &Shape) -> (u64, Work) {
             world.pages.rollback();
             world.buffer.reset();
             world.reopen();
-            // The leaves are not rolled back, so the expected data is rebuilt from leaves and delta.
+            // The model's leaves are not rolled back, so the expected data is rebuilt from leaves and delta.
             let mut truth = Map::new();
             for series in 0..shape.series {
                 let all = (i64::MIN, i64::MAX);
@@ -204,7 +204,8 @@ fn many_short_batches_merge_as_the_model() {
         println!("seed {seed}");
         let mut rng = Rng::new(seed);
         let mut world = World::new(4096, 1 << 20);
-        // There are three layouts. In some files the ids are so sparse that series are merged one by one.
+        // The series have three layouts. In some files the series ids are so sparse that series are merged one by
+        // one.
         let (series, apart) = (rng.between(200, 1_500) as u64, [1, 3, 50][rng.index(3)]);
         let (late, skips) = (rng.one_in(2), rng.one_in(2));
         let mut merged = 0;
@@ -254,7 +255,7 @@ fn the_last_tier_merges_into_itself() {
             }
             world.commit();
         }
-        // Ages all runs at once: the newest runs become the newest of the last tier.
+        // Ages all runs at once: moves the newest runs to the last tier.
         let tiers = &mut world.delta.record.tiers;
         tiers.resize_with(last + 1, crate::record::Tier::default);
         assert!(tiers[1..last].iter().all(|tier| tier.runs.is_empty()));

@@ -1,4 +1,4 @@
-//! Input blocks consumed by an open compaction are freed before it ends.
+//! Tests that input blocks consumed by an open compaction are freed before the compaction ends.
 
 use super::*;
 use crate::key::Key;
@@ -9,12 +9,12 @@ use tidalite_testkit::rng::Rng;
 
 const SERIES: u64 = 64;
 
-/// A commit of forty rows per series, which fill several extents of a run.
+/// Commits forty rows per series, which fill several extents of a run.
 fn commit(world: &mut World, rng: &mut Rng, round: i64) -> Work {
     commit_of(world, rng, round, (40, 24))
 }
 
-/// A commit of `rows` rows per series, with values of `bits` bits.
+/// Commits `rows` rows per series, with values of `bits` bits.
 fn commit_of(world: &mut World, rng: &mut Rng, round: i64, (rows, bits): (i64, u32)) -> Work {
     for series in 0..SERIES {
         for row in 0..rows {
@@ -61,15 +61,14 @@ fn rows_that_a_compaction_has_passed_are_freed_early() {
     assert!(fell > 2, "they went step by step, {fell} times");
 }
 
-/// Large commits make large steps: before the watermark of each, no input has enough consumed blocks left to be worth
-/// freeing.
+/// Large commits make large steps: after each step, no input has enough consumed blocks left to be worth freeing.
 #[test]
 fn a_large_step_frees_passed_rows_of_all_inputs() {
     crate::short_extents(true);
     let (mut world, mut rng) = (World::new(4096, 4 << 20), Rng::new(14));
     let mut steps = 0;
     for round in 0.. {
-        // Blocks so short that a small step would not free two of them.
+        // The rows give blocks so short that a small step would not free two of them.
         let work = commit_of(&mut world, &mut rng, round, (160, 4));
         world.check();
         if work.compactions_ended > 0 {
@@ -92,8 +91,8 @@ fn a_large_step_frees_passed_rows_of_all_inputs() {
     assert!(steps > 4, "{steps} steps");
 }
 
-/// Each commit has one row of a layout that comes first in every run: consumed blocks of other layouts must be judged
-/// by their own length.
+/// Each commit has one row of a layout that comes first in every run. The consumed blocks of other layouts must be
+/// judged by their own length, not by that of the short first block.
 #[test]
 fn a_short_first_block_does_not_retain_later_blocks() {
     crate::short_extents(true);

@@ -1,12 +1,13 @@
-//! Moving the pages of the delta in steps.
+//! Tests that move the pages of the delta towards the beginning of the file, in steps.
 
 use super::*;
 use crate::DeltaPosition;
 use tidalite_kv::Relocation;
 use tidalite_testkit::rng::Rng;
 
-/// No place is good enough: everything lies behind the boundary, before and after its move. A step has room for less
-/// than an extent, and other writers commit between steps. A pass still ends, after each page has moved about once.
+/// All pages lie beyond the boundary of the compaction, before and after they are moved. A step has room for less
+/// than an extent, and other writers commit between steps. A pass must still end, after each page has moved about
+/// once.
 #[test]
 fn a_pass_ends_even_if_nothing_fits_further_down() {
     crate::short_extents(true);

@@ -1,4 +1,4 @@
-//! Blocks in which the times of each series lie near a line, with a separate shift per series.
+//! Tests of blocks in which the times of each series lie near a line, with a separate time shift per series.
 
 use super::*;
 use crate::key::Key;
@@ -8,16 +8,16 @@ use tidalite_codec::{EncoderState, SHIFTS_BYTES_MAX};
 use tidalite_pager::{Extent, HEADER_BYTES, Header, Kind, Ptr, seal_block};
 use tidalite_testkit::rng::Rng;
 
-/// Offset of the field with the length of the shifts.
+/// Offset in a block of the byte with the length of the time shifts.
 const SHIFTS_AT: usize = HEADER_BYTES + 3;
 const TICK: i64 = 1_000_000_000;
 
-/// A time about one tick after the time of the row before.
+/// Returns a time that follows the time of the row before by about one tick.
 fn late(rng: &mut Rng, begin: i64, row: i64) -> i64 {
     begin + row * TICK + (rng.below(1 << 20) * 100) as i64
 }
 
-/// Rows of three series, each near its own line.
+/// Returns rows of three series; the times of each series lie near a separate line.
 fn sample(rng: &mut Rng) -> (Vec<u64>, Rows) {
     let (mut series, mut rows) = (Vec::new(), Rows::default());
     rows.columns.resize(2, Vec::new());
@@ -32,7 +32,7 @@ fn sample(rng: &mut Rng) -> (Vec<u64>, Rows) {
     (series, rows)
 }
 
-/// Puts a block into an extent; its header is valid, whatever its contents.
+/// Writes a block, with a valid header but arbitrary contents, to an extent.
 fn placed(pages: &mut ScratchPages, bytes: &mut [u8]) -> (Ptr, Extent) {
     let count = bytes.len().div_ceil(512) as u64;
     let extent = pages.alloc_extent(count).unwrap();
@@ -104,7 +104,8 @@ fn forged_shifts_are_errors_or_rows_never_panics() {
     );
     let mut pages = ScratchPages::new(512);
     let (mut errors, mut read, mut block) = (0, 0, Block::default());
-    // Chunks and shifts lie within the first two hundred bytes.
+    // The chunks (encoding descriptions) and time shifts, in which bits are flipped, lie within the first two hundred
+    // bytes.
     for _ in 0..20_000 {
         let mut bytes = good.clone();
         for _ in 0..1 + rng.below(3) {
@@ -128,7 +129,7 @@ fn forged_shifts_are_errors_or_rows_never_panics() {
         let _ = block.read_last(&pages, &ptr, &layouts, place);
         pages.free_extent(&extent);
     }
-    // Sets the length of the shifts too small and too large.
+    // Sets the length of the time shifts to values that are too small or too large.
     for bytes in [0, good[SHIFTS_AT] - 1, good[SHIFTS_AT] + 1, 255] {
         let mut odd = good.clone();
         odd[SHIFTS_AT] = bytes;
@@ -138,7 +139,7 @@ fn forged_shifts_are_errors_or_rows_never_panics() {
     assert!(errors > 1_000 && read > 1_000, "{errors}, {read}");
 }
 
-/// Commits, compacts, deletes and reopens, with mostly shifted blocks.
+/// Commits, compacts, deletes from and reopens a delta whose blocks mostly have time shifts.
 #[test]
 fn shifted_rows_are_found_deleted_and_merged() {
     let (mut world, mut rng) = (World::new(4096, 16 << 20), Rng::new(435));

@@ -12,37 +12,39 @@ use tidalite_base::Corrupt;
 use tidalite_kv::Damage;
 use tidalite_pager::{Error, PageRead, Result};
 
-/// Entries read at once.
+/// Number of directory entries that are read at once.
 const ENTRIES: usize = 64;
 
-/// Position at which reading continues.
+/// Position at which reading the directory continues.
 enum Start {
-    /// The block that holds this key, or the first block after it.
+    /// Continue at the block that contains this key, or at the first block after it.
     At(Key),
-    /// The first block at or after these bytes, where a damaged page ends.
+    /// Continue at the first block whose encoded key is at or after these bytes, where a damaged page ends.
     Behind(Vec<u8>),
 }
 
-/// Iterator over the entries of a damaged directory.
+/// Reads the entries of a directory that may have damaged pages.
 pub(crate) struct Around<'a> {
     run: &'a Run,
-    /// Rows up to this key are hidden, because a compaction has consumed them.
+    /// Watermark: rows up to this key are hidden, because a compaction has consumed them.
     after: Option<Key>,
-    /// Damage of the directory's pages, and for each whether it was reported with the rows that it hides.
+    /// Damaged pages of the directory, each with a flag that is set once the page and the rows that it hides are
+    /// reported.
     broken: Vec<(Damage, bool)>,
     next: Option<Start>,
-    /// The first key that no entry so far has reached.
+    /// The smallest key that is greater than all keys covered by the entries so far.
     reached: Key,
     /// First key of the block of the last entry read so far.
     begun: Key,
-    /// Start of an open gap (damage not yet followed by an entry), and the error found there.
+    /// First key of the current gap (a damaged part of the directory that is not yet followed by an entry), and the
+    /// error that reading it caused.
     gap: Option<(Key, Corrupt)>,
-    /// Position at which reading last continued after damage; it only increases.
+    /// Encoded key at which reading last continued after damage. The key only increases, so the walk ends.
     resumed: Vec<u8>,
 }
 
 impl<'a> Around<'a> {
-    /// `broken` is the result of a check of the directory's pages.
+    /// Creates a reader; `broken` lists the damaged pages of the directory, as a check has found them.
     pub(crate) fn new(run: &'a Run, after: Option<Key>, broken: Vec<Damage>) -> Self {
         Self {
             run,
@@ -56,7 +58,8 @@ impl<'a> Around<'a> {
         }
     }
 
-    /// Puts the next entries into `out`, and reports the rows in gaps before them. Returns false at the end.
+    /// Reads the next entries into `out`, and reports the rows that damaged pages before these entries hide. Returns
+    /// false at the end of the directory.
     pub(crate) fn more<R: PageRead>(
         &mut self,
         r: &R,
@@ -90,7 +93,8 @@ impl<'a> Around<'a> {
         }
     }
 
-    /// The end of the first damaged page that ends after `reached`.
+    /// Returns the end of the first damaged page that ends after `reached`, as the position at which reading
+    /// continues.
     fn behind_damage(&mut self) -> Option<Start> {
         let reached = self.reached.encode();
         let ends = self
@@ -104,7 +108,8 @@ impl<'a> Around<'a> {
         Some(Start::Behind(end.clone()))
     }
 
-    /// Reports the gap before an entry: each damage with keys in the gap, together with all rows of the gap.
+    /// Reports the gap before an entry: each damaged page with keys in the gap, together with all rows that the gap
+    /// may hide.
     fn close_gap(&mut self, last: Key, report: &mut dyn FnMut(DeltaDamage)) {
         let Some((first, met)) = self.gap.take() else {
             return;
@@ -126,8 +131,8 @@ impl<'a> Around<'a> {
         }
     }
 
-    /// Ends the walk. After the last block there are only extents, and damage there hides no rows. Other damage not
-    /// yet reported may affect the whole run.
+    /// Reports the remaining damage at the end of the directory. Entries after the last block describe only extents,
+    /// so damage there hides no rows. Other damage that is not yet reported may affect the whole run.
     fn end(&mut self, report: &mut dyn FnMut(DeltaDamage)) {
         let (begun, blocks_end) = (self.begun.encode(), END_OF_BLOCKS.encode());
         let is_at_end = self.reached > self.run.last;

@@ -1,4 +1,4 @@
-//! Checks every rule of the delta's bytes and claims every page and extent reached.
+//! Checks every rule of the file format of the delta, and claims every page and extent that belongs to the delta.
 
 use crate::delta::Delta;
 use crate::key::Key;
@@ -18,33 +18,33 @@ use tidalite_pager::{Error, Extent, Header, PageRead, Ptr, Result, expect_zeros}
 /// A range of the file that belongs to the delta.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeltaClaim {
-    /// Byte offset in the file.
+    /// Byte offset of the range in the file.
     pub addr: u64,
-    /// Number of pages.
+    /// Length of the range in pages.
     pub pages: u64,
-    /// Contents of the range.
+    /// Text that names the contents of the range.
     pub what: &'static str,
 }
 
-/// Rows of a series that a live run (or the tail) holds. The caller compares them with the leaves: none of these rows
-/// may be older than a leaf's row with the same time.
+/// Rows of a series that are visible in a live run or in the tail page. The caller compares them with the leaves:
+/// none of these rows may be older than a leaf's row with the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LiveRows {
-    /// The class of the rows' layout.
+    /// The class (number in the delta) of the layout of the rows.
     pub class: u32,
-    /// The series.
+    /// Id of the series.
     pub series: SeriesId,
     /// Time of the first row.
     pub first: i64,
     /// Time of the last row.
     pub last: i64,
-    /// Number of rows.
+    /// Number of rows of the series.
     pub rows: u64,
-    /// Oldest and newest transaction of the rows; 0 and 0 for the tail.
+    /// Oldest and newest transaction that wrote the rows; 0 and 0 for the tail page.
     pub txns: (TxnId, TxnId),
 }
 
-/// Callbacks for the findings of a check.
+/// Callbacks that a check calls for its findings.
 struct Findings<'h> {
     claim: &'h mut dyn FnMut(DeltaClaim),
     held: &'h mut dyn FnMut(LiveRows),
@@ -52,7 +52,8 @@ struct Findings<'h> {
 }
 
 impl Findings<'_> {
-    /// Reports damage to `hit`; passes on other errors.
+    /// If `result` is an error about damage, reports the damage with the affected rows `hit` and returns `None`;
+    /// returns other errors.
     fn report<T>(&mut self, hit: Hit, result: Result<T>) -> Result<Option<T>> {
         match result {
             Ok(found) => Ok(Some(found)),
@@ -65,18 +66,18 @@ impl Findings<'_> {
     }
 }
 
-/// Counts of a check.
+/// Counts that a check of the delta returns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeltaReport {
-    /// Runs, including outputs of open compactions.
+    /// Number of runs, including the outputs of open compactions.
     pub runs: u64,
-    /// Blocks in them.
+    /// Number of blocks in runs.
     pub blocks: u64,
-    /// Rows in them.
+    /// Number of rows in runs.
     pub rows: u64,
-    /// Rows in the tail.
+    /// Number of rows in the tail page.
     pub tail_rows: u64,
-    /// Open compactions.
+    /// Number of open compactions.
     pub compactions: u64,
 }
 
@@ -85,15 +86,15 @@ fn damaged(what: &str, at: u64, found: impl ToString, expected: impl ToString) -
 }
 
 impl Delta {
-    /// Reads the whole delta and checks it: bounds, counts, order within and between blocks, their descriptions in the
-    /// directories and the record, block positions, watermarks, ages. Every page and extent is claimed once. For every
-    /// series that is visible in a run or the tail, `held` is called with its contiguous rows.
+    /// Reads the whole delta and checks it: bounds, counts, order within and between blocks, their descriptions in
+    /// the directories and the record, block positions, watermarks, ages. Every page and extent is claimed once. For
+    /// every series with visible rows in a run or the tail page, `held` is called with its contiguous rows there.
     ///
     /// # Errors
     /// `Corrupt` names the first damage; `Io`.
     ///
     /// # Cost
-    /// Every page and block once.
+    /// Reads every page and block once.
     pub fn check<R: PageRead>(
         &self,
         r: &R,
@@ -107,7 +108,7 @@ impl Delta {
         first.map_or(Ok(report), |corrupt| Err(Error::Corrupt(corrupt)))
     }
 
-    /// As [`check`](Self::check), but continues after damage and reports the rows affected by each.
+    /// Like [`check`](Self::check), but continues after damage and reports each damage with the rows that it affects.
     ///
     /// # Errors
     /// `Io`, and any other error that is not damage.
@@ -138,7 +139,7 @@ impl Delta {
         Ok(report)
     }
 
-    /// Checks the record: its extent, and the bounds, ages and numbers of the runs.
+    /// Checks the record of the delta: its extent, and the bounds, ages and numbers of the runs.
     fn check_record<R: PageRead>(
         &self,
         r: &R,
@@ -190,8 +191,8 @@ impl Delta {
                 }
             }
             for run in tier.runs.iter().rev() {
-                // Runs that one transaction wrote share its number; otherwise an older run ends before a newer one
-                // begins.
+                // Runs that one transaction wrote have the same transaction number; otherwise an older run must end
+                // before a newer one begins.
                 if run.txn_oldest > run.txn_newest || newer.is_some_and(|t| run.txn_newest > t) {
                     let found = format!("run {} up to {}", run.seq, run.txn_newest);
                     let expected = format!("at most {:?}", newer);
@@ -282,7 +283,7 @@ impl Delta {
             Ok(())
         });
         match listed {
-            // This damage is reported with the rows that it hides.
+            // A damaged directory page is not reported here but below, with the rows that the page hides.
             Err(Error::Corrupt(_)) if !directory_is_whole => {}
             listed => listed?,
         }
@@ -307,7 +308,7 @@ impl Delta {
                 bytes += block.len() as u64 * row_bytes(block.rows.columns.len());
                 for row in 0..block.len() {
                     let key = block.key(row);
-                    // Within a block, several rows may have one time.
+                    // Within a block, several rows may have the same time; across blocks, times must ascend.
                     let ends =
                         before.is_some_and(|before| before > key || (row == 0 && before == key));
                     if ends {

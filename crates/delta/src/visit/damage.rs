@@ -8,38 +8,39 @@ use crate::run::descriptor::Run;
 use std::ops::RangeInclusive;
 use tidalite_base::{Corrupt, SeriesId};
 
-/// Damage in the delta, and the rows that it affects.
+/// Damage in the delta, with the rows that it affects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeltaDamage {
-    /// The rows that may be affected.
+    /// Rows that the damage may affect.
     pub hit: Hit,
-    /// Description of the damage.
+    /// Description of the damage: its place, and the contents found and expected there.
     pub corrupt: Corrupt,
 }
 
-/// The part of the delta that may be affected.
+/// Rows of the delta that damage may affect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hit {
-    /// Every row.
+    /// All rows of the delta.
     All,
-    /// A range of rows.
+    /// The rows of a run within a range of keys.
     Rows(HitRows),
-    /// No rows: bytes between the blocks, or metadata about their positions.
+    /// No rows. The damage is in bytes between the blocks, or in metadata about their positions.
     Nothing,
 }
 
-/// A range of rows of a run, both ends included.
+/// A range of rows of a run; the first and the last key belong to the range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HitRows {
     first: Key,
     last: Key,
-    /// The smallest and the greatest time of the run. They bound the times of a series at an end of the range.
+    /// The smallest and the greatest time of the run. They bound the affected times of a series that extends beyond
+    /// an end of the range or lies within it.
     times: (i64, i64),
 }
 
 impl Hit {
-    /// The rows of a run from `first` to `last`, except those up to `after`, which are hidden because an open
-    /// compaction has consumed them.
+    /// Creates the range of the rows of a run from `first` to `last`, without the rows up to the watermark `after`,
+    /// which are hidden because an open compaction has consumed them.
     pub(crate) fn of(run: &Run, after: Option<Key>, first: Key, last: Key) -> Self {
         let first = match after.map(|after| after.next()) {
             None => first,
@@ -62,26 +63,26 @@ impl Hit {
 }
 
 impl HitRows {
-    /// The first row that may be affected: its series and time.
+    /// Series and time of the first row that may be affected.
     #[must_use]
     pub fn from(&self) -> (SeriesId, i64) {
         (self.first.series, self.first.time)
     }
 
-    /// The last row that may be affected.
+    /// Series and time of the last row that may be affected.
     #[must_use]
     pub fn to(&self) -> (SeriesId, i64) {
         (self.last.series, self.last.time)
     }
 
-    /// The layout classes and series that may be affected.
+    /// Range of the series that may be affected, each with the class of its layout.
     #[must_use]
     pub fn places(&self) -> RangeInclusive<(u32, SeriesId)> {
         self.first.place()..=self.last.place()
     }
 
-    /// The first and the last time that may be affected, of a series with this class; `None` if the series has no
-    /// rows in the range.
+    /// Returns the first and the last time of the affected rows of a series with this layout class; `None` if the
+    /// series has no rows in the range.
     #[must_use]
     pub fn times_of(&self, class: u32, id: SeriesId) -> Option<(i64, i64)> {
         let place = (class, id);
@@ -112,7 +113,8 @@ mod tests {
         let times = |class, id| hit.times_of(class, SeriesId(id));
         assert_eq!(times(0, 6), None);
         assert_eq!(times(0, 7), Some((50, 90)));
-        // A series whose id is higher than the one of the last row, in the class before.
+        // In class 0, series 9 sorts after series 7, the first one, and so is in the range, although the last series
+        // of the range (in class 1) has the id 3.
         assert_eq!(times(0, 9), Some((10, 90)));
         assert_eq!(times(1, 3), Some((10, 20)));
         assert_eq!(times(1, 7), None);

@@ -1,4 +1,4 @@
-//! Checks the extents of a run to the last byte.
+//! Checks all bytes of the extents of a run.
 //!
 //! 1. Every block that the directory lists lies in an extent of its transaction, at a multiple of 8, without overlap.
 //! 2. Each extent has as many of these blocks as the directory counts, at least one.
@@ -18,8 +18,8 @@ fn damaged(at: u64, found: String, expected: String) -> Error {
     Corrupt::new("extent of a run", at, found, expected).into()
 }
 
-/// Checks the extents (ascending, with their block counts) of the run `owner`, whose directory lists `blocks`, which
-/// are sorted here.
+/// Checks `extents`, which belong to the run `owner` and are in ascending order, each with the number of its blocks
+/// that the directory lists. `blocks` are all blocks that the directory lists; this function sorts them.
 pub(crate) fn check<R: PageRead>(
     r: &R,
     owner: u64,
@@ -62,20 +62,21 @@ pub(crate) fn check<R: PageRead>(
     }
 }
 
-/// Start of the next block after one that ends at `to`; checks that the padding is zero.
+/// Checks that the padding after a block that ends at `to` is zero; returns the start of the next block.
 fn padded<R: PageRead>(r: &R, to: u64, end: u64) -> Result<u64> {
     let at = to.saturating_add(to.wrapping_neg() % ALIGN).min(end);
     expect_zeros(r, to, at.saturating_sub(to) as usize)?;
     Ok(at)
 }
 
-/// Whether only padding is left in an extent from `at` on: less than a page, and zeros.
+/// Whether the extent has only padding from `at` on: less than a page, and all zeros.
 fn is_zero<R: PageRead>(r: &R, at: u64, end: u64) -> Result<bool> {
     let rest = (end - at) as usize;
     Ok(rest < r.page_size() && r.bytes(at, rest)?.iter().all(|&byte| byte == 0))
 }
 
-/// Verifies a block that the directory does not list. Returns the position of the next one.
+/// Verifies a block that the directory does not list, because a delete replaced it or a compaction consumed it.
+/// Returns the position of the next block.
 fn dead_block<R: PageRead>(r: &R, owner: u64, extent: &Extent, at: u64, end: u64) -> Result<u64> {
     let bytes = r.bytes(at, (end - at).min(BLOCK_BYTES_MAX as u64) as usize)?;
     let Some(len) = encoded_len(&bytes) else {

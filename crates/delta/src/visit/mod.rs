@@ -1,4 +1,4 @@
-//! Traversals of the whole delta: checks, reads around damage, relocation.
+//! Traversals of the whole delta: checks, salvage around damage, and moving pages to other addresses.
 
 pub(crate) mod around;
 pub(crate) mod check;

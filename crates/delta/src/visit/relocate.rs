@@ -1,26 +1,28 @@
-//! Moving pages of the delta out of the end of the file, in steps.
+//! Moves pages of the delta away from the end of the file, in steps, so that the file can be shortened.
 //!
-//! The tail with the record, each extent of a run and each directory are units, in this order. A step handles units from
-//! its position on, so every unit moves at most once in a pass, even if its new place is behind the boundary as well.
-//! Runs that come or go between two steps shift the units: some then wait for the next pass.
+//! The tail page with the record, each extent of a run and each directory are units, in this order. A step handles
+//! units from its position on, so every unit moves at most once in a pass, even if its new address is beyond the
+//! boundary as well. Runs that are added or removed between two steps change the numbers of the units: some units
+//! then wait for the next pass.
 
 use crate::delta::Delta;
 use crate::run::directory;
 use tidalite_kv::Relocation;
 use tidalite_pager::{PageWrite, Result};
 
-/// Position between two steps of [`Delta::relocate`].
+/// Position at which the next step of [`Delta::relocate`] continues.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeltaPosition {
-    /// Number of the unit that is next, from 1 on; 0 before the tail.
+    /// Number of the next unit (an extent or a directory), from 1 on; 0 stands for the tail page.
     unit: usize,
-    /// The key at which the directory that is next continues.
+    /// Key at which moving continues in the next unit, if the unit is a directory.
     key: Vec<u8>,
 }
 
 impl Delta {
-    /// Moves pages at and beyond the boundary, as far as the step allows: tail, record, and the extents and directories
-    /// of runs. Returns the position of the next step; `None` when everything is done.
+    /// Moves pages at and beyond the boundary, as many as the step allows: the tail page, the record, and the extents
+    /// and directories of runs. Returns the position at which the next step must continue, or `None` when the pass is
+    /// complete.
     ///
     /// # Errors
     /// `DiskFull`, `Io`, `Corrupt`; the transaction must then be rolled back.

@@ -1,4 +1,5 @@
-//! Salvages a damaged delta: rows run by run around damage, and unreferenced blocks and tail pages.
+//! Salvages rows from a damaged delta: reads the runs around damage, and finds blocks and tail pages that no readable
+//! page refers to.
 
 use crate::delta::Delta;
 use crate::key::{KEY_BYTES, Key};
@@ -15,26 +16,26 @@ use tidalite_codec::{ColumnType, RowsRef};
 use tidalite_kv::{PageVisitor, Tree, VisitedPage};
 use tidalite_pager::{Candidate, Error, Kind, PageRead, Ptr, Result};
 
-/// A block of a run that was found by its header.
+/// A block of a run that was found by its header, not through a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoneBlock {
     /// Pointer to the block.
     pub ptr: Ptr,
     /// Owner id of the run's directory.
     pub owner: u64,
-    /// Class of its layout.
+    /// Class (number in the delta) of the layout of the block.
     pub class: u32,
-    /// Number of columns.
+    /// Number of columns of the rows in the block.
     pub columns: usize,
-    /// Number of rows.
+    /// Number of rows in the block.
     pub rows: usize,
     first: Key,
 }
 
-/// Verifies and decodes the block at a header that was found.
+/// Verifies and decodes the block whose header was found by a search.
 ///
 /// # Errors
-/// `Corrupt` without a valid block; `Io`.
+/// `Corrupt` if there is no valid block; `Io`.
 pub fn lone_block<R: PageRead>(r: &R, found: &Candidate, room: u64) -> Result<LoneBlock> {
     let addr = found.header.address;
     let most = room.min(BLOCK_BYTES_MAX as u64) as usize;
@@ -57,7 +58,7 @@ pub fn lone_block<R: PageRead>(r: &R, found: &Candidate, room: u64) -> Result<Lo
     Ok(lone)
 }
 
-/// Reads a block without knowing its layout: only the number of columns matters, which the block contains.
+/// Reads a block without knowing its layout. Decoding needs only the number of columns, which the block contains.
 fn read_alone<R: PageRead>(r: &R, ptr: &Ptr) -> Result<Block> {
     let bytes = r.block(ptr)?;
     let (class, columns) = Block::layout(&bytes);
@@ -73,7 +74,7 @@ fn read_alone<R: PageRead>(r: &R, ptr: &Ptr) -> Result<Block> {
     Ok(block)
 }
 
-/// Passes the rows of a lone block to `f`, series by series.
+/// Passes the rows of a block that was found by its header to `f`, series by series.
 ///
 /// # Errors
 /// `Corrupt`, `Io`, and errors of `f`.
@@ -85,8 +86,8 @@ pub fn block_rows<R: PageRead>(
     each_series(&read_alone(r, &block.ptr)?, None, f)
 }
 
-/// Passes the rows of a tail page to `f`, series by series; `layouts` come from the file's record, or are reconstructed
-/// from other data.
+/// Passes the rows of a tail page to `f`, series by series; `layouts` come from the record of the delta, or are
+/// reconstructed from other data.
 ///
 /// # Errors
 /// `Corrupt`, `Io`, and errors of `f`.
@@ -102,7 +103,7 @@ pub fn tail_rows<R: PageRead>(
     Ok(())
 }
 
-/// The layouts in a delta's record, by class.
+/// Returns the layouts in the record of a delta; the index of a layout is its class.
 ///
 /// # Errors
 /// `Corrupt`, `Io`.
@@ -122,7 +123,7 @@ fn each_series(
         let series = SeriesId(block.series[at]);
         let end = block.series_end(at, series).max(at + 1);
         let rows = block.rows.slice(at..end);
-        // Keys of a forged block need not be in order.
+        // The rows of a forged block may be out of order; such rows are skipped.
         if rows.is_sorted() {
             f(series, rows)?;
         }
@@ -131,7 +132,7 @@ fn each_series(
     Ok(())
 }
 
-/// Collects the leaf pages of a directory, and the pages that are lost.
+/// Collects the readable leaf pages of a run's directory, and the unreadable pages.
 #[derive(Default)]
 struct Leaves {
     reached: Vec<(Ptr, Span)>,
@@ -160,8 +161,9 @@ impl PageVisitor for Leaves {
 }
 
 impl Delta {
-    /// Passes every readable row of the delta to `f`, the oldest first, and reports the damage in between. If the
-    /// directory of a run is damaged, the blocks of this run in `lone` are read instead.
+    /// Passes every readable row of the delta to `f`, the oldest first, and calls `damage` for each damage that it
+    /// meets. Blocks that a damaged directory page no longer lists are taken from `lone`, the blocks that were found
+    /// by their headers.
     ///
     /// # Errors
     /// `Io`, and errors of `f`.
@@ -195,7 +197,8 @@ impl Delta {
     }
 }
 
-/// The blocks of a run with their first and last keys.
+/// Returns the blocks of a run with their first and last keys. Blocks that an unreadable directory page listed are
+/// taken from `lone`; the last key of such a block is unknown, and its first key stands for it.
 fn blocks_of<R: PageRead>(
     r: &R,
     (run, after): (&Run, Option<Key>),
@@ -235,13 +238,13 @@ fn blocks_of<R: PageRead>(
     Ok(found)
 }
 
-/// The rows of the blocks that a lost directory page listed. Their keys lie in `span`, and they end before the next
-/// known block begins.
+/// Returns the rows of the blocks that an unreadable directory page listed. Their keys lie in `span` or after it, but
+/// before the first key of the next known block.
 fn hidden(run: &Run, after: Option<Key>, (from, to): &Span, firsts: &BTreeSet<Key>) -> Hit {
     if from.as_slice() >= &END_OF_BLOCKS.encode()[..] {
         return Hit::Nothing;
     }
-    // Separators may be shorter than keys; such a separator stands for the smallest key with this prefix.
+    // A separator in a directory page may be shorter than a key; it stands for the smallest key with this prefix.
     let key_of = |bytes: &[u8]| {
         let mut key = [0; KEY_BYTES];
         let len = bytes.len().min(KEY_BYTES);
@@ -274,15 +277,15 @@ fn entries_of<R: PageRead>(r: &R, leaf: &Ptr) -> Result<Vec<Entry>> {
 }
 
 impl Delta {
-    /// Passes the rows by which this version of the delta may differ from `base`, as ranges `f(series, from, to)`.
-    /// The ranges contain every row that only one of the versions holds, and may contain others. Runs that both
-    /// versions share are not read.
+    /// Calls `f(series, from, to)` with ranges of rows by which this version of the delta may differ from the version
+    /// `base`. The ranges contain every row that only one of the versions has, and may contain other rows. Runs that
+    /// both versions share are not read.
     ///
     /// # Errors
     /// `Corrupt`, `Io`, and errors of `f`.
     ///
     /// # Cost
-    /// The blocks of the runs and the tail pages that only one of the two versions has.
+    /// Reads the tail pages, and the blocks of the runs that only one of the two versions has.
     pub fn changed_since<R: PageRead>(
         &self,
         r: &R,

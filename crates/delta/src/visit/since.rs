@@ -1,9 +1,9 @@
 //! Verifies by checksum that the part of the delta that was written after a transaction is completely in the file.
 //! Nothing is decoded.
 //!
-//! Every change writes a new record, and a changed run has a new root of its directory. Pages that are not younger
-//! are skipped with everything below them. Every block of an extent was written by the transaction that wrote the
-//! extent.
+//! Every change of the delta writes a new record, and a changed run has a new root of its directory. Pages that are
+//! not younger than the transaction are skipped, together with all pages below them in the tree. Every block of an
+//! extent was written by the transaction that wrote the extent.
 
 use crate::delta::Delta;
 use crate::record::{DeltaRoot, record_extent};
@@ -13,13 +13,14 @@ use crate::visit::extents;
 use tidalite_base::TxnId;
 use tidalite_pager::{Extent, PageRead, Ptr, Result, expect_zeros};
 
-/// Verifies everything reachable from this root that was written after a transaction.
+/// Verifies the checksums of all pages and blocks reachable from this root that were written after the transaction
+/// `since`.
 ///
 /// # Errors
 /// `Corrupt` names the first page or block that does not match its pointer; `Io`.
 ///
 /// # Cost
-/// Every younger page and block once or twice.
+/// Reads every page and block written after `since` once or twice.
 pub fn check_since<R: PageRead>(r: &R, root: &DeltaRoot, since: TxnId) -> Result<()> {
     if root.tail.birth > since {
         r.page(&root.tail)?;
