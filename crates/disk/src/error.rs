@@ -1,4 +1,4 @@
-//! Errors of files and locks.
+//! Errors of data files and lock files.
 
 mod text;
 
@@ -15,84 +15,84 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Error {
     /// A system call on the data file failed.
     Io {
-        /// The operation, such as "write of 4096 bytes".
+        /// Name of the operation, such as "write of 4096 bytes".
         what: String,
-        /// Byte address in the file.
+        /// Byte offset in the file at which the operation began.
         at: u64,
-        /// Error of the system.
+        /// Error that the operating system returned.
         source: Arc<io::Error>,
     },
     /// The file could not be opened or created.
     Open {
-        /// Path of the file.
+        /// Path of the file that could not be opened.
         path: PathBuf,
-        /// Error of the system.
+        /// Error that the operating system returned.
         source: Arc<io::Error>,
     },
     /// The disk is full. The transaction is rolled back; the database stays usable.
     DiskFull {
-        /// Number of bytes that were to be added.
+        /// Number of bytes by which the file was to grow.
         needed_bytes: u64,
     },
-    /// Another handle has the file exclusively, or uses a different lock file (or none).
+    /// Another handle has opened the file for exclusive use, or uses a different lock file or no lock file.
     OpenElsewhere {
-        /// Path of the file.
+        /// Path of the data file.
         path: PathBuf,
     },
     /// The data file at this path was replaced or deleted while a process still has the previous file open.
     FileReplaced {
-        /// Path of the file.
+        /// Path at which the data file was replaced or deleted.
         path: PathBuf,
-        /// Process id of the process that has the previous file open, in its own namespace; 0 if unknown.
+        /// Id of the process that has the previous file open, in the PID namespace of that process; 0 if unknown.
         process: u32,
     },
-    /// The data file was replaced, renamed or deleted while it was open here. This handle commits nothing more; reads
-    /// still work.
+    /// The data file was replaced, renamed or deleted while this handle had it open. The handle commits no more
+    /// transactions; reads still work.
     FileMoved {
-        /// The path at which this handle opened it, with symbolic links resolved.
+        /// The path at which this handle opened the file, with symbolic links resolved.
         path: PathBuf,
-        /// What is at that path now.
+        /// Text that describes the file that is at this path now, if any.
         found: &'static str,
-        /// Current path of the file, if it has one and the system reports it.
+        /// Current path of the data file, if it has one and the system reports it.
         now_at: Option<PathBuf>,
     },
     /// A database was opened for shared use on a file system that other computers can write to.
     NetworkFileSystem {
-        /// The data file or the lock file.
+        /// Path of the data file or the lock file, whichever is on such a file system.
         path: PathBuf,
-        /// Name of the file system.
+        /// Type of the file system, such as "NFS".
         kind: &'static str,
     },
     /// The lock file cannot be used.
     LockFile {
-        /// Path of the file.
+        /// Path of the lock file.
         path: PathBuf,
-        /// The problem.
+        /// Text that describes the problem.
         problem: String,
     },
-    /// Other processes have the database open. A reader beside them must write to the lock file, and the system refuses
-    /// this.
+    /// Other processes have the database open. A reader that runs at the same time must write to the lock file, and
+    /// the system does not permit this.
     LockRefused {
-        /// The lock file.
+        /// Path of the lock file.
         path: PathBuf,
-        /// Error of the system.
+        /// Error that the operating system returned.
         source: Arc<io::Error>,
     },
     /// The process was forked after the file was opened; the handle belongs to the parent process.
     Forked,
     /// A limit of docs/limits.md was exceeded.
     Limit {
-        /// Name of the limit.
+        /// Name of the quantity that is limited.
         what: &'static str,
         /// The requested number.
         found: u64,
-        /// The limit.
+        /// The maximum number.
         limit: u64,
     },
 }
 
 impl Error {
-    /// The error of a failed system call.
+    /// Creates the error of a failed system call.
     pub fn of_call(what: impl Into<String>, at: u64, source: impl Into<io::Error>) -> Self {
         Self::Io {
             what: what.into(),
@@ -101,7 +101,7 @@ impl Error {
         }
     }
 
-    /// The error of a file that the system could not open or create.
+    /// Creates the error of a file that the system could not open or create.
     #[must_use]
     pub fn of_open(path: &Path, source: io::Error) -> Self {
         Self::Open {
@@ -110,7 +110,8 @@ impl Error {
         }
     }
 
-    /// The error of a failed write or growth: a full disk, or a failure of the medium.
+    /// Creates the error of a failed write or growth of the file: `DiskFull` if the disk or a quota is full,
+    /// otherwise `Io`.
     #[must_use]
     pub fn of_write(what: &str, at: u64, bytes: u64, source: io::Error) -> Self {
         use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
@@ -122,7 +123,7 @@ impl Error {
         }
     }
 
-    /// The error of the operating system, if it is one.
+    /// Returns the error of the operating system that caused this error, if any.
     #[must_use]
     pub fn io_error(&self) -> Option<&io::Error> {
         match self {
@@ -133,7 +134,7 @@ impl Error {
         }
     }
 
-    /// The file that the error is about, if it names one.
+    /// Returns the path of the file that this error concerns, if the error has one.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         match self {

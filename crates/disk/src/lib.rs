@@ -1,5 +1,5 @@
-//! Files and locks: everything below the pages of a database file. This crate knows bytes at addresses, and the words
-//! of the lock area; it does not know the format of the data file.
+//! Files and locks: everything below the pages of a database file. This crate reads and writes bytes at addresses,
+//! and the words of the lock area; it does not know the format of the data file.
 //!
 //! Imports point down: a folder uses only the folders below it, which `tidalite-tidy` checks.
 //!

@@ -1,4 +1,4 @@
-//! The text of each error: the problem, its place, and the next step.
+//! Text of each error: it states the problem, its place, and the next step for the user.
 
 use super::Error;
 use std::io;
@@ -76,7 +76,7 @@ impl std::fmt::Display for Error {
     }
 }
 
-/// Next step after a file could not be opened.
+/// Returns the next step for the user if a file could not be opened.
 fn next_after_open(kind: io::ErrorKind) -> &'static str {
     use io::ErrorKind as Kind;
     match kind {
@@ -99,7 +99,7 @@ mod tests {
     use std::path::{Path, PathBuf};
     use std::sync::Arc;
 
-    /// The text of each error contains its next step.
+    /// Checks that the text of each error names the next step for the user.
     #[test]
     fn each_error_names_the_problem_and_the_next_step() {
         let path = || PathBuf::from("plant.tdl");

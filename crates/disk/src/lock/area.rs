@@ -1,4 +1,4 @@
-//! The lock area as atomic words, in the lock file or in the memory of the process.
+//! The lock area: atomic words that all handles of a file share, in the lock file or in the memory of the process.
 
 use super::layout::{
     AREA_BYTES, COUNTERS_AT, DURABLE_AT, FILE_AT, HANDLES_AT, LINE, MAGIC, POISON_AT, PUBLISHED_AT,
@@ -11,23 +11,23 @@ use crate::storage::FileId;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-/// Identity in the header of the area; a handle must match it.
+/// Identity in the header of the lock area. A handle can use the area only if its own identity is the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// The start of the system; zeros if it is unknown.
+    /// Id of the current boot of the operating system; zeros if it is unknown.
     pub boot: [u8; 16],
-    /// Identity of the database.
+    /// UUID of the database file.
     pub uuid: [u8; 16],
-    /// Device and inode, which distinguish a file from a copy of it with the same uuid.
+    /// Device and inode of the data file, which distinguish a file from a copy of it with the same UUID.
     pub file: FileId,
 }
 
-/// The area in the memory of this process.
+/// A lock area in the memory of this process, for a database that is not a file.
 #[derive(Debug)]
 pub struct MemoryWords {
     pub(super) words: Box<[AtomicU64]>,
     pub(super) wake_counter: AtomicU32,
-    /// True while the words are all zero.
+    /// True until the words are written for the first time.
     pub(super) empty: AtomicBool,
 }
 
@@ -41,12 +41,12 @@ impl MemoryWords {
     }
 }
 
-/// The lock area as atomic words.
+/// The lock area as atomic words that all handles share.
 #[derive(Clone, Debug)]
 pub enum Area {
-    /// A lock file.
+    /// The area is in a lock file, which is mapped into memory.
     Mapped(Arc<SharedMap>),
-    /// Memory of this process.
+    /// The area is in the memory of this process.
     Memory(Arc<MemoryWords>),
 }
 
@@ -71,51 +71,53 @@ impl Area {
         }
     }
 
-    /// The newest commit, from which readers begin.
+    /// The transaction number of the newest commit, from which new readers begin.
     #[inline]
     pub fn published(&self) -> &AtomicU64 {
         self.word(PUBLISHED_AT)
     }
-    /// The newest commit known to be on the medium.
+    /// The transaction number of the newest commit known to be on the medium.
     pub fn durable(&self) -> &AtomicU64 {
         self.word(DURABLE_AT)
     }
     pub(super) fn poison(&self) -> &AtomicU64 {
         self.word(POISON_AT)
     }
-    /// Field 0 is the generation of the handle that wrote last; 1 is the owner word of the handle that writes now, 2
-    /// its thread, and 3 the time at which it began.
+    /// Returns a word about writers. Field 0 is the generation of the handle that wrote last, field 1 the owner word
+    /// of the handle that writes now, field 2 its thread, and field 3 the time at which it began.
     pub(super) fn writer(&self, field: usize) -> &AtomicU64 {
         self.word(WRITER_AT + field * 8)
     }
     pub(super) fn next_ticket(&self) -> &AtomicU64 {
         self.word(TICKET_AT)
     }
-    /// Number of tickets drawn and not returned. After a kill it may be too high, never too low.
+    /// Number of tickets in the writer queue that were drawn and not returned. After a process was killed, the number
+    /// may be too high, never too low.
     pub(super) fn waiting(&self) -> &AtomicU64 {
         self.word(TICKET_AT + 8)
     }
-    /// Owner word of the handle that holds the writer lock without a ticket, or 0. The handle may be dead.
+    /// Owner word of the handle that holds the writer lock without a ticket, or 0. The process of the handle may be
+    /// dead.
     pub(super) fn lock_word(&self) -> &AtomicU64 {
         self.word(TICKET_AT + 16)
     }
     pub(super) fn generations(&self) -> &AtomicU64 {
         self.word(COUNTERS_AT)
     }
-    /// The highest reader slot ever used, plus one.
+    /// The highest reader slot that was ever used, plus one.
     pub(super) fn slots_used(&self) -> &AtomicU64 {
         self.word(COUNTERS_AT + 8)
     }
-    /// Total number of pages freed by commits.
+    /// Total number of pages that all commits have freed.
     pub fn freed_pages(&self) -> &AtomicU64 {
         self.word(COUNTERS_AT + 16)
     }
-    /// The cache line of a handle: generation, process id, time of opening, kind.
+    /// Returns the cache line of a handle: its generation, process id, time of opening and kind.
     pub(super) fn handle(&self, index: usize) -> &[AtomicU64] {
         let at = (HANDLES_AT + index * LINE) / 8;
         &self.words()[at..at + LINE / 8]
     }
-    /// The cache line of a reader slot.
+    /// Returns the cache line of a reader slot.
     #[inline]
     pub(super) fn slot(&self, index: usize) -> &[AtomicU64] {
         let at = (READERS_AT + index * LINE) / 8;
@@ -156,7 +158,7 @@ impl Area {
         }
     }
 
-    /// The identity with which the area was last reset.
+    /// Returns the identity with which the area was last reset.
     pub fn identity(&self) -> Identity {
         Identity {
             boot: self.bytes16(24),
@@ -165,10 +167,11 @@ impl Area {
         }
     }
 
-    /// Empties the area; `keep_unsynced_meta` keeps the unsynced meta records. Caller must be the only user of the
-    /// area.
+    /// Empties the lock area, except for the unsynced meta records if `keep_unsynced_meta` is set. The caller must be
+    /// the only user of the area.
     pub(super) fn reset(&self, identity: &Identity, keep_unsynced_meta: bool) {
-        // The magic number is written last: an area whose creation was interrupted is created anew.
+        // The magic number is written last: if the reset is interrupted, the next handle finds no magic number and
+        // resets the area again.
         self.word(0).store(0, Ordering::SeqCst);
         let generations = self.generations().load(Ordering::Relaxed);
         let unsynced_meta = if keep_unsynced_meta {
@@ -205,7 +208,8 @@ impl Area {
             .store(u64::from_ne_bytes(first), Ordering::SeqCst);
     }
 
-    /// Zeroes the nonzero words of a range of whole words. Most of the area is zero and should not be dirtied.
+    /// Zeroes a range of whole words. Writes only to words that are not zero yet, since most of the area is zero and
+    /// its pages should not become dirty.
     fn zero(&self, bytes: std::ops::Range<usize>) {
         for line in self.words()[bytes.start / 8..bytes.end / 8].chunks(LINE / 8) {
             let load = |bits, word: &AtomicU64| bits | word.load(Ordering::Relaxed);
@@ -217,7 +221,8 @@ impl Area {
         }
     }
 
-    /// Zeroes the slots of unsynced meta records except `kept`. Caller must hold the setup lock and be the only handle.
+    /// Zeroes the two slots for unsynced meta records except slot `kept`. The caller must hold the setup lock and be
+    /// the only handle.
     pub fn clear_unsynced_meta(&self, kept: Option<usize>) {
         for slot in [0, 1] {
             if kept != Some(slot) {
@@ -227,7 +232,7 @@ impl Area {
         }
     }
 
-    /// Copy of the slot of an unsynced meta record (0 or 1). The record has its own checksum, because it may be
+    /// Copies an unsynced meta record from slot 0 or 1. The record has its own checksum, because it may be
     /// half-written.
     pub fn unsynced_meta(&self, slot: usize) -> Vec<u8> {
         assert!(slot < 2, "there are two unsynced meta records");
@@ -237,8 +242,8 @@ impl Area {
         words.iter().flat_map(load).collect()
     }
 
-    /// Writes an unsynced meta record (at most 4096 bytes, the rest is zero). Caller must hold the pipeline lock of the
-    /// handle that has the writer lock.
+    /// Writes an unsynced meta record of at most 4096 bytes to slot 0 or 1; the rest of the slot is zero. The caller
+    /// must hold the pipeline lock of the handle that has the writer lock.
     pub fn set_unsynced_meta(&self, slot: usize, record: &[u8]) {
         assert!(
             slot < 2 && record.len() <= UNSYNCED_META_BYTES,

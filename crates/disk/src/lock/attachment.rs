@@ -1,4 +1,5 @@
-//! Access to a lock area before opening: the setup lock, detection of other handles, registration as a handle.
+//! Access to a lock area before the file is opened: acquires the setup lock, detects other handles, and registers a
+//! new handle.
 
 use super::area::{Area, Identity, MemoryWords};
 use super::bytes::{ByteLocks, HANDLES, LockBoard, MemoryLocks, PRESENCE, SETUP};
@@ -17,15 +18,16 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Opening gives up if another process holds the setup lock for this long.
+/// Maximum wait for the setup lock while another process holds it; then opening fails.
 const SETUP_WAIT: Duration = Duration::from_secs(10);
 
-/// Opening waits this long for the end of a handle that excludes it. The locks of a closed handle may outlive it for a
-/// moment: when another thread starts a program, the new process holds this one's descriptors until it executes the
-/// program.
+/// Time for which opening waits for a conflicting handle to be closed. The locks of a closed handle may outlive the
+/// handle for a moment: when another thread starts a program, the new process has this process's descriptors until it
+/// executes the program.
 const CLOSED_WAIT: Duration = Duration::from_millis(100);
 
-/// Repeats an attempt for a while, in case the handle that prevents it is closed already.
+/// Repeats `attempt` until it returns true or `CLOSED_WAIT` has passed, since the handle that prevents it may just be
+/// closing. Returns the last result.
 pub(super) fn wait_for_closed(mut attempt: impl FnMut() -> io::Result<bool>) -> io::Result<bool> {
     let deadline = Instant::now() + CLOSED_WAIT;
     loop {
@@ -37,8 +39,8 @@ pub(super) fn wait_for_closed(mut attempt: impl FnMut() -> io::Result<bool>) -> 
     }
 }
 
-/// A lock area in the memory of this process, for storages that are not files. Clones share it, so that several handles
-/// can be opened on one storage, as several processes would on a file.
+/// A lock area in the memory of this process, for storages that are not files. Clones share the area, so that several
+/// handles can be opened on one storage, as several processes would on a file.
 #[derive(Clone, Debug)]
 pub struct LockMemory {
     words: Arc<MemoryWords>,
@@ -52,7 +54,7 @@ impl Default for LockMemory {
 }
 
 impl LockMemory {
-    /// An empty lock area.
+    /// Creates an empty lock area.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -61,8 +63,8 @@ impl LockMemory {
         }
     }
 
-    /// The content that outlives the handles: the words before the table of handles, and the unsynced meta records. It
-    /// survives the kill of a process, but not a power cut.
+    /// Returns the part of the area that outlives the handles: the words before the table of handles, including the
+    /// unsynced meta records. In a lock file, this part survives the kill of a process, but not a power failure.
     #[must_use]
     pub fn image(&self) -> Vec<u8> {
         let words = self.words.words[..RECORDS_BYTES / 8].iter();
@@ -71,7 +73,7 @@ impl LockMemory {
             .collect()
     }
 
-    /// A lock area with this content and no live handle. Missing bytes are zeros.
+    /// Creates a lock area with the contents that `image` returned, without live handles. Missing bytes are zeros.
     ///
     /// # Panics
     /// If `image` is longer than an image can be.
@@ -88,13 +90,13 @@ impl LockMemory {
         new
     }
 
-    /// Declares all handles dead, as if their processes had been killed: their words in the area stay, their locks are
-    /// removed.
+    /// Declares all handles dead, as if their processes had been killed: their words stay in the area, but their
+    /// locks are released.
     pub fn kill_all(&self) {
         self.board.kill_all();
     }
 
-    /// This area, before registration as a handle.
+    /// Returns access to this area for a handle that is not registered yet.
     #[must_use]
     pub fn attachment(&self) -> Attachment {
         Attachment {
@@ -105,7 +107,7 @@ impl LockMemory {
     }
 }
 
-/// A lock area and a lock owner, before registration as a handle.
+/// A lock area and the owner of its byte locks, for a handle that is not registered yet.
 #[derive(Debug)]
 pub struct Attachment {
     pub(super) area: Area,
@@ -113,7 +115,8 @@ pub struct Attachment {
     pub(super) path: PathBuf,
 }
 
-/// Acquires the setup lock. [`Lock::opened`] releases it; otherwise it ends with its owner.
+/// Acquires the setup lock. [`Lock::opened`] releases the lock; if it is never called, the lock is released when
+/// `locks` is dropped or the process ends.
 pub(super) fn wait_for_setup(locks: &ByteLocks, path: &Path) -> Result<()> {
     let begun = Instant::now();
     let mut pause = Duration::from_micros(20);
@@ -133,9 +136,9 @@ pub(super) fn wait_for_setup(locks: &ByteLocks, path: &Path) -> Result<()> {
     }
 }
 
-/// The error for a lock file that serves another file than the one at this path, while that other file is open. (The
-/// file at this path may be missing.) If the lock file has the name of the data file, or if the other file is the same
-/// database (`is_copy`), the other file was at this path before. Caller must hold the setup lock.
+/// Returns the error for a lock file that serves another file than the one at path `named`, while that other file is
+/// open. (There may be no file at `named`.) If the lock file has the name of the data file, or if the other file is
+/// the same database (`is_copy`), the other file was at this path before. The caller must hold the setup lock.
 fn in_use(attachment: &Attachment, named: &Path, is_copy: bool) -> Error {
     let handle = (0..HANDLES_MAX).find(|&index| {
         let opened = attachment.area.handle(index)[0].load(Ordering::SeqCst) != 0;
@@ -159,12 +162,13 @@ fn in_use(attachment: &Attachment, named: &Path, is_copy: bool) -> Error {
 }
 
 impl Attachment {
-    /// Acquires the setup lock. Until [`Lock::opened`], no other handle opens, closes or cleans up.
+    /// Acquires the setup lock. Until [`Lock::opened`] releases it, no other handle opens, closes or cleans up after
+    /// dead handles.
     pub fn begin(&self) -> Result<()> {
         wait_for_setup(&self.locks, &self.path)
     }
 
-    /// Whether no other handle has the database open. Caller must hold the setup lock.
+    /// Whether no other handle has the database open. The caller must hold the setup lock.
     pub fn is_alone(&self) -> Result<bool> {
         let taken = self.locks.taken(PRESENCE, 1);
         taken
@@ -172,8 +176,8 @@ impl Attachment {
             .map_err(|source| Error::of_open(&self.path, source))
     }
 
-    /// Fails if this lock file serves a file that is open, although no file is at this path. Caller must hold the setup
-    /// lock.
+    /// Returns an error if a handle has another file open with this lock file, although there is no file at path
+    /// `named`. The caller must hold the setup lock.
     pub fn expect_unused(&self, named: &Path) -> Result<()> {
         if self.is_alone()? {
             return Ok(());
@@ -181,9 +185,9 @@ impl Attachment {
         Err(in_use(self, named, false))
     }
 
-    /// Registers as a handle. Caller must hold the setup lock. Returns whether no other handle was alive. In that case
-    /// the area was reset, except for unsynced meta records of the same file (the inode, not a copy of it) from the
-    /// same start of the system.
+    /// Registers a new handle in the lock area. The caller must hold the setup lock. Also returns whether no other
+    /// handle was alive. In this case the area was reset, except for unsynced meta records that belong to the same
+    /// file (the same inode, not a copy) and to the same boot of the system.
     pub fn attach(
         self,
         identity: &Identity,
@@ -201,7 +205,7 @@ impl Attachment {
             alone = locks.try_lock(PRESENCE, 1, Mode::Alone)?;
             match exclusive {
                 true => Ok(alone),
-                // Others may attach from now on.
+                // Downgrading the exclusive lock to a shared lock permits other handles to attach.
                 false => locks.try_lock(PRESENCE, 1, Mode::Shared),
             }
         };
@@ -210,8 +214,8 @@ impl Attachment {
         }
         if alone {
             let known = area.is_ours() && area.version() == VERSION;
-            // After a failed sync the pages of lazy commits may be lost. If the system does not identify its start, the
-            // records may be from another start.
+            // After a failed sync, the pages of lazy commits may be lost. If the boot id is unknown, the records may
+            // be from before a restart of the system. In both cases the unsynced meta records are discarded.
             let sound = area.poison().load(Ordering::SeqCst) == 0 && identity.boot != [0; 16];
             area.reset(identity, known && sound && area.identity() == *identity);
         } else if !area.is_ours() || area.version() != VERSION || area.identity() != *identity {
@@ -266,7 +270,7 @@ impl Attachment {
     }
 }
 
-/// `name.tdl-lock` beside `name.tdl`.
+/// Returns the path of the lock file of a data file: `name.tdl-lock` for `name.tdl`.
 pub fn path_next_to(path: &Path) -> PathBuf {
     let mut name = OsString::from(path.as_os_str());
     name.push("-lock");

@@ -1,5 +1,5 @@
-//! Locks on byte ranges beyond the area. They are the only state that dies with its owner, and so the only proof of
-//! life. An owner is one open handle, not a thread or a process.
+//! Locks on byte ranges beyond the end of the lock area. The system releases the locks of an owner when the owner
+//! dies, so only they prove that an owner is alive. An owner is one open handle, not a thread or a process.
 //!
 //! ```text
 //! byte            lock
@@ -24,20 +24,20 @@ pub(super) const PRESENCE: u64 = SETUP + 1;
 pub(super) const GATE: u64 = SETUP + 2;
 pub(super) const HANDLES: u64 = 1 << 41;
 pub(super) const TICKETS: u64 = (1 << 42) + 1;
-/// Number of distinct tickets.
+/// Number of distinct tickets in the writer queue.
 pub(super) const TICKETS_LEN: u64 = 1 << 42;
 const _: () = assert!(TICKETS_LEN.is_power_of_two());
 const _: () = assert!(GATE < HANDLES && HANDLES + HANDLES_MAX as u64 <= TICKETS);
 
-/// The locks of one owner on one file.
+/// The byte locks that one owner (an open handle) has on one file.
 #[derive(Debug)]
 pub(super) enum ByteLocks {
-    /// Locks of an open file description, managed by the system.
+    /// Locks of an open file description, which the operating system manages.
     File(LockedFile),
     Memory(MemoryLocks),
 }
 
-/// A file with locks, which forked children release.
+/// A file whose locks a forked child process gives up at once, so that only the parent has them.
 #[derive(Debug)]
 pub(super) struct LockedFile(pub(super) File);
 
@@ -55,7 +55,8 @@ impl Drop for LockedFile {
 }
 
 impl ByteLocks {
-    /// Locks `[from, from + len)`, or changes the mode of the lock. False if another owner's lock conflicts.
+    /// Locks the bytes `[from, from + len)`, or changes the mode of the lock. Returns false if a lock of another
+    /// owner conflicts.
     pub(super) fn try_lock(&self, from: u64, len: u64, mode: Mode) -> io::Result<bool> {
         match self {
             Self::File(file) => ofd::try_lock(&file.0, from, len, mode),
@@ -73,7 +74,7 @@ impl ByteLocks {
         }
     }
 
-    /// True if another owner has any lock in the range.
+    /// Whether another owner has a lock on any byte of the range.
     pub(super) fn taken(&self, from: u64, len: u64) -> io::Result<bool> {
         match self {
             Self::File(file) => ofd::taken(&file.0, from, len),
@@ -81,7 +82,8 @@ impl ByteLocks {
         }
     }
 
-    /// False if the owner was declared dead (in memory: the simulation of a killed process).
+    /// Whether the owner is alive. Returns false only for locks in memory whose owner was declared dead, which
+    /// simulates a killed process.
     pub(super) fn alive(&self) -> bool {
         match self {
             Self::File(_) => true,
@@ -98,7 +100,7 @@ struct Held {
     mode: Mode,
 }
 
-/// All locks on a file that exists in memory only.
+/// All byte locks of all owners on a file that exists only in memory.
 #[derive(Debug, Default)]
 pub(super) struct LockBoard {
     owners: AtomicU64,
@@ -110,13 +112,13 @@ impl LockBoard {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Declares every owner dead and removes its locks.
+    /// Declares every owner dead and releases their locks, as if their processes had been killed.
     pub(super) fn kill_all(&self) {
         *self.held() = (Vec::new(), Vec::new());
     }
 }
 
-/// The locks of one owner on a [`LockBoard`].
+/// The byte locks of one owner on a [`LockBoard`].
 #[derive(Debug)]
 pub(super) struct MemoryLocks {
     board: Arc<LockBoard>,

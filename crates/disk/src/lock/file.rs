@@ -26,37 +26,38 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt, fc
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Byte locks on the data file, far beyond any data. Each handle takes a shared lock on the byte that stands for its
-/// lock file.
+/// First byte of a range of locks on the data file, far beyond any data. Each handle takes a shared lock on the byte
+/// that stands for its lock file, so that handles with different lock files are detected.
 const GROUPS: u64 = 1 << 61;
 const GROUPS_LEN: u64 = 1 << 60;
-/// Mode of a lock file before it is shared.
+/// Permission bits of a new lock file until `share_as` sets others.
 const OWNER_ONLY: u32 = 0o600;
-/// Attempts to lock a file that keeps being deleted.
+/// Maximum number of attempts to lock a file that is deleted again and again.
 const ATTEMPTS: usize = 100;
 
 /// Result of opening the lock file of a database.
 pub enum Opened {
-    /// Opened, with the setup lock held.
+    /// The lock file was opened, and the caller holds the setup lock.
     Attached {
-        /// The area, before registration as a handle.
+        /// The lock area, in which the handle is not registered yet.
         attachment: Attachment,
         /// Inode number of the lock file.
         number: u64,
-        /// Whether the file was not used before.
+        /// Whether the lock file is new, that is, it was never used before.
         is_new: bool,
     },
-    /// The process may not write to the lock file, so a reader must exclude writers in another way.
+    /// The system does not permit the process to write to the lock file, so a reader must exclude writers in another
+    /// way.
     Refused {
-        /// The lock file.
+        /// Path of the lock file.
         path: PathBuf,
-        /// Error of the system.
+        /// Error that the operating system returned.
         source: Arc<io::Error>,
     },
 }
 
 impl Opened {
-    /// The area, unless it was refused.
+    /// Returns the lock area, or `None` if the lock file could not be opened for writing.
     #[must_use]
     pub fn attachment(self) -> Option<Attachment> {
         match self {
@@ -65,8 +66,8 @@ impl Opened {
         }
     }
 
-    /// Gives a new lock file the owner and group of the data file. If the system refuses, the lock file keeps the owner
-    /// and group of its creator.
+    /// Gives a new lock file the owner, the group and suitable permissions of the data file. If the system does not
+    /// permit this, the lock file keeps the owner and group of its creator.
     pub fn share_as(&self, data: &File) {
         if let Self::Attached {
             attachment, is_new, ..
@@ -81,7 +82,7 @@ impl Opened {
 
 fn share_as(file: &File, data: &Metadata) -> io::Result<()> {
     let (uid, gid) = (Some(data.uid()), Some(data.gid()));
-    // The superuser sets the owner of the data; other users can only set a group to which they belong.
+    // The superuser can set the owner; other users can only set a group to which they belong.
     if fchown(file, uid, gid).is_err() {
         drop(fchown(file, None, gid));
     }
@@ -89,8 +90,8 @@ fn share_as(file: &File, data: &Metadata) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(mode_as(data.mode(), same_group)))
 }
 
-/// Permission bits of the lock file. Owner, group and others may each both read and write it, or neither: even with
-/// read permission alone a process could block others by a byte lock.
+/// Computes the permission bits of the lock file. Owner, group and others may each read and write the file, or
+/// neither: a process that can only read could already block other processes by a byte lock.
 fn mode_as(data: u32, same_group: bool) -> u32 {
     let group = same_group && data & 0o040 != 0;
     let others = data & 0o006 == 0o006;
@@ -110,11 +111,11 @@ fn open_or_make(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Opens the lock file, and creates it if missing.
+/// Opens the lock file, or creates it if it is missing.
 pub fn open(path: PathBuf, read_only: bool) -> Result<Opened> {
     for _ in 0..ATTEMPTS {
-        // The file is opened twice, for the locks and for the map, because a map keeps its own opening alive, in forked
-        // children too.
+        // The file is opened twice, once for the locks and once for the memory map, because a map keeps its open file
+        // alive, even in forked children.
         let opened = open_or_make(&path);
         let (file, mapped) = match opened.and_then(|file| Ok((file, open_or_make(&path)?))) {
             Ok(files) => files,
@@ -166,22 +167,23 @@ pub fn open(path: PathBuf, read_only: bool) -> Result<Opened> {
 /// Allocates all blocks of the area, so that writing to the map cannot fail. Caller must hold the setup lock.
 fn make_whole(file: &File, len: u64) -> io::Result<()> {
     if len < AREA_BYTES as u64 {
-        // The file is not mapped yet. Zeros are written instead of reserving space, so that a first write allocates
-        // nothing.
+        // Zeros are written instead of reserving blocks, so that later writes to the mapped file allocate no blocks.
+        // The file is not mapped yet.
         let written = file.write_all_at(&[0; AREA_BYTES], 0);
         if written.is_err() {
             drop(file.set_len(0));
         }
         return written;
     }
-    // A copy of a lock file may have holes.
+    // The lock file may have holes if it was copied; they are filled as well.
     match fallocate(file, FallocateFlags::empty(), 0, AREA_BYTES as u64) {
         Err(error) if error != rustix::io::Errno::OPNOTSUPP => Err(error.into()),
         _ => Ok(()),
     }
 }
 
-/// Whether no other handle uses another lock file. Marks on the data file that this one does.
+/// Marks on the data file that this handle uses lock file `number`. Returns whether no other handle uses another lock
+/// file.
 fn try_join(file: &File, number: Option<u64>, exclusive: bool) -> io::Result<bool> {
     let group = number.map_or(0, |number| 1 + number % (GROUPS_LEN - 1));
     let (byte, end) = (GROUPS + group, GROUPS + GROUPS_LEN);
@@ -190,7 +192,7 @@ fn try_join(file: &File, number: Option<u64>, exclusive: bool) -> io::Result<boo
         free = free && (from == to || !ofd::taken(file, from, to - from)?);
     }
     if number.is_none() {
-        // Without a lock file only a lock on the data file can exclude others.
+        // If a handle has no lock file, only a lock on the data file can exclude other handles.
         let locked = if exclusive {
             file.try_lock()
         } else {
@@ -201,7 +203,8 @@ fn try_join(file: &File, number: Option<u64>, exclusive: bool) -> io::Result<boo
     Ok(free)
 }
 
-/// Marks on the data file which lock file is used, if any; fails if other handles use another one.
+/// Marks on the data file which lock file this handle uses, if any. Returns an error if other handles use another
+/// lock file.
 pub fn join(file: &File, opened: &Opened, exclusive: bool, path: &Path) -> Result<()> {
     let number = match opened {
         Opened::Attached { number, .. } => Some(*number),
@@ -226,7 +229,7 @@ mod tests {
     use super::*;
     use std::time::{Duration, Instant};
 
-    /// Number of descriptors of this process on the file of this name.
+    /// Number of open descriptors that this process has for the file at `path`.
     fn descriptors(path: &Path) -> usize {
         let all = fs::read_dir("/proc/self/fd").expect("what is open");
         let named = all.filter(|entry| {
@@ -236,14 +239,14 @@ mod tests {
         named.count()
     }
 
-    /// A handle that waits for a lock file must not use it if the file lost its name during the wait: others would use
-    /// a new file.
+    /// A handle that waits for a lock file must not use it if the file lost its name during the wait: other handles
+    /// would use a new lock file.
     #[test]
     #[cfg_attr(miri, ignore = "files of the system")]
     fn a_lock_file_that_lost_its_name_while_it_was_waited_for_is_not_used() {
         let folder = std::env::temp_dir().join(format!("tidalite-lock-{}", std::process::id()));
         fs::create_dir_all(&folder).expect("a folder");
-        // The path in the form that the system reports.
+        // The folder must have the path that the system reports in `/proc`.
         let folder = fs::canonicalize(folder).expect("its path");
         let (path, other) = (folder.join("a-lock"), folder.join("away"));
         let first = open(path.clone(), false).expect("a lock file");

@@ -1,5 +1,5 @@
-//! Fork detection without a system call (by a page that the system empties in a forked child), and the release of the
-//! parent's locks in the child.
+//! Detection of forked child processes without a system call (by a page that the system empties in a forked child),
+//! and the release of the parent's locks in the child.
 
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::sync::{Once, OnceLock};
@@ -8,7 +8,7 @@ static LAST: AtomicU64 = AtomicU64::new(0);
 static PAGE: OnceLock<&'static AtomicU64> = OnceLock::new();
 static WITHOUT_PAGE: AtomicU64 = AtomicU64::new(0);
 
-/// A number that stays constant in a process and differs in a forked child.
+/// Returns a number that stays the same within a process and is different in a forked child.
 #[inline]
 pub(super) fn generation() -> u64 {
     let word = PAGE.get_or_init(page);
@@ -51,18 +51,20 @@ fn page() -> &'static AtomicU64 {
     }
 }
 
-/// Descriptors whose locks a forked child must not keep alive, plus one; 0 marks a free entry.
+/// Watched descriptors of lock files, each plus one; 0 marks a free entry. A forked child must not keep the locks of
+/// these files alive.
 static WATCHED: [AtomicI32; WATCHED_MAX] = [const { AtomicI32::new(0) }; WATCHED_MAX];
 /// Maximum number of watched lock files in a process. A forked child keeps the locks of further lock files until it
 /// ends or executes another program.
 const WATCHED_MAX: usize = 1024;
-/// A harmless descriptor that stays open; -1 until it is opened.
+/// A descriptor of a harmless file, which a forked child puts in place of the watched descriptors; -1 until it is
+/// opened.
 #[cfg(not(miri))]
 static NOTHING: AtomicI32 = AtomicI32::new(-1);
 static ARMED: Once = Once::new();
 
-/// Watches a descriptor. A forked child shares its parent's locks; it releases the locks of a watched descriptor at
-/// once, so that they end when the parent dies.
+/// Watches the descriptor of a lock file. A forked child shares its parent's locks. It gives up the locks of watched
+/// descriptors at once, so that the locks end when the parent dies.
 pub(super) fn watch(descriptor: i32) {
     ARMED.call_once(arm);
     for place in &WATCHED {
@@ -73,7 +75,7 @@ pub(super) fn watch(descriptor: i32) {
     }
 }
 
-/// Ends the watch. Must be called before the descriptor is closed.
+/// Stops watching a descriptor. Must be called before the descriptor is closed.
 pub(super) fn unwatch(descriptor: i32) {
     for place in &WATCHED {
         let found = place.compare_exchange(descriptor + 1, 0, Ordering::AcqRel, Ordering::Relaxed);
@@ -100,7 +102,8 @@ fn arm() {
     }
 }
 
-/// Runs in the child: the descriptors stay valid, but refer to the harmless file.
+/// Runs in a forked child. Makes the watched descriptors refer to the harmless file, so that the child no longer
+/// shares the parent's locks; the descriptors stay valid.
 #[cfg(not(miri))]
 extern "C" fn let_go() {
     let nothing = NOTHING.load(Ordering::Acquire);

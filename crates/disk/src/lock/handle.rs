@@ -11,10 +11,10 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 
-/// The part of the lock area that belongs to one open handle.
+/// Access to the lock area for one open handle of the file, which is registered in the area.
 #[derive(Debug)]
 pub struct Lock {
-    /// The area that all handles share.
+    /// The lock area, which all handles of the file share.
     pub area: Area,
     pub(super) locks: ByteLocks,
     pub(super) path: PathBuf,
@@ -22,18 +22,19 @@ pub struct Lock {
     pub(super) generation: u64,
     pub(super) born: u64,
     pub(super) slots: Slots,
-    /// Excludes other threads of this handle, which byte locks do not exclude.
+    /// Excludes other threads of this handle from the setup lock. Byte locks belong to the whole handle, so they do
+    /// not exclude its threads.
     pub(super) setup: Mutex<()>,
 }
 
 impl Lock {
-    /// Ends the opening of the handle; other handles may open.
+    /// Ends the opening of this handle by releasing the setup lock; then other handles can be opened.
     pub fn opened(&self) -> Result<()> {
         let unlocked = self.locks.unlock(SETUP, 1);
         unlocked.map_err(|source| Error::of_open(&self.path, source))
     }
 
-    /// Fails in a child that was forked after the file was opened.
+    /// Returns an error in a child process that was forked after the file was opened.
     #[inline]
     pub fn check_process(&self) -> Result<()> {
         if fork::generation() == self.born {
@@ -47,7 +48,8 @@ impl Lock {
         fork::generation() == self.born && self.locks.alive()
     }
 
-    /// Process id of the handle whose sync failed, if any. The mark stays as long as any handle has the file open.
+    /// Returns the process id of the handle whose sync failed, if any. The mark stays until no handle has the file
+    /// open.
     pub fn poisoned_by(&self) -> Option<u32> {
         match self.area.poison().load(Ordering::Acquire) {
             0 => None,
@@ -55,15 +57,15 @@ impl Lock {
         }
     }
 
-    /// Records that a sync of this handle failed, for all handles of the file.
+    /// Records for all handles of the file that a sync of this handle failed.
     pub fn poison(&self) {
         let word = u64::from(std::process::id()) << 1 | 1;
         let poison = self.area.poison();
-        // The first failure is kept.
+        // Only the first failure is recorded.
         let _ = poison.compare_exchange(0, word, Ordering::AcqRel, Ordering::Relaxed);
     }
 
-    /// Whether the handle with this number and generation is alive.
+    /// Whether the handle with this index and generation is alive.
     pub(super) fn is_alive(&self, handle: usize, generation: u64) -> bool {
         if handle == self.handle {
             return generation == self.generation;
@@ -72,12 +74,13 @@ impl Lock {
         {
             return false;
         }
-        // If the system cannot tell, the handle counts as alive.
+        // If the system call fails, the handle counts as alive.
         let byte = HANDLES + handle as u64;
         self.locks.taken(byte, 1).unwrap_or(true)
     }
 
-    /// Runs `act` under the setup lock, if that is free right now.
+    /// Runs `act` under the setup lock if no other thread or handle holds this lock right now. Returns whether `act`
+    /// was run.
     pub(super) fn try_setup(&self, act: impl FnOnce()) -> bool {
         let Ok(_guard) = self.setup.try_lock() else {
             return false;
@@ -89,7 +92,7 @@ impl Lock {
         self.locks.unlock(SETUP, 1).is_ok()
     }
 
-    /// Runs `act` if no other handle is open, and prevents others from opening meanwhile.
+    /// Runs `act` if no other handle is open, and prevents other handles from opening meanwhile.
     pub fn if_alone(&self, act: impl FnOnce()) {
         if !self.is_here() {
             return;

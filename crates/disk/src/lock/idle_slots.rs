@@ -1,4 +1,5 @@
-//! The unused slots that a handle keeps, and the number of snapshots that share each slot.
+//! The unused reader slots that a handle keeps for its next snapshots, and the number of snapshots that share each
+//! slot.
 
 use super::layout::READERS_MAX;
 use std::sync::atomic::AtomicU64;
@@ -8,7 +9,8 @@ const _: () = assert!(READERS_MAX == GROUPS * 64);
 
 #[derive(Debug)]
 pub(super) struct Slots {
-    /// Slot s is bit s / 64 of word s % 64; threads start at different words.
+    /// Bitmap of the idle slots that the handle keeps: slot s is bit s / 64 of word s % 64. Each thread begins its
+    /// search at a different word.
     pub(super) idle: Box<[AtomicU64]>,
     pub(super) users: Box<[AtomicU64]>,
 }

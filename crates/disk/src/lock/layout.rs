@@ -29,7 +29,7 @@ pub(super) const VERSION: u64 = 5;
 pub const HANDLES_MAX: usize = 1024;
 /// Maximum number of snapshots of one file, in all processes together.
 pub const READERS_MAX: usize = 4096;
-/// Bytes of an unsynced meta record.
+/// Length in bytes of the slot for an unsynced meta record.
 pub(super) const UNSYNCED_META_BYTES: usize = 4096;
 
 pub(super) const PUBLISHED_AT: usize = 64;
@@ -46,7 +46,7 @@ pub(super) const HANDLES_AT: usize = UNSYNCED_META_AT + 2 * UNSYNCED_META_BYTES;
 pub(super) const RECORDS_BYTES: usize = HANDLES_AT;
 pub(super) const LINE: usize = 64;
 pub(super) const READERS_AT: usize = HANDLES_AT + HANDLES_MAX * LINE;
-/// Length of the area in bytes.
+/// Length in bytes of the lock area.
 pub(super) const AREA_BYTES: usize = READERS_AT + READERS_MAX * LINE;
 const _: () = assert!(AREA_BYTES == 339_968);
 const _: () = assert!(HANDLES_AT.is_multiple_of(LINE) && READERS_AT.is_multiple_of(LINE));

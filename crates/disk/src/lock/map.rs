@@ -1,4 +1,4 @@
-//! The lock file's bytes, shared with other processes as atomic words.
+//! A memory map of the lock file, whose bytes are shared with other processes as atomic words.
 
 use super::layout::{AREA_BYTES, WAKE_COUNTER_AT};
 use super::sync::AtomicU64;
@@ -9,27 +9,27 @@ use std::io;
 use std::ptr;
 use std::sync::atomic::AtomicU32;
 
-/// A shared map of the whole area.
+/// A shared memory map of the whole lock area.
 #[derive(Debug)]
 pub struct SharedMap {
     start: *mut c_void,
 }
 
-// SAFETY: the map is lent only as atomics and never moves.
+// SAFETY: the map is accessed only as atomics and never moves.
 #[expect(unsafe_code, reason = "a shared map is shared between threads")]
 unsafe impl Send for SharedMap {}
-// SAFETY: as above.
+// SAFETY: the map is accessed only as atomics and never moves.
 #[expect(unsafe_code, reason = "a shared map is shared between threads")]
 unsafe impl Sync for SharedMap {}
 
 impl SharedMap {
-    /// Maps a file that is at least `AREA_BYTES` long and whose blocks are allocated.
+    /// Maps a lock file, which must be at least `AREA_BYTES` long and have no holes.
     pub(super) fn new(file: &File) -> io::Result<Self> {
         if file.metadata()?.len() < AREA_BYTES as u64 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         let prot = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a new map at an address chosen by the system overlays none of our memory.
+        // SAFETY: this is a new map at an address chosen by the system, so it overlaps no memory of the process.
         #[expect(unsafe_code, reason = "the one place that maps the lock file")]
         let start = unsafe { mmap(ptr::null_mut(), AREA_BYTES, prot, MapFlags::SHARED, file, 0) };
         Ok(Self { start: start? })
@@ -47,7 +47,7 @@ impl SharedMap {
     }
 
     pub(super) fn wake_counter(&self) -> &AtomicU32 {
-        // SAFETY: inside the map, aligned, and only ever accessed as 32 bits.
+        // SAFETY: the word lies inside the map, is aligned, and is only ever accessed as 32 bits.
         #[expect(unsafe_code, reason = "a futex is 32 bits")]
         unsafe {
             &*self
@@ -61,7 +61,7 @@ impl SharedMap {
 
 impl Drop for SharedMap {
     fn drop(&mut self) {
-        // SAFETY: the range was mapped by `new` with this length, and nothing lent outlives `self`.
+        // SAFETY: `new` mapped the range with this length, and no reference into the map outlives `self`.
         #[expect(unsafe_code, reason = "the one place that unmaps the lock file")]
         let unmapped = unsafe { munmap(self.start, AREA_BYTES) };
         debug_assert!(unmapped.is_ok(), "munmap of our own map");

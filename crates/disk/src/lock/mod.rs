@@ -1,5 +1,5 @@
-//! State that the open handles of one file share, in one process or several: readers, the writer, the published commit,
-//! failed syncs. It lies in the lock file `name.tdl-lock`, or in memory.
+//! State that the open handles of one file share, in one process or several: readers, the writer, the published
+//! commit, failed syncs. This state lies in the lock file `name.tdl-lock`, or in memory.
 //!
 //! ```text
 //! layout       offsets of the words of the area     slots        reader slots, one per snapshot
@@ -8,16 +8,17 @@
 //! bytes, ofd   locks on byte ranges                 sync         atomics for `protocol`
 //! fork         detection of a forked child          readers      public descriptions of readers and the writer
 //! handle       the part of one open handle          queue        tickets of writers, between handles
-//! seat         setup lock; registering a handle     writer_lock  the writer lock, between threads
+//! attachment   setup lock; registering a handle     writer_lock  the writer lock, between threads
 //! file         the lock file
 //! ```
 //!
 //! Invariants
 //! 1. A handle is alive exactly while its byte is locked. Process and thread numbers are only informative.
-//! 2. Handles come and go, and slots of dead handles are cleaned, only under the setup lock. A process frozen there
-//!    delays opening and cleaning, but never a reader that has a slot, nor the writer.
+//! 2. Handles are registered and removed, and slots of dead handles are freed, only under the setup lock. A process
+//!    that is suspended while it holds this lock delays opening and cleaning, but never a reader that has a slot, nor
+//!    the writer.
 //! 3. A handle that finds, under the setup lock, no other handle alive resets the area.
-//! 4. A forked child changes nothing here, because it shares the locks with the parent.
+//! 4. A forked child does not change this state, because it shares the locks with the parent.
 
 mod area;
 mod attachment;

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// Mode of a lock on a range.
+/// Mode of a lock on a range of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     Shared,
@@ -22,7 +22,8 @@ fn call(file: &File, command: i32, from: u64, len: u64, kind: i32) -> io::Result
         l_pid: 0,
     };
     loop {
-        // SAFETY: the descriptor is open for the whole call, and the system reads and writes one `flock`.
+        // SAFETY: the descriptor stays open during the call, and the system reads and writes one `flock`, which lives
+        // as long.
         #[expect(unsafe_code, reason = "no safe wrapper knows these locks")]
         let result = unsafe { libc::fcntl(file.as_raw_fd(), command, &raw mut lock) };
         if result == 0 {

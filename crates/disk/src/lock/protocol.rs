@@ -21,18 +21,20 @@
 
 use super::sync::{AtomicU64, Ordering};
 
-/// State of a slot without a snapshot.
+/// State word of a slot that has no snapshot.
 pub const IDLE: u64 = 0;
-/// Owner word of a free slot.
+/// Owner word of a slot that no handle has claimed.
 pub const FREE: u64 = 0;
-/// The snapshot was evicted.
+/// State word of a slot whose snapshot was evicted, so that its pages may be overwritten.
 pub const EVICTED: u64 = u64::MAX;
-/// Flag of an evictable reader, which copies its pages and validates its snapshot afterwards.
+/// Flag in a state word: the reader may be evicted, since it copies its pages and checks afterwards that the snapshot
+/// still exists.
 pub const EVICTABLE: u64 = 1 << 62;
-/// Flag of a reader that is idle and validates its snapshot before it continues.
+/// Flag in a state word: the reader is idle and may be evicted; it checks that its snapshot still exists before it
+/// continues.
 pub const PARKED: u64 = 1 << 63;
 
-/// The transaction in a slot's word; `None` if there is none.
+/// Returns the transaction of the snapshot in a slot's state word; `None` if the slot has no snapshot.
 #[inline]
 pub fn held(word: u64) -> Option<u64> {
     match word {
@@ -41,14 +43,14 @@ pub fn held(word: u64) -> Option<u64> {
     }
 }
 
-/// True if the reader may be evicted.
+/// Whether the reader with this state word may be evicted.
 pub fn may_be_evicted(word: u64) -> bool {
     word != EVICTED && word & (EVICTABLE | PARKED) != 0
 }
 
-/// Enters a state into a slot of the caller. `newest` has the words that name the newest state, of all processes and of
-/// this handle, each with the value that the reader expects. Returns false if a newer state was published: the entered
-/// state may then have lost its pages before the slot was visible.
+/// Stores a state word in a slot that the caller owns. `newest` has the words that contain the newest commit of all
+/// processes and of this handle, each with the value that the reader expects. Returns false if a newer commit was
+/// published meanwhile: the pages of the expected commit may then have been overwritten before the slot was visible.
 #[inline]
 pub fn enter(slot: &AtomicU64, word: u64, newest: &[(&AtomicU64, u64)]) -> bool {
     slot.store(word, Ordering::SeqCst);
@@ -56,23 +58,24 @@ pub fn enter(slot: &AtomicU64, word: u64, newest: &[(&AtomicU64, u64)]) -> bool 
     newest.all(|(newest, known)| newest.load(Ordering::SeqCst) == *known)
 }
 
-/// Ends a reader. Its reads are ordered before any write over its pages.
+/// Ends the reader of a slot. The release store orders the reads of this reader before any write to its pages.
 #[inline]
 fn leave(slot: &AtomicU64) {
     slot.store(IDLE, Ordering::Release);
 }
 
-/// Publishes a state to all readers that begin from now on.
+/// Publishes the commit `txn` to all readers that begin from now on.
 pub fn publish(published: &AtomicU64, txn: u64) {
     published.store(txn, Ordering::SeqCst);
 }
 
-/// Word of a slot, for a writer that wants to overwrite pages.
+/// Loads the state word of a slot, for a writer that wants to overwrite pages.
 pub fn load_slot(slot: &AtomicU64) -> u64 {
     slot.load(Ordering::SeqCst)
 }
 
-/// Evicts an evictable or parked reader. Returns false if the slot has changed in the meantime.
+/// Evicts the reader of a slot if it is evictable or parked. Returns false if it is neither, or if the slot has
+/// changed from `seen`.
 pub fn evict(slot: &AtomicU64, seen: u64) -> bool {
     may_be_evicted(seen)
         && slot
@@ -80,20 +83,22 @@ pub fn evict(slot: &AtomicU64, seen: u64) -> bool {
             .is_ok()
 }
 
-/// Switches the caller's slot between reading and parked. Returns false if the reader was evicted.
+/// Changes the state word of a slot that the caller owns, between reading and parked. Returns false if the reader was
+/// evicted meanwhile.
 pub fn exchange(slot: &AtomicU64, from: u64, to: u64) -> bool {
     slot.compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst)
         .is_ok()
 }
 
-/// Whether the slot still holds the state. If so, data copied before this call belongs to that state.
+/// Whether the slot still has the state `word`. If so, data copied before this call belong to the snapshot in that
+/// state.
 #[inline]
 pub fn still(slot: &AtomicU64, word: u64) -> bool {
     super::sync::fence(Ordering::Acquire);
     slot.load(Ordering::Acquire) == word
 }
 
-/// Claims a free slot for a handle. Returns false if another handle has it.
+/// Claims a free slot for a handle, whose owner word is `mine`. Returns false if another handle has the slot.
 pub fn claim(owner: &AtomicU64, mine: u64) -> bool {
     owner.load(Ordering::Relaxed) == FREE
         && owner
@@ -101,26 +106,27 @@ pub fn claim(owner: &AtomicU64, mine: u64) -> bool {
             .is_ok()
 }
 
-/// Frees a slot whose state was cleared.
+/// Frees a slot whose state word was cleared before.
 #[inline]
 fn free(owner: &AtomicU64) {
     owner.store(FREE, Ordering::SeqCst);
 }
 
-/// Clears and frees a slot whose owner closes or is dead.
+/// Clears and frees a slot whose owner is closed or dead.
 pub fn clean(slot: &AtomicU64, owner: &AtomicU64) {
     leave(slot);
     free(owner);
 }
 
-/// Removes one user of a shared slot; true for the last one. A single user stays single, since only a user adds
-/// another.
+/// Removes one user of a slot that several snapshots share; returns true if it was the last one. Only a user can add
+/// another user, so a count of 1 cannot change meanwhile.
 #[inline]
 pub fn is_last(users: &AtomicU64) -> bool {
     users.load(Ordering::Acquire) == 1 || users.fetch_sub(1, Ordering::AcqRel) == 1
 }
 
-/// Returns a slot without users: as this bit to the owner's idle slots, or otherwise to all handles.
+/// Clears a slot that has no users any more. With `idle`, the owner keeps the slot by setting this bit among its idle
+/// slots; otherwise all handles may claim the slot.
 #[inline]
 pub fn give_back(slot: &AtomicU64, owner: &AtomicU64, idle: Option<(&AtomicU64, u32)>) {
     leave(slot);
@@ -130,7 +136,7 @@ pub fn give_back(slot: &AtomicU64, owner: &AtomicU64, idle: Option<(&AtomicU64, 
     }
 }
 
-/// Takes the lowest idle slot in these bits.
+/// Takes the idle slot with the lowest bit from a word of the idle bitmap; returns its bit number.
 #[inline]
 pub fn take_idle(idle: &AtomicU64) -> Option<u32> {
     let mut bits = idle.load(Ordering::Relaxed);
@@ -144,7 +150,7 @@ pub fn take_idle(idle: &AtomicU64) -> Option<u32> {
     None
 }
 
-/// Returns an idle slot.
+/// Marks a slot as idle in the bitmap of its owner.
 #[inline]
 fn give_idle(idle: &AtomicU64, bit: u32) {
     idle.fetch_or(1 << bit, Ordering::Release);

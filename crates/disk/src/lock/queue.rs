@@ -37,30 +37,31 @@ use crate::system::now_ns;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Maximum time until a dead writer is noticed; a finishing writer increments the wake-up counter.
+/// Maximum time until a waiting writer notices that another writer died. A writer that finishes wakes the waiting
+/// writers by the wake-up counter.
 const PATIENCE: Duration = Duration::from_millis(5);
 
-/// Polling interval of a wait that may be cancelled.
+/// Polling interval of a wait that the caller may cancel.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Limits of a wait in the queue.
+/// Conditions that end a wait in the writer queue.
 #[derive(Clone, Copy, Default)]
 pub struct WaitLimit<'a> {
-    /// End of the wait.
+    /// Time at which the wait ends; `None` for no limit.
     pub until: Option<Instant>,
-    /// The wait continues while this returns true; called every few milliseconds.
+    /// Callback that is called every few milliseconds; the wait ends when it returns false.
     pub goes_on: Option<&'a dyn Fn() -> bool>,
 }
 
 impl WaitLimit<'_> {
-    /// Whether the wait ends now.
+    /// Whether the wait must end now.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.until.is_some_and(|until| Instant::now() >= until)
             || self.goes_on.is_some_and(|goes_on| !goes_on())
     }
 
-    /// Maximum sleep until the next check; `None`: until woken.
+    /// Maximum duration of a sleep until the next check; `None` if the thread may sleep until it is woken.
     pub fn nap(&self) -> Option<Duration> {
         let left = |until: Instant| until.saturating_duration_since(Instant::now());
         let look = self.goes_on.map(|_| LOOK);
@@ -69,11 +70,11 @@ impl WaitLimit<'_> {
     }
 }
 
-/// A place in the queue, or the writer lock itself. It must be returned with [`Lock::give_ticket`].
+/// A place in the writer queue, or the writer lock itself. Must be returned with [`Lock::give_ticket`].
 #[derive(Debug)]
 pub(crate) enum Ticket {
     LockWord,
-    /// The byte of a ticket.
+    /// The ticket whose lock is on this byte of the lock file.
     Number(u64),
 }
 
@@ -112,7 +113,7 @@ impl Lock {
         self.locks.unlock(GATE, 1).map_err(|e| self.failed(e))
     }
 
-    /// Draws a ticket and returns its byte.
+    /// Draws a ticket, locks its byte and returns the offset of the byte. The caller must hold the draw lock.
     fn draw(&self) -> Result<u64> {
         let waiting = self.area.waiting();
         let taken = self.locks.taken(TICKETS, TICKETS_LEN);
@@ -134,14 +135,15 @@ impl Lock {
         }
     }
 
-    /// Whether another handle waits for the writer lock that this one holds. If none waits, this costs one load.
+    /// Whether another handle waits for the writer lock, which this handle holds. If no handle waits, this costs one
+    /// atomic load.
     pub fn others_wait(&self) -> bool {
         let waits = self.area.waiting().load(Ordering::SeqCst) > 0;
-        // The waiter may have died or given up.
+        // The waiting handle may have died or given up; only a locked ticket byte proves that it still waits.
         waits && self.locks.taken(TICKETS, TICKETS_LEN).unwrap_or(false)
     }
 
-    /// Acquires the writer lock without a ticket, if no handle has it or waits with a ticket.
+    /// Acquires the writer lock without a ticket, if no other handle has the lock or waits with a ticket.
     fn try_take_word(&self) -> Option<Ticket> {
         if !self.locks.alive() {
             return None;
@@ -164,38 +166,38 @@ impl Lock {
         Some(Ticket::LockWord)
     }
 
-    /// Whether this word belongs to another handle that is alive. (A handle calls this only while it does not hold the
-    /// writer lock.)
+    /// Whether the owner word `holder` belongs to another handle that is alive. A handle calls this only while it
+    /// does not hold the writer lock.
     fn is_held_by_other(&self, holder: u64) -> bool {
         holder != self.owner_word() && self.owner_alive(holder)
     }
 
-    /// Whether a live handle holds the lock word. Removes the word of a dead handle.
+    /// Whether a live handle is in the lock word. If the handle is dead, its owner word is removed.
     fn word_taken(&self) -> bool {
         let lock_word = self.area.lock_word();
         let holder = lock_word.load(Ordering::SeqCst);
         if holder == 0 {
             return false;
         }
-        // If the word has changed meanwhile, a live handle may have entered it.
+        // If the lock word has changed meanwhile, a live handle may have entered it.
         self.is_held_by_other(holder)
             || lock_word
                 .compare_exchange(holder, 0, Ordering::SeqCst, Ordering::SeqCst)
                 .is_err()
     }
 
-    /// Empties the lock word if this handle holds it.
+    /// Clears the lock word if it names this handle.
     pub(super) fn release_word(&self) {
         let (lock_word, mine) = (self.area.lock_word(), self.owner_word());
         let _ = lock_word.compare_exchange(mine, 0, Ordering::SeqCst, Ordering::SeqCst);
     }
 
-    /// Acquires the writer lock if no handle holds it or waits for it.
+    /// Acquires the writer lock without waiting, if no handle holds the lock or waits for it.
     pub(crate) fn try_ticket(&self) -> Option<Ticket> {
         self.try_take_word()
     }
 
-    /// Waits for the writer lock; `None` after a timeout. Calls `waiting` from time to time.
+    /// Waits for the writer lock; returns `None` if `patience` ends the wait. Calls `waiting` from time to time.
     pub(crate) fn wait_ticket(
         &self,
         patience: &WaitLimit<'_>,
@@ -241,7 +243,7 @@ impl Lock {
                 tv_sec: 0,
                 tv_nsec: i64::from(patience.subsec_nanos()),
             };
-            // A spurious wake-up or a signal only causes another check.
+            // A spurious wake-up or a signal only causes another check, so the result is ignored.
             let _ = futex::wait(
                 self.area.wake_counter(),
                 futex::Flags::empty(),
@@ -258,13 +260,13 @@ impl Lock {
         writer(1).store(self.owner_word(), Ordering::Release);
     }
 
-    /// Removes this handle as the current writer, if it is the current writer.
+    /// Clears the word of the current writer if it names this handle.
     pub(super) fn forget_writer(&self) {
         let writer = self.area.writer(1);
         let _ = writer.compare_exchange(self.owner_word(), 0, Ordering::AcqRel, Ordering::Relaxed);
     }
 
-    /// Returns a place or the writer lock, and increments the wake-up counter if another handle waits.
+    /// Gives up a place in the writer queue or the writer lock, and wakes the waiting handles, if any.
     pub(crate) fn give_ticket(&self, ticket: Ticket) {
         if !self.is_here() {
             return;
@@ -275,7 +277,8 @@ impl Lock {
             Ticket::LockWord => self.release_word(),
             Ticket::Number(byte) => {
                 waiting.fetch_sub(1, Ordering::SeqCst);
-                // This cannot fail for a lock that is held; otherwise the lock ends with the handle.
+                // Unlocking cannot fail for a lock that is held; if it did, the system would release the lock when
+                // the handle is closed.
                 let _ = self.locks.unlock(byte, 1);
             }
         }
@@ -294,19 +297,19 @@ impl Lock {
         }
     }
 
-    /// Makes this handle the last writer. Returns true if it already was, so that its view of the free space is still
-    /// valid. Caller must hold the writer lock.
+    /// Records this handle as the last writer. Returns true if it already was, so that its view of the free space is
+    /// still valid. The caller must hold the writer lock.
     pub fn was_last_writer(&self) -> bool {
         let last = self.area.writer(0);
         last.swap(self.generation, Ordering::AcqRel) == self.generation
     }
 
-    /// Whether no other handle has written since this one did.
+    /// Whether this handle was the last to write, so that no other handle has written since.
     pub fn is_last_writer(&self) -> bool {
         self.area.writer(0).load(Ordering::Acquire) == self.generation
     }
 
-    /// The current writer, if it is alive.
+    /// Describes the handle that holds the writer lock now, if that handle is alive.
     pub fn writer_now(&self) -> Option<WriterSeen> {
         let writer = |field| self.area.writer(field).load(Ordering::Acquire);
         let owner = writer(1);

@@ -1,54 +1,54 @@
-//! Public descriptions of readers and of the writer.
+//! Public descriptions of the snapshots in the reader table and of the current writer.
 
 use std::time::Duration;
 use tidalite_base::TxnId;
 
-/// Kind of a reader.
+/// Kind of a reader, which determines whether a writer may evict it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReaderKind {
-    /// A reader that lends pages and retains them for its lifetime.
+    /// The reader lends pages to its caller, so its pages are retained until it ends.
     Read,
-    /// A reader that copies pages and may be evicted.
+    /// The reader copies pages, so it may be evicted.
     Evictable,
-    /// An idle reader, which may be evicted.
+    /// The reader is idle and may be evicted.
     Parked,
 }
 
-/// A snapshot held in any process.
+/// A snapshot that some process holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reader {
-    /// The reader's slot in the reader table.
+    /// Number of the reader's slot in the reader table.
     pub slot: usize,
-    /// The kind of reader.
+    /// Kind of the reader.
     pub kind: ReaderKind,
-    /// Its process, by its number in its own PID namespace.
+    /// Id of the reader's process, in the PID namespace of that process.
     pub process: u32,
-    /// The thread that began it.
+    /// Id of the thread that began the reader.
     pub thread: u32,
-    /// Whether it belongs to the queried handle.
+    /// Whether the reader belongs to the handle that was asked.
     pub own: bool,
-    /// The commit that it sees.
+    /// Transaction of the commit that the reader sees.
     pub txn: TxnId,
-    /// Number of transactions between its commit and the newest one.
+    /// Number of transactions between the commit that the reader sees and the newest commit.
     pub lag_txns: u64,
-    /// Its age, to a few milliseconds.
+    /// Time since the reader began, accurate to a few milliseconds.
     pub age: Duration,
-    /// Bytes of the file that could be reused without it, as of the newest write transaction. Bytes that several
-    /// readers retain are counted for one of them.
+    /// Bytes of the file that could be reused if this reader ended, as of the newest write transaction. Bytes that
+    /// several readers retain are counted for one of them.
     pub retained_bytes: u64,
-    /// Bytes freed by all commits since it began: an upper bound of the bytes it retains.
+    /// Bytes that all commits have freed since the reader began: an upper bound of the bytes that it retains.
     pub freed_bytes: u64,
 }
 
-/// The holder of the writer lock, as far as known.
+/// The current holder of the writer lock, as far as known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WriterSeen {
-    /// Its process, by its number in its own PID namespace.
+    /// Id of the writer's process, in the PID namespace of that process.
     pub process: u32,
-    /// Its thread.
+    /// Id of the thread that acquired the writer lock.
     pub thread: u32,
-    /// The time for which it has held the lock, to a few milliseconds.
+    /// Time for which the writer has held the lock, accurate to a few milliseconds.
     pub since: Duration,
 }

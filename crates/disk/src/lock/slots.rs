@@ -3,7 +3,7 @@
 //! Invariants
 //! 1. A slot belongs to the handle named by its owner word. A free slot (owner 0) is idle.
 //! 2. Slots are claimed with a compare-and-swap and freed by their owner, or under the setup lock by a handle that
-//!    found the owner dead. So the owner word of a dead handle changes only there.
+//!    found the owner dead. So the owner word of a dead handle changes only under this lock.
 //! 3. A handle keeps some of its idle slots (`idle`, one bit each) so that it takes the next one without a search: a
 //!    few of each group, and only low ones. Without this limit sixteen handles could withhold all slots from the others
 //!    without holding a snapshot.
@@ -21,8 +21,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 use tidalite_base::TxnId;
 
-/// Maximum number of idle slots of a group that a handle keeps; slightly more if several threads return slots at the
-/// same time.
+/// Maximum number of idle slots of a group (64 slots) that a handle keeps. A few more are kept if several threads
+/// return slots at the same time.
 const KEPT_MAX: u32 = 4;
 /// A handle keeps only idle slots below this number; higher ones are free for every handle.
 const KEPT_END: usize = READERS_MAX / 4;
@@ -35,26 +35,26 @@ const FREED_BEFORE: usize = 4;
 const HELD: usize = 5;
 const _: () = assert!((HELD + 1) * 8 <= LINE && HANDLES_MAX < 1 << 16);
 
-/// A snapshot as recorded in the reader table.
+/// A snapshot as it is recorded in the reader table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// Number of the slot.
+    /// Number of the snapshot's slot in the reader table.
     pub slot: usize,
-    /// The state word, as [`protocol::evict`] expects it.
+    /// State word of the slot, as [`protocol::evict`] expects it.
     pub word: u64,
-    /// The commit that it sees.
+    /// Transaction of the commit that the snapshot shows.
     pub txn: u64,
-    /// The process of its handle.
+    /// Id of the process that holds the snapshot.
     pub process: u32,
-    /// The thread that began it.
+    /// Id of the thread that began the snapshot.
     pub thread: u32,
-    /// The time at which it began, on the clock of [`now_ns`].
+    /// Time at which the snapshot began, on the clock of [`now_ns`].
     pub since_ns: u64,
-    /// Pages that all commits had freed when it began.
+    /// Number of pages that all commits had freed when the snapshot began.
     pub freed_before: u64,
-    /// Pages that it retained at the last count.
+    /// Number of pages that the snapshot retained when they were last counted.
     pub retained_pages: u64,
-    /// Whether it belongs to this handle.
+    /// Whether the snapshot belongs to this handle.
     pub own: bool,
 }
 
@@ -89,7 +89,7 @@ pub(super) fn thread_id() -> u64 {
 }
 
 impl Lock {
-    /// The owner word of this handle in slots.
+    /// The owner word that marks slots of this handle.
     pub(super) fn owner_word(&self) -> u64 {
         debug_assert!(self.handle < HANDLES_MAX, "a handle has a number");
         self.generation << 16 | (self.handle as u64 + 1)
@@ -99,7 +99,7 @@ impl Lock {
         owner & 0xffff != 0 && self.is_alive((owner & 0xffff) as usize - 1, owner >> 16)
     }
 
-    /// Takes an idle slot of this handle, or claims a free one. The slot then has one user.
+    /// Takes an idle slot that this handle has kept, or claims a free slot. The slot then has one user.
     ///
     /// # Errors
     /// `Limit` if live handles have all slots.
@@ -137,7 +137,8 @@ impl Lock {
     fn claim_slot(&self, start: usize) -> Result<usize> {
         let mine = self.owner_word();
         for attempt in 0..2 {
-            // Tries low numbers first, to keep scans short, and among these first the slot of the thread's own group.
+            // Tries slots with low numbers first, to keep scans of the table short, and among these first a slot of
+            // the thread's group.
             for row in 0..READERS_MAX / GROUPS {
                 for i in 0..GROUPS {
                     let slot = row * GROUPS + (start + i) % GROUPS;
@@ -160,13 +161,13 @@ impl Lock {
         })
     }
 
-    /// The state word of a slot.
+    /// Returns the state word of a slot.
     #[inline]
     pub fn state(&self, slot: usize) -> &AtomicU64 {
         &self.area.slot(slot)[STATE]
     }
 
-    /// Adds a user to a slot that has one.
+    /// Adds a user to a slot that already has one, because snapshots are cloned.
     ///
     /// # Panics
     /// If the slot has no user.
@@ -175,7 +176,8 @@ impl Lock {
         assert!(before > 0, "a slot without users is shared");
     }
 
-    /// Removes one user; the last one returns the slot. A forked child leaves it to the parent.
+    /// Removes one user of a slot; when no user is left, the slot is returned. A forked child leaves the slot to its
+    /// parent.
     #[inline]
     pub fn leave_slot(&self, slot: usize) {
         if !protocol::is_last(&self.slots.users[slot]) || !self.is_here() {
@@ -192,7 +194,7 @@ impl Lock {
         (self.area.slots_used().load(Ordering::SeqCst) as usize).min(READERS_MAX)
     }
 
-    /// Calls `f` for every snapshot of a live handle, and cleans slots of dead handles.
+    /// Calls `f` for every snapshot of a live handle, and frees the slots of dead handles if the setup lock is free.
     pub fn for_each_reader(&self, mut f: impl FnMut(&Seen)) {
         let mut known: Vec<(u64, bool)> = Vec::new();
         let mut freed_ranges = false;
@@ -233,7 +235,7 @@ impl Lock {
         }
     }
 
-    /// Describes a reader. `newest` is the newest commit that this handle knows, published or not.
+    /// Describes the snapshot `seen`. `newest` is the newest commit that this handle knows, published or not.
     #[must_use]
     pub fn describe(&self, seen: &Seen, newest: u64, page_bytes: u64) -> Reader {
         let kind = match seen.word {
@@ -259,12 +261,12 @@ impl Lock {
         }
     }
 
-    /// Evicts an evictable or parked reader. Returns false if the reader is neither, or has ended.
+    /// Evicts a reader. Returns false if the reader is neither evictable nor parked, or has ended.
     pub fn evict(&self, reader: &Seen) -> bool {
         protocol::evict(&self.area.slot(reader.slot)[STATE], reader.word)
     }
 
-    /// Whether the slot still holds the state that its owner entered.
+    /// Whether the slot still has the state `word` that its owner entered, so that the reader was not evicted.
     #[inline]
     pub fn still(&self, slot: usize, word: u64) -> bool {
         protocol::still(&self.area.slot(slot)[STATE], word)
@@ -279,14 +281,15 @@ impl Lock {
             && protocol::exchange(&self.area.slot(slot)[STATE], from, to)
     }
 
-    /// Whether any slot holds a state; its owner may be dead.
+    /// Whether any slot has a snapshot. The owner of the slot may be dead.
     pub fn has_readers(&self) -> bool {
         let mut slots = 0..self.slots_used();
         slots
             .any(|slot| protocol::held(protocol::load_slot(&self.area.slot(slot)[STATE])).is_some())
     }
 
-    /// Records the number of pages that each reader retains. Caller must hold the writer lock.
+    /// Stores in each reader's slot how many pages the reader retains; `pages_of` returns the number for a commit.
+    /// The caller must hold the writer lock.
     pub fn note_retained(&self, pages_of: impl Fn(u64) -> u64) {
         for slot in 0..self.slots_used() {
             let line = self.area.slot(slot);
@@ -299,7 +302,7 @@ impl Lock {
         }
     }
 
-    /// Frees the slots of dead owners. Caller must hold the setup lock.
+    /// Frees the slots of dead handles. The caller must hold the setup lock.
     pub(super) fn clean_slots(&self) {
         let mut known: Vec<(u64, bool)> = Vec::new();
         for slot in 0..self.slots_used() {
@@ -322,7 +325,7 @@ impl Lock {
         }
     }
 
-    /// Frees all slots of this handle when it closes.
+    /// Frees all slots of this handle, which is being closed.
     pub(super) fn release_slots(&self) {
         let mine = self.owner_word();
         for slot in 0..self.slots_used() {
