@@ -1,4 +1,4 @@
-//! Not a benchmark: prints what the hot calls cost, for the eye.
+//! Prints the time that frequent calls of the pager take. This example is for a quick look; it is not a benchmark.
 //!
 //! `cargo run --release -p tidalite-pager --example pager_speed`
 
@@ -29,7 +29,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let begin = Instant::now();
         for _ in 0..rounds {
             for (i, ptr) in hot.iter().enumerate() {
-                // Not the same offset in each: the cache has few places for lines 4 KiB apart.
+                // The offset differs from page to page, because lines that are 4 KiB apart compete for the same few
+                // places of the cache.
                 sum += u64::from(reader.page(ptr)?[100 + i * 64]);
             }
         }

@@ -1,5 +1,5 @@
-//! The writer lock, not tied to a thread. Threads of one handle queue here; the holder of the handle's own (local) lock
-//! queues with the other handles for the shared lock (`lock::queue`).
+//! The writer lock, not tied to a thread. Threads of one handle queue for the handle's own (local) lock; the thread
+//! that holds the local lock queues with the other handles for the shared lock (`lock::queue`).
 //!
 //! When a writer releases the lock it wakes only the head of the queue; waking all sixteen would send fifteen back to
 //! sleep on every commit. The head does not own the lock yet: a running thread may take it first, and the head goes
@@ -30,8 +30,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-/// Maximum time for which other threads may overtake the head of the queue: enough for many commits with one barrier,
-/// and too short for a person to notice.
+/// Maximum time for which other threads may overtake the first waiter in the queue: long enough for many commits that
+/// share one barrier, and too short for a person to notice.
 const PASSED_BY_MAX: Duration = Duration::from_millis(5);
 
 #[derive(Debug, Default)]
@@ -51,27 +51,27 @@ struct Waiter {
     listens: bool,
 }
 
-/// Result of waiting for the local lock.
+/// Result of waiting for the local lock, which excludes the other threads of the handle.
 enum LocalAcquisition {
-    /// Local lock acquired, with the shared lock if it was kept.
+    /// The local lock was acquired, together with the shared lock if the handle had kept it.
     Acquired(Option<Ticket>),
     TimedOut,
     Satisfied,
 }
 
-/// Result of waiting for the shared lock.
+/// Result of waiting for the writer lock.
 #[derive(Debug)]
 pub enum Acquisition {
-    /// The lock is acquired.
+    /// The writer lock was acquired.
     Acquired(WriterGuard),
-    /// The limit of the wait was reached.
+    /// The time limit of the wait was reached, or the wait was cancelled.
     TimedOut,
-    /// The lock is not needed any more.
+    /// The caller does not need the lock any more, because its flush has happened or may begin.
     Satisfied,
 }
 
-/// Decides whether a waiter for a flush needs the lock no longer. The argument says whether a lock of this handle
-/// leads.
+/// Function that decides whether a waiter for a flush does not need the lock any more. Its argument says whether the
+/// thread of this handle that holds the lock knows the newest state of the file (`leads`).
 pub type Satisfied<'a> = &'a dyn Fn(bool) -> bool;
 
 impl Queue {
@@ -95,7 +95,8 @@ impl Queue {
         );
     }
 
-    /// Takes the local lock if it is free for this waiter, or, with `None`, for a thread that is not in the queue.
+    /// Takes the local lock if it is free for waiter `number`, or, if `number` is `None`, for a thread that is not in
+    /// the queue. Returns whether the lock was taken.
     fn take(&mut self, number: Option<u64>) -> bool {
         let taken = !self.busy && (self.handed.is_none() || self.handed == number);
         if taken {
@@ -106,14 +107,15 @@ impl Queue {
         taken
     }
 
-    /// Removes a waiter from the queue.
+    /// Removes a waiter from the queue of the local lock.
     fn leave(&mut self, number: Option<u64>) {
         let Some(number) = number else { return };
         self.waiting.retain(|waiter| waiter.number != number);
         self.handed.take_if(|handed| *handed == number);
     }
 
-    /// The thread to wake when the lock is free. Hands the lock over if that thread has waited long.
+    /// Returns the thread that must be woken when the local lock is free. If this thread has waited long, the lock is
+    /// handed to it, so that no other thread can take it first.
     fn first(&mut self) -> Option<Thread> {
         let first = self.waiting.front().filter(|_| !self.busy)?;
         assert!(
@@ -134,19 +136,20 @@ fn wake(thread: Option<Thread>) {
     }
 }
 
-/// The writer lock of a handle, for all its threads.
+/// The writer lock of one handle, which all threads of the handle share.
 #[derive(Debug)]
 pub struct WriterLock {
     lock: Arc<Lock>,
     queue: Mutex<Queue>,
     keep: AtomicBool,
-    /// Set by the holder of the lock at any time, cleared under the mutex.
+    /// Whether the holder of the lock knows the newest state of the file. The holder sets it at any time; it is
+    /// cleared under the mutex.
     leads: AtomicBool,
-    /// Number of waiters that listen.
+    /// Number of waiters that wait for a flush rather than for the lock.
     listeners: AtomicUsize,
 }
 
-/// The right to write, released when dropped, on any thread.
+/// The right to write to the file. Dropping it, on any thread, releases the writer lock.
 #[derive(Debug)]
 pub struct WriterGuard {
     writer_lock: Arc<WriterLock>,
@@ -154,7 +157,7 @@ pub struct WriterGuard {
 }
 
 impl WriterLock {
-    /// The lock of this handle, free.
+    /// Creates the writer lock of a handle; it is not held.
     #[must_use]
     pub fn new(lock: Arc<Lock>) -> Self {
         Self {
@@ -170,7 +173,7 @@ impl WriterLock {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the local lock, unless `satisfied` is satisfied before.
+    /// Waits for the local lock. The wait also ends if `patience` ends it, or if `satisfied` returns true.
     fn wait_local(
         &self,
         patience: &WaitLimit<'_>,
@@ -218,7 +221,7 @@ impl WriterLock {
         acquired
     }
 
-    /// Wakes the listening waiters after a change that may satisfy them.
+    /// Wakes the waiters that wait for a flush, after a change of state that they wait for.
     #[inline]
     pub fn notify_listeners(&self) {
         if self.listeners.load(Ordering::SeqCst) > 0 {
@@ -243,7 +246,7 @@ impl WriterLock {
         wake(first);
     }
 
-    /// Waits for the shared lock; `None` after a timeout. Calls `waiting` from time to time.
+    /// Waits for the writer lock; returns `None` if `patience` ends the wait. Calls `waiting` from time to time.
     pub fn wait(
         self: &Arc<Self>,
         patience: &WaitLimit<'_>,
@@ -255,7 +258,8 @@ impl WriterLock {
         }
     }
 
-    /// Like `wait`, unless `satisfied` is satisfied while other threads of this handle hold the lock.
+    /// Like `wait`, but the wait also ends if `satisfied` returns true while other threads of this handle hold the
+    /// lock.
     pub fn wait_unless(
         self: &Arc<Self>,
         patience: &WaitLimit<'_>,
@@ -272,7 +276,7 @@ impl WriterLock {
         Ok(guard.map_or(Acquisition::TimedOut, Acquisition::Acquired))
     }
 
-    /// Acquires the lock if it is free.
+    /// Acquires the writer lock without waiting; returns `None` if it is not free.
     pub fn try_take(self: &Arc<Self>) -> Result<Option<WriterGuard>> {
         let mut queue = self.queue();
         if !queue.take(None) {
@@ -300,9 +304,9 @@ impl WriterLock {
         }
     }
 
-    /// Waits only for the local lock, for a handle that only reads.
+    /// Waits only for the local lock, not for the shared lock. Used by a handle that only reads.
     pub fn wait_as_reader(self: &Arc<Self>) -> WriterGuard {
-        // A wait without a limit always ends with the lock.
+        // A wait without a limit always ends by acquiring the lock.
         let ticket = match self.wait_local(&WaitLimit::default(), None) {
             LocalAcquisition::Acquired(ticket) => ticket,
             LocalAcquisition::TimedOut | LocalAcquisition::Satisfied => None,
@@ -313,12 +317,12 @@ impl WriterLock {
         }
     }
 
-    /// True while this handle retains the shared lock.
+    /// Whether this handle keeps the shared lock when a transaction ends.
     pub fn keeps(&self) -> bool {
         self.keep.load(Ordering::Acquire)
     }
 
-    /// Releases the shared lock if it was kept and is unused here.
+    /// Releases the shared lock if this handle has kept it and no thread of this handle uses it.
     pub fn release_kept(&self) {
         let mut queue = self.queue();
         if !queue.busy
@@ -328,8 +332,9 @@ impl WriterLock {
         }
     }
 
-    /// Retains the shared lock for a background flush beside the transaction that holds it. Returns false if no
-    /// transaction leads. Caller must hold the pipeline lock.
+    /// Makes the handle keep the shared lock after the current transaction, for a flush in the background. Returns
+    /// false if no transaction holds the lock and knows the newest state of the file. The caller must hold the
+    /// pipeline lock.
     pub fn keep_for_background(&self) -> bool {
         let _until_kept = self.queue();
         let leads = self.leads();
@@ -343,14 +348,14 @@ impl WriterLock {
         self.leads.load(Ordering::SeqCst)
     }
 
-    /// Sets whether the shared lock is retained when a transaction ends.
+    /// Sets whether this handle keeps the shared lock when a transaction ends.
     pub fn set_keep(&self, keep: bool) {
         self.keep.store(keep, Ordering::Release);
     }
 }
 
 impl WriterGuard {
-    /// Reports that the handle knows the newest commit, which is on the medium or was verified.
+    /// Records that the handle knows the newest commit, which is on the medium or was verified.
     pub fn lead(&self) {
         let leads = self.ticket.is_some();
         self.writer_lock.leads.store(leads, Ordering::SeqCst);
@@ -370,7 +375,7 @@ mod tests {
     use std::thread;
     use std::time::{Duration, Instant};
 
-    /// A queue with waiter 7, waiting since `since`.
+    /// Returns a queue in which waiter 7 has waited since `since`.
     fn with_one_waiting(since: Instant) -> Queue {
         let mut queue = Queue {
             next: 8,
@@ -394,7 +399,7 @@ mod tests {
 
     #[test]
     fn who_is_awake_takes_a_free_lock() {
-        // The wait begins in the future, so that it is never long, however slow the test is.
+        // The wait begins in the future, so that it never counts as long, however slow the test is.
         let mut queue = with_one_waiting(Instant::now() + Duration::from_secs(3600));
         assert!(queue.first().is_some(), "the first in line is woken");
         assert!(queue.take(None), "and passed by");

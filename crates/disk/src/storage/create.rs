@@ -16,7 +16,8 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// The path with symbolic links resolved, by which all names of this kind share a lock file.
+/// Returns the path with symbolic links resolved. The lock file is found by the resolved path, so that all symbolic
+/// links to a data file lead to the same lock file. Resolves only the folder if the file does not exist.
 pub fn real_path(path: &Path) -> PathBuf {
     if let Ok(real) = fs::canonicalize(path) {
         return real;
@@ -31,22 +32,24 @@ pub fn real_path(path: &Path) -> PathBuf {
     }
 }
 
-/// Creates a file with these bytes under an unused name, atomically.
+/// Creates a file with the contents `initial` at `path`, atomically: after a crash, the file is complete or does not
+/// exist. Fails if `path` exists.
 pub fn create_file(path: &Path, initial: &[u8]) -> Result<()> {
     let mut name = OsString::from(path.as_os_str());
     name.push(format!(".new-{}", std::process::id()));
     let temporary = PathBuf::from(name);
     let created = write_file(&temporary, initial)
         .and_then(|()| give_name(&temporary, path))
-        // While the file has two names, the next open knows that this sync may be missing.
+        // While the file has two names, the next open knows that the directory may not be synced yet.
         .and_then(|()| sync_name(path));
     drop(fs::remove_file(&temporary));
     created.map_err(|error| Error::of_open(path, error))
 }
 
-/// Completes the creation or restore of this file by a process that was killed: removes the temporary name and syncs
-/// the directory. Without the sync a power cut could remove the file with all its commits. `is_new` says that nothing
-/// was committed yet. Caller must hold the setup lock, which excludes a concurrent creation.
+/// Completes the creation or restore of the data file if a process was killed in the middle: removes the temporary
+/// name and syncs the directory. Without the sync, a power failure could remove the file with all its commits.
+/// `is_new` says that nothing was committed to the file yet. The caller must hold the setup lock, which excludes a
+/// concurrent creation.
 pub fn finish_creation(path: &Path, named: &Named, is_new: bool) -> Result<()> {
     let fail = |error| Error::of_open(path, error);
     if !named.is_file() {
@@ -59,7 +62,8 @@ pub fn finish_creation(path: &Path, named: &Named, is_new: bool) -> Result<()> {
     }
     remove_temporary_names(&real, named.id);
     match sync_directory(&real) {
-        // Without permission to read the directory it cannot be synced alone.
+        // Without permission to read the directory, this process cannot sync only the directory, so it syncs the
+        // whole file system.
         Err(error) if error.kind() == ErrorKind::PermissionDenied => named.sync_file_system(),
         synced => synced,
     }
@@ -68,7 +72,8 @@ pub fn finish_creation(path: &Path, named: &Named, is_new: bool) -> Result<()> {
     Ok(())
 }
 
-/// Removes the names of this file that have the suffix of a temporary name. Names that cannot be removed stay.
+/// Removes temporary names of the data file (further hard links that end in `.new-` and a process id). Names that
+/// cannot be removed stay.
 fn remove_temporary_names(path: &Path, id: FileId) {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return;
@@ -83,7 +88,7 @@ fn remove_temporary_names(path: &Path, id: FileId) {
             .strip_prefix(name.as_bytes())
             .and_then(|rest| rest.strip_prefix(b".new-"))
             .is_some_and(|number| number.iter().all(u8::is_ascii_digit));
-        // For a symbolic link this is the metadata of the link itself.
+        // For a symbolic link, this is the metadata of the link itself, so a link is never removed.
         let is_this = || entry.metadata().is_ok_and(|found| FileId::of(&found) == id);
         if is_temporary && is_this() {
             drop(fs::remove_file(entry.path()));
@@ -92,28 +97,28 @@ fn remove_temporary_names(path: &Path, id: FileId) {
 }
 
 fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    // The caller holds the setup lock, so an existing file of this name is a leftover of a crash or a planted link.
-    // Neither is written to.
+    // The caller holds the setup lock, so an existing file at `path` is left over from a crash, or is a link that
+    // somebody has planted. In both cases it must not be written to.
     drop(fs::remove_file(path));
     let mut file = File::create_new(path)?;
     file.write_all(bytes)?;
     file.sync_all()
 }
 
-/// The empty marker file that replaces the second name on file systems without hard links.
+/// Path of the empty marker file that replaces the second name on file systems without hard links.
 fn unsynced_mark(path: &Path) -> PathBuf {
     let mut name = OsString::from(path.as_os_str());
     name.push(".unsynced");
     PathBuf::from(name)
 }
 
-/// Gives a file its name unless that name exists. `sync_name` makes the name durable.
+/// Gives the file at `temporary` the name `path`; fails if `path` exists. The name is durable only after `sync_name`.
 pub fn give_name(temporary: &Path, path: &Path) -> io::Result<()> {
     use rustix::fs::{CWD, RenameFlags, renameat_with};
     match fs::hard_link(temporary, path) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => {
-            // Some file systems have no hard links. A renamed file never has two names, so a marker file takes the
-            // place of the second name.
+            // Some file systems have no hard links. A renamed file never has two names, so a marker file replaces the
+            // second name as the sign that the directory is not synced yet.
             let mark = unsynced_mark(path);
             File::create(&mark)?;
             let renamed = renameat_with(CWD, temporary, CWD, path, RenameFlags::NOREPLACE);
@@ -126,15 +131,15 @@ pub fn give_name(temporary: &Path, path: &Path) -> io::Result<()> {
     }
 }
 
-/// Syncs the directory in which a file was named.
+/// Syncs the directory in which `give_name` has added a name, and removes the marker file.
 pub fn sync_name(path: &Path) -> io::Result<()> {
     let synced = sync_directory(path);
-    // After an error the file is removed, or the error is reported, so the marker is not needed.
+    // If the sync failed, the caller removes the file or reports the error, so the marker file is not needed either.
     drop(fs::remove_file(unsynced_mark(path)));
     synced
 }
 
-/// Syncs the directory of this path, which makes names given or removed there durable.
+/// Syncs the directory that contains `path`, which makes names added to or removed from the directory durable.
 pub fn sync_directory(path: &Path) -> io::Result<()> {
     let parent = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,

@@ -14,21 +14,22 @@ use std::ops::Range;
 use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
-/// Number of bytes at each end that are inspected, and wiped on request.
+/// Number of bytes at each end of a device that are inspected for contents, and overwritten on request.
 const ENDS_BYTES: u64 = 1 << 20;
 
-/// Whether this is the metadata of a block device.
+/// Whether `metadata` describes a block device.
 #[must_use]
 pub fn is_device(metadata: &Metadata) -> bool {
     metadata.file_type().is_block_device()
 }
 
-/// Length of a device in bytes; the metadata of a device does not contain it.
+/// Returns the length of a device in bytes, which the metadata of a device does not contain.
 pub fn len(mut file: &File) -> io::Result<u64> {
     file.seek(SeekFrom::End(0))
 }
 
-/// Fails if a file system is mounted from the device or another user in the kernel has claimed it.
+/// Returns an error if a file system on the device is mounted, or if another user in the kernel has claimed the
+/// device.
 pub fn check_unclaimed(path: &Path) -> io::Result<()> {
     let exclusive = libc::O_EXCL | libc::O_CLOEXEC;
     let opened = OpenOptions::new()
@@ -38,13 +39,13 @@ pub fn check_unclaimed(path: &Path) -> io::Result<()> {
     opened.map(drop)
 }
 
-/// The ranges at both ends.
+/// Returns the first and the last MiB of a device, each as offset and length in bytes.
 fn ends(len: u64) -> [(u64, u64); 2] {
     let bytes = len.min(ENDS_BYTES);
     [(0, bytes), (len - bytes, bytes)]
 }
 
-/// True if a device holds zeros at both ends, where signatures would be.
+/// Whether both ends of a device, where signatures of file systems would be, contain only zeros.
 pub fn is_blank(file: &File) -> io::Result<bool> {
     let mut bytes = Vec::new();
     for (at, len) in ends(len(file)?) {
@@ -57,8 +58,8 @@ pub fn is_blank(file: &File) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Creates a database on a device and discards the device's content. `last` are the parts of the image that are written
-/// one after the other once everything else is synced.
+/// Creates a database on a device and discards the device's content. The parts of the image in `last` are written one
+/// after the other, after everything else has been synced.
 pub fn create(file: &File, image: &[u8], last: &[Range<usize>], path: &Path) -> Result<()> {
     let failed = |source| Error::of_open(path, source);
     let len = len(file).map_err(failed)?;
@@ -87,7 +88,7 @@ fn write(file: &File, len: u64, image: &[u8], last: &[Range<usize>]) -> io::Resu
     file.sync_all()
 }
 
-/// The error for a device with content.
+/// Creates the error for a device that is not empty.
 pub fn holds_something() -> io::Error {
     let reason = "the device holds something already (Options::overwrite_device would wipe it)";
     io::Error::new(ErrorKind::AlreadyExists, reason)

@@ -21,29 +21,29 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// How much the system reads around a mapped page that is not in memory.
+/// Readahead mode: how much the system reads around a mapped page that is not in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReadAhead {
-    /// System readahead while the file is no larger than a quarter of the memory that the process may use (of the
-    /// machine, or the bound of its control groups). In a larger file single pages are read alone, and table scans
-    /// prefetch the leaves ahead.
+    /// The system's readahead is on while the file is no larger than a quarter of the memory that the process may use
+    /// (of the machine, or the bound of its control groups). In a larger file single pages are read alone, and table
+    /// scans prefetch the leaves ahead.
     #[default]
     Auto,
-    /// System readahead.
+    /// The system's readahead is always on.
     On,
-    /// No readahead for pages or for blocks of series and values.
+    /// The system's readahead is off for pages and for blocks of series and values.
     Off,
 }
 
-/// Zeros are written in pieces of this size. The system caches a piece as one unit, and a later write of a single page
-/// walks through all blocks of the unit: after pieces of 1 MiB it takes three times as long
+/// Size in bytes of the pieces in which zeros are written. The system caches a piece as one unit, and a later write
+/// of a single page walks through all blocks of the unit: after pieces of 1 MiB it takes three times as long
 /// (docs/performance/durable-commits.md).
 const ZEROS_BYTES: usize = 64 << 10;
 
-/// A file is large if it exceeds the memory that the process may use, divided by this.
+/// A file counts as large if its length exceeds the memory that the process may use, divided by this number.
 const LARGE_PART: u64 = 4;
 
-/// A file of the operating system, or a block device.
+/// A data file in a file of the operating system, or on a block device.
 #[derive(Debug)]
 pub struct FileStorage {
     file: Arc<File>,
@@ -51,20 +51,21 @@ pub struct FileStorage {
     len: Length,
     use_map: bool,
     read_ahead: ReadAhead,
-    /// Whether pages are read without readahead; decided when the file is opened and after each growth.
+    /// Whether single pages are read without readahead. Decided when the file is opened and after each growth.
     pages_alone: AtomicBool,
     write_map: Option<Arc<WriteMap>>,
-    /// Maps for blocks of extents, which are contiguous.
+    /// Read-only maps through which blocks of extents are read, which are contiguous.
     maps: [OnceLock<Option<Map>>; MAPS_MAX],
-    /// Maps for single pages, which are scattered.
+    /// Read-only maps through which single scattered pages are read.
     page_maps: [OnceLock<Option<Map>>; MAPS_MAX],
-    /// Maps for pages that are read in file order, used when single pages are read without readahead.
+    /// Read-only maps through which pages are read in file order, used when single pages are read without readahead.
     range_maps: OnceLock<Option<Box<RangeMaps>>>,
 }
 
 impl FileStorage {
-    /// Takes over an open file or block device. With `use_map`, reads are lent from a read-only map, and an error of
-    /// the medium is a signal. Without it every read is a `pread`, and every error of the medium is a typed error.
+    /// Creates a storage on an open file or block device. With `use_map`, reads are served from a read-only memory
+    /// map, and an error of the medium causes a signal. Without `use_map`, every read is a `pread`, and every error
+    /// of the medium is a typed error.
     ///
     /// # Errors
     /// If the system does not report the length of the file.
@@ -90,8 +91,8 @@ impl FileStorage {
         })
     }
 
-    /// A new unnamed file in this folder, private to this process (mode 0600). It disappears with the storage, also if
-    /// the process is killed.
+    /// Creates an unnamed file in this folder, private to this process (mode 0600). The file disappears when the
+    /// storage is dropped or the process is killed.
     ///
     /// # Errors
     /// Errors of the system: the folder is missing or not writable.
@@ -99,7 +100,7 @@ impl FileStorage {
         Self::new(unnamed::create(folder)?, use_map)
     }
 
-    /// The file together with the path at which it should be found, with symbolic links resolved.
+    /// Returns the open file together with the path at which it is expected, whose symbolic links must be resolved.
     pub fn named(&self, path: PathBuf) -> io::Result<Named> {
         let metadata = self.file.metadata()?;
         Ok(Named::new(Arc::clone(&self.file), path, &metadata))
@@ -120,7 +121,8 @@ impl FileStorage {
         Self { write_map, ..self }
     }
 
-    /// Decides whether pages are read alone: readahead helps only while the extra pages can stay in memory.
+    /// Decides whether single pages are read without readahead: readahead helps only while the additional pages can
+    /// stay in memory.
     fn judge(&self) {
         let is_large = || match self.read_ahead {
             ReadAhead::Auto => self.len.known() > machine::memory_bytes() / LARGE_PART,
@@ -128,14 +130,16 @@ impl FileStorage {
             ReadAhead::Off => true,
         };
         if self.use_map && !self.reads_single_pages() && is_large() {
-            // A map that another thread makes now sees this flag, or is found below.
+            // The flag is set before the existing maps are changed, so that a map that another thread creates now is
+            // either created without readahead or changed here.
             self.pages_alone.store(true, Ordering::SeqCst);
             let maps = self.page_maps.iter().filter_map(OnceLock::get);
             maps.flatten().for_each(Map::read_single_pages);
         }
     }
 
-    /// Invalidates the table of the `WriteMap`.
+    /// Empties the table of the `WriteMap`, so that every page must be written by `pwrite` first before it is written
+    /// through the map.
     fn forget_written(&self) {
         if let Some(map) = &self.write_map {
             map.forget();
@@ -190,8 +194,8 @@ impl FileStorage {
     fn reserve(&self, from: u64, to: u64) -> io::Result<()> {
         match fallocate(&self.file, FallocateFlags::empty(), from, to - from) {
             Ok(()) => Ok(()),
-            // The file system cannot reserve space, so the file is only extended. A full disk then shows when the pages
-            // are written.
+            // The file system cannot reserve space, so the file is only extended. A full disk is then detected when
+            // the pages are written.
             Err(rustix::io::Errno::OPNOTSUPP) => self.file.set_len(to),
             Err(error) => Err(error.into()),
         }
@@ -218,7 +222,7 @@ impl Storage for FileStorage {
         if written == bytes {
             return Ok(());
         }
-        // After a short write, writes the rest piece by piece.
+        // After a short write, the rest is written piece by piece.
         let mut start = at;
         for piece in pieces {
             debug_assert!(start >= at, "pieces are written in order");
@@ -253,7 +257,7 @@ impl Storage for FileStorage {
         while written < bytes.len() {
             let (rest, at) = (&bytes[written..], at + written as u64);
             let slices = [IoSlice::new(rest)];
-            // `RWF_DSYNC` does not flush other cached data of the file.
+            // `RWF_DSYNC` makes only this write durable, not other cached data of the file.
             match rustix::io::pwritev2(&self.file, &slices, at, ReadWriteFlags::DSYNC) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(count) => written += count,
@@ -298,7 +302,8 @@ impl Storage for FileStorage {
         if self.is_device {
             return Ok(());
         }
-        // Other processes may have punched holes, so the places of the `WriteMap` are invalid.
+        // Another process may have punched holes into the file, so the table of pages that the `WriteMap` may write
+        // is out of date.
         self.forget_written();
         self.len.refresh(|| Ok(self.file.metadata()?.len()))?;
         self.judge();
@@ -312,7 +317,8 @@ impl Storage for FileStorage {
         if self.is_device {
             return Err(io::ErrorKind::StorageFull.into());
         }
-        // After a failed truncation the file may be longer than known, and data written there since must stay.
+        // After a failed truncation, the file may be longer than the known length, and data written there since must
+        // be kept.
         let old = self.file.metadata()?.len();
         self.len.change(len, || {
             let grown = match how {
@@ -320,7 +326,7 @@ impl Storage for FileStorage {
                 Growth::Zeros => self.write_zeros(old, len),
                 Growth::Reserve => self.reserve(old, len),
             };
-            // Undo the growth; no bytes beyond the old length have been lent.
+            // If the growth fails, it is undone. No bytes beyond the old length have been lent to readers.
             grown.inspect_err(|_| drop(self.file.set_len(old)))
         })?;
         debug_assert!(self.len.known() >= len, "growth that shows no length");
@@ -334,7 +340,7 @@ impl Storage for FileStorage {
         }
         self.forget_written();
         let cut = self.len.change(len, || self.file.set_len(len));
-        // After a failure only the system knows the length.
+        // If the truncation fails, the length is read from the system again.
         cut.inspect_err(|_| drop(self.refresh()))
     }
 
@@ -420,8 +426,9 @@ mod tests {
 
     const KIB: u64 = 1 << 10;
 
-    /// In a large file, sequential reads with readahead return the same bytes as reads of single pages, including pages
-    /// appended later. With `ReadAhead::Off`, or for a small file, the separate maps are not used.
+    /// In a large file, reads in file order with readahead must return the same bytes as reads of single pages,
+    /// including pages appended later. With `ReadAhead::Off`, or for a small file, the maps for reads in file order
+    /// are not used.
     #[test]
     #[cfg_attr(miri, ignore = "a file of the system's")]
     fn a_range_is_read_as_pages_are() {
@@ -445,8 +452,8 @@ mod tests {
         assert!(!off.reads_ahead_in_order(), "switched off");
     }
 
-    /// After a failed truncation the file keeps its length, and data written behind the intended length survives a later
-    /// growth.
+    /// After a failed truncation, the file keeps its length, and data written beyond the intended length survive a
+    /// later growth.
     #[test]
     #[cfg_attr(miri, ignore = "a file of the system's")]
     fn a_cut_that_fails_costs_nothing_when_the_file_grows() {

@@ -3,31 +3,31 @@
 use super::places::Places;
 use std::io;
 
-/// How new space at the end of the file is created.
+/// Way in which new space at the end of the file is created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Growth {
-    /// Written with zeros. A later small write and its sync then cost half, because no block has to be allocated or
-    /// marked as written.
+    /// The space is filled with zeros. A later small write and its sync then take half the time, because no block has
+    /// to be allocated or marked as written.
     Zeros,
-    /// Only allocated, for bulk writes, which would otherwise write everything twice.
+    /// The space is only allocated. Used for bulk writes, for which zeros would double the written bytes.
     Reserve,
 }
 
-/// The data file.
+/// Access to a data file: reads, writes, syncs, and changes of the length.
 pub trait Storage: Send + Sync {
-    /// Fills `bytes` from byte `at` on.
+    /// Fills `bytes` with the contents of the file from byte offset `at` on.
     ///
     /// # Errors
     /// Errors of the system; `UnexpectedEof` if the file is too short.
     fn read_at(&self, at: u64, bytes: &mut [u8]) -> io::Result<()>;
 
-    /// Writes all of `bytes` at byte `at`, inside the file.
+    /// Writes all of `bytes` at byte offset `at`. The range must lie inside the file.
     ///
     /// # Errors
     /// Errors of the system. Part of the bytes may have been written.
     fn write_at(&self, at: u64, bytes: &[u8]) -> io::Result<()>;
 
-    /// Writes pieces one after the other, the first at byte `at`, as `write_at` would write them joined.
+    /// Writes pieces one after the other, the first at byte offset `at`, as `write_at` would write the joined pieces.
     ///
     /// # Errors
     /// As for `write_at`.
@@ -46,14 +46,15 @@ pub trait Storage: Send + Sync {
         }
     }
 
-    /// Memory of the file for pages that are changed in place. `None` if the storage does not support it, or if it is
-    /// in use.
+    /// Returns memory of the file for pages that are changed in place. `None` if the storage does not support changes
+    /// in place, or if another transaction has this memory.
     fn places(&self) -> Option<Box<dyn Places>> {
         None
     }
 
-    /// Reports the current bytes of a page of `places`, when its change begins and when it has ended. This is for
-    /// storages that observe or simulate a file. A storage whose memory is the file itself has nothing to do.
+    /// Reports the current bytes of a page in the memory that `places` returned, when a change of the page begins and
+    /// when it has ended. Meant for storages that observe or simulate a file. A storage whose memory is the file
+    /// itself has nothing to do.
     ///
     /// # Errors
     /// As for `write_at`.
@@ -62,22 +63,22 @@ pub trait Storage: Send + Sync {
         Ok(())
     }
 
-    /// A hint that a sync of these bytes will follow: the system starts to write them to the medium, without waiting.
+    /// Hints that a sync of these bytes will follow: the system starts to write them to the medium, without waiting.
     fn write_back(&self, at: u64, len: u64) {
         let _ = (at, len);
     }
 
-    /// Whether `write_back` has an effect. If it has none, no other thread calls it, and early writes depend on the
-    /// transaction alone.
+    /// Whether `write_back` has an effect. If not, no thread calls it, and the transaction alone decides when pages
+    /// are written early.
     fn writes_back(&self) -> bool {
         false
     }
 
-    /// Makes everything written durable. The file's length is durable only after `sync_all`, even if this call happens
-    /// to make it durable.
+    /// Makes everything written durable. The file's length is durable only after `sync_all`, although this call may
+    /// happen to make the length durable.
     ///
     /// # Errors
-    /// Errors of the system. Afterwards the durable content is unknown.
+    /// Errors of the system. After an error, it is unknown which writes are durable.
     fn sync(&self) -> io::Result<()>;
 
     /// Makes everything written and the file's length durable.
@@ -86,7 +87,8 @@ pub trait Storage: Send + Sync {
     /// As for `sync`.
     fn sync_all(&self) -> io::Result<()>;
 
-    /// Writes all of `bytes` at byte `at`, inside the file, and makes them durable, but no other write.
+    /// Writes all of `bytes` at byte offset `at` and makes them durable. Other writes need not become durable. The
+    /// range must lie inside the file.
     ///
     /// # Errors
     /// As for `sync`.
@@ -101,7 +103,8 @@ pub trait Storage: Send + Sync {
     /// Errors of the system.
     fn len(&self) -> io::Result<u64>;
 
-    /// False if the storage has a fixed length, as a block device does. `len` is then its capacity, not the used part.
+    /// Whether the length of the storage can change. A block device has a fixed length; `len` is then its capacity,
+    /// not the used part.
     fn resizes(&self) -> bool {
         true
     }
@@ -120,7 +123,8 @@ pub trait Storage: Send + Sync {
     /// Errors of the system; the file is then at least as long as before.
     fn grow(&self, len: u64, how: Growth) -> io::Result<()>;
 
-    /// Truncates the file. Bytes of the truncated range are not lent any more, nor will be before the file grows again.
+    /// Truncates the file to `len` bytes. From the call on until the file grows again, `mapped` does not return bytes
+    /// of the truncated range.
     ///
     /// # Errors
     /// Errors of the system; the caller may ignore them.
@@ -129,8 +133,9 @@ pub trait Storage: Send + Sync {
         Ok(())
     }
 
-    /// Returns the space of a range inside the file to the file system; it then reads as zeros, and the length stays.
-    /// Returns false if the storage cannot do this; nothing has changed then.
+    /// Returns the space of a range inside the file to the file system. The range then reads as zeros, and the length
+    /// of the file does not change. Returns false, without any effect, if the storage does not support this
+    /// operation.
     ///
     /// # Errors
     /// Errors of the system; the caller may ignore them.
@@ -139,19 +144,19 @@ pub trait Storage: Send + Sync {
         Ok(false)
     }
 
-    /// The bytes `[at, at + len)` without copying. `None` if the storage does not support it or if they are not inside
-    /// the file.
+    /// Returns the bytes `[at, at + len)` without copying. `None` if the storage does not support this, or if the
+    /// range does not lie inside the file.
     fn mapped(&self, at: u64, len: usize) -> Option<&[u8]> {
         let _ = (at, len);
         None
     }
 
-    /// Like `mapped`, for a single page whose neighbours are unlikely to be read next.
+    /// Like `mapped`, for a single page after which its neighbours are unlikely to be read.
     fn mapped_page(&self, at: u64, len: usize) -> Option<&[u8]> {
         self.mapped(at, len)
     }
 
-    /// A hint that these bytes will be read soon: the system starts to read them, without waiting.
+    /// Hints that these bytes will be read soon: the system starts to read them into memory, without waiting.
     ///
     /// # Errors
     /// Errors of the system; the caller may ignore them.
@@ -160,24 +165,24 @@ pub trait Storage: Send + Sync {
         Ok(())
     }
 
-    /// Locks the first `bytes` bytes in memory and unlocks the rest; waits until they are loaded. Returns the number of
-    /// locked bytes, which is 0 if nothing is mapped.
+    /// Locks the first `bytes` bytes of the file in memory and unlocks the rest; waits until the bytes are loaded.
+    /// Returns the number of locked bytes, which is 0 if nothing is mapped.
     ///
     /// # Errors
-    /// Errors of the system: the limit of locked memory of a process. Nothing is locked then.
+    /// Errors of the system, for instance if the process may not lock so much memory. No bytes are locked then.
     fn lock_in_memory(&self, bytes: u64) -> io::Result<u64> {
         let _ = bytes;
         Ok(0)
     }
 
-    /// Whether a page of `mapped_page` that is not in memory is read alone, while its reader waits. Callers that know
-    /// the next pages should then announce them by `read_ahead`.
+    /// Whether a page that `mapped_page` returns is read without readahead if it is not in memory, while its reader
+    /// waits. Callers that know the next pages should then announce them by `read_ahead`.
     fn reads_single_pages(&self) -> bool {
         false
     }
 
-    /// Whether pages of `mapped_in_order` get readahead although pages of `mapped_page` do not. Callers that read pages
-    /// in file order should then use `mapped_in_order`, and need not prefetch.
+    /// Whether the system reads ahead for `mapped_in_order` although it does not for `mapped_page`. Callers that read
+    /// pages in file order should then use `mapped_in_order`, and need not prefetch.
     fn reads_ahead_in_order(&self) -> bool {
         false
     }
@@ -187,12 +192,12 @@ pub trait Storage: Send + Sync {
         self.mapped_page(at, len)
     }
 
-    /// Observer of the allocations and frees of commits: the write-protocol monitor of the tests.
+    /// Returns the observer of commits, if the storage has one. Tests use an observer to check the order of writes.
     fn observer(&self) -> Option<&dyn Observer> {
         None
     }
 
-    /// True if the length is 0.
+    /// Whether the length of the file is 0.
     ///
     /// # Errors
     /// Errors of the system.
@@ -201,32 +206,34 @@ pub trait Storage: Send + Sync {
     }
 }
 
-/// The changes of one commit.
+/// The page ranges that one commit allocated and freed.
 #[derive(Clone, Debug)]
 pub struct Committed<'a> {
-    /// The transaction.
+    /// Transaction number of the commit.
     pub txn: u64,
-    /// Ranges that the transaction allocated: (byte address, bytes).
+    /// Ranges that the transaction allocated: byte offset, length in bytes.
     pub allocated: &'a [(u64, u64)],
-    /// Ranges that the transaction freed: (byte address, bytes, birth).
+    /// Ranges that the transaction freed: byte offset, length in bytes, and birth (the transaction that wrote the
+    /// range).
     pub freed: &'a [(u64, u64, u64)],
-    /// Allocated ranges that are not written yet. They will be written before a meta record names them.
+    /// Allocated ranges whose pages are still only in memory: byte offset, length in bytes. They are written before a
+    /// meta record refers to them.
     pub unwritten: &'a [(u64, u64)],
 }
 
-/// Observes commits and snapshots, so that a test can judge every single write.
+/// Observer of commits and snapshots, with which a test can check every single write.
 pub trait Observer {
     /// A commit is complete: its pages are written or kept in memory (`unwritten`), and the next commit builds on it.
-    /// It is not acknowledged yet.
+    /// The caller of the commit has not been told yet.
     fn committed(&self, commit: &Committed<'_>);
-    /// The flush of a commit begins, with all commits before it.
+    /// The flush of commit `txn` and all commits before it begins.
     fn flush_began(&self, txn: u64);
-    /// A commit is acknowledged as durable, with all commits before it.
+    /// The callers of commit `txn` and all commits before it are told that their commits are durable.
     fn durable(&self, txn: u64);
-    /// A commit is acknowledged as lazy: its record is in the lock area.
+    /// The caller of the lazy commit `txn` is told that it has succeeded: its meta record is in the lock area.
     fn unsynced_meta(&self, txn: u64);
-    /// A reader at this transaction began.
+    /// A reader of the snapshot of transaction `txn` began.
     fn reader_began(&self, txn: u64);
-    /// A reader at this transaction ended.
+    /// A reader of the snapshot of transaction `txn` ended.
     fn reader_ended(&self, txn: u64);
 }

@@ -42,7 +42,7 @@ impl Length {
         self.changes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes over the length that another process has set. `ask` reads it from the system.
+    /// Reads the length again, because another process may have changed it. `ask` reads the length from the system.
     pub(super) fn refresh(&self, ask: impl FnOnce() -> io::Result<u64>) -> io::Result<()> {
         let begun = {
             let changes = self.changes();
@@ -59,14 +59,14 @@ impl Length {
         Ok(())
     }
 
-    /// Changes the file's length to `len`. Caller must hold the writer lock.
+    /// Changes the file's length to `len` by calling `work`. The caller must hold the writer lock.
     pub(super) fn change(&self, len: u64, work: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
         {
             let mut changes = self.changes();
             assert!(!changes.under_way, "two changes of the length at once");
             changes.begun += 1;
             changes.under_way = true;
-            // From now on no byte of the truncated range is lent.
+            // From now on no byte of the truncated range is lent to readers.
             self.known.fetch_min(len, Ordering::AcqRel);
         }
         let done = work();
@@ -90,12 +90,12 @@ mod tests {
         let length = Length::new(10);
         length.refresh(|| Ok(30)).unwrap();
         assert_eq!(length.known(), 30);
-        // Another process has truncated the file.
+        // Another process has truncated the file to 20 bytes.
         length.refresh(|| Ok(20)).unwrap();
         assert_eq!(length.known(), 20);
         let cut = || {
             length.change(8, || {
-                // A refresh during the change.
+                // A refresh during the change must have no effect.
                 length.refresh(|| Ok(20))
             })
         };

@@ -4,10 +4,10 @@
 use std::fs;
 use std::sync::OnceLock;
 
-/// Usual mount point of the control groups.
+/// Directory at which control groups are usually mounted.
 const GROUPS: &str = "/sys/fs/cgroup";
 
-/// The memory in bytes; determined once.
+/// Returns the memory in bytes that this process may use; determined once per process.
 pub(super) fn memory_bytes() -> u64 {
     static BYTES: OnceLock<u64> = OnceLock::new();
     *BYTES.get_or_init(|| {
@@ -18,8 +18,8 @@ pub(super) fn memory_bytes() -> u64 {
     })
 }
 
-/// The lowest memory limit of the control groups to which a process belongs; `u64::MAX` if there is none. `own` is the
-/// content of `/proc/self/cgroup`, with lines `number:controllers:path`; `read` reads a file.
+/// The lowest memory limit of the control groups to which a process belongs; `u64::MAX` if there is no limit. `own`
+/// is the content of `/proc/self/cgroup`, with lines `number:controllers:path`; `read` reads a file.
 fn bound(own: &str, read: impl Fn(&str) -> Option<String>) -> u64 {
     let mut least = u64::MAX;
     for line in own.lines() {
@@ -27,7 +27,8 @@ fn bound(own: &str, read: impl Fn(&str) -> Option<String>) -> u64 {
         let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else {
             continue;
         };
-        // Version 1 of control groups has one tree for each controller, version 2 has one tree without a name.
+        // Version 1 of control groups has one directory tree for each controller; version 2 has one tree for all
+        // controllers.
         let (tree, file) = match controllers {
             "" => ("", "memory.max"),
             named if named.split(',').any(|name| name == "memory") => {
@@ -35,11 +36,12 @@ fn bound(own: &str, read: impl Fn(&str) -> Option<String>) -> u64 {
             }
             _ => continue,
         };
-        // Inside a container the path may be the path outside of it, so the parent groups are read as well.
+        // Inside a container, the path may be the one outside of the container, so the limits of the parent groups
+        // are read as well.
         let mut path = path.trim_end_matches('/');
         loop {
             let text = read(&format!("{GROUPS}{tree}{path}/{file}"));
-            // "max" does not parse as a number.
+            // If the file contains "max", parsing fails, and no limit applies.
             let bytes = text.and_then(|text| text.trim().parse().ok());
             least = least.min(bytes.unwrap_or(u64::MAX));
             match path.rfind('/') {

@@ -4,20 +4,20 @@ use super::{Growth, Storage};
 use std::io;
 use std::sync::{PoisonError, RwLock};
 
-/// A file in memory, lost when the process ends.
+/// A data file in memory, which is lost when the process ends.
 #[derive(Debug, Default)]
 pub struct MemoryStorage {
     bytes: RwLock<Vec<u8>>,
 }
 
 impl MemoryStorage {
-    /// An empty file.
+    /// Creates an empty data file in memory.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A file with these bytes.
+    /// Creates a data file in memory with these contents.
     #[must_use]
     pub fn from_image(bytes: Vec<u8>) -> Self {
         Self {

@@ -1,5 +1,5 @@
-//! All access to the data file goes through one small trait. Files of the operating system, memory, and the simulated
-//! disk of the test kit implement it.
+//! Access to the data file through one small trait. Files of the operating system, memory, and the simulated disk of
+//! the test kit implement the trait.
 
 mod create;
 pub mod device;

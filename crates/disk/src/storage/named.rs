@@ -1,5 +1,5 @@
-//! Checks whether the open data file is still the file at its path. Others may replace, rename or delete it while it is
-//! open; the system then continues to write to the old file, which cannot be found again.
+//! Checks whether the open data file is still the file at its path. Other programs may replace, rename or delete the
+//! file while it is open; the system then continues to write to the old file, which cannot be found again.
 //!
 //! ```text
 //! look         system calls                 when
@@ -29,21 +29,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// Maximum interval between checks of the path during commits, in nanoseconds. A check costs three times an `fstat`
-/// (decision 0028). In between a renamed file loses nothing; a deleted file is found by its number of names.
+/// (decision 0028). Between two checks, no data of a renamed file are lost, and a deleted file is detected by its
+/// number of names.
 const FULL_LOOK_NS: u64 = 20_000_000;
 
-/// Identity of a file: device and inode. A block device has its device number and 0. All zero means that the storage is
-/// not a file.
+/// Identity of a file: its device and inode. For a block device it is the device number and 0. If both numbers are 0,
+/// the storage is not a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileId {
-    /// The device that the file lies on, or the device itself.
+    /// Number of the device on which the file lies, or of the block device itself.
     pub device: u64,
-    /// The inode; 0 for a block device.
+    /// Inode number of the file; 0 for a block device.
     pub inode: u64,
 }
 
 impl FileId {
-    /// The identity of the file or device with this metadata.
+    /// Returns the identity of the file or block device with this metadata.
     #[must_use]
     pub fn of(metadata: &Metadata) -> Self {
         if device::is_device(metadata) {
@@ -58,7 +59,7 @@ impl FileId {
         }
     }
 
-    /// True if the system's data describes this file and the file type matches.
+    /// Whether `found`, the result of a `stat` call, describes the file or block device with this identity.
     fn is_of(self, found: &Stat) -> bool {
         let is_device = rustix::fs::FileType::from_raw_mode(found.st_mode).is_block_device();
         match self.inode {
@@ -77,26 +78,27 @@ impl FileId {
 pub struct Named {
     file: Arc<File>,
     path: PathBuf,
-    /// Its identity.
+    /// Identity of the open file.
     pub id: FileId,
-    /// Number of names of the file at the last full look.
+    /// Number of names (hard links) of the file at the last check of the path.
     links: AtomicU64,
-    /// Time of the last full look; 0 before the first.
+    /// Time of the last check of the path, on the clock of `now_ns`; 0 before the first check.
     looked_ns: AtomicU64,
     moved: OnceLock<Error>,
 }
 
-/// Depth of a check.
+/// How thoroughly a check looks for a moved file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MoveCheck {
-    /// Looks at the path only if the open file has lost a name or if the last look was long ago.
+    /// Checks the path only if the number of names of the open file has changed, or if the last check of the path was
+    /// long ago.
     Quick,
-    /// Always looks at the path.
+    /// Always checks the path.
     Full,
 }
 
 impl Named {
-    /// Takes over an open file; `path` is its real path.
+    /// Creates the value for an open file; `path` is the path of the file without symbolic links.
     pub(super) fn new(file: Arc<File>, path: PathBuf, metadata: &Metadata) -> Self {
         Self {
             id: FileId::of(metadata),
@@ -108,22 +110,22 @@ impl Named {
         }
     }
 
-    /// True for a file, false for a block device.
+    /// Whether this is a file, not a block device.
     pub(super) fn is_file(&self) -> bool {
         !self.id.is_device()
     }
 
-    /// Current number of names.
+    /// Returns the current number of names (hard links) of the open file.
     pub(super) fn names(&self) -> io::Result<u64> {
         Ok(links(&fstat(&self.file)?))
     }
 
-    /// Makes everything written to its file system durable, including file names.
+    /// Makes everything that was written to the file's file system durable, including the names of files.
     pub(super) fn sync_file_system(&self) -> io::Result<()> {
         Ok(syncfs(&self.file)?)
     }
 
-    /// Fails if an earlier look found the file moved.
+    /// Returns an error if an earlier check found that the file was moved.
     #[inline]
     pub fn known(&self) -> Result<()> {
         match self.moved.get() {
@@ -132,7 +134,7 @@ impl Named {
         }
     }
 
-    /// Fails if the file is no longer the one at its path.
+    /// Returns an error if the file at the path is no longer the open file.
     pub fn check(&self, check_path: MoveCheck) -> Result<()> {
         self.known()?;
         let now = now_ns();
@@ -158,7 +160,7 @@ impl Named {
             Ok(there) if self.id.is_of(&there) => None,
             Ok(_) => Some("another file has taken its place"),
             Err(Errno::NOENT | Errno::NOTDIR) if unlinked => Some("it was deleted"),
-            // The folder exists and has no such name.
+            // The folder exists but has no entry of this name.
             Err(Errno::NOENT) if !self.id.is_device() && self.folder_exists() => {
                 Some("nothing has this name any more")
             }
@@ -182,7 +184,7 @@ impl Named {
         self.path.parent().is_some_and(Path::is_dir)
     }
 
-    /// The current name of the open file, as the system knows it, if that name leads to the file.
+    /// Returns the current path of the open file if the system reports one, and if the path leads to this file.
     fn name_now(&self) -> Option<PathBuf> {
         let descriptor = self.file.as_fd().as_raw_fd();
         let name = fs::read_link(format!("/proc/self/fd/{descriptor}")).ok()?;
@@ -191,7 +193,8 @@ impl Named {
     }
 }
 
-/// Number of names of a file. (Its integer type has 4 or 8 bytes, depending on the system.)
+/// Number of names (hard links) of a file. The integer type of `st_nlink` has 4 or 8 bytes, depending on the
+/// platform.
 fn links(found: &Stat) -> u64 {
     u128::from(found.st_nlink) as u64
 }
@@ -225,7 +228,7 @@ mod tests {
         }
     }
 
-    /// The current path that the error names.
+    /// Returns the current path of the file in a `FileMoved` error.
     fn now_at(done: Result<()>) -> Option<PathBuf> {
         match done {
             Err(Error::FileMoved { now_at, .. }) => now_at,
@@ -242,7 +245,7 @@ mod tests {
         named.check(MoveCheck::Quick).expect("as it was opened");
         fs::remove_file(&named.path).expect("deleted");
         assert_eq!(now_at(named.check(MoveCheck::Quick)), None);
-        // The file stays moved even if another file appears at the path.
+        // The file still counts as moved if another file appears at its path.
         File::create(&named.path).expect("another one");
         assert_eq!(now_at(named.known()), None);
     }
@@ -276,7 +279,8 @@ mod tests {
         let away = folder.0.join("away.tdl");
         fs::rename(&named.path, &away).expect("renamed");
         assert_eq!(now_at(named.check(MoveCheck::Full)), Some(away.clone()));
-        // Another process may have opened the path in between.
+        // The file still counts as moved after it is moved back, because another process may have opened the path in
+        // between.
         fs::rename(&away, &named.path).expect("renamed back");
         assert_eq!(now_at(named.check(MoveCheck::Full)), Some(away));
     }

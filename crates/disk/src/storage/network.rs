@@ -1,5 +1,6 @@
-//! File systems that other computers can write to. A process there cannot share our lock area as memory nor, on some of
-//! them, see our locks: two writers would not exclude each other.
+//! Detects file systems that other computers can write to. A process on another computer cannot share the lock area
+//! as memory nor, on some of these file systems, detect locks of this computer, so two writers would not exclude each
+//! other.
 
 use crate::error::{Error, Result};
 use rustix::fs::statfs;
@@ -26,16 +27,17 @@ const NETWORK: [(u32, &str); 16] = [
     (0x786f_4256, "vboxsf"),
 ];
 
-/// Name of a file system that other computers can write to; `None` for a local one. FUSE is not listed: most such file
-/// systems are local, and its kind does not identify the others.
+/// Returns the name of a file system that other computers can write to; `None` for a local one. FUSE is not listed:
+/// most FUSE file systems are local, and the number of FUSE does not identify the others.
 pub fn name_of(kind: u32) -> Option<&'static str> {
     let known = NETWORK.iter().find(|(number, _)| *number == kind);
     known.map(|(_, name)| *name)
 }
 
-/// Fails if the file of this path, which need not exist yet, would lie on such a file system.
+/// Returns an error if the file at `path`, which need not exist yet, lies or would lie on a file system that other
+/// computers can write to.
 pub fn refuse(path: &Path) -> Result<()> {
-    // If the kind is unknown, opening the file reports the reason.
+    // If the file system is unknown because a system call failed, opening the file reports the reason.
     let Some(kind) = kind_at(path) else {
         return Ok(());
     };
@@ -48,7 +50,7 @@ pub fn refuse(path: &Path) -> Result<()> {
     }
 }
 
-/// Lets tests pretend that a folder is on another kind of file system.
+/// Test hook that pretends that a folder is on another kind of file system.
 #[cfg(feature = "test-hooks")]
 mod pretended {
     use std::cell::RefCell;
@@ -58,7 +60,8 @@ mod pretended {
         static FOLDER: RefCell<Option<(PathBuf, u32)>> = const { RefCell::new(None) };
     }
 
-    /// From now on, this thread treats the folder as one on a file system of this kind; `None` ends that.
+    /// From now on, this thread treats the folder and all paths in it as if they were on a file system of this kind;
+    /// `None` ends the pretence.
     pub fn pretend(folder: Option<(PathBuf, u32)>) {
         FOLDER.set(folder);
     }
@@ -73,7 +76,8 @@ mod pretended {
 #[cfg(feature = "test-hooks")]
 pub use pretended::pretend;
 
-/// The kind of file system of a path. If nothing is there yet, the kind of its folder counts.
+/// Returns the kind of the file system on which `path` lies. If there is no file at `path`, the kind of its folder is
+/// returned.
 fn kind_at(path: &Path) -> Option<u32> {
     #[cfg(feature = "test-hooks")]
     if let Some(kind) = pretended::kind_of(path) {
@@ -105,7 +109,7 @@ mod tests {
             (0x00c3_6400, Some("Ceph")),
             (0x5346_414f, Some("AFS")),
             (0x6b41_4653, Some("AFS")),
-            // ext4, XFS, btrfs, tmpfs, overlayfs, FUSE (sshfs among others).
+            // The other kinds are XFS, btrfs, tmpfs, overlayfs and FUSE (sshfs among others).
             (EXT4, None),
             (0x5846_5342, None),
             (0x9123_683e, None),

@@ -24,7 +24,7 @@ pub(super) struct RangeMaps {
 
 impl RangeMaps {
     pub(super) fn of(file: &File) -> Option<Self> {
-        // Outside Linux such a name denotes a duplicate of the same opening, or is missing.
+        // On other systems than Linux, such a name refers to the same opening of the file, or does not exist.
         if !cfg!(target_os = "linux") {
             return None;
         }
@@ -35,7 +35,7 @@ impl RangeMaps {
         })
     }
 
-    /// Returns bytes that the caller knows to lie before the file's end.
+    /// Returns bytes of the file; the caller must have checked that they lie before the end of the file.
     #[inline]
     pub(super) fn slice(&self, at: u64, len: usize) -> Option<&[u8]> {
         let (index, from, inside) = place(at, len)?;

@@ -1,5 +1,5 @@
-//! Unnamed files for temporary data: no other process can open one, guess its place or put another file there, and it
-//! disappears with the process, however that ends.
+//! Unnamed files for temporary data. No other process can open such a file, guess its name or replace it, and the
+//! system removes it when the process ends for any reason.
 
 use crate::system::{new_uuid, uuid_text};
 use rustix::fs::{Mode, OFlags, open};
@@ -9,25 +9,25 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Permission for the owner alone, whose process is the only one that can reach the file anyway.
+/// Permission bits of an unnamed file: only its owner may access it.
 const MODE: u32 = 0o600;
 
-/// Creates an unnamed file in this folder.
+/// Creates an unnamed file in `folder`.
 pub(super) fn create(folder: &Path) -> io::Result<File> {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     match open(folder, flags, Mode::from_raw_mode(MODE)) {
         Ok(file) => Ok(file.into()),
-        // Some file systems, and some systems, have no unnamed files.
+        // Some file systems and some kernels do not support unnamed files.
         Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => create_and_unlink(folder),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Creates a file under a name that cannot be guessed, and removes the name at once.
+/// Creates a file with a name that cannot be guessed, and removes the name at once.
 fn create_and_unlink(folder: &Path) -> io::Result<File> {
     let random = new_uuid().map_err(io::Error::other)?;
     let path = folder.join(format!(".tidalite-{}", uuid_text(&random)));
-    // `create_new` follows no link and takes no existing file.
+    // `create_new` does not follow symbolic links and fails if the name exists.
     let mut options = OpenOptions::new();
     options.read(true).write(true).create_new(true).mode(MODE);
     let file = options.open(&path)?;

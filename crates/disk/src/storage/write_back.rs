@@ -1,5 +1,5 @@
-//! Starts writing a large transaction to the medium while the rest is still being handed to the system, so that the
-//! sync at the end waits for the last piece only.
+//! Starts writing a large transaction to the medium while its remaining pages are still being passed to the system,
+//! so that the sync at the end waits only for the last piece.
 //!
 //! Measured with transactions of 10,000 random pairs (5 to 37 MB each): pieces of 1 MiB gain 10 to 22 %, pieces of 256
 //! KiB need more calls without a further gain for large writes, pieces of 4 MiB gain nothing. A failure is reported by
@@ -9,26 +9,26 @@ use super::Storage;
 use std::fs::File;
 use std::os::fd::AsRawFd;
 
-/// Maximum bytes of a piece.
+/// Maximum size in bytes of a piece whose write-back is started by one call.
 const PIECE_BYTES_MAX: u64 = 1 << 20;
-/// Minimum bytes of a piece: smaller ones are not worth a call.
+/// Minimum size in bytes of a piece; starting the write-back of a smaller piece is not worth a system call.
 const PIECE_BYTES_MIN: u64 = 256 << 10;
-/// Number of pieces if the total is known.
+/// Number of pieces of a write whose total size is known.
 const PIECES: u64 = 8;
 const _: () = assert!(PIECE_BYTES_MIN <= PIECE_BYTES_MAX);
 
-/// The write-back of one large write, piece by piece.
+/// Write-back of one large write, which is started piece by piece.
 #[derive(Debug)]
 pub struct WriteBack {
     piece_bytes: u64,
-    /// The bytes written since the last piece lie in `[from, to)`.
+    /// Byte range that contains all bytes written since the last piece: `from..to`.
     from: u64,
     to: u64,
     bytes: u64,
 }
 
 impl WriteBack {
-    /// Begins a large write of `bytes` bytes in total, if that is known.
+    /// Begins a large write; `bytes` is its total size if that is known.
     pub fn new(bytes: Option<u64>) -> Self {
         let piece_bytes = bytes.map_or(PIECE_BYTES_MAX, |bytes| bytes / PIECES);
         Self {
@@ -39,7 +39,7 @@ impl WriteBack {
         }
     }
 
-    /// Records a write. Returns the start and length of a piece that is due for write-back.
+    /// Records a write. Returns the offset and length in bytes of a piece if its write-back is due.
     pub fn note(&mut self, at: u64, len: u64) -> Option<(u64, u64)> {
         self.bytes += len;
         (self.from, self.to) = (self.from.min(at), self.to.max(at + len));
@@ -52,7 +52,7 @@ impl WriteBack {
         Some(piece)
     }
 
-    /// Records a write, and starts the write-back of a piece that is due.
+    /// Records a write, and starts the write-back of a piece if one is due.
     pub fn ask(&mut self, storage: &dyn Storage, at: u64, len: u64) {
         if let Some((at, len)) = self.note(at, len) {
             storage.write_back(at, len);
@@ -60,15 +60,15 @@ impl WriteBack {
     }
 }
 
-/// Makes the system start to write these bytes of a file.
+/// Makes the system start to write the bytes `at..at + len` of a file to the medium, without waiting.
 pub(super) fn begin(file: &File, at: u64, len: u64) {
     let (Ok(at), Ok(len)) = (i64::try_from(at), i64::try_from(len)) else {
         return;
     };
-    // SAFETY: the descriptor is open as long as `file` lives, and the other arguments are numbers.
+    // SAFETY: the descriptor is open as long as `file` lives, and the other arguments are plain numbers.
     #[expect(unsafe_code, reason = "a call of the system without a wrapper")]
     unsafe {
-        // A failure here is reported by the sync, too.
+        // If this call fails, the later sync reports the failure.
         libc::sync_file_range(file.as_raw_fd(), at, len, libc::SYNC_FILE_RANGE_WRITE);
     }
 }

@@ -27,21 +27,23 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// A place is a page of the system. If pages are larger, nothing is written through a map.
+/// Length in bytes of a place: a page of the system's usual size. If the system's pages are larger, nothing is
+/// written through a map.
 const PLACE_BYTES: u64 = 4096;
-/// Number of places in the table: 256 MiB of them.
+/// Number of entries in the table of places, which together cover 256 MiB of the file.
 const PLACES: usize = 1 << 16;
-/// A place that was written this often since the last sync is likely to be written again before the next.
+/// A place that was written this many times since the last sync is likely to be written again before the next sync.
 const OFTEN: u32 = 3;
 const COUNT_BITS: u32 = 2;
 const _: () = assert!(OFTEN < 1 << COUNT_BITS);
 const _: () =
     assert!((MAP_BYTES / PLACE_BYTES) as usize / PLACES < 1 << (32 - COUNT_BITS) as usize);
 
-/// File systems that overwrite blocks in place: ext2 to ext4, tmpfs.
+/// Numbers of file systems (`statfs`) that overwrite blocks in place: ext2 to ext4, tmpfs.
 const IN_PLACE: [i64; 2] = [0xef53, 0x0102_1994];
 
-/// Recently written places: entry `place % PLACES` is `(place / PLACES + 1) << COUNT_BITS | number of writes`.
+/// Table of recently written places: entry `place % PLACES` is `(place / PLACES + 1) << COUNT_BITS | number of
+/// writes`.
 type Table = Vec<u32>;
 
 #[derive(Debug, Default)]
@@ -56,19 +58,22 @@ impl WriteMap {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Empties the table: every place must be written by `pwrite` again first.
+    /// Empties the table of recently written places, so that every place must be written by `pwrite` before it is
+    /// written through the map again.
     pub(super) fn forget(&self) {
-        // The next write through a map allocates the entries again; handles that never write this way pay nothing.
+        // The memory of the table is allocated again by the next write; handles that never write through a map have
+        // no table.
         self.table().clear();
     }
 
-    /// Lends the map for changes in place; `None` while it is lent.
+    /// Lends the map for changes in place; returns `None` while it is lent already.
     pub(super) fn lend(own: &Arc<Self>) -> Option<Lent> {
         let taken = own.is_lent.swap(true, Ordering::Acquire);
         (!taken).then(|| Lent(Arc::clone(own)))
     }
 
-    /// The map, if every place of the range was written often enough to be written through it.
+    /// Returns the map if every place of the range was written often enough since the last sync to be written through
+    /// the map.
     fn often(&self, at: u64, len: usize) -> Option<&Map> {
         let map = self.map.get()?.as_ref()?;
         let end = at.checked_add(len as u64)?;
@@ -83,8 +88,9 @@ impl WriteMap {
             .then_some(map)
     }
 
-    /// Writes pieces one after the other from byte `at` on, inside the file. Each goes through the map, or by `pwrite`
-    /// together with its neighbours; everything beyond the map goes by `pwrite`.
+    /// Writes pieces one after the other from byte offset `at` on, inside the file. A piece whose places were written
+    /// often is copied through the map; other pieces, and all pieces beyond the map, are written by `pwrite`,
+    /// together with their neighbours.
     pub(super) fn write(
         &self,
         file: &File,
@@ -105,7 +111,7 @@ impl WriteMap {
         if table.is_empty() {
             table.resize(PLACES, 0);
         }
-        // Start and first piece of the run that waits for `pwrite`.
+        // Start offset and first index of the consecutive pieces that wait for `pwrite`.
         let (mut from, mut first, mut next) = (at, 0, at);
         for (number, piece) in pieces.iter().enumerate() {
             let (start, end) = (next, next + piece.len() as u64);
@@ -130,18 +136,18 @@ impl WriteMap {
     }
 }
 
-/// The entry of a place with a count of zero.
+/// Returns the table entry of a place with a write count of zero.
 fn tag(place: u64) -> u32 {
     ((place / PLACES as u64) as u32 + 1) << COUNT_BITS
 }
 
-/// Counts a write of a place; returns whether it was written often before.
+/// Counts a write of a place in the table; returns whether the place was written often before.
 fn note(table: &mut Table, place: u64) -> bool {
     let entry = &mut table[place as usize % PLACES];
     let tag = tag(place);
     let count = *entry ^ tag;
     if count > OFTEN {
-        // The entry belongs to another place, or is empty.
+        // The entry belongs to another place, or is empty; the place replaces it.
         *entry = tag | 1;
         return false;
     }
@@ -150,12 +156,13 @@ fn note(table: &mut Table, place: u64) -> bool {
     count == OFTEN
 }
 
-/// A writable map of the beginning of a file, used under the lock of the table.
+/// A writable map of the beginning of a file, used while the table is locked.
 #[derive(Debug)]
 struct Map(Mapped);
 
 impl Map {
-    /// `None` if writing to a map may fail, or the system refuses.
+    /// Creates the map; returns `None` if writing to a map might fail on this file system, or if the system does not
+    /// permit the map.
     fn new(file: &File) -> Option<Self> {
         let system = rustix::fs::fstatfs(file).ok()?;
         #[expect(clippy::useless_conversion, reason = "its width differs by platform")]
@@ -167,13 +174,13 @@ impl Map {
         Some(Self(mapped))
     }
 
-    /// Copies bytes into the map.
+    /// Copies bytes into the map at offset `at`.
     fn write(&self, at: usize, bytes: &[u8]) {
         let to = self.0.at(at, bytes.len());
         // SAFETY: the range lies inside the map (checked by `at`) and inside the file, whose blocks are allocated
         // (invariants 1 and 2). `bytes` is memory of the process, not of this map, which is not lent. Concurrent
-        // readers see the same as with `pwrite`: these are free pages, and any reader of a free page checks afterwards
-        // whether its read is still valid.
+        // readers see the same as with `pwrite`: only free pages are written, and any reader of a free page checks
+        // afterwards whether its read is still valid.
         #[expect(unsafe_code, reason = "the one place that writes to the map")]
         unsafe {
             ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
@@ -181,7 +188,7 @@ impl Map {
     }
 }
 
-/// The map on loan to a transaction that changes pages in place.
+/// The map while it is lent to a transaction that changes pages in place.
 #[derive(Debug)]
 pub(super) struct Lent(Arc<WriteMap>);
 
@@ -209,9 +216,9 @@ impl Places for Lent {
     fn bytes(&self, at: u64, len: usize) -> &[u8] {
         let from = self.at(at, len);
         // SAFETY: the range lies inside the map (checked by `at`) and inside the file, whose blocks are allocated
-        // (invariants 1 to 3). Only the single `Lent` (invariant 3) changes it in this process, through `&mut`;
-        // `WriteMap::write` is not called for places that the pager changes here. Changes by others to a page of a
-        // transaction that holds the writer lock are damage, which checksums detect.
+        // (invariants 1 to 3). Only the single `Lent` (invariant 3) changes the range in this process, through
+        // `&mut`; `WriteMap::write` is not called for places that the pager changes in place. If other programs
+        // change a page of a transaction that holds the writer lock, this is damage, which checksums detect.
         #[expect(unsafe_code, reason = "the one place that lends the writable map")]
         unsafe {
             std::slice::from_raw_parts(from, len)
@@ -220,9 +227,9 @@ impl Places for Lent {
 
     fn bytes_mut(&mut self, at: u64, len: usize) -> &mut [u8] {
         let from = self.at(at, len);
-        // SAFETY: as in `bytes`, and `&mut self` lends nothing else in the meantime. Others may see these bytes through
-        // the read-only map, as during the copy in `write`: they belong to a free page, and any reader of one checks
-        // afterwards whether its read is still valid.
+        // SAFETY: as in `bytes`, and `&mut self` lends nothing else in the meantime. Other threads may see these
+        // bytes through the read-only map, as during the copy in `write`: the bytes belong to a free page, and any
+        // reader of a free page checks afterwards whether its read is still valid.
         #[expect(unsafe_code, reason = "the one place that lends the writable map")]
         unsafe {
             std::slice::from_raw_parts_mut(from, len)
@@ -259,8 +266,9 @@ mod tests {
         assert!(!note(&mut table, 7), "which has driven it out");
     }
 
-    /// Pages written through the map and pages written by `pwrite` must all be in the file. Runs of pages are written,
-    /// some often and some not, with syncs, truncations and growth in between, and compared with a copy in memory.
+    /// Pages written through the map and pages written by `pwrite` must all be in the file. The test writes runs of
+    /// pages, some often and some not, with syncs, truncations and growth in between, and compares the file with a
+    /// copy in memory.
     #[test]
     #[cfg(not(miri))]
     fn what_is_written_either_way_is_there() {
@@ -300,13 +308,13 @@ mod tests {
             storage.read_at(at as u64, &mut found).unwrap();
             assert_eq!(found, model[at..at + 4 * PAGE], "round {round}");
         }
-        // Writing outside is an error or a longer file, never a signal.
+        // A write beyond the end of the file must fail or make the file longer; it must never cause a signal.
         drop(storage.write_passing(model.len() as u64, &[&[1; PAGE]]));
         std::fs::remove_file(path).unwrap();
     }
 
-    /// A place may be changed in the map only if it was written often since the last sync, and by one borrower at a
-    /// time. The file has the changes.
+    /// A place may be changed in the map only if it was written often since the last sync, and only by one borrower
+    /// at a time. The changes must be in the file.
     #[test]
     #[cfg(not(miri))]
     fn places_are_lent_once_and_where_they_were_written_often() {
@@ -322,7 +330,7 @@ mod tests {
             storage.write_passing(at, &[&[1; PAGE]]).unwrap();
         }
         let in_map = places.may(at, PAGE);
-        // Not on file systems that do not overwrite in place.
+        // On file systems that do not overwrite blocks in place, no place may be changed in the map.
         if in_map {
             assert!(!places.may(at, 2 * PAGE) && !places.may(beside, PAGE));
             assert!(!places.may(at + 1, PAGE) && !places.may(at, PAGE / 2));
@@ -334,7 +342,8 @@ mod tests {
             assert_eq!(found, [1, 1, 1, 1, 1, 1, 1, 9, 1]);
             assert_eq!(storage.mapped_page(at, 9), Some(&found[..]));
         }
-        // After blocks were returned or a sync, a place must be written by a system call first.
+        // After a sync, or after blocks were returned to the file system, a place must be written by a system call
+        // first.
         type Call<'a> = &'a dyn Fn();
         let calls: [(&str, Call<'_>); 3] = [
             ("synced", &|| storage.sync().unwrap()),

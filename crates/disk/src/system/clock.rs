@@ -2,7 +2,7 @@
 //!
 //! The wall clock may be set forward or back at any time. The time since the start only increases, also while the
 //! system sleeps, but has no meaning after a restart: the boot number identifies the start to which it belongs. Tests
-//! replace both by a clock of their own.
+//! replace both clocks by a function.
 
 use rustix::time::{ClockId, clock_gettime};
 use std::fmt;
@@ -16,9 +16,9 @@ use tidalite_base::get_u64;
 pub struct Clocks {
     /// The wall clock, in nanoseconds since 1970.
     pub wall_ns: i64,
-    /// Nanoseconds since the system started, including sleep.
+    /// Time since the system started, in nanoseconds, including the time while it slept.
     pub since_boot_ns: u64,
-    /// A random number of this start of the system; 0 if unknown.
+    /// Random number that identifies the current boot of the system; 0 if unknown.
     pub boot: u64,
 }
 
@@ -29,7 +29,7 @@ pub struct ClockSource {
 }
 
 impl ClockSource {
-    /// A source that calls `read`.
+    /// Creates a source that returns the results of `read`.
     pub fn new(read: impl Fn() -> Clocks + Send + Sync + 'static) -> Self {
         Self {
             given: Some(Arc::new(read)),
@@ -67,7 +67,7 @@ impl fmt::Debug for ClockSource {
     }
 }
 
-/// Nanoseconds since 1970 by the system's wall clock.
+/// Returns the wall clock of the system, in nanoseconds since 1970.
 pub fn wall_ns() -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.map_or(0, |since| {
@@ -75,7 +75,7 @@ pub fn wall_ns() -> i64 {
     })
 }
 
-/// The random number of this start of the system, which is constant while the process runs.
+/// Returns a random number that identifies the current boot of the system; it is constant while the process runs.
 fn boot() -> u64 {
     static BOOT: OnceLock<u64> = OnceLock::new();
     *BOOT.get_or_init(|| get_u64(&boot_id(), 0))
@@ -88,7 +88,8 @@ fn since_boot_ns() -> u64 {
     seconds.saturating_mul(1_000_000_000).saturating_add(nanos)
 }
 
-/// Nanoseconds since the system started, to a few milliseconds; equal in all its processes.
+/// Returns the time since the system started in nanoseconds, accurate to a few milliseconds; the same clock for all
+/// processes.
 pub fn now_ns() -> u64 {
     #[cfg(miri)]
     return 0;
@@ -99,7 +100,7 @@ pub fn now_ns() -> u64 {
     }
 }
 
-/// Identity of this start of the system.
+/// Returns the id of the current boot of the system; zeros if it is unknown.
 pub fn boot_id() -> [u8; 16] {
     let mut id = [0; 16];
     let Ok(text) = fs::read_to_string("/proc/sys/kernel/random/boot_id") else {

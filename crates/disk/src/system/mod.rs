@@ -1,4 +1,4 @@
-//! Facts from the operating system: the time, the identity of its start, random bytes.
+//! Services of the operating system: clocks, the id of the current boot, random bytes.
 
 mod clock;
 mod uuid;

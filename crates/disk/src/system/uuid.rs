@@ -1,11 +1,11 @@
-//! Random identities of files.
+//! Random UUIDs, which identify files.
 
 use crate::error::{Error, Result};
 
-/// A new random identity.
+/// Returns a new random UUID.
 ///
 /// # Errors
-/// If the system has no random bytes.
+/// If the system cannot provide random bytes.
 pub fn new_uuid() -> Result<[u8; 16]> {
     let mut uuid = [0u8; 16];
     let flags = rustix::rand::GetRandomFlags::empty();
@@ -19,7 +19,7 @@ pub fn new_uuid() -> Result<[u8; 16]> {
     }
 }
 
-/// The identity of a file in its usual text form.
+/// Returns a UUID as text: 32 hexadecimal digits.
 pub fn uuid_text(uuid: &[u8]) -> String {
     uuid.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,8 +1,9 @@
-//! The open files, their options, and the conditions that end their use.
+//! The open files of a handle, the options with which they were opened, and the errors after which they must not be
+//! used any more.
 //!
 //! Invariants
-//! 1. After a failed sync or a failed write of a meta record, `poisoned` is set for good, and so is the poison word in
-//!    the lock area. From then on no handle of the file, in any process, acknowledges a commit.
+//! 1. After a failed sync or a failed write of a meta record, `poisoned` is set for good, and so is the poison word
+//!    in the lock area. From then on no handle of the file, in any process, acknowledges a commit.
 
 use super::second_file::LargeFile;
 use super::verified_pages::Verified;
@@ -18,7 +19,7 @@ use tidalite_disk::lock::Lock;
 use tidalite_disk::lock::WriterLock;
 use tidalite_disk::storage::{Named, Observer, Storage};
 
-/// Minimum and maximum length of the file; adjustable while it is open.
+/// Minimum and maximum length of the file in bytes, which can be changed while the file is open.
 #[derive(Debug)]
 pub(crate) struct Bounds {
     least_bytes: AtomicU64,
@@ -47,14 +48,14 @@ impl Bounds {
     }
 }
 
-/// The open files, the lock area, and the options of opening.
+/// The open files of a handle, with the lock area and the options of opening.
 pub(crate) struct Files {
     pub(crate) storage: Arc<dyn Storage>,
-    /// Path of the data file with links resolved, if it was opened by path.
+    /// Path of the data file with symbolic links resolved, if it was opened by path.
     pub(crate) path: Option<PathBuf>,
     /// The open file with its path, to detect that the file was moved; `None` for a storage that is not a file.
     pub(crate) named: Option<Named>,
-    /// The second file, if the database has one.
+    /// The second file, which stores large values, if the database has one.
     pub(crate) large: Option<LargeFile>,
     pub(crate) superblock: Superblock,
     pub(crate) page_size: usize,
@@ -92,7 +93,7 @@ impl Files {
         }
     }
 
-    /// Whether a sync or a record write has failed in this handle.
+    /// Whether a sync or the write of a meta record has failed in this handle.
     pub(crate) fn is_poisoned(&self) -> bool {
         self.poisoned.get().is_some()
     }
@@ -105,19 +106,20 @@ impl Files {
         self.check_poison()
     }
 
-    /// Fails if the data file was found moved from its path.
+    /// Returns an error if the data file was found to be moved from its path.
     pub(crate) fn known_moved(&self) -> Result<()> {
         self.named.as_ref().map_or(Ok(()), Named::known)?;
         Ok(())
     }
 
-    /// Fails if nothing more may be acknowledged: a sync has failed, or the data file was found moved from its path.
+    /// Returns an error if no more commits may be acknowledged, because a sync has failed or the data file was found
+    /// to be moved from its path.
     pub(crate) fn check_poison(&self) -> Result<()> {
         self.known_moved()?;
         self.check_synced()
     }
 
-    /// Fails if a sync has failed, here or in another process.
+    /// Returns an error if a sync of the file has failed, in this process or in another.
     pub(crate) fn check_synced(&self) -> Result<()> {
         if let Some(first) = self.poisoned.get() {
             return Err(Error::Poisoned {
@@ -132,14 +134,14 @@ impl Files {
         }
     }
 
-    /// Passes the event to the logger, if there is one.
+    /// Passes the event to the logger of the handle, if there is one.
     pub(crate) fn log(&self, event: &Event) {
         if let Some(logger) = &self.options.logger {
             logger.tell(event);
         }
     }
 
-    /// Poisons the file: no commit is acknowledged any more, in any handle.
+    /// Poisons the file after a failed sync or write: from now on no handle acknowledges a commit.
     pub(crate) fn poison(&self, error: &Error) {
         let first = error.to_string();
         // If several threads fail at the same time, only the first failure is logged.
@@ -148,7 +150,7 @@ impl Files {
         }
     }
 
-    /// Like `poison`, without a log event. Returns whether this is the first failure.
+    /// Like `poison`, but without a log event. Returns whether this is the first failure in this handle.
     pub(crate) fn poison_unlogged(&self, first: &str) -> bool {
         let is_first = self.poisoned.set(first.to_owned()).is_ok();
         self.lock.poison();
@@ -163,7 +165,7 @@ impl Files {
         }
     }
 
-    /// Records that a durable commit is on the medium.
+    /// Records in the lock area that the durable commit `txn` is on the medium.
     pub(crate) fn note_durable(&self, txn: u64) {
         self.lock.area.durable().store(txn, Ordering::Release);
     }

@@ -1,4 +1,4 @@
-//! Finding the newest record in the file and the lock area.
+//! Finds the newest meta record in the file and in the lock area.
 
 use super::heal::check_length;
 use super::lost_commits;
@@ -20,53 +20,54 @@ use tidalite_base::{Corrupt, TxnId};
 use tidalite_disk::lock::Lock;
 use tidalite_disk::storage::Storage;
 
-/// Maximum time for which a reader searches for the record of the published commit.
+/// Maximum time for which a reader searches for the meta record of the newest published commit.
 const PUBLISHED_WAIT: Duration = Duration::from_secs(2);
 
-/// Transaction and slot (in the lock area) of the newest unsynced meta record.
+/// Transaction number of the newest unsynced meta record, and its slot in the lock area (0 or 1).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UnsyncedMeta {
     pub(crate) txn: u64,
     pub(crate) slot: usize,
 }
 
-/// Work done at opening to find an intact state.
+/// Work that was done at opening to find the newest intact commit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovery {
-    /// Number of commits found in the log.
+    /// Number of commits that were found in the redo log.
     pub replayed: u64,
     /// Durable commits that cannot be found any more. A handle for writing opens such a file only with
     /// [`Options::accept_lost_commits`](crate::Options::accept_lost_commits).
     pub lost: Option<LostCommits>,
-    /// The newest commit named by the lock file, if it was dropped because some of its pages are not in the file. No
-    /// durable commit is lost.
+    /// The newest commit with an unsynced meta record in the lock file, if it was dropped because some of its pages
+    /// are not in the file. No durable commit is lost.
     pub dropped_unrecorded: Option<TxnId>,
-    /// Bytes read to verify commits named by the lock file.
+    /// Number of bytes read to verify commits with unsynced meta records in the lock file.
     pub verified_bytes: u64,
 }
 
-/// The newest records of the file and the lock area.
+/// The newest meta records in the file and in the lock area.
 #[derive(Clone, Debug)]
 pub(crate) struct Found {
-    /// The newest state: `durable`, or an unsynced meta record that builds on it.
+    /// Meta record of the newest commit: `durable`, an unsynced meta record that builds on it, or the result of
+    /// replaying the redo log.
     pub(crate) meta: Meta,
     pub(crate) durable: Meta,
-    /// The transaction of the previous durable record.
+    /// The transaction of the durable meta record before `durable`.
     pub(crate) before: u64,
-    /// How the durable record is rewritten to confirm it.
+    /// How the durable meta record is rewritten to confirm it.
     pub(crate) confirmation: Confirmation,
     pub(crate) unsynced_meta: Option<UnsyncedMeta>,
-    /// Set if `meta` is the newest commit in the log; its pages are not all in the file.
+    /// Set if `meta` is the newest commit in the redo log; its pages are not all in the file.
     pub(crate) replayed: Option<Arc<Replayed>>,
 }
 
 impl Found {
-    /// The newest record of the file.
+    /// Returns the newest meta record of the file.
     pub(crate) fn newest(blocks: &MetaBlocks) -> Result<Self> {
         let (meta, older) = blocks.newest()?;
-        // If the older record is not readable, assume that it is as new as possible: all pending pages then count as
-        // needed by it.
+        // If the older meta record is not readable, it is assumed to be as new as possible, so that all pending pages
+        // count as needed by it.
         let before = older.map_or(meta.txn.saturating_sub(1), |older| older.txn);
         let confirmation = Confirmation::after(blocks.confirmations(&meta));
         Ok(Self {
@@ -98,7 +99,8 @@ impl Found {
         })
     }
 
-    /// The unsynced meta records that build on the durable record and are newer than `meta`, ascending.
+    /// Returns the unsynced meta records that build on the durable meta record and are newer than `meta`, in
+    /// ascending order.
     pub(crate) fn unsynced_metas(&self, lock: &Lock) -> Vec<(UnsyncedMeta, Meta)> {
         let record = |slot| {
             let record = unsynced_meta(lock, slot, &self.durable)?;
@@ -123,7 +125,7 @@ impl Found {
         }
     }
 
-    /// The log of the durable record, if it contains commits newer than `meta`.
+    /// Reads the redo log of the durable meta record, if it contains commits newer than `meta`.
     pub(crate) fn logged(&self, storage: &dyn Storage, page_size: usize) -> Result<Logged> {
         if active(Bug::LogIgnored) {
             return Ok(Logged::default());
@@ -131,7 +133,7 @@ impl Found {
         redo::read(storage, page_size, &self.durable, self.meta.txn)
     }
 
-    /// The durable commits missing after this state and its log.
+    /// Returns the durable commits that are missing after this commit and the commits in its redo log, if any.
     pub(crate) fn lost(
         &self,
         storage: &dyn Storage,
@@ -143,7 +145,7 @@ impl Found {
         lost_commits::find(storage, (page_size, options.roots), record, logged)
     }
 
-    /// Replaces the newest state by the newest commit in the log.
+    /// Replaces the newest commit by the newest commit in the redo log.
     pub(crate) fn with_replayed(self, replayed: Replayed) -> Self {
         assert!(
             replayed.meta.txn > self.durable.txn,
@@ -157,7 +159,7 @@ impl Found {
         }
     }
 
-    /// The record of the published commit; `None` if it is `known`.
+    /// Finds the meta record of the newest published commit; returns `None` if that commit is `known`.
     pub(crate) fn published(
         storage: &dyn Storage,
         superblock: &Superblock,
@@ -171,13 +173,14 @@ impl Found {
             if known == Some(word) {
                 return Ok(None);
             }
-            // Two more commits may overwrite the record while it is read. In that case `published` names a newer
+            // Two more commits may overwrite the meta record while it is read. In that case `published` names a newer
             // commit, and the search is repeated.
             let blocks = MetaBlocks::load(storage, &superblock.uuid);
             let mut found =
                 Self::of_txn(&blocks, word).or_else(|| Self::of_unsynced(&blocks, lock, word));
             if found.is_none() && known.is_none() {
-                // The commit may be in the log only: a read-only handle that opened the file first could not replay it.
+                // The commit may be only in the redo log: a read-only handle that opened the file first could not
+                // replay the log.
                 found = Self::of_log(storage, superblock.page_size, &blocks, word)?;
             }
             if let Some(found) = found {
@@ -186,7 +189,7 @@ impl Found {
                     && let Err(error) = check_length(storage, superblock, &found.meta)
                 {
                     if lock.area.published().load(Ordering::SeqCst) != word {
-                        // No reader held this commit, so the newer one may have truncated the file.
+                        // No reader held this commit, so a newer commit may have truncated the file.
                         continue;
                     }
                     return Err(error);
@@ -208,7 +211,7 @@ impl Found {
         }
     }
 
-    /// The record of a transaction, if one of its copies is readable.
+    /// Finds the meta record of a transaction in the meta blocks, if one of its copies is readable.
     fn of_txn(blocks: &MetaBlocks, txn: u64) -> Option<Self> {
         let mut copies = blocks.copies.iter().flatten().flatten();
         let meta = copies.find(|meta| meta.txn == txn)?.clone();
@@ -224,7 +227,7 @@ impl Found {
         })
     }
 
-    /// The newest commit in the log, if it is this transaction.
+    /// Finds the commit `txn` in the redo log, if it is the newest commit there.
     fn of_log(
         storage: &dyn Storage,
         page_size: usize,
@@ -239,12 +242,12 @@ impl Found {
         Ok(wanted.map(|replayed| newest.with_replayed(replayed)))
     }
 
-    /// The unsynced meta record of a transaction.
+    /// Finds the unsynced meta record of a transaction.
     fn of_unsynced(blocks: &MetaBlocks, lock: &Lock, txn: u64) -> Option<Self> {
         let found = Self::newest(blocks).ok()?;
         let (_, older) = blocks.newest().ok()?;
-        // The process that was writing the newest durable record may have been killed before it published it. The
-        // unsynced meta record then builds on the previous durable record.
+        // The process that was writing the newest durable meta record may have been killed before it published the
+        // commit. The unsynced meta record then builds on the previous durable meta record.
         let before = older.map(|older| Self {
             before: older.txn.saturating_sub(1),
             confirmation: Confirmation::after(blocks.confirmations(&older)),
@@ -268,13 +271,13 @@ impl Found {
     }
 }
 
-/// The unsynced meta record in a slot, if it builds on this durable record.
+/// Returns the unsynced meta record in slot 0 or 1 of the lock area, if it builds on the meta record `durable`.
 fn unsynced_meta(lock: &Lock, slot: usize, durable: &Meta) -> Option<Meta> {
     let record = Meta::decode(&lock.area.unsynced_meta(slot), 0, &durable.uuid).ok()?;
     let lazy_base = &record.lazy_base;
     let checksum = checksum_of(durable);
-    // On systems without a boot id both ids are 0 and thus equal. That is safe: the first handle to open the file has
-    // discarded records of an earlier boot.
+    // On systems without a boot id, both ids are 0 and thus equal. That is safe, since the first handle that opened
+    // the file discarded unsynced meta records of an earlier boot.
     let same_boot = lazy_base.boot_id == lock.area.identity().boot;
     let on_it = (lazy_base.sequence, lazy_base.checksum) == (durable.sequence, checksum);
     let on_the_one_before =

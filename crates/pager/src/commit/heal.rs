@@ -1,4 +1,5 @@
-//! Repair of damaged head blocks from their other copies; check of the file length against a record.
+//! Repairs damaged blocks at the head of the file from their other copies, and checks the file length against a meta
+//! record.
 
 use crate::error::{Error, Result};
 use crate::format::layout::{BLOCK_BYTES, HEAD_BYTES, first_page, meta_at, superblock_at};
@@ -8,7 +9,7 @@ use crate::format::superblock::{self, Superblock};
 use tidalite_base::Corrupt;
 use tidalite_disk::storage::Storage;
 
-/// Fails if the file is shorter than the newest record requires, that is, if it was truncated.
+/// Returns an error if the file is shorter than the newest meta record requires, that is, if it was truncated.
 pub(crate) fn check_length(
     storage: &dyn Storage,
     superblock: &Superblock,
@@ -58,8 +59,8 @@ pub(crate) fn heal_superblocks(
     Ok(at_all)
 }
 
-/// Rewrites damaged meta blocks, each alone and synced: first in the pair of the newest record, then in the other
-/// pair (left torn by a crash during a commit). Returns the addresses of the rewritten blocks.
+/// Rewrites damaged meta blocks, one at a time and each followed by a sync: first in the pair of the newest meta
+/// record, then in the other pair (torn by a crash during a commit). Returns the addresses of the rewritten blocks.
 pub(crate) fn heal_metas(
     storage: &dyn Storage,
     blocks: &mut MetaBlocks,

@@ -24,11 +24,12 @@ use crate::options::{Options, RootsOf};
 use tidalite_base::TxnId;
 use tidalite_disk::storage::Storage;
 
-/// Maximum length of a block whose birth is compared. A longer one means a damaged pointer, or would delay opening.
+/// Maximum length in bytes of a block whose birth is compared. A longer block would delay opening, or its pointer is
+/// damaged.
 const BLOCK_BYTES_MAX: usize = 1 << 20;
 
-/// The durable commits that are missing after the found state. That state consists of the newest durable record, its
-/// log, and possibly an unsynced meta record; `known` is its transaction.
+/// Finds out which durable commits are missing after the newest commit that was found. This commit comes from the
+/// newest durable meta record, the redo log of that record, or an unsynced meta record; `known` is its transaction.
 pub(crate) fn find(
     storage: &dyn Storage,
     (page_size, roots): (usize, Option<RootsOf>),
@@ -55,8 +56,8 @@ pub(crate) fn find(
     })
 }
 
-/// Refuses to open a file that lacks durable commits, except read-only or if the options accept the loss: the next
-/// durable commit overwrites the evidence.
+/// Returns an error if durable commits of the file are lost, since the next durable commit would overwrite the
+/// evidence. Returns no error if the file is opened read-only or if the options accept the loss.
 ///
 /// # Errors
 /// `CommitsLost`.
@@ -69,8 +70,8 @@ pub(crate) fn refuse(lost: Option<LostCommits>, options: &Options) -> Result<()>
     }
 }
 
-/// The newest commit that overwrote a page to which this durable record points. The result may also be an older commit,
-/// if the write of the page was lost.
+/// Returns the newest commit that overwrote a page to which the meta record `durable` points. The result may also be
+/// an older commit, if the write of the page was lost.
 fn later(
     storage: &dyn Storage,
     page_size: usize,
@@ -90,7 +91,8 @@ fn later(
     births.max()
 }
 
-/// The commit that wrote the page at this place, if the page is intact but not the one the pointer names.
+/// Returns the commit that wrote the page at the address of `ptr`, if this page is intact but is not the page to
+/// which `ptr` points.
 fn birth_of_another(storage: &dyn Storage, page_size: usize, ptr: &Ptr) -> Option<TxnId> {
     let len = ptr.len as usize;
     if ptr.is_null() || !(HEADER_BYTES..=BLOCK_BYTES_MAX).contains(&len) {
