@@ -1,37 +1,38 @@
-//! Commit metrics: lock-free counters, and histograms of the duration of each phase.
+//! Commit metrics: lock-free counters, and histograms of the duration of each phase of a commit.
 //!
-//! A histogram has four buckets for each power of two of nanoseconds, so a percentile read from it is at most a
-//! quarter too high. All counters are relaxed atomics: while other threads count, a reading may lag a moment behind.
+//! A histogram has four buckets for each power of two of nanoseconds, so a percentile read from a histogram is at
+//! most a quarter too high. All counters are relaxed atomics: while other threads count, a reading may be slightly
+//! out of date.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Buckets for each power of two.
+/// Number of histogram buckets for each power of two of nanoseconds.
 const PARTS: usize = 4;
-/// Up to 2^42 ns, more than an hour.
+/// Number of histogram buckets. They cover durations up to 2^42 ns, more than an hour.
 const BUCKETS: usize = 42 * PARTS;
 
-/// A phase of a commit.
+/// Phase of a commit whose duration is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Phase {
-    /// Waiting for earlier writers.
+    /// Waiting for the writer lock while earlier writers hold it.
     WaitForWriter,
-    /// Building the record and the lists of free space.
+    /// Building the meta record and the lists of free space.
     Seal,
-    /// Writing pages.
+    /// Writing the pages of the commit.
     Write,
-    /// The sync of the data.
+    /// Syncing the data, before the meta record is written.
     SyncData,
-    /// Writing the record: both meta blocks, or the unsynced meta record.
+    /// Writing the meta record: to both meta blocks of a pair, or as an unsynced meta record to the lock file.
     MetaWrite,
-    /// The sync of the record.
+    /// Syncing the meta record.
     SyncMeta,
-    /// Writing log blocks and their barrier, in place of the data sync, the record and its sync.
+    /// Writing blocks of the redo log and syncing them, in place of the data sync, the meta record and its sync.
     Log,
     /// Publishing the commit to readers.
     Publish,
-    /// A whole durable commit, from the call to its return.
+    /// The whole durable commit, from the call to its return.
     Commit,
 }
 
@@ -49,7 +50,7 @@ pub const PHASES: [Phase; 9] = [
 ];
 
 impl Phase {
-    /// The name of the phase in texts and in JSON.
+    /// Returns the name of the phase, which texts and JSON output use.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -91,8 +92,8 @@ impl Histogram {
     }
 }
 
-/// The bucket of a time. The highest set bit selects the power of two, and the two bits below it one of its four
-/// buckets.
+/// Returns the histogram bucket for a duration in nanoseconds. The highest set bit selects the power of two, and the
+/// two bits below it select one of the four buckets.
 fn bucket(ns: u64) -> usize {
     if ns < PARTS as u64 {
         return ns as usize;
@@ -102,7 +103,7 @@ fn bucket(ns: u64) -> usize {
     ((exponent - 1) * PARTS + part).min(BUCKETS - 1)
 }
 
-/// The exclusive upper bound of a bucket.
+/// Returns the exclusive upper bound of a bucket in nanoseconds.
 fn bucket_end(bucket: usize) -> u64 {
     if bucket < PARTS {
         return bucket as u64 + 1;
@@ -111,22 +112,24 @@ fn bucket_end(bucket: usize) -> u64 {
     (PARTS as u64 + part as u64 + 1) << (exponent - 2)
 }
 
-/// Times of one phase, as counted so far.
+/// Durations of one phase, as counted so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Times {
-    /// Number of executions.
+    /// Number of times that the phase was executed.
     pub count: u64,
-    /// Total time, nanoseconds.
+    /// Total duration in nanoseconds.
     pub total_ns: u64,
-    /// Longest time, nanoseconds.
+    /// Longest duration in nanoseconds.
     pub max_ns: u64,
-    /// Counts by bucket: (exclusive upper bound in nanoseconds, count), without the empty buckets.
+    /// Counts by histogram bucket: exclusive upper bound in nanoseconds, number of executions. Empty buckets are left
+    /// out.
     pub buckets: Vec<(u64, u64)>,
 }
 
 impl Times {
-    /// The quantile of the times for this share (0 to 1), in nanoseconds; at most a quarter too high.
+    /// Returns the duration in nanoseconds that the given share (0 to 1) of the executions did not exceed; at most a
+    /// quarter too high.
     #[must_use]
     pub fn quantile_ns(&self, share: f64) -> u64 {
         let wanted = (self.count as f64 * share.clamp(0.0, 1.0)).ceil().max(1.0);
@@ -140,61 +143,63 @@ impl Times {
         self.max_ns
     }
 
-    /// The mean, in nanoseconds; 0 without executions.
+    /// Returns the mean duration in nanoseconds; 0 if the phase was not executed.
     #[must_use]
     pub fn mean_ns(&self) -> u64 {
         self.total_ns.checked_div(self.count).unwrap_or(0)
     }
 }
 
-/// Activity of an open file since it was opened.
+/// Counts and durations of the work that a handle has done since it was opened.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct MetricsReport {
-    /// Commits of any kind.
+    /// Number of commits of any durability.
     pub commits: u64,
-    /// Commits that were requested as durable, with one barrier or two.
+    /// Number of commits that were requested as durable, with one barrier or two.
     pub commits_durable: u64,
-    /// Commits that were lazy.
+    /// Number of lazy commits.
     pub commits_lazy: u64,
-    /// Durable records written; commits that share a record count once.
+    /// Number of durable meta records written. Commits that share a meta record count once.
     pub records: u64,
     /// Number of syncs.
     pub syncs: u64,
-    /// Data syncs saved, because the sync of the previous record began after the data was written.
+    /// Number of data syncs saved because the sync of the previous meta record began after the data was written.
     pub syncs_saved: u64,
-    /// Flushes led by the leader thread, which takes over while many threads wait.
+    /// Number of flushes led by the leader thread, which leads while many threads wait.
     pub flushes_by_leader: u64,
-    /// Flushes that went to the log, each with one sync.
+    /// Number of flushes that went to the redo log, each with one sync.
     pub appends: u64,
-    /// Bytes written to the log.
+    /// Number of bytes written to the redo log.
     pub bytes_log: u64,
-    /// Bytes of pages and extents written.
+    /// Number of bytes of pages and extents written.
     pub bytes_data: u64,
-    /// System calls that wrote pages; neighbouring pages are written together.
+    /// Number of system calls that wrote pages; neighbouring pages are written by one call.
     pub writes: u64,
-    /// Bytes of records written.
+    /// Number of bytes of meta records written.
     pub bytes_meta: u64,
-    /// Pages allocated by commits.
+    /// Number of pages that commits allocated.
     pub pages_allocated: u64,
-    /// Pages freed by commits.
+    /// Number of pages that commits freed.
     pub pages_freed: u64,
-    /// Pages copied before a change, because they belonged to older commits or were held by a savepoint.
+    /// Number of pages that were copied before they were changed, because older commits or a savepoint needed their
+    /// old contents.
     pub pages_copied: u64,
-    /// Splits of full table pages, the catalog included.
+    /// Number of splits of full table pages, including the pages of the catalog.
     pub pages_split: u64,
-    /// Merges of a sparse table page with a neighbour.
+    /// Number of times that a sparse table page was merged with a neighbour.
     pub pages_merged: u64,
-    /// Pages written before their commit because the transaction exceeded its memory (`Options::dirty_bytes_max`).
+    /// Number of pages written before their commit because the transaction exceeded its memory
+    /// (`Options::dirty_bytes_max`).
     pub pages_spilled: u64,
-    /// Spilled pages that were read back for another change.
+    /// Number of pages written early that were read back because the transaction changed them again.
     pub pages_read_back: u64,
-    /// Time by phase, in the order of `PHASES`.
+    /// Durations of each phase, in the order of `PHASES`.
     pub phases: Vec<(Phase, Times)>,
 }
 
 impl MetricsReport {
-    /// The times of a phase.
+    /// Returns the durations of a phase.
     #[must_use]
     pub fn phase(&self, phase: Phase) -> &Times {
         let found = self.phases.iter().find(|(of, _)| *of == phase);
@@ -264,7 +269,7 @@ impl Metrics {
         self.phases[phase as usize].record(ns);
     }
 
-    /// Runs a phase and records its time.
+    /// Executes a phase by calling `run`, and records its duration.
     pub(crate) fn time<T>(&self, phase: Phase, run: impl FnOnce() -> T) -> T {
         let begun = Instant::now();
         let value = run();
@@ -272,7 +277,8 @@ impl Metrics {
         value
     }
 
-    /// Ends a phase that began at `begun`. Returns the current time, for use as the beginning of the next phase.
+    /// Records the duration of a phase that began at `begun` and ends now. Returns the current time, at which the
+    /// next phase begins.
     pub(crate) fn lap(&self, phase: Phase, begun: Instant) -> Instant {
         let now = Instant::now();
         self.record(phase, now.saturating_duration_since(begun));

@@ -1,4 +1,5 @@
-//! The path of a commit until it is durable: the newest record, the redo log, the flush pipeline.
+//! The path of a commit until it is durable: the newest meta record, the redo log, and the pipeline that flushes
+//! commits.
 
 pub(crate) mod files;
 pub(crate) mod found;

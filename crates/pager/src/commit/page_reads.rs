@@ -1,4 +1,4 @@
-//! Reads of bytes, pages and blocks of the file. They are borrowed from the memory map or copied, and verified.
+//! Reads of bytes, pages and blocks of the file. The bytes are borrowed from the memory map or copied, and verified.
 
 use super::files::Files;
 use super::shared::Shared;
@@ -12,7 +12,8 @@ use crate::options::Verify;
 use tidalite_base::Corrupt;
 
 impl Files {
-    /// Bytes of the file between the head and `end`.
+    /// Reads bytes of the file between its head and `end`, without verification. Borrows them from the memory map if
+    /// possible.
     #[inline]
     pub(crate) fn bytes(&self, addr: u64, len: usize, end: u64) -> Result<PageRef<'_>> {
         match self.lent(addr, len, end) {
@@ -22,7 +23,7 @@ impl Files {
         }
     }
 
-    /// Bytes of the second file.
+    /// Reads bytes of the second file, which stores large values; `addr` is an address as in a pointer.
     #[cold]
     fn large_bytes(&self, addr: u64, len: usize, lend: bool) -> Result<PageRef<'_>> {
         match &self.large {
@@ -37,7 +38,7 @@ impl Files {
         }
     }
 
-    /// Bytes borrowed from the memory map. `None`: out of range, or not mapped.
+    /// Borrows bytes from the memory map; returns `None` if they are out of range or not mapped.
     #[inline]
     fn lent(&self, addr: u64, len: usize, end: u64) -> Option<&[u8]> {
         let inside = addr.checked_add(len as u64).is_some_and(|to| to <= end);
@@ -47,7 +48,7 @@ impl Files {
         self.storage.mapped(addr, len)
     }
 
-    /// A page borrowed from the memory map of single pages.
+    /// Borrows a page from the memory map for single pages; returns `None` if it is out of range or not mapped.
     #[inline]
     fn lent_page(&self, addr: u64, end: u64) -> Option<&[u8]> {
         let inside = addr
@@ -59,7 +60,7 @@ impl Files {
         self.storage.mapped_page(addr, self.page_size)
     }
 
-    /// The bytes of a page, unverified.
+    /// Reads a page by its number, without verification.
     pub(crate) fn page_as_it_is(&self, number: u64, end: u64) -> Result<PageRef<'_>> {
         let addr = number * self.page_size as u64;
         match self.lent_page(addr, end) {
@@ -92,10 +93,10 @@ impl Files {
         }
     }
 
-    /// Requests kernel readahead for bytes of the file before `end`.
+    /// Asks the operating system to read the bytes `addr..addr + bytes` ahead, if they lie before `end`.
     pub(crate) fn read_ahead(&self, addr: u64, bytes: u64, end: u64) {
         if addr.checked_add(bytes).is_some_and(|to| to <= end) {
-            // Only a hint: an error shows when the bytes are read.
+            // Readahead is only a hint. If it fails, the later read of the bytes reports the error.
             let _ = self.storage.read_ahead(addr, bytes);
         }
     }
@@ -127,7 +128,8 @@ impl Files {
         Ok(bytes)
     }
 
-    /// A page of the file as a state sees it, if it is mapped and needs no verification, or was verified before.
+    /// Returns a page of the file for a reader of `state` if the page is mapped, and if it needs no verification or
+    /// was verified before. Otherwise returns `None`.
     #[inline(always)]
     pub(crate) fn known_page(&self, state: &State, ptr: &Ptr) -> Option<&[u8]> {
         let is_page =
@@ -144,12 +146,12 @@ impl Files {
         known.then_some(page)
     }
 
-    /// A whole page of the file, verified as the options require.
+    /// Reads a whole page of the file, and verifies it as the options require.
     #[inline]
     pub(crate) fn page(&self, ptr: &Ptr, end: u64) -> Result<PageRef<'_>> {
         self.expect_page(ptr)?;
-        // In the common case the result is constructed here, in its final place. A `Result<PageRef>` passed on from
-        // another function would be copied, and each copy waits for the stores before it.
+        // In the common case the result is constructed here, in its final place. If another function returned the
+        // `Result<PageRef>`, it would be copied, and each copy waits for the stores before it.
         match self.lent_page(ptr.addr, end) {
             Some(bytes) => {
                 if self.options.verify != Verify::OnFirstTouch || !self.verified.knows(ptr) {
@@ -176,8 +178,8 @@ impl Files {
         Ok(())
     }
 
-    /// A block inside an extent, for a reader; verified as the options require. The table of verified blocks
-    /// (`verified_pages.rs`) stores its mark at the page in which the block begins.
+    /// Reads a block inside an extent for a reader, and verifies it as the options require. The table of verified
+    /// blocks (`verified_pages.rs`) stores its mark at the page in which the block begins.
     #[inline]
     pub(crate) fn block_once(&self, ptr: &Ptr, end: u64) -> Result<PageRef<'_>> {
         let bytes = self.bytes(ptr.addr, ptr.len as usize, end)?;
@@ -187,7 +189,8 @@ impl Files {
         Ok(bytes)
     }
 
-    /// A block inside an extent, verified unless the options say never: for callers that write its content elsewhere.
+    /// Reads a block inside an extent, and verifies it unless the options say never. Used by callers that write the
+    /// contents elsewhere, and therefore do not trust an earlier verification.
     #[inline]
     pub(crate) fn block(&self, ptr: &Ptr, end: u64) -> Result<PageRef<'_>> {
         let bytes = self.bytes(ptr.addr, ptr.len as usize, end)?;
@@ -199,7 +202,7 @@ impl Files {
 }
 
 impl Shared {
-    /// A whole page as a state sees it.
+    /// Reads a whole page for a reader of `state`, from the pages not written yet or from the file.
     #[inline]
     pub(crate) fn page_of(&self, state: &State, ptr: &Ptr) -> Result<PageRef<'_>> {
         if ptr.birth.0 > state.written
@@ -210,7 +213,7 @@ impl Shared {
         self.files.page(ptr, state.bytes)
     }
 
-    /// Like `page_of`, for a page of a sequential range.
+    /// Like `page_of`, for one of many pages that are read in file order.
     pub(crate) fn page_in_order(&self, state: &State, ptr: &Ptr) -> Result<PageRef<'_>> {
         self.files.expect_page(ptr)?;
         let to = ptr.addr.checked_add(self.files.page_size as u64);

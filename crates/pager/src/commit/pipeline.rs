@@ -60,13 +60,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 use std::time::Instant;
 
-/// A commit with a meta record.
+/// A commit that has a meta record, which a flush can make durable.
 #[derive(Debug)]
 pub(crate) struct Recorded {
     pub(crate) state: Arc<State>,
-    /// The meta record. Its sequence number and lazy base are set only when it is written.
+    /// The meta record of the commit. Its sequence number and lazy base are set only when it is written to the file.
     pub(crate) record: Arc<Meta>,
-    /// Number of syncs that began before the data of the commit was completely written. A later sync covers the data.
+    /// Number of syncs of this handle that began before the data of the commit was completely written. A later sync
+    /// makes the data durable.
     pub(crate) syncs_before: u64,
 }
 
@@ -76,11 +77,11 @@ impl Recorded {
     }
 }
 
-/// A flush under way.
+/// The commit that a flush is making durable.
 #[derive(Debug)]
 struct Flushing {
     txn: u64,
-    /// Checksum of the record being written, see `checksum_of`.
+    /// Checksum of the meta record that the flush writes (`checksum_of`), or 0 if the flush writes to the redo log.
     checksum: u64,
 }
 
@@ -102,47 +103,49 @@ struct Stages {
     on_medium: bool,
     log: Option<Log>,
     logged: u64,
-    /// The next flush must write a record, even if the log has room.
+    /// Whether the next flush must write a meta record, even if the redo log has room.
     wants_meta: bool,
     /// Number of consecutive flushes in this handle without a large commit.
     small: u32,
     unsynced_meta: Option<UnsyncedMeta>,
-    /// Reused buffer for the next unsynced meta record.
+    /// Buffer for the next unsynced meta record, reused to avoid an allocation.
     unsynced_block: Vec<u8>,
     length_unsynced: bool,
-    /// Bytes written by commits since the newest durable record.
+    /// Number of bytes that commits have written since the newest durable meta record.
     unsynced_bytes: u64,
     unsynced_since: Option<Instant>,
     waiting: Vec<Waiting>,
-    /// True while the leader thread leads the flushes.
+    /// Whether the leader thread leads the flushes now.
     on_duty: bool,
 }
 
 #[derive(Debug)]
 pub(crate) struct Pipeline {
     stages: Mutex<Stages>,
-    /// Lock-free copies of `Stages::reached` (`kept`, `recorded`) for woken threads: sixteen threads that take the lock
-    /// at the same time would delay the writer.
+    /// Transaction numbers of the newest commits that satisfy `Until::Kept` and `Until::Recorded`. Threads that are
+    /// woken read them without the lock, because sixteen threads that take the lock at the same time would delay the
+    /// writer.
     kept: AtomicU64,
     recorded: AtomicU64,
-    /// The newest commit with a record that this handle has written or found.
+    /// Transaction number of the newest commit with a meta record that this handle has written or found.
     newest: AtomicU64,
     syncs_begun: AtomicU64,
-    /// The highest number of a successful sync.
+    /// The highest number of a sync that has succeeded; syncs are numbered in the order in which they begin.
     syncs_done: AtomicU64,
-    /// Held during `sync_in_background` until its result is known; if the sync fails, until the handle is poisoned.
+    /// Held while `sync_in_background` runs until its result is known; if the sync fails, until the handle is
+    /// poisoned.
     beside: Mutex<()>,
     pub(crate) metrics: Metrics,
     pub(crate) leader: LeaderThread,
 }
 
-/// What a flush writes: a meta record, or log blocks.
+/// Contents that a flush writes: a meta record, or blocks of the redo log.
 enum Chosen {
     Record(Box<ChosenMeta>),
     Log(ChosenLog),
 }
 
-/// A commit to be made durable by a record.
+/// The commit that a flush makes durable by a meta record.
 struct ChosenMeta {
     commit: Arc<Recorded>,
     record: Meta,
@@ -152,31 +155,31 @@ struct ChosenMeta {
     length_unsynced: bool,
 }
 
-/// A commit to be made durable by the log, with the waiting commits before it.
+/// The commit that a flush makes durable by the redo log, together with the waiting commits before it.
 struct ChosenLog {
     commit: Arc<Recorded>,
     appended: Appended,
 }
 
-/// Number of consecutive flushes without a large commit after which a log pays off.
+/// Number of consecutive flushes without a large commit after which it pays off to begin a redo log.
 const SMALL_FLUSHES: u32 = 8;
 
-/// How a commit uses the log.
+/// Decision whether a commit goes to the redo log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LogUse {
     None,
-    /// The handle has no log yet, but has made many small commits durable.
+    /// The handle has no redo log yet, but should begin one, since it has made many small commits durable.
     Wanted,
-    /// The commit may be appended to the log.
+    /// The commit may be appended to the redo log.
     Append,
 }
 
-/// The condition for which a thread waits.
+/// Condition for which a thread waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Until {
-    /// The commit survives a power cut.
+    /// The commit survives a power failure.
     Kept,
-    /// The commit has a durable record and no longer depends on the log.
+    /// The commit is covered by a durable meta record, so it no longer depends on the redo log.
     Recorded,
 }
 
@@ -184,14 +187,15 @@ pub(crate) enum Until {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waited {
     Durable,
-    /// Only a thread that holds the writer lock can flush this commit. Either the commit has no record yet, or it is
-    /// already visible to all and no writer of this handle is active, so another handle may hold the lock.
+    /// Only a thread that holds the writer lock can flush this commit. Either the commit has no meta record yet, or
+    /// it is visible to all handles and no transaction of this handle is active, so another handle may hold the lock.
     NeedsWriterLock,
     TimedOut,
 }
 
 impl Pipeline {
-    /// `on_medium`: whether the found record is known to be on the medium.
+    /// Creates the pipeline for the meta record `found`; `on_medium` says whether this record is known to be on the
+    /// medium.
     pub(crate) fn new(found: &Found, on_medium: bool) -> Self {
         let kept = if on_medium { found.durable.txn } else { 0 };
         Self {
@@ -230,8 +234,9 @@ impl Pipeline {
         self.stages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adopts the state found in the file, when other handles have written since or this handle has not written yet.
-    /// `on_medium`: whether its record is known to be on the medium. Caller must hold the writer lock.
+    /// Adopts the meta record `found` in the file, because other handles have written since or this handle has not
+    /// written yet. `on_medium` says whether this record is known to be on the medium. The caller must hold the
+    /// writer lock.
     pub(crate) fn reset(&self, found: &Found, state: &Arc<State>, on_medium: bool) {
         let mut stages = self.stages();
         stages.durable_checksum = checksum_of(&found.durable);
@@ -244,7 +249,7 @@ impl Pipeline {
         stages.base = None;
         stages.tip = None;
         if found.meta.txn > found.durable.txn {
-            // A lazy commit of another process, which may have been killed.
+            // The newest commit is a lazy commit of another process, which may have been killed.
             stages.tip = Some(Arc::new(Recorded {
                 state: Arc::clone(state),
                 record: Arc::new(found.meta.clone()),
@@ -257,14 +262,14 @@ impl Pipeline {
         }
         stages.check();
         self.note_reached(&stages);
-        // Threads of this process may wait for commits that another process has made durable: wake them. Also wake one
-        // of the others to lead a flush.
+        // Wakes the threads of this process that wait for commits that another process has made durable. Also wakes
+        // one of the other waiters, to lead a flush.
         let woken = stages.take_reached();
         drop(stages);
         unpark(woken);
     }
 
-    /// Notes that the found record is on the medium. Caller must hold the writer lock.
+    /// Records that the meta record found in the file is on the medium. The caller must hold the writer lock.
     pub(crate) fn confirmed(&self) {
         let mut stages = self.stages();
         stages.on_medium = true;
@@ -274,13 +279,15 @@ impl Pipeline {
         unpark(woken);
     }
 
-    /// True until the found record is confirmed: this handle has written nothing yet.
+    /// Whether the meta record found in the file covers the commit `txn` but is not yet confirmed to be on the
+    /// medium.
     pub(crate) fn is_as_found(&self, txn: u64) -> bool {
         let stages = self.stages();
         !stages.on_medium && stages.durable.txn >= txn
     }
 
-    /// The state that the next writer builds on: the newest commit if newer than `shown`, else `shown`.
+    /// Returns the commit on which the next writer builds: the newest commit of this handle if it is newer than
+    /// `shown`, otherwise `shown`.
     pub(crate) fn base(&self, shown: Arc<State>) -> Arc<State> {
         match &self.stages().base {
             Some(base) if base.txn > shown.txn => Arc::clone(base),
@@ -288,7 +295,7 @@ impl Pipeline {
         }
     }
 
-    /// The newest durable record.
+    /// Returns the newest durable meta record.
     pub(crate) fn durable(&self) -> Meta {
         self.stages().durable.clone()
     }
@@ -297,17 +304,17 @@ impl Pipeline {
         self.stages().durable.txn
     }
 
-    /// The newest commit that survives a power cut, by its record or by the log.
+    /// Returns the newest commit that survives a power failure, by its meta record or by the redo log.
     pub(crate) fn persisted_txn(&self) -> u64 {
         self.stages().reached(Until::Kept)
     }
 
-    /// How a small commit on top of `base` uses the log.
-    /// `at_once`: start a log without first counting small flushes.
+    /// Decides how a small commit on top of commit `base` uses the redo log. With `at_once`, a redo log is begun
+    /// without counting small flushes first.
     pub(crate) fn log_for(&self, base: u64, at_once: bool) -> LogUse {
         let stages = self.stages();
         match &stages.log {
-            // The next flush must write a record, since only such a flush syncs the file length.
+            // The next flush must write a meta record, since only such a flush syncs the file length.
             _ if stages.length_unsynced => LogUse::None,
             Some(log) if log.takes(base) => LogUse::Append,
             None if at_once || stages.small >= SMALL_FLUSHES => LogUse::Wanted,
@@ -315,18 +322,19 @@ impl Pipeline {
         }
     }
 
-    /// Makes the next flush write a record, which frees much space. Caller must hold the writer lock.
+    /// Makes the next flush write a meta record instead of appending to the redo log, because the meta record frees
+    /// much space. The caller must hold the writer lock.
     pub(crate) fn want_meta(&self) {
         self.stages().wants_meta = true;
     }
 
-    /// True if a flush can make this transaction durable, or if it is durable.
+    /// Whether the commit `txn` is the newest with a meta record, or the one of the newest durable meta record.
     pub(crate) fn has_meta(&self, txn: u64) -> bool {
         let stages = self.stages();
         stages.durable.txn == txn || stages.tip.as_ref().is_some_and(|tip| tip.txn() == txn)
     }
 
-    /// Appends the transactions whose pages must be kept.
+    /// Appends the transaction numbers of the commits in the pipeline whose pages must not be overwritten.
     pub(crate) fn holds(&self, live: &mut Vec<u64>) {
         let stages = self.stages();
         if !active(Bug::ReuseEarly) {
@@ -344,14 +352,14 @@ impl Pipeline {
         );
     }
 
-    /// Number of syncs begun. Read it once the data of a commit is completely written.
+    /// Number of syncs that have begun. The caller reads it after the data of a commit is completely written.
     pub(crate) fn syncs_begun(&self) -> u64 {
         self.syncs_begun.load(Ordering::SeqCst)
     }
 
-    /// Adds a complete commit. `recorded`: its record, if a flush can make it durable. `entry`: its log entry and the
-    /// number of the commit it builds on. `lazy`: whether to write its unsynced meta record. Caller must hold the
-    /// writer lock, which stays with this handle until the commit is visible to all.
+    /// Adds a complete commit. `recorded` is its meta record, if a flush can make it durable; `entry` is its entry
+    /// for the redo log and the commit on which it builds; `lazy` says whether its unsynced meta record is written.
+    /// The caller must hold the writer lock, which stays with this handle until the commit is visible to all.
     pub(crate) fn push(
         &self,
         files: &Files,
@@ -401,15 +409,16 @@ impl Pipeline {
         }
     }
 
-    /// Keeps the writer lock in this handle for the flush of a commit that is already visible to all. Caller must hold
-    /// the writer lock.
+    /// Makes this handle keep the writer lock until a flush has made the commit `txn`, which all handles see already,
+    /// durable. The caller must hold the writer lock.
     pub(crate) fn keep_writer_lock(&self, files: &Files, (txn, wanted): (u64, Until)) {
         if self.stages().reached(wanted) < txn {
             files.writer_lock.set_keep(true);
         }
     }
 
-    /// Implements `Bug::UnsyncedMetaBeforeData`.
+    /// Writes an unsynced meta record before the data of its commit: the deliberate bug
+    /// `Bug::UnsyncedMetaBeforeData`.
     pub(crate) fn write_unsynced_meta_early(&self, files: &Files, record: &Meta) {
         let mut stages = self.stages();
         let before = stages.unsynced_meta;
@@ -417,15 +426,15 @@ impl Pipeline {
         stages.unsynced_meta = before;
     }
 
-    /// Called when a commit has become visible to all: releases the writer lock to other handles, unless a newer commit
-    /// still waits.
+    /// Must be called when a commit has become visible to all. Releases the writer lock to other handles, unless a
+    /// newer commit is not visible to them yet.
     pub(crate) fn shown(&self, files: &Files) {
         self.may_give(files, &self.stages());
     }
 
-    /// Checks that the data file is still the one at its path. If not, commits that other handles do not see yet will
-    /// never be published, and the writer lock is released if this handle kept it only for them. The caller must not
-    /// hold the lock of the pipeline.
+    /// Returns an error if the data file is no longer the file at its path. In this case, commits that other handles
+    /// do not see yet will never be published, and the writer lock is released if this handle kept it only for them.
+    /// The caller must not hold the lock of the pipeline.
     pub(crate) fn check_moved(&self, files: &Files, look: MoveCheck) -> Result<()> {
         let Some(named) = &files.named else {
             return Ok(());
@@ -437,7 +446,7 @@ impl Pipeline {
     fn may_give(&self, files: &Files, stages: &Stages) {
         let shown = files.lock.area.published().load(Ordering::SeqCst);
         let hidden = stages.base.as_ref().is_some_and(|base| base.txn.0 > shown);
-        // A handle whose file was moved completes the flush under way and publishes nothing more.
+        // If the file was moved, the handle completes the flush that is under way and publishes no more commits.
         let flushes = stages.flushing.is_some() && files.check_synced().is_ok();
         let keep = flushes || hidden && files.check_poison().is_ok();
         files.writer_lock.set_keep(keep);
@@ -446,7 +455,7 @@ impl Pipeline {
         }
     }
 
-    /// Waits until a transaction is durable; leads a flush if no other thread does.
+    /// Waits until a commit is durable; leads a flush if no other thread does.
     pub(crate) fn wait(
         &self,
         files: &Files,
@@ -458,7 +467,7 @@ impl Pipeline {
         let mut slept = false;
         loop {
             if slept && self.reached(wanted) >= txn {
-                // The thread that made the commit durable has removed this thread from the waiters.
+                // The thread that made the commit durable has already removed this thread from the waiters.
                 return Ok(Waited::Durable);
             }
             let mut stages = self.stages();
@@ -469,7 +478,8 @@ impl Pipeline {
                 return Ok(Waited::Durable);
             }
             if let Err(error) = files.check_poison() {
-                // Unpublished commits will never be published now, so do not keep the writer lock for them.
+                // After an error, unpublished commits will never be published, so the writer lock need not be kept
+                // for them.
                 self.may_give(files, &stages);
                 let woken = stages.take_all();
                 drop(stages);
@@ -478,7 +488,8 @@ impl Pipeline {
             }
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
             if slept && left.is_some_and(|left| left.is_zero()) {
-                // This thread may have been woken to lead the next flush: wake another one instead.
+                // This thread may have been woken to lead the next flush, but its time is over: wakes another waiter
+                // to lead.
                 let leader = stages.take_leader();
                 drop(stages);
                 unpark(leader);
@@ -486,8 +497,8 @@ impl Pipeline {
             }
             if stages.flushing.is_none() && !stages.on_duty {
                 let Some(chosen) = self.begin(files, &mut stages, wanted) else {
-                    // This thread may have been woken to lead, but cannot. Wake the others: each decides by its own
-                    // timeout whether to wait for the writer lock.
+                    // This thread may have been woken to lead a flush, but it cannot without the writer lock. Wakes
+                    // the other waiters: each decides by its own timeout whether to wait for the writer lock.
                     let woken = stages.take_all();
                     drop(stages);
                     unpark(woken);
@@ -513,7 +524,7 @@ impl Pipeline {
         }
     }
 
-    /// Begins a flush that satisfies all waiters; `None` if that requires the writer lock.
+    /// Begins a flush that satisfies all waiters. Returns `None` if this requires the writer lock.
     fn begin(
         &self,
         files: &Files,
@@ -544,14 +555,14 @@ impl Pipeline {
         chosen
     }
 
-    /// Whether a thread that waits for this need not take the writer lock: the condition holds already, or, if a
-    /// transaction of this handle is active (`leads`), a flush beside that transaction can meet it.
+    /// Whether a thread that waits for the commit `txn` need not take the writer lock: the condition holds already,
+    /// or, if a transaction of this handle is active (`leads`), a flush beside that transaction can satisfy it.
     pub(crate) fn needs_no_writer_lock(&self, (txn, wanted): (u64, Until), leads: bool) -> bool {
         let newest = leads && self.newest.load(Ordering::SeqCst) >= txn;
         newest || self.reached(wanted) >= txn
     }
 
-    /// The newest commit that meets the condition, without the lock.
+    /// Returns the newest commit that satisfies the condition; takes no lock.
     fn reached(&self, wanted: Until) -> u64 {
         match wanted {
             Until::Kept => self.kept.load(Ordering::SeqCst),
@@ -559,8 +570,8 @@ impl Pipeline {
         }
     }
 
-    /// Updates the lock-free copies. Call under the lock when a newer commit has become durable, and remove the
-    /// satisfied waiters before the lock is released.
+    /// Updates the values that threads read without the lock. Must be called under the lock of the pipeline when a
+    /// newer commit has become durable. The satisfied waiters must be removed before the lock is released.
     fn note_reached(&self, stages: &Stages) {
         let kept = stages.reached(Until::Kept);
         self.kept.store(kept, Ordering::SeqCst);
@@ -569,7 +580,8 @@ impl Pipeline {
         self.recorded.store(recorded, Ordering::SeqCst);
     }
 
-    /// A sync by the holder of the writer lock, concurrent with a flush. A failure poisons the handle.
+    /// Syncs the file in the thread that holds the writer lock, while a flush may be running. A failure poisons the
+    /// handle.
     pub(crate) fn sync_in_background(
         &self,
         files: &Files,
@@ -590,13 +602,14 @@ impl Pipeline {
         })
     }
 
-    /// The newest commit that a flush could make durable, if any.
+    /// Returns the newest commit that a flush could make durable, if any.
     pub(crate) fn newest_recorded(&self) -> Option<u64> {
         let stages = self.stages();
         stages.tip.as_ref().map(|tip| tip.txn())
     }
 
-    /// Bytes written by commits since the newest durable record, and the time of the first of these commits.
+    /// Returns the number of bytes that commits have written since the newest durable meta record, and the time of
+    /// the first of these commits.
     pub(crate) fn unsynced(&self) -> (u64, Option<Instant>) {
         let stages = self.stages();
         (stages.unsynced_bytes, stages.unsynced_since)

@@ -1,5 +1,5 @@
-//! The second file, which holds large values, possibly on another disk. It holds only extents; all pointers to them,
-//! the free space and the record are in the first file, and therefore one record commits both files.
+//! The second file, which stores large values, possibly on another disk. It contains only extents; all pointers to
+//! them, the free space and the meta record are in the first file, so one meta record commits both files.
 //!
 //! ```text
 //! 0        32            48            52          56  60     76                        92  4096      at 0 and, again, at 12288
@@ -43,7 +43,7 @@ const PAGE_SIZE_AT: usize = VERSION_AT + 4;
 const UUID_AT: usize = PAGE_SIZE_AT + 8;
 const OWNER_AT: usize = UUID_AT + 16;
 
-/// The open second file.
+/// The open second file, which stores large values.
 pub(crate) struct LargeFile {
     pub(crate) storage: Arc<dyn Storage>,
     pub(crate) id: LargeId,
@@ -51,10 +51,10 @@ pub(crate) struct LargeFile {
     unsynced: AtomicBool,
 }
 
-/// Location of the second file: a user-supplied storage if the first file is one, or a path.
+/// Location of the second file: a storage that the user supplies if the first file is such a storage, or a path.
 pub(crate) enum LargePlace<'a> {
     Storage(Arc<dyn Storage>),
-    /// Relative to this file, unless the name includes a folder.
+    /// The second file has a path. A name without a folder is relative to the folder of this (first) file.
     NextTo(&'a Path),
     Nowhere,
 }
@@ -70,14 +70,14 @@ fn block_of(page_size: usize, uuid: &[u8; 16], owner: &[u8; 16], copy: usize) ->
     block
 }
 
-/// The uuids of a second file and of its first file.
+/// The UUIDs of a second file and of the first file to which it belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Identity {
     uuid: [u8; 16],
     owner: [u8; 16],
 }
 
-/// Reads one copy of the head.
+/// Reads and verifies copy 0 or 1 of the head of a second file.
 fn read_head(storage: &dyn Storage, page_size: usize, copy: usize) -> Result<Identity> {
     let at = superblock_at(copy);
     let block = read_block(storage, at)?;
@@ -98,14 +98,14 @@ fn read_head(storage: &dyn Storage, page_size: usize, copy: usize) -> Result<Ide
     Ok(Identity { uuid, owner })
 }
 
-/// The identity of the file, from either intact copy of the head.
+/// Returns the UUIDs in the head of a second file, from either intact copy.
 fn identity(storage: &dyn Storage, page_size: usize) -> Result<Identity> {
     let first = read_head(storage, page_size, 0);
     first.or_else(|error| read_head(storage, page_size, 1).map_err(|_| error))
 }
 
-/// Opens the second file that the newest record (`meta`) names. Returns `None` if the database has none and the options
-/// ask for none.
+/// Opens the second file that the newest meta record (`meta`) names. Returns `None` if the database has no second
+/// file and the options do not ask for one.
 pub(crate) fn open(
     first: &dyn Storage,
     superblock: &Superblock,
@@ -115,7 +115,7 @@ pub(crate) fn open(
 ) -> Result<Option<LargeFile>> {
     let page_size = superblock.page_size;
     let read = |ptr: &Ptr| read_page(first, page_size, ptr);
-    // If the page that names the second file is damaged, the data in the first file is still readable.
+    // If the page with the name of the second file is damaged, the data in the first file are still readable.
     let found = read_id(&meta.large, &read);
     let lost = found.is_err();
     let known = found.unwrap_or(None);
@@ -173,7 +173,8 @@ pub(crate) fn open(
     }))
 }
 
-/// The name of the second file as stored in the first: without the folder if both files are in the same one.
+/// Returns the name of the second file that the first file stores: without the folder if both files are in the same
+/// folder.
 fn short_name(path: &Path, place: &LargePlace<'_>) -> String {
     let LargePlace::NextTo(beside) = place else {
         return String::new();
@@ -211,7 +212,7 @@ fn open_file(
             other => io::Error::other(other),
         })?;
     } else if create {
-        // The process that created it may have been killed before it synced the folder.
+        // The process that created the second file may have been killed before it synced the folder.
         sync_directory(path)?;
     }
     let opened = OpenOptions::new()
@@ -222,7 +223,7 @@ fn open_file(
     Ok(storage.read_ahead(options.read_ahead))
 }
 
-/// Initial content of a second file: its head.
+/// Returns the initial contents of a second file, which is its head.
 pub(crate) fn image(page_size: usize, owner: &[u8; 16], uuid: &[u8; 16]) -> Vec<u8> {
     let mut image = vec![0; first_page(page_size) as usize * page_size];
     for copy in [0, 1] {
@@ -242,7 +243,7 @@ fn create_in(storage: &dyn Storage, superblock: &Superblock) -> Result<()> {
     storage.sync_all().map_err(failed)
 }
 
-/// Reads a page of the first file before that file is open.
+/// Reads and verifies a page of the first file while that file is being opened.
 fn read_page<'a>(storage: &dyn Storage, page_size: usize, ptr: &Ptr) -> Result<PageRef<'a>> {
     if ptr.len as usize != page_size || !ptr.addr.is_multiple_of(page_size as u64) {
         let found = format!("{} bytes at {}", ptr.len, ptr.addr);
@@ -256,7 +257,7 @@ fn read_page<'a>(storage: &dyn Storage, page_size: usize, ptr: &Ptr) -> Result<P
 }
 
 impl LargeFile {
-    /// Opens a second file for salvage. Its head is ignored, since values carry checksums of their own.
+    /// Opens a second file for salvage. Its head is ignored, since large values carry checksums of their own.
     pub(crate) fn raw(path: &Path) -> Result<Self> {
         let failed = |source| Error::of_open(path, source);
         let file = std::fs::File::open(path).map_err(failed)?;
@@ -272,7 +273,7 @@ impl LargeFile {
         })
     }
 
-    /// The damaged copies of the head.
+    /// Returns the damaged copies of the head, each with the error that reading it caused.
     pub(crate) fn damaged_heads(&self, page_size: usize) -> Vec<(usize, Error)> {
         let read = |copy| read_head(&*self.storage, page_size, copy).err();
         let damaged = [0, 1].into_iter();
@@ -281,8 +282,8 @@ impl LargeFile {
             .collect()
     }
 
-    /// Rewrites a damaged copy of the head and returns its address. The other copy is intact, or the file would not be
-    /// open.
+    /// Rewrites a damaged copy of the head and returns its address. The other copy is intact; otherwise the file
+    /// could not have been opened.
     pub(crate) fn heal(&self, page_size: usize, owner: &[u8; 16]) -> Result<Option<u64>> {
         let damaged = self.damaged_heads(page_size);
         let [(copy, _)] = damaged[..] else {
@@ -297,13 +298,14 @@ impl LargeFile {
         Ok(Some(LARGE_AT + at))
     }
 
-    /// Bytes at an address of the second file.
+    /// Reads bytes at an address of the second file, without verification. With `lend`, borrows them from the memory
+    /// map if possible.
     pub(crate) fn bytes(&self, addr: u64, len: usize, lend: bool) -> Result<PageRef<'_>> {
         let at = addr - LARGE_AT;
         if lend && let Some(bytes) = self.storage.mapped(at, len) {
             return Ok(PageRef::Borrowed(bytes));
         }
-        // The bytes may lie in growth by another process that is not yet known here.
+        // The bytes may lie beyond the known end of the file, because another process has made the file longer.
         let end = at.saturating_add(len as u64);
         let here = |storage: &dyn Storage| storage.len().is_ok_and(|all| end <= all);
         if !here(&*self.storage) {
@@ -333,26 +335,26 @@ impl LargeFile {
         written.map_err(failed)
     }
 
-    /// Grows the file to `len` bytes, and by another `step` bytes if there is room.
+    /// Makes the file at least `len` bytes long, and longer by another `step` bytes if the disk has room.
     pub(crate) fn grow(&self, len: u64, step: u64) -> io::Result<()> {
         self.unsynced.store(true, Ordering::SeqCst);
         let with_step = self.storage.grow(len + step, Growth::Reserve);
         with_step.or_else(|_| self.storage.grow(len, Growth::Reserve))
     }
 
-    /// Notes that another process may have written to the file: the next flush must sync it.
+    /// Records that another process may have written to the file, so that the next flush must sync it.
     pub(crate) fn touched_by_others(&self) -> Result<()> {
         self.unsynced.store(true, Ordering::SeqCst);
         let refreshed = self.storage.refresh();
         refreshed.map_err(|error| read_failed(LARGE_AT, error))
     }
 
-    /// Syncs the file before a record is written. On success all earlier writes to it are on the medium.
+    /// Syncs the file, if it was written since the last sync, before a meta record is written to the first file.
     pub(crate) fn sync(&self) -> io::Result<()> {
         if active(Bug::SkipLargeSync) || !self.unsynced.swap(false, Ordering::SeqCst) {
             return Ok(());
         }
-        // A failure poisons the database; no later attempt will need this flag.
+        // A failure poisons the database, so no later attempt will need the flag `unsynced`.
         self.storage.sync_all()
     }
 }

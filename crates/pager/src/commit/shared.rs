@@ -17,46 +17,47 @@ use tidalite_disk::lock::WaitLimit;
 use tidalite_disk::lock::{Acquisition, Satisfied, WriterGuard};
 use tidalite_disk::storage::MoveCheck;
 
-/// Capacity preallocated for the list of live transactions.
+/// Initial capacity of the list of transactions whose pages must be kept.
 const LIVE: usize = 16;
 
-/// The open file, without the state of its writer.
+/// The open file as readers, the writer and waiting threads share it, without the private state of the writer.
 pub(crate) struct Shared {
     pub(crate) versions: Versions,
     pub(crate) pipeline: Pipeline,
-    /// Dropped last. Its last field is the lock, which must outlive everything else.
+    /// This field is dropped last, and in it the lock area, which must outlive everything else.
     pub(crate) files: Files,
 }
 
 impl Shared {
-    /// The newest state that this handle knows.
+    /// Returns the newest commit that this handle knows.
     pub(crate) fn state(&self) -> Arc<State> {
         self.versions.state()
     }
 
-    /// Publishes a commit of this handle, see [`Versions::publish`].
+    /// Publishes a commit of this handle to readers (see [`Versions::publish`]).
     pub(crate) fn publish(&self, state: &Arc<State>, to_all: bool) {
         self.versions.publish(&self.files.lock, state, to_all);
     }
 
-    /// Adopts the newest state that another handle has published.
+    /// Adopts the newest commit that another handle has published.
     #[cold]
     pub(crate) fn refresh(&self) -> Result<()> {
         self.versions.refresh(&self.files)
     }
 
-    /// Waits until a transaction is durable, see [`Pipeline::wait`].
+    /// Waits until a commit is durable (see [`Pipeline::wait`]).
     pub(crate) fn wait(&self, wanted: (u64, Until), until: Option<Instant>) -> Result<Waited> {
         self.pipeline
             .wait(&self.files, &self.versions, wanted, until)
     }
 
-    /// Takes the writer lock; in a read-only handle, only the lock between its own threads.
+    /// Acquires the writer lock; in a read-only handle, only the part of the lock that excludes other threads of this
+    /// handle.
     pub(crate) fn lock_writer(&self) -> Result<WriterGuard> {
         self.lock_writer_since(Instant::now())
     }
 
-    /// Like `lock_writer`, for a thread that has waited since `begun`.
+    /// Like `lock_writer`, for a thread that has already waited since `begun`.
     pub(crate) fn lock_writer_since(&self, begun: Instant) -> Result<WriterGuard> {
         match self.lock_writer_unless(begun, None)? {
             Acquisition::Acquired(guard) => Ok(guard),
@@ -64,7 +65,7 @@ impl Shared {
         }
     }
 
-    /// Like `lock_writer_since`, but gives up as soon as `satisfied` holds (`WriterLock::wait_unless`).
+    /// Like `lock_writer_since`, but gives up as soon as `satisfied` returns true (see `WriterLock::wait_unless`).
     pub(crate) fn lock_writer_unless(
         &self,
         begun: Instant,
@@ -96,28 +97,29 @@ impl Shared {
         Ok(acquired)
     }
 
-    /// While commits of this handle wait for a shared flush, this handle keeps the writer lock, for ever if new commits
-    /// keep coming. If another handle waits, a writer therefore first makes the pending commits durable, which releases
-    /// the lock, and then queues for it.
+    /// Lets other handles write. While commits of this handle wait for a shared flush, this handle keeps the writer
+    /// lock, for ever if new commits keep coming. If another handle waits, a writer therefore calls this function
+    /// first. It makes the pending commits durable, which releases the lock, so that the caller queues behind the
+    /// other handle.
     pub(crate) fn yield_to_other_handles(&self) -> Result<()> {
         if !self.files.writer_lock.keeps() || !self.files.lock.others_wait() {
             return Ok(());
         }
         if let Some(newest) = self.pipeline.newest_recorded() {
-            // The result does not matter: the caller takes the writer lock next.
+            // The result does not matter, since the caller acquires the writer lock next.
             let _ = self.wait((newest, Until::Kept), None)?;
         }
         Ok(())
     }
 
-    /// Checks that the data file is still the one at its path, see [`Pipeline::check_moved`]. Must not be called under
-    /// the lock of the pipeline.
+    /// Returns an error if the data file is no longer the file at its path (see [`Pipeline::check_moved`]). Must not
+    /// be called under the lock of the pipeline.
     pub(crate) fn check_moved(&self, look: MoveCheck) -> Result<()> {
         self.pipeline.check_moved(&self.files, look)
     }
 
-    /// The transactions whose pages must be kept, ascending: those held by readers in all processes, and the newest
-    /// ones.
+    /// Returns the transactions whose pages must be kept, in ascending order: those that readers of all processes
+    /// see, and the newest commits.
     pub(crate) fn live(&self) -> Vec<u64> {
         let mut live = Vec::with_capacity(LIVE);
         live.push(self.versions.local.load(Ordering::SeqCst));
@@ -135,7 +137,7 @@ impl Shared {
         live
     }
 
-    /// Whether lazy commits exceed `sync_bytes` or are older than `age_max`.
+    /// Whether the lazy commits that are not durable yet exceed `sync_bytes` or are older than `age_max`.
     pub(crate) fn sync_is_due(&self, age_max: Option<Duration>) -> bool {
         let (bytes, since) = self.pipeline.unsynced();
         let by_bytes = self
@@ -147,8 +149,8 @@ impl Shared {
         by_bytes || age_max.is_some_and(|most| age() >= most)
     }
 
-    /// Like `sync_is_due` for a writer that keeps the writer lock between transactions. The background flusher cannot
-    /// run meanwhile, so its limit applies as well.
+    /// Like `sync_is_due`, for a writer that keeps the writer lock between transactions. The background flusher
+    /// cannot run meanwhile, so the limit of the background flusher applies as well.
     pub(crate) fn sync_is_due_for_writer(&self) -> bool {
         let ages = [
             self.files.options.sync_after,
@@ -157,14 +159,14 @@ impl Shared {
         self.sync_is_due(ages.into_iter().flatten().min())
     }
 
-    /// Describes a reader for the public API.
+    /// Returns the public description of a reader.
     pub(crate) fn reader(&self, seen: &Seen) -> Reader {
         let newest = self.versions.local.load(Ordering::SeqCst);
         let page_bytes = self.files.page_size as u64;
         self.files.lock.describe(seen, newest, page_bytes)
     }
 
-    /// Evicts the snapshot of a reader, if it is evictable.
+    /// Evicts the snapshot of a reader if it is evictable; returns whether it was evicted.
     pub(crate) fn evict(&self, reader: &Seen) -> bool {
         let evicted = self.files.lock.evict(reader);
         if evicted {

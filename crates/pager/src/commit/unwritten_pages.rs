@@ -16,13 +16,13 @@ use crate::format::ptr::Ptr;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tidalite_base::TxnId;
 
-/// A sealed page in memory.
+/// A sealed page that is in memory and not in the file yet.
 #[derive(Clone, Debug)]
 pub(crate) struct Waiting {
     pub(crate) kind: Kind,
     pub(crate) checksum: u64,
     pub(crate) birth: TxnId,
-    /// True once a commit has freed it: only older snapshots may still need it.
+    /// Whether a commit has freed the page: only older snapshots may still need it.
     pub(crate) is_freed: bool,
     pub(crate) bytes: Arc<[u8]>,
 }
@@ -30,7 +30,7 @@ pub(crate) struct Waiting {
 #[derive(Debug, Default)]
 pub(crate) struct Pages {
     map: PageMap<Waiting>,
-    /// All pages born up to this transaction are in the file. `None` if every page here is freed.
+    /// All pages born up to this transaction are in the file. `None` if every page in memory is freed.
     written: Option<u64>,
 }
 
@@ -46,7 +46,7 @@ impl Unwritten {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The page that a pointer names, if it is here.
+    /// Returns the page to which a pointer points, if it is in memory.
     #[cold]
     pub(crate) fn get(&self, ptr: &Ptr, page_size: usize) -> Option<Arc<[u8]>> {
         let pages = self.read();
@@ -59,12 +59,13 @@ impl Unwritten {
         same.then(|| Arc::clone(&page.bytes))
     }
 
-    /// Number of pages here.
+    /// Number of pages in memory.
     pub(crate) fn len(&self) -> usize {
         self.read().map.len()
     }
 
-    /// The pages to write, by number: pages still used by newer commits and accepted by `is_wanted`.
+    /// Returns the pages that must be written to the file, by number: those that newer commits still use and that
+    /// `is_wanted` accepts.
     pub(crate) fn to_write(&self, is_wanted: impl Fn(u64) -> bool) -> Vec<(u64, Waiting)> {
         let pages = self.read();
         let each = pages
@@ -76,8 +77,8 @@ impl Unwritten {
 }
 
 impl Pages {
-    /// Adds pages of a commit on top of `base`; returns the new `State::written`.
-    /// `reuse` receives the buffers of replaced pages.
+    /// Adds the pages of a commit that builds on commit `base`. Returns the new `State::written`: pages born up to
+    /// this transaction are in the file. `reuse` receives the buffers of replaced pages.
     pub(crate) fn put(
         &mut self,
         base: u64,
@@ -99,22 +100,22 @@ impl Pages {
         written
     }
 
-    /// Marks all pages as freed. Called when the free space was read anew from the file: all pages here then belong to
-    /// commits that will never get a record.
+    /// Marks all pages as freed. Must be called when the free space was read anew from the file: all pages in memory
+    /// then belong to commits that will never get a meta record.
     pub(crate) fn bury_all(&mut self) {
         self.written = None;
         self.map.values_mut().for_each(|page| page.is_freed = true);
     }
 
-    /// Marks a page as freed by a commit, if it is here.
+    /// Marks a page as freed by a commit, if it is in memory.
     pub(crate) fn bury(&mut self, number: u64) {
         if let Some(page) = self.map.get_mut(&number) {
             page.is_freed = true;
         }
     }
 
-    /// Called when all pages that newer commits use are written: removes them. Freed pages stay while a reader may
-    /// still see them (`is_held`).
+    /// Removes the pages that newer commits use; must be called when all of them are written to the file. Freed pages
+    /// stay while a reader may still see them (`is_held`).
     pub(crate) fn written(&mut self, mut is_held: impl FnMut(u64) -> bool) {
         self.written = None;
         self.map

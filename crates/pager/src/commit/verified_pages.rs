@@ -1,5 +1,5 @@
-//! Remembers which pages and blocks this open database has already verified, or has itself sealed and committed. It is
-//! a lock-free, direct-mapped table of 16-bit marks.
+//! Remembers which pages and blocks this handle has already verified, or has sealed and committed itself, in a
+//! lock-free, direct-mapped table of 16-bit marks.
 //!
 //! A mark means that the bytes matched the pointer once, when they were read or handed over for writing; it does not
 //! say that they are unchanged since. Marks live in memory only and end with the open database, because others may
@@ -15,8 +15,8 @@ use crate::format::ptr::Ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-/// The table has marks for 256 GiB of 4 KiB pages. Its parts are allocated on demand, so a small file takes little
-/// memory.
+/// Number of parts of the table. The table has marks for 256 GiB of 4 KiB pages; its parts are allocated on demand,
+/// so a small file takes little memory.
 const PARTS: usize = 2048;
 const PART_SLOTS: usize = 32 * 1024;
 const _: () = assert!((PARTS * PART_SLOTS).is_power_of_two());
@@ -41,7 +41,8 @@ impl Verified {
         }
     }
 
-    /// Part, slot and mark. Neighbouring pages share a part.
+    /// Returns the part of the table, the slot in the part, and the mark for a page or block. Neighbouring pages
+    /// share a part.
     #[inline]
     fn place(&self, ptr: &Ptr) -> (usize, usize, u16) {
         let page = ptr.addr >> self.page_shift;
@@ -51,7 +52,7 @@ impl Verified {
             ^ rest.wrapping_mul(0xc2b2_ae3d_27d4_eb4f);
         let mark = mark.wrapping_mul(0x9fb2_1c65_1e98_df25) >> 48;
         let slot = page as usize % (PARTS * PART_SLOTS);
-        // No mark is zero, since zero denotes an empty slot.
+        // A mark is never zero, since zero denotes an empty slot.
         (slot / PART_SLOTS, slot % PART_SLOTS, mark as u16 | 1)
     }
 

@@ -1,9 +1,4 @@
-//! The commit visible to readers of this handle.
-//!
-//! Invariants
-//! 1. `state` is the newest commit known to this handle, and `local` its transaction number. It is the newest commit
-//!    of all handles exactly while its `word` equals the published word of the lock area. New snapshots begin only at
-//!    the newest state.
+//! The newest commit that readers of this handle see.
 
 use super::files::Files;
 use super::found::Found;
@@ -18,23 +13,23 @@ use tidalite_base::TxnId;
 use tidalite_disk::lock::Lock;
 use tidalite_disk::lock::protocol;
 
-/// One commit as seen by readers.
+/// One commit as readers see it.
 #[derive(Clone, Debug)]
 pub(crate) struct State {
     pub(crate) txn: TxnId,
-    /// The published word of the lock area while this is the newest state. (Differs from `txn` only for commits
-    /// visible to this process alone.)
+    /// The value of the lock area's word `published` while this is the newest commit. It differs from `txn` only for
+    /// commits that are visible only to this process.
     pub(crate) word: u64,
     pub(crate) bytes: u64,
-    /// Pages born up to this transaction are in the file; younger ones may be in `Versions::unwritten`.
+    /// Pages born up to this transaction are in the file; younger pages may be in `Versions::unwritten`.
     pub(crate) written: u64,
     pub(crate) app: Arc<[u8]>,
     pub(crate) user: Arc<[u8]>,
     pub(crate) time_ns: i64,
-    /// Pointers to the table of pins and to the clock.
+    /// Pointer to the page with the table of pins.
     pub(crate) pins: Ptr,
     pub(crate) clock: Ptr,
-    /// In a read-only handle: the record from which the free space of this state can be read.
+    /// In a read-only handle: the meta record from which the free space of this commit can be read.
     pub(crate) found: Option<Arc<Found>>,
 }
 
@@ -61,13 +56,14 @@ impl State {
     }
 }
 
-/// The newest commit of this handle, and pages of commits that are not written to the file yet.
+/// The newest commit of this handle, and the pages of commits that are not written to the file yet.
 pub(crate) struct Versions {
     pub(crate) state: ArcSwap<State>,
-    /// The transaction number of `state`. A beginning reader checks it again after it has entered its slot.
+    /// The transaction number of `state`. A reader that begins checks this number again after it has stored the
+    /// number in its reader slot, since a newer commit may have been published in between.
     pub(crate) local: AtomicU64,
     pub(crate) unwritten: Unwritten,
-    /// Held while `state` changes.
+    /// Locked while `state` changes.
     publishing: Mutex<()>,
 }
 
@@ -81,7 +77,7 @@ impl Versions {
         }
     }
 
-    /// The newest state known to this handle.
+    /// Returns the newest commit that this handle knows.
     pub(crate) fn state(&self) -> Arc<State> {
         self.state.load_full()
     }
@@ -96,8 +92,8 @@ impl Versions {
         self.local.store(txn, Ordering::SeqCst);
     }
 
-    /// Publishes a commit of this handle to all, or to this process alone. This handle must hold the writer lock. A
-    /// published commit is never replaced by an older one.
+    /// Publishes a commit of this handle, to all handles or only to readers of this process. This handle must hold
+    /// the writer lock. A published commit is never replaced by an older one.
     pub(crate) fn publish(&self, lock: &Lock, state: &Arc<State>, to_all: bool) {
         let _publishing = self
             .publishing
@@ -132,7 +128,7 @@ impl Versions {
         }
     }
 
-    /// Adopts the newest state that another handle has published.
+    /// Adopts the newest commit that another handle has published.
     #[cold]
     pub(crate) fn refresh(&self, files: &Files) -> Result<()> {
         let _publishing = self

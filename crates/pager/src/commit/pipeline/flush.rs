@@ -1,4 +1,4 @@
-//! Execution of a flush. It writes a record with two barriers, or log blocks with one.
+//! Execution of a flush, which writes a meta record with two barriers, or blocks of the redo log with one.
 
 use super::Until;
 use super::{Chosen, ChosenLog, ChosenMeta, Pipeline, Recorded, unpark};
@@ -19,8 +19,8 @@ use tidalite_disk::storage::MoveCheck;
 use tidalite_disk::storage::Storage;
 
 impl Pipeline {
-    /// Runs one flush in the thread of its leader. Also returns the threads to wake: if they were woken here, under the
-    /// lock, they would only block on it.
+    /// Runs one flush in the thread that leads it. Also returns the threads that the caller must wake after the lock
+    /// is released; if they were woken under the lock, they would only block on it.
     pub(super) fn flush(
         &self,
         files: &Files,
@@ -32,8 +32,8 @@ impl Pipeline {
             Chosen::Record(chosen) => self.write(files, chosen),
             Chosen::Log(chosen) => self.append(files, chosen),
         };
-        // Acknowledge nothing if the file is no longer at its path. The file then looks as if the process had been
-        // killed after the last barrier.
+        // No commit is acknowledged if the file is no longer at its path. The file then looks as if the process had
+        // been killed after the last barrier.
         let done = done.and_then(|()| self.check_moved(files, MoveCheck::Full));
         if let Err(error) = done {
             if !matches!(error, Error::Disk(DiskError::FileMoved { .. })) {
@@ -76,7 +76,7 @@ impl Pipeline {
         (woken, Ok(()))
     }
 
-    /// Flushes while threads wait; returns the last ones to wake.
+    /// Leads flushes while threads wait; returns the last threads, which the caller must wake.
     pub(crate) fn lead(&self, files: &Files, versions: &Versions) -> Vec<Thread> {
         loop {
             let mut stages = self.stages();
@@ -84,14 +84,14 @@ impl Pipeline {
                 return Vec::new();
             }
             let Some(chosen) = self.begin(files, &mut stages, Until::Kept) else {
-                // A flush needs the writer lock now. Wake all waiters: each decides by its own timeout whether to wait
-                // for the lock.
+                // The next flush requires the writer lock. All waiters are woken: each decides by its own timeout
+                // whether to wait for the lock.
                 stages.on_duty = false;
                 return stages.take_all();
             };
             drop(stages);
             Metrics::add(&self.metrics.flushes_by_leader, 1);
-            // The error is stored, and every affected thread will return it.
+            // The error is stored in the handle, and every affected thread will return it.
             let (woken, _) = self.flush(files, versions, chosen);
             if !self.stages().on_duty {
                 return woken;
@@ -100,7 +100,7 @@ impl Pipeline {
         }
     }
 
-    /// Called after a flush has failed and the handle is poisoned: no thread flushes any more. Returns the threads to
+    /// Ends all flushes after a flush has failed and the handle is poisoned. Returns the threads that the caller must
     /// wake.
     fn broken(&self, files: &Files) -> Vec<Thread> {
         let mut stages = self.stages();
@@ -113,7 +113,7 @@ impl Pipeline {
         woken
     }
 
-    /// Writes a record, with a barrier before and after it.
+    /// Writes a meta record, with a barrier before and after it.
     fn write(&self, files: &Files, chosen: &ChosenMeta) -> Result<()> {
         debug_assert_eq!(
             chosen.record.txn,
@@ -139,7 +139,7 @@ impl Pipeline {
         self.sync(files, Phase::SyncMeta, false)
     }
 
-    /// Writes log blocks, with one barrier that covers nothing else.
+    /// Writes blocks of the redo log, with one barrier that covers only these blocks.
     fn append(&self, files: &Files, ChosenLog { appended, .. }: &ChosenLog) -> Result<()> {
         let (at, bytes) = appended.blocks();
         assert!(
@@ -151,13 +151,14 @@ impl Pipeline {
         Metrics::add(&self.metrics.bytes_log, bytes.len() as u64);
         let append = || files.storage.write_durably(at, &bytes);
         let written = self.metrics.time(Phase::Log, append);
-        // After a failure the content of the blocks is unknown.
+        // After a failure, it is unknown which contents the blocks have, so the error poisons the handle.
         written.map_err(|source| Error::of_call("write to the log", at, source))?;
         drop(self.beside.lock().unwrap_or_else(PoisonError::into_inner));
         files.check_poison()
     }
 
-    /// A barrier. On success all earlier writes are on the medium; on failure nothing is known.
+    /// Executes a barrier. If it succeeds, all earlier writes are on the medium; if it fails, it is unknown which
+    /// writes are.
     fn sync(&self, files: &Files, phase: Phase, length: bool) -> Result<()> {
         let number = self.syncs_begun.fetch_add(1, Ordering::SeqCst) + 1;
         if phase == Phase::SyncMeta {
@@ -194,8 +195,8 @@ impl Drop for Unwound<'_> {
     }
 }
 
-/// Writes both copies of a record to the pair of meta blocks that does not hold the newest durable record. `block` is
-/// the first copy.
+/// Writes both copies of a meta record to the pair of meta blocks that does not have the newest durable meta record.
+/// `block` is the first copy, already encoded.
 fn write_meta(storage: &dyn Storage, record: &Meta, block: &[u8]) -> Result<()> {
     assert_eq!(block.len(), BLOCK_BYTES, "a meta record is one block");
     for copy in [0, 1] {
@@ -210,8 +211,8 @@ fn write_meta(storage: &dyn Storage, record: &Meta, block: &[u8]) -> Result<()> 
             second = record.encode(at);
             &second
         };
-        // After a failure the content of the block is unknown, and a later sync may make it durable. Therefore every
-        // error, even a full disk, is fatal here.
+        // After a failure, it is unknown which contents the block has, and a later sync may make them durable.
+        // Therefore every error, even a full disk, is fatal here.
         let failed = |source| Error::of_call("write of a meta block", at, source);
         storage.write_at(at, bytes).map_err(failed)?;
     }

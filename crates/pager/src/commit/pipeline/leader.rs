@@ -1,11 +1,11 @@
 //! The leader thread: a thread that leads consecutive flushes while many threads wait.
 //!
-//! Without it, a waiting thread leads the flush and at its end wakes another to lead the next. Until that thread runs
-//! the medium is idle: 20 to 40 us when the processors are busy with the threads just woken, a third of a log flush. If
-//! `LEADER_FROM` or more threads still wait when a flush ends, the leader thread takes over. It starts the next flush
-//! as soon as it has woken the threads of the last one, until no thread waits. InnoDB's log writer is such a thread,
-//! but this one is on duty only under load: with one or two committing threads it is never used. It is started when
-//! first needed and ends with the handle.
+//! Without the leader thread, a waiting thread leads the flush and at its end wakes another thread to lead the next
+//! flush. Until that thread runs the medium is idle: 20 to 40 us when the processors are busy with the threads just
+//! woken, a third of a log flush. If `LEADER_FROM` or more threads still wait when a flush ends, the leader thread
+//! takes over. It starts the next flush as soon as it has woken the threads of the last one, until no thread waits.
+//! InnoDB's log writer is such a thread, but this one is on duty only under load: with one or two committing threads
+//! it is never used. It is started when first needed and ends with the handle.
 //!
 //! Invariants
 //! 1. While the leader thread is on duty (`Stages::on_duty`) no other thread begins a flush. It goes off duty under
@@ -19,21 +19,21 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::thread::Thread;
 use tidalite_base::{Signal, Worker};
 
-/// The leader thread takes over if at least this many threads still wait at the end of a flush. With two committing
-/// threads at most one waits.
+/// Minimum number of threads that still wait at the end of a flush for the leader thread to lead the next flush. With
+/// two committing threads at most one waits.
 pub(super) const LEADER_FROM: usize = 2;
 
-/// The leader thread, started on demand.
+/// The thread that leads flushes while many threads wait, started on demand.
 #[derive(Debug, Default)]
 pub(crate) struct LeaderThread {
     worker: OnceLock<Worker>,
     wanted: AtomicBool,
-    /// Set by the thread that starts the leader thread, so that only one is started.
+    /// Set by the thread that starts the leader thread, so that only one leader thread is started.
     started: AtomicBool,
 }
 
 impl LeaderThread {
-    /// Whether the thread exists; if not, requests one.
+    /// Whether the leader thread exists. If not, requests that it be started.
     pub(super) fn is_running(&self) -> bool {
         let is_running = self.worker.get().is_some();
         if !is_running {
@@ -42,15 +42,15 @@ impl LeaderThread {
         is_running
     }
 
-    /// Wakes the thread, if it exists, to lead.
+    /// Wakes the leader thread, if it exists, to lead flushes.
     pub(crate) fn call(&self) {
         if let Some(worker) = self.worker.get() {
             worker.wake();
         }
     }
 
-    /// Starts the thread if one is requested. If the system refuses, nothing changes and the next request tries again.
-    /// `lead` flushes for a handle while threads wait, and returns the last threads to wake.
+    /// Starts the leader thread if it was requested. If the system cannot start a thread, the next request tries
+    /// again. `lead` flushes for a handle while threads wait, and returns the last threads to wake.
     #[inline]
     pub(crate) fn start_if_wanted<T: Send + Sync + 'static>(
         &self,

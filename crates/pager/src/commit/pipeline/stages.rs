@@ -1,5 +1,6 @@
 //! Decisions of the commit pipeline: the unsynced meta record of a lazy commit, the commit of the next flush, and the
-//! threads to wake. All of it runs under the lock of the pipeline; nothing here waits or writes to the file.
+//! threads to wake. All functions of this file run under the lock of the pipeline; none of them waits or writes to
+//! the data file.
 
 use super::leader::{LEADER_FROM, LeaderThread};
 use super::{Chosen, ChosenLog, ChosenMeta, Flushing, Recorded, Stages, Until, Waiting};
@@ -14,8 +15,8 @@ use std::thread::Thread;
 use tidalite_base::get_u64;
 
 impl Stages {
-    /// Asserts the order of the commits: `covered` <= `tip` <= `base`, and a flush writes a commit that is newer than
-    /// the durable record. Call after each change.
+    /// Asserts the order of the commits: `covered` <= `tip` <= `base`, and a running flush writes a commit that is
+    /// newer than the durable meta record. Must be called after each change.
     pub(super) fn check(&self) {
         let tip = self.tip.as_ref().map(|tip| tip.txn());
         if let (Some(tip), Some(base)) = (tip, &self.base) {
@@ -52,13 +53,13 @@ impl Stages {
         }
     }
 
-    /// Called when everything is durable: resets the counters of unsynced data.
+    /// Resets the counters of unsynced data, because all commits are durable.
     pub(super) fn note_all_durable(&mut self) {
         self.unsynced_bytes = 0;
         self.unsynced_since = None;
     }
 
-    /// The newest commit that meets the condition.
+    /// Returns the newest commit that satisfies the condition.
     pub(super) fn reached(&self, wanted: Until) -> u64 {
         let recorded = if self.on_medium { self.durable.txn } else { 0 };
         match wanted {
@@ -67,7 +68,8 @@ impl Stages {
         }
     }
 
-    /// Writes the unsynced meta record of a commit to the lock area, into the slot that does not hold the newest one.
+    /// Writes the unsynced meta record of a commit to the slot of the lock area that does not have the newest
+    /// unsynced meta record.
     pub(super) fn set_unsynced_meta(&mut self, files: &Files, commit: &Meta) {
         assert!(
             commit.txn >= self.durable.txn,
@@ -97,7 +99,8 @@ impl Stages {
         files.lock.area.set_unsynced_meta(slot, block);
     }
 
-    /// Begins a flush: chooses the commit and the form (log blocks, or a record) in which it becomes durable.
+    /// Begins a flush: chooses the commit to make durable and the form in which this is done (blocks of the redo log,
+    /// or a meta record). Returns `None` if no commit can be flushed.
     pub(super) fn choose(&mut self, syncs_done: u64, wanted: Until) -> Option<Chosen> {
         assert!(self.flushing.is_none(), "two flushes at once");
         let tip = self.tip.as_ref()?;
@@ -160,7 +163,7 @@ impl Stages {
         })
     }
 
-    /// Updates the state after a record has reached the medium.
+    /// Updates the state of the pipeline after a meta record has reached the medium. Returns its commit.
     pub(super) fn recorded(&mut self, files: &Files, chosen: ChosenMeta) -> Arc<Recorded> {
         assert_eq!(
             chosen.record.sequence,
@@ -199,7 +202,8 @@ impl Stages {
         chosen.commit
     }
 
-    /// Updates the state after log blocks have reached the medium.
+    /// Updates the state of the pipeline after blocks of the redo log have reached the medium. Returns the newest
+    /// commit in them.
     pub(super) fn appended(&mut self, files: &Files, chosen: ChosenLog) -> Arc<Recorded> {
         let ChosenLog { commit, appended } = chosen;
         let txn = commit.txn();
@@ -214,7 +218,7 @@ impl Stages {
             .unsynced_meta
             .is_none_or(|unsynced_meta| unsynced_meta.txn < txn)
         {
-            // Other processes find the commit by its unsynced meta record.
+            // Other processes find a commit that is only in the redo log by its unsynced meta record.
             self.set_unsynced_meta(files, &commit.record);
             if let Some(observer) = files.observer() {
                 observer.unsynced_meta(txn);
@@ -223,7 +227,7 @@ impl Stages {
         commit
     }
 
-    /// Notes that a sync begins, which covers the data of the newest commit.
+    /// Records that a sync begins, which will make the data of the newest commit durable.
     pub(super) fn cover(&mut self) {
         self.covered.clone_from(&self.tip);
     }
@@ -232,7 +236,7 @@ impl Stages {
         self.reached(one.wanted) >= one.txn
     }
 
-    /// Called after a flush: whether the leader thread leads the next one.
+    /// Returns whether the leader thread must lead the next flush, after a flush has ended.
     pub(super) fn continues(&self, leader: &LeaderThread) -> bool {
         let waits = |one: &&Waiting| !self.is_reached(one);
         let left = self.waiting.iter().filter(waits).count();
@@ -242,8 +246,8 @@ impl Stages {
         }
     }
 
-    /// Removes the threads to wake: a leader for the next flush, unless the leader thread leads, followed by the
-    /// waiters whose condition is met.
+    /// Removes the threads that must be woken from the waiters: first a thread to lead the next flush, unless the
+    /// leader thread leads, then the waiters whose condition is satisfied.
     pub(super) fn take_reached(&mut self) -> Vec<Thread> {
         let (done, waiting) = std::mem::take(&mut self.waiting)
             .into_iter()
@@ -259,7 +263,7 @@ impl Stages {
         leader.into_iter().chain(done).collect()
     }
 
-    /// Removes all waiters.
+    /// Removes all waiters and returns their threads.
     pub(super) fn take_all(&mut self) -> Vec<Thread> {
         let all = std::mem::take(&mut self.waiting);
         all.into_iter().map(|one| one.thread).collect()

@@ -1,4 +1,4 @@
-//! Tests that a thread which waits for a commit is woken by the thread or handle that makes it durable.
+//! Tests that a thread which waits for a commit is woken by the thread or handle that makes the commit durable.
 
 use super::{Flushing, Until, Waited};
 use crate::commit::files::Files;
@@ -10,10 +10,11 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Longer than any of these waits on any machine.
+/// Timeout that is longer than any of these waits on any machine.
 const LONG: Duration = Duration::from_secs(20);
 
-/// Starts a thread that waits for a commit and reports the result. Not joined: it may sleep for ever.
+/// Starts a thread that waits for a commit and sends the result. The thread is not joined, since it may sleep for
+/// ever.
 fn waiting_for(pager: &Pager, txn: u64) -> Receiver<Waited> {
     let (tell, told) = channel();
     let inner = Arc::clone(&pager.inner);
@@ -25,7 +26,7 @@ fn waiting_for(pager: &Pager, txn: u64) -> Receiver<Waited> {
 }
 
 /// A flush of this handle is under way, and two threads wait for two later commits. The flush ends. Before the next
-/// one, another handle takes the writer lock and makes the first of the two commits durable.
+/// flush, another handle takes the writer lock and makes the first of the two commits durable.
 #[test]
 fn what_another_handle_made_durable_wakes_who_waits() {
     tidalite_testkit::watch();
@@ -60,6 +61,6 @@ fn what_another_handle_made_durable_wakes_who_waits() {
     let state = State::of_meta(&found.meta, pager.inner.files.page_size);
     pipeline.reset(&found, &Arc::new(state), true);
     assert_eq!(one.recv_timeout(LONG), Ok(Waited::Durable));
-    // The thread that waits for the second commit must lead itself, since no other thread can.
+    // The thread that waits for the second commit must lead a flush itself, since no other thread can.
     assert_eq!(other.recv_timeout(LONG), Ok(Waited::NeedsWriterLock));
 }

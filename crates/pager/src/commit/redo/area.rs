@@ -1,25 +1,25 @@
-//! Location of the log, and limits on its size and on logged commits.
+//! Location of the redo log, and limits on its size and on the commits in it.
 
 use crate::format::layout::BLOCK_BYTES;
 use crate::format::meta::Meta;
 
-/// Minimum length of the log, unless the options allow less.
+/// Minimum length of the redo log in bytes, unless the options allow less.
 pub(crate) const BYTES_MIN: u64 = 2 << 20;
-/// A log longer than the minimum takes at most this part of the file (1/n).
+/// A redo log longer than the minimum takes at most one n-th of the file, where n is this number.
 pub(crate) const PART_OF_FILE: u64 = 2;
-/// Maximum length of the log. It is bounded because opening reads the whole log.
+/// Maximum length of the redo log in bytes. It is bounded because opening reads the whole log.
 pub(crate) const BYTES_MAX: u64 = 64 << 20;
-/// Maximum bytes of pages changed by a logged commit. For larger commits a second barrier costs little in comparison,
-/// and a few of them would fill the log.
+/// Maximum number of bytes of pages that a commit in the redo log may change. For larger commits a second barrier
+/// costs little in comparison, and a few of them would fill the log.
 pub(crate) const COMMIT_PAGE_BYTES_MAX: u64 = 256 << 10;
-/// Maximum length of the log record of a commit.
+/// Maximum length in bytes of the entry of a commit in the redo log.
 pub(crate) const COMMIT_BYTES_MAX: usize = 32 << 10;
-/// Maximum bytes of pages that one log can rebuild. Opening holds them in memory.
+/// Maximum number of bytes of pages that one redo log can rebuild. Opening the file keeps these pages in memory.
 pub(crate) const REPLAY_BYTES_MAX: u64 = 64 << 20;
 
 const _: () = assert!(BYTES_MIN <= BYTES_MAX && REPLAY_BYTES_MAX >= 2 * COMMIT_PAGE_BYTES_MAX);
 
-/// The pages of the file that hold the log.
+/// Byte range of the file that contains the redo log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Area {
     pub(crate) at: u64,

@@ -1,4 +1,4 @@
-//! Blocks of the log. One flush appends one or more blocks, each stored once or twice.
+//! Blocks of the redo log. One flush appends one or more blocks, each stored once or twice.
 //!
 //! ```text
 //! 0        32         40         48      52       54     56
@@ -29,28 +29,29 @@ const PAYLOAD_BYTES: usize = BLOCK_BYTES - PAYLOAD_AT;
 const _: () = assert!(PAYLOAD_AT == 56);
 const _: () = assert!(PAYLOAD_BYTES <= u16::MAX as usize);
 
-/// The durable record on which a log builds.
+/// Sequence number and checksum of the durable meta record on which a redo log builds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LogBase {
     pub(crate) sequence: u64,
     pub(crate) checksum: u64,
 }
 
-/// Position of a flush in the log.
+/// Position of a flush in the redo log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// The number of its first block.
+    /// Number of the first block of the flush, not counting second copies.
     pub(crate) number: u32,
-    /// The index of that block in the area.
+    /// Index of the first block of the flush in the log area, counting second copies.
     pub(crate) position: u64,
 }
 
-/// Number of blocks that a payload takes if each is stored once.
+/// Number of blocks that a payload of this length in bytes takes if each block is stored once.
 pub(super) fn blocks_for(payload: usize) -> u64 {
     payload.div_ceil(PAYLOAD_BYTES) as u64
 }
 
-/// The blocks of a flush, encoded for `place`.
+/// Encodes the blocks of a flush for position `place`, each stored `copies` times. `newest` is the newest commit of
+/// the flush.
 pub(super) fn encode(
     payload: &[u8],
     (area, place, log_base): (&Area, Place, LogBase),
@@ -92,7 +93,7 @@ pub(super) fn encode(
     bytes
 }
 
-/// A block read from the log.
+/// An intact block that was read from the redo log.
 struct Found<'a> {
     number: u64,
     copies: u8,
@@ -102,12 +103,13 @@ struct Found<'a> {
     payload: &'a [u8],
 }
 
-/// The block at a position of the log, if it is intact and names this record.
+/// Returns the block at a position of the redo log, if it is intact and belongs to the meta record `log_base`.
 fn block<'a>(log: &'a [u8], area: &Area, position: u64, log_base: LogBase) -> Option<Found<'a>> {
     block_if(log, area, position, |found| found == log_base)
 }
 
-/// The block at a position of the log, if it is intact and names a record that is `wanted`.
+/// Returns the block at a position of the redo log, if it is intact and `wanted` accepts the meta record to which it
+/// belongs.
 fn block_if<'a>(
     log: &'a [u8],
     area: &Area,
@@ -136,15 +138,16 @@ fn block_if<'a>(
     })
 }
 
-/// A flush read completely.
+/// A flush of which all blocks were read from the redo log.
 pub(super) struct Flush {
     pub(super) payload: Vec<u8>,
     pub(super) next: Place,
 }
 
-/// The flush at a place in `log`, the bytes of the area; `None` if all copies of one of its blocks are missing.
+/// Reads the flush at `place`; `log` is the contents of the log area. Returns `None` if all copies of one of its
+/// blocks are missing.
 pub(super) fn flush(log: &[u8], area: &Area, place: Place, log_base: LogBase) -> Option<Flush> {
-    // A flush of no blocks would lead back to itself and never end.
+    // A flush without blocks is not accepted, since reading would never get past it.
     let wanted = |found: &Found<'_>| {
         found.first == place.number && (1..=2).contains(&found.copies) && found.blocks > 0
     };
@@ -169,15 +172,15 @@ pub(super) fn flush(log: &[u8], area: &Area, place: Place, log_base: LogBase) ->
     })
 }
 
-/// The newest commit named by a block of the log.
+/// Returns the newest commit that a block of the redo log contains.
 pub(super) fn newest(log: &[u8], area: &Area, log_base: LogBase) -> Option<TxnId> {
     let positions = 0..(log.len() / BLOCK_BYTES) as u64;
     let blocks = positions.filter_map(|position| block(log, area, position, log_base));
     blocks.map(|found| found.newest).max()
 }
 
-/// The newest commit in blocks that name a later record than this one. Such a record existed: a log begins only when
-/// its record is durable.
+/// Returns the newest commit in blocks that belong to a later meta record than `log_base`. Such a record existed,
+/// since a redo log begins only when its meta record is durable.
 pub(super) fn newest_of_later(log: &[u8], area: &Area, log_base: LogBase) -> Option<TxnId> {
     let positions = 0..(log.len() / BLOCK_BYTES) as u64;
     let is_later = |found: LogBase| found.sequence > log_base.sequence;
@@ -185,8 +188,8 @@ pub(super) fn newest_of_later(log: &[u8], area: &Area, log_base: LogBase) -> Opt
     blocks.map(|found| found.newest).max()
 }
 
-/// The newest commit of a flush after the one at `place`, which is missing. The missing flush was durable, since a
-/// flush begins only after the barrier of the previous one has succeeded.
+/// Returns the newest commit of the flushes after the flush at `place`, which is missing. The missing flush was
+/// durable, since a flush begins only after the barrier of the previous one has succeeded.
 pub(super) fn newest_behind(
     log: &[u8],
     area: &Area,
@@ -227,7 +230,8 @@ mod tests {
             }
             let found = flush(&log, &AREA, Place::default(), LOG_BASE);
             let position = found.as_ref().map(|found| found.next.position);
-            // With fewer blocks the flush is truncated, which the records in it reveal; with more, some are missing.
+            // With fewer blocks the flush is truncated, which decoding its entries detects; with more, some blocks
+            // are missing.
             let expected = Some(u64::from(blocks)).filter(|blocks| (1..=2).contains(blocks));
             assert_eq!(position, expected, "{blocks} blocks");
             if blocks == 2 {

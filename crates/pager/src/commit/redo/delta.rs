@@ -1,4 +1,4 @@
-//! A page encoded as its difference from another one, usually the page of which it is a changed copy.
+//! Encodes a page as its difference from another page (the base), usually the page of which it is a changed copy.
 //!
 //! ```text
 //! step:  literal length | literal bytes | copied length | copy source, relative to the end of the previous step's copy
@@ -18,24 +18,26 @@
 
 use tidalite_base::limits::PAGE_SIZE_MAX;
 
-/// Number of bytes compared at once.
+/// Number of bytes that are compared at once.
 const LINE: usize = 64;
-/// Minimum length of a copy; a shorter one is not worth its step.
+/// Minimum length in bytes of a copy; a shorter copy is not worth the bytes of its step.
 const COPY_MIN: usize = 8;
-/// Size of the hash table of the base, in bits.
+/// Binary logarithm of the number of entries in the hash table of the base page.
 const TABLE_BITS: u32 = 10;
-/// Distance of the base positions entered in the table, in bytes.
+/// Distance in bytes of the positions of the base page that are entered in the hash table.
 const STRIDE: usize = 8;
-/// Search distance, in bytes, for the end of a change; longer changes are found through the table.
+/// Maximum distance in bytes at which the encoder searches for the end of a change. It finds the end of longer
+/// changes through the hash table.
 const FIELD_BYTES: usize = 48;
-/// Empty table entry.
+/// Value of an empty entry of the hash table.
 const NOWHERE: u16 = u16::MAX;
 const _: () = assert!(PAGE_SIZE_MAX / STRIDE < NOWHERE as usize);
 
-/// Encodes pages as steps; its memory is reused from page to page.
+/// Encoder of pages as steps that turn a base page into the new page. Its memory is reused from page to page.
 #[derive(Debug)]
 pub(crate) struct Encoder {
-    /// For each hash of eight bytes, its last position in the base, in units of eight bytes.
+    /// Hash table of the base page: for each hash of eight bytes, the last position with these bytes, in units of
+    /// eight bytes.
     table: Box<[u16; 1 << TABLE_BITS]>,
 }
 
@@ -51,7 +53,8 @@ fn place(word: u64) -> usize {
     (word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - TABLE_BITS)) as usize
 }
 
-/// Compares without a branch for each word, so that the compiler can use vector instructions.
+/// Whether two blocks of bytes are equal. Compares without a branch for each word, so that the compiler can use
+/// vector instructions.
 fn are_same(a: &[u8; LINE], b: &[u8; LINE]) -> bool {
     let words = a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0);
     let differs = words.fold(0, |differs, (a, b)| {
@@ -60,7 +63,7 @@ fn are_same(a: &[u8; LINE], b: &[u8; LINE]) -> bool {
     differs == 0
 }
 
-/// Length of the common prefix.
+/// Returns the number of bytes at the beginning in which `a` and `b` agree.
 fn common(a: &[u8], b: &[u8]) -> usize {
     let lines = a.as_chunks::<LINE>().0.iter().zip(b.as_chunks::<LINE>().0);
     let mut same = LINE * lines.take_while(|(a, b)| are_same(a, b)).count();
@@ -102,7 +105,7 @@ impl Encoder {
         }
     }
 
-    /// A position in the base where a copy of these bytes may begin.
+    /// Returns a position of the base page where a copy of `bytes` may begin, according to the hash table.
     fn look_up(&self, bytes: &[u8]) -> Option<usize> {
         let word = u64::from_le_bytes(*bytes.first_chunk()?);
         let found = self.table[place(word)];
@@ -112,10 +115,10 @@ impl Encoder {
     /// Appends the steps that turn `base` into `new`, a page of the same length.
     pub(super) fn encode(&mut self, new: &[u8], base: &[u8], out: &mut Vec<u8>) {
         assert_eq!(new.len(), base.len(), "a page and its base");
-        // For positions below `barren` it is already known that no copy exists at the expected position.
+        // At positions below `barren`, a copy from the expected position has already been ruled out.
         let (mut knows_base, mut barren) = (false, 0);
-        // The literal begins at `from`; byte `at` of the new page is expected at `here` of the base; a step continues
-        // from `next`.
+        // The pending literal begins at `from`. Byte `at` of the new page is expected at `here` of the base page. The
+        // copy of the next step is stored relative to `next`.
         let (mut from, mut at, mut here, mut next) = (0, 0, 0usize, 0usize);
         while at < new.len() {
             let (mut copied, mut source) = (0, here);
@@ -124,7 +127,7 @@ impl Encoder {
                 copied = common(&new[at..], expected);
                 let whole = at + copied == new.len();
                 if copied < COPY_MIN && !(whole && copied > 0) {
-                    // Usually only a field has changed, and the following bytes are at their old place.
+                    // Usually only a field has changed, and the following bytes are at their old position.
                     if let Some(skipped) = resumes(&new[at..], expected) {
                         (at, here) = (at + skipped, here + skipped);
                         continue;
@@ -149,7 +152,7 @@ impl Encoder {
                     (at, here) = (at + 1, here + 1);
                     continue;
                 }
-                // The table holds only every eighth position, so the copy may begin a few bytes earlier.
+                // The hash table has only every eighth position, so the copy may begin a few bytes earlier.
                 while at > from && source > 0 && new[at - 1] == base[source - 1] {
                     (at, source, copied) = (at - 1, source - 1, copied + 1);
                 }
@@ -175,24 +178,25 @@ impl Encoder {
     }
 }
 
-/// The eight bytes that begin here.
+/// Returns the eight bytes that begin at offset `at`.
 fn word(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// Whether the two pages have the same eight bytes at these positions.
+/// Whether two pages have the same eight bytes at the given positions.
 fn meet(a: (&[u8], usize), b: (&[u8], usize)) -> bool {
     word(a.0, a.1).is_some_and(|word_of_a| word(b.0, b.1) == Some(word_of_a))
 }
 
-/// Number of bytes after which both pages again have the same eight bytes, if fewer than `FIELD_BYTES`.
+/// Returns the number of bytes after which both pages again have the same eight bytes, if it is less than
+/// `FIELD_BYTES`.
 fn resumes(a: &[u8], b: &[u8]) -> Option<usize> {
     (1..FIELD_BYTES).find(|by| meet((a, *by), (b, *by)))
 }
 
-/// Like `resumes`, for moved bytes; also returns their position in the base. An insertion or removal moves the
-/// following bytes by a few bytes; where the moved region ends, as the slots of a page do before its entries, the rest
-/// is at its old offset.
+/// Like `resumes`, for bytes that were moved; also returns their position in the base page. An insertion or removal
+/// moves the following bytes by a few bytes. Where the moved region ends, as the slots of a page do before its
+/// entries, the following bytes are at their old offset.
 fn moved((new, at): (&[u8], usize), (base, here): (&[u8], usize)) -> Option<(usize, usize)> {
     if at != here {
         let home = |by: &usize| meet((new, at + by), (base, at + by));
@@ -228,7 +232,8 @@ fn take<'a>(bytes: &mut &'a [u8], len: u64) -> Option<&'a [u8]> {
     Some(taken)
 }
 
-/// The page encoded by `steps` on `base`; `None` if they do not yield a page of its length.
+/// Decodes the page that `steps` describe relative to `base`. Returns `None` if they do not yield a page of the same
+/// length.
 pub(super) fn decode(mut steps: &[u8], base: &[u8]) -> Option<Vec<u8>> {
     let (mut page, mut next) = (Vec::with_capacity(base.len()), 0usize);
     while page.len() < base.len() {
@@ -288,7 +293,8 @@ mod tests {
         assert!(round_trip(&few, &[0; 4096]) < 60);
     }
 
-    /// An insert into a page whose slots grow from the beginning and entries from the end, and a removal from a list.
+    /// The test inserts an entry into a page whose slots grow from the beginning and whose entries grow from the end,
+    /// and removes an entry from a list. In both cases the moved bytes must be copied.
     #[test]
     fn what_has_moved_is_copied() {
         let base = Random(2).bytes(4096);
@@ -307,8 +313,8 @@ mod tests {
         );
     }
 
-    /// Inserts a slot among slots with similar values, and its entry before the existing entries. The bytes behind the
-    /// slots, and those behind the entries, stay in place.
+    /// The test inserts a slot among slots with similar values, and its entry before the existing entries. The bytes
+    /// after the slots and after the entries stay in place and must be copied.
     #[test]
     fn what_stays_behind_what_has_moved_is_copied() {
         let mut base = vec![0; 4096];

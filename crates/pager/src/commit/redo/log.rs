@@ -1,4 +1,4 @@
-//! The log being written, and the entries that commits add to it.
+//! The redo log that a handle is writing, and the entries that commits add to it.
 
 use super::area::{Area, COMMIT_BYTES_MAX, REPLAY_BYTES_MAX};
 use super::block::{self, LogBase, Place};
@@ -8,20 +8,20 @@ use crate::format::meta::Meta;
 use std::sync::Arc;
 use tidalite_base::TxnId;
 
-/// A log being written.
+/// A redo log that this handle is writing.
 #[derive(Debug)]
 pub(crate) struct Log {
     area: Area,
     log_base: LogBase,
     next: Place,
-    /// The newest commit that is in the log or waits for it.
+    /// Transaction number of the newest commit that is in the redo log or waits for the next flush to it.
     top: u64,
-    /// Bytes of the pages that a replay of the log rebuilds.
+    /// Number of bytes of the pages that a replay of the redo log would rebuild.
     replay_bytes: u64,
     waiting: Vec<Waiting>,
 }
 
-/// The record of a commit that waits for a flush.
+/// The log entry of a commit that waits for a flush.
 #[derive(Debug)]
 struct Waiting {
     txn: u64,
@@ -30,7 +30,8 @@ struct Waiting {
     twice: bool,
 }
 
-/// Input of a flush. Its blocks are encoded from this copy, without holding the lock of the pipeline.
+/// Input of a flush to the redo log. Its blocks are encoded from this copy, so that the lock of the pipeline need not
+/// be held.
 pub(crate) struct Appended {
     area: Area,
     log_base: LogBase,
@@ -38,12 +39,12 @@ pub(crate) struct Appended {
     next: Place,
     tip: TxnId,
     copies: u8,
-    /// The records of commits.
+    /// Log entries of the commits that the flush makes durable.
     payload: Vec<u8>,
 }
 
 impl Appended {
-    /// The blocks, and their address in the file.
+    /// Encodes the blocks; returns their byte offset in the file and their bytes.
     pub(crate) fn blocks(&self) -> (u64, Vec<u8>) {
         let at = self.area.at + self.place.position * BLOCK_BYTES as u64;
         let place = (&self.area, self.place, self.log_base);
@@ -53,7 +54,7 @@ impl Appended {
 }
 
 impl Log {
-    /// Asserts that commits wait in order and that the log ends inside its area.
+    /// Asserts that the commits wait in ascending order and that the log ends inside its area.
     fn check(&self) {
         assert!(
             self.next.position <= self.area.blocks(),
@@ -73,13 +74,13 @@ impl Log {
         );
     }
 
-    /// The newest commit that is in the log or waits for it.
+    /// Returns the newest commit that is in the redo log or waits for the next flush to it.
     pub(crate) fn top(&self) -> u64 {
         self.top
     }
 
-    /// The log that begins with a durable record; `None` if the record names no place for a log. `older`: the previous
-    /// log; its waiting commits that are newer than the record move to the new log.
+    /// Begins a redo log that builds on a durable meta record. Returns `None` if the record reserves no pages for a
+    /// log. `older` is the previous log; commits that wait in it and are newer than the record move to the new log.
     pub(crate) fn begin(
         record: &Meta,
         checksum: u64,
@@ -107,23 +108,24 @@ impl Log {
         Some(log)
     }
 
-    /// Whether a commit on top of `base` may go to the log.
+    /// Whether a commit that builds on commit `base` may go to this redo log.
     pub(crate) fn takes(&self, base: u64) -> bool {
         self.top == base && self.replay_bytes < REPLAY_BYTES_MAX / 2
     }
 
-    /// Called when the record of this commit is being written. The next log will build on that record, so commits on
-    /// top of it may go to the log even if some earlier commits are not in the log. They wait until the record is
-    /// durable, since only one flush runs at a time.
+    /// Must be called when the meta record of commit `txn` is being written. The next redo log will build on that
+    /// record, so commits on top of `txn` may go to the log even if some earlier commits are not in it. They wait
+    /// until the record is durable, since only one flush runs at a time.
     pub(crate) fn go_on_from(&mut self, txn: u64) {
         if self.top < txn {
             self.top = txn;
-            // Waiting commits are covered by the record: the log that begins with it omits them.
+            // The commits that wait now are covered by the meta record, so the next redo log omits them.
             self.replay_bytes = 0;
         }
     }
 
-    /// Queues a commit for the next flush, unless its base is no longer the top of the log.
+    /// Queues a commit for the next flush, unless the commit `base` on which it builds is not the newest in this redo
+    /// log.
     pub(crate) fn push(&mut self, base: u64, entry: Entry) {
         assert!(entry.txn > base, "a commit is newer than the one below it");
         if self.top == base {
@@ -139,8 +141,8 @@ impl Log {
         self.check();
     }
 
-    /// The blocks that make all commits up to `tip` durable; `None` if some of these are not in the log, or if the log
-    /// is full.
+    /// Returns the blocks that make all commits up to `tip` durable. Returns `None` if some of these commits are not
+    /// in the redo log, or if the log is full.
     pub(crate) fn flush(&self, tip: u64) -> Option<Appended> {
         if self.waiting.last().is_none_or(|last| last.txn != tip) {
             return None;
@@ -171,7 +173,7 @@ impl Log {
         })
     }
 
-    /// Notes that the blocks returned by `flush` are on the medium; `tip` is the argument of that call.
+    /// Records that the blocks that `flush(tip)` returned are on the medium.
     pub(crate) fn flushed(&mut self, appended: &Appended, tip: u64) {
         assert_eq!(appended.place, self.next, "the log has a gap");
         assert_eq!(appended.log_base, self.log_base, "blocks of another log");
@@ -182,7 +184,7 @@ impl Log {
     }
 }
 
-/// The log entry of a commit.
+/// The entry of one commit for the redo log.
 #[derive(Debug)]
 pub(crate) struct Entry {
     txn: u64,
@@ -192,14 +194,14 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// Bytes of the blocks that the entry takes if it is flushed alone.
+    /// Number of bytes of blocks that the entry takes if it is flushed alone.
     pub(crate) fn bytes_written(&self) -> u64 {
         let blocks = block::blocks_for(self.bytes.len()) * (1 + u64::from(self.twice));
         blocks * BLOCK_BYTES as u64
     }
 
-    /// The entry of a commit: `records` are its meta record and that of the commit it builds on. `None` if it is too
-    /// large for the log.
+    /// Encodes the log entry of a commit. `records` are the meta record of the commit and the meta record of the
+    /// commit on which it builds. Returns `None` if the entry is too large for the redo log.
     pub(crate) fn of<'a>(
         records: (&Arc<Meta>, &Arc<Meta>),
         pages: impl ExactSizeIterator<Item = PageOf<'a>>,

@@ -1,9 +1,9 @@
-//! A storage that shows pages rebuilt from the redo log in place of those in the file. It serves read-only handles,
-//! which must not write these pages to the file.
+//! A storage that shows pages rebuilt from the redo log in place of those in the file. Read-only handles use it,
+//! since they must not write these pages to the file.
 //!
 //! Invariants
-//! 1. As soon as a newer commit is published, the pages are in the file (`redo::write_replayed` writes them first), and
-//!    the overlay is void. Its pages stay in memory, because readers may still borrow slices of them.
+//! 1. As soon as a newer commit is published, the pages are in the file (`redo::write_replayed` writes them first),
+//!    and the overlay is void. Its pages stay in memory, because readers may still borrow slices of them.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -36,7 +36,7 @@ impl Overlay {
         }
     }
 
-    /// The overlay pages that intersect `[at, at + len)`.
+    /// Returns the rebuilt pages that intersect the byte range `[at, at + len)`, each with its byte offset.
     fn over(&self, at: u64, len: usize) -> impl Iterator<Item = (u64, &[u8])> {
         let size = self.page_size as u64;
         let to = at.saturating_add(len as u64).div_ceil(size);
@@ -58,7 +58,7 @@ impl Overlay {
         let Some((start, page)) = self.over(at, len).next() else {
             return below();
         };
-        // A range that crosses a page boundary cannot be borrowed; the caller reads and copies it.
+        // A range that crosses a page boundary cannot be borrowed; the caller reads and copies such a range.
         page.get(at.checked_sub(start)? as usize..)?.get(..len)
     }
 }
@@ -69,7 +69,8 @@ impl Storage for Overlay {
         if end > self.len()? {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        // A power cut may have undone growth; bytes beyond the end that are in no page of the log are free.
+        // A power failure may have undone growth of the file. Bytes beyond the end of the file that are in no rebuilt
+        // page belong to free pages.
         let below = self.below.len()?.clamp(at, end) - at;
         let (there, behind) = bytes.split_at_mut(below as usize);
         self.below.read_at(at, there)?;
@@ -153,7 +154,7 @@ mod tests {
     use std::sync::Arc;
     use tidalite_disk::storage::{MemoryStorage, Storage};
 
-    /// A power cut may have undone growth, which the pages of the log replace.
+    /// A power failure may have undone growth of the file; the pages beyond its end are then read from the redo log.
     #[test]
     fn pages_behind_the_end_of_the_file_are_read_with_those_before() {
         let below = Arc::new(MemoryStorage::from_image(vec![1; 8]));

@@ -1,13 +1,14 @@
-//! The log record of a commit: its meta record and its pages, each as the difference from its previous content.
+//! The entry of a commit in the redo log: its meta record and its pages, each as the difference from its previous
+//! contents.
 //!
 //! ```text
 //! | bytes u32 | txn u64 | record bytes u32 | record | pages u32 | page u64 | base u64 | bytes u32 | difference | ...
 //! ```
 //!
-//! `bytes` counts the bytes that follow it. The meta record is stored as the difference from that of the previous
-//! commit. In both, sequence number, lazy base, confirmations and address are set to 0 beforehand. A page is stored as
-//! the difference from page `base` as the previous commit left it; if `base` is 0, from a page of zeros. Page numbers
-//! ascend.
+//! `bytes` counts the bytes that follow it. The meta record is stored as the difference from the meta record of the
+//! previous commit. In the two meta records, sequence number, lazy base, confirmations and address are set to 0
+//! beforehand. A page is stored as the difference from page `base` as the previous commit left it; if `base` is 0,
+//! from a page of zeros. Page numbers ascend.
 
 use super::delta;
 use super::delta::Encoder;
@@ -17,15 +18,15 @@ use crate::format::meta::{LazyBase, Meta};
 use std::sync::Arc;
 use tidalite_base::{Corrupt, get_u32, get_u64};
 
-/// A page of a commit.
+/// A page that a commit has written, for the entry of the commit in the redo log.
 pub(crate) struct PageOf<'a> {
     pub(crate) page: u64,
-    /// The page from which it was copied.
+    /// Number and contents of the page from which this page was copied, if any.
     pub(crate) base: Option<(u64, &'a [u8])>,
     pub(crate) bytes: &'a [u8],
 }
 
-/// A meta record without the fields that depend on when and where it is written.
+/// Encodes a meta record without the fields that depend on when and where it is written.
 pub(super) fn image(meta: &Meta) -> Vec<u8> {
     let mut block = vec![0; BLOCK_BYTES];
     let unconfirmed;
@@ -43,7 +44,7 @@ pub(super) fn image(meta: &Meta) -> Vec<u8> {
     block
 }
 
-/// Appends a length-prefixed part; the length is filled in afterwards.
+/// Appends a part that is preceded by its length; the length is filled in after `put` has appended the part.
 fn with_length(out: &mut Vec<u8>, put: impl FnOnce(&mut Vec<u8>)) {
     let at = out.len();
     out.extend_from_slice(&[0; 4]);
@@ -56,17 +57,19 @@ fn with_length(out: &mut Vec<u8>, put: impl FnOnce(&mut Vec<u8>)) {
     out[at..at + 4].copy_from_slice(&len.to_le_bytes());
 }
 
-/// Encodes records; its buffers are reused from one record to the next.
+/// Encoder of entries for the redo log. Its buffers are reused from one entry to the next.
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
     steps: Encoder,
-    /// The newest meta record and its image, kept because the next commit usually builds on it.
+    /// The meta record that was encoded last, and its encoded bytes, kept because the next commit usually builds on
+    /// it.
     last: Option<(Arc<Meta>, Vec<u8>)>,
     zeros: Vec<u8>,
 }
 
 impl Recorder {
-    /// The record of a commit on top of `before`; `None` as soon as it is known to exceed `bytes_max`.
+    /// Encodes the log entry of commit `meta`, which builds on commit `before`. Returns `None` as soon as the entry
+    /// is known to exceed `bytes_max`.
     pub(super) fn encode<'a>(
         &mut self,
         (meta, before): (&Arc<Meta>, &Arc<Meta>),
@@ -109,7 +112,7 @@ impl Recorder {
     }
 }
 
-/// A changed page as stored in a record.
+/// A changed page in a decoded log entry: its number, the page from which it was copied, and the difference.
 #[derive(Debug)]
 pub(super) struct Changed<'a> {
     pub(super) page: u64,
@@ -117,14 +120,14 @@ pub(super) struct Changed<'a> {
     pub(super) steps: &'a [u8],
 }
 
-/// A decoded record.
+/// A decoded entry of the redo log.
 #[derive(Debug)]
 pub(super) struct Record<'a> {
     pub(super) meta: Meta,
     pub(super) pages: Vec<Changed<'a>>,
 }
 
-/// Reads fields from the front.
+/// Reader that takes fields from the front of a byte slice.
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
@@ -154,7 +157,8 @@ pub(super) fn damaged(found: &str, expected: &str) -> crate::Error {
     Corrupt::new("record in the log", 0, found, expected).into()
 }
 
-/// Decodes and removes the first record of `bytes`. `before`: the meta record of the previous commit.
+/// Decodes the first log entry in `bytes` and removes it from `bytes`. `before` is the meta record of the previous
+/// commit.
 pub(super) fn decode<'a>(bytes: &mut &'a [u8], before: &Meta) -> Result<Record<'a>> {
     let mut all = Reader(bytes);
     let mut own = Reader(all.part()?);

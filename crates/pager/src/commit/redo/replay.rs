@@ -1,4 +1,4 @@
-//! Reading the log at opening, and making its newest commit a durable record.
+//! Reads the redo log when a file is opened, and writes a durable meta record for its newest commit.
 //!
 //! Invariants
 //! 1. Nothing is written before the whole log is decoded. `write_replayed` then writes pages that the durable record
@@ -19,30 +19,30 @@ use std::collections::BTreeMap;
 use tidalite_base::TxnId;
 use tidalite_disk::storage::{Growth, Storage};
 
-/// The state after the newest commit in the log.
+/// The database after the newest commit in the redo log.
 #[derive(Clone, Debug)]
 pub(crate) struct Replayed {
-    /// The meta record of that commit.
+    /// Meta record of the newest commit in the redo log.
     pub(crate) meta: Meta,
-    /// Final content of pages, by number.
+    /// Final contents of the pages that commits in the redo log have changed, by page number.
     pub(crate) pages: BTreeMap<u64, Vec<u8>>,
     pub(crate) commits: u64,
 }
 
-/// Result of `read`.
+/// Contents of a redo log.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Logged {
     pub(crate) replayed: Option<Replayed>,
-    /// If a flush is missing in the log: the newest commit of the flushes after it.
+    /// If a flush is missing in the redo log, the newest commit of the flushes after it: these commits are lost.
     pub(crate) lost: Option<TxnId>,
-    /// The newest commit in blocks that name a later record than the given one.
+    /// The newest commit in blocks that belong to a later meta record, which is lost.
     pub(crate) newer: Option<TxnId>,
 }
 
-/// Reads the log that builds on a durable record, if it has commits newer than `known`.
+/// Reads the redo log that builds on a durable meta record. Returns its commits if any of them is newer than `known`.
 ///
 /// # Errors
-/// `Io`; `Corrupt` when blocks with valid checksums have content that no writer would write.
+/// `Io`; `Corrupt` if blocks with valid checksums have contents that no writer would write.
 pub(crate) fn read(
     storage: &dyn Storage,
     page_size: usize,
@@ -80,8 +80,8 @@ pub(crate) fn read(
         pages: BTreeMap::new(),
         commits: 0,
     };
-    // A record that names more pages than this is damaged. Growth is synced before commits that need it are logged, so
-    // the file is long enough for them; the allowance covers growth that a power cut may have undone.
+    // A log entry for a file of more pages than this is damaged. Growth is synced before commits that need it are
+    // logged, so the file is long enough for them; the allowance is for growth that a power failure may have undone.
     let len = storage.len().map_err(|error| read_failed(0, error))?;
     let pages_max = (len + REPLAY_BYTES_MAX) / page_size as u64;
     let mut place = Place::default();
@@ -115,7 +115,8 @@ pub(crate) fn read(
 }
 
 impl Replayed {
-    /// A page of the next commit, whose record is `meta`.
+    /// Rebuilds a page of the next commit, whose meta record is `meta`, from the page on which its log entry is
+    /// based.
     fn page(
         &self,
         storage: &dyn Storage,
@@ -145,7 +146,8 @@ impl Replayed {
     }
 }
 
-/// Writes the replayed pages to the file and makes the replayed state the newest durable record, which it returns.
+/// Writes the rebuilt pages to the file, then writes a durable meta record for the newest commit in the redo log, and
+/// returns this record.
 ///
 /// # Errors
 /// `DiskFull`, `Io`.
@@ -172,7 +174,7 @@ pub(crate) fn write_replayed(
             *page >= first_page(page_size),
             "a log rebuilds no meta record"
         );
-        // A later commit in the log has truncated the file before this page.
+        // A later commit in the redo log has truncated the file before this page.
         if *page >= replayed.meta.pages {
             continue;
         }
@@ -214,7 +216,7 @@ mod tests {
     use std::sync::Arc;
     use tidalite_disk::storage::MemoryStorage;
 
-    /// A commit truncated the file after an earlier one had written a page there.
+    /// A commit in the redo log truncates the file after an earlier commit has written a page beyond the new end.
     #[test]
     fn pages_past_the_replayed_end_are_left_out() {
         const PAGE: usize = 4096;
@@ -237,7 +239,8 @@ mod tests {
         assert_eq!(page, vec![1; PAGE]);
     }
 
-    /// Replay stops at the limit of pages that a log may rebuild, however many one record lists.
+    /// Replay must stop at the maximum number of pages that a redo log may rebuild, however many pages one entry
+    /// lists.
     #[test]
     #[cfg_attr(miri, ignore = "64 MiB of pages, byte for byte")]
     fn a_record_of_too_many_pages_ends_where_it_is_too_much() {
