@@ -20,60 +20,62 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Error {
     /// An error of a file or of its locks.
     Disk(DiskError),
-    /// The file has reached `Options::file_bytes_max`. The transaction is rolled back; the database stays usable.
+    /// The file has reached its maximum length, `Options::file_bytes_max`. The transaction is rolled back; the
+    /// database stays usable.
     FileFull {
-        /// Number of bytes that were to be added.
+        /// Number of bytes by which the file was to grow.
         needed_bytes: u64,
-        /// The limit.
+        /// The maximum length of the file in bytes.
         bytes_max: u64,
     },
-    /// The bytes do not match the pointer to them.
+    /// Bytes of the file do not match the pointer to them, or contain values that no writer would write.
     Corrupt(Corrupt),
-    /// Durable commits are missing, so the file is not opened for writing. Nothing was changed.
+    /// Durable commits are missing, so the file is not opened for writing. The file was not changed.
     CommitsLost(LostCommits),
     /// The file is not a Tidalite database.
     NotADatabase {
-        /// The bytes found instead of the magic number.
+        /// Text that shows the bytes found instead of the magic number.
         found: String,
     },
-    /// The file has another format version or needs an unknown feature, or a structure does not support the operation.
+    /// The file has another format version or needs an unknown feature, or the table or series does not support the
+    /// operation.
     Unsupported {
         /// The version or feature that the file requires.
         found: String,
         /// The version or feature that this library supports.
         expected: String,
     },
-    /// A value was to be read or written at a key whose row holds a nested table. Nothing has changed.
+    /// A value was to be read or written at a key under which a nested table is stored. The table was not changed.
     IsTable {
-        /// Key of the row.
+        /// Key of the nested table.
         key: Vec<u8>,
     },
     /// The second file, which holds large values, is missing or belongs to another database.
     LargeFile {
-        /// Path of the file; empty if unknown.
+        /// Path of the second file; empty if unknown.
         path: PathBuf,
-        /// The problem.
+        /// Text that describes the problem.
         problem: String,
     },
-    /// The writer lock was not released in time.
+    /// The writer lock was not released before the time limit of the wait.
     WriterBusy {
-        /// The process that holds it, by its number in its own namespace; 0 if unknown.
+        /// Id of the process that holds the writer lock, in the PID namespace of that process; 0 if unknown.
         process: u32,
-        /// The thread that holds it.
+        /// Id of the thread that holds the writer lock.
         thread: u32,
-        /// The time for which it has been held.
+        /// Time for which the writer lock has been held.
         since: std::time::Duration,
     },
     /// An evictable or parked reader lost its snapshot: its pages may have been overwritten.
     Evicted {
-        /// The commit that the reader saw.
+        /// Transaction of the commit that the reader saw.
         txn: tidalite_base::TxnId,
     },
     /// A write was requested from a file opened read-only.
     ReadOnly,
-    /// An earlier sync or meta write failed: no commit is acknowledged until the file is reopened.
+    /// An earlier sync or write of a meta record failed: no commit is acknowledged until the file is reopened.
     Poisoned {
-        /// The earlier failure.
+        /// Text of the earlier error.
         first: String,
     },
     /// The savepoint belongs to another transaction, or was rolled back itself.
@@ -81,43 +83,44 @@ pub enum Error {
     /// The write transaction whose uncommitted state was read has ended, or was rolled back to a point before the
     /// reader.
     Ended,
-    /// No pin has this name.
+    /// No pin has the requested name.
     NoPin {
         /// The requested name.
         name: String,
     },
-    /// A backup does not continue the one before it.
+    /// A backup does not build on the backup before it in the chain.
     BackupOrder {
-        /// The backup found.
+        /// Description of the backup that was found.
         found: String,
-        /// The backup needed.
+        /// Description of the backup that is needed.
         expected: String,
     },
-    /// The callback that watches the operation cancelled it.
+    /// The callback that the caller supplied cancelled the operation.
     Cancelled,
     /// A limit of docs/limits.md was exceeded.
     Limit {
-        /// Name of the limit.
+        /// Name of the quantity that is limited.
         what: &'static str,
         /// The requested number.
         found: u64,
-        /// The limit.
+        /// The maximum number.
         limit: u64,
     },
 }
 
 impl Error {
-    /// The error of a failed system call.
+    /// Creates the error of a failed system call.
     pub(crate) fn of_call(what: impl Into<String>, at: u64, source: io::Error) -> Self {
         Self::Disk(DiskError::of_call(what, at, source))
     }
 
-    /// The error of a file that the system could not open or create.
+    /// Creates the error of a file that the system could not open or create.
     pub(crate) fn of_open(path: &Path, source: io::Error) -> Self {
         Self::Disk(DiskError::of_open(path, source))
     }
 
-    /// The error of a failed write or growth: a full disk, or a failure of the medium.
+    /// Creates the error of a failed write or growth of the file: `DiskFull` if the disk or a quota is full,
+    /// otherwise `Io`.
     pub(crate) fn of_write(what: &str, at: u64, bytes: u64, source: io::Error) -> Self {
         Self::Disk(DiskError::of_write(what, at, bytes, source))
     }
@@ -139,7 +142,7 @@ impl Error {
 impl From<DiskError> for Error {
     fn from(error: DiskError) -> Self {
         match error {
-            // A limit gives the same error, whichever crate enforces it.
+            // An exceeded limit is the same error, whichever crate enforces the limit.
             DiskError::Limit { what, found, limit } => Self::Limit { what, found, limit },
             error => Self::Disk(error),
         }

@@ -7,27 +7,27 @@ use tidalite_base::TxnId;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LostCommits {
-    /// The newest commit that was found. The open file shows its state.
+    /// The newest commit that was found. The open file shows the data of this commit.
     pub found: TxnId,
-    /// The newest commit of which the file holds a trace.
+    /// The newest commit of which the file contains any trace.
     pub newest: TxnId,
-    /// The damaged part of the file.
+    /// The part of the file that was damaged.
     pub cause: LossCause,
 }
 
-/// The part of the file whose damage lost the commits.
+/// The part of the file whose damage caused the loss of commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LossCause {
-    /// A block of the redo log, in all its copies. (A block of [`OneFlush`](crate::Durability::OneFlush) commits has
-    /// one copy.)
+    /// All copies of a block of the redo log are damaged. (A block of [`OneFlush`](crate::Durability::OneFlush)
+    /// commits has only one copy.)
     Log,
-    /// Both copies of the newest durable record.
+    /// Both copies of the newest durable meta record are damaged.
     Record,
 }
 
 impl LostCommits {
-    /// Number of transactions between the newest commit found and the newest one known, including commits that were
+    /// Number of transactions from the newest commit found to the newest commit known, including commits that were
     /// never durable.
     #[must_use]
     pub fn missing(&self) -> u64 {

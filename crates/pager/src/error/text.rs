@@ -1,9 +1,9 @@
-//! The text of each error: the problem, its place, and the next step.
+//! Text of each error: it states the problem, its place, and the next step for the user.
 
 use super::Error;
 use tidalite_base::limits;
 
-/// Number of key bytes that an error text shows.
+/// Maximum number of bytes of a key that an error text shows.
 const KEY_BYTES_SHOWN: usize = 64;
 
 impl std::fmt::Display for Error {
@@ -94,7 +94,7 @@ mod tests {
     use tidalite_base::{Corrupt, TxnId};
     use tidalite_disk::Error as DiskError;
 
-    /// The text of each error contains its next step.
+    /// Checks that the text of each error names the next step for the user.
     #[test]
     fn each_error_names_the_problem_and_the_next_step() {
         let text = || "this".to_owned();
@@ -173,7 +173,7 @@ mod tests {
         }
     }
 
-    /// Errors of the crates below keep their texts and sources, and a limit is the same error in both.
+    /// Errors of lower crates keep their texts and sources, and an exceeded limit is the same error in both crates.
     #[test]
     fn an_error_from_below_is_told_unchanged() {
         use std::error::Error as _;

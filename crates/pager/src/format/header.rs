@@ -15,7 +15,7 @@ use super::ptr::Ptr;
 use crate::error::Result;
 use tidalite_base::{Corrupt, TxnId, checksum, get_u64, put_u64};
 
-/// Length of the header.
+/// Length of the header in bytes.
 pub const HEADER_BYTES: usize = 32;
 
 const CHECKSUM_AT: usize = 0;
@@ -26,23 +26,23 @@ const BIRTH_AT: usize = ADDRESS_AT + 8;
 const _: () = assert!(BIRTH_AT + 8 == HEADER_BYTES);
 const _: () = assert!(CHECKSUM_AT == 0, "the checksum covers everything after it");
 
-/// A decoded header.
+/// Decoded header of a page or block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// Kind of the page or block.
     pub kind: Kind,
-    /// Flags defined by each kind.
+    /// Flags, whose meaning depends on the kind of the page or block.
     pub flags: u8,
-    /// Table or series id, 48 bits.
+    /// Id of the table or series to which the page or block belongs, 48 bits.
     pub owner: u64,
     /// Byte offset of the page or block in the file.
     pub address: u64,
-    /// The transaction that wrote the page or block.
+    /// Transaction that wrote the page or block.
     pub birth: TxnId,
 }
 
 impl Header {
-    /// Writes the header without its checksum.
+    /// Writes the header, except for its checksum, to the beginning of `bytes`.
     ///
     /// # Panics
     /// If `bytes` is shorter than a header.
@@ -71,7 +71,7 @@ impl Header {
     }
 }
 
-/// Completes a page or block: writes the header and the checksum, and returns the pointer to it.
+/// Seals a page or block: writes the header and the checksum into it, and returns the pointer to it.
 ///
 /// # Panics
 /// If `bytes` is shorter than a header or longer than the length field of a pointer allows.

@@ -7,52 +7,52 @@ pub enum Kind {
     /// No kind: the null pointer, or an unknown number.
     #[default]
     None = 0,
-    /// Superblock.
+    /// Superblock, which stores the constants of the file.
     Superblock = 1,
-    /// Meta block.
+    /// Meta block, which stores one copy of a meta record.
     Meta = 2,
     /// Branch of an ordered table.
     KvBranch = 3,
     /// Leaf of an ordered table.
     KvLeaf = 4,
-    /// Chunk of a large value (at most 64 KiB of the extent).
+    /// Chunk of a large value: at most 64 KiB of the extent that stores the value.
     KvValue = 5,
-    /// Free-space root.
+    /// Root page of the free space.
     FreeRoot = 6,
-    /// Free-space directory page.
+    /// Directory page of the free space.
     FreeDirectory = 7,
-    /// Bitmap of one region.
+    /// Bitmap with the free pages of one region.
     FreeBitmap = 8,
-    /// List of freed ranges that a snapshot may still read.
+    /// Page with a list of freed ranges that a snapshot may still read.
     FreePending = 9,
-    /// Tail page of the delta.
+    /// Tail page of the delta, to which small commits append rows.
     Tail = 10,
     /// Block of rows in a run of the delta.
     RunBlock = 11,
     /// Header and directory of a series leaf.
     SeriesLeaf = 12,
-    /// Spine of a series tree node.
+    /// Main block of a node of a series tree, with the links to its children.
     SeriesNode = 13,
-    /// Column statistics of a series tree node.
+    /// Block with the column statistics of a node of a series tree.
     SeriesStats = 14,
     /// Record of the delta: its runs, compactions and watermarks.
     DeltaRecord = 15,
-    /// Directory of the lists of freed ranges.
+    /// Directory of the stacks of list pages, which list freed ranges.
     ReuseFreed = 16,
-    /// Table of named pins.
+    /// Table of the named pins.
     Pins = 17,
-    /// Commit times of transactions.
+    /// List of the commit times of transactions.
     Clock = 18,
-    /// Free space of the second file: its root, or a directory.
+    /// Page of the free space of the second file: its root, or a directory page.
     LargeSpace = 19,
-    /// Header and directory of a series leaf in cold form.
+    /// Header and directory of a cold series leaf.
     SeriesCold = 20,
     /// Block of the redo log of small commits.
     Redo = 21,
 }
 
 impl Kind {
-    /// The kind with this number; `None` for an unknown one.
+    /// Returns the kind with this number; `None` for an unknown number.
     #[must_use]
     pub fn from_u8(number: u8) -> Self {
         match number {

@@ -12,26 +12,26 @@
 
 use tidalite_base::limits::{PAGE_SIZE_MAX, PAGE_SIZE_MIN};
 
-/// Bytes of a superblock or meta block.
+/// Length in bytes of a superblock or meta block.
 pub(crate) const BLOCK_BYTES: usize = 4096;
-/// Bytes before the first page.
+/// Length in bytes of the head of the file, which precedes the first page.
 pub(crate) const HEAD_BYTES: u64 = 6 * BLOCK_BYTES as u64;
-/// Offset of the second copies from the first ones.
+/// Distance in bytes from the first copy of a superblock or meta block to the second copy.
 const SECOND_COPIES_AT: u64 = 3 * BLOCK_BYTES as u64;
-/// Bytes of a bitmap page before the bitmap: the header and spare room.
+/// Number of bytes of a bitmap page before its bitmap: the header and spare room.
 pub(crate) const BITMAP_AT: usize = 64;
 
-/// Address of byte 0 of the second file. All addresses from here on lie in that file.
+/// Address that pointers use for byte 0 of the second file. All addresses from here on lie in that file.
 pub(crate) const LARGE_AT: u64 = tidalite_base::limits::SECOND_FILE_AT;
 
-/// Whether an address lies in the second file, which holds large values.
+/// Whether an address lies in the second file, which stores large values.
 #[must_use]
 pub const fn in_second_file(addr: u64) -> bool {
     addr >= LARGE_AT
 }
 
-/// Whether a page number belongs to the second file. The test works for any page size, since no first file is that
-/// long.
+/// Whether a page number belongs to the second file. The test works for any page size, since the first file is never
+/// so long.
 pub(crate) const fn is_large_page(page: u64) -> bool {
     page >= LARGE_AT / PAGE_SIZE_MAX as u64
 }
@@ -46,12 +46,12 @@ pub(crate) const fn meta_at(pair: usize, copy: usize) -> u64 {
     (1 + pair as u64) * BLOCK_BYTES as u64 + copy as u64 * SECOND_COPIES_AT
 }
 
-/// The first page after the head.
+/// Number of the first page after the head of the file.
 pub(crate) const fn first_page(page_size: usize) -> u64 {
     HEAD_BYTES.div_ceil(page_size as u64)
 }
 
-/// Number of pages of one region, which is the number of bits of a bitmap page.
+/// Number of pages in one region of the free space: the number of bits in the bitmap of a page.
 pub(crate) const fn region_pages(page_size: usize) -> u64 {
     assert!(page_size > BITMAP_AT, "a bitmap page has a bitmap");
     (page_size - BITMAP_AT) as u64 * 8
@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn the_second_file_begins_at_its_limit_and_not_one_before() {
         assert!(!in_second_file(LARGE_AT - 1) && in_second_file(LARGE_AT));
-        // Page numbers of the two files differ for any page size.
+        // For any page size, no page number of the first file is one of the second file.
         let first = LARGE_AT / PAGE_SIZE_MAX as u64;
         assert!(!is_large_page(first - 1) && is_large_page(first));
         assert!(is_large_page(LARGE_AT / PAGE_SIZE_MIN as u64));

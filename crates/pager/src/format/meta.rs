@@ -1,4 +1,4 @@
-//! The meta record of one durable commit, written to both 4 KiB blocks of a pair.
+//! The meta record of one durable commit, which is written to both 4 KiB blocks of a pair.
 //!
 //! ```text
 //! 0        32     48         56       64      72          104   106       108        110       112   116    118
@@ -29,9 +29,9 @@ use std::sync::Arc;
 use tidalite_base::{Corrupt, TxnId, get_i64, get_u16, get_u64, put_i64, put_u16, put_u64};
 use tidalite_disk::system::uuid_text;
 
-/// Bytes of the app area, in which the layers above store their data in every meta record.
+/// Length in bytes of the app area, in which the layers above the pager store their data in every meta record.
 pub const APP_BYTES_MAX: usize = 1536;
-/// Bytes of the user data in every meta record.
+/// Maximum length in bytes of the user data in every meta record.
 pub const USER_BYTES_MAX: usize = 128;
 
 const UUID_AT: usize = HEADER_BYTES;
@@ -64,10 +64,10 @@ pub(crate) const COUNT_MAX: u64 = 1 << 62;
 
 const CHANGE_BYTES: usize = 16;
 pub(crate) const PENDING_BYTES: usize = 32;
-/// Bytes for changes and pending ranges together.
+/// Number of bytes of a meta record for the lists of changes and pending ranges together.
 const LIST_BYTES: usize = BLOCK_BYTES - LIST_AT;
 
-/// A page range whose state differs from the free-space structure on disk.
+/// A page range that was allocated or freed since the free-space structure was last written to the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Change {
     pub(crate) page: u64,
@@ -75,7 +75,7 @@ pub(crate) struct Change {
     pub(crate) used: bool,
 }
 
-/// A range that was freed but may still be read by a snapshot.
+/// A page range that was freed but may still be read by a snapshot (a pending range).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FreedRange {
     pub(crate) page: u64,
@@ -102,17 +102,17 @@ impl FreedRange {
     }
 }
 
-/// The durable record on which an unsynced meta record builds. Zero in the data file.
+/// The durable meta record on which an unsynced meta record builds. All fields are 0 in the data file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LazyBase {
     pub(crate) sequence: u64,
     pub(crate) checksum: u64,
-    /// Checksum of the next durable record, which was being written at that time; 0 if none.
+    /// Checksum of the next durable meta record, if it was being written when this record was written; otherwise 0.
     pub(crate) next_checksum: u64,
     pub(crate) boot_id: [u8; 16],
 }
 
-/// True if this many changes and pending ranges fit in a meta record.
+/// Whether this many changes and pending ranges fit into a meta record.
 pub(crate) fn fit(changes: usize, pendings: usize) -> bool {
     changes * CHANGE_BYTES + pendings * PENDING_BYTES <= LIST_BYTES
 }
@@ -125,30 +125,31 @@ pub(crate) struct Meta {
     pub(crate) time_ns: i64,
     pub(crate) pages: u64,
     pub(crate) free_root: Ptr,
-    /// Directory of the stacks, whose lists have the pending ranges that are not in this record.
+    /// Pointer to the directory of the stacks, whose list pages have the pending ranges that are not in this record.
     pub(crate) freed_directory: Ptr,
-    /// Named pins.
+    /// Pointer to the table of pins.
     pub(crate) pins: Ptr,
-    /// Commit times of transactions.
+    /// Pointer to the list of the commit times of transactions.
     pub(crate) clock: Ptr,
-    /// The free space of the second file; null if there is none.
+    /// Pointer to the free space of the second file; null if there is no second file.
     pub(crate) large: Ptr,
-    /// Place of the redo log that builds on this record.
+    /// Pages reserved for the redo log that builds on this record.
     pub(crate) redo: Option<Redo>,
     pub(crate) lazy_base: LazyBase,
     pub(crate) user: Arc<[u8]>,
     pub(crate) app: Arc<[u8]>,
     pub(crate) changes: Vec<Change>,
     pub(crate) pendings: Vec<FreedRange>,
-    /// Number of times, modulo 2^16, that writers which took over the record have rewritten this copy.
+    /// Number of times, modulo 2^16, that this copy was rewritten by writers that took over the meta record from
+    /// another writer.
     pub(crate) confirmations: u16,
 }
 
-/// Transaction number of the record of a new file.
+/// Transaction number of the meta record of a new file.
 pub(crate) const FIRST_TXN: u64 = 1;
 
 impl Meta {
-    /// The record of an empty file.
+    /// Returns the meta record of a new, empty file.
     pub(crate) fn first(uuid: [u8; 16], pages: u64, time_ns: i64) -> Self {
         Self {
             uuid,
@@ -171,7 +172,7 @@ impl Meta {
         }
     }
 
-    /// Whether both are copies of one record, even if their numbers of confirmations differ.
+    /// Whether `self` and `other` are copies of one meta record, even if their numbers of confirmations differ.
     pub(crate) fn is_copy_of(&self, other: &Self) -> bool {
         *self
             == Self {
@@ -180,19 +181,19 @@ impl Meta {
             }
     }
 
-    /// The pair to which a record of this sequence number is written.
+    /// Returns the pair of meta blocks (0 or 1) to which a record with this sequence number is written.
     pub(crate) fn pair(&self) -> usize {
         (self.sequence % 2) as usize
     }
 
-    /// Encodes the record as a block for this address.
+    /// Encodes the meta record as a block for the byte offset `address`.
     pub(crate) fn encode(&self, address: u64) -> Vec<u8> {
         let mut block = vec![0u8; BLOCK_BYTES];
         self.encode_with_base(&mut block, address, self.sequence, &self.lazy_base);
         block
     }
 
-    /// Like `encode`, but with another sequence number and another base, and into a given block of zeros.
+    /// Like `encode`, but with the given sequence number and base record, and into `block`, which must be zeros.
     pub(crate) fn encode_with_base(
         &self,
         block: &mut [u8],
@@ -339,7 +340,7 @@ impl Meta {
     }
 }
 
-/// The pages of the redo log.
+/// Range of pages reserved for the redo log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Redo {
     pub(crate) page: u64,
@@ -347,8 +348,8 @@ pub(crate) struct Redo {
     pub(crate) birth: u64,
 }
 
-/// Identifies a durable record in an unsynced meta record that builds on it: the checksum of its first copy as
-/// committed.
+/// Computes the checksum by which an unsynced meta record identifies the durable record on which it builds: the
+/// checksum of the first copy of the record, as it was committed.
 pub(crate) fn checksum_of(record: &Meta) -> u64 {
     let committed = Meta {
         confirmations: 0,
@@ -419,14 +420,14 @@ mod tests {
         }
     }
 
-    /// With all fields at their maximum length, none overlaps another.
+    /// Even if all fields have their maximum length, no field overlaps another.
     #[test]
     fn a_full_record_comes_back() {
         let meta = full();
         let block = meta.encode(4096);
         assert_eq!(block.len(), BLOCK_BYTES);
         assert_eq!(Meta::decode(&block, 4096, &meta.uuid).unwrap(), meta);
-        // The offsets that docs/format.md states.
+        // The offsets of the fields must be those that docs/format.md states.
         assert_eq!(get_u64(&block, 120), 2 << 20);
         assert_eq!(get_u64(&block, 152), 3 << 20);
         assert_eq!(get_u64(&block, 184), 4 << 20);

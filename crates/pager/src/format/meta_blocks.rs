@@ -1,4 +1,4 @@
-//! The four blocks of meta records, and the protocol for rewriting a record in them.
+//! The four blocks of meta records, and the protocol by which a meta record is rewritten in them.
 
 use super::layout::meta_at;
 use super::meta::Meta;
@@ -6,8 +6,9 @@ use super::superblock::read_block;
 use crate::error::{Error, Result};
 use tidalite_disk::storage::Storage;
 
-/// Protocol by which a writer rewrites the record that it takes over from another one. It ensures that one copy of an
-/// acknowledged record is on the medium at every moment, however many processes are killed and syncs fail.
+/// Protocol by which a writer rewrites the meta record that it takes over from another writer. The protocol ensures
+/// that one copy of an acknowledged record is on the medium at every moment, however many processes are killed and
+/// syncs fail.
 ///
 /// Round c first writes copy `c & 1` with the number c, and after a sync the other copy. So if two copies have
 /// different numbers, the one with the higher number may not be on the medium yet, and is written again first. If both
@@ -15,14 +16,14 @@ use tidalite_disk::storage::Storage;
 /// first to be written in round c + 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Confirmation {
-    /// The number of this round, which both copies get.
+    /// The number of this round, which both copies of the meta record get.
     pub(crate) number: u16,
-    /// The copy that is written first.
+    /// The copy (0 or 1) that is written first.
     pub(crate) first: usize,
 }
 
 impl Confirmation {
-    /// The round that follows copies with these numbers.
+    /// Returns the round that follows if the copies have these numbers.
     pub(crate) fn after([a, b]: [u16; 2]) -> Self {
         if a == b {
             let number = a.wrapping_add(1);
@@ -36,8 +37,8 @@ impl Confirmation {
         Self { number, first }
     }
 
-    /// The number for a damaged copy that is rewritten while the other copy is sound. It is the next number whose round
-    /// begins with the rewritten copy.
+    /// Returns the number for a damaged copy that is rewritten while the other copy is intact. It is the next number
+    /// whose round begins with the rewritten copy.
     pub(crate) fn of_healed(copy: usize, sound: u16) -> u16 {
         assert!(copy < 2, "there are two copies");
         let next = sound.wrapping_add(1);
@@ -49,10 +50,10 @@ impl Confirmation {
     }
 }
 
-/// The decoded content of the four meta blocks.
+/// The decoded contents of the four meta blocks.
 #[derive(Debug)]
 pub(crate) struct MetaBlocks {
-    /// Indexed by pair and copy.
+    /// The meta record in each block, or the error of reading the block, indexed by pair and copy.
     pub(crate) copies: [[Result<Meta>; 2]; 2],
 }
 
@@ -67,7 +68,8 @@ impl MetaBlocks {
         Self { copies }
     }
 
-    /// Confirmation numbers of the two copies of a record. A damaged copy counts as having the number of the record.
+    /// Returns the confirmation numbers of the two copies of a meta record. For a damaged copy, the number of
+    /// `record` is returned.
     pub(crate) fn confirmations(&self, record: &Meta) -> [u16; 2] {
         self.copies[record.pair()]
             .each_ref()
@@ -77,17 +79,17 @@ impl MetaBlocks {
             })
     }
 
-    /// The valid record of a pair, used both for opening and for healing.
+    /// Returns the meta record of a pair that both opening and healing use, if any copy is valid.
     pub(crate) fn best(&self, pair: usize) -> Option<&Meta> {
         let valid = self.copies[pair].iter().flatten();
         valid.max_by_key(|meta| (meta.txn, meta.sequence))
     }
 
-    /// The newest record with a valid copy, and the newest of the other pair.
+    /// Returns the newest meta record with a valid copy, and the newest record of the other pair.
     ///
     /// # Errors
     /// If there is no valid copy. Also if a pair has no valid copy and one of its copies could not be read: that copy
-    /// may hold the newest record, and skipping it would lose acknowledged commits because of a possibly transient
+    /// may be the newest record, and skipping it would lose acknowledged commits because of a possibly transient
     /// error.
     pub(crate) fn newest(&self) -> Result<(Meta, Option<Meta>)> {
         for copies in &self.copies {
@@ -119,8 +121,8 @@ mod tests {
     use crate::format::meta_blocks::{Confirmation, MetaBlocks};
     use tidalite_disk::storage::MemoryStorage;
 
-    /// This library never writes two different copies with the same number, but a damaged file may contain them.
-    /// Opening and healing must then choose the same copy.
+    /// This library never writes two different copies with the same sequence number, but a damaged file may contain
+    /// them. Opening and healing must then choose the same copy.
     #[test]
     fn healing_writes_the_record_that_opening_goes_by() {
         let record = |sequence, pages| Meta {
@@ -147,13 +149,14 @@ mod tests {
         }
     }
 
-    /// Whatever happens to the process, the copy to be written next is the only one that may not be on the medium yet.
+    /// After any sequence of killed processes, the copy that is written next is the only one that may not be on the
+    /// medium yet.
     #[test]
     fn the_copy_in_flight_is_always_written_first() {
         for start in [0u16, 1, 2, 0x7ffe, 0x7fff, 0xfffe, 0xffff] {
             for copy in [0, 1] {
-                // Simulate a damaged copy that was rewritten while the other was sound, and may not be on the medium
-                // yet.
+                // Simulates a damaged copy that was rewritten while the other copy was intact, and that may not be on
+                // the medium yet.
                 let mut found = [start; 2];
                 found[copy] = Confirmation::of_healed(copy, start);
                 assert_eq!(Confirmation::after(found).first, copy);

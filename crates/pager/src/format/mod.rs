@@ -1,4 +1,5 @@
-//! Bytes of the file: layout, checksummed blocks, pointers to them, and the records in the head.
+//! The format of the file: its layout, checksummed blocks, pointers to blocks, and the superblock and meta records in
+//! the head.
 
 pub(crate) mod header;
 pub(crate) mod kind;

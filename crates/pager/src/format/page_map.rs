@@ -6,7 +6,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 pub(crate) type PageMap<T> = HashMap<u64, T, BuildHasherDefault<PageHasher>>;
 pub(crate) type PageSet = HashSet<u64, BuildHasherDefault<PageHasher>>;
 
-/// Page numbers are assigned by this library, so the hash need not resist chosen keys.
+/// Hasher for page numbers. This library assigns the numbers, so the hash need not resist keys chosen by an attacker.
 #[derive(Default)]
 pub(crate) struct PageHasher(u64);
 

@@ -1,5 +1,5 @@
-//! Access of the structures above to the file: pages and extents under a snapshot (`PageRead`), and copy-on-write pages
-//! under a write transaction (`PageWrite`).
+//! Access to the file for the crates above the pager: pages and extents under a snapshot (`PageRead`), and
+//! copy-on-write pages under a write transaction (`PageWrite`).
 //!
 //! A structure holds a root `Ptr`; an operation takes the root and a writer and returns a new root. Inside a write
 //! transaction, a pointer to a page that this transaction owns has `birth == writer.txn()` and a checksum that is not
@@ -17,9 +17,9 @@ use tidalite_base::{Corrupt, TxnId};
 /// Bytes of the file, borrowed from the memory map or from a dirty page, or owned.
 #[derive(Clone, Debug)]
 pub enum PageRef<'a> {
-    /// Borrowed from the read-only memory map, or from a page of the transaction itself.
+    /// The bytes are borrowed from the read-only memory map, or from a dirty page of the transaction.
     Borrowed(&'a [u8]),
-    /// Read into memory.
+    /// The bytes were copied into memory.
     Owned(Arc<[u8]>),
 }
 
@@ -35,28 +35,29 @@ impl Deref for PageRef<'_> {
     }
 }
 
-/// Counters of the work of a reader or writer. Tests use them to check costs without measuring time. They are
-/// incremented by a plain load and store: exact for one thread, a lower bound if several threads share a snapshot.
+/// Counters of the work of a reader or writer. Tests use them to check costs without measuring time. A counter is
+/// incremented by a plain load and store: it is exact for one thread, and a lower bound if several threads share a
+/// snapshot.
 #[derive(Debug, Default)]
 pub struct Counters {
-    /// Pages read (kv pages and other whole pages), cached or not.
+    /// Number of pages read (pages of tables and other whole pages), including pages that were in memory.
     pub pages_read: AtomicU64,
-    /// Blocks read inside extents (leaf directories, vectors, tree nodes, run blocks).
+    /// Number of blocks read inside extents (leaf directories, vectors, tree nodes, blocks of runs).
     pub blocks_read: AtomicU64,
-    /// Vectors decoded.
+    /// Number of vectors decoded.
     pub vectors_decoded: AtomicU64,
-    /// Series tree nodes read.
+    /// Number of nodes of series trees read.
     pub nodes_read: AtomicU64,
-    /// Pages copied before a change because they belong to older commits or are retained by a savepoint.
+    /// Number of pages copied before a change because they belong to older commits or are retained by a savepoint.
     pub pages_copied: AtomicU64,
-    /// Full table pages split into a new page, alone or together with a neighbour.
+    /// Number of full table pages that were split into a new page, alone or together with a neighbour.
     pub pages_split: AtomicU64,
-    /// Sparse table pages merged with a neighbour.
+    /// Number of sparse table pages that were merged with a neighbour.
     pub pages_merged: AtomicU64,
 }
 
 impl Counters {
-    /// Adds the counts of `other`.
+    /// Adds the counts of `other` to these counts.
     pub fn add(&self, other: &Self) {
         let pairs = [
             (&self.pages_read, &other.pages_read),
@@ -84,63 +85,62 @@ impl Counters {
 /// A contiguous range of pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Byte offset of the first page.
+    /// Byte offset of the first page of the extent in the file.
     pub addr: u64,
     /// Number of pages.
     pub pages: u64,
-    /// The transaction that allocated the extent.
+    /// Transaction that allocated the extent.
     pub birth: TxnId,
 }
 
 /// A view of the file that is constant while it is borrowed.
 pub trait PageRead {
-    /// Page size in bytes.
+    /// Returns the page size in bytes.
     fn page_size(&self) -> usize;
 
-    /// The whole page named by `ptr`, verified on first access.
+    /// Returns the whole page to which `ptr` points, verified on first access.
     ///
     /// # Errors
     /// `Corrupt` if checksum, kind, address or birth differ; `Io` if the file cannot be read.
     fn page(&self, ptr: &Ptr) -> Result<PageRef<'_>>;
 
-    /// Fast path: the page of `ptr`, if it can be borrowed without copying and was verified before. `None` only means
-    /// that
-    /// `page` must be called.
+    /// Fast path of `page`: returns the page to which `ptr` points if it can be borrowed without copying and was
+    /// verified before. `None` only means that `page` must be called.
     #[inline]
     fn lent_page(&self, ptr: &Ptr) -> Option<&[u8]> {
         let _ = ptr;
         None
     }
 
-    /// A hint that the first `bytes` bytes of this page will be needed soon. Reads and verifies nothing.
+    /// Hints that the first `bytes` bytes of this page will be needed soon. Reads and verifies nothing.
     #[inline]
     fn prefetch(&self, ptr: &Ptr, bytes: usize) {
         let _ = (ptr, bytes);
     }
 
-    /// True if the system does not read ahead around a page that is not in memory. (This is so in files that are large
-    /// compared with the memory of the machine.) Scans should then prefetch by `read_ahead`.
+    /// Whether the system reads a page that is not in memory without readahead. This is so in files that are large
+    /// compared with the memory of the machine. Scans should then prefetch by `read_ahead`.
     #[inline]
     fn reads_single_pages(&self) -> bool {
         false
     }
 
-    /// A hint that these bytes of the file will be needed soon: the system starts to read the missing ones, without
-    /// waiting. Costs a system call.
+    /// Hints that these bytes of the file will be needed soon: the system starts to read those that are not in
+    /// memory, without waiting. Costs a system call.
     #[inline]
     fn read_ahead(&self, addr: u64, bytes: u64) {
         let _ = (addr, bytes);
     }
 
-    /// True if sequential reads by `page_in_order` get readahead although other reads do not; callers then need not
+    /// Whether the system reads ahead for `page_in_order` although it does not for other reads. Callers then need not
     /// prefetch consecutive leaves.
     #[inline]
     fn reads_ahead_in_order(&self) -> bool {
         false
     }
 
-    /// Like `page`, for a scan that reads megabytes of pages in file order. Costly for any other access, since up to
-    /// megabytes are read around each page.
+    /// Like `page`, for a scan that reads megabytes of pages in file order. Costly for any other access, since the
+    /// system may read megabytes around each page.
     ///
     /// # Errors
     /// As for `page`.
@@ -148,32 +148,34 @@ pub trait PageRead {
         self.page(ptr)
     }
 
-    /// A block inside an extent, at most 64 KiB; a snapshot verifies it on first access, a writer every time.
+    /// Returns a block inside an extent, at most 64 KiB. A snapshot verifies the block on first access, a writer
+    /// every time.
     ///
     /// # Errors
     /// As for `page`.
     fn block(&self, ptr: &Ptr) -> Result<PageRef<'_>>;
 
-    /// Bytes inside an extent, *not* verified: the caller has its own checksum for them.
+    /// Returns bytes inside an extent, which are *not* verified: the caller must have a checksum of its own.
     ///
     /// # Errors
     /// `Corrupt` if the range lies outside the file; `Io` if the file cannot be read.
     fn bytes(&self, addr: u64, len: usize) -> Result<PageRef<'_>>;
 
-    /// A hint that these bytes inside an extent will be needed soon. Reads and verifies nothing.
+    /// Hints that these bytes inside an extent will be needed soon. Reads and verifies nothing.
     #[inline]
     fn prefetch_bytes(&self, addr: u64, len: usize) {
         let _ = (addr, len);
     }
 
-    /// Counters of this reader.
+    /// Counters of the work of this reader.
     fn counters(&self) -> &Counters;
 }
 
-/// Verifies that unused bytes of an extent are zero, so that damage to them is found as well.
+/// Verifies that the unused bytes `addr..addr + len` of an extent are zero, so that damage to unused bytes is
+/// detected as well.
 ///
 /// # Errors
-/// `Corrupt` if a byte is set or the range lies outside the file; `Io`.
+/// `Corrupt` if a byte is not zero or the range lies outside the file; `Io`.
 pub fn expect_zeros<R: PageRead + ?Sized>(r: &R, addr: u64, len: usize) -> Result<()> {
     if len == 0 || r.bytes(addr, len)?.iter().all(|&byte| byte == 0) {
         return Ok(());
@@ -181,9 +183,9 @@ pub fn expect_zeros<R: PageRead + ?Sized>(r: &R, addr: u64, len: usize) -> Resul
     Err(Corrupt::new("padding", addr, "bytes set", format!("{len} zeros")).into())
 }
 
-/// Interface of a write transaction for the structures.
+/// Interface of a write transaction, through which the crates above the pager change pages.
 pub trait PageWrite: PageRead {
-    /// The number of this transaction, and the birth of everything it writes.
+    /// Returns the number of this transaction, which is the birth of every page that it writes.
     fn txn(&self) -> TxnId;
 
     /// Allocates a zeroed page owned by this transaction. The pointer's checksum is not valid until `seal_page`.
@@ -192,8 +194,8 @@ pub trait PageWrite: PageRead {
     /// `DiskFull`, `Io`.
     fn new_page(&mut self, kind: Kind, owner: u64) -> Result<Ptr>;
 
-    /// Allocates a page with these bytes, fills in its header (the first 32 bytes), and seals it. For pages that this
-    /// transaction is unlikely to change again. They may be written to the file soon, many at once.
+    /// Allocates a page with these bytes, fills in its header (the first 32 bytes), and seals it. Meant for pages
+    /// that this transaction is unlikely to change again. Such pages may be written to the file soon, many at once.
     ///
     /// # Errors
     /// As for `new_page` and `seal_page`.
@@ -203,27 +205,30 @@ pub trait PageWrite: PageRead {
         self.seal_page(&ptr)
     }
 
-    /// A page with the content of `ptr` that this transaction may change. It is the same page if this transaction owns
-    /// it already and no savepoint retains it; otherwise it is a copy at a new address, and the old page is freed.
+    /// Returns a page with the contents of `ptr` that this transaction may change. If this transaction owns the page
+    /// already and no savepoint retains it, the same page is returned; otherwise a copy at a new address, and the old
+    /// page is freed.
     ///
     /// # Errors
     /// As for `page` and `new_page`.
     fn shadow(&mut self, ptr: &Ptr) -> Result<Ptr>;
 
-    /// True if `shadow` would return this very pointer: this transaction owns the page, and neither a savepoint nor a
-    /// reader of uncommitted state retains it. Check again after operations of other structures, since a savepoint or
-    /// reader may have been made meanwhile.
+    /// Whether `shadow` would return the same pointer: this transaction owns the page, and neither a savepoint nor a
+    /// reader of uncommitted data retains it. Must be checked again after operations on other structures, since a
+    /// savepoint or reader may have been created meanwhile.
     fn may_change(&self, ptr: &Ptr) -> bool {
         ptr.birth == self.txn()
     }
 
-    /// Mutable bytes of a page that this transaction owns. The first 32 are the header, which `seal_page` fills in.
+    /// Returns the mutable bytes of a page that this transaction owns. The first 32 bytes are the header, which
+    /// `seal_page` fills in.
     ///
     /// # Errors
-    /// `Io` if the page was spilled and cannot be read back.
+    /// `Io` if the page was written to the file early and cannot be read back.
     fn page_mut(&mut self, ptr: &Ptr) -> Result<&mut [u8]>;
 
-    /// Bytes of an owned page, for a caller that may change it later. Loads the page into memory, but keeps its seal.
+    /// Returns the bytes of a page that this transaction owns, for a caller that may change the page later. Loads the
+    /// page into memory, but the page stays sealed.
     ///
     /// # Errors
     /// As for `page_mut`.
@@ -231,15 +236,15 @@ pub trait PageWrite: PageRead {
         Ok(self.page_mut(ptr)?)
     }
 
-    /// The final pointer of an owned page that is unchanged since it was sealed. Returns `None` also if it is unknown
-    /// whether the page was changed. (Pages below it may have changed.)
+    /// Returns the final pointer of a page that this transaction owns if the page is unchanged since it was sealed.
+    /// Returns `None` also if it is unknown whether the page was changed. (Pages below the page may have changed.)
     fn sealed(&self, ptr: &Ptr) -> Option<Ptr> {
         let _ = ptr;
         None
     }
 
-    /// Writes header and checksum and returns the final pointer. Until the commit the page may be changed and sealed
-    /// again.
+    /// Writes the header and the checksum of a page and returns the final pointer to the page. Until the commit, the
+    /// page may be changed and sealed again.
     ///
     /// # Errors
     /// `Io`.
@@ -254,8 +259,8 @@ pub trait PageWrite: PageRead {
     /// `DiskFull`, `Io`.
     fn alloc_extent(&mut self, pages: u64) -> Result<Extent>;
 
-    /// Allocates an extent of up to `pages` pages, at least `least`. It is shorter than `pages` only in a transaction
-    /// that compacts the file, where it fills the lowest free range of at least `least` pages.
+    /// Allocates an extent of at least `least` and at most `pages` pages. The extent is shorter than `pages` only in
+    /// a transaction that compacts the file, where it fills the lowest free range of at least `least` pages.
     ///
     /// # Errors
     /// As for `alloc_extent`.
@@ -264,8 +269,8 @@ pub trait PageWrite: PageRead {
         self.alloc_extent(pages)
     }
 
-    /// Like `alloc_extent`, for a value of `bytes` bytes: in the second file if there is one and the value is large
-    /// enough.
+    /// Like `alloc_extent`, for a value of `bytes` bytes: allocates in the second file if there is one and the value
+    /// is large enough.
     ///
     /// # Errors
     /// As for `alloc_extent`.
@@ -274,20 +279,21 @@ pub trait PageWrite: PageRead {
         self.alloc_extent(pages)
     }
 
-    /// Whether a rewrite would move this value of the second file to a lower address.
+    /// Whether rewriting a value of the second file would move it to a lower address.
     fn value_gets_lower(&mut self, extent: &Extent) -> bool {
         let _ = extent;
         false
     }
 
-    /// Writes into an extent of this transaction. The bytes go to the file at once; they are invisible before the
-    /// commit.
+    /// Writes `bytes` to an extent that this transaction has allocated. The bytes are written to the file at once;
+    /// readers do not see them before the commit.
     ///
     /// # Errors
     /// `Io`, `DiskFull`.
     fn write_extent(&mut self, addr: u64, bytes: &[u8]) -> Result<()>;
 
-    /// Shortens an extent of this transaction to `pages` pages; frees the rest.
+    /// Shortens an extent that this transaction has allocated to `pages` pages, and frees the other pages. Returns
+    /// the shortened extent.
     fn trim_extent(&mut self, extent: &Extent, pages: u64) -> Extent;
 
     /// Frees an extent: at once if this transaction owns it, otherwise when no snapshot can read it any more.

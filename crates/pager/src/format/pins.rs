@@ -1,4 +1,5 @@
-//! Named pins, which are versions that stay readable until they are unpinned; and the clock, a list of commit times.
+//! Named pins, which are versions of the database that stay readable until they are unpinned; and the clock, a list
+//! of commit times.
 //!
 //! ```text
 //! pins       a block (kind 17) alone in an extent, under the record's `pins` pointer; zeros to the end of the extent
@@ -30,37 +31,37 @@ use tidalite_base::{
     Corrupt, TxnId, get_i64, get_u16, get_u32, get_u64, put_i64, put_u16, put_u32, put_u64,
 };
 
-/// Maximum number of pins of a file.
+/// Maximum number of pins in a file.
 pub const PINS_MAX: usize = 128;
 /// Maximum length of a pin's name in bytes.
 pub const PIN_NAME_BYTES_MAX: usize = 255;
-/// Maximum number of entries of the clock.
+/// Maximum number of entries of the clock, the list of commit times.
 const CLOCK_MAX: usize = 512;
 
 const COUNT_AT: usize = HEADER_BYTES;
 const ENTRIES_AT: usize = COUNT_AT + 8;
 const CLOCK_ENTRY_BYTES: usize = 16;
 
-/// A named version.
+/// A pin: a named version of the database that stays readable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Pin {
     /// The name of the pin.
     pub name: String,
-    /// The pinned commit.
+    /// Transaction number of the pinned commit.
     pub txn: TxnId,
-    /// Time of the commit, in nanoseconds since 1970 by the wall clock.
+    /// Time of the pinned commit, in nanoseconds since 1970 by the wall clock.
     pub time_ns: i64,
     pub(crate) record: Ptr,
 }
 
-/// A pointer to a block that is alone in its extent.
+/// A pointer to a block that has an extent of its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SoleBlock(pub(crate) Ptr);
 
 impl SoleBlock {
     pub(crate) fn extent(&self, page_size: usize) -> Extent {
-        // The clock's extent has room for its maximum length.
+        // The extent of the clock (the list of commit times) always has room for the maximum number of entries.
         let bytes = match self.0.kind {
             Kind::Clock => CLOCK_BYTES_MAX as u64,
             _ => u64::from(self.0.len),
@@ -73,16 +74,18 @@ impl SoleBlock {
     }
 }
 
-/// Pins and clock of the newest record.
+/// Pins and commit times of the newest meta record.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pins {
     pub(crate) list: Vec<Pin>,
-    /// Removed pins: their transaction, and the transaction that removed them.
+    /// Removed pins that still retain their version: the pinned transaction, and the transaction that removed the
+    /// pin.
     pub(crate) gone: Vec<(u64, u64)>,
     pub(crate) clock: Vec<(u64, i64)>,
     pub(crate) table: Ptr,
     pub(crate) clock_block: Ptr,
-    /// Commit time of the loaded record. It counts as the time of the last entry if no later entry exists.
+    /// Commit time of the meta record that was loaded. It counts as the time of the last entry of the clock if no
+    /// later entry exists.
     pub(crate) since_ns: i64,
 }
 
@@ -100,9 +103,9 @@ impl Pins {
         })
     }
 
-    /// Called after a lazy commit (`removed`) was loaded. Pins of the durable record on which it builds still count
-    /// until the lazy commit is durable. If such a pin is missing in the lazy commit, a commit that is not durable yet
-    /// has removed it.
+    /// Must be called after the pins of a lazy commit (`removed`) were loaded. Pins of the durable meta record on
+    /// which the lazy commit builds retain their version until the lazy commit is durable. If such a pin is missing
+    /// in the lazy commit, a commit that is not durable yet has removed it.
     pub(crate) fn keep_those_of<'r>(
         &mut self,
         durable: &Meta,
@@ -117,20 +120,21 @@ impl Pins {
         Ok(())
     }
 
-    /// The transactions retained by pins. `kept`: the oldest durable transaction whose record is not overwritten.
+    /// Returns the transactions whose pages pins retain. `kept` is the oldest durable transaction whose meta record
+    /// is not overwritten.
     pub(crate) fn live(&mut self, kept: u64) -> impl Iterator<Item = u64> {
         self.gone.retain(|&(_, removed)| kept < removed);
         let pinned = self.list.iter().map(|pin| pin.txn.0);
         pinned.chain(self.gone.iter().map(|(txn, _)| *txn))
     }
 
-    /// Whether moving the table frees its old place. It does not if the commit that wrote the table is pinned: a pin
-    /// retains all pages of its version, including the table that its commit wrote.
+    /// Whether moving the table of pins frees its old pages. It does not if the commit that wrote the table is
+    /// pinned: a pin retains all pages of its version, including the table that the commit wrote.
     pub(crate) fn can_move_table(&self) -> bool {
         self.list.iter().all(|pin| pin.txn < self.table.birth)
     }
 
-    /// All blocks of pins and clock, each with the number of pages of its extent.
+    /// Returns all blocks of pins and of the clock, each with the number of pages of its extent.
     pub(crate) fn extents(&self, page_size: usize) -> Vec<(Ptr, u64)> {
         let records = self.list.iter().map(|pin| pin.record);
         let blocks = records.chain([self.table, self.clock_block]);
@@ -140,12 +144,12 @@ impl Pins {
             .collect()
     }
 
-    /// Length of the clock's block in bytes.
+    /// Length in bytes of the block with the clock, the list of commit times.
     pub(crate) fn clock_bytes(&self) -> usize {
         ENTRIES_AT + self.clock.len() * CLOCK_ENTRY_BYTES
     }
 
-    /// Records the time of a commit.
+    /// Adds the time of a commit to the clock, unless an entry is as late or the commit has an entry already.
     pub(crate) fn tick(&mut self, txn: u64, time_ns: i64) {
         let behind = self
             .clock
@@ -155,7 +159,7 @@ impl Pins {
             return;
         }
         if self.clock.len() >= CLOCK_MAX {
-            // Drop every second entry of the older half.
+            // The list is full: drops every second entry of its older half.
             let half = CLOCK_MAX / 2;
             let mut at = 0;
             self.clock.retain(|_| {
@@ -176,7 +180,7 @@ fn damaged(what: &str, ptr: &Ptr, found: impl ToString, expected: impl ToString)
     Corrupt::new(what, ptr.addr, found.to_string(), expected.to_string()).into()
 }
 
-/// Reads the block that `ptr` names, of kind `kind`, and its number of entries.
+/// Reads the block to which `ptr` points, which must be of kind `kind`; also returns its number of entries.
 fn open<'r>(what: &str, ptr: &Ptr, kind: Kind, read: &Read<'r>) -> Result<(PageRef<'r>, usize)> {
     if ptr.kind != kind || ptr.len as usize > tidalite_base::limits::CHECKSUM_SPAN_MAX {
         let found = format!("{:?} of {} bytes", ptr.kind, ptr.len);
@@ -253,7 +257,7 @@ pub(crate) fn read_clock<'r>(ptr: &Ptr, read: &Read<'r>) -> Result<Vec<(u64, i64
     Ok(entries)
 }
 
-/// Encodes the table of pins, without its seal.
+/// Encodes the table of pins as a block, whose header is still empty.
 fn encode_table(pins: &[Pin]) -> Vec<u8> {
     assert!(pins.len() <= PINS_MAX, "a table of too many pins");
     let mut block = vec![0u8; ENTRIES_AT];
@@ -270,12 +274,12 @@ fn encode_table(pins: &[Pin]) -> Vec<u8> {
     block
 }
 
-/// Length of the table of these pins in bytes.
+/// Length in bytes of a table of pins with these names.
 pub(crate) fn table_bytes<'n>(names: impl Iterator<Item = &'n str>) -> usize {
     names.fold(ENTRIES_AT, |sum, name| sum + PTR_BYTES + 18 + name.len())
 }
 
-/// Maximum length of the clock in bytes.
+/// Maximum length in bytes of the block with the clock, the list of commit times.
 pub(crate) const CLOCK_BYTES_MAX: usize = ENTRIES_AT + CLOCK_MAX * CLOCK_ENTRY_BYTES;
 
 fn encode_clock(clock: &[(u64, i64)]) -> Vec<u8> {
@@ -290,7 +294,7 @@ fn encode_clock(clock: &[(u64, i64)]) -> Vec<u8> {
     block
 }
 
-/// Seals a block and extends it with zeros to the end of its extent; returns the pointer and the bytes.
+/// Seals a block and extends it with zeros to the end of its extent; returns the pointer and the extended bytes.
 pub(crate) fn sealed(
     kind: Kind,
     mut block: Vec<u8>,
@@ -323,7 +327,7 @@ impl Pins {
     }
 }
 
-/// Encodes the record of a pinned version for its own extent.
+/// Encodes the meta record of a pinned version as a sealed block for its own extent.
 pub(crate) fn record_block(meta: &Meta, extent: &Extent, page_size: usize) -> (Ptr, Vec<u8>) {
     let mut block = meta.encode(extent.addr);
     assert!(
@@ -350,7 +354,7 @@ mod tests {
         let mut pins = Pins::default();
         for txn in 1..20_000u64 {
             pins.tick(txn, txn as i64 * 60);
-            // A time that goes back is not recorded, nor a commit that is recorded already.
+            // A time that goes back is not recorded, and a commit is recorded only once.
             pins.tick(txn, 5);
         }
         assert!(pins.clock.len() <= CLOCK_MAX && pins.clock.len() > CLOCK_MAX / 4);

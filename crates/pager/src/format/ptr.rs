@@ -1,4 +1,4 @@
-//! Pointers to pages and blocks. They contain the checksum of their target, as in a Merkle tree.
+//! Pointers to pages and blocks. A pointer contains the checksum of its target, as in a Merkle tree.
 //!
 //! ```text
 //! 0        8      12   13    16         24         32
@@ -13,26 +13,26 @@
 use super::kind::Kind;
 use tidalite_base::{TxnId, get_u32, get_u64, put_u32, put_u64};
 
-/// Bytes of an encoded pointer.
+/// Length in bytes of an encoded pointer.
 pub const PTR_BYTES: usize = 32;
 
-/// Address, length, kind, checksum and birth of a page or block.
+/// Pointer to a page or block: its address, length, kind, checksum and birth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ptr {
-    /// Byte offset in the file; 0 for the null pointer.
+    /// Byte offset of the target in the file; 0 for the null pointer.
     pub addr: u64,
-    /// Length in bytes (a whole page, or a block inside an extent).
+    /// Length of the target in bytes (a whole page, or a block inside an extent).
     pub len: u32,
-    /// Kind of the target.
+    /// Kind of the page or block.
     pub kind: Kind,
-    /// XXH3-64 of the bytes after the first eight; 0 while the page is still being changed.
+    /// XXH3-64 checksum of the target without its first eight bytes; 0 while the page is still being changed.
     pub checksum: u64,
-    /// The transaction that wrote the bytes.
+    /// Transaction that wrote the target.
     pub birth: TxnId,
 }
 
 impl Ptr {
-    /// The null pointer.
+    /// The null pointer, which has no target.
     pub const NULL: Self = Self {
         addr: 0,
         len: 0,
@@ -41,13 +41,13 @@ impl Ptr {
         birth: TxnId(0),
     };
 
-    /// True for the null pointer.
+    /// Whether this is the null pointer.
     #[must_use]
     pub fn is_null(&self) -> bool {
         self.addr == 0
     }
 
-    /// Writes the 32 bytes at `at`.
+    /// Writes the pointer as 32 bytes at offset `at` of `bytes`.
     ///
     /// # Panics
     /// If `bytes` is too short.
@@ -59,8 +59,8 @@ impl Ptr {
         put_u64(bytes, at + 24, self.birth.0);
     }
 
-    /// Reads 32 bytes at `at`. An unknown kind reads as `Kind::None`; verification of the target then fails with a
-    /// typed error.
+    /// Reads a pointer from the 32 bytes at offset `at`. An unknown kind reads as `Kind::None`; verification of the
+    /// target then fails with a typed error.
     ///
     /// # Panics
     /// If `bytes` is too short.

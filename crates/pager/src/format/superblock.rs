@@ -20,8 +20,8 @@ use std::io;
 use tidalite_base::{Corrupt, TxnId, checksum, get_u32, get_u64, put_u32, put_u64};
 use tidalite_disk::storage::Storage;
 
-/// Magic number after the header. A transfer in text mode would change its line ends or its zero byte, and is thus
-/// detected.
+/// Magic number after the header. A transfer of the file in text mode would change the line ends or the zero byte of
+/// the magic number, so it is detected.
 pub(crate) const MAGIC: [u8; 16] = *b"Tidalite\r\n\x1a\n\0tdl";
 /// The format version that this library writes.
 pub(crate) const FORMAT_VERSION: u32 = 16;
@@ -39,7 +39,7 @@ const INCOMPATIBLE_AT: usize = READ_ONLY_AT + 8;
 const END: usize = INCOMPATIBLE_AT + 8;
 const _: () = assert!(END == 104);
 
-/// Features known to this library: none yet.
+/// Features that this library supports: none yet.
 const READ_ONLY_KNOWN: u64 = 0;
 const INCOMPATIBLE_KNOWN: u64 = 0;
 
@@ -52,7 +52,7 @@ pub(crate) struct Superblock {
     pub(crate) incompatible: u64,
 }
 
-/// Writes the header and the checksum of the first or second copy.
+/// Writes the header and the checksum of the first (0) or second (1) copy of the superblock.
 pub(crate) fn seal_copy(block: &mut [u8], copy: usize) {
     assert_eq!(block.len(), BLOCK_BYTES, "a superblock is one block");
     let header = Header {
@@ -91,7 +91,8 @@ impl Superblock {
         block
     }
 
-    /// Reads one copy. After `Corrupt` the other copy must be used; `Unsupported` is final.
+    /// Decodes one copy of the superblock. After the error `Corrupt` the caller must try the other copy;
+    /// `Unsupported` is final.
     fn decode(block: &[u8], copy: usize) -> Result<Self> {
         verify_own(block, Kind::Superblock, superblock_at(copy))?;
         let damaged = |what: &str, found: String, expected: &str| {
@@ -155,7 +156,8 @@ impl Superblock {
         })
     }
 
-    /// Fails if this library may read but not write the file.
+    /// Returns an error if this library may read but not write the file, because it does not know a feature of the
+    /// file.
     pub(crate) fn check_writable(&self) -> Result<()> {
         if self.read_only & !READ_ONLY_KNOWN == 0 {
             return Ok(());
@@ -167,7 +169,7 @@ impl Superblock {
     }
 }
 
-/// Verifies a block of the head by its own header, since no pointer to it exists.
+/// Verifies a block of the head by its own header, since no pointer to the block exists.
 pub(crate) fn verify_own(block: &[u8], kind: Kind, address: u64) -> Result<()> {
     let header = Header::decode(block);
     let ptr = Ptr {
@@ -180,7 +182,7 @@ pub(crate) fn verify_own(block: &[u8], kind: Kind, address: u64) -> Result<()> {
     verify_block(block, &ptr)
 }
 
-/// Reads a block of the head; bytes beyond the file's end read as zero.
+/// Reads a block of the head of the file; bytes beyond the file's end read as zero.
 pub(crate) fn read_block(storage: &dyn Storage, at: u64) -> Result<Vec<u8>> {
     let mut block = vec![0u8; BLOCK_BYTES];
     let len = storage.len().map_err(|error| read_failed(at, error))?;
@@ -195,7 +197,7 @@ pub(crate) fn read_failed(at: u64, source: io::Error) -> Error {
     Error::of_call("read", at, source)
 }
 
-/// Loads the superblock from an intact copy; also returns the errors of damaged copies.
+/// Loads the superblock from an intact copy; also returns the error of each damaged copy.
 pub(crate) fn load(storage: &dyn Storage) -> Result<(Superblock, [Option<Error>; 2])> {
     let blocks = [
         read_block(storage, superblock_at(0)),

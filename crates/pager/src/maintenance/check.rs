@@ -1,8 +1,8 @@
 //! Checks that every page of the file is either used exactly once, or free, or pending.
 //!
-//! The layers above traverse their structures under the snapshot and claim the pages that they reach. `finish` adds the
-//! free-space structure and compares the claims with the free space. It reports damaged, doubly claimed, lost and
-//! leaked pages.
+//! The crates above the pager traverse their structures under the snapshot and claim the pages that they reach.
+//! `finish` adds the free-space structure and compares the claims with the free space. It reports damaged, doubly
+//! claimed, lost and leaked pages.
 //!
 //! ```text
 //! head      the heads of both files        compare   reached pages against free pages
@@ -32,9 +32,9 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use tidalite_disk::lock::WriterGuard;
 
-/// Maximum number of problems described one by one; the rest are counted.
+/// Maximum number of problems that are described one by one; further problems are only counted.
 const PROBLEMS_MAX: usize = 100;
-/// Result of a check.
+/// Report of a check.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct CheckReport {
@@ -48,16 +48,16 @@ pub struct CheckReport {
     pub notes: Vec<String>,
     /// Number of pages of the file, including its head.
     pub pages_total: u64,
-    /// Number of pages that the structures above and the free-space structure use.
+    /// Number of pages that tables, series and the free-space structure use.
     pub pages_claimed: u64,
-    /// Pages that can be allocated.
+    /// Number of pages that can be allocated.
     pub pages_free: u64,
-    /// Pages that wait to become free.
+    /// Number of freed pages that snapshots may still read, so that they cannot be allocated yet.
     pub pages_pending: u64,
 }
 
 impl CheckReport {
-    /// True if there are no problems.
+    /// Whether the check found no problems.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.problems.is_empty()
@@ -83,7 +83,7 @@ impl PageSet {
         self.words[(page / 64) as usize] >> (page % 64) & 1 == 1
     }
 
-    /// True if the page was not in the set.
+    /// Adds a page to the set; returns true if the page was not in the set.
     fn insert(&mut self, page: u64) -> bool {
         assert!(page / 64 < self.words.len() as u64, "a page of the file");
         let fresh = !self.has(page);
@@ -97,27 +97,27 @@ impl PageSet {
     }
 }
 
-/// The free space when the check began. The snapshot keeps all pages named here unchanged.
+/// The free space when the check began. The snapshot keeps all pages to which it refers unchanged.
 struct Captured {
-    /// Number of pages of the file.
+    /// Length of the file in pages.
     pages: u64,
     free: PageSet,
     retained: Vec<FreedRange>,
     retained_pages: u64,
-    /// The free pages of the second file, and its length in pages.
+    /// The free pages of the second file, and the length of that file in pages.
     large: Option<PageSet>,
     large_pages: u64,
-    /// Pages of the free-space structure, except the lists on the stacks.
+    /// Pointers to the pages of the free-space structure, except the list pages on the stacks.
     structure: Vec<Ptr>,
     stacks: Vec<Stack>,
-    /// The newest durable record, and the transaction of the previous one.
+    /// The newest durable meta record, and the transaction of the previous record.
     meta: Meta,
     before: u64,
-    /// Blocks of pins and clock, each with the number of pages of its extent.
+    /// Blocks of the pins and of the list of commit times, each with the number of pages of its extent.
     pins: Vec<(Ptr, u64)>,
 }
 
-/// A check in progress. Readers and writers may continue, since it reads a snapshot.
+/// A check in progress. Readers and writers may continue, since the check reads a snapshot.
 pub struct Check {
     pager: Pager,
     snapshot: Snapshot,
@@ -126,11 +126,11 @@ pub struct Check {
     pages: u64,
     claimed: PageSet,
     claimed_large: PageSet,
-    /// Name and reached pages of an older version, while that version is traversed.
+    /// Name and claimed pages of an older version, while that version is being traversed.
     version: Option<(String, PageSet)>,
     problems: Vec<String>,
     more: u64,
-    /// Claimed ranges by kind of page, if requested.
+    /// Claimed page ranges by kind of page, if the caller has requested them.
     ranges: Option<BTreeMap<String, Vec<(u64, u64)>>>,
 }
 
@@ -140,7 +140,7 @@ impl Pager {
     /// during the check.
     ///
     /// # Errors
-    /// If the free space cannot be read; `Poisoned` and errors of a pending sync; as for `begin_read`.
+    /// If the free space cannot be read; `Poisoned` and errors of a pending sync; the errors of `begin_read`.
     pub fn begin_check(&self) -> Result<Check> {
         let page_size = self.inner.files.page_size;
         let (snapshot, captured) = match self.lock_newest()? {
@@ -175,8 +175,8 @@ impl Pager {
 }
 
 impl Pager {
-    /// Takes the writer lock when all commits are visible to readers, so that the free space in memory is that of the
-    /// newest visible commit. `None` while another thread or process writes.
+    /// Acquires the writer lock when all commits are visible to readers, so that the free space in memory is the free
+    /// space of the newest visible commit. Returns `None` while another thread or process writes.
     fn lock_newest(&self) -> Result<Option<WriterGuard>> {
         self.inner.files.lock.check_process()?;
         if self.inner.files.options.read_only {
@@ -196,7 +196,8 @@ impl Pager {
             if self.inner.wait(wanted, None)? == Waited::Durable {
                 return Ok(Some(guard));
             }
-            // The newest commit has no record. An empty commit on top of it, which takes the writer lock, adds one.
+            // The newest commit has no meta record. Making it durable adds an empty commit on top of it, which takes
+            // the writer lock and has a meta record.
             drop(guard);
             make_durable(&self.inner, (newest, Until::Kept), None)?;
         }
@@ -227,13 +228,13 @@ impl Captured {
 }
 
 impl Check {
-    /// The commit being checked.
+    /// Returns the snapshot of the commit that is being checked.
     #[must_use]
     pub fn snapshot(&self) -> &Snapshot {
         &self.snapshot
     }
 
-    /// Reports a problem.
+    /// Adds a problem to the report.
     pub fn problem(&mut self, problem: impl Display) {
         if self.problems.len() < PROBLEMS_MAX {
             self.problems.push(problem.to_string());
@@ -242,8 +243,8 @@ impl Check {
         }
     }
 
-    /// Claims `pages` pages from byte `addr` on. Returns false if the range is impossible or was claimed before. The
-    /// caller must not descend into it then, since a cycle would not end.
+    /// Claims `pages` pages from byte `addr` on. Returns false if the range is not inside the file or was claimed
+    /// before. The caller must then not descend into the pages, since a cycle would never end.
     pub fn claim(&mut self, addr: u64, pages: u64, what: &str) -> bool {
         if addr >= LARGE_AT {
             return self.claim_large(addr, pages, what);
@@ -283,7 +284,7 @@ impl Check {
         sound
     }
 
-    /// Like `claim`, in the second file.
+    /// Like `claim`, for pages of the second file.
     fn claim_large(&mut self, addr: u64, pages: u64, what: &str) -> bool {
         let place = (addr - LARGE_AT) / self.page_size;
         let end = place.checked_add(pages);
@@ -316,19 +317,19 @@ impl Check {
         sound
     }
 
-    /// Number of pages that the newest version is expected to reach.
+    /// Returns the number of pages that traversing the newest version is expected to claim.
     #[must_use]
     pub fn pages_expected(&self) -> u64 {
         self.pages
             .saturating_sub(self.captured.free.len() + self.captured.retained_pages)
     }
 
-    /// Starts claiming pages for an older version.
+    /// From now on, `claim` claims pages for an older version with this name, until `end_version`.
     pub fn begin_version(&mut self, name: &str) {
         self.version = Some((name.to_owned(), PageSet::new(self.pages)));
     }
 
-    /// Ends the traversal of the older version. Reports each of its pages that is free.
+    /// Ends the traversal of the older version. Each of its pages that is free is reported as a problem.
     pub fn end_version(&mut self) {
         let Some((name, claimed)) = self.version.take() else {
             return;
@@ -340,12 +341,13 @@ impl Check {
         }
     }
 
-    /// Starts recording the claimed ranges by kind; adjacent ranges of one kind are merged.
+    /// Makes the check record the claimed page ranges by kind of page; adjacent ranges of one kind are merged.
     pub fn keep_ranges(&mut self) {
         self.ranges = Some(BTreeMap::new());
     }
 
-    /// Claims the free-space structure and the pins, and returns all ranges by kind, as (first page, pages).
+    /// Claims the pages of the free-space structure and the pins, and returns all claimed ranges by kind of page,
+    /// each as first page and number of pages.
     #[must_use]
     pub fn into_ranges(mut self) -> BTreeMap<String, Vec<(u64, u64)>> {
         self.check_structure();
@@ -359,7 +361,7 @@ impl Check {
         self.claimed.len()
     }
 
-    /// Ends an incomplete check without comparing the claims.
+    /// Ends an incomplete check, without comparing the claimed pages with the free space.
     #[must_use]
     pub fn abandon(mut self) -> CheckReport {
         CheckReport {
@@ -373,7 +375,7 @@ impl Check {
         }
     }
 
-    /// Compares the claimed pages with the free space, and checks the head of the file.
+    /// Compares the claimed pages with the free space, checks the head of the file, and returns the report.
     #[must_use]
     pub fn finish(mut self) -> CheckReport {
         let (notes, problems_healable) = self.check_head();
@@ -417,7 +419,7 @@ impl Check {
         }
     }
 
-    /// Re-reads the free-space structure, pins and clock and claims their pages.
+    /// Reads the free-space structure, the pins and the clock again, and claims their pages.
     fn check_structure(&mut self) {
         for (ptr, pages) in std::mem::take(&mut self.captured.pins) {
             self.claim(ptr.addr, pages, "pins");
@@ -435,7 +437,8 @@ impl Check {
             }
         }
         if let Some(redo) = self.captured.meta.redo {
-            // Claim the log, but do not read it: its commits, if any, are newer than the checked one.
+            // The pages of the redo log are claimed, but not read: its commits, if any, are newer than the checked
+            // commit.
             self.claim(redo.page * self.page_size, redo.pages, "log");
         }
         for ptr in std::mem::take(&mut self.captured.structure) {
@@ -446,7 +449,7 @@ impl Check {
         }
     }
 
-    /// Re-reads the lists of freed ranges and claims their pages.
+    /// Reads the list pages with freed ranges again, and claims them.
     fn check_stacks(&mut self) {
         let pager = self.pager.clone();
         let read = |ptr: &Ptr| read_again(&pager, ptr);
@@ -495,7 +498,7 @@ impl Check {
         }
     }
 
-    /// The readable ranges on the stacks; `check_stacks` reports the unreadable ones.
+    /// Returns the freed ranges on the readable list pages; `check_stacks` reports the unreadable pages.
     fn on_stacks(&self, stacks: &[Stack]) -> Vec<FreedRange> {
         let read = |ptr: &Ptr| read_again(&self.pager, ptr);
         let mut retained = Vec::new();
@@ -509,7 +512,7 @@ impl Check {
         retained
     }
 
-    /// The free space as stored, which must match the one in memory.
+    /// Returns the free space that is stored in the file, which must match the free space in memory.
     fn stored(&self) -> Result<Stored> {
         let read = |ptr: &Ptr| read_again(&self.pager, ptr);
         let Captured { meta, before, .. } = &self.captured;
@@ -526,7 +529,7 @@ impl Check {
     }
 }
 
-/// Free pages, freed ranges in the record and on stacks, and free pages and length of the second file.
+/// Free pages, freed ranges in the meta record, stacks of list pages, and free pages and length of the second file.
 type Stored = (PageSet, Vec<FreedRange>, Vec<Stack>, Option<(PageSet, u64)>);
 
 fn free_of(large: &Large) -> PageSet {
@@ -537,7 +540,7 @@ fn free_of(large: &Large) -> PageSet {
     free
 }
 
-/// Reads and verifies a page regardless of the options.
+/// Reads a page and verifies it, even if the options say that pages are not verified.
 fn read_again<'a>(pager: &'a Pager, ptr: &Ptr) -> Result<PageRef<'a>> {
     let inner = &pager.inner;
     let len = inner

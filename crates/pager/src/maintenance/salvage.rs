@@ -1,5 +1,5 @@
-//! Reading a damaged file without trusting its head. Every page and block can be found by its own header, which has
-//! its kind, owner, address, birth and checksum.
+//! Reads a damaged file without trusting its head. Every page and block can be found by its own header, which
+//! contains its kind, owner, address, birth and checksum.
 
 use crate::commit::lost_commits;
 use crate::commit::redo;
@@ -26,29 +26,29 @@ use tidalite_base::limits::{CHECKSUM_SPAN_MAX, PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX,
 use tidalite_base::{Corrupt, TxnId, get_u64};
 use tidalite_disk::storage::{FileStorage, Storage};
 
-/// Alignment of blocks.
+/// Alignment in bytes of blocks inside extents.
 const BLOCK_ALIGN: usize = 8;
-/// Bytes of the file scanned at a time.
+/// Number of bytes of the file that are scanned at a time.
 const WINDOW_BYTES: usize = 1 << 20;
 /// Number of pages whose checksum is computed for each possible page size, if both superblocks are lost.
 const GUESSES_MAX: usize = 64;
 
-/// The newest readable meta record, in the head or in the log.
+/// The newest readable meta record, in the head of the file or in the redo log.
 #[derive(Clone, Debug)]
 pub struct RawState {
-    /// The transaction of the record.
+    /// Transaction number of the meta record.
     pub txn: TxnId,
-    /// Data that the layers above stored with the commit.
+    /// The app area of the meta record, in which the layers above the pager store their data.
     pub app: Arc<[u8]>,
     meta: Meta,
 }
 
-/// A block whose header names the address at which it lies. Its checksum is not verified.
+/// A page or block whose header contains the address at which it was found. Its checksum is not verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// The header of the block.
+    /// The header of the page or block.
     pub header: Header,
-    /// The checksum in its header.
+    /// The checksum in the header of the page or block.
     pub checksum: u64,
 }
 
@@ -63,7 +63,7 @@ impl RawState {
 }
 
 impl Candidate {
-    /// A pointer to the block, assuming this length.
+    /// Returns a pointer to the block, assuming that the block is `len` bytes long.
     #[must_use]
     pub fn ptr(&self, len: usize) -> Ptr {
         Ptr {
@@ -76,11 +76,11 @@ impl Candidate {
     }
 }
 
-/// A file whose head is not trusted, only pages and blocks that match their checksums. Every read verifies; nothing is
-/// written.
+/// A damaged file. Its head is not trusted, only pages and blocks that match their checksums. Every read verifies;
+/// nothing is written.
 pub struct RawFile {
     storage: Arc<dyn Storage>,
-    /// The second file, if it was found.
+    /// The second file with large values, if it was found.
     large: Option<LargeFile>,
     page_size: usize,
     len: u64,
@@ -90,7 +90,7 @@ pub struct RawFile {
 }
 
 impl RawFile {
-    /// Opens a file for salvage. It should not be open elsewhere.
+    /// Opens a file for salvage. No other handle should have the file open.
     ///
     /// # Errors
     /// `Open`, `Io`; `NotADatabase` if the page size cannot be determined.
@@ -104,7 +104,8 @@ impl RawFile {
         Ok(raw)
     }
 
-    /// Reads large values from the second file at this path. Its head may be damaged.
+    /// Makes this file read large values from the second file at path `second`. The head of the second file may be
+    /// damaged.
     ///
     /// # Errors
     /// As for `open`.
@@ -113,7 +114,8 @@ impl RawFile {
         Ok(())
     }
 
-    /// Finds the second file by its name in the newest record. Without the second file, the data in it is lost.
+    /// Finds the second file by its name in the newest meta record. Returns `None` if it is not found; its values are
+    /// then lost.
     fn find_large(&self, path: &Path) -> Option<LargeFile> {
         let (superblock, _) = superblock::load(&*self.storage).ok()?;
         let options = Options {
@@ -150,8 +152,8 @@ impl RawFile {
         Ok(raw)
     }
 
-    /// Replays the log as an overlay over the file, since the newest commits may be only there. If the log is damaged,
-    /// only the record is used.
+    /// Replays the redo log into an overlay over the file, since the newest commits may be only in the log. If the
+    /// log is damaged, only the meta record in the head is used.
     fn lay_log_over(&mut self) {
         let Some(state) = &self.state else {
             return;
@@ -174,32 +176,32 @@ impl RawFile {
         }
     }
 
-    /// The newest readable meta record.
+    /// Returns the newest readable meta record, if any.
     #[must_use]
     pub fn state(&self) -> Option<&RawState> {
         self.state.as_ref()
     }
 
-    /// Durable commits that are missing according to the log.
+    /// Returns the durable commits that are missing according to the redo log.
     #[must_use]
     pub fn lost_commits(&self) -> Option<LostCommits> {
         self.lost
     }
 
-    /// Bytes of the file.
+    /// Length of the file in bytes.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// True for a file of no bytes.
+    /// Whether the file has no bytes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The free pages according to the newest record, with one flag for each page; `None` if the free-space structure
-    /// is not readable.
+    /// Returns one flag for each page, which is set if the page is free according to the newest meta record; `None`
+    /// if the free-space structure is not readable.
     #[must_use]
     pub fn free_pages(&self) -> Option<Vec<bool>> {
         let meta = &self.state.as_ref()?.meta;
@@ -215,8 +217,8 @@ impl RawFile {
         Some(free)
     }
 
-    /// Passes every candidate after the head to `f`, ascending. A candidate is a block whose header contains the
-    /// address of the block. `f` also gets the number of bytes scanned so far.
+    /// Passes every candidate after the head of the file to `f`, in ascending order of addresses. A candidate is a
+    /// page or block whose header contains its own address. `f` also gets the number of bytes scanned so far.
     ///
     /// # Errors
     /// `Io`, and errors of `f`. Unreadable ranges are skipped.
@@ -231,7 +233,7 @@ impl RawFile {
             }
             let last = there - HEADER_BYTES;
             for at in (0..=last.min(WINDOW_BYTES - BLOCK_ALIGN)).step_by(BLOCK_ALIGN) {
-                // A header contains its own address; other data hardly ever matches.
+                // A header contains its own address; other data hardly ever match this condition.
                 if get_u64(bytes, at + 16) != from + at as u64 {
                     continue;
                 }
@@ -249,7 +251,7 @@ impl RawFile {
         Ok(())
     }
 
-    /// Fallback for a failed read: reads block by block; unreadable blocks become zeros.
+    /// Reads block by block after the read of a whole range has failed; unreadable blocks become zeros.
     fn read_in_parts(&self, from: u64, bytes: &mut [u8]) {
         for (i, part) in bytes.chunks_mut(BLOCK_BYTES).enumerate() {
             if self
@@ -262,7 +264,7 @@ impl RawFile {
         }
     }
 
-    /// The page size with which most pages match their checksums.
+    /// Determines the page size by trying which size makes most pages match their checksums.
     fn guess_page_size(&self) -> Result<usize> {
         let mut candidates = Vec::new();
         let scanned = self.scan(&mut |found, _| {
@@ -299,8 +301,8 @@ impl RawFile {
         }
         match votes.into_iter().max_by_key(|(_, count)| *count) {
             Some((size, _)) if page_size_ok(size) => Ok(size),
-            // A file with only series has no table pages. Any page size will do, since series leaves do not depend on
-            // it.
+            // A file with only series has no table pages. Any page size is suitable then, since series leaves do not
+            // depend on it.
             _ if self.len > HEAD_BYTES => Ok(PAGE_SIZE_DEFAULT),
             _ => Err(Error::NotADatabase {
                 found: "no superblock and no page of a table".into(),
@@ -330,7 +332,7 @@ impl RawFile {
         let mut bytes = vec![0u8; len];
         self.storage
             .read_at(addr, &mut bytes)
-            // For salvage, a bad sector is damage like any other.
+            // During salvage, a bad sector of the medium is reported as damage.
             .map_err(|error| Corrupt::new("medium", addr, error, format!("{len} bytes")))?;
         Ok(PageRef::Owned(bytes.into()))
     }

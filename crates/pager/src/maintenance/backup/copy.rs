@@ -1,9 +1,9 @@
-//! Writing a backup as a stream. It contains the pages of one version, or only those written since an older version.
+//! Writes a backup as a stream. A backup contains the pages of one version of the database, or only those written
+//! since an older version.
 //!
-//! The backup is physical: it copies pages regardless of their content and needs no knowledge of the structures above.
-//! While a version is pinned or held, none of its pages is rewritten. If two versions are pinned, the pages used only
-//! by the newer one are therefore exactly the pages written since the older one, and no pointer has to be followed.
-//! This also holds for the second file.
+//! The backup is physical: it copies pages regardless of their contents. While a version is pinned or held, none of
+//! its pages is rewritten. If two versions are pinned, the pages used only by the newer one are therefore exactly the
+//! pages written since the older one, and no pointer has to be followed. The same is true of the second file.
 
 use super::format::{BackupInfo, OnMoved, PART_BYTES, file_head, head};
 use crate::error::{Error, Result};
@@ -19,10 +19,10 @@ use crate::txn::snapshot::Snapshot;
 use std::io::Write;
 use tidalite_base::{TxnId, checksum, put_u64};
 
-/// Maximum number of attempts to find a version that is both durable and the newest.
+/// Maximum number of attempts to find a version of the database that is both durable and the newest.
 const ATTEMPTS: u32 = 100;
 
-/// A held version, with its record.
+/// A version of the database, held by a snapshot, with its meta record.
 struct Version {
     snapshot: Snapshot,
     meta: Meta,
@@ -33,7 +33,7 @@ fn written(at: u64) -> impl Fn(std::io::Error) -> Error {
 }
 
 impl Pager {
-    /// The newest durable version, or a pinned one.
+    /// Returns the newest durable version of the database, or the version of a pin.
     fn version(&self, pin: Option<&str>) -> Result<Version> {
         if let Some(name) = pin {
             let snapshot = self.begin_read_at(name)?;
@@ -64,8 +64,8 @@ impl Pager {
             if attempt == ATTEMPTS {
                 break;
             }
-            // Make an empty durable commit. It writes a record if the newest commit has none, and it makes commits of
-            // other handles visible.
+            // An empty durable commit writes a meta record if the newest commit has none, and makes commits of other
+            // handles visible.
             drop(snapshot);
             let txn = self.begin_write()?;
             let app = txn.app().to_vec();
@@ -78,8 +78,8 @@ impl Pager {
         })
     }
 
-    /// Fails if there is a second file. An image has the identity and the pins of its file. If both named the same
-    /// second file, they would overwrite each other's values in it.
+    /// Returns an error if there is a second file. An image has the same identity and pins as its original. If both
+    /// named the same second file, they would overwrite each other's values in it.
     fn in_one_file(&self) -> Result<()> {
         match &self.inner.files.large {
             None => Ok(()),
@@ -91,7 +91,7 @@ impl Pager {
         }
     }
 
-    /// The pages used by the version. `retained`: include pages used only by older versions.
+    /// Returns the pages that the version uses. With `retained`, includes pages that only older versions use.
     fn pages_of(&self, version: &Version, retained: bool) -> Result<Used> {
         let meta = &version.meta;
         let page_size = self.page_size();
@@ -106,7 +106,7 @@ impl Pager {
             }
         });
         if let Some(redo) = meta.redo {
-            // Leave out the log, which contains only newer versions.
+            // The pages of the redo log are left out, since the log contains only newer versions.
             let to = redo.page.saturating_add(redo.pages).min(meta.pages);
             used[redo.page.min(to) as usize..to as usize].fill(false);
         }
@@ -139,12 +139,13 @@ impl Pager {
         Ok(used)
     }
 
-    /// Writes a backup to a stream. `pin`: the version to back up; `None` for the newest one. `base`: back up only the
-    /// pages written since this pin; `None` for a full backup. Writers continue meanwhile.
+    /// Writes a backup of the pinned version `pin`, or of the newest version if `pin` is `None`, to a stream. With
+    /// `base`, the name of an older pin, only pages written since that pin are backed up; otherwise all pages.
+    /// Writers continue meanwhile.
     ///
     /// # Errors
-    /// `NoPin`, `Io`; errors of `moved`; damage in the free-space structure. The pages themselves are not
-    /// verified: check the file before, or the restored file.
+    /// `NoPin`, `Io`; errors of `moved`; `Corrupt` if the free-space structure is damaged. Other pages are not
+    /// verified: check the file before the backup, or check the restored file.
     pub fn backup(
         &self,
         pin: Option<&str>,
@@ -208,15 +209,15 @@ impl Pager {
         })
     }
 
-    /// Writes an image of the file to a stream, from front to back. The image is a database with the same pages at the
-    /// same places, the same pins and the same identity; free pages become zeros. Writers continue meanwhile.
+    /// Writes an image of the file to a stream, from front to back. The image is a database with the same pages at
+    /// the same addresses, the same pins and the same identity; free pages become zeros. Writers continue meanwhile.
     ///
     /// # Errors
     /// As for `backup`.
     pub fn copy_image(&self, out: &mut dyn Write, moved: &mut OnMoved<'_>) -> Result<u64> {
         self.in_one_file()?;
         let version = self.version(None)?;
-        // Pages held by pins must stay until they are copied.
+        // Snapshots of all pins are held until the end, so that the pages of the pins stay until they are copied.
         let mut retained = Vec::new();
         for pin in version.snapshot.pins()? {
             retained.extend(self.begin_read_at(&pin.name)?);
@@ -224,7 +225,7 @@ impl Pager {
         let wanted = self.pages_of(&version, true)?.first;
         let page_size = self.page_size();
         let total = wanted.len() as u64 * page_size as u64;
-        // Pinned records carry the file's identity, so the copy must have the same.
+        // The meta records of pins contain the identity of the file, so the image must have the same identity.
         let mut first = file_head(&version.meta, self.uuid(), page_size);
         first.resize(first_page(page_size) as usize * page_size, 0);
         out.write_all(&first).map_err(written(0))?;
@@ -251,7 +252,7 @@ impl Pager {
         Ok(total)
     }
 
-    /// Bytes of the file, not verified; `None` if part of the range lies outside it.
+    /// Returns bytes of the file, which are not verified; `None` if part of the range lies outside the file.
     ///
     /// # Errors
     /// `Io`.
@@ -274,7 +275,7 @@ impl Pager {
     }
 }
 
-/// The pages used by a version, with one flag for each page of the first and the second file.
+/// Pages that a version uses: one flag for each page of the first and of the second file.
 struct Used {
     first: Vec<bool>,
     second: Vec<bool>,
@@ -313,7 +314,8 @@ fn no_pin(name: &str) -> Error {
     }
 }
 
-/// The next run of wanted pages from `at` on.
+/// Finds the next run of wanted pages from index `at` on; returns its first page and its length, at most `most`
+/// pages.
 fn next_run(wanted: &[bool], at: usize, most: u64) -> Option<(usize, usize)> {
     let from = at + wanted[at..].iter().position(|wanted| *wanted)?;
     let most = most.max(1) as usize;

@@ -24,23 +24,23 @@ pub(super) const RECORD_AT: usize = 72;
 pub(super) const SUM_AT: usize = RECORD_AT + BLOCK_BYTES;
 pub(super) const HEAD_LEN: usize = SUM_AT + 8;
 const _: () = assert!(LARGE_PAGES_AT + 8 == RECORD_AT && HEAD_LEN == 4176);
-/// Maximum bytes of a part.
+/// Maximum number of bytes of pages in one part of a backup.
 pub(super) const PART_BYTES: u64 = 1 << 20;
 
-/// Content of a backup.
+/// Description of a backup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BackupInfo {
-    /// The version that the backup restores.
+    /// Transaction of the version that the backup restores.
     pub txn: TxnId,
-    /// The version on which the backup builds; `None` for a full backup.
+    /// Transaction of the version on which the backup builds; `None` for a full backup.
     pub base: Option<TxnId>,
-    /// Bytes of pages in the backup.
+    /// Number of bytes of pages in the backup.
     pub bytes: u64,
 }
 
-/// Progress callback. Its arguments are the bytes of the last step, the bytes so far, and the expected total. If it
-/// returns an error, the operation ends.
+/// Progress callback. Its arguments are the number of bytes of the last step, the number of bytes so far, and the
+/// expected total. If the callback returns an error, the operation ends.
 pub type OnMoved<'f> = dyn FnMut(u64, u64, u64) -> Result<()> + 'f;
 
 pub(super) fn head(meta: &Meta, base_txn: u64, page_size: u32, second_pages: u64) -> Vec<u8> {
@@ -60,7 +60,7 @@ pub(super) fn head(meta: &Meta, base_txn: u64, page_size: u32, second_pages: u64
     head
 }
 
-/// The head of a database file whose newest record is `meta`.
+/// Encodes the head of a database file whose newest meta record is `meta`.
 pub(super) fn file_head(meta: &Meta, uuid: [u8; 16], page_size: usize) -> Vec<u8> {
     let superblock = Superblock::new(page_size, uuid);
     let meta = Meta {

@@ -1,4 +1,4 @@
-//! Backups: pages as a stream, and restored files.
+//! Writes backups as streams of pages, and restores files from them.
 
 mod copy;
 mod format;

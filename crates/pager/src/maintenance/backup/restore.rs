@@ -1,4 +1,4 @@
-//! Restoring a file, and its second file if any, from a full backup and the incremental backups that follow it.
+//! Restores a file, and its second file if any, from a full backup and the incremental backups that follow it.
 //!
 //! 1. The first file has a temporary name until everything is written and synced; then it gets its final name. After an
 //!    error both files are removed. A killed process leaves the temporary file, and a second file that belongs to no
@@ -27,26 +27,26 @@ use tidalite_base::{Corrupt, TxnId, checksum, get_u32, get_u64};
 use tidalite_disk::storage::{give_name, sync_directory, sync_name};
 use tidalite_disk::system::{new_uuid, uuid_text};
 
-/// The decoded head of a backup.
+/// Decoded head of a backup.
 struct Container {
     page_size: u64,
     txn: u64,
     base: u64,
-    /// Pages of the second file; 0 without one.
+    /// Number of pages of the second file; 0 if there is no second file.
     second_pages: u64,
     meta: Meta,
 }
 
-/// One backup of the chain, and the current position in it.
+/// One backup of the chain, and the byte position up to which it has been read.
 struct Source<'s> {
     from: &'s mut dyn Read,
-    /// The name of the backup in errors.
+    /// Name of the backup in error texts.
     what: String,
     at: u64,
 }
 
 impl Source<'_> {
-    /// A damage error at a byte of this backup.
+    /// Creates the error for damage at byte `at` of this backup.
     fn damaged(&self, at: u64, found: impl Display, expected: impl Display) -> Error {
         Corrupt::new(self.what.clone(), at, found, expected).into()
     }
@@ -79,7 +79,8 @@ impl Source<'_> {
 
 fn read_head(from: &mut Source<'_>) -> Result<Container> {
     let mut head = vec![0u8; HEAD_LEN];
-    // Read and check the magic number first, since a file that is no backup may be shorter than a head.
+    // The magic number is read and checked first, since a file that is not a backup may be shorter than the head of
+    // one.
     let (magic, rest) = head.split_at_mut(MAGIC.len());
     from.read_exact(magic)?;
     if magic[..] != MAGIC {
@@ -147,13 +148,13 @@ fn read_head(from: &mut Source<'_>) -> Result<Container> {
     })
 }
 
-/// Creates a file from a full backup and the incremental backups that follow it, in order. The file gets a new identity
-/// and no pins. It must not exist; on an error it is removed. If the backup has large values in a second file, that
-/// file is created too, with the given name, or with `-large` appended to the name of the first.
+/// Creates a database file from a full backup and the incremental backups that follow it, in order. The file gets a
+/// new identity and no pins. The file must not exist; after an error it is removed. If the backup has large values in
+/// a second file, that file is created too, with the given name, or with `-large` appended to the name of the first.
 ///
 /// # Errors
-/// `BackupOrder` if a backup does not build on the previous one; `Corrupt` if one is damaged or truncated; `Open`,
-/// `Io`, `DiskFull` from the new file.
+/// `BackupOrder` if a backup does not build on the previous one; `Corrupt` if a backup is damaged or truncated;
+/// `Open`, `Io`, `DiskFull` if the new file cannot be written.
 pub fn restore(
     chain: &mut dyn Iterator<Item = Result<Box<dyn Read + '_>>>,
     path: &Path,
@@ -181,7 +182,8 @@ pub fn restore(
         }
         give_name(&temporary, path).map_err(failed)?;
         if let Err(error) = sync_name(path) {
-            // Remove the first file too: the second one is removed on an error, and half a database is useless.
+            // The first file is removed as well: after this error the second file is removed, and the first file
+            // alone is useless.
             drop(std::fs::remove_file(path));
             return Err(failed(error));
         }
@@ -197,10 +199,10 @@ pub fn restore(
     restored
 }
 
-/// The files being created.
+/// The files that the restore is creating.
 struct Files {
     first: File,
-    /// Created when the first data for it arrives.
+    /// The second file, which is created when the first bytes for it arrive.
     second: Option<File>,
     second_path: PathBuf,
 }
@@ -223,7 +225,7 @@ fn path_next_to(path: &Path, end: &str) -> PathBuf {
     name.into()
 }
 
-/// Creates a file. `named`: the final path, for errors.
+/// Creates a file; `named` is its final path, which error texts show.
 fn create(path: &Path, named: &Path) -> Result<File> {
     let opened = OpenOptions::new()
         .read(true)
@@ -317,7 +319,7 @@ fn fill(
     Ok((info, uuid))
 }
 
-/// A damage error in the restored file, at the place of a pointer.
+/// Creates the error for damage in the restored file at the address of a pointer.
 fn restored(ptr: &Ptr, found: impl Display, expected: &str) -> Error {
     Corrupt::new("restored file", ptr.addr, found, expected).into()
 }
@@ -395,7 +397,8 @@ fn page_of(file: &File, page_size: usize, ptr: &Ptr) -> Result<PageRef<'static>>
     Ok(PageRef::Owned(bytes.into()))
 }
 
-/// Completes the pointers of a record to its pins and clock, since a pinned record has only their places.
+/// Completes the pointers of a meta record to its pins and clock. If the record is pinned, these pointers contain
+/// only addresses, without checksums.
 fn placed(file: &File, meta: &Meta) -> Result<Meta> {
     let mut meta = meta.clone();
     for ptr in [&mut meta.pins, &mut meta.clock] {
@@ -414,11 +417,11 @@ fn placed(file: &File, meta: &Meta) -> Result<Meta> {
     Ok(meta)
 }
 
-/// Removes the pins: a restored file has no old versions.
+/// Removes all pins from the restored file, since it contains no old versions.
 fn drop_pins(path: &Path, second: Option<&Path>, uuid: [u8; 16]) -> Result<()> {
     let options = crate::Options {
         mode: crate::OpenMode::Open,
-        // A database on a network file system can only be opened exclusively.
+        // A database on a network file system can be opened only exclusively.
         exclusive: true,
         large_values_path: second.map(Path::to_owned),
         ..Default::default()

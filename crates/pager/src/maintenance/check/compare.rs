@@ -7,7 +7,7 @@ use crate::space::large::Large;
 use std::collections::BTreeMap;
 
 impl Check {
-    /// Compares the claimed pages of the second file with its free space.
+    /// Compares the claimed pages of the second file with the free space of that file; reports the differences.
     pub(super) fn compare_large(
         &mut self,
         which: &str,
@@ -46,7 +46,7 @@ impl Check {
         }
     }
 
-    /// State of each page according to the free space: 0 used, 1 free, 2 pending.
+    /// Returns the state of each page according to the free space: 0 used, 1 free, 2 pending.
     pub(super) fn states(
         &mut self,
         free: &PageSet,
@@ -72,7 +72,7 @@ impl Check {
     }
 
     pub(super) fn compare(&mut self, which: &str, state: &[u8]) {
-        // Adjacent pages with one kind of problem are reported together.
+        // Adjacent pages with the same kind of problem are reported together.
         let mut runs: BTreeMap<u64, (u64, &str)> = BTreeMap::new();
         let mut last: Option<(u64, &str)> = None;
         for page in first_page(self.page_size as usize)..self.pages {

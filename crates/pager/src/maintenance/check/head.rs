@@ -1,4 +1,4 @@
-//! Check of the heads of both files.
+//! Checks the heads of both files: superblocks and meta blocks.
 
 use super::Check;
 use crate::format::layout::{meta_at, superblock_at};
@@ -6,24 +6,25 @@ use crate::format::meta_blocks::MetaBlocks;
 use crate::format::superblock;
 use std::time::Duration;
 
-/// Number of times the head is read again while it looks damaged. Each pause is longer by `HEAD_PAUSE` than the last.
+/// Number of times that the head is read again while it looks damaged. Each pause is longer by `HEAD_PAUSE` than the
+/// pause before.
 const HEAD_ATTEMPTS: u32 = 4;
 const HEAD_PAUSE: Duration = Duration::from_millis(10);
 
-/// Repair note for a damaged block of the head.
+/// End of the problem text of a damaged block of the head that can be repaired.
 const HEALED: &str =
     "the next handle that opens the file for writing rewrites it from a whole copy";
-/// Beginning of the note on a block torn by a crash.
+/// End of the note on a block that a crash has left incomplete.
 const INTERRUPTED: &str = "left by an unfinished commit, and rewritten by the next handle that opens the file for writing";
 
-/// State of the heads of both files.
+/// Findings in the heads of both files.
 #[derive(Default)]
 struct Heads {
-    /// Damage without an intact copy.
+    /// Damaged blocks without an intact copy.
     problems: Vec<String>,
-    /// Damage that the next writer repairs.
+    /// Damaged blocks that the next writer repairs.
     healable: Vec<String>,
-    /// Traces of a crash.
+    /// Traces of a crash, which are not damage.
     notes: Vec<String>,
 }
 
@@ -34,14 +35,14 @@ impl Heads {
 }
 
 impl Check {
-    /// Checks the head, and reports commits found missing at opening. Returns the notes and the number of problems that
-    /// the next writer repairs. A record that is just being written looks like damage, but only for a moment; the head
-    /// is therefore read several times.
+    /// Checks the heads of the files, and reports commits that were found missing at opening. Returns the notes, and
+    /// the number of problems that the next writer repairs. A meta record that is just being written looks like
+    /// damage, but only for a moment; the head is therefore read several times.
     pub(super) fn check_head(&mut self) -> (Vec<String>, u64) {
         let mut heads = self.heads();
         if !heads.is_sound() {
-            // Read again under the writer lock. (In a read-only handle, this does not keep writers of other processes
-            // out.)
+            // Reads the heads again under the writer lock, so that no record is being written. (In a read-only
+            // handle, this lock does not keep writers of other processes out.)
             let guard = self.pager.inner.lock_writer();
             heads = self.heads();
             drop(guard);
@@ -57,7 +58,7 @@ impl Check {
             let gone_on = self.captured.meta.txn > lost.found.0;
             match self.pager.inner.files.options.read_only && !gone_on {
                 true => heads.problems.push(lost.to_string()),
-                // A handle has accepted the loss and opened the file for writing.
+                // A handle has accepted the loss of commits and opened the file for writing.
                 false => heads
                     .notes
                     .push(format!("accepted when it was opened: {lost}")),
@@ -70,20 +71,20 @@ impl Check {
         (heads.notes, healable)
     }
 
-    /// Whether a new record was written since the check began.
+    /// Whether a new meta record was written since the check began.
     fn written_since(&self) -> bool {
         let blocks = MetaBlocks::load(&*self.pager.inner.files.storage, &self.pager.uuid());
         let newest = blocks.newest();
         newest.is_ok_and(|(newest, _)| newest.sequence != self.captured.meta.sequence)
     }
 
-    /// Separates damage from the traces of a crash.
+    /// Reads the heads of both files, and separates damage from the traces of a crash.
     ///
     /// A crash during a commit leaves the blocks of one pair of meta records in any state, and the next open for
     /// writing repairs any state of one pair. It may be the pair with the newest record: power may fail when one copy
     /// of a new record is complete and the other is not. A torn block alone is therefore not a problem. Damage of a
-    /// single block looks the same, and loses no commit either. Only these are problems: damaged blocks in both pairs,
-    /// an unreadable block, and damage seen by a handle that has repaired the file at opening.
+    /// single block looks the same, and loses no commit either. Only these are problems: damaged blocks in both
+    /// pairs, an unreadable block, and damage that a handle finds although it has repaired the file at opening.
     ///
     /// A crash never damages the superblocks and the head of the second file: they are synced before a record relies on
     /// them, and rewritten only to repair a copy that was already damaged. (A second file that no record names yet may
