@@ -1,45 +1,45 @@
 //! Deliberate bugs, which prove that the crash tests find bugs of their kind. Compiled only with the feature
-//! `seeded-bugs`; a shipped build contains none of this. Bugs of a storage are not here: the test kit wraps the storage
-//! instead (`tidalite_testkit::Mistake`).
+//! `seeded-bugs`; a shipped build contains none of these bugs. Bugs of a storage are in the test kit instead, which
+//! wraps the storage (`tidalite_testkit::Mistake`).
 
-/// A deliberate bug.
+/// A bug of the pager that tests switch on to prove that they detect it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bug {
-    /// A transaction reuses a page that it has freed, although the newest durable state still uses the page.
+    /// A transaction reuses a page that it has freed, although the newest durable commit still uses the page.
     ReuseEarly,
-    /// Does not sync the new file length before a meta block relies on it.
+    /// A commit does not sync the new file length before it writes a meta record that relies on the length.
     GrowthNotDurable,
-    /// Writes both copies of a meta record to the same block.
+    /// Both copies of a meta record are written to the same block.
     CopiesInOneBlock,
-    /// Ignores the snapshots that readers hold.
+    /// The writer ignores the snapshots that readers hold, and overwrites their pages.
     ForgetReaders,
-    /// Overwrites the newest unsynced meta record with the next one.
+    /// The next unsynced meta record overwrites the newest one, instead of being written to the other slot.
     UnsyncedMetaInOneSlot,
-    /// Writes the unsynced meta record before the pages of its commit.
+    /// The unsynced meta record is written before the pages of its commit.
     UnsyncedMetaBeforeData,
-    /// Omits from an unsynced meta record the meta record that a running flush is writing, on which it may have to
-    /// build.
+    /// An unsynced meta record does not name the meta record that a running flush is writing, although it may have to
+    /// build on that record.
     UnsyncedMetaOnOneBase,
-    /// Accepts a sync that began before the data was written.
+    /// A flush accepts a sync that began before the data of the commit was written.
     CoveredTooEarly,
-    /// Restarts the redo log before the record on which it builds is synced.
+    /// The redo log is begun anew before the meta record on which it builds is synced.
     LogTooEarly,
     /// Recovery ignores the commits in the redo log.
     LogIgnored,
-    /// Accepts an unsynced meta record without verifying that its pages are in the file.
+    /// Opening uses an unsynced meta record without verifying that its pages are in the file.
     UnsyncedMetaUnverified,
-    /// Does not sync the second file before a record.
+    /// A flush does not sync the second file before it writes a meta record.
     SkipLargeSync,
 }
 
-/// Bugs that tests with sequential durable commits and no readers find.
+/// Bugs that are found by tests with sequential durable commits and without readers.
 pub const BUGS: [Bug; 3] = [
     Bug::ReuseEarly,
     Bug::GrowthNotDurable,
     Bug::CopiesInOneBlock,
 ];
 
-/// Bugs that tests with lazy commits, and with commits that share a flush, find.
+/// Bugs that are found by tests with lazy commits and with commits that share a flush.
 pub const LAZY_BUGS: [Bug; 7] = [
     Bug::UnsyncedMetaInOneSlot,
     Bug::UnsyncedMetaBeforeData,

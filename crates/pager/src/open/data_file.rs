@@ -1,4 +1,4 @@
-//! Opening and creating the data file and its lock file, with a typed error for each way in which this can fail.
+//! Opens or creates the data file and its lock file, and returns a typed error for each way in which this can fail.
 
 use crate::error::{Error, Result};
 use crate::format::layout::{BLOCK_BYTES, superblock_at};
@@ -12,15 +12,16 @@ use tidalite_disk::lock::Attachment;
 use tidalite_disk::lock::path_next_to;
 use tidalite_disk::storage::{create_file, device, network, real_path};
 
-/// An open data file and its attachment to the lock file.
+/// An open data file, with access to its lock file.
 pub(crate) struct OpenFile {
     pub(crate) file: File,
-    /// `None` only for a reader that cannot open a lock file. No writer can exist then, since a lock on the data file
-    /// excludes writers.
+    /// Access to the lock file. `None` only for a reader that cannot open a lock file; no writer can exist then,
+    /// since a lock on the data file excludes writers.
     pub(crate) attachment: Option<Attachment>,
 }
 
-/// Opens the file; creates it with `initial` content if requested. Returns with the setup lock held.
+/// Opens the data file and its lock file; creates the data file with the contents `initial` if the options ask for
+/// this. When the function returns, the setup lock is held.
 pub(crate) fn open(
     path: &Path,
     options: &Options,
@@ -111,7 +112,7 @@ fn open_device(
             return Err(Error::of_open(path, device::holds_something()));
         }
         if asked || blank {
-            // No other handle may use a device whose content is about to be overwritten.
+            // A device may be overwritten only if no other handle uses it.
             if let Some(attachment) = &attachment
                 && !attachment.is_alone()?
             {
@@ -120,7 +121,7 @@ fn open_device(
                 }
                 .into());
             }
-            // Write the superblocks last, the second copy before the first.
+            // The superblocks are written last, the second copy before the first.
             let superblock = |copy| {
                 let at = superblock_at(copy) as usize;
                 at..at + BLOCK_BYTES

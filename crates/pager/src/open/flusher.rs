@@ -1,6 +1,6 @@
-//! The background flusher: a thread that makes commits durable which are lazy or wait for a flush. It exists only on
-//! request (`Options::background_flush`), and ends when the file is closed or poisoned. After any other error it tries
-//! again.
+//! The background flusher: a thread that makes commits durable that are lazy or wait for a flush. It is started only
+//! on request (`Options::background_flush`), and ends when the file is closed or poisoned. After any other error it
+//! tries again.
 
 use crate::commit::pipeline::Until;
 use crate::txn::inner::Inner;
@@ -9,10 +9,11 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tidalite_base::{Signal, TxnId, Worker};
 
-/// Minimum pause; a shorter one would keep a processor busy with polling.
+/// Minimum pause between two checks; a shorter pause would keep a processor busy with polling.
 const PAUSE_MIN: Duration = Duration::from_millis(1);
 
-/// Starts the flusher; `None` if the system refuses to start a thread. In that case only commits and `sync` flush.
+/// Starts the background flusher. Returns `None` if the system cannot start a thread; then only commits and `sync`
+/// flush.
 pub(crate) fn start(inner: &Arc<Inner>, pause: Duration) -> Option<Worker> {
     let weak = Arc::downgrade(inner);
     Worker::start_detached("flush", move |signal| run(signal, &weak, pause)).ok()
@@ -26,7 +27,7 @@ fn run(signal: &Signal, inner: &Weak<Inner>, pause: Duration) {
         let Some(newest) = inner.pipeline.newest_recorded() else {
             continue;
         };
-        // A failed sync poisons the file; the next writer gets the error.
+        // A failed sync poisons the file, and the next writer gets the error.
         let done = make_durable(&inner, (TxnId(newest), Until::Kept), None);
         if done.is_err() && inner.files.check_poison().is_err() {
             return;

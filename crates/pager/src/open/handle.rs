@@ -23,52 +23,54 @@ use tidalite_disk::lock::{WaitLimit, protocol};
 use tidalite_disk::storage::MoveCheck;
 use tidalite_disk::system::Clocks;
 
-/// Maximum number of bytes that the system reads ahead per request.
+/// Maximum number of bytes that the system reads ahead per request, so that larger ranges need several requests.
 const WARM_BYTES: u64 = 128 << 10;
 
-/// Statistics of the file.
+/// Statistics of the database file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stat {
-    /// Bytes of a page.
+    /// Page size in bytes.
     pub page_size: usize,
-    /// Bytes of the file.
+    /// Length of the file in bytes.
     pub file_bytes: u64,
     /// Number of pages of the file, including its head.
     pub pages_total: u64,
     /// Number of pages that can be allocated now.
     pub pages_free: u64,
-    /// Number of freed pages, in both files, that a snapshot or one of the newest durable states still needs.
+    /// Number of freed pages, in both files, that a snapshot or one of the newest two durable commits still needs.
     pub pages_pending: u64,
     /// Number of pages of the redo log, which count as in use.
     pub log_pages: u64,
-    /// Upper bound of the longest free range.
+    /// Upper bound of the length in pages of the longest free range.
     pub longest_free_pages: u64,
-    /// Bytes of the second file, which holds large values, as of the newest commit; 0 if there is none.
+    /// Length in bytes of the second file, which stores large values, as of the newest commit; 0 if there is no
+    /// second file.
     pub large_bytes: u64,
-    /// Pages of the second file that can be allocated now.
+    /// Number of pages of the second file that can be allocated now.
     pub large_pages_free: u64,
-    /// The newest commit.
+    /// Transaction number of the newest commit.
     pub txn: TxnId,
     /// Wall-clock time of the newest commit, in nanoseconds since 1970.
     pub commit_time_ns: i64,
-    /// The file's identity.
+    /// UUID of the file.
     pub uuid: [u8; 16],
 }
 
 impl Pager {
-    /// A snapshot of the newest commit of any process. Any number of snapshots may be held, in any thread. This never
-    /// waits; it takes about as long as a cache miss, unless another process has committed since the last snapshot.
+    /// Returns a snapshot of the newest commit of any process. Any number of snapshots may be held, in any thread.
+    /// This function never waits; it takes about as long as a cache miss, unless another process has committed since
+    /// the last snapshot.
     ///
     /// # Errors
     /// `Limit` if too many snapshots are held, in all processes together; `Forked`; after a commit of another
-    /// process, `Io` and `Corrupt` from reading its record.
+    /// process, `Io` and `Corrupt` from reading the meta record of that commit.
     pub fn begin_read(&self) -> Result<Snapshot> {
         Snapshot::begin(&self.inner, 0)
     }
 
-    /// A cheaper [`begin_read`](Self::begin_read), which succeeds only if this handle's newest commit is still the one
-    /// that another snapshot showed; otherwise returns `None`.
+    /// A cheaper [`begin_read`](Self::begin_read), which returns a snapshot only if the newest commit that this
+    /// handle knows is still the commit `shown` of another snapshot; otherwise returns `None`.
     ///
     /// # Errors
     /// As for `begin_read`.
@@ -77,9 +79,9 @@ impl Pager {
         shown.begin(&self.inner)
     }
 
-    /// A snapshot that the writer may evict when it holds space for too long or when the disk is full
-    /// ([`Options::evictable_age_max`], [`Options::on_long_reader`]). Every read copies the bytes, then checks that the
-    /// snapshot is still valid, and returns `Evicted` if it is not.
+    /// Returns a snapshot that the writer may evict when it retains space for too long or when the disk is full
+    /// ([`Options::evictable_age_max`], [`Options::on_long_reader`]). Every read copies the bytes, then checks that
+    /// the snapshot is still valid, and returns `Evicted` if it is not.
     ///
     /// # Errors
     /// As for `begin_read`.
@@ -87,39 +89,39 @@ impl Pager {
         Snapshot::begin(&self.inner, protocol::EVICTABLE)
     }
 
-    /// A snapshot of a pinned version; `None` if no pin has that name.
+    /// Returns a snapshot of a pinned version; `None` if no pin has this name.
     ///
     /// # Errors
-    /// As for `begin_read`; damage in the table of pins or in the pin's record.
+    /// As for `begin_read`; `Corrupt` if the table of pins or the meta record of the pin is damaged.
     pub fn begin_read_at(&self, pin: &str) -> Result<Option<Snapshot>> {
         Snapshot::begin_at(&self.inner, pin)
     }
 
-    /// All pins of the newest commit, the oldest first.
+    /// Returns all pins of the newest commit, the oldest first.
     ///
     /// # Errors
-    /// As for `begin_read`; damage in the table of pins.
+    /// As for `begin_read`; `Corrupt` if the table of pins is damaged.
     pub fn pins(&self) -> Result<Vec<Pin>> {
         self.begin_read()?.pins()
     }
 
-    /// The newest commit known to have been made at or before this time (nanoseconds since 1970, by the wall clock of
-    /// the writers), with its time. Only the times of the newest commit, of the pins, and of about one commit a minute
-    /// are stored; of old commits even fewer.
+    /// Returns the newest commit known to have been made at or before this time (nanoseconds since 1970, by the wall
+    /// clock of the writers), with its time. Only the times of the newest commit, of the pins, and of about one
+    /// commit a minute are stored; for old commits, even fewer times.
     ///
     /// # Errors
-    /// As for `begin_read`; damage in the clock.
+    /// As for `begin_read`; `Corrupt` if the list of commit times is damaged.
     pub fn txn_at(&self, time_ns: i64) -> Result<Option<(TxnId, i64)>> {
         self.begin_read()?.txn_at(time_ns)
     }
 
-    /// Begins the write transaction. Waits while others hold the writer lock; processes get it in order of arrival.
-    /// Within one handle, a running thread may take a free writer lock before a waiting thread that sleeps, but delays
-    /// that thread by at most 5 ms.
+    /// Begins the write transaction. Waits while other threads or processes hold the writer lock; processes get the
+    /// lock in order of arrival. Within one handle, a running thread may take a free writer lock before a waiting
+    /// thread that sleeps, but delays that thread by at most 5 ms.
     ///
     /// # Errors
-    /// `ReadOnly`, `Poisoned`, `Forked`; `FileMoved` if the file is no longer the one at its path; errors from reading
-    /// the free space or confirming the newest state; `LargeFile` if another process has given the database a second
+    /// `ReadOnly`, `Poisoned`, `Forked`; `FileMoved` if the file at the path is another one now; errors from reading
+    /// the free space or confirming the newest commit; `LargeFile` if another process has given the database a second
     /// file that this handle does not have.
     pub fn begin_write(&self) -> Result<WriteTxn> {
         self.inner.files.check_writable()?;
@@ -130,7 +132,8 @@ impl Pager {
         WriteTxn::begin(Arc::clone(&self.inner), guard?)
     }
 
-    /// Begins the write transaction; gives up if others hold the writer lock for longer than `patience`.
+    /// Begins the write transaction; returns `WriterBusy` if other threads or processes hold the writer lock for
+    /// longer than `patience`.
     ///
     /// # Errors
     /// `WriterBusy`, which names the writer; otherwise as for `begin_write`.
@@ -183,30 +186,31 @@ impl Pager {
         self.inner.files.options.clock.read()
     }
 
-    /// Passes the event to the logger, if there is one.
+    /// Passes the event to the logger of this handle, if there is one.
     pub fn log_event(&self, event: &Event) {
         self.inner.files.log(event);
     }
 
-    /// Work done at opening to find an intact state.
+    /// Describes the work that was done at opening to find the newest intact commit.
     #[must_use]
     pub fn recovery(&self) -> Recovery {
         self.inner.recovery
     }
 
-    /// Makes all commits so far durable, including commits of other processes, and returns the newest one. Waits for an
-    /// open write transaction of another handle. Waits for one of this handle only if the newest commits have
-    /// [`Durability::None`]; a thread that holds a write transaction after such a commit must not call this.
+    /// Makes all commits so far durable, including commits of other processes, and returns the newest commit. Waits
+    /// for an open write transaction of another handle. Waits for a write transaction of this handle only if the
+    /// newest commits have [`Durability::None`]; a thread that holds a write transaction after such a commit must not
+    /// call this function.
     ///
     /// # Errors
-    /// `Poisoned`; `FileMoved`; any error of a sync or of writing the record (then nothing more is acknowledged until
-    /// the file is reopened); errors from reading the record of another process.
+    /// `Poisoned`; `FileMoved`; any error of a sync or of writing the meta record (no commit is acknowledged then
+    /// until the file is reopened); errors from reading the meta record of another process.
     pub fn sync(&self) -> Result<TxnId> {
         self.make_durable(Until::Kept)
     }
 
-    /// Like `sync`, but also empties the redo log by writing a record that contains all its commits. Costs two barriers
-    /// if the log is not empty.
+    /// Like `sync`, but also empties the redo log by writing a meta record that covers all commits in the log. Costs
+    /// two barriers if the log is not empty.
     ///
     /// # Errors
     /// As for `sync`.
@@ -228,8 +232,8 @@ impl Pager {
     }
 
     /// Makes everything durable, empties the redo log and closes this handle. (Other handles and snapshots keep the
-    /// file open.) If this handle had nothing to write, it does not rewrite the record found at opening to confirm that
-    /// it is on the medium; `sync` does.
+    /// file open.) If this handle had nothing to write, `close` does not rewrite the meta record found at opening to
+    /// confirm that it is on the medium; `sync` does.
     ///
     /// If the log is a large part of the file and lies near its end, and no other handle has the file open, the pages
     /// of the log are freed.
@@ -250,7 +254,8 @@ impl Pager {
         }
         if self.pages_behind_ballast()?.is_some() {
             match self.give_log_back() {
-                // There is not enough room for the pages of these commits: the log stays, but is emptied.
+                // If there is not enough room for the pages of these commits, the log keeps its pages, but is
+                // emptied.
                 Err(error) if error.is_full() => {}
                 done => return done,
             }
@@ -259,8 +264,9 @@ impl Pager {
         make_durable(&self.inner, (newest, Until::Recorded), None).map(|_| ())
     }
 
-    /// Frees the pages of the log with two commits. The record of the first frees the pages, and after the second no
-    /// durable record needs them any more. Each record also contains the logged commits.
+    /// Frees the pages of the redo log with two commits. The meta record of the first commit frees the pages, and
+    /// after the second no durable meta record needs them any more. Each meta record also covers the commits in the
+    /// log.
     fn give_log_back(&self) -> Result<()> {
         for _ in 0..2 {
             let mut txn = self.begin_write()?;
@@ -271,9 +277,9 @@ impl Pager {
         Ok(())
     }
 
-    /// Whether giving up the log would make the file much shorter. If so, returns the number of pages in use behind the
-    /// log, which are few in comparison. Returns `None` also if another handle has the file open, or a thread writes to
-    /// it.
+    /// Returns whether freeing the pages of the redo log would make the file much shorter. If so, returns the number
+    /// of pages in use after the log, which are few in comparison; otherwise `None`. Returns `None` also if another
+    /// handle has the file open, or if a thread writes to the file.
     ///
     /// # Errors
     /// Errors from reading the free space.
@@ -300,11 +306,11 @@ impl Pager {
     /// not a power cut; commits with [`Durability::None`] are lost.
     pub fn close_without_sync(self) {}
 
-    /// Starts reading the file into memory, from its beginning, up to `bytes_max` bytes. Returns the number of bytes
-    /// requested, without waiting for them. Requesting more than the spare memory gains nothing.
+    /// Makes the system start to read the file into memory, from its beginning, up to `bytes_max` bytes. Returns the
+    /// number of bytes requested, without waiting for them. Requesting more than the spare memory gains nothing.
     ///
     /// # Errors
-    /// `Io` if the system refuses.
+    /// `Io` if the system call fails.
     pub fn warm_up(&self, bytes_max: u64) -> Result<u64> {
         let bytes = self.inner.state().bytes.min(bytes_max);
         for at in (0..bytes).step_by(WARM_BYTES as usize) {
@@ -316,14 +322,13 @@ impl Pager {
     }
 
     /// Locks the file in memory from its beginning, up to `bytes_max` bytes of its current length, and reads missing
-    /// parts. Unlocks what this handle had locked beyond that; thus 0 unlocks all. Returns the number of locked bytes;
-    /// 0 if the file is not mapped. Closing the handle unlocks the file; later growth is not locked until this is
-    /// called again.
+    /// parts. Unlocks any bytes that this handle has locked beyond these; thus 0 unlocks all bytes. Returns the
+    /// number of locked bytes; 0 if the file is not mapped. Closing the handle unlocks the file; bytes by which the
+    /// file grows later are not locked until this function is called again.
     ///
     /// # Errors
-    /// `Io` if the system refuses because the limit of the process (RLIMIT_MEMLOCK) is exceeded; nothing is locked
-    /// then.
-    /// `Forked`. After a commit of another process, the errors of `begin_read`; nothing changes then.
+    /// `Io` if the limit of the process (RLIMIT_MEMLOCK) is exceeded; no bytes are locked then. `Forked`. After a
+    /// commit of another process, the errors of `begin_read`; the locked bytes do not change then.
     pub fn lock_in_memory(&self, bytes_max: u64) -> Result<u64> {
         self.inner.files.lock.check_process()?;
         self.inner.refresh()?;
@@ -332,34 +337,34 @@ impl Pager {
         locked.map_err(|source| Error::of_call("keeping the file in memory", 0, source))
     }
 
-    /// Counters and times of commits since this handle opened the file.
+    /// Counts and durations of commits since this handle opened the file.
     #[must_use]
     pub fn metrics(&self) -> MetricsReport {
         self.inner.pipeline.metrics.report()
     }
 
-    /// Bytes of a page.
+    /// Page size in bytes.
     #[must_use]
     pub fn page_size(&self) -> usize {
         self.inner.files.page_size
     }
 
-    /// Path of the file with links resolved, if it was opened by path.
+    /// Path of the file with symbolic links resolved, if the file was opened by path.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.inner.files.path.as_deref()
     }
 
-    /// The file's identity.
+    /// UUID of the file.
     #[must_use]
     pub fn uuid(&self) -> [u8; 16] {
         self.inner.files.superblock.uuid
     }
 
-    /// Keeps the file at least `least` bytes long, even if some of them are free, and at most `most`
-    /// ([`Options::file_bytes_min`], [`Options::file_bytes_max`]). Applies to this handle and its clones; other handles
-    /// have their own limits. A file that is already longer than `most` shrinks only when free space at its end is cut
-    /// off.
+    /// Keeps the length of the file at least `least` bytes, even if part of the file is free, and at most `most`
+    /// bytes ([`Options::file_bytes_min`], [`Options::file_bytes_max`]). This applies to this handle and its clones;
+    /// other handles have their own limits. A file that is already longer than `most` becomes shorter only when free
+    /// space at its end is truncated.
     pub fn set_file_bytes(&self, least: u64, most: u64) {
         self.inner.files.bounds.set(least, most);
     }
@@ -370,16 +375,16 @@ impl Pager {
         &self.inner.files.options
     }
 
-    /// Statistics of the file, as of the newest commit. Never waits. While a write transaction is open in any process,
-    /// or if another handle has written since this one, the statistics describe the newest commit visible to all
-    /// processes; commits with [`Durability::None`] are not counted then.
+    /// Statistics of the file, as of the newest commit. Never waits. While a write transaction is open in any
+    /// process, or if another handle has written after this handle, the statistics describe the newest commit visible
+    /// to all processes; commits with [`Durability::None`] are not counted then.
     ///
     /// # Errors
-    /// Errors from reading the free space; as for `begin_read`.
+    /// Errors from reading the free space; the errors of `begin_read`.
     ///
     /// # Cost
     /// In the handle that wrote last, between two transactions: a sum over the regions, which have 128 MiB each.
-    /// Otherwise the free space is read: one page per region, and the lists of held pages.
+    /// Otherwise the free space is read: one page per region, and the lists of freed pages that snapshots still need.
     pub fn stat(&self) -> Result<Stat> {
         let inner = &self.inner;
         if inner.files.options.read_only {
@@ -387,7 +392,8 @@ impl Pager {
             return self.stat_locked();
         }
         inner.files.lock.check_process()?;
-        // Taking the writer lock after another handle would force it to read the free space anew.
+        // The writer lock is taken only if this handle was the last writer; otherwise the next writer of the other
+        // handle would have to read the free space again.
         if inner.files.lock.is_last_writer()
             && let Some(_turn) = inner.files.writer_lock.try_take()?
         {
@@ -398,7 +404,7 @@ impl Pager {
     }
 
     fn stat_locked(&self) -> Result<Stat> {
-        // In a read-only handle, the snapshot holds the pages from which the free space is read.
+        // In a read-only handle, the snapshot retains the pages from which the free space is read.
         let snapshot = self.begin_read()?;
         let mut writer = self.inner.take_writer(snapshot.state())?;
         writer.reclaim(&self.inner);
@@ -426,8 +432,8 @@ impl Pager {
         }
     }
 
-    /// The snapshots held now in all processes, in the order of their slots. Reads the reader table, which takes some
-    /// nanoseconds for each slot ever used, and a system call for each process.
+    /// Returns the snapshots that all processes hold now, in the order of their slots. Reads the reader table, which
+    /// takes some nanoseconds for each slot ever used, and a system call for each process.
     ///
     /// # Errors
     /// `Forked`.
@@ -442,7 +448,7 @@ impl Pager {
         Ok(readers)
     }
 
-    /// The current writer, in any process. Never waits.
+    /// Describes the current writer, in any process, if there is one. Never waits.
     #[must_use]
     pub fn writer(&self) -> Option<WriterSeen> {
         self.inner.files.lock.writer_now()

@@ -1,5 +1,5 @@
-//! Inspection of a file without opening it: nothing is locked, written or healed, and damage is part of the
-//! result instead of an error.
+//! Inspects a file without opening it as a database: no locks are taken, nothing is written or repaired, and damage
+//! is part of the result instead of an error.
 
 use crate::commit::redo::area::Area;
 use crate::error::{Error, Result};
@@ -11,37 +11,37 @@ use std::path::Path;
 use tidalite_base::TxnId;
 use tidalite_disk::storage::{FileStorage, Storage};
 
-/// Content of the head of a file.
+/// Contents of the head of a file.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Inspection {
-    /// Bytes of the file.
+    /// Length of the file in bytes.
     pub bytes: u64,
-    /// Bytes of a page.
+    /// Page size in bytes.
     pub page_size: usize,
-    /// The file's identity.
+    /// UUID of the file.
     pub uuid: [u8; 16],
-    /// Damage of either copy of the superblock.
+    /// Description of the damage of each copy of the superblock; `None` if the copy is intact.
     pub superblocks: [Option<String>; 2],
-    /// The four places of commit records: two pairs of two copies.
+    /// The four meta blocks, which are two pairs of two copies.
     pub records: Vec<MetaBlock>,
 }
 
-/// A place in the head that holds a commit record.
+/// A meta block in the head of the file, which stores one copy of a meta record.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct MetaBlock {
     /// Address of the block in the file.
     pub at: u64,
-    /// The record, or a description of its damage.
+    /// The meta record in the block, or a description of its damage.
     pub record: std::result::Result<MetaRecord, String>,
 }
 
-/// A commit record.
+/// A meta record, which describes the database after a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MetaRecord {
-    /// The transaction that the record publishes.
+    /// Transaction number of the commit that the record publishes.
     pub txn: TxnId,
     /// Time of the commit, in nanoseconds since 1970.
     pub time_ns: i64,
@@ -50,13 +50,13 @@ pub struct MetaRecord {
     /// Address and length in bytes of the redo log that builds on the record, if any. Commits in the log are newer than
     /// the record.
     pub log: Option<(u64, u64)>,
-    /// User data of the commit.
+    /// User data that were stored with the commit.
     pub user: Vec<u8>,
 }
 
 impl Inspection {
-    /// The transactions of the readable records, the newest first. Opening takes the first of them, and opening with
-    /// [`older_record`](crate::Options::older_record) the second.
+    /// The transactions of the readable records, the newest first. Opening the file uses the first of these
+    /// transactions, and opening it with [`older_record`](crate::Options::older_record) the second.
     #[must_use]
     pub fn txns(&self) -> Vec<TxnId> {
         let readable = self
@@ -71,7 +71,7 @@ impl Inspection {
     }
 }
 
-/// Reads the head of a file. If another process is writing, the result may mix the states of two moments.
+/// Reads the head of a file. If another process is writing, the result may be a mixture of old and new blocks.
 ///
 /// # Errors
 /// `Open`, `Io`; `NotADatabase`, `Unsupported` or `Corrupt` if neither copy of the superblock identifies the file.

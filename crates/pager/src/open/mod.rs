@@ -1,4 +1,4 @@
-//! Opening and closing a file, and its public handle.
+//! Opens and closes a file, and defines the public handle of an open file.
 
 pub(crate) mod data_file;
 pub(crate) mod flusher;

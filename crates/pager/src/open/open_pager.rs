@@ -1,5 +1,5 @@
-//! Opening: finds the newest durable state, repairs blocks of the head that a crash or a single fault has damaged, and
-//! turns the log into a record.
+//! Opens a database: finds the newest durable commit, repairs blocks of the head that a crash or a single fault has
+//! damaged, and writes a meta record for the commits in the redo log.
 
 use super::data_file;
 use super::flusher;
@@ -32,7 +32,7 @@ use tidalite_disk::storage::{self, FileId, FileStorage, Growth, Named, Storage};
 use tidalite_disk::system::boot_id;
 use tidalite_disk::system::new_uuid;
 
-/// Initial content of a new file: only its head.
+/// Returns the initial contents of a new file, which is only its head.
 fn initial_image(page_size: usize, time_ns: i64) -> Result<Vec<u8>> {
     if !page_size_ok(page_size) {
         return Err(Error::Limit {
@@ -85,7 +85,8 @@ impl Pager {
         };
         match opened.attachment {
             Some(attachment) => Self::open_attached(place, options, attachment),
-            // There is no lock file. A lock on the data file excludes writers.
+            // If the lock file cannot be opened, the handle uses a lock area in its own memory. A lock on the data
+            // file excludes writers.
             None => {
                 let attachment = LockMemory::new().attachment();
                 attachment.begin()?;
@@ -94,8 +95,8 @@ impl Pager {
         }
     }
 
-    /// Opens the database in a storage; creates one in an empty storage if the mode allows it.
-    /// Takes no locks: the caller must be the only user of the storage.
+    /// Opens the database in a storage; creates a database in an empty storage if the open mode permits this. Takes
+    /// no locks: the caller must be the only user of the storage.
     ///
     /// # Errors
     /// As for `open`.
@@ -117,7 +118,7 @@ impl Pager {
     }
 
     /// Like `open_storage_with`, with a second storage for large values, as [`Options::large_values_path`] does for
-    /// files. It must be empty, or the one that this database has used before.
+    /// files. The second storage must be empty, or the one that this database has used before.
     ///
     /// # Errors
     /// As for `open`; `LargeFile`.
@@ -172,8 +173,8 @@ impl Pager {
                     healed.extend(at);
                     heal_metas(&*storage, &mut blocks, &found.meta)
                 });
-                // A failed sync may also have lost unsynced writes of a killed process, so its unsynced meta records
-                // must not be used. Poisoning the lock area makes them void.
+                // A failed sync may also have lost unsynced writes of a killed process, so the unsynced meta records
+                // of that process must not be used. Poisoning the lock area makes them invalid.
                 healed.extend(done.inspect_err(|_| lock.poison())?);
                 found = Found::newest(&blocks)?;
             }
@@ -192,8 +193,8 @@ impl Pager {
             found
         } else {
             storage = storage::watched(storage, place.path, first);
-            // A writer may be active. Only the holder of the writer lock may repair the head, so nothing is repaired
-            // here.
+            // A writer may be active. Only the holder of the writer lock may repair the head, so the head is not
+            // repaired here.
             let found = Found::published(&*storage, &superblock, &lock, None)?;
             let found = found.ok_or_else(|| Corrupt::new("meta records", 0, "none", "one"))?;
             recovery.lost =
@@ -254,9 +255,9 @@ impl Pager {
     }
 }
 
-/// Applies the log at opening. The replayed state is written to the file as its newest durable record; for a read-only
-/// handle, its pages are laid over the file instead. No writer has the file open, since it would have done this
-/// already.
+/// Applies the redo log at opening. The rebuilt pages are written to the file with a durable meta record for the
+/// newest commit of the log; for a read-only handle, they are laid over the file instead. No writer has the file
+/// open, since a writer would have applied the log already.
 fn over(
     storage: Arc<dyn Storage>,
     found: Found,
@@ -276,7 +277,7 @@ fn over(
     Ok((storage, found))
 }
 
-/// The storages and paths to open.
+/// The storages and paths of the database that is being opened.
 struct Place<'a> {
     storage: Arc<dyn Storage>,
     large: LargePlace<'a>,
@@ -285,7 +286,7 @@ struct Place<'a> {
     boot: [u8; 16],
 }
 
-/// Boot id of storages in memory, which live no longer than their lock area.
+/// Boot id of storages in memory, which do not live longer than their lock area.
 const MEMORY_BOOT: [u8; 16] = [0xff; 16];
 
 fn create_in(storage: &dyn Storage, options: &Options) -> Result<()> {
@@ -293,7 +294,7 @@ fn create_in(storage: &dyn Storage, options: &Options) -> Result<()> {
     let len = image.len() as u64;
     let write = |error| Error::of_write("creation", 0, len, error);
     storage.grow(len, Growth::Zeros).map_err(write)?;
-    // Write the superblocks last: until then an interrupted creation does not count as a database.
+    // The head with the superblocks is written last: until then an interrupted creation does not count as a database.
     let head = HEAD_BYTES as usize;
     storage
         .write_at(HEAD_BYTES, &image[head..])
@@ -302,7 +303,7 @@ fn create_in(storage: &dyn Storage, options: &Options) -> Result<()> {
     storage.sync_all().map_err(write)
 }
 
-/// The state of the older durable record, for `Options::older_record`.
+/// Returns the older durable meta record, for `Options::older_record`.
 fn older(blocks: &mut MetaBlocks, newest: &Meta, options: &Options) -> Result<Found> {
     let expected = "an older durable record; and with older_record, exclusive and read_only";
     let none = |found: &str| Error::from(Corrupt::new("meta records", 0, found, expected));
@@ -350,7 +351,7 @@ mod tests {
         Pager::open_storage(storage, &Options::default()).expect("its head is sound")
     }
 
-    /// If such a record were accepted, writes to the log would overwrite the records.
+    /// If a meta record with such a redo log were accepted, writes to the log would overwrite the meta records.
     #[test]
     fn a_log_in_the_head_of_the_file_is_damage() {
         let pager = open(image(|meta| {
@@ -364,7 +365,7 @@ mod tests {
         assert!(matches!(refused, Some(Error::Corrupt(_))), "{refused:?}");
     }
 
-    /// A record with a number beyond the limit could not be read again.
+    /// A meta record with a number beyond the limit could not be read again, so the commit must fail.
     #[test]
     fn nothing_is_committed_beyond_the_last_number() {
         for sequence in [false, true] {
@@ -379,7 +380,7 @@ mod tests {
         }
     }
 
-    /// A database in memory with its lock area, opened with a given boot id.
+    /// A database in memory with its lock area, which tests open with different boot ids.
     struct Machine {
         storage: Arc<MemoryStorage>,
         memory: LockMemory,
@@ -403,7 +404,7 @@ mod tests {
                 boot: [start; 16],
             };
             let options = Options {
-                // The data of these commits is in the record, so no pages need verification.
+                // The data of these commits are in the meta record, so no pages need verification.
                 verifier: Some(Verifier::new(|_| Ok(()))),
                 ..Options::default()
             };
@@ -422,8 +423,8 @@ mod tests {
         pager.begin_read().expect("its record").app().to_vec()
     }
 
-    /// The lock area keeps lazy commits until the system reboots. After a reboot nothing proves that their pages
-    /// reached the medium, and the file is at its last durable commit.
+    /// The lock area keeps lazy commits until the system reboots. After a reboot it is unknown whether their pages
+    /// reached the medium, so the database is at its last durable commit.
     #[test]
     #[cfg_attr(miri, ignore = "several handles, each with a lock area of its own")]
     fn a_lazy_commit_counts_until_the_system_starts_anew() {
@@ -435,14 +436,14 @@ mod tests {
             drop(pager);
             let pager = machine.open(start);
             assert_eq!(newest(&pager), expected, "start {start}");
-            // Later commits are visible to other handles of the same boot.
+            // Later lazy commits are visible to other handles of the same boot.
             commit(&pager, b"after", Durability::Lazy);
             assert_eq!(newest(&machine.open(start)), b"after");
         }
     }
 
-    /// If the system reports no boot id, lazy commits are still visible to all processes, but are lost when the last of
-    /// these ends.
+    /// If the system reports no boot id, lazy commits are still visible to all processes, but are lost when the last
+    /// of these processes ends.
     #[test]
     #[cfg_attr(miri, ignore = "three handles, each with a lock area of its own")]
     fn lazy_commits_are_seen_by_others_where_the_start_of_the_system_is_unknown() {
@@ -454,7 +455,7 @@ mod tests {
         commit(&b, b"on top", Durability::Lazy);
         assert_eq!(newest(&a), b"on top");
         drop((a, b));
-        // The system may have been rebooted.
+        // Without a boot id, the system may have been rebooted, so the lazy commit must not be used.
         assert_eq!(newest(&machine.open(0)), b"durable");
     }
 }

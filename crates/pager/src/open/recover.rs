@@ -1,4 +1,4 @@
-//! Recovery at opening, from the data file and the lock file: finds the newest intact commit, and detects missing
+//! Recovery at opening, from the data file and the lock file: finds the newest intact commit, and detects lost
 //! durable commits.
 
 use super::unsynced_state;
@@ -18,9 +18,9 @@ use tidalite_disk::Error as DiskError;
 use tidalite_disk::lock::Lock;
 use tidalite_disk::storage::Storage;
 
-/// Recovery when no other handle has the file open: finds the newest commit in the durable record, the log, and the
-/// verified unsynced meta records. Slots of other unsynced meta records are cleared, so that these cannot be mistaken
-/// for a later commit with the same number.
+/// Recovers the database when no other handle has the file open: finds the newest commit in the durable meta record,
+/// the redo log, and the verified unsynced meta records. Slots of other unsynced meta records are cleared, so that
+/// these cannot be mistaken for a later commit with the same number.
 pub(crate) fn recovered(
     own: Found,
     storage: &dyn Storage,
@@ -38,12 +38,13 @@ pub(crate) fn recovered(
     };
     let mut dropped = None;
     for (unsynced_meta, record) in records.into_iter().rev() {
-        // The log contains this commit or a newer one, so the unsynced meta record is not needed.
+        // The redo log contains this commit or a newer one, so the unsynced meta record is not needed.
         if record.txn <= found.meta.txn {
             break;
         }
         if !found.durable.large.is_null() {
-            // If the second file is missing, report that. It does not mean that the unsynced meta record is bad.
+            // If the second file is missing, this is reported as an error. It does not mean that the unsynced meta
+            // record is invalid.
             second_file::open(storage, superblock, &found.durable, place, options)?;
         }
         let records = (&record, &found.durable);
@@ -51,7 +52,8 @@ pub(crate) fn recovered(
             unsynced_state::verify(storage, superblock, records, place, options);
         recovery.verified_bytes += bytes;
         match verified {
-            // A page that cannot be read may be intact. Drop nothing, since the next attempt may succeed.
+            // A page that cannot be read may be intact. No commit is dropped then, since the next attempt to open may
+            // succeed.
             Err(Error::Disk(DiskError::Io { what, at, source })) => {
                 let (txn, without) = (TxnId(record.txn), TxnId(found.meta.txn));
                 let what = format!(
@@ -81,10 +83,10 @@ pub(crate) fn recovered(
     Ok((found, told))
 }
 
-/// The missing durable commits, for a handle that opens a file which others have open. Once a writer has made a commit
-/// durable, no search is made: that writer found the file intact or accepted the loss, and a log that is being written
-/// must not be read. A writer may begin during the search, so the result counts only if the record is still the newest
-/// one afterwards.
+/// Finds lost durable commits, for a handle that opens a file that other handles have open. Once a writer has made a
+/// commit durable, no search is made: that writer found the file intact or accepted the loss, and a redo log that is
+/// being written must not be read. A writer may begin during the search, so the result counts only if the meta record
+/// is still the newest one afterwards.
 pub(crate) fn find_with_others(
     storage: &dyn Storage,
     superblock: &Superblock,
@@ -96,7 +98,7 @@ pub(crate) fn find_with_others(
         return None;
     }
     let page_size = superblock.page_size;
-    // Ignore errors here: the first read that needs these bytes will report them.
+    // Errors are ignored, since the first read that needs these bytes will report them.
     let logged = found.logged(storage, page_size).ok()?;
     let lost = found.lost(storage, page_size, options, &logged)?;
     let (newest, _) = MetaBlocks::load(storage, &superblock.uuid).newest().ok()?;

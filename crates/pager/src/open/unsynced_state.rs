@@ -1,10 +1,10 @@
-//! Verification of a state that only the lock file names, before a handle that opens the file trusts it.
+//! Verifies a lazy commit that only the lock file names, before a handle that opens the file uses the commit.
 //!
 //! The lock file names the newest commit, but does not prove that the pages of that commit are in the data file. The
 //! two files may stem from different moments: a copied folder, a restored backup, a disk that lost unsynced sectors
-//! while the lock file survived. The first handle to open the file therefore reads every page of such a state that was
-//! written after the durable record, and compares it with the checksum in the pointer to it. Older pages were synced
-//! with that record.
+//! while the lock file survived. The first handle that opens the file therefore reads every page of such a commit
+//! that was written after the durable meta record, and compares it with the checksum in the pointer to it. Older
+//! pages were synced with the durable meta record.
 //!
 //! Invariants (see also `options/unrecorded.rs`)
 //! 1. A pointer's birth is the transaction that wrote its target, and no page points to a younger one. Pages not
@@ -30,8 +30,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tidalite_base::{Corrupt, TxnId};
 use tidalite_disk::storage::Storage;
 
-/// Verifies the pages of an unsynced meta record that are younger than the durable record on which it builds. Returns
-/// the number of bytes read, and an error if the state must not be used.
+/// Verifies the pages of an unsynced meta record that are younger than the durable meta record on which it builds.
+/// Returns the number of bytes read, and an error if the unsynced meta record must not be used.
 pub(crate) fn verify(
     storage: &dyn Storage,
     superblock: &Superblock,
@@ -102,7 +102,7 @@ fn verify_state(
     }
     verify_standalone(&newest, &record.pins)?;
     for pin in pins::read_table(&record.pins, &|ptr| newest.block(ptr))? {
-        // The birth of a pinned record is the birth of the pinned version, although the pin may be younger.
+        // The birth of a pin's meta record is the birth of the pinned version, although the pin may be younger.
         let block = newest.block(&pin.record)?;
         let pinned = Meta::decode(&block, pin.record.addr, &superblock.uuid)?;
         verify_padding(&newest, &pin.record)?;
@@ -122,13 +122,14 @@ fn state_of<'a>(files: &'a Files<'a>, record: &Meta, since: TxnId, end: u64) -> 
     }
 }
 
-/// Verifies the free space: its structure, and the lists of freed ranges.
+/// Verifies the free space of the commit: its structure, and the lists of freed ranges.
 fn verify_space(state: &Unrecorded<'_>, record: &Meta) -> Result<()> {
     let since = state.since;
     let page_size = state.files.page_size;
     let read = |ptr: &Ptr| {
         if ptr.kind == Kind::FreeBitmap && ptr.birth <= since {
-            // An old bitmap need not be read: the set of free pages does not matter here, so an empty one is used.
+            // An old bitmap need not be read: it does not matter here which pages are free, so an empty bitmap is
+            // used.
             return Ok(PageRef::Owned(vec![0; page_size].into()));
         }
         state.page(ptr)
@@ -145,7 +146,7 @@ fn verify_space(state: &Unrecorded<'_>, record: &Meta) -> Result<()> {
     Ok(())
 }
 
-/// Verifies a block that is alone in its extent, if it is younger than the durable record.
+/// Verifies a block that has an extent of its own, if the block is younger than the durable meta record.
 fn verify_standalone(state: &Unrecorded<'_>, ptr: &Ptr) -> Result<()> {
     if ptr.birth <= state.since {
         return Ok(());

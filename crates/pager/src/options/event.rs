@@ -8,101 +8,101 @@ use std::time::Duration;
 use tidalite_base::TxnId;
 use tidalite_base::limits::SECOND_FILE_AT;
 
-/// An event of an open file.
+/// An event of an open file, which is passed to the logger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
     /// The file was opened.
     Opened {
-        /// The newest commit of the file.
+        /// Transaction number of the newest commit of the file.
         txn: TxnId,
         /// Length of the file in bytes.
         bytes: u64,
         /// Whether the file was opened for reading only.
         read_only: bool,
     },
-    /// A damaged block of the file's head was rewritten from its copy.
+    /// A damaged block of the file's head was rewritten from the other copy of the block.
     Healed {
-        /// Byte address of the block.
+        /// Byte offset of the block in the file.
         at: u64,
     },
-    /// Commits were found in the redo log.
+    /// Commits were found in the redo log when the file was opened.
     Replayed {
-        /// Number of commits.
+        /// Number of commits that were found.
         commits: u64,
-        /// The newest of these commits.
+        /// Transaction number of the newest of these commits.
         txn: TxnId,
     },
     /// Durable commits are missing, because the damage exceeds the redundancy of the file.
     WentBack(LostCommits),
-    /// Commits of a dead process that are newer than the newest record were found and kept: lazy commits, or commits of
-    /// the redo log.
+    /// Commits of a dead process that are newer than the newest meta record of the file were found and kept: lazy
+    /// commits, or commits of the redo log.
     FoundUnrecorded {
-        /// The newest of these commits.
+        /// Transaction number of the newest of these commits.
         txn: TxnId,
-        /// The newest commit that has a record.
+        /// Transaction number of the newest commit that has a meta record in the file.
         recorded: TxnId,
     },
-    /// The lock file named a lazy commit of a dead process whose pages are not all in the file: the file was copied or
-    /// replaced without its lock file, or its disk lost unsynced data. The commit was dropped.
+    /// The lock file named a lazy commit of a dead process whose pages are not all in the data file: the data file
+    /// was copied or replaced without its lock file, or its disk lost unsynced data. The commit was dropped.
     DroppedUnrecorded {
-        /// The newest commit that was dropped.
+        /// Transaction number of the newest commit that was dropped.
         txn: TxnId,
-        /// The newest commit that is used instead.
+        /// Transaction number of the newest commit that is used instead.
         used: TxnId,
-        /// The first missing page or block.
+        /// Description of the first page or block that is missing.
         reason: String,
     },
-    /// The end of the file was truncated.
+    /// Free space at the end of the file was truncated.
     Cut {
-        /// Length in bytes before.
+        /// Length of the file in bytes before the truncation.
         from: u64,
-        /// Length in bytes after.
+        /// Length of the file in bytes after the truncation.
         to: u64,
     },
     /// Free space at the end of the second file was truncated.
     CutSecond {
-        /// Length in bytes before.
+        /// Length of the second file in bytes before the truncation.
         from: u64,
-        /// Length in bytes after.
+        /// Length of the second file in bytes after the truncation.
         to: u64,
     },
-    /// A reader retains much space while the file has to grow or the disk is full. Reported even if no callback decides
-    /// about it.
+    /// A reader retains much space while the file has to grow or the disk is full. The event is reported even if no
+    /// callback decides about the reader.
     LongReader(LongReader),
     /// A reader was evicted because of its age, because the disk is full, or by decision of a callback.
     Evicted {
-        /// The reader's process.
+        /// Id of the reader's process.
         process: u32,
-        /// The commit that the reader saw.
+        /// Transaction number of the commit that the reader saw.
         txn: TxnId,
     },
     /// A commit took longer than a second, or than [`Options::slow_commit`](crate::Options::slow_commit) of this crate,
     /// from its call to its return.
     SlowCommit {
-        /// The commit.
+        /// Transaction number of the commit.
         txn: TxnId,
-        /// Its duration.
+        /// Time from the call of the commit to its return.
         took: Duration,
     },
-    /// The file grew.
+    /// The file became longer.
     Grew {
-        /// Length in bytes before.
+        /// Length of the file in bytes before the growth.
         from: u64,
-        /// Length in bytes after.
+        /// Length of the file in bytes after the growth.
         to: u64,
     },
-    /// The wall clock is ahead of the commit clock by more than the time since the newest commit explains. It may be
-    /// set wrong, so retention by age uses the commit clock until the wall clock is confirmed.
+    /// The wall clock is ahead of the commit clock by more than the time since the newest commit explains. The wall
+    /// clock may be set wrong, so retention by age uses the commit clock until the wall clock is confirmed.
     ClockAhead {
-        /// The wall clock, in nanoseconds since 1970.
+        /// Time of the wall clock, in nanoseconds since 1970.
         wall_ns: i64,
-        /// The commit clock, in nanoseconds since 1970.
+        /// Time of the commit clock, in nanoseconds since 1970.
         commits_ns: i64,
     },
-    /// A sync or the write of a commit record failed: no further commit is acknowledged until the file is reopened.
+    /// A sync or the write of a meta record failed: no further commit is acknowledged until the file is reopened.
     Poisoned {
-        /// The first failure.
+        /// Text of the first error.
         first: String,
     },
 }
@@ -184,12 +184,12 @@ impl fmt::Display for Event {
     }
 }
 
-/// Callback that receives events.
+/// Callback that receives the events of an open file.
 #[derive(Clone)]
 pub struct Logger(Arc<dyn Fn(&Event) + Send + Sync>);
 
 impl Logger {
-    /// A logger that calls `f`, on any thread. `f` must not use the database.
+    /// Creates a logger that calls `f`, on any thread. `f` must not use the database.
     pub fn new(f: impl Fn(&Event) + Send + Sync + 'static) -> Self {
         Self(Arc::new(f))
     }

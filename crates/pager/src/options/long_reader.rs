@@ -4,27 +4,27 @@ use std::fmt;
 use std::sync::Arc;
 use tidalite_disk::lock::{Reader, WriterSeen};
 
-/// A reader that blocks the reuse of space.
+/// Description of a reader that prevents the reuse of space, for the callback that decides about the reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LongReader {
-    /// The reader and the space that it retains.
+    /// The reader, with the space that it retains.
     pub reader: Reader,
-    /// How often the callback was already asked for the same allocation.
+    /// Number of times that the callback was already called for the same allocation.
     pub retries: u32,
-    /// True if the disk is full, false if the file would have to grow.
+    /// Whether the disk is full; if false, the file would have to grow.
     pub disk_full: bool,
 }
 
 /// Decision of the callback about a long-lived reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LongReaderAction {
-    /// Check again a few milliseconds later.
+    /// Wait a few milliseconds and check the reader again.
     Wait,
-    /// Evict the reader if it is evictable or parked; otherwise evict the evictable or parked reader that retains most.
-    /// If there is none, act as `GiveUp`.
+    /// Evict the reader if it is evictable or parked; otherwise evict the evictable or parked reader that retains
+    /// most. If there is no such reader, act as `GiveUp`.
     Evict,
-    /// Let the file grow; if the disk is full, fail the transaction.
+    /// Stop waiting: let the file grow or, if the disk is full, fail the transaction.
     GiveUp,
 }
 
@@ -38,7 +38,7 @@ impl fmt::Debug for OnLongReader {
     }
 }
 
-/// Callback that learns once a second which writer holds the writer lock; see
+/// Callback that is told once a second which handle holds the writer lock; see
 /// [`Options::on_wait`](crate::Options::on_wait).
 #[derive(Clone)]
 pub struct OnWait(pub Arc<dyn Fn(&WriterSeen) + Send + Sync>);

@@ -1,4 +1,5 @@
-//! A state that only the lock file names, in the form in which the layer above traverses and verifies it.
+//! A lazy commit that only the lock file names, in the form in which the crate above the pager traverses and verifies
+//! its pages.
 //!
 //! Invariants
 //! 1. No byte read here is trusted. Each page, block and chunk is read by `read_at` instead of the map, and verified
@@ -18,22 +19,23 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tidalite_base::{Corrupt, TxnId};
 use tidalite_disk::storage::Storage;
 
-/// Maximum bytes of all reads together, as a multiple of the file lengths. A traversal of a sound state reads each byte
-/// only a few times.
+/// Maximum total number of bytes read for a verification, as a multiple of the file lengths. A traversal of a sound
+/// database reads each byte only a few times.
 const READS_OF_A_BYTE_MAX: u64 = 16;
-/// Maximum bytes of one read. The longest reads are blocks and the padding of extents.
+/// Maximum number of bytes of one read. The longest reads are blocks and the padding of extents.
 const READ_BYTES_MAX: usize = 64 << 20;
 
-/// Traverses a state and verifies every part that is newer than a given transaction. Supplied by the layer that knows
-/// how to find the pages of its structures; see [`Options::verifier`](crate::Options::verifier).
+/// Function that traverses a commit and verifies all its pages and blocks that are newer than a given transaction.
+/// The layer that knows how to find the pages of its structures supplies it; see
+/// [`Options::verifier`](crate::Options::verifier).
 #[derive(Clone)]
 pub struct Verifier(pub(crate) Arc<Walk>);
 
 type Walk = dyn Fn(&Unrecorded<'_>) -> Result<()> + Send + Sync;
 
 impl Verifier {
-    /// A verifier that calls `f`. `f` returns an error if any bytes do not match the pointer to them, and must not open
-    /// the database.
+    /// Creates a verifier that calls `f`. `f` returns an error if any bytes do not match the pointer to them, and
+    /// must not open the database.
     pub fn new(f: impl Fn(&Unrecorded<'_>) -> Result<()> + Send + Sync + 'static) -> Self {
         Self(Arc::new(f))
     }
@@ -45,7 +47,8 @@ impl fmt::Debug for Verifier {
     }
 }
 
-/// A state that only the lock file names, during its verification. Every read is verified against the pointer.
+/// A lazy commit that only the lock file names, while it is being verified. Every read is verified against the
+/// pointer.
 pub struct Unrecorded<'a> {
     pub(crate) files: &'a Files<'a>,
     pub(crate) app: Arc<[u8]>,
@@ -53,7 +56,7 @@ pub struct Unrecorded<'a> {
     pub(crate) end: u64,
 }
 
-/// The files of the database, and the number of bytes read from them.
+/// The files of the database, and the number of bytes read from them so far.
 pub(crate) struct Files<'a> {
     pub(crate) first: &'a dyn Storage,
     pub(crate) first_bytes: u64,
@@ -65,13 +68,14 @@ pub(crate) struct Files<'a> {
 }
 
 impl Unrecorded<'_> {
-    /// The app area that the layers above stored with the commit.
+    /// Returns the app area of the commit, in which the layers above the pager store their data.
     #[must_use]
     pub fn app(&self) -> &[u8] {
         &self.app
     }
 
-    /// Transaction of the durable record: pages written by it or earlier need not be read.
+    /// Returns the transaction of the durable meta record. Pages written by this transaction or earlier need not be
+    /// read.
     #[must_use]
     pub fn since(&self) -> TxnId {
         self.since

@@ -41,15 +41,15 @@ pub(super) fn regions_per_directory(page_size: usize) -> usize {
     (page_size - DIRECTORY_ENTRIES_AT) / DIRECTORY_ENTRY_BYTES
 }
 
-/// The location of the free-space structure on disk.
+/// Pointers to the pages of the free-space structure in the file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Base {
-    /// Number of pages of the file that the structure describes.
+    /// Number of pages of the file that the free-space structure describes.
     pub(super) pages: u64,
     pub(super) roots: Vec<Ptr>,
     pub(super) directories: Vec<Ptr>,
     pub(super) bitmaps: Vec<Ptr>,
-    /// Use of each region, as read from the file.
+    /// Use of each region (single pages or extents), as read from the file.
     pub(super) uses: Vec<Use>,
 }
 
@@ -58,7 +58,7 @@ impl Base {
         self.roots.first().copied().unwrap_or(Ptr::NULL)
     }
 
-    /// All pages of the structure.
+    /// Returns pointers to all pages of the free-space structure.
     pub(crate) fn pages(&self) -> impl Iterator<Item = &Ptr> {
         let lists = [&self.roots, &self.directories, &self.bitmaps];
         let all = lists.into_iter().flatten();

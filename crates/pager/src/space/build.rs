@@ -1,4 +1,4 @@
-//! Builds the planned free-space part of a record, and installs it after the record was written.
+//! Builds the free-space part of a meta record from a plan, and adopts it after the meta record was written.
 
 use super::base::{
     Base, DIRECTORY_ENTRIES_AT, DIRECTORY_ENTRY_BYTES, ROOT_COUNT_AT, ROOT_ENTRIES_AT,
@@ -17,7 +17,7 @@ use crate::format::meta::{Change, FreedRange, fit};
 use crate::format::ptr::{PTR_BYTES, Ptr};
 use tidalite_base::{TxnId, put_u32, put_u64};
 
-/// The free-space part of a meta record.
+/// The part of a meta record that describes the free space.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lists {
     /// Length of the file in pages.
@@ -28,10 +28,10 @@ pub(crate) struct Lists {
     pub(crate) pendings: Vec<FreedRange>,
 }
 
-/// The free-space part of a record and the pages to write for it, before the commit is complete.
+/// The free-space part of a meta record, with the pages that must be written for it before the commit is complete.
 pub(crate) struct Built {
     pub(crate) lists: Lists,
-    /// Writes to perform: (byte address, bytes).
+    /// Pages to write, each as byte offset in the file and contents.
     pub(crate) writes: Vec<(u64, Vec<u8>)>,
     plan: Plan,
     pieces: Vec<(u64, u64)>,
@@ -43,18 +43,18 @@ pub(crate) struct Built {
 }
 
 impl Built {
-    /// Number of pages needed.
+    /// Number of pages that the plan needs.
     pub(crate) fn pages(&self) -> u64 {
         self.plan.pages()
     }
 
-    /// The replaced pages of the structure, as freed ranges.
+    /// Returns the pages of the free-space structure that are replaced by new ones, as freed ranges.
     pub(crate) fn replaced(&self) -> &[FreedRange] {
         self.plan.replaced()
     }
 }
 
-/// Seals pages one after the other at consecutive addresses.
+/// Seals pages at the planned addresses, one after the other.
 struct Builder {
     page_size: usize,
     txn: u64,
@@ -88,8 +88,8 @@ impl Builder {
 }
 
 impl Space {
-    /// Assigns pages to a plan and encodes them. `pieces`: the allocated extents as (page, pages), together as many
-    /// pages as planned.
+    /// Encodes the planned pages at the addresses of the allocated extents. `pieces` are these extents, each as first
+    /// page and number of pages; together they have exactly as many pages as planned.
     pub(crate) fn build(
         &self,
         mut plan: Plan,
@@ -163,7 +163,7 @@ impl Space {
             changes.set(page, pages, true);
         }
         let mut changes = changes.into_vec();
-        // Pages beyond the stored length are free and need no entry.
+        // Pages beyond the stored length are free, so they need no entry.
         changes.retain(|change| change.page < pages);
         if let Some(last) = changes.last_mut() {
             last.pages = last.pages.min(pages - last.page);
@@ -273,7 +273,7 @@ impl Space {
         Ok(base)
     }
 
-    /// Makes the built state the base of the next record.
+    /// Adopts the new free-space structure after the meta record that refers to it was written.
     pub(crate) fn install(&mut self, built: Built, live: &[u64]) {
         let Built {
             plan,
@@ -291,7 +291,7 @@ impl Space {
             self.overflow = false;
             self.map.touched.clear();
             if self.pages() > bitmaps.base_pages {
-                // Pages beyond the described length count as free, and their regions as touched.
+                // Pages beyond the described length count as free, and their regions as changed.
                 let first = (bitmaps.base_pages / self.map.region_pages) as usize;
                 self.map.touched.extend(first..self.map.regions.len());
             }

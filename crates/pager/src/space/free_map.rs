@@ -1,5 +1,5 @@
-//! Free pages of one file: a bitmap per region, and the free ranges for which a hole was punched in the file. Each of
-//! the two files has such a map.
+//! Free pages of one file: a bitmap per region, and the free ranges whose space was returned to the file system
+//! (punched holes). Each of the two files has such a map.
 //!
 //! Invariants
 //! 1. There are as many regions as a file of `pages` pages needs. Bits beyond `pages` are not set.
@@ -20,15 +20,16 @@ pub(crate) struct FreeMap {
     pages: u64,
     pub(super) regions: Vec<Region>,
     pub(super) touched: BTreeSet<usize>,
-    /// Free pages in punched holes: the file system would have to allocate space for them again.
+    /// Free pages in punched holes: before they are used, the file system would have to allocate space for them
+    /// again.
     pub(super) punched: RangeSet,
     punched_pages: u64,
-    /// The region that `unpunched` searched last.
+    /// The region that `unpunched` searched in its last call.
     punch_region: usize,
 }
 
 impl FreeMap {
-    /// A file of `pages` pages, all used.
+    /// Creates a map for a file of `pages` pages, all of which are in use.
     pub(super) fn new(page_size: usize, pages: u64) -> Self {
         let mut map = Self {
             page_size,
@@ -44,7 +45,7 @@ impl FreeMap {
         map
     }
 
-    /// Asserts the invariants. Call before a record is written, and after its bitmaps are read.
+    /// Asserts the invariants. Must be called before a meta record is written, and after its bitmaps were read.
     pub(super) fn check(&self) {
         assert_eq!(
             self.regions.len() as u64,
@@ -99,7 +100,7 @@ impl FreeMap {
         self.regions.iter().map(Region::free_count).sum()
     }
 
-    /// Number of free pages that have space in the file system.
+    /// Number of free pages for which the file system has allocated space.
     pub(crate) fn written_free_pages(&self) -> u64 {
         let free = self.free_pages();
         assert!(self.punched_pages <= free, "a used page is punched");
@@ -110,13 +111,13 @@ impl FreeMap {
         self.punched_pages
     }
 
-    /// Number of pages of a region that lie in the file.
+    /// Number of pages of region `number` that lie in the file.
     fn pages_of(&self, number: usize) -> u64 {
         let from = number as u64 * self.region_pages;
         self.pages.saturating_sub(from).min(self.region_pages)
     }
 
-    /// Number of the region that contains a page, and the index of the page in that region.
+    /// Returns the number of the region that contains a page, and the index of the page in that region.
     #[inline]
     pub(super) fn place(&self, page: u64) -> (usize, u64) {
         (
@@ -125,7 +126,7 @@ impl FreeMap {
         )
     }
 
-    /// The number of the page at an index of a region.
+    /// Returns the number of the page at index `bit` of region `number`.
     #[inline]
     pub(super) fn page_at(&self, number: usize, bit: u64) -> u64 {
         debug_assert!(bit < self.region_pages, "a place inside the region");
@@ -152,7 +153,7 @@ impl FreeMap {
         }
     }
 
-    /// True if the range lies in the file after the head.
+    /// Whether the range lies inside the file and after its head.
     pub(crate) fn in_file(&self, page: u64, pages: u64) -> bool {
         page >= first_page(self.page_size)
             && pages > 0
@@ -167,13 +168,13 @@ impl FreeMap {
         any
     }
 
-    /// True if a page of the file is free; false behind its end.
+    /// Whether a page is free; false for pages beyond the end of the file.
     pub(crate) fn is_free(&self, page: u64) -> bool {
         let (number, bit) = self.place(page);
         page < self.pages && self.regions[number].is_free(bit, 1)
     }
 
-    /// Marks the regions of a range as different from their bitmaps on disk.
+    /// Marks the regions of a page range as different from their bitmaps in the file.
     pub(super) fn touch(&mut self, page: u64, pages: u64) {
         assert!(pages > 0, "a changed range has pages");
         let (first, last) = (self.place(page).0, self.place(page + pages - 1).0);
@@ -181,7 +182,7 @@ impl FreeMap {
         self.touched.extend(first..=last);
     }
 
-    /// Adds free pages at the end of a file that has grown.
+    /// Adds free pages at the end of the map, because the file has grown to `pages` pages.
     pub(super) fn grow(&mut self, pages: u64) {
         let old = self.pages;
         assert!(pages >= old, "a file only grows");
@@ -193,7 +194,7 @@ impl FreeMap {
         }
     }
 
-    /// Removes free pages at the end of a file that was truncated.
+    /// Removes free pages at the end of the map, because the file was truncated to `pages` pages.
     pub(super) fn cut(&mut self, pages: u64) {
         assert!(pages <= self.pages, "a cut makes a file shorter");
         self.unpunch(pages, self.pages - pages);
@@ -208,7 +209,7 @@ impl FreeMap {
         self.touched.retain(|region| *region < regions);
     }
 
-    /// Makes pages allocatable; returns the length of the longest free range around them in a region.
+    /// Marks pages as free; returns the length of the longest free range around them within a region.
     pub(super) fn release(&mut self, page: u64, pages: u64) -> u64 {
         let mut longest = 0;
         self.for_regions(page, pages, |region, from, len| {
@@ -217,32 +218,32 @@ impl FreeMap {
         longest
     }
 
-    /// Takes pages that are known to be free; returns the first.
+    /// Marks pages that are known to be free as used; returns the first page.
     pub(super) fn take_at(&mut self, page: u64, pages: u64) -> u64 {
         self.for_regions(page, pages, |region, from, len| region.take(from, len));
         self.unpunch(page, pages);
         page
     }
 
-    /// The lowest free range of this length inside one region.
+    /// Returns the first page of the lowest free range of `pages` pages inside one region.
     pub(super) fn lowest(&mut self, pages: u64) -> Option<u64> {
         let mut regions = self.regions.iter_mut().enumerate();
         let found = regions.find_map(|(number, region)| Some((number, region.find(pages)?)));
         found.map(|(number, bit)| self.page_at(number, bit))
     }
 
-    /// Takes the lowest free range of this length inside one region.
+    /// Allocates the lowest free range of `pages` pages inside one region; returns its first page.
     pub(super) fn take_lowest(&mut self, pages: u64) -> Option<u64> {
         let page = self.lowest(pages)?;
         Some(self.take_at(page, pages))
     }
 
-    /// End of the last used page.
+    /// Number of the first page after the last used page.
     pub(crate) fn end(&self) -> u64 {
         self.end_from(first_page(self.page_size))
     }
 
-    /// End of the last used page, at least `least`.
+    /// Number of the first page after the last used page, but at least `least`.
     pub(super) fn end_from(&self, least: u64) -> u64 {
         let mut end = self.pages;
         while end > least {
@@ -256,15 +257,15 @@ impl FreeMap {
         least
     }
 
-    /// Records that these pages will be written and thus have space in the file system again.
+    /// Records that these pages will be written, so that the file system allocates space for them again.
     pub(super) fn unpunch(&mut self, page: u64, pages: u64) {
         if self.punched_pages > 0 {
             self.punched_pages -= self.punched.cut_out(page, pages);
         }
     }
 
-    /// Free ranges of at least `least` pages that are not punched yet, as (page, pages). Each call searches the next
-    /// region.
+    /// Returns free ranges of at least `least` pages in one region that are not punched yet, each as first page and
+    /// number of pages. Each call searches the next region.
     pub(crate) fn unpunched(&mut self, least: u64) -> Vec<(u64, u64)> {
         if self.regions.is_empty() {
             return Vec::new();
@@ -278,7 +279,7 @@ impl FreeMap {
             .collect()
     }
 
-    /// Records that these free pages were punched.
+    /// Records that the space of these free pages was returned to the file system.
     pub(crate) fn punch(&mut self, page: u64, pages: u64) {
         self.unpunch(page, pages);
         let fresh = self.punched.insert(page, pages);
@@ -290,33 +291,34 @@ impl FreeMap {
         );
     }
 
-    /// Called while loading: sets the bits of a region from its bitmap page, which describes `here` pages.
+    /// Sets the bits of a region from its bitmap page, which describes `here` pages. Called while the free space is
+    /// loaded.
     pub(super) fn load_bitmap(&mut self, number: usize, bitmap: &[u8], here: u64) {
         let region = &mut self.regions[number];
         let words = region.words().len();
         for (word, bits) in bitmap[BITMAP_AT..].chunks_exact(8).take(words).enumerate() {
             region.load_word(word, get_u64(bits, 0));
         }
-        // Bits beyond the described part are undefined.
+        // Bits beyond the described pages are undefined in the bitmap, so they are cleared.
         let bits = words as u64 * 64;
         assert!(here <= bits, "a bitmap describes its region");
         region.load_range(here, bits - here, false);
     }
 
-    /// Called while loading: sets the state of a range.
+    /// Marks a page range as free or used, while the free space is loaded.
     pub(super) fn load_range(&mut self, page: u64, pages: u64, free: bool) {
         self.for_regions(page, pages, |region, from, len| {
             region.load_range(from, len, free);
         });
     }
 
-    /// Completes loading.
+    /// Completes loading, after all bitmaps and ranges were set.
     pub(super) fn loaded(&mut self) {
         self.regions.iter_mut().for_each(Region::loaded);
         self.check();
     }
 
-    /// Writes the bitmap of a region into a page.
+    /// Encodes the bitmap of region `number` into a page.
     pub(super) fn encode_bitmap(&self, number: usize, page: &mut [u8]) {
         for (i, word) in self.regions[number].words().iter().enumerate() {
             put_u64(page, BITMAP_AT + i * 8, *word);

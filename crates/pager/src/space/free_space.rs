@@ -1,4 +1,4 @@
-//! Free space: allocation, and the free-space part of the next record.
+//! Free space: allocation, and the free-space part of the next meta record.
 //!
 //! Invariants
 //! 1. A page is one of: head, used, held (freed, but visible to a snapshot) or free. In a record, held pages count as
@@ -31,48 +31,48 @@ use crate::format::layout::{first_page, is_large_page};
 use crate::format::meta::FreedRange;
 use crate::format::ptr::Ptr;
 
-/// Number of lists that one write transaction takes from the stacks of ended holders. They have at most 16 x 125
-/// ranges, or 16 x 32,000 pages if these are close together.
+/// Maximum number of list pages that one write transaction takes from the stacks of holders that have ended. They
+/// have at most 16 x 125 ranges, or 16 x 32,000 pages if these are close together.
 pub(crate) const LISTS_PER_COMMIT: usize = 16;
 
-/// Maximum number of changes kept, since more do not fit in a meta record.
+/// Maximum number of changes kept in memory, since more do not fit into a meta record.
 const CHANGES_MAX: usize = 256;
 
 #[derive(Debug)]
 pub(crate) struct Space {
     /// Free pages of the first file.
     pub(crate) map: FreeMap,
-    /// Region of the last single page allocated.
+    /// Region in which the last single page was allocated.
     page_region: usize,
-    /// Range from which the transaction takes adjacent pages.
+    /// Range from which the transaction allocates adjacent pages.
     pub(super) current_range: CurrentRange,
     pub(super) recent: Recent,
-    /// Freed ranges that snapshots still see.
+    /// Freed ranges that snapshots still see (held ranges).
     pub(super) pending: Pending,
     pub(super) changes: Changes,
     pub(super) overflow: bool,
     pub(super) base: Base,
-    /// Free space of the second file.
+    /// Free space of the second file, if there is one.
     pub(crate) large: Option<Box<Large>>,
-    /// The newest two durable transactions, the newest first.
+    /// Transaction numbers of the newest two durable commits, the newest first.
     pub(crate) durable: [u64; 2],
-    /// Counters of work since the file was opened.
+    /// Counters of the operations since the file was opened.
     pub(crate) work: Work,
 }
 
 /// Counters of operations. Tests use them to prove bounds without measuring time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Work {
-    /// Lists taken from the stacks of ended holders.
+    /// Number of list pages taken from the stacks of holders that have ended.
     pub(crate) lists_taken: u64,
-    /// Lists written.
+    /// Number of list pages written.
     pub(crate) lists_written: u64,
-    /// Bitmaps written.
+    /// Number of bitmap pages written.
     pub(crate) bitmaps_written: u64,
 }
 
 impl Space {
-    /// A file of `pages` pages, all used.
+    /// Creates the free space of a file of `pages` pages, all of which are in use.
     pub(crate) fn new(page_size: usize, pages: u64, base: Base, durable: [u64; 2]) -> Self {
         Self {
             map: FreeMap::new(page_size, pages),
@@ -89,8 +89,8 @@ impl Space {
         }
     }
 
-    /// Asserts the invariants that hold for any file, damaged or not. Call before a record is written, and after it is
-    /// read.
+    /// Asserts the invariants that hold for any file, damaged or not. Must be called before a meta record is written,
+    /// and after it was read.
     pub(crate) fn check(&self) {
         self.map.check();
         if let Some(large) = &self.large {
@@ -132,30 +132,31 @@ impl Space {
             .unwrap_or(0)
     }
 
-    /// Held ranges in memory.
+    /// Returns the held ranges (freed, but visible to a snapshot) in memory.
     pub(crate) fn retained(&self) -> impl Iterator<Item = &FreedRange> {
         self.pending.in_memory()
     }
 
-    /// Number of held pages by holder, ascending.
+    /// Returns the number of held pages for each holder (the transaction of a snapshot, pin or savepoint), in
+    /// ascending order of holders.
     pub(crate) fn retained_by_snapshot(&self) -> Vec<(u64, u64)> {
         self.pending.by_snapshot()
     }
 
-    /// Held ranges on disk.
+    /// Returns the stacks of list pages with the held ranges in the file.
     pub(crate) fn stacks(&self) -> &[Stack] {
         &self.pending.stacks
     }
 
-    /// All pages of the free-space structure except the lists on the stacks; includes the lists taken since the last
-    /// record.
+    /// Returns pointers to all pages of the free-space structure except the list pages on the stacks. Includes list
+    /// pages taken from stacks since the last meta record.
     pub(crate) fn structure(&self) -> impl Iterator<Item = &Ptr> {
         let own = self.pending.directory.iter().chain(&self.pending.popped);
         let large = self.large.iter().flat_map(|large| large.structure());
         self.base.pages().chain(own).chain(large)
     }
 
-    /// If the page lies in the second file: the state of that file, and the index of the page in it.
+    /// If the page lies in the second file, returns the free space of that file and the index of the page in it.
     fn in_large(&mut self, page: u64) -> Option<(&mut Large, u64)> {
         if !is_large_page(page) {
             return None;
@@ -165,7 +166,7 @@ impl Space {
         Some((large, place))
     }
 
-    /// True if the range lies in the file after the head, or in the second file.
+    /// Whether the range lies inside the first file and after its head, or inside the second file.
     pub(crate) fn in_file(&self, page: u64, pages: u64) -> bool {
         if is_large_page(page) {
             let place = |large: &Large| {
@@ -185,7 +186,7 @@ impl Space {
         self.map.any_free(page, pages)
     }
 
-    /// Calls `f` for free pages, ascending.
+    /// Calls `f` with the number of every free page of the first file, in ascending order.
     pub(crate) fn for_each_free(&mut self, mut f: impl FnMut(u64)) {
         let pages = first_page(self.map.page_size)..self.map.pages();
         pages
@@ -193,7 +194,7 @@ impl Space {
             .for_each(&mut f);
     }
 
-    /// Adjusts the map to a file that has grown.
+    /// Adds free pages at the end, because the file has grown to `pages` pages.
     pub(crate) fn grow(&mut self, pages: u64) {
         if pages > self.pages() {
             self.search_again();
@@ -201,7 +202,7 @@ impl Space {
         self.map.grow(pages);
     }
 
-    /// Number of free pages at the end of the file, which growth extends.
+    /// Number of free pages at the end of the file. If the file grows, the new pages follow them.
     pub(crate) fn tail_free(&self) -> u64 {
         let Some(last) = self.pages().checked_sub(1) else {
             return 0;
@@ -210,14 +211,14 @@ impl Space {
         self.map.regions[number].run_before(bit + 1)
     }
 
-    /// The length of the file in pages for the next meta record. Free pages at the end are not counted, but the length
-    /// is at least `least`.
+    /// Returns the length of the file in pages for the next meta record. Free pages at the end are not counted, but
+    /// the length is at least `least`.
     pub(crate) fn stored_pages(&self, least: u64) -> u64 {
         self.map.end_from(least)
     }
 
-    /// Takes one page, adjacent to the previous one if possible. Pages in punched holes are taken only if there are no
-    /// others.
+    /// Allocates one page, adjacent to the previous page if possible. Pages in punched holes are allocated only if
+    /// there are no other free pages.
     pub(crate) fn take_page(&mut self) -> Option<u64> {
         if let Some(page) = self.take_recent() {
             return Some(page);
@@ -242,7 +243,7 @@ impl Space {
         Some(page)
     }
 
-    /// The lowest free page of a region that is not in a punched hole.
+    /// Returns the lowest free page of region `number` that is not in a punched hole.
     fn written_page(&mut self, number: usize) -> Option<u64> {
         let start = self.map.page_at(number, 0);
         let region = &mut self.map.regions[number];
@@ -272,12 +273,13 @@ impl Space {
         Some((number, bit))
     }
 
-    /// Number of free pages that have space in the file system.
+    /// Number of free pages for which the file system has allocated space.
     pub(crate) fn written_free_pages(&self) -> u64 {
         self.map.written_free_pages()
     }
 
-    /// Number of free pages before `end` that have space in the file system; all pages behind `end` are free.
+    /// Number of free pages before page `end` for which the file system has allocated space; all pages from `end` on
+    /// must be free.
     pub(crate) fn written_free_before(&self, end: u64) -> u64 {
         let behind = self.pages().saturating_sub(end);
         let punched = self.map.punched.iter().map(|(page, pages)| {
@@ -289,12 +291,12 @@ impl Space {
             .saturating_sub(punched.sum())
     }
 
-    /// End of the used and held pages, in pages.
+    /// Number of the first page after all pages that are in use or still held by a snapshot, pin or savepoint.
     pub(crate) fn end(&self) -> u64 {
         self.map.end()
     }
 
-    /// Adjusts the map to a file that was truncated to this many pages; the removed pages were free.
+    /// Removes free pages at the end, because the file was truncated to `pages` pages.
     pub(crate) fn cut(&mut self, pages: u64) {
         self.map.cut(pages);
         self.page_region = 0;
@@ -305,28 +307,30 @@ impl Space {
         self.map.region_pages
     }
 
-    /// Number of pages that the structure on disk describes: the file of a record is at least that long.
+    /// Number of pages that the free-space structure in the file describes. The file of a meta record is at least
+    /// that long.
     pub(crate) fn described(&self) -> u64 {
         self.base.pages
     }
 
-    /// True if the structure describes at least `slack` pages beyond the end of the used and held ones.
+    /// Whether the free-space structure describes at least `slack` pages beyond the last page that is in use or held.
     pub(crate) fn describes_too_much(&self, slack: u64) -> bool {
         self.base.pages >= self.end().saturating_add(slack)
     }
 
-    /// Makes the next record rewrite the structure.
+    /// Makes the next meta record rewrite the free-space structure in the file, because a list of changes would not
+    /// be correct.
     pub(crate) fn rewrite(&mut self) {
         self.overflow = true;
         self.changes.clear();
     }
 
-    /// Takes pages from the lowest free range that is long enough.
+    /// Allocates the lowest free range that has `pages` pages; returns its first page.
     pub(crate) fn take_lowest(&mut self, pages: u64) -> Option<u64> {
         self.map.take_lowest(pages)
     }
 
-    /// Length of the lowest free range of at least `least` pages, counted up to `most`.
+    /// Length of the lowest free range of at least `least` pages, counted up to `most` pages.
     pub(crate) fn lowest_run(&mut self, least: u64, most: u64) -> Option<u64> {
         self.map.regions.iter_mut().find_map(|region| {
             let bit = region.find(least)?;
@@ -334,7 +338,8 @@ impl Space {
         })
     }
 
-    /// Makes the next record rewrite the pages of the structure at or beyond a page.
+    /// Makes the next meta record rewrite the pages of the free-space structure at or beyond page `boundary`, so that
+    /// these pages move.
     pub(crate) fn move_structure(&mut self, boundary: u64) {
         let beyond = |ptr: &Ptr| ptr.addr / self.map.page_size as u64 >= boundary;
         let per_directory = super::base::regions_per_directory(self.map.page_size);
@@ -369,7 +374,7 @@ impl Space {
         with(false).or_else(|| with(true))
     }
 
-    /// Takes a free range of this length, if there is one.
+    /// Allocates a free range of `pages` pages, if there is one; returns its first page.
     pub(crate) fn take_extent(&mut self, pages: u64) -> Option<u64> {
         for pass_pages in [false, true] {
             let mut regions = self.map.regions.iter_mut().enumerate();
@@ -385,12 +390,12 @@ impl Space {
         None
     }
 
-    /// Takes pages that are known to be free.
+    /// Allocates pages that are known to be free; returns the first page.
     pub(crate) fn take_at(&mut self, page: u64, pages: u64) -> u64 {
         self.map.take_at(page, pages)
     }
 
-    /// Makes pages allocatable, for example pages that a transaction has taken and not committed.
+    /// Makes pages allocatable, for example pages that a transaction has allocated and not committed.
     pub(crate) fn release(&mut self, page: u64, pages: u64) {
         if let Some((large, place)) = self.in_large(page) {
             large.release(place, pages);
@@ -400,7 +405,7 @@ impl Space {
         self.note_free_range(longest);
     }
 
-    /// Undoes the allocations of a transaction.
+    /// Frees the pages that a transaction has allocated, because the transaction is rolled back.
     pub(crate) fn roll_back(&mut self, txn: &mut TxnSpace) {
         for (page, pages) in txn.forget().iter() {
             self.release(page, pages);
@@ -422,21 +427,22 @@ impl Space {
         }
     }
 
-    /// Adds the allocations of a transaction to the changes of the next record.
+    /// Adds the allocations of a transaction to the changes that the next meta record lists.
     pub(crate) fn stage(&mut self, txn: &TxnSpace) {
         for (page, pages) in txn.own.iter() {
             self.note(page, pages, true);
         }
     }
 
-    /// Marks the ranges that a transaction has taken in the second file as different from its bitmaps.
+    /// Marks the regions of the second file in which a transaction has allocated ranges as different from their
+    /// bitmaps in the file.
     pub(crate) fn note_large(&mut self, txn: &TxnSpace) {
         for (page, pages) in txn.own.iter().filter(|(page, _)| is_large_page(*page)) {
             self.note(page, pages, true);
         }
     }
 
-    /// Reverts `stage`.
+    /// Reverts `stage`, because the commit of the transaction has failed.
     pub(crate) fn unstage(&mut self, txn: &TxnSpace) {
         for (page, pages) in txn.own.iter() {
             self.note(page, pages, false);
@@ -445,7 +451,7 @@ impl Space {
         self.changes.clear();
     }
 
-    /// Completes a commit without a record: the ranges that it freed are recorded under the commit before it.
+    /// Completes a commit without a meta record: the ranges that it freed are held for the commit before it.
     pub(crate) fn committed(&mut self, txn: u64, freed_ranges: &[FreedRange]) {
         debug_assert!(
             freed_ranges
@@ -456,7 +462,7 @@ impl Space {
         self.pending.add(txn - 1, freed_ranges);
     }
 
-    /// Sets the newest durable transaction.
+    /// Records that the commit `txn` is the newest durable one.
     pub(crate) fn durable_is(&mut self, txn: u64) {
         assert!(txn >= self.durable[0], "the durable state goes back");
         if txn != self.durable[0] {
@@ -464,8 +470,8 @@ impl Space {
         }
     }
 
-    /// Checks a range to be freed, which a damaged file may have named: it must lie inside the file, and must not be
-    /// free or freed already.
+    /// Checks a range that a transaction wants to free. The file may be damaged, so the range may be wrong: it must
+    /// lie inside the file, and must not be free or freed already.
     pub(crate) fn can_free(&mut self, txn: &TxnSpace, page: u64, pages: u64) -> Result<(), String> {
         if !self.in_file(page, pages) {
             return Err("a range outside the file".into());
