@@ -24,7 +24,7 @@ pub type DeltaRow = (i64, Vec<u64>);
 
 impl Delta {
     /// Collects all rows of a series with `from <= time <= to` that are not in its leaves, sorted. If rows have the
-    /// same time, only those of the last write are returned. The returned rows are newer than leaf rows with the same
+    /// same time, only the rows of the last write are returned. The returned rows are newer than leaf rows with the same
     /// time and replace them.
     ///
     /// # Errors
@@ -161,7 +161,7 @@ impl Delta {
     }
 
     /// Returns the first row of a series in the delta with `time >= from`. If several rows have this time, returns
-    /// the first of those that were written together last.
+    /// the first of the rows that were written together last.
     ///
     /// # Errors
     /// As for `rows`.

@@ -49,7 +49,7 @@ pub(crate) struct Copies {
 }
 
 impl Copies {
-    /// Copies the rows of a part, grouped by series: within a series, first the rows from batches, then those that
+    /// Copies the rows of a part, grouped by series: within a series, first the rows from batches, then rows that
     /// arrived in rounds. `first` is the rank of the first series of the part. Returns the row range of each series
     /// in the copies.
     pub(super) fn copy_part(

@@ -130,7 +130,7 @@ mod tests {
 
     type Model = BTreeMap<u64, BTreeMap<i64, [u64; 2]>>;
 
-    /// Removes all rows from the write buffer except those that `keep` leaves in it, and compares the removed rows
+    /// Removes all rows from the write buffer except rows that `keep` leaves in it, and compares the removed rows
     /// with the model.
     fn take(buffer: &mut WriteBuffer, model: &mut Model, keep: usize) {
         let mut seen = 0;

@@ -91,7 +91,7 @@ pub(crate) fn encode_and_link<L: Linker>(
 }
 
 impl<'a, W: PageWrite, S: EncodingSink<W>> Linking<'a, W, S> {
-    /// Bundles the writer's state. `buffered` has rows of the writer in addition to those of the linking threads;
+    /// Bundles the writer's state. `buffered` has rows of the writer in addition to the rows of the linking threads;
     /// `overlap` is kept between calls, and must be reset to `None` whenever the delta changes in another way.
     pub fn new(
         delta: &'a mut Delta,

@@ -92,7 +92,7 @@ fn a_large_step_frees_passed_rows_of_all_inputs() {
 }
 
 /// Each commit has one row of a layout that comes first in every run. The consumed blocks of other layouts must be
-/// judged by their own length, not by that of the short first block.
+/// judged by their own length, not by the length of the first block.
 #[test]
 fn a_short_first_block_does_not_retain_later_blocks() {
     crate::short_extents(true);

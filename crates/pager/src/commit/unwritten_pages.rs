@@ -64,7 +64,7 @@ impl Unwritten {
         self.read().map.len()
     }
 
-    /// Returns the pages that must be written to the file, by number: those that newer commits still use and that
+    /// Returns the pages that must be written to the file, by number: pages that newer commits still use and that
     /// `is_wanted` accepts.
     pub(crate) fn to_write(&self, is_wanted: impl Fn(u64) -> bool) -> Vec<(u64, Waiting)> {
         let pages = self.read();

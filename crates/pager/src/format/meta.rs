@@ -427,7 +427,7 @@ mod tests {
         let block = meta.encode(4096);
         assert_eq!(block.len(), BLOCK_BYTES);
         assert_eq!(Meta::decode(&block, 4096, &meta.uuid).unwrap(), meta);
-        // The offsets of the fields must be those that docs/format.md states.
+        // The offsets of the fields must be as docs/format.md states.
         assert_eq!(get_u64(&block, 120), 2 << 20);
         assert_eq!(get_u64(&block, 152), 3 << 20);
         assert_eq!(get_u64(&block, 184), 4 << 20);

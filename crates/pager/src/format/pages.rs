@@ -125,7 +125,7 @@ pub trait PageRead {
         false
     }
 
-    /// Hints that these bytes of the file will be needed soon: the system starts to read those that are not in
+    /// Hints that these bytes of the file will be needed soon: the system starts to read bytes that are not in
     /// memory, without waiting. Costs a system call.
     #[inline]
     fn read_ahead(&self, addr: u64, bytes: u64) {
