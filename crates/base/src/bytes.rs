@@ -1,12 +1,12 @@
-//! Checked little-endian access. A getter panics only if the field extends past the end of the slice; callers check
-//! lengths of untrusted input once, before they read fields.
+//! Checked access to little-endian fields in byte slices. A getter panics only if the field extends past the end of the
+//! slice; callers check the length of untrusted input once, before they read fields.
 
 macro_rules! field {
     ($get:ident, $put:ident, $ty:ty) => {
         /// Reads a little-endian field at byte offset `at`.
         ///
         /// # Panics
-        /// If the field does not lie inside `bytes`: the caller checks the length first.
+        /// If the field does not lie inside `bytes`. The caller checks the length first.
         #[must_use]
         #[inline]
         pub fn $get(bytes: &[u8], at: usize) -> $ty {

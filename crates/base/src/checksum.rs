@@ -4,7 +4,7 @@
 #[cfg(target_arch = "x86_64")]
 mod wide;
 
-/// XXH3-64 of `bytes`. About 0.06 ns a byte from cache, and a third of it with 512-bit vectors.
+/// The XXH3-64 hash of `bytes`. Takes about 0.06 ns per byte from the cache, and a third of that with 512-bit vectors.
 #[must_use]
 #[inline]
 pub fn checksum(bytes: &[u8]) -> u64 {

@@ -1,5 +1,5 @@
-//! Description of damage, carried by every error about it: the item that was read, its address, the value found, the
-//! value expected.
+//! The description of damage, which every error about damage contains: the item that was read, its address, the value
+//! found, and the value expected.
 
 use crate::limits::SECOND_FILE_AT;
 use core::fmt;
@@ -7,18 +7,18 @@ use core::fmt;
 /// Damage found in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Corrupt {
-    /// The item that was being read, in the format's terms: "leaf directory of series 7".
+    /// Name of the item that was being read, in the terms of the file format: "leaf directory of series 7".
     pub what: String,
-    /// Byte address in the file; from [`SECOND_FILE_AT`] up, in the second file.
+    /// Byte address of the item in the file; addresses from [`SECOND_FILE_AT`] on are in the second file.
     pub at: u64,
-    /// The value found there.
+    /// The value that was found, as text.
     pub found: String,
-    /// The value that should be there.
+    /// The value that should have been there, as text.
     pub expected: String,
 }
 
 impl Corrupt {
-    /// Describes damage at byte address `at`.
+    /// Creates the description of damage at byte address `at`.
     pub fn new(
         what: impl Into<String>,
         at: u64,

@@ -1,13 +1,13 @@
-//! Identifiers as newtypes.
+//! Types for the numbers of transactions and of series.
 
 use core::fmt;
 
-/// The number of a transaction. Starts at 1; 0 means "never".
+/// The number of a transaction. Numbers start at 1; 0 means "never".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TxnId(pub u64);
 
 impl TxnId {
-    /// The transaction after this one.
+    /// The number of the transaction that follows this one.
     #[must_use]
     pub fn next(self) -> Self {
         Self(self.0 + 1)
@@ -20,7 +20,7 @@ impl fmt::Display for TxnId {
     }
 }
 
-/// The number of a series; unique within one file.
+/// The number of a series, which is unique within one file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SeriesId(pub u64);
 

@@ -1,9 +1,9 @@
-//! Bounds on which several crates rely. docs/limits.md lists them for users.
+//! Limits on which several crates rely. docs/limits.md lists the limits for users.
 
-/// Rows of one vector: the unit of encoding, checksumming and scanning.
+/// Maximum number of rows in a vector, the unit of encoding, checksumming and scanning.
 pub const VECTOR_ROWS: usize = 1024;
 
-/// Maximum number of vectors per leaf.
+/// Maximum number of vectors in a leaf of a series.
 pub const LEAF_VECTORS_MAX: usize = 16;
 
 /// Maximum number of columns of a series, without the timestamp.
@@ -12,23 +12,24 @@ pub const COLUMNS_MAX: usize = 64;
 /// Maximum number of bytes that one checksum covers inside an extent.
 pub const CHECKSUM_SPAN_MAX: usize = 64 * 1024;
 
-/// Smallest page size, for tests only.
+/// Minimum page size in bytes. Pages as small as this are useful only in tests.
 pub const PAGE_SIZE_MIN: usize = 512;
 
-/// Default page size.
+/// Default page size in bytes.
 pub const PAGE_SIZE_DEFAULT: usize = 4096;
 
-/// Largest page size.
+/// Maximum page size in bytes.
 pub const PAGE_SIZE_MAX: usize = 256 * 1024;
 
-/// Maximum number of pages of an extent; a table with a larger one is damaged. Address plus length of an extent
-/// cannot overflow.
+/// Maximum number of pages of an extent; a table of extents with a larger one is damaged. The bound makes sure that
+/// address plus length of an extent cannot overflow.
 pub const EXTENT_PAGES_MAX: u64 = 1 << 40;
 
-/// Byte addresses from here up lie in the second file, whose byte 0 has this address.
+/// Byte addresses from this value on are in the second file, whose byte 0 has this address.
 pub const SECOND_FILE_AT: u64 = 1 << 62;
 
-/// Text of an error for a number beyond a limit: above it, or below a lower limit that the name gives.
+/// The error text for a number that is beyond a limit: greater than a maximum, or less than a minimum if `name` says
+/// that.
 #[must_use]
 pub fn exceeded(name: &str, found: u64, limit: u64) -> String {
     if found < limit {

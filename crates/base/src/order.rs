@@ -11,29 +11,29 @@
 //! Reversed<T>  every bit flipped
 //! ```
 //!
-//! No code is a prefix of another code of its type, so tuples and reversal need no lengths.
+//! No encoding is a prefix of another encoding of the same type, so tuples and reversed values need no lengths.
 
 use crate::type_name::TypeName;
 
-/// A value with an encoding in bytes that sorts like the value.
+/// A value whose encoding as bytes sorts like the value itself.
 pub trait Ordered: Sized {
-    /// The name of the type, which is recorded with tables: two types with one name must have the same codes.
+    /// Name of the type, which is stored with tables. Two types with the same name must have the same encoding.
     const NAME: TypeName;
 
-    /// Appends the code of the value.
+    /// Appends the encoding of the value to `bytes`.
     fn encode(&self, bytes: &mut Vec<u8>);
 
-    /// Decodes a code at the front of `bytes` and advances past it; `None` for invalid bytes.
+    /// Decodes a value at the front of `bytes` and moves `bytes` behind it; `None` if the bytes are invalid.
     fn decode(bytes: &mut &[u8]) -> Option<Self>;
 
-    /// The code of the value as a new vector.
+    /// The encoding of the value as a new vector.
     fn to_key(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         self.encode(&mut bytes);
         bytes
     }
 
-    /// Decodes `key`, all of which must be one code.
+    /// Decodes a value from `key`; `None` if the bytes are invalid or more than one value.
     fn from_key(mut key: &[u8]) -> Option<Self> {
         let value = Self::decode(&mut key)?;
         key.is_empty().then_some(value)
@@ -129,7 +129,7 @@ fn encode_bytes(value: &[u8], bytes: &mut Vec<u8>) {
     bytes.extend_from_slice(&[0, 0]);
 }
 
-/// The code of a text, without a `String`.
+/// The encoding of a text, for a `&str` without a copy to a `String`.
 #[must_use]
 pub fn text_key(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len() + 2);
@@ -171,7 +171,7 @@ impl Ordered for String {
     }
 }
 
-/// A value with reversed order.
+/// A wrapper for a value whose encodings sort in reverse order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Reversed<T>(pub T);
 
@@ -216,10 +216,10 @@ macro_rules! tuples {
 }
 tuples! { (A 0) (A 0, B 1) (A 0, B 1, C 2) (A 0, B 1, C 2, D 3) }
 
-/// A JSON number as a key: integers up to 2^53 and doubles share one order.
+/// The encoding of a JSON number as a key: integers up to 2^53 and doubles have one common order.
 #[must_use]
 pub fn json_number_key(number: f64) -> [u8; 8] {
-    // JSON treats -0 and 0 as one number.
+    // JSON treats -0 and 0 as the same number.
     let number = if number == 0.0 { 0.0 } else { number };
     let mut bytes = Vec::with_capacity(8);
     number.encode(&mut bytes);
@@ -228,7 +228,7 @@ pub fn json_number_key(number: f64) -> [u8; 8] {
         .unwrap_or_else(|| unreachable!("a double has eight bytes"))
 }
 
-/// A JSON integer as a key; `None` beyond 2^53, where doubles cannot represent every integer.
+/// The encoding of a JSON integer as a key; `None` beyond 2^53, where doubles cannot represent every integer.
 #[must_use]
 pub fn json_integer_key(number: i64) -> Option<[u8; 8]> {
     (number.unsigned_abs() <= 1 << 53).then(|| json_number_key(number as f64))

@@ -3,8 +3,8 @@
 /// Size of a cache line in bytes.
 const LINE_BYTES: usize = 64;
 
-/// Prefetches every cache line of `items`. No visible effect; does nothing on processors without prefetch. An address
-/// that is not in memory is not fetched from disk.
+/// Prefetches every cache line of `items`. This has no visible effect, and does nothing on processors without prefetch.
+/// An address that is not in memory is not fetched from disk.
 #[inline]
 pub fn prefetch<T>(items: &[T]) {
     let line_items = LINE_BYTES / size_of::<T>().clamp(1, LINE_BYTES);
@@ -13,7 +13,7 @@ pub fn prefetch<T>(items: &[T]) {
     }
 }
 
-/// Prefetches the cache line of the byte at `at`. An offset outside `bytes` is allowed, but useless.
+/// Prefetches the cache line that contains the byte at offset `at`. An offset outside `bytes` is allowed, but useless.
 #[inline(always)]
 pub fn prefetch_at(bytes: &[u8], at: usize) {
     one(bytes.as_ptr().wrapping_add(at));

@@ -1,4 +1,4 @@
-//! Names of types of keys and values, as recorded with tables.
+//! Names of the types of keys and values, as stored with tables.
 
 use std::fmt;
 
@@ -6,11 +6,11 @@ use std::fmt;
 /// [`std::any::type_name`], it stays the same in other versions of the compiler and after a move of the type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TypeName {
-    /// The name without parameters; empty for a tuple.
+    /// Name of the type without its parameters; empty for a tuple.
     pub name: &'static str,
-    /// The length of an array.
+    /// Number of elements of an array type; `None` for other types.
     pub length: Option<usize>,
-    /// The parameters of a generic type, or the types of a tuple.
+    /// Parameters of a generic type, or the element types of a tuple.
     pub parts: &'static [Self],
 }
 

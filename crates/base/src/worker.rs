@@ -1,4 +1,4 @@
-//! The threads of the library: how they are named, started, woken, stopped and joined, and how the end of one is
+//! The threads of the library: how they are named, started, woken, stopped and joined, and how the end of a thread is
 //! reported even if it panics.
 //!
 //! ```text
@@ -7,12 +7,13 @@
 //! ```
 //!
 //! Invariants
-//! 1. Dropping a worker stops it. A joined worker has ended when the drop returns, except when the thread drops its own
-//!    worker; a detached one ends soon after.
-//! 2. No wake is lost: one that comes before the thread parks ends the next park at once.
+//! 1. Dropping a worker stops its thread. A joined thread has ended when the drop returns, except when the thread drops
+//!   its own worker; a detached thread ends soon after.
+//! 2. No wake is lost: a wake that comes before the thread parks ends the next park at once.
 //! 3. `at_end` runs exactly once in a thread that was started, whether the work returns or panics.
 //!
-//! A panic in the work was printed by the thread itself. It reaches the owner only through [`Worker::join`].
+//! The thread itself prints the message of a panic in the work. The panic reaches the owner only through
+//! [`Worker::join`].
 
 use std::io;
 use std::sync::Arc;
@@ -20,27 +21,28 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle, Scope, ScopedJoinHandle, Thread};
 use std::time::{Duration, Instant};
 
-/// The name of a thread is this prefix and its role.
+/// Prefix of the name of every thread; the role of the thread follows.
 const PREFIX: &str = "tidalite-";
 
 fn builder(role: &str) -> thread::Builder {
     thread::Builder::new().name(format!("{PREFIX}{role}"))
 }
 
-/// The requests of the owner (stop, wake), as the thread sees them.
+/// The requests that the owner has made to the thread, stop or wake, as the thread sees them.
 #[derive(Clone, Debug, Default)]
 pub struct Signal {
     stopped: Arc<AtomicBool>,
 }
 
 impl Signal {
-    /// Whether the owner wants the thread to end.
+    /// Whether the owner has asked the thread to end.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Acquire)
     }
 
-    /// Waits until the worker is woken or stopped; may return without cause. Returns false if the thread should end.
+    /// Waits until the owner wakes or stops the thread; may return without a reason. Returns false if the thread should
+    /// end.
     #[must_use]
     pub fn park(&self) -> bool {
         if !self.is_stopped() {
@@ -49,7 +51,7 @@ impl Signal {
         !self.is_stopped()
     }
 
-    /// Like [`Signal::park`], at most this long.
+    /// Waits like [`Signal::park`], but at most this long.
     #[must_use]
     pub fn park_for(&self, time: Duration) -> bool {
         if !self.is_stopped() {
@@ -58,7 +60,7 @@ impl Signal {
         !self.is_stopped()
     }
 
-    /// Waits this long. A wake does not end the wait, a stop does. Returns false if the thread should end.
+    /// Waits this long. A wake does not end the wait, but a stop does. Returns false if the thread should end.
     #[must_use]
     pub fn sleep(&self, time: Duration) -> bool {
         let Some(until) = Instant::now().checked_add(time) else {
@@ -85,12 +87,12 @@ impl<F: FnOnce()> Drop for AtEnd<F> {
     }
 }
 
-/// A thread of the library.
+/// The owner's handle of a thread of the library.
 #[derive(Debug)]
 pub struct Worker {
     signal: Signal,
     thread: Thread,
-    /// `None` for a detached thread, and after `join` or `forget`.
+    /// Handle to join the thread; `None` for a detached thread, and after `join` or `forget`.
     handle: Option<JoinHandle<()>>,
 }
 
@@ -103,7 +105,8 @@ impl Worker {
         Self::start_with_end(role, work, || {})
     }
 
-    /// Like [`Worker::start`], for a thread whose end other threads wait for: `at_end` runs last, even after a panic.
+    /// Starts a thread like [`Worker::start`], if other threads wait for its end: `at_end` runs last, even after a
+    /// panic.
     ///
     /// # Errors
     /// If the system refuses a thread. `at_end` then does not run.
@@ -126,7 +129,7 @@ impl Worker {
         })
     }
 
-    /// Like [`Worker::start`], but dropping the worker does not wait for the end of the thread.
+    /// Starts a thread like [`Worker::start`], but dropping the worker does not wait for the end of the thread.
     ///
     /// # Errors
     /// If the system refuses a thread.
@@ -159,7 +162,7 @@ impl Worker {
         builder(role).spawn_scoped(scope, work)
     }
 
-    /// Ends the next park of the thread, or the one it is in. Costs a system call if the thread is parked.
+    /// Ends the current park of the thread, or else the next one. Costs a system call if the thread is parked.
     pub fn wake(&self) {
         self.thread.unpark();
     }
@@ -170,7 +173,7 @@ impl Worker {
         self.thread.unpark();
     }
 
-    /// Waits until the thread ends by itself, and passes its panic on.
+    /// Waits until the thread ends by itself, and passes a panic of the thread on.
     ///
     /// # Panics
     /// If the work panicked.
@@ -182,7 +185,7 @@ impl Worker {
         }
     }
 
-    /// Abandons the worker in a forked process, in which the thread does not exist.
+    /// Gives up the worker in a forked child process, in which the thread does not exist.
     pub fn forget(mut self) {
         std::mem::forget(self.handle.take());
     }

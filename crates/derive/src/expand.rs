@@ -1,10 +1,10 @@
-//! Generates the implementation from the struct.
+//! Generates the implementation of `Record` from the definition of the struct.
 
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Data, DeriveInput, Error, Fields, Ident, LitInt, LitStr, Result, Type};
 
-/// A field that becomes a column.
+/// A field of the struct that becomes a column.
 struct Column<'a> {
     field: &'a Ident,
     ty: &'a Type,
@@ -12,7 +12,7 @@ struct Column<'a> {
     scale: Option<u8>,
 }
 
-/// The options in `#[record(...)]` on a field.
+/// The options that `#[record(...)]` gives for a field.
 #[derive(Default)]
 struct Options {
     time: bool,

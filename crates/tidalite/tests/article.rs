@@ -1,4 +1,4 @@
-//! The first example of the LMDB time-series article, as a user would write it here.
+//! The first example of the article about the LMDB time-series engine, as a user would write it for Tidalite.
 
 use tidalite::storage::MemoryStorage;
 use tidalite::{Database, Options, Result, Schema, SearchResult, Timestamp, Unit};
@@ -53,7 +53,7 @@ fn insert_step_and_search() -> Result<()> {
     assert_eq!(cursor.search("2019-12-31")?, None, "nothing is that early");
     assert_eq!(cursor.current(), None, "in front of the first");
 
-    // The four results of the article's search, and the cursor's position after each.
+    // Each search of the article with its result, and the value at the cursor's position afterwards.
     for (t, found, value) in [
         ("2019-12-31", SearchResult::Greater, 1.0),
         ("2020-01-01", SearchResult::Equal, 1.0),
@@ -68,11 +68,12 @@ fn insert_step_and_search() -> Result<()> {
     assert_eq!(cursor.next()?, None, "behind the last");
     assert_eq!(cursor.current(), None);
 
-    // Three starts: from the row that was current at noon, from noon itself, and from a time before the first row.
+    // Three starts of a query: from the row that was current at noon, from noon itself, and from a time before the
+    // first row.
     assert_eq!(series.query(noon..).from_current().count()?, 3);
     assert_eq!(series.query(noon..).count()?, 2);
     assert_eq!(series.query("2019-12-31"..).from_current().count()?, 4);
-    // The same between two times: rows of the interval alone, then with the row that was current at its start.
+    // The same between two times: first only the rows of the interval, then also the row that was current at the start.
     let noons = noon..Timestamp::parse("2020-01-03T12:00:00Z")?;
     assert_eq!(series.query(noons.clone()).aggregate(1)?.sum(), 3.0);
     assert_eq!(series.query(noons).from_current().aggregate(1)?.sum(), 5.0);

@@ -12,8 +12,9 @@ use tidalite_testkit::rng::Rng;
 
 const PAGE: usize = 1024;
 
-/// An entry is addressed by its table's name and the keys on its path. It maps to its value, or to `None` for a nested
-/// table. In a table of sets the path is key and value, and the entry maps to empty bytes.
+/// All entries of a database. An entry is addressed by the name of its table and the keys on its path, and maps to its
+/// value, or to `None` for a nested table. In a table of sets the path is key and value, and the entry maps to empty
+/// bytes.
 type Content = BTreeMap<(String, Vec<Vec<u8>>), Option<Vec<u8>>>;
 
 fn memory() -> (Arc<MemoryStorage>, Database) {
@@ -123,7 +124,7 @@ fn change(db: &Database, rng: &mut Rng, operations: usize) {
     tx.commit().unwrap();
 }
 
-/// The base's content with every change of the diff applied.
+/// Applies every change of the diff to the content of the base, and returns the result.
 fn patched(base: &Content, new: &Content, told: &[(Told, String, Vec<Vec<u8>>)]) -> Content {
     let mut content = base.clone();
     for (what, table, path) in told {
@@ -226,8 +227,8 @@ fn saved(bytes: Vec<u8>) -> (Content, SalvageReport) {
     (content_of(&db.begin_read().unwrap()), report)
 }
 
-/// Counts the entries missing from the salvaged file: first the ones that no reported loss covers, then the ones that a
-/// loss covers.
+/// Counts the entries that are missing from the salvaged file: first those not covered by a reported loss, then those
+/// covered by one.
 fn missing(image: &Image, found: &Content, report: &SalvageReport) -> (usize, usize) {
     let (mut silent, mut reported) = (0, 0);
     for (place, value) in &image.content {

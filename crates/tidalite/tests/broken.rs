@@ -22,8 +22,8 @@ fn append(tx: &mut WriteTxn, from: i64, rows: i64) {
     }
 }
 
-/// A database whose delta has runs, so that a transaction must read the delta's record from the disk before it changes
-/// a series.
+/// Opens a database whose delta has runs, so that a transaction must read the delta's record from the disk before it
+/// changes a series.
 fn with_runs(disk: &Arc<SimDisk>) -> Database {
     let db = Options::new().open_storage(disk.clone()).unwrap();
     for step in 0..40 {

@@ -41,7 +41,7 @@ fn put_many(tx: &mut WriteTxn, rng: &mut Rng, count: usize) {
     }
 }
 
-/// Runs each get; returns the number of cached results.
+/// Runs each get and checks the result; returns the number of results that came from the cache.
 fn ask(gets: &mut [CachedGet], table: &Table<'_>) -> usize {
     let mut remembered = 0;
     for get in gets {
@@ -138,8 +138,9 @@ fn unchanged_tables_are_not_read_again() {
     ask((Cached::Searched, levels));
     ask((Cached::Hit, 0));
     for (changed, expected) in [
-        // A change in another table leaves a hit; at the far end of the table, one page must be read to confirm it; in
-        // the same leaf, the whole search is repeated.
+        // Each row says where a change is made, how the cached get then finds its result, and how many pages it reads:
+        // a change in another table leaves a hit; at the far end of the table, one page must be read to confirm the
+        // result; in the same leaf, the search is repeated.
         (("u", 5), (Cached::Hit, 0)),
         (("t", KEYS - 1), (Cached::Confirmed, 1)),
         (("t", 6), (Cached::Searched, levels)),
@@ -218,14 +219,14 @@ fn dropped_tables_leave_the_cache() {
         get.get(&tx.table("t").unwrap().view().unwrap()).unwrap(),
         None
     );
-    // Created, then rolled back to a savepoint.
+    // The table is created, then the transaction rolls back to a savepoint before that.
     put(&mut tx, &mut get);
     tx.rollback_to(&empty).unwrap();
     assert_eq!(
         get.get(&tx.table("t").unwrap().view().unwrap()).unwrap(),
         None
     );
-    // A nested table that does not exist.
+    // The get is used with a nested table that does not exist.
     put(&mut tx, &mut get);
     let mut table = tx.table("t").unwrap();
     assert_eq!(
@@ -235,7 +236,7 @@ fn dropped_tables_leave_the_cache() {
     tx.rollback_to(&empty).unwrap();
     drop(tx.table("t").unwrap());
     tx.commit().unwrap();
-    // Created in a transaction that is dropped.
+    // The table is created in a transaction that is dropped.
     let mut tx = db.begin_write().unwrap();
     put(&mut tx, &mut get);
     drop(tx);

@@ -37,7 +37,7 @@ fn columns() -> Vec<Column> {
     ]
 }
 
-/// Columns added later, one after the other.
+/// The columns that are added to the series later, one after the other.
 fn later() -> Vec<Column> {
     vec![
         Column::new("late message", ColumnType::String),
@@ -49,7 +49,7 @@ fn later() -> Vec<Column> {
     ]
 }
 
-/// The value that a row written before the column was added reads in it.
+/// The value in a new column of a row that was written before the column was added.
 fn default(column: &Column) -> Value {
     match column.ty {
         _ if column.nullable => Value::Null,
@@ -61,8 +61,8 @@ fn default(column: &Column) -> Value {
     }
 }
 
-/// One of few values, so that equal ones are often rewritten. Text lengths lie on both sides of the dictionary's
-/// maximum.
+/// A random value of a few, so that rows are often overwritten with equal values. The lengths of texts lie on both
+/// sides of the dictionary's maximum.
 fn value(rng: &mut Rng, column: &Column) -> Value {
     if rng.one_in(4) {
         return default(column);
@@ -78,7 +78,7 @@ fn value(rng: &mut Rng, column: &Column) -> Value {
     }
 }
 
-/// A version of the database, its expected rows, and the number of columns that it has.
+/// A snapshot of one version of the database, its expected rows, and its number of columns.
 struct Version {
     snap: ReadTxn,
     rows: Rows,
@@ -204,7 +204,7 @@ fn rows_of_equal_text_are_not_reported() {
     }
 }
 
-/// Rewriting a row with an equal text is not a change, and with a longer text it is one. Lengths around the
+/// Writing a row again with an equal text is not a change, and with a longer text it is one. Lengths around the
 /// dictionary's maximum cover both ways of storing a text.
 #[test]
 fn a_text_written_again_is_not_a_change() {

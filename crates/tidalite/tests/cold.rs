@@ -1,4 +1,4 @@
-//! Leaves in cold form, through the public API; and the errors of a build without the feature.
+//! Leaves in cold form, through the public API; and the errors of a build without the feature `cold`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use tidalite_testkit::rng::Rng;
 const SECOND: i64 = 1_000_000_000;
 const ROWS: i64 = 40_000;
 
-/// Two series that are random walks with two decimals at jittered times, and one series of constant steps.
+/// Creates two series that are random walks with two decimals at irregular times, and one series of constant steps.
 fn filled(storage: Arc<dyn Storage>) -> Database {
     tidalite_testkit::watch();
     let db = Options::new().open_storage(storage).expect("a fresh file");
@@ -64,7 +64,7 @@ fn at(seconds: i64) -> Budget {
 }
 
 /// `rewrite_cold` with `rows_max` zero still rewrites one leaf, and afterwards the tree agrees with its record in the
-/// catalog. Otherwise a loop over the remaining rows would never end.
+/// catalog. Otherwise a loop that calls it until nothing is left would never end.
 #[test]
 #[cfg(feature = "cold")]
 fn no_rows_left_still_makes_a_leaf_cold() {
@@ -101,7 +101,7 @@ fn old_rows_become_cold_and_keep_their_values() {
     let (before, bytes) = (rows(&db), leaf_bytes(&db));
     let pin = db.begin_read().unwrap();
 
-    // By a call that names series and an end time.
+    // First way: a call that names series and an end time.
     let half = Timestamp(ROWS / 2 * SECOND);
     let done = db.rewrite_cold("walk*", half, &at(0)).unwrap();
     assert_eq!(done.series, 2);
@@ -114,7 +114,7 @@ fn old_rows_become_cold_and_keep_their_values() {
     let again = db.rewrite_cold("walk*", half, &at(0)).unwrap();
     assert_eq!((again.rows, again.commits), (0, 0));
 
-    // By a policy, once the rows are old enough.
+    // Second way: a retention policy, once the rows are old enough.
     let policy = Retention {
         cold: Some(Duration::from_secs(100)),
         ..Retention::default()
@@ -132,7 +132,7 @@ fn old_rows_become_cold_and_keep_their_values() {
     let cold = leaf_bytes(&db);
     println!("{bytes} bytes of leaves hot, {cold} cold");
     assert!(cold < bytes, "{bytes} bytes hot, {cold} cold");
-    // Measured: 2.381 bytes per row, and 2.502 in the hot form.
+    // Measured: 2.381 bytes per row in cold form, and 2.502 in the ordinary form.
     let written = 3 * ROWS as u64;
     assert!(cold * 100 < written * 239, "{bytes} bytes hot, {cold} cold");
     let report = db.check().unwrap();
@@ -149,7 +149,7 @@ fn old_rows_become_cold_and_keep_their_values() {
         ..at(2 * ROWS)
     };
     assert!(db.maintain(&none).unwrap().more);
-    // In steps, in the caller's own transaction.
+    // Third way: in steps, in the caller's own transaction.
     let mut tx = db.begin_write().unwrap();
     let mut series = tx.series("walk.a").unwrap();
     let mut steps = 0;

@@ -40,7 +40,7 @@ impl Drop for Folder {
     }
 }
 
-/// The content of a database: for each table or series name, all of its rows as bytes.
+/// The content of a database: the name of each table or series, with all its rows as bytes.
 type Content = BTreeMap<String, Vec<u8>>;
 
 fn content_of(read: &ReadTxn) -> Content {
@@ -94,7 +94,7 @@ fn compact(db: &Database, step: u64) -> (u64, Compaction) {
     }
 }
 
-/// Adds rows of all series in many commits, so that each commit's pages are contiguous.
+/// Adds rows to all series in many commits, so that the pages of each commit are contiguous.
 fn append(db: &Database, commits: u64, rows: u64, rng: &mut Rng) {
     append_and(db, commits, rows, rng, || ());
 }
@@ -116,7 +116,7 @@ fn append_and(db: &Database, commits: u64, rows: u64, rng: &mut Rng, mut then: i
     }
 }
 
-/// Puts pairs in random order, with values of up to `most` bytes.
+/// Puts pairs into a table in random order, with values of up to `most` bytes.
 fn put(db: &Database, name: &str, pairs: u64, most: u64, rng: &mut Rng) {
     for _ in 0..10 {
         let mut tx = db.begin_write().unwrap();
@@ -141,7 +141,7 @@ fn delete(db: &Database, which: impl Fn(u64) -> bool, ranges: &[(i64, i64)]) {
     tx.commit().unwrap();
 }
 
-/// Removes all pairs but every `keep`-th.
+/// Removes all pairs of a table except every `keep`-th.
 fn thin(db: &Database, name: &str, keep: usize) {
     let mut keys = Vec::new();
     let read = db.begin_read().unwrap();
@@ -157,7 +157,7 @@ fn thin(db: &Database, name: &str, keep: usize) {
     tx.commit().unwrap();
 }
 
-/// One way to fill a database and to remove most of it.
+/// A way to fill a database and to remove most of it.
 struct Shape {
     name: &'static str,
     fill: fn(&Database, &mut Rng),
@@ -368,8 +368,8 @@ fn the_table_of_pins_does_not_keep_a_file_long() {
     append_and(&db, 40, 2000, rng, || {
         readers.push(db.begin_read().unwrap());
     });
-    // Repeated until the single free pages further forward are used up and the table of pins lands at the end of the
-    // file.
+    // Pins are set and removed until the single free pages near the front are used up and the table of pins is at the
+    // end of the file.
     let at_end = (0..500).any(|_| {
         db.pin("new").unwrap();
         readers.push(db.begin_read().unwrap());

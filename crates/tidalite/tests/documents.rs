@@ -29,7 +29,7 @@ impl Document for Machine {
     const NAME: &'static str = "tests::Machine";
 }
 
-/// The same type in a later version: a field less, and a new one with a default.
+/// A later version of the type: one field is removed, and a new one has a default.
 #[derive(Serialize, Deserialize, Debug, PartialEq)]
 struct Later {
     name: String,
@@ -42,7 +42,7 @@ impl Document for Later {
     const NAME: &'static str = Machine::NAME;
 }
 
-/// A later version with a new field that must be there.
+/// A later version of the type with a new field that has no default.
 #[derive(Serialize, Deserialize, Debug)]
 struct Stricter {
     owner: String,
@@ -121,7 +121,7 @@ fn values_of_any_shape_come_back() {
         assert_eq!(entry.unwrap(), (i as u64, machine(i as u64)));
     }
     assert_eq!(table.get(&200).unwrap(), Some(machine(7)));
-    // The name of the encoding is recorded.
+    // The name of the encoding is stored with the table.
     let types = snap.table_types("machines").unwrap().unwrap();
     assert_eq!(types.to_string(), "u64 -> cbor<tests::Machine>");
     let other = snap.typed_table::<u64, Even>("machines").map(|_| ());
@@ -162,7 +162,7 @@ fn a_value_that_cannot_be_encoded_is_not_stored() {
     assert!(std::error::Error::source(&error).is_some());
     assert!(table.insert(&9, &Even(3)).is_err());
     assert!(table.compare_and_set(&0, None, Some(&Even(5))).is_err());
-    // Of many, those before it are stored; the transaction goes on.
+    // Of many entries, those before the refused one are stored; the transaction can continue.
     let many = [(1, Even(2)), (2, Even(4)), (3, Even(5)), (4, Even(6))];
     assert_eq!(
         table.extend(many).unwrap_err().kind(),
@@ -186,7 +186,7 @@ fn a_value_that_cannot_be_encoded_is_not_stored() {
     assert_eq!(stored, [(0, 0), (1, 2), (2, 4)]);
 }
 
-/// The stored bytes are those of RFC 8949, section 3, written out by hand.
+/// The stored bytes are valid CBOR: the test compares them with bytes written by hand from RFC 8949, section 3.
 #[test]
 fn stored_bytes_are_cbor() {
     #[derive(Serialize, Deserialize)]
@@ -219,7 +219,7 @@ fn stored_bytes_are_cbor() {
         .unwrap()
         .unwrap();
     assert_eq!(bytes, *b"\xa3\x61a\x18\x18\x61b\xf6\x61c\x62\xc3\xa9");
-    // Bytes behind a value, cut values, and deep nesting are refused; nothing panics.
+    // Extra bytes after a value, truncated values, and deep nesting are refused; nothing panics.
     let decode = <Small as tidalite::TableValue>::decode_value;
     assert!(decode(&[&bytes[..], &[0]].concat()).is_none());
     for cut in 0..bytes.len() {

@@ -1,4 +1,5 @@
-//! Rows whose time is already taken: each merge policy is compared with a sorted map, wherever the rows are stored.
+//! Inserts of rows whose time already has a row: each merge policy is compared with a sorted map, wherever the rows are
+//! stored.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ fn open(storage: &Arc<MemoryStorage>, rng: &mut Rng) -> Database {
     options.open_storage(storage).expect("it opens")
 }
 
-/// Applies an insert to the model; false if the row is refused.
+/// Inserts a row into the model as the merge policy says; returns false if the policy refuses the row.
 fn insert(model: &mut Model, merge: MergePolicy, time: i64, row: [u64; 2]) -> bool {
     match merge {
         MergePolicy::Error if model.contains_key(&time) => return false,
@@ -93,7 +94,7 @@ fn many_rows(series: &mut SeriesMut<'_>, model: &mut Model, merge: MergePolicy, 
         })
         .collect();
     if merge == MergePolicy::Error && scattered && rng.one_in(2) {
-        // Makes a batch that will be accepted: only free times, each of them once.
+        // Makes a batch that the policy accepts: only times without a row, each of them once.
         times.sort_unstable();
         times.dedup();
         times.retain(|time| !model.contains_key(time));
@@ -179,7 +180,7 @@ fn run(merge: MergePolicy, seed: u64) {
 
 #[test]
 fn every_policy_equals_a_sorted_map() {
-    // `KeepAll` and `KeepDistinct` need more than a map: tests/keep_all.rs, tests/keep_distinct.rs.
+    // `KeepAll` and `KeepDistinct` need a different model: tests/keep_all.rs and tests/keep_distinct.rs test them.
     for merge in [
         MergePolicy::Replace,
         MergePolicy::KeepFirst,
@@ -215,7 +216,7 @@ fn a_refused_row_leaves_the_transaction_as_it_was() {
         assert!(refused(&error, "a"), "{error}");
     }
     assert_eq!(series.view().unwrap().count().unwrap(), 1);
-    // Deleted times may be used again; with another policy the newest row wins.
+    // Times whose rows were deleted may be used again; with another policy the newest row wins.
     assert_eq!(series.delete(Steps(5)..Steps(6)).unwrap(), 1);
     series.insert(Steps(5), 3.0).unwrap();
     series.set_merge(MergePolicy::Replace).unwrap();

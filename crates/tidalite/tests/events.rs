@@ -6,7 +6,7 @@ use tidalite::storage::MemoryStorage;
 use tidalite::{Column, ColumnType, MergePolicy, Options, Schema, Steps, Unit, Value};
 use tidalite_testkit::rng::Rng;
 
-/// Texts of few words, some of them long: texts beyond the dictionary's capacity are in blocks.
+/// A random text of few words, sometimes long: texts beyond the dictionary's capacity are stored in blocks.
 fn text(rng: &mut Rng) -> String {
     let words = ["pump", "valve", "Pump", "", "timeout", "7", "äöü"];
     let mut text = String::new();

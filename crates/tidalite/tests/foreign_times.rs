@@ -1,4 +1,4 @@
-//! Times of other crates become timestamps and come back.
+//! Times of other crates are converted to timestamps and back.
 
 #![cfg(all(feature = "jiff", feature = "chrono"))]
 

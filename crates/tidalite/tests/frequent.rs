@@ -73,7 +73,7 @@ fn space_saving_keeps_its_error_bound_under_merges() {
                 *sums.entry(item).or_default() += weight;
             }
             assert_kept(whole, sums, false);
-            // A merged summary accepts further items.
+            // A merged summary accepts further items, as any summary does.
             for _ in 0..rng.below(500) {
                 let item = skewed(&mut rng, items);
                 whole.add(item, 1.0).unwrap();
@@ -102,7 +102,7 @@ fn values_of_a_column_are_counted_wherever_they_are() {
             for _ in 0..rng.between(1, 2000) {
                 let time = rng.between(0, 5000);
                 // Short texts are in the dictionary and have one number each; each occurrence of a long text has its
-                // own.
+                // own number.
                 let long = "x".repeat(if rng.one_in(3) { 200 } else { 0 });
                 let client = format!("{}{long}", skewed(&mut rng, 40));
                 let client = (!rng.one_in(9)).then_some(client);

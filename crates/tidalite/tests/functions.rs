@@ -1,4 +1,4 @@
-//! Row functions compared with a plain computation, wherever the rows are stored.
+//! Row-by-row functions are compared with a plain computation, wherever the rows are stored.
 
 mod aged;
 
@@ -145,7 +145,8 @@ fn exponential_means_and_errors<'s>(
 ) {
     let weighted = |weight: &dyn Fn(usize, usize) -> f64| -> Vec<(i64, f64)> {
         let mean = |at: usize| {
-            // Older rows are left out: in every query here their weight is below 2^-53, the precision of a float.
+            // Older rows are left out of the expected value: in every query here their weight is below 2^-53, the
+            // precision of a float.
             let rows = at.saturating_sub(2500)..=at;
             let weights = rows.clone().map(|i| weight(i, at)).sum::<f64>();
             rows.map(|i| weight(i, at) * values[i].1).sum::<f64>() / weights

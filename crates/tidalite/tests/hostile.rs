@@ -11,11 +11,11 @@ use tidalite_pager::{PageRead, PageWrite, Pager};
 use tidalite_testkit::SimDisk;
 use tidalite_testkit::rng::Rng;
 
-/// Byte offsets of fields in the app area, see docs/format.md, section 9.1.
+/// Byte offsets of fields in the app area, from docs/format.md, section 9.1.
 const NEXT_SERIES_AT: usize = 8;
 const NEXT_TABLE_AT: usize = 16;
-/// Offset of the inline table roots, each of which is a table's number and its root; then the lengths of such an entry
-/// and of the root of a nested table (section 5).
+/// Byte offset of the list of table roots in the app area, where each entry is a table's number and its root; then the
+/// lengths of such an entry and of the root of a nested table (docs/format.md, section 5).
 const TABLE_ROOTS_AT: usize = 728;
 const TABLE_ROOT_BYTES: usize = 72;
 const NESTED_ROOT_BYTES: usize = 28;
@@ -57,7 +57,7 @@ fn sound_image() -> Vec<u8> {
     disk.image()
 }
 
-/// A disk with this image, except that its app area is changed. All checksums are valid.
+/// Makes a disk with this image, except that `change` was applied to the app area. All checksums are valid.
 fn with_app(image: &[u8], change: impl FnOnce(&mut Vec<u8>)) -> Arc<SimDisk> {
     let disk = Arc::new(SimDisk::from_image(image.to_vec()));
     let pager = Pager::open_storage(
@@ -74,7 +74,7 @@ fn with_app(image: &[u8], change: impl FnOnce(&mut Vec<u8>)) -> Arc<SimDisk> {
     disk
 }
 
-/// Calls everything that a user would call. Errors are acceptable.
+/// Makes every kind of call that a user would make. Errors are acceptable.
 fn use_it(disk: &Arc<SimDisk>) {
     let Ok(db) = options().open_storage(Arc::clone(disk) as Arc<dyn Storage>) else {
         return;
@@ -185,7 +185,7 @@ fn series_are_numbered_up_to_their_limit() {
     let mut tx = db.begin_write().expect("a gap is no damage");
     let mut series = tx.series("last").expect("one number is left");
     assert_eq!(series.id().0, SERIES_MAX);
-    // Enough rows for a leaf, and some that wait in the delta.
+    // There are enough rows for a leaf, and some that stay in the delta.
     for i in 0..1_500_i64 {
         series
             .insert_point(Steps(i), 0, 0.5)
@@ -242,8 +242,8 @@ fn no_app_area_makes_anything_panic() {
     }
 }
 
-/// A damaged page in which two keys refer to one nested table is reported. If each of forty tables inside one another
-/// did so, a walk over all 2^40 paths would never end.
+/// A page in which two keys refer to one nested table is damaged, and this is reported. If each of forty tables inside
+/// one another did so, a walk over all 2^40 paths would never end.
 #[test]
 fn a_nested_table_with_two_references_is_reported() {
     let disk = Arc::new(SimDisk::from_image(sound_image()));

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use tidalite::{Column, ColumnType, Database, MergePolicy, Steps, WriteTxn};
 use tidalite_testkit::rng::Rng;
 
-/// Rows by series and time.
+/// The expected rows, by series and time.
 type Model = BTreeMap<(usize, i64), Vec<u64>>;
 
 struct World {
@@ -22,7 +22,7 @@ impl World {
         format!("in.turn.{series}")
     }
 
-    /// Inserts one row into each series; unless `tidy`, some are missing or late.
+    /// Inserts one row into each series. Unless `tidy` is true, some series get no row or a late one.
     fn round(&mut self, txn: &mut WriteTxn, tidy: bool) {
         self.clock += 10;
         for series in 0..self.columns.len() {
@@ -38,7 +38,7 @@ impl World {
         }
     }
 
-    /// Another operation, which changes the state that the next transaction would reuse.
+    /// Makes another kind of change, which affects the state that the next transaction would reuse.
     fn disturb(&mut self, txn: &mut WriteTxn) {
         let series = self.rng.index(self.columns.len());
         let mut one = txn.series(&World::name(series)).unwrap();

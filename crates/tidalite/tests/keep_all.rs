@@ -1,5 +1,5 @@
-//! Series that keep all rows of a time, or all distinct ones. Every query is compared with a plain list in the order of
-//! time and arrival, wherever the rows are stored, for any options, while the merge policy changes back and forth.
+//! Series that keep all rows of a time, or all different ones. Every query is compared with a plain list in the order
+//! of time and arrival, wherever the rows are stored, for any options, while the merge policy changes back and forth.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ fn rows_of(model: &Model, from: i64, to: i64) -> Vec<Row> {
     rows.collect()
 }
 
-/// Applies an insert to the model; false if the row is refused.
+/// Inserts a row into the model as the merge policy says; returns false if the policy refuses the row.
 fn insert(model: &mut Model, merge: MergePolicy, time: i64, row: [u64; 2]) -> bool {
     let rows = model.entry(time).or_default();
     match merge {
@@ -129,7 +129,7 @@ fn scans(range: &Query<'_>, expected: &[Row]) {
     }
 }
 
-/// Count, sum, first and last value, first and last time of some rows.
+/// Statistics of some rows: count, sum, first and last value, first and last time.
 type Told = (u64, f64, Option<f64>, Option<f64>, Option<(i64, i64)>);
 
 fn told_of(rows: &[Row]) -> Told {
@@ -254,7 +254,7 @@ fn equal(series: &Series<'_>, model: &Model, rng: &mut Rng) {
 }
 
 fn some_row(rng: &mut Rng) -> [u64; 2] {
-    // Few distinct values, so that many rows are equal.
+    // There are few different values, so that many rows are equal.
     let most = if rng.one_in(2) { 8 } else { 1000 };
     [rng.below(9), (rng.below(most) as f64).to_bits()]
 }
@@ -287,9 +287,9 @@ fn many_rows(series: &mut SeriesMut<'_>, model: &mut Model, rng: &mut Rng) {
     let around = rng.between(0, TIMES);
     let times = (0..count).map(|i| match shape {
         0 => rng.between(0, TIMES),
-        // From the newest existing time on.
+        // From the newest existing time on, several rows of each time.
         1 => newest + i / each,
-        // At one time or just after it, so that this time may get very many rows.
+        // All rows at one time or just after it, so that this time may get very many rows.
         2 => around + rng.between(0, 3) * i64::from(rng.one_in(3)),
         _ => newest + 1 + i,
     });
@@ -322,7 +322,7 @@ fn work(series: &mut SeriesMut<'_>, next: &mut Model, rng: &mut Rng) {
         }
         1 => equal(&series.view().expect("a view"), next, rng),
         2 => {
-            // Prefers policies that keep several rows of a time.
+            // Policies that keep several rows of a time are chosen more often.
             let several = [MergePolicy::KeepAll, MergePolicy::KeepDistinct];
             let some: &[_] = if rng.one_in(2) {
                 &MergePolicy::ALL
@@ -441,9 +441,9 @@ fn run(seed: u64) {
     elsewhere(&db, storage, &model, &mut rng);
 }
 
-/// A copy and a salvaged file hold the same rows.
+/// Checks that a copy and a salvaged file hold the same rows.
 fn elsewhere(db: &Database, storage: Arc<MemoryStorage>, model: &Model, rng: &mut Rng) {
-    // A folder, because the lock file is next to the copy.
+    // The copy gets a folder of its own, because its lock file is next to it.
     let dir = std::env::temp_dir().join(format!("tidalite-keep-{}", std::process::id()));
     drop(std::fs::remove_dir_all(&dir));
     std::fs::create_dir(&dir).expect("a folder");
@@ -505,7 +505,8 @@ fn a_time_has_room_for_as_many_rows_as_a_vector() {
     full(series.insert(Steps(7), 0.5).unwrap_err());
     series.insert(Steps(8), 0.5).unwrap();
     tx.commit().unwrap();
-    // The limit also holds for a row in a later transaction, and for a batch, which is stored as a whole or not at all.
+    // The maximum number of rows also holds for a row in a later transaction, and for a batch, which is stored as a
+    // whole or not at all.
     let mut tx = db.begin_write().unwrap();
     let mut series = tx.series(NAME).unwrap();
     full(series.insert(Steps(7), 0.5).unwrap_err());
@@ -516,7 +517,7 @@ fn a_time_has_room_for_as_many_rows_as_a_vector() {
             .unwrap_err(),
     );
     assert_eq!(series.view().unwrap().count().unwrap(), most as u64 + 1);
-    // With four more columns, a block could not hold all rows of the full time, so they are refused.
+    // With four more columns, a block could not hold all rows of the full time, so adding the columns is refused.
     let columns: Vec<Column> = (0..4)
         .map(|i| Column::new(format!("c{i}"), ColumnType::F64))
         .collect();

@@ -1,5 +1,5 @@
-//! Series that keep the distinct rows of a time: rows are compared correctly in every type of column, wherever they are
-//! stored and however they arrive. keep_all.rs tests that every query sees them.
+//! Series that keep the different rows of a time: rows are compared correctly in every type of column, wherever they
+//! are stored and however they arrive. keep_all.rs tests that every query sees these rows.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use tidalite::{
 use tidalite_testkit::rng::Rng;
 
 const NAME: &str = "a";
-/// Number of distinct times; few, so that each has many rows.
+/// Number of different times; they are few, so that each has many rows.
 const TIMES: i64 = 40;
 
-/// The values of a row as texts; floats by their bits.
+/// The values of a row as texts; a float is written as its bits.
 type Said = Vec<String>;
-/// The values of each row, in the order of first arrival.
+/// The rows of each time as texts, in the order of first arrival.
 type Model = BTreeMap<i64, Vec<Said>>;
 
 fn open(storage: &Arc<MemoryStorage>, rng: &mut Rng) -> Database {
@@ -38,7 +38,7 @@ fn schema() -> Schema {
         .with(Column::new("source", ColumnType::Guid))
 }
 
-/// Columns added later.
+/// The columns that are added to the series later.
 fn later() -> [Column; 3] {
     [
         Column::nullable("units", ColumnType::Decimal(2)),
@@ -59,11 +59,11 @@ fn number(rng: &mut Rng) -> f64 {
     *rng.pick(&[0.0, -0.0, f64::NAN, other_nan, 1.5])
 }
 
-/// One of few texts, so that equal rows are common. Some are too long for the dictionary.
+/// One of few random texts, so that equal rows are common. Some texts are too long for the dictionary.
 fn text(rng: &mut Rng) -> String {
     let length = *rng.pick(&[0, 1, 128, 129, 129, 500, 70_000]);
     let letter = *rng.pick(&["a", "b"]);
-    // Rarely a text that fills a block alone.
+    // Only rarely a text is so long that it fills a block alone.
     if length == 70_000 && !rng.one_in(8) {
         return "c".repeat(300) + letter;
     }
@@ -97,7 +97,7 @@ fn values(rng: &mut Rng, columns: usize) -> Vec<Value> {
     row
 }
 
-/// Appends the values that existing rows have in the columns added later.
+/// Appends to each row of the model the values that existing rows have in the columns added later.
 fn widen(model: &mut Model) {
     for row in model.values_mut().flatten() {
         row.push(said(&Value::Null));
@@ -191,7 +191,8 @@ fn undone(tx: &mut tidalite::WriteTxn, model: &Model, rng: &mut Rng) {
     );
 }
 
-/// A copy and a salvaged file have the same rows, and comparison with existing rows still works in them.
+/// Checks that a copy and a salvaged file have the same rows, and that comparison with existing rows still works in
+/// these files.
 fn elsewhere(db: &Database, storage: Arc<MemoryStorage>, model: &Model, rng: &mut Rng) {
     let dir = std::env::temp_dir().join(format!("tidalite-distinct-{}", std::process::id()));
     drop(std::fs::remove_dir_all(&dir));
@@ -223,7 +224,7 @@ fn elsewhere(db: &Database, storage: Arc<MemoryStorage>, model: &Model, rng: &mu
 
 #[test]
 fn rows_of_every_type_equal_a_set_of_values() {
-    // `TIDALITE_MODEL_SEEDS=from..to` selects other seeds.
+    // The variable `TIDALITE_MODEL_SEEDS=from..to` selects other seeds.
     let seeds = std::env::var("TIDALITE_MODEL_SEEDS").unwrap_or_default();
     let seeds = seeds.split_once("..").unwrap_or(("0", "8"));
     for seed in seeds.0.parse().unwrap()..seeds.1.parse().unwrap() {
@@ -384,7 +385,7 @@ fn the_cache_of_a_time_is_dropped_when_its_rows_change() {
             series = tx.series(NAME).unwrap();
             series.insert(Steps(7), 2.0).unwrap();
         }
-        // Of this batch only one row is new.
+        // Only one row of this batch is new.
         let batch = [2.0f64, 3.0, 3.0].map(f64::to_bits);
         series.append_rows(&[7; 3], &[&[0; 3], &batch]).unwrap();
         series.insert(Steps(7), 3.0).unwrap();
@@ -392,7 +393,8 @@ fn the_cache_of_a_time_is_dropped_when_its_rows_change() {
         series.delete(Steps(7)..Steps(8)).unwrap();
         series.insert(Steps(7), 2.0).unwrap();
         assert_eq!(values(&mut series), [2.0, 0.0]);
-        // A new column, in which existing rows are null: a row with null is equal to them.
+        // The test adds a column, in which existing rows are null: a new row with null there is equal to an existing
+        // one.
         let columns = series.info().schema.columns.len();
         let name = format!("c{columns}");
         series
@@ -448,7 +450,7 @@ fn equal_rows_need_no_room() {
     );
     full(series.insert(Steps(7), 0.5).unwrap_err());
     assert_eq!(series.view().unwrap().count().unwrap(), most as u64);
-    // Equal rows stored under `KeepAll` both stay, and further rows equal to them are ignored.
+    // Equal rows stored under `KeepAll` both stay, and further rows equal to these are ignored.
     series.set_merge(MergePolicy::KeepAll).unwrap();
     series.insert(Steps(8), 1.0).unwrap();
     series.insert(Steps(8), 1.0).unwrap();
@@ -468,7 +470,7 @@ struct Event {
     message: Option<String>,
 }
 
-/// A text that hardly compresses.
+/// A random text, which hardly compresses.
 fn noise(rng: &mut Rng, length: usize) -> String {
     let chars = (0..length).map(|_| (b'!' + rng.below(90) as u8) as char);
     chars.collect()

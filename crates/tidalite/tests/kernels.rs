@@ -1,10 +1,11 @@
-//! The query tests run once for each code level (`.ci/run`): this test checks that they do.
+//! The query tests run once for each code level, that is, for each set of vector instructions (`.ci/run`); this test
+//! checks that the requested level is used.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::process::Command;
 use tidalite_codec::{LEVEL_VARIABLE, level_name};
 
-/// From the simplest level up.
+/// The names of the code levels, from the simplest one up.
 const LEVELS: [&str; 4] = ["portable", "neon", "avx2", "avx512"];
 
 fn place(name: &str) -> usize {

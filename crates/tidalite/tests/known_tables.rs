@@ -93,7 +93,7 @@ fn tables_are_those_of_the_newest_commit() {
     for seed in 0..20 {
         println!("seed {seed}");
         let mut rng = Rng::new(seed);
-        // A folder, because the lock file is next to the database.
+        // The database gets a folder of its own, because its lock file is next to it.
         let name = format!("tidalite-known-{}-{seed}", std::process::id());
         let dir = std::env::temp_dir().join(name);
         drop(std::fs::remove_dir_all(&dir));
@@ -102,7 +102,8 @@ fn tables_are_those_of_the_newest_commit() {
         let handles = [0, 1].map(|_| Options::new().open(&path).unwrap());
         let mut model = Model::new();
         for _ in 0..120 {
-            // Mostly the same handle as before: a commit of the other one invalidates the cached tables.
+            // Mostly the first handle is used: a commit through the other handle makes the first one's cached tables
+            // invalid.
             let db = &handles[usize::from(rng.below(6) == 0)];
             let mut txn = db.begin_write().unwrap();
             let mut next = model.clone();

@@ -96,8 +96,8 @@ fn a_sum_that_passes_the_floats_on_the_way_is_right() {
     db.close().unwrap();
     let db = open();
     look(&db);
-    // A late row replaces one -MAX with a zero, so the sum becomes MAX. The one after all others is too small to change
-    // it.
+    // A late row replaces one -MAX with a zero, so the sum becomes MAX. The late row after all others is too small to
+    // change the sum.
     let mut tx = db.begin_write().unwrap();
     let mut series = tx.series(r#"x{n="1"}"#).unwrap();
     series.insert(Steps(5), 0.0).unwrap();

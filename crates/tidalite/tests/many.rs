@@ -1,4 +1,4 @@
-//! Many series at once, and parts of one, compared with brute force over plain rows.
+//! Queries of many series at once, and special queries of one series, compared with brute force over plain rows.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod aged;
@@ -17,7 +17,7 @@ use tidalite_testkit::rng::Rng;
 const SECOND: i64 = 1_000_000_000;
 const UNITS: [Unit; 4] = [Unit::Nanos, Unit::Millis, Unit::Seconds, Unit::Ticks];
 
-/// The expected content of a series; rows map nanoseconds to values.
+/// The expected content of a series; its rows map nanoseconds to values.
 struct Plain {
     host: String,
     site: String,
@@ -30,8 +30,8 @@ struct World {
     series: Vec<Plain>,
 }
 
-/// Series in different units. Times are whole seconds and, if the unit allows it, half seconds. Some rows are in
-/// leaves, some in the delta, and some are deleted again.
+/// Creates series in different units. Times are whole seconds and, if the unit allows it, half seconds. Some rows are
+/// in leaves, some in the delta, and some are deleted again.
 fn world(rng: &mut Rng) -> World {
     let options = Options::new().page_size(1024);
     let db = options
@@ -219,7 +219,7 @@ fn windows(rng: &mut Rng, world: &World, chosen: &tidalite::Selection<'_>, from:
     assert_eq!(all.len(), sites.len(), "a group a site");
 }
 
-/// Each row of windows contains the same windows as a query of the single metric.
+/// Checks that each cell of a row of windows equals the window of a query of that metric alone.
 fn rows_beside(
     rng: &mut Rng,
     world: &World,
@@ -228,7 +228,7 @@ fn rows_beside(
     grid: &Grid,
 ) {
     assert_eq!(chosen.metrics(), ["load"]);
-    // One metric is requested twice, with a metric that does not exist in between.
+    // One metric is requested twice, with a metric that does not exist between the two.
     for group in chosen.query(times.clone()).group_by(["site"]) {
         let asked = [("load", "value"), ("none", "value"), ("load", "value")];
         let rows = group.window_rows(grid, &asked).unwrap();
@@ -280,7 +280,7 @@ fn rows_beside(
         names.units.values().sum::<u64>() as usize,
         world.series.len()
     );
-    // Returns exactly the tag values with this prefix.
+    // Completion returns exactly the tag values with this prefix.
     for prefix in ["", "h", "h1", "h2x", "n", "north", "s", "t"] {
         for (key, own) in [("host", true), ("site", false)] {
             let value = |one: &Plain| match own {
@@ -370,7 +370,7 @@ fn a_row_has_a_cell_for_every_metric() {
     assert_eq!(rows_of(&all.query(..)), both);
 }
 
-/// Figures selected for a group equal the figures of whole aggregates, bit by bit.
+/// Checks that queries of a group for selected figures return the same values as whole aggregates, bit by bit.
 fn figures(
     group: &tidalite::query::SelectionQuery<'_, '_>,
     grid: &Grid,
@@ -469,7 +469,7 @@ fn merged(world: &World, chosen: &tidalite::Selection<'_>, from: i64, to: i64) {
         found.push((row.time.0, row.series, f64::from_bits(row.words[0])));
     }
     assert_eq!(found, expected, "backward");
-    // Only rows with values in a range, in reverse order.
+    // Reads only the rows with values in a range, in reverse order.
     let query = chosen.query(Timestamp(from)..Timestamp(to));
     let mut rows = query.filter("value", -3.0..3.0).reverse().rows().unwrap();
     expected.retain(|row| (-3.0..3.0).contains(&row.2));
@@ -532,7 +532,7 @@ fn told(mut rows: tidalite::query::Joined<'_>, series: usize) -> Vec<(i64, Cells
     found
 }
 
-/// Candles, filters and the nearest row of one series.
+/// Checks candles, filters and the nearest row of one series.
 fn pieces(rng: &mut Rng, plain: &Plain, series: &tidalite::Series<'_>) {
     let raw = |t: i64| Timestamp(t).in_raw(plain.unit);
     let candles = series.query(..).candles(CandleSize::Level(0), 0).unwrap();

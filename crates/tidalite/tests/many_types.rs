@@ -16,7 +16,7 @@ use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
 
 const MILLI: i64 = 1_000_000;
-/// End of the range of row times, in milliseconds.
+/// The times of rows are below this number of milliseconds.
 const TIMES: i64 = 6_000;
 
 type Rows = BTreeMap<i64, Vec<Value>>;
@@ -28,7 +28,7 @@ fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// One column of every type, some with nulls.
+/// Columns of every type, some of which are nullable.
 fn columns() -> Vec<Column> {
     vec![
         Column::nullable("float", ColumnType::F64),
@@ -66,7 +66,7 @@ fn a_value(rng: &mut Rng, column: &Column) -> Value {
     }
 }
 
-/// The value as a float, if it has one; used for brute force.
+/// The value as a float for brute force; `None` if it is not a number.
 fn number(value: &Value) -> Option<f64> {
     match value {
         Value::F64(x) => Some(*x),
@@ -83,11 +83,11 @@ struct Plain {
     site: &'static str,
     unit: Unit,
     columns: Vec<Column>,
-    /// Rows by time in nanoseconds.
+    /// The rows of the series, by time in nanoseconds.
     rows: Rows,
 }
 
-/// Columns in another order where `shuffled`: a group finds them by name.
+/// Makes the model of a series. The order of the columns is random, because a group must find them by name.
 fn plain(rng: &mut Rng, i: usize) -> Plain {
     let mut columns = columns();
     let turn = rng.index(columns.len());
@@ -117,7 +117,7 @@ impl Plain {
         columns.position(|column| column.name == name).unwrap()
     }
 
-    /// Times and values of the named column in an interval.
+    /// Times and values of the column with this name in an interval.
     fn told(&self, name: &str, (from, to): (i64, i64)) -> Vec<(i64, Option<f64>)> {
         let c = self.column(name);
         let rows = self.rows.range(from..to.max(from));
@@ -218,7 +218,7 @@ fn assert_figures(found: &Aggregate, rows: &[(i64, Option<f64>)], what: &str) {
     );
 }
 
-/// Checks statistics and windows of each numeric column over all series, and of each site.
+/// Checks statistics and windows of each numeric column, over all series and over the series of each site.
 fn groups(rng: &mut Rng, chosen: &Selection<'_>, series: &[Plain], times: (i64, i64)) {
     let (width, origin) = (rng.between(1, 900) * MILLI, rng.between(-500, 500) * MILLI);
     let grid = Grid {

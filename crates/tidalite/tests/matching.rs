@@ -1,5 +1,5 @@
-//! Filtered rows, their windows and joins, and rows by index are compared with brute force over plain rows. Counters
-//! show which reads were skipped.
+//! Filtered rows, windows and joins of filtered rows, and rows by index are compared with brute force over plain rows.
+//! Counters show which reads were skipped.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod aged;
@@ -16,7 +16,7 @@ use tidalite::{
 };
 use tidalite_testkit::rng::Rng;
 
-/// The three columns: floats that rise with time, integers or null, and tenths.
+/// A row of three columns: floats that rise with time, integers or null, and tenths.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Plain {
     rising: f64,
@@ -34,10 +34,10 @@ impl Plain {
     }
 }
 
-/// The rows of each time in nanoseconds, in the order of arrival.
+/// The expected rows, by time in nanoseconds; several rows of a time are in the order of arrival.
 type Rows = BTreeMap<i64, Vec<Plain>>;
 
-/// A filter: a range of values, in tenths, of one of the columns.
+/// A filter: a range of values of one of the columns, in tenths.
 #[derive(Clone, Copy, Debug)]
 struct Wanted {
     column: usize,
@@ -354,7 +354,7 @@ fn rows_that_match_their_windows_and_joins_equal_brute_force() {
     }
 }
 
-/// Reads rows by their index, and steps to their neighbours.
+/// Reads rows by their index, and moves from there to the neighbouring rows.
 fn number(rng: &mut Rng, series: &Series<'_>, plain: &Rows, nanos: i64) {
     let all = plain
         .iter()

@@ -8,7 +8,7 @@ use tidalite::storage::{MemoryStorage, Storage};
 use tidalite::{Database, Direction, Durability, MergePolicy, Options, Steps, Tuning, Verify};
 use tidalite_testkit::rng::Rng;
 
-/// The options of a run, which must not affect its results.
+/// Random options of one run, which must not affect its results.
 #[derive(Debug)]
 struct Setup {
     page_size: usize,
@@ -16,7 +16,7 @@ struct Setup {
     dirty_bytes: usize,
     write_behind_bytes: u64,
     leaf_vectors: usize,
-    /// Number of runs that one merge of the delta takes.
+    /// Number of runs that the delta merges into one.
     fan_in: usize,
     growth: (u64, u64),
     map: bool,
@@ -62,7 +62,7 @@ impl Setup {
     }
 }
 
-/// One series for each merge policy.
+/// Names of series, one for each merge policy.
 const SERIES: [&str; 5] = ["a", "b{site=\"n\"}", "b{site=\"s\"}", "c", "d"];
 const TIMES: i64 = 20_000;
 
@@ -79,7 +79,7 @@ fn operation(tx: &mut tidalite::WriteTxn, rng: &mut Rng, told: &mut Vec<String>)
         0..=3 => {
             let start = rng.between(0, TIMES);
             for k in 0..rng.between(1, 60) {
-                // Whole numbers, because their sums are exact in any order.
+                // The values are whole numbers, because their sums are exact in any order.
                 let value = rng.between(-1000, 1000) as f64;
                 let done = series.insert_point(Steps(start + 3 * k), rng.between(0, 3), value);
                 told.extend(done.err().map(|error| error.to_string()));
@@ -236,7 +236,7 @@ fn run(seed: u64, setup: &Setup) -> Vec<String> {
         }
         if own.one_in(6) {
             // Here the lock area is in memory and ends with the handle, so commits that are not durable survive only if
-            // a durable commit follows.
+            // a durable commit follows them.
             let tx = db.begin_write().expect("a transaction");
             tx.commit().expect("a commit");
             drop(db);
@@ -331,13 +331,13 @@ fn five_hundred_openings_leave_height_and_bytes_bounded() {
         let storage: Arc<dyn Storage> = Arc::<MemoryStorage>::clone(&storage);
         Options::new().open_storage(storage).expect("it opens")
     };
-    // A small file grows by its own length at a time, so the bound applies to its total size.
+    // A small file grows by its own length at a time, so the bound holds for its total size.
     const EMPTY_BYTES_MAX: u64 = 1 << 20;
     for cycle in 0..500_i64 {
         let db = open();
         let mut tx = db.begin_write().unwrap();
         for series in 0..4 {
-            // One row after all others, one late row, and one row that is overwritten in each cycle.
+            // The test inserts one row after all others, one late row, and one row that is overwritten in each cycle.
             let mut series = tx.series(&format!("s{series}")).unwrap();
             series.insert(Steps(10 * cycle), 0.5).unwrap();
             series.insert(Steps(5 * cycle + 1), 0.25).unwrap();

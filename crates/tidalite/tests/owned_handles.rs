@@ -1,4 +1,4 @@
-//! Tables and series that own their snapshot outlive it and continue to read its version.
+//! Tables and series that own their snapshot outlive the function that took it, and continue to read its version.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 

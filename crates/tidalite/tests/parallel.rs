@@ -14,8 +14,8 @@ use tidalite_testkit::rng::Rng;
 const ROWS: i64 = 1_300_000;
 const SERIES: i64 = 40;
 
-/// One series of many rows at irregular times, with gaps, late rows and rows in the delta, and many small series. The
-/// file is opened twice: with helper threads and without.
+/// Creates one series of many rows at irregular times, with gaps, late rows and rows in the delta, and many small
+/// series. The file is opened twice: with helper threads and without.
 fn world(rng: &mut Rng) -> [Database; 2] {
     let storage = Arc::new(MemoryStorage::new());
     let options = Options::new().scan_threads(3);
@@ -70,7 +70,7 @@ fn world(rng: &mut Rng) -> [Database; 2] {
     })
 }
 
-/// Asks both databases and checks that their results are equal.
+/// Runs a query in both databases and checks that the results are equal.
 fn both<T: PartialEq + std::fmt::Debug>(
     snaps: &[ReadTxn; 2],
     what: &str,

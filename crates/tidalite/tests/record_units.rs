@@ -1,4 +1,5 @@
-//! Records with a `Timestamp` in series of every unit, and records with a numeric time in series of another unit.
+//! Records whose time is a `Timestamp` in series of every unit, and records whose time is a number in series of another
+//! unit.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::sync::Arc;

@@ -173,7 +173,7 @@ fn a_record_grows_by_fields_at_its_end() {
     let id = series.id();
     let again = tx.series_by_id(id).unwrap().insert_record(&new);
     again.unwrap();
-    // The file has more columns than the older record: nothing is added.
+    // The series has more columns than the older record type: nothing is added.
     tx.open_series("x")
         .schema(&New::schema())
         .add_columns()
@@ -202,7 +202,7 @@ fn a_record_grows_by_fields_at_its_end() {
     assert_eq!(grown[2999], new);
     assert_eq!((grown[7].b, grown[7].c), (None, false));
     assert_eq!(series.query(..).aggregate(1).unwrap().count(), 1);
-    // The older version keeps its columns, and the diff reports only the row that was written.
+    // A snapshot of the older version keeps its columns, and the diff reports only the row that was written.
     let older = before.series("x").unwrap().unwrap();
     assert_eq!(older.info().schema, Old::schema());
     assert!(older.query(..).for_each_record(|_: New| {}).is_err());
@@ -218,7 +218,7 @@ fn a_record_grows_by_fields_at_its_end() {
     assert!(db.check().unwrap().is_clean());
 }
 
-/// A field type implemented by hand: a colour stored as a number.
+/// A field type whose trait is implemented by hand: a colour stored as a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Colour {
     Red,

@@ -17,15 +17,15 @@ fn memory(page_size: usize) -> Database {
     options.open_storage(storage).unwrap()
 }
 
-/// A key that is too long.
+/// A key that is one byte too long.
 fn long() -> Vec<u8> {
     vec![0; KEY_BYTES_MAX + 1]
 }
 
 type Call = (&'static str, fn(&mut TableMut<'_>, &[u8]) -> Result<()>);
 
-/// Every call that writes to a table, each with a key or value that is too long, or with nothing to write. A call that
-/// accepts the input returns `Ok`.
+/// Every call that writes to a table, each with a key or value that is too long, or with nothing to write. Each
+/// function returns `Ok` if the call was not refused.
 const CALLS: [Call; 30] = [
     ("put", |t, long| t.put(long, b"v").map(drop)),
     ("insert", |t, long| t.insert(long, b"v").map(drop)),
@@ -122,7 +122,7 @@ fn refused_and_empty_calls_make_no_nested_table() {
                     _ => table.put(&[key], &value).unwrap(),
                 };
             }
-            // The parent table is absent, small, or large enough for pages of its own. The calls would create their
+            // The parent table is absent, small, or large enough for pages of its own. The calls would create nested
             // tables in it.
             for key in 0..rng.below(400) as u32 {
                 table
@@ -164,7 +164,7 @@ fn refused_and_empty_calls_make_no_nested_table() {
                 assert_eq!(entries(&parent.view().unwrap()), entries_before, "{what}");
             }
             tx.commit().unwrap();
-            // The commit has copied the pages that it touched, and the following commits free the old ones.
+            // The commit has copied the pages that it touched; the next commits free the old copies.
             db.begin_write().unwrap().commit().unwrap();
             drop(base);
             db.begin_write().unwrap().commit().unwrap();
@@ -174,7 +174,7 @@ fn refused_and_empty_calls_make_no_nested_table() {
     }
 }
 
-/// A call that stores some rows and is then refused does create its table, and so does an explicit request for one.
+/// A call that stores some rows and is then refused does create its table; so does `make`.
 #[test]
 fn rows_stored_before_a_refusal_create_the_table() {
     let (db, long) = (memory(512), long());

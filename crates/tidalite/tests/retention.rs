@@ -1,4 +1,4 @@
-//! Retention: a policy removes the expected rows, and nothing else.
+//! Retention: a policy removes the rows that it should, and no other rows.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -68,7 +68,7 @@ fn age_cuts_each_series_in_its_own_unit_wherever_its_rows_are() {
     let seconds = Schema::new(Unit::Seconds, [("v", ColumnType::I64)]);
     let ticks = Schema::new(Unit::Ticks, [("v", ColumnType::I64)]);
     let zero = Unit::Ticks.steps_to_1970();
-    // 5000 rows that fill leaves, then rows before and after them that wait in the delta.
+    // There are 5000 rows that fill leaves, then rows before and after them that stay in the delta.
     for (from, to) in [(1000, 6000), (400, 410), (6000, 6010)] {
         let mut tx = db.begin_write().unwrap();
         for t in from..to {
@@ -227,7 +227,7 @@ fn a_cap_for_the_file_holds_whenever_it_is_kept_to() {
         full_since < 100,
         "the cap was reached in round {full_since}"
     );
-    // The file may also have free pages: the reserve, space grown ahead, and holes that the next rows do not fill.
+    // The file may also have free pages: the reserve, space grown in advance, and holes that the next rows do not fill.
     println!("{most} bytes at most under a cap of {cap}");
     let beside = (1 << 20) + (1 << 18);
     assert!(
@@ -263,7 +263,7 @@ fn a_small_cap_for_the_file_leaves_rows() {
             writer.insert(Steps(row * SECOND), rng.f64()).unwrap();
         }
         tx.commit().unwrap();
-        // Small durable commits, so that the file has a redo log.
+        // Small durable commits are made, so that the file gets a redo log.
         for n in 0..20u8 {
             let mut tx = db.begin_write().unwrap();
             tx.table("config").unwrap().put(b"n", &[n]).unwrap();
@@ -405,7 +405,7 @@ fn writers_without_end_do_not_keep_the_thread_out() {
             .iter()
             .all(std::thread::ScopedJoinHandle::is_finished)
         {
-            // `stat` never waits for the writers.
+            // `stat` never waits for the writers, so it can be called meanwhile.
             most = most.max(db.stat().unwrap().leaf_bytes);
             std::thread::sleep(Duration::from_millis(5));
         }

@@ -1,5 +1,5 @@
-//! Caps for the whole file: the bytes in use count, no more rows than necessary are removed, and the reasons why the
-//! file is longer are reported.
+//! Caps for the whole file: the cap applies to the bytes in use, no more rows than necessary are removed, and the
+//! reasons why the file is longer are reported.
 
 #![expect(
     clippy::unwrap_used,
@@ -49,7 +49,7 @@ fn budget() -> Budget {
     }
 }
 
-/// The times of the rows of each series.
+/// The times of all rows, by the name of their series.
 fn content(db: &Database) -> BTreeMap<String, Vec<i64>> {
     let snap = db.begin_read().expect("a snapshot");
     let mut content = BTreeMap::new();
@@ -135,17 +135,17 @@ fn a_cap_removes_what_is_too_much_of_an_import_and_no_more() {
     );
     assert_eq!(state(&done).used_bytes, used(&db));
     assert!(state(&done).used_before > bytes);
-    // Compaction removes the freed space inside the file, but not the reserve and the space grown ahead.
+    // Compaction removes the freed space inside the file, but not the reserve and the space grown in advance.
     assert!(state(&done).file_bytes <= bytes + (5 << 19), "{done:?}");
     // A preview may be wrong by a few leaves, which have at most 16,384 rows each.
     assert!(preview.rows.abs_diff(done.rows) <= 3 * 16_384);
     assert_eq!(preview.removals.len(), 12);
-    // All series are cut at about the same time.
+    // The rows of all series are cut at about the same time.
     let firsts: Vec<i64> = content(&db).values().map(|times| times[0]).collect();
     let spread = firsts.iter().max().unwrap() - firsts.iter().min().unwrap();
     assert!(spread <= 2 * 16_384 * 10 * SECOND, "{firsts:?}");
     assert!(db.check().unwrap().is_clean());
-    // A second call finds the cap met.
+    // A second call finds that the cap is met, and removes nothing.
     assert_eq!(db.maintain(&budget()).unwrap().rows, 0);
 }
 
@@ -302,8 +302,8 @@ fn expect_least(db: &Database, least: u64) {
     );
 }
 
-/// A cap that a file can only just meet removes most rows, but no more than necessary, although each removed byte of
-/// rows frees several bytes.
+/// For a cap that a file can only just meet, most rows are removed, but no more than necessary, although each removed
+/// byte of rows frees several bytes.
 #[test]
 fn near_the_smallest_size_no_more_goes_than_has_to() {
     for (series, rows) in [(1, 200_000i64), (12, 20_000), (40, 600), (300, 40)] {

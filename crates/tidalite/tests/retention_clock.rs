@@ -1,4 +1,4 @@
-//! A wall clock that jumps must not make retention delete rows that are not old.
+//! A wall clock that jumps ahead must not make retention delete rows that are not old.
 
 #![expect(
     clippy::unwrap_used,
@@ -17,7 +17,7 @@ const SECOND: i64 = 1_000_000_000;
 const HOUR: i64 = 3_600 * SECOND;
 const DAY: i64 = 24 * HOUR;
 
-/// A computer whose clocks the test sets.
+/// A simulated computer whose clocks the test sets.
 #[derive(Default)]
 struct Computer {
     wall: AtomicI64,
@@ -33,19 +33,20 @@ impl Computer {
         Arc::new(own)
     }
 
-    /// Both clocks advance.
+    /// Lets time pass: the wall clock and the time since boot advance.
     fn passes(&self, nanos: i64) {
         self.jumps(nanos);
         let nanos = nanos.unsigned_abs();
         self.since_boot.fetch_add(nanos, Ordering::Relaxed);
     }
 
-    /// Only the wall clock changes.
+    /// Changes only the wall clock.
     fn jumps(&self, nanos: i64) {
         self.wall.fetch_add(nanos, Ordering::Relaxed);
     }
 
-    /// The computer is off for this long; the wall clock continues, and the time since boot starts again.
+    /// Simulates that the computer is off for this time: the wall clock continues, and the time since boot begins
+    /// again.
     fn restarts(&self, nanos: i64) {
         self.jumps(nanos);
         self.boot.fetch_add(1, Ordering::Relaxed);
@@ -155,7 +156,7 @@ fn a_wall_clock_that_jumps_ahead_removes_nothing_until_it_is_confirmed() {
     assert_eq!((done.rows, rows(&db)), (0, 72));
     let ahead = done.clock_ahead.expect("that rows wait");
     assert_eq!(ahead.wall.0 - ahead.commits.0, 365 * DAY);
-    // Commits made meanwhile do not confirm the new time, however many they are. One event is enough.
+    // Commits made meanwhile do not confirm the new time, however many there are. A single event is reported.
     for hour in 0..50 {
         world.computer.passes(HOUR / 10);
         insert(&db, world.computer.now() + hour);
@@ -219,7 +220,7 @@ fn a_wall_clock_that_jumps_back_removes_less_and_its_return_is_confirmed() {
     world.fill(&db);
     world.computer.jumps(-5 * DAY);
     assert_eq!(db.preview_maintenance(&Budget::default()).unwrap().rows, 48);
-    // If no commit was made meanwhile, the return of the clock does not count as a jump.
+    // If no commit was made while the clock was wrong, setting it right does not count as a jump.
     world.computer.jumps(5 * DAY);
     assert!(!db.clock().unwrap().is_ahead);
     world.computer.jumps(-5 * DAY);
@@ -311,7 +312,7 @@ fn the_thread_reports_once_and_waits() {
         std::thread::sleep(Duration::from_millis(2));
     }
     std::thread::sleep(Duration::from_millis(40));
-    // The thread reports it once, and its commit, which notices the jump itself, may report it once more.
+    // The thread reports the jump once, and its commit, which notices the jump itself, may report it once more.
     assert!(world.told() <= 2, "{}", world.told());
     assert_eq!(rows(&db), 72);
     db.confirm_clock().unwrap();

@@ -19,7 +19,7 @@ fn small_pages() -> Database {
         .unwrap()
 }
 
-/// Fills a table with keys of one or a few values, and two keys of thousands.
+/// Creates a table with many keys of one or a few values, and two keys of thousands of values.
 fn filled() -> (Database, BTreeSet<Pair>) {
     let db = small_pages();
     let mut rng = Rng::new(3);
@@ -140,7 +140,7 @@ fn places_of_pairs_lead_there_and_back() {
         assert_eq!(cursor.key(), key);
         assert!(cursor.select_value(key, place as u64 - first).unwrap());
         assert_eq!(cursor.value(), value);
-        // Ranges of pairs with every kind of bound.
+        // The ranges of pairs have every kind of bound.
         let other = rng.index(all.len());
         let end = |place: usize, kind: u64| match kind {
             0 => Bound::Included(all[place].clone()),
@@ -196,7 +196,7 @@ fn update_changes_only_existing_pairs() {
         Some((b"3".to_vec(), 1))
     );
     assert!(table.update(b"k", b"3").unwrap(), "the same once more");
-    // A value that is too long is refused, and the old one stays.
+    // A value that is too long is refused, and the old value stays.
     let long = vec![7; (16 << 20) + 1];
     let refused = table.update(b"k", &long);
     assert!(
@@ -354,7 +354,7 @@ fn typed_pairs_agree_with_a_set() {
     );
 }
 
-/// Stores pairs, mostly after all others, by one of the ways of writing; returns whether the table agrees with the set.
+/// Stores pairs, mostly after all others, in one of the possible ways; returns whether the table agrees with the set.
 fn put_behind(table: &mut SetTableMut<'_>, model: &mut BTreeSet<Pair>, rng: &mut Rng) {
     let from = model.last().map_or(0, |(key, _)| key[0]);
     let from = if rng.one_in(3) {
@@ -431,7 +431,7 @@ fn appended_pairs_equal_a_set() {
     }
 }
 
-/// Reads borrowed values: all pairs, the values of a key, and some of them from a position on.
+/// Reads borrowed values: all pairs, the values of a key, and some values from a position on.
 fn lent(table: &SetTable<'_>, model: &BTreeSet<Pair>, rng: &mut Rng) {
     let mut all = Vec::new();
     table

@@ -90,7 +90,7 @@ fn entries_are_read_while_tables_change() {
     let rest: Vec<u32> = from.entries(..).map(|entry| entry.unwrap().0).collect();
     assert!(rest.iter().copied().eq((0..100).chain([101])));
 
-    // Every kind of bound, on and beside the border of a batch.
+    // Every kind of bound is tested, on the border of a batch of 64 and next to it.
     for (start, end) in [(0, 64), (10, 74), (10, 73), (10, 75), (0, 0), (99, 10)] {
         let count =
             |range: (Bound<u32>, Bound<u32>)| from.entries(range).map(Result::unwrap).count();
@@ -144,7 +144,7 @@ fn refused_uses_of_shared_tables_change_nothing() {
         "{refused:?}"
     );
 
-    // A nested table where a value is expected ends the iteration, but only after the entries before it.
+    // A nested table where a value is expected ends the iteration with an error, but only after the entries before it.
     one.with(|one| {
         one.extend([("a", "1"), ("c", "3")])?;
         one.nested(b"b").put(b"x", b"y").map(drop)

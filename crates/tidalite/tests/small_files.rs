@@ -1,4 +1,4 @@
-//! A small database is a small file, and the data file alone is all of it once it is closed.
+//! A small database is a small file, and after closing, the data file alone is the whole database.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -43,7 +43,7 @@ fn point(db: &Database) {
     tx.commit().unwrap();
 }
 
-/// Name, content and expected file length after closing.
+/// A test case: name, function that writes the content, and expected length of the file in bytes after closing.
 type Case = (&'static str, fn(&Database), u64);
 
 fn expect_lengths(page_size: usize, cases: &[Case]) {
@@ -58,8 +58,7 @@ fn expect_lengths(page_size: usize, cases: &[Case]) {
         if length != *expected {
             wrong.push(format!("{name}: {length} bytes, not {expected}"));
         }
-        // The data file works without its lock file, as after a copy to another machine, and nothing has to be
-        // recovered.
+        // The data file works without its lock file, as after a copy to another machine, and needs no recovery.
         let alone = folder.0.join(format!("{at}-alone.tdl"));
         std::fs::copy(&path, &alone).unwrap();
         let db = Database::open(&alone).unwrap();

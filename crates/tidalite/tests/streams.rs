@@ -1,4 +1,4 @@
-//! Values of tables are read as streams.
+//! Reading values of tables as streams.
 
 use std::io::{BufRead, ErrorKind, Read};
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use tidalite::storage::{MemoryStorage, Storage};
 use tidalite::{Database, Error, Options, Tuning, Verify};
 use tidalite_testkit::rng::Rng;
 
-/// Maximum length of a piece of a value, header included.
+/// Maximum length in bytes of a piece of a value, header included.
 const PIECE_BYTES: usize = 64 << 10;
 
 fn random(rng: &mut Rng, len: usize) -> Vec<u8> {
@@ -31,7 +31,7 @@ fn a_large_value_comes_piece_by_piece() {
     table.put(b"large", &large).unwrap();
     table.put(b"small", b"in its leaf").unwrap();
     table.put(b"none", b"").unwrap();
-    // A write transaction's view streams values, too.
+    // A value in a write transaction can be streamed, too.
     let view = table.view().unwrap();
     let mut bytes = Vec::new();
     let mut own = view.read_value(b"large").unwrap().unwrap();
@@ -81,8 +81,8 @@ fn a_large_value_comes_piece_by_piece() {
     }
 }
 
-/// The stream returns correct data up to the damage. Then it returns an error, which must not look like the end of the
-/// value.
+/// The stream returns correct data up to the damage. Then it returns an error, which the reader must be able to tell
+/// from the end of the value.
 #[test]
 fn damage_in_a_value_is_reported_where_the_stream_reaches_it() {
     tidalite_testkit::watch();

@@ -282,7 +282,7 @@ fn typed_tables_have_ranges() {
     assert_eq!(found, expected);
 }
 
-/// Results of all operations and the final content, as bytes that can be compared.
+/// Results of all operations and the final content, encoded as bytes that can be compared.
 #[derive(Default)]
 struct Answers(Vec<u8>);
 
@@ -299,7 +299,7 @@ fn words(rng: &mut Rng) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// One operation; every result is recorded.
+/// Makes one random operation and records its result.
 fn operation(tx: &mut WriteTxn, rng: &mut Rng, answers: &mut Answers) -> tidalite::Result<()> {
     let (k, other, path) = (key(rng), key(rng), words(rng));
     let value = vec![rng.below(256) as u8; rng.index(700)];

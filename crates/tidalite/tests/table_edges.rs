@@ -1,5 +1,5 @@
 //! Edge cases of tables: a nested table in place of a value, small nested tables, lengths beyond the limits, moves to
-//! missing keys, pairs removed in ranges, cursors reused.
+//! missing keys, pairs removed in ranges, cursors that are reused.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 

@@ -1,4 +1,4 @@
-//! The types recorded with a table: which types may open it, and which operations keep them.
+//! The types stored with a table: which types may open it, and which operations keep the stored types.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -14,7 +14,7 @@ fn memory() -> (Arc<MemoryStorage>, Database) {
     (storage, db.unwrap())
 }
 
-/// The recorded and the requested types that the error of a refused opening names.
+/// The stored and the requested types that the error of a refused opening names.
 fn refused<T>(opened: Result<T>) -> (String, String) {
     let Err(error) = opened else { panic!("opened") };
     assert_eq!(error.kind(), ErrorKind::WrongType, "{error}");
@@ -52,7 +52,7 @@ fn a_table_is_opened_only_with_its_own_types() {
         let (own, wrong) = ("String -> (i8, [u8; 2])", "String -> (i8, [u8; 3])");
         assert_eq!(refused(other), pair(own, wrong));
 
-        // `String` and `str` are the same recorded type.
+        // `String` and `str` are stored as the same type.
         assert!(tx.typed_set_table::<String, (i8, [u8; 2])>("s").is_ok());
         assert_eq!(
             tx.typed_table::<u64, u64>("t").unwrap().get(&1).unwrap(),
@@ -153,7 +153,7 @@ fn a_table_of_bytes_gets_types_only_while_it_is_empty() {
     assert_eq!(tx.table("full").unwrap().view().unwrap().count(), 3);
 }
 
-/// More tables than the roots that fit into the meta record, so that the catalog is written in several ways.
+/// Number of tables: more than the roots that fit into the meta record, so that the catalog is written in several ways.
 const TABLES: u64 = 30;
 
 fn change(tx: &mut WriteTxn, round: u64) {

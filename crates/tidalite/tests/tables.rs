@@ -25,7 +25,7 @@ fn each_write_call_keeps_its_contract() {
     }
 }
 
-/// Tests each way of writing in a named table or in one nested in it.
+/// Tests each way of writing in a table, or in the table nested at `path`.
 fn each_way_of_writing(path: &[&str]) {
     let db = small_pages();
     let mut tx = db.begin_write().unwrap();
@@ -147,7 +147,7 @@ fn reading_tables_creates_and_changes_none() {
         .unwrap()
         .put(b"k", b"2")
         .unwrap();
-    // Views tables that are open and tables that are not, at the same time.
+    // Views several tables at the same time; some are open in the transaction and some are not.
     let (old, new) = (tx.view_table("old").unwrap(), tx.view_table("new").unwrap());
     let pairs = tx.view_set_table("pairs").unwrap().unwrap();
     assert_eq!(old.unwrap().get(b"k").unwrap().unwrap(), b"old");
@@ -257,7 +257,7 @@ fn tables_in_tables_come_back_after_reopening_and_in_a_copy() {
     for db in [db, Database::open(dir.join("copy.tdl")).unwrap()] {
         let snap = db.begin_read().unwrap();
         let topics = snap.table("topics").unwrap().unwrap();
-        // a/b/+/4: looks up "4" in every table below a/b.
+        // Looks up "4" in every table below a/b, as the pattern a/b/+/4 does.
         let below = topics.nested_at(&["a", "b"]).unwrap().unwrap();
         let mut found = Vec::new();
         let mut cursor = below.cursor();
@@ -276,8 +276,8 @@ fn tables_in_tables_come_back_after_reopening_and_in_a_copy() {
     std::fs::remove_dir_all(dir).unwrap();
 }
 
-/// When dirty pages exceed the memory limit, leaves of the outer table are written before the tables nested in them are
-/// sealed. Their roots must still be right.
+/// When dirty pages exceed the memory limit, leaves of the outer table are written before the nested tables in them are
+/// sealed. The roots of these nested tables must still be right.
 #[test]
 fn more_nested_tables_than_fit_memory_are_one_transaction() {
     tidalite_testkit::watch();
@@ -580,7 +580,7 @@ fn a_half_done_call_is_undone_or_never_committed_after_a_panic() {
     let (pairs, rows) = state(&mut tx);
     assert_eq!(pairs.keys().collect::<Vec<_>>(), [b"before"]);
     assert_eq!(rows.into_iter().collect::<Vec<_>>(), [(1, 1.0)]);
-    // An iterator of rows that panics after the first page.
+    // An iterator of rows that panics after the rows of the first page.
     let rows = |i: u32| {
         assert!(i < 200, "in the middle of a change");
         (i.to_be_bytes(), [7; 30])

@@ -1,4 +1,4 @@
-//! Rows are read as records and as typed values, by every call that reads.
+//! Rows are read as records and as typed values, by every call that reads rows.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::sync::Arc;
@@ -45,7 +45,7 @@ fn sale(rng: &mut Rng, number: i64, millis: i64) -> Sale {
     }
 }
 
-/// Inserts random sales, several at one time, some of which are in leaves and some in the delta.
+/// Inserts random sales, several of them at one time; some are in leaves and some in the delta.
 fn sales(db: &Database, name: &str, rng: &mut Rng) -> Vec<Sale> {
     let mut all: Vec<Sale> = Vec::new();
     for rows in [rng.below(4000), rng.below(60), 3] {
@@ -277,7 +277,7 @@ fn a_value_has_the_type_of_its_column() {
         Some("north")
     );
     assert_eq!(series.get::<Option<f32>>(&row, "weight").unwrap(), None);
-    // 32-bit floats are stored as the 64-bit float of the same value, so they can be read as one.
+    // 32-bit floats are stored as the 64-bit floats of the same values, so they can be read as `f64`, too.
     assert_eq!(
         series
             .get::<Option<f64>>(&row, &"weight".to_owned())
@@ -305,7 +305,7 @@ fn a_value_has_the_type_of_its_column() {
         words: vec![1],
     };
     schema_problem(reader.read(&cut), &["1 words"]);
-    // A row may lack the columns after the record's last one.
+    // A row may lack the columns that follow the last one of the record.
     assert_eq!(series.record::<OnlyNumber>(&cut).unwrap().number, 1);
 
     let (mut floats, mut integers) = (0, 0);

@@ -217,7 +217,8 @@ fn bytes_of_another_type_are_a_wrong_type_and_no_damage() {
     let snap = db.begin_read().unwrap();
     let mut names: Vec<String> = (0..20).map(|n| format!("more {n}")).collect();
     names.push("config".to_owned());
-    // More tables than a snapshot caches; each is opened twice, first from the catalog and then from the cache.
+    // There are more tables than a snapshot caches; each is opened twice, first from the catalog and then, if cached,
+    // from the cache.
     for name in names.iter().chain(&names) {
         let table = snap.table(name).unwrap().unwrap();
         let table = table.typed::<i64, [u8; 2]>();
@@ -276,8 +277,8 @@ fn typed_pairs_are_appended_and_cleared() {
     assert!(table.view().unwrap().bytes().is_empty());
 }
 
-/// A cursor knows the rank of its row however it got there, and a range knows how many rows are left, in small nested
-/// tables, too.
+/// A cursor knows the rank of its entry however it got there, and an iterator over a range knows how many entries are
+/// left, in small nested tables, too.
 #[test]
 fn cursors_know_their_rank_and_ranges_how_many_are_left() {
     let db = memory(&Options::new().page_size(512));

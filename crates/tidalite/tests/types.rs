@@ -20,7 +20,7 @@ use tidalite_testkit::rng::Rng;
 
 type Model = BTreeMap<i64, Vec<Value>>;
 
-/// Compares values; floats bit by bit.
+/// Whether two values are equal; floats are compared bit by bit.
 fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::F64(a), Value::F64(b)) => a.to_bits() == b.to_bits(),
@@ -42,7 +42,7 @@ fn every_type() -> Vec<ColumnType> {
     ]
 }
 
-/// Two columns of every type: one without nulls, one with.
+/// A schema with two columns of every type: one without nulls, one with nulls.
 fn schema() -> Schema {
     let mut schema = Schema::new(Unit::Millis, []);
     for (i, ty) in every_type().into_iter().enumerate() {
@@ -84,7 +84,7 @@ fn a_value(rng: &mut Rng, column: &Column, style: u64, i: i64) -> Value {
     match column.word(&value) {
         _ if column.ty.is_text() => value,
         Ok(_) => value,
-        // The bit pattern that is reserved for null.
+        // The value would be the bit pattern that is reserved for null, so null is used.
         Err(_) => Value::Null,
     }
 }
@@ -275,7 +275,7 @@ fn compare(rng: &mut Rng, series: &Series<'_>, model: &Model) {
     }
 }
 
-/// Reads the rows of an interval from the last to the first, by vectors; the last ones also by a cursor.
+/// Checks reading the rows of an interval from the last to the first: by vectors, and the last rows also by a cursor.
 fn backward(
     series: &Series<'_>,
     range: &tidalite::Query<'_>,
@@ -305,7 +305,8 @@ fn backward(
     }
 }
 
-/// Candles of every size contain all rows of an interval, and each candle contains the rows between its two times.
+/// Checks for every size of candles that they contain all rows of an interval, and that each contains the rows between
+/// its first and last time.
 fn candles(range: &tidalite::Query<'_>, column: &Column, c: usize, rows: &[(&i64, &Vec<Value>)]) {
     for size in [
         CandleSize::Level(0),
@@ -546,7 +547,7 @@ fn values_of_a_wrong_type_are_refused_without_effect() {
     refused(&mut series, &[Value::F64(1.0), Value::Null]);
     refused(&mut series, &[Value::I64(1), Value::I64(i64::MIN)]);
     assert_eq!(series.view().unwrap().count().unwrap(), 0);
-    // A caller that writes words can store this pattern, which is null.
+    // A caller that writes words can store this pattern, which then means null.
     series
         .insert_values(Steps(2), &[Value::I64(i64::MIN), Value::Null])
         .unwrap();
@@ -596,7 +597,7 @@ fn nulls_that_are_not_there_cost_nothing() {
             Value::I64(7)
         }
     };
-    // One bit per row, and an entry in the directory for each vector.
+    // The bound allows one bit per row, and an entry in the directory for each vector.
     assert!(bytes(true, half) < 50_000 / 8 + 50 * 170 + 2000);
 }
 
@@ -693,7 +694,7 @@ fn texts_take_their_length_and_are_removed_with_their_rows() {
         tx.commit().unwrap();
         assert_clean(&db);
     }
-    // What remains is the dictionary of 4096 texts with its lookup table, and the last block.
+    // The dictionary of 4096 texts with its lookup entries, and the last block, remain.
     assert!(
         used() < full / 2 && used() < 800_000,
         "{} of {full}",
@@ -757,7 +758,7 @@ fn texts_of_small_commits_and_savepoints() {
     assert_eq!(rows, 100 - 95);
 }
 
-/// The cap in bytes counts texts: old rows are removed, and no more than necessary.
+/// A cap in bytes counts texts, too: old rows are removed, and no more than necessary.
 #[test]
 fn a_cap_in_bytes_counts_texts() {
     let db = open(&Arc::new(MemoryStorage::new()), &Options::new());
@@ -789,7 +790,7 @@ fn a_cap_in_bytes_counts_texts() {
     let weights = db.weights().unwrap();
     let texts = weights.iter().find(|weight| weight.what.contains("texts"));
     let bytes = texts.map_or(0, |weight| weight.pages * 4096);
-    // The margin is for blocks, which take whole pages. The texts are too long for the dictionary.
+    // The margin is needed because blocks take whole pages. The texts are too long for the dictionary.
     assert!(bytes < cap / 4 * 5, "{bytes} bytes of texts under {cap}");
     let snap = db.begin_read().unwrap();
     let rows = snap.series("log").unwrap().unwrap().count().unwrap();

@@ -128,7 +128,7 @@ fn change(tx: &mut WriteTxn, rng: &mut Rng) {
     }
 }
 
-/// Checks that both are equal, or reports the first line that differs.
+/// Checks that two lists of lines are equal, or reports the first line that differs.
 #[track_caller]
 fn same(seed: u64, found: &[String], expected: &[String]) {
     for line in 0..found.len().max(expected.len()) {
@@ -145,7 +145,7 @@ fn uncommitted_answers_equal_answers_after_the_commit() {
         for _ in 0..12 {
             let mut tx = db.begin_write().unwrap();
             let before = told(&db.begin_read().unwrap());
-            // Makes sure that the transaction has changes, because only then it gets a number.
+            // This makes sure that the transaction has changes, because only then it gets a number.
             tx.table("t3")
                 .unwrap()
                 .put(b"key", &rng.below(1 << 60).to_be_bytes())
@@ -155,7 +155,7 @@ fn uncommitted_answers_equal_answers_after_the_commit() {
             }
             let reader = tx.reader().unwrap();
             let uncommitted = told(&reader);
-            // The reader does not change while the transaction goes on, and neither does the earlier snapshot.
+            // The reader does not change while the transaction continues, and neither does the earlier snapshot.
             let point = tx.savepoint().unwrap();
             for _ in 0..rng.index(6) {
                 change(&mut tx, &mut rng);

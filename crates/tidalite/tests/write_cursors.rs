@@ -1,5 +1,5 @@
-//! Positions of write cursors after searches that found nothing and after removals are compared with lists; then
-//! removal of entries by a predicate.
+//! The positions of write cursors after unsuccessful searches and after removals are compared with lists; then entries
+//! are removed by a predicate.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -18,8 +18,8 @@ fn small_pages() -> Database {
         .unwrap()
 }
 
-/// After a seek to `probe`, whether it is found or not, a step in either direction goes to the neighbour, and a step
-/// back returns.
+/// After a seek to `probe`, whether or not it is found, a step in either direction goes to the neighbour, and a step in
+/// the other direction returns.
 fn steps_from_a_miss(table: &mut TableMut<'_>, keys: &[Vec<u8>], probe: &[u8]) {
     let at = keys.partition_point(|key| key.as_slice() < probe);
     let there = keys.get(at).is_some_and(|key| key == probe);
@@ -86,7 +86,7 @@ fn a_key_that_is_not_there_leaves_the_cursor_in_its_gap() {
 
 type Pair = (Vec<u8>, Vec<u8>);
 
-/// The position of a cursor among pairs. In a gap it is a key and the index of the pair after it.
+/// The position of a cursor among pairs. A gap is a key and the index of the pair after the gap.
 #[derive(Clone, Debug, PartialEq)]
 enum Here {
     Before,
@@ -109,7 +109,7 @@ impl Model {
         self.pairs.partition_point(|other| other <= pair)
     }
 
-    /// Indexes of the pairs of a key.
+    /// Indices of the pairs of a key.
     fn of(&self, key: &[u8]) -> std::ops::Range<usize> {
         let from = self.pairs.partition_point(|other| other.0.as_slice() < key);
         let to = self
@@ -126,7 +126,7 @@ impl Model {
         }
     }
 
-    /// The pair after the cursor's position, and the number of pairs before it.
+    /// Index of the pair after the cursor's position, and the number of pairs before that position.
     fn around(&self) -> (usize, usize) {
         match self.here {
             Here::Before => (0, 0),
@@ -142,14 +142,14 @@ impl Model {
         there
     }
 
-    /// Moves to the pair before index `before`, if there is one.
+    /// Moves to the pair whose index is one less than `before`; returns false if there is none.
     fn backward(&mut self, before: usize) -> bool {
         let found = before.checked_sub(1);
         self.here = found.map_or(Here::Before, Here::On);
         found.is_some()
     }
 
-    /// Moves to pair `to` if it belongs to this key, otherwise into the gap at `miss`.
+    /// Moves to the pair with index `to` if that belongs to this key, otherwise into the gap at `miss`.
     fn among(&mut self, key: &[u8], to: Option<usize>, miss: Option<usize>) -> bool {
         let found = to.filter(|to| self.of(key).contains(to));
         match (found, miss) {
@@ -161,7 +161,7 @@ impl Model {
     }
 }
 
-/// Does the same move in the cursor and in the model, and returns both results.
+/// Makes the same move with the cursor and in the model, and returns both results.
 fn go(edit: &mut SetCursorMut<'_, '_>, model: &mut Model, number: u64, to: &Pair) -> (bool, bool) {
     let (key, value) = (&to.0[..], &to.1[..]);
     let (behind, before) = model.around();
@@ -368,7 +368,7 @@ fn retained_pairs_equal_a_map() {
         let mut table = tx.table("t").unwrap();
         let mut table = table.nested_at(&["below"][..seed as usize % 2]);
         let mut model: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
-        // More entries than a removal collects at a time.
+        // There are more entries than one pass of `retain` collects.
         for i in 0..if seed < 4 { 5000u32 } else { 3 } {
             let len = if rng.one_in(100) { 900 } else { rng.index(9) };
             let (key, value) = (i.to_be_bytes().to_vec(), vec![i as u8; len]);
@@ -392,7 +392,7 @@ fn retained_pairs_equal_a_map() {
                 3 => (Bound::Unbounded, Bound::Unbounded),
                 _ => (bound(&mut rng), bound(&mut rng)),
             };
-            // Keeps every second entry, long runs of entries, or entries chosen by value.
+            // The predicate keeps every second entry, long runs of entries, or entries chosen by value.
             let kept = |key: &[u8], value: &[u8]| match round {
                 0 => key[3].is_multiple_of(2),
                 1 => key[2].is_multiple_of(3),

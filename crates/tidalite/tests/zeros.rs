@@ -8,8 +8,8 @@ use tidalite::storage::MemoryStorage;
 use tidalite::{Column, ColumnType, Database, Options, Schema, Steps, Unit, Value};
 use tidalite_testkit::rng::Rng;
 
-/// Runs of thousands of rows, each with few distinct values, so that leaves and vectors have extremes that are one of
-/// the zeros. Late rows are inserted over them.
+/// Runs of thousands of rows, each with few different values, so that the extremes of leaves and vectors are often one
+/// of the zeros. Late rows are inserted between them.
 fn values(rng: &mut Rng) -> Vec<Option<f64>> {
     let sets: [&[Option<f64>]; 9] = [
         &[Some(-0.0)],
@@ -66,7 +66,7 @@ fn stored(ty: ColumnType, rng: &mut Rng) -> (Database, Vec<Option<f64>>) {
             .unwrap();
     }
     tx.commit().unwrap();
-    // Late rows, which go to the delta.
+    // Adds late rows, which go to the delta.
     let mut tx = db.begin_write().unwrap();
     let mut series = tx.series_with("s", &schema).unwrap();
     for _ in 0..50 {
@@ -133,7 +133,8 @@ fn a_filter_matches_as_numbers_compare_and_loses_no_row() {
                 let matching = series.query(..).filter(0, (*low, *high));
                 let vectors = matching.clone().columns::<usize>([]);
                 vectors.for_each_vector(take).unwrap();
-                // These use statistics where the extremes show that all rows match, or that none does.
+                // These calls use statistics where the extremes of a vector show that all rows match, or that none
+                // does.
                 assert_eq!(matching.count().unwrap(), expected.len() as u64);
                 let count = matching.aggregate(0).unwrap().count();
                 assert_eq!(count, expected.len() as u64);

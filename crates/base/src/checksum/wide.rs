@@ -1,18 +1,18 @@
-//! XXH3-64 with seed 0 for more than 240 bytes, eight lanes at a time.
+//! XXH3-64 with seed 0 for inputs of more than 240 bytes, eight lanes (64-bit integers) at a time.
 //!
 //! The crate that hashes all other inputs chooses its vector width at compile time; in a portable program that is 128
 //! bits. This loop is also compiled for wider vectors and chosen at run time; the results are identical. It requires
 //! a processor with AVX2 or AVX-512.
 
 const STRIPE_BYTES: usize = 64;
-/// The key advances by eight bytes of the secret per stripe of a block.
+/// Number of stripes of 64 bytes in a block. The key moves forward by eight bytes in the secret with each stripe.
 const BLOCK_STRIPES: usize = (SECRET_BYTES - STRIPE_BYTES) / 8;
 const SECRET_BYTES: usize = 192;
-/// Offsets in the secret: key of the last stripe, and key for merging the lanes.
+/// Byte offset in the secret of the key for the last stripe, and below it, of the key for merging the lanes.
 const LAST_AT: usize = SECRET_BYTES - STRIPE_BYTES - 7;
 const MERGE_AT: usize = 11;
 
-/// Minimum input length for this loop.
+/// Minimum length in bytes of an input for which this loop is right.
 pub(super) const BYTES_MIN: usize = 241;
 
 const PRIME32_1: u64 = 0x9e37_79b1;
@@ -29,7 +29,7 @@ const START: Lanes = [
     PRIME32_1,
 ];
 
-/// The secret of the specification.
+/// The default secret of the XXH3 specification.
 #[rustfmt::skip]
 const SECRET: [u8; SECRET_BYTES] = [
     0xb8, 0xfe, 0x6c, 0x39, 0x23, 0xa4, 0x4b, 0xbe, 0x7c, 0x01, 0x81, 0x2c, 0xf7, 0x21, 0xad, 0x1c,
@@ -48,7 +48,7 @@ const SECRET: [u8; SECRET_BYTES] = [
 
 type Lanes = [u64; 8];
 
-/// Eight integers of the secret, from byte `at` on.
+/// Eight integers of the secret, starting at byte `at`.
 const fn key(at: usize) -> Lanes {
     let (mut lanes, mut lane) = ([0; 8], 0);
     while lane < 8 {
@@ -77,7 +77,7 @@ const SCRAMBLE_KEY: Lanes = key(SECRET_BYTES - STRIPE_BYTES);
 const LAST_KEY: Lanes = key(LAST_AT);
 const MERGE_KEY: Lanes = key(MERGE_AT);
 
-/// Eight lanes in vectors of one width.
+/// Eight lanes of 64 bits, held in vectors of one width.
 trait Vectors: Copy {
     fn of(lanes: &Lanes) -> Self;
     fn lanes(self) -> Lanes;
@@ -91,7 +91,7 @@ fn body<V: Vectors>(bytes: &[u8]) -> u64 {
         unreachable!("the caller asks for the length")
     };
     let mut lanes = V::of(&START);
-    // The last byte belongs to the last stripe, which may overlap the stripe before.
+    // The last byte is left to the last stripe, which may overlap the stripe before it.
     let (stripes, _) = bytes[..bytes.len() - 1].as_chunks::<STRIPE_BYTES>();
     for block in stripes.chunks(BLOCK_STRIPES) {
         for (stripe, key) in block.iter().zip(&BLOCK_KEYS) {
@@ -126,21 +126,22 @@ mod x86 {
     use super::{Lanes, PRIME32_1, STRIPE_BYTES, Vectors};
     use std::arch::x86_64::*;
 
-    /// One 512-bit vector.
+    /// Eight lanes in one 512-bit vector.
     #[derive(Clone, Copy)]
     pub(super) struct Of512(__m512i);
-    /// Two 256-bit vectors.
+    /// Eight lanes in two 256-bit vectors.
     #[derive(Clone, Copy)]
     pub(super) struct Of256([__m256i; 2]);
 
-    // SAFETY of all blocks below: only the functions above use these types; they are compiled for the instruction
-    // sets named there and called only if the processor has them. Each load reads 64 bytes of a 64-byte array,
-    // unaligned.
+    // SAFETY of all blocks below: only the functions above use these types; these functions are compiled for the
+    // instruction sets that they name, and called only if the processor has these. Each load reads 64 bytes of a
+    // 64-byte array, unaligned.
 
     impl Vectors for Of512 {
         #[inline(always)]
         fn of(lanes: &Lanes) -> Self {
-            // SAFETY: see above.
+            // SAFETY: the processor has these vectors, and the array has 64 bytes; the comment above this `impl` says
+            // why.
             #[expect(unsafe_code, reason = "vectors of the processor")]
             Self(unsafe { _mm512_loadu_si512(lanes.as_ptr().cast()) })
         }
@@ -148,7 +149,8 @@ mod x86 {
         #[inline(always)]
         fn lanes(self) -> Lanes {
             let mut lanes = [0; 8];
-            // SAFETY: see above.
+            // SAFETY: the processor has these vectors, and the array has 64 bytes; the comment above this `impl` says
+            // why.
             #[expect(unsafe_code, reason = "vectors of the processor")]
             unsafe {
                 _mm512_storeu_si512(lanes.as_mut_ptr().cast(), self.0);
@@ -158,7 +160,8 @@ mod x86 {
 
         #[inline(always)]
         fn accumulate(self, stripe: &[u8; STRIPE_BYTES], key: &Lanes) -> Self {
-            // SAFETY: see above.
+            // SAFETY: the processor has these vectors, and the arrays have 64 bytes; the comment above this `impl` says
+            // why.
             #[expect(unsafe_code, reason = "vectors of the processor")]
             unsafe {
                 let data = _mm512_loadu_si512(stripe.as_ptr().cast());
@@ -172,7 +175,8 @@ mod x86 {
 
         #[inline(always)]
         fn scramble(self, key: &Lanes) -> Self {
-            // SAFETY: see above.
+            // SAFETY: the processor has these vectors, and the array has 64 bytes; the comment above this `impl` says
+            // why.
             #[expect(unsafe_code, reason = "vectors of the processor")]
             unsafe {
                 let key = _mm512_loadu_si512(key.as_ptr().cast());
@@ -185,10 +189,11 @@ mod x86 {
     }
 
     impl Of256 {
-        /// The two halves of 64 bytes.
+        /// Loads the two halves of 64 bytes.
         #[inline(always)]
         fn load(bytes: *const u8) -> [__m256i; 2] {
-            // SAFETY: see above.
+            // SAFETY: the processor has these vectors, and callers pass 64 bytes; the comment above the `impl` of
+            // `Of512` says why.
             #[expect(unsafe_code, reason = "vectors of the processor")]
             unsafe {
                 [
@@ -209,7 +214,8 @@ mod x86 {
         fn lanes(self) -> Lanes {
             let mut lanes = [0u64; 8];
             let (low, high) = lanes.split_at_mut(4);
-            // SAFETY: see above; each half has 32 bytes.
+            // SAFETY: the processor has these vectors, and each half has 32 bytes; the comment above the `impl` of
+            // `Of512` says why.
             #[expect(unsafe_code, reason = "vectors of the processor")]
             unsafe {
                 _mm256_storeu_si256(low.as_mut_ptr().cast(), self.0[0]);
@@ -223,7 +229,7 @@ mod x86 {
             let (data, key) = (Self::load(stripe.as_ptr()), Self::load(key.as_ptr().cast()));
             for half in 0..2 {
                 let (data, lanes) = (data[half], self.0[half]);
-                // SAFETY: see above.
+                // SAFETY: the processor has these vectors; the comment above the `impl` of `Of512` says why.
                 #[expect(unsafe_code, reason = "vectors of the processor")]
                 unsafe {
                     let mixed = _mm256_xor_si256(data, key[half]);
@@ -240,7 +246,7 @@ mod x86 {
         fn scramble(mut self, key: &Lanes) -> Self {
             let key = Self::load(key.as_ptr().cast());
             for (lanes, key) in self.0.iter_mut().zip(key) {
-                // SAFETY: see above.
+                // SAFETY: the processor has these vectors; the comment above the `impl` of `Of512` says why.
                 #[expect(unsafe_code, reason = "vectors of the processor")]
                 unsafe {
                     let mixed = _mm256_xor_si256(*lanes, _mm256_srli_epi64::<47>(*lanes));
@@ -261,12 +267,12 @@ mod x86 {
 pub(super) fn checksum(bytes: &[u8]) -> Option<u64> {
     use std::is_x86_feature_detected as has;
     if has!("avx512f") && has!("avx512dq") {
-        // SAFETY: the processor has the features for which the function is compiled.
+        // SAFETY: the processor has AVX-512, for which the function is compiled.
         #[expect(unsafe_code, reason = "which vectors there are is known when it runs")]
         return Some(unsafe { with_avx512(bytes) });
     }
     if has!("avx2") {
-        // SAFETY: the processor has the features for which the function is compiled.
+        // SAFETY: the processor has AVX2, for which the function is compiled.
         #[expect(unsafe_code, reason = "which vectors there are is known when it runs")]
         return Some(unsafe { with_avx2(bytes) });
     }
@@ -293,7 +299,7 @@ mod tests {
             assert!(super::checksum(part).is_none_or(|found| found == expected));
             if is_x86_feature_detected!("avx2") {
                 #[expect(unsafe_code, reason = "the one that is not chosen is tried, too")]
-                // SAFETY: the processor has the features for which the function is compiled.
+                // SAFETY: the processor has AVX2, for which the function is compiled.
                 let found = unsafe { super::with_avx2(part) };
                 assert_eq!(found, expected, "{len} bytes");
             }

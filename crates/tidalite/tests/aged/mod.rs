@@ -4,7 +4,8 @@ use std::time::Duration;
 use tidalite::retention::{Budget, Retention};
 use tidalite::{Database, Timestamp};
 
-/// Lets a policy cut the series that a pattern selects: removes rows older than `now - keep`. Returns their number.
+/// Lets a retention policy remove rows older than `now - keep` from the series that a pattern selects. Returns the
+/// number of rows removed.
 pub(crate) fn cut(db: &Database, pattern: &str, now: i64, keep: i64) -> u64 {
     let policy = Retention {
         pattern: pattern.to_owned(),

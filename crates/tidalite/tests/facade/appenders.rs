@@ -1,5 +1,5 @@
-//! Several threads append to one transaction, and other threads help to encode: a single thread would store the same
-//! rows.
+//! Several threads append rows to one transaction, and helper threads encode rows: the stored rows are the same as with
+//! a single thread.
 
 use crate::common::in_memory;
 use std::collections::BTreeMap;
@@ -40,11 +40,11 @@ fn words(n: usize, rng: &mut Rng) -> Vec<u64> {
     }
 }
 
-/// The rows that one thread appends, in their order.
+/// The rows that one thread appends, in order: series, time and words of each row.
 type Job = Vec<(SeriesId, i64, Vec<u64>)>;
 
-/// Index of the `own`-th series of a thread: the series of a thread are consecutive if `apart`, otherwise the threads'
-/// series alternate.
+/// Index of the `own`-th series of a thread: with `apart` the series of a thread have consecutive ids, otherwise the
+/// series of the threads alternate.
 fn place(apart: bool, thread: usize, own: usize) -> usize {
     match apart {
         true => thread * OWN + own,
@@ -58,7 +58,7 @@ fn jobs(ids: &[SeriesId], shared: Option<SeriesId>, from: i64, rng: &mut Rng) ->
             let mut job = Job::new();
             let mut times = [from; OWN];
             for _ in 0..rng.below(60) {
-                // Rows of alternating series, or many of one series; some late, some repeated.
+                // Rows of alternating series, or many rows of one series; some rows are late, some have equal times.
                 let (first, count, rounds) = match rng.below(3) {
                     0 => (0, OWN, rng.below(400)),
                     1 => (rng.index(OWN), 1, rng.below(5000)),
@@ -159,7 +159,8 @@ fn rows_of_several_threads_equal_rows_of_one() {
             if rng.one_in(2) {
                 txn.series("own3").unwrap().view().unwrap();
             }
-            // Without a shared series no series has rows of two threads, so each thread encodes all of its rows itself.
+            // Without a shared series no series gets rows from two threads, so each thread encodes all of its rows
+            // itself.
             let everybodys = (seed % 2 == 0).then_some(shared);
             let jobs = jobs(&ids, everybodys, round * 4000, &mut rng);
             for job in &jobs {
@@ -327,7 +328,7 @@ fn a_panic_a_forgotten_appender_and_a_drop_commit_nothing() {
                 .unwrap();
         }
     };
-    // A panic in a thread other than the transaction's.
+    // Case: a panic in a thread other than the transaction's.
     let mut txn = db.begin_write().unwrap();
     let thread = std::thread::scope(|scope| {
         let mut appender = txn.appenders(1).unwrap().pop().unwrap();
@@ -340,7 +341,7 @@ fn a_panic_a_forgotten_appender_and_a_drop_commit_nothing() {
     assert!(thread.is_err());
     let error = txn.commit().unwrap_err();
     assert!(error.to_string().contains("panicked"), "{error}");
-    // A panic in the thread that owns the transaction.
+    // Case: a panic in the thread that owns the transaction.
     let mut txn = db.begin_write().unwrap();
     let caught = catch_unwind(AssertUnwindSafe(|| {
         let mut appenders = txn.appenders(2).unwrap();
@@ -362,7 +363,7 @@ fn a_panic_a_forgotten_appender_and_a_drop_commit_nothing() {
     assert!(txn.appenders(0).unwrap().is_empty());
     drop(txn);
     assert!(db.begin_read().unwrap().series("s").unwrap().is_none());
-    // Two appenders, one after the other in one thread: the later rows win.
+    // Case: two appenders, one after the other in one thread; the later rows win.
     let mut txn = db.begin_write().unwrap();
     for value in [1.0, 2.0] {
         let mut appender = txn.appenders(1).unwrap().pop().unwrap();
@@ -381,8 +382,8 @@ fn a_panic_a_forgotten_appender_and_a_drop_commit_nothing() {
     assert_eq!(sum, 6000.0);
 }
 
-/// Runs and rows of the delta after three threads have appended these numbers of rows, each to series of its own,
-/// `apart` from the other threads' series or interleaved with them. The tail page held one row before.
+/// Number of runs and rows in the delta after three threads have appended these numbers of rows, each to series of its
+/// own, with `apart` not interleaved with the other threads' series. Before this, the tail page held one row.
 fn delta_of(apart: bool, counts: &[i64]) -> (u64, u64) {
     let db = in_memory(&Options::new().tuning(Tuning::new().write_buffer_bytes(3 << 20)));
     let mut txn = db.begin_write().unwrap();
@@ -427,7 +428,7 @@ fn threads_of_disjoint_series_encode_runs() {
     // second one. If they are interleaved, the rows are buffered and the run made of them absorbs the tail page.
     assert_eq!(delta_of(true, &[450; OWN]), (2, 27_001));
     assert_eq!(delta_of(false, &[450; OWN]), (1, 27_001));
-    // The few rows that do not fill a leaf fit into the tail page.
+    // The few rows that do not fill a leaf fit into the tail page, so there is no run.
     let mut counts = [1000; 30];
     counts[17] = 10;
     assert_eq!(delta_of(true, &counts), (0, 31));

@@ -68,7 +68,7 @@ fn a_chain_of_increments_restores_every_version() {
             let name = format!("round {round}");
             db.pin(&name).unwrap();
             let expected = content(&db);
-            // Commits go on while the backup is written.
+            // Another thread commits while the backup is written.
             let writer = db.clone();
             let mut more = Rng::new(seed + 100);
             let watch = Watch::new().on_progress(|_| {
@@ -100,7 +100,7 @@ fn a_chain_of_increments_restores_every_version() {
             );
         }
         assert_clean(&db);
-        // Parts in the wrong order, or missing, are refused, and no file is left.
+        // Parts of a backup in the wrong order, or missing parts, are refused, and no file is left.
         for wrong in [&[1, 0][..], &[1], &[0, 2], &[0, 1, 1], &[0, 0], &[]] {
             let parts: Vec<Vec<u8>> = wrong.iter().map(|&i| chain[i].clone()).collect();
             let error = restored(&folder, &parts).unwrap_err();
@@ -225,8 +225,8 @@ impl Write for Committing<'_> {
     }
 }
 
-/// An image written at a limited rate takes its time. Others commit meanwhile, and the image equals the file as it was
-/// at the beginning.
+/// An image written at a limited rate takes the time that the rate implies. Others commit meanwhile, and the image
+/// equals the file as it was at the beginning.
 #[test]
 fn an_image_is_held_back_while_others_commit() {
     const RATE: u64 = 2 << 20;
@@ -255,7 +255,7 @@ fn an_image_is_held_back_while_others_commit() {
 /// A stream that looks for the temporary file of the copy at each write.
 struct Looking<'a> {
     folder: &'a Path,
-    /// Path and mode of files without a name.
+    /// Path and mode of each open file without a name that was found.
     seen: Vec<(PathBuf, u32)>,
     bytes: Vec<u8>,
 }

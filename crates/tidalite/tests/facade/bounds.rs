@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use tidalite::{Database, Durability, Options, ReadTxn, Series, Steps, Tuning};
 use tidalite_delta::{BYTES_A_BYTE_MAX, PAGES_A_COMMIT_MAX, TIER_RUNS_MAX};
 
-/// Both copies of a meta record.
+/// Length in bytes of both copies of a meta record.
 const META_BYTES: u64 = 2 * 4096;
 const PAGE_BYTES: u64 = 4096;
 
@@ -171,7 +171,7 @@ fn page_outcomes_are_counted() {
     assert_clean(&db);
 }
 
-/// Bytes of a row as the delta counts them: series, time, two columns.
+/// Length in bytes of a row as the delta counts it: series, time, two columns.
 const ROW_BYTES: u64 = 32;
 
 #[test]
@@ -181,7 +181,7 @@ fn a_hundred_thousand_small_commits_stay_cheap() {
 
 #[test]
 fn small_commits_into_small_pages_stay_cheap() {
-    // Without the redo log, because its blocks are 4 KiB whatever the page size is.
+    // The redo log is off, because its blocks are 4 KiB whatever the page size is.
     small_commits(
         &Options::new().tuning(Tuning::new().log_bytes(0)),
         512,
@@ -241,7 +241,7 @@ fn small_commits(options: &Options, page_size: u64, commits: u64, series: u64) {
         };
         for i in 0..count {
             let at = ((commit * 7 + i * 13) % series) as usize;
-            // Now and then a row is late.
+            // One row in 97 is late.
             let time = if (commit + i) % 97 == 0 {
                 next[at] / 2
             } else {
@@ -263,7 +263,7 @@ fn small_commits(options: &Options, page_size: u64, commits: u64, series: u64) {
             assert!(runs <= TIER_RUNS_MAX, "{runs} runs after {commit} commits");
         }
     }
-    // Pages of extents are counted only in the bytes.
+    // Pages of extents are counted only in the bytes, so the bound is computed from bytes.
     let all_pages = bytes.div_ceil(page_size);
     let bound = PAGES_A_COMMIT_MAX * commits as f64
         + BYTES_A_BYTE_MAX * (rows * ROW_BYTES) as f64 / page_size as f64;
@@ -289,7 +289,7 @@ fn small_commits(options: &Options, page_size: u64, commits: u64, series: u64) {
     assert_clean(&db);
 }
 
-/// The result of a call, and the numbers of nodes read and vectors decoded by it.
+/// Returns the result of a call, with the numbers of nodes that it read and of vectors that it decoded.
 fn counted<T>(snap: &ReadTxn, call: impl FnOnce() -> T) -> (T, u64, u64) {
     let now = || {
         let counters = snap.counters();
@@ -478,7 +478,7 @@ fn waiting_and_linked_rows_give_equal_answers() {
         for &(time, value) in part {
             series.insert_point(Steps(time), time % 3, value).unwrap();
         }
-        // A row of another series, so that pages of the delta hold rows of both.
+        // A row of another series is added, so that pages of the delta hold rows of both series.
         tx.series("other")
             .unwrap()
             .insert_point(Steps(part[0].0), 0, 1.0)
@@ -518,7 +518,7 @@ fn waiting_and_linked_rows_give_equal_answers() {
         states.push(waiting);
         assert_clean(&db);
     }
-    // The same once more, but wrong rows are committed first and then overwritten in a transaction that stays open.
+    // The same case again, but wrong rows are committed first and then overwritten in a transaction that stays open.
     let db = in_memory(&Options::new());
     let wrong: Vec<_> = rows.iter().map(|&(time, value)| (time, -value)).collect();
     insert(&db, &wrong);

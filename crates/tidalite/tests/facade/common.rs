@@ -1,4 +1,4 @@
-//! Helpers shared by the scenarios: folders, databases in memory, and contents to compare.
+//! Helpers shared by the tests of this folder: temporary folders, databases in memory, and contents to compare.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tidalite::storage::MemoryStorage;
 use tidalite::{Database, Options, ReadTxn, Result, Series, Table};
 
-/// A temporary directory, removed when dropped. The first call switches on the monitor for every database of this
-/// process.
+/// A temporary directory, which is removed when this value is dropped. The first call of `new` switches on the monitor
+/// of writes for every database of this process.
 pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
@@ -33,7 +33,7 @@ impl Drop for Folder {
     }
 }
 
-/// A database in memory, with every write checked against the rules of the write protocol.
+/// Opens a database in memory, and checks every write against the rules of the write protocol.
 pub(crate) fn in_memory(options: &Options) -> Database {
     tidalite_testkit::watch();
     options
@@ -69,7 +69,7 @@ pub(crate) fn rows_of(series: &Series<'_>) -> Result<Rows> {
     Ok(rows)
 }
 
-/// All contents of a snapshot.
+/// Reads the whole content of a snapshot.
 pub(crate) fn content_of(snap: &ReadTxn) -> Result<Content> {
     let mut content = Content::default();
     for name in snap.tables()? {

@@ -69,7 +69,7 @@ fn fill(db: &Database, rng: &mut Rng) {
     }
 }
 
-/// Deletes about four fifths of everything, here and there.
+/// Deletes about four fifths of the rows and entries, at scattered places.
 fn thin(db: &Database) {
     let mut tx = db.begin_write().unwrap();
     for series in 0..6i64 {
@@ -97,7 +97,7 @@ fn thin(db: &Database) {
     tx.commit().unwrap();
 }
 
-/// Runs steps until nothing is left to do; returns the number of steps and the bytes moved.
+/// Runs compaction steps until nothing is left to do; returns the number of steps and the number of bytes moved.
 fn compact(db: &Database, budget: u64) -> (u64, u64) {
     let (mut steps, mut moved) = (0, 0);
     loop {
@@ -129,7 +129,7 @@ fn a_thinned_database_gets_as_short_as_a_copy() {
         thin(&db);
         let before = content_of(&db.begin_read().unwrap()).unwrap();
         let long = std::fs::metadata(&path).unwrap().len();
-        // A reader that sees the whole content, and a writer between the steps.
+        // A reader holds a snapshot of the whole content, and a writer commits between the steps.
         let reader = db.begin_read().unwrap();
         let (steps, _) = compact(&db, 128 << 10);
         assert!(steps > 3);
@@ -195,8 +195,8 @@ fn compaction_beside_writers_and_readers() {
     assert_clean(&db);
 }
 
-/// The measure is low for contiguous free space. Removing every second value of a table leaves holes, which raise it,
-/// and compaction closes them.
+/// The measure of fragmentation is low for contiguous free space. Removing every second value of a table leaves holes,
+/// which raise the measure, and compaction closes them.
 #[test]
 fn fragmentation_measures_how_scattered_free_space_is() {
     const VALUES: u64 = 200;

@@ -89,7 +89,8 @@ fn a_copy_made_while_writing_goes_on_is_the_snapshot() {
                     commit += 1;
                 }
             });
-            // This snapshot is older than the writer's commits; the next copy begins somewhere among them.
+            // This snapshot is older than the writer's commits; the next copy begins at some point between these
+            // commits.
             let bytes = snap.copy().to(&to).unwrap();
             assert!(bytes > 0);
             db.copy().to(folder.file("later.tdl")).unwrap();
@@ -193,7 +194,7 @@ fn a_table_that_is_read_ahead_is_copied_whole() {
     }
 }
 
-/// Walks forward over the table in both files, and backward over the first one, and compares them.
+/// Walks forward over the table in both files, and backward over the one in the first file, and compares the entries.
 fn assert_same(db: &Database, copy: &Database) {
     let (snap, there) = (db.begin_read().unwrap(), copy.begin_read().unwrap());
     let (table, copied) = (snap.table("large").unwrap(), there.table("large").unwrap());

@@ -1,5 +1,5 @@
-//! A disk that is full, has errors or writes only a part, at every single call of transactions over tables and series;
-//! and a small real file system that fills up. The result is always a typed error, correct reads, and no partial
+//! A disk that is full, fails, or writes only a part, at each single call that a transaction over tables and series
+//! makes; and a small real file system that fills up. The result is always a typed error, correct reads, and no partial
 //! change.
 
 use crate::common::{Content, Folder, Rows, assert_clean, content_of};
@@ -12,7 +12,7 @@ use tidalite::{
 };
 use tidalite_testkit::{Fault, FaultKind, Monitor, SimDisk};
 
-/// Small sizes, so that a transaction makes many calls to the disk.
+/// Options with small sizes, so that a transaction makes many calls to the disk.
 fn options() -> Options {
     Options::new().tuning(
         Tuning::new()
@@ -37,7 +37,7 @@ fn append(tx: &mut WriteTxn, name: &str, from: i64, rows: i64) -> Result<()> {
     tx.series(name)?.append_rows(&times, &[&flags, &values])
 }
 
-/// The content before the faults: rows in leaves and in the delta, and small and large values.
+/// Writes the content that exists before the faults: rows in leaves and in the delta, and small and large values.
 fn before(tx: &mut WriteTxn) -> Result<()> {
     append(tx, "bulk", 0, 6_000)?;
     append(tx, "second", 0, 40)?;
@@ -49,8 +49,8 @@ fn before(tx: &mut WriteTxn) -> Result<()> {
     Ok(())
 }
 
-/// A transaction with some of everything: bulk rows, late rows, deletes, tables with small and large values, a new
-/// series and a new table.
+/// Makes changes of every kind in a transaction: bulk rows, late rows, deletes, tables with small and large values, a
+/// new series and a new table.
 fn mix(tx: &mut WriteTxn, step: i64) -> Result<()> {
     append(tx, "bulk", 6_000 * (step + 1), 5_000)?;
     for i in 0..60 {
@@ -74,7 +74,7 @@ fn mix(tx: &mut WriteTxn, step: i64) -> Result<()> {
     Ok(())
 }
 
-/// A few changes, which are committed through the redo log.
+/// Makes a few changes, which are committed through the redo log.
 fn few(tx: &mut WriteTxn, step: i64) -> Result<()> {
     append(tx, "few", 20 * step, 20)?;
     let mut table = tx.table("small")?;
@@ -103,13 +103,13 @@ fn now(db: &Database) -> Content {
 }
 
 struct Plan {
-    /// Image of a disk with one commit.
+    /// Image of a disk with a single commit.
     image: Vec<u8>,
-    /// Its content, and the content after each step.
+    /// The content of the image, and the expected content after each step.
     contents: Vec<Content>,
 }
 
-/// Number of steps at the beginning that are large transactions.
+/// Number of steps, at the beginning, that are large transactions.
 const LARGE_STEPS: i64 = 3;
 const STEPS: [Durability; 9] = [
     Durability::Durable,
@@ -143,7 +143,7 @@ fn plan() -> Plan {
     Plan { image, contents }
 }
 
-/// Makes call number `at_call` fail and checks the result; false if the fault was never hit.
+/// Makes one call to the disk fail and checks the result; returns false if the fault was never hit.
 fn strike(plan: &Plan, fault: Fault) -> bool {
     let disk = Arc::new(SimDisk::from_image(plan.image.clone()));
     let db = open(&disk).unwrap();
@@ -180,7 +180,7 @@ fn strike(plan: &Plan, fault: Fault) -> bool {
     }
     drop((held, evictable));
     if fault.forever {
-        // A permanent fault ends: the disk has room again, or was repaired.
+        // A permanent fault ends here: the disk has room again, or was repaired.
         disk.set_fault(None);
     }
     let poisoned = match failed {
@@ -209,7 +209,7 @@ fn strike(plan: &Plan, fault: Fault) -> bool {
         drop(db);
         let db = open(&disk).unwrap();
         let found = now(&db);
-        // As after a crash: the last durable state, or the one being committed.
+        // As after a crash, the file has the last durable state, or the one that was being committed.
         let durable = STEPS[..done].iter().rposition(is_durable);
         let durable = durable.map_or(0, |step| step + 1);
         let begun = STEPS.get(done).is_some_and(is_durable);
@@ -262,8 +262,8 @@ fn at_every_call(kind: FaultKind) {
     }
 }
 
-/// Injects the fault at each call in turn. If the fault does not apply to a call, `strike` injects it at the next call
-/// to which it applies.
+/// Injects a fault of this kind at each call in turn. If the kind does not apply to a call, the fault hits the next
+/// call to which it applies.
 fn at_every_call_it_concerns(kind: FaultKind) {
     let plan = plan();
     let disk = Arc::new(SimDisk::from_image(plan.image.clone()));
@@ -309,7 +309,7 @@ fn a_short_write_at_every_call() {
     at_every_call(FaultKind::ShortWrite);
 }
 
-/// A small file system, in a file or in memory.
+/// A small mounted file system, in a file or in memory.
 pub(crate) struct Mounted {
     folder: Folder,
     pub(crate) mount: PathBuf,
@@ -343,7 +343,7 @@ impl Mounted {
         mounted.then_some(Self { folder, mount })
     }
 
-    /// A file system in memory, without a file below it.
+    /// Mounts a file system in memory, without a file below it; returns `None` if that is not allowed here.
     pub(crate) fn in_memory(folder: Folder, bytes: &str) -> Option<Self> {
         let mount = folder.file("mounted");
         std::fs::create_dir(&mount).unwrap();
@@ -378,7 +378,7 @@ fn a_small_file_system_fills_up() {
     let rows = 20_000;
     let mut full = None;
     let mut stored = 0;
-    // Random numbers, which do not compress.
+    // The values are random numbers, which do not compress.
     let fill = |db: &Database, commit: i64| -> Result<()> {
         let mut tx = db.begin_write()?;
         append(&mut tx, "bulk", commit * rows, rows)?;
@@ -411,7 +411,7 @@ fn a_small_file_system_fills_up() {
     };
     expected(&db);
     assert_clean(&db);
-    // Smaller and smaller commits use up the rest, to the last page.
+    // Smaller and smaller commits use up the remaining space, to the last page.
     let mut small = 0;
     loop {
         let mut tx = db.begin_write().unwrap();
@@ -613,7 +613,7 @@ fn a_policy_is_set_on_a_full_disk() {
     drop(db);
 }
 
-/// Reading works if there is no room for the lock file, and on a read-only file system.
+/// Reading works even if there is no room for the lock file, and on a read-only file system.
 #[test]
 fn no_room_for_the_lock_file() {
     use std::io::Write;

@@ -16,10 +16,10 @@ use tidalite_testkit::image::{
     COMPATIBLE_AT, INCOMPATIBLE_AT, READ_ONLY_AT, VERSION_AT, with_superblocks as patched,
 };
 
-/// The role of a child process; set by the tests that start this program again.
+/// Environment variable with the role of a child process; set by the tests that start this program again.
 const ROLE: &str = "TIDALITE_TEST_ROLE";
 const FILE: &str = "TIDALITE_TEST_FILE";
-/// A user without rights.
+/// Id of a user without rights.
 const NOBODY: u32 = 65_534;
 const BLOCK: usize = 4096;
 
@@ -101,7 +101,7 @@ fn a_truncated_file_is_refused_or_whole() {
             fs::write(&path, &whole[..len]).unwrap();
             match options.open(&path) {
                 Ok(db) => {
-                    // Only the space that the file had grown ahead was truncated.
+                    // Only space that the file had grown in advance was truncated.
                     assert_eq!(content_of(&db.begin_read().unwrap()).unwrap(), expected);
                     assert_clean(&db);
                 }
@@ -247,7 +247,7 @@ fn modes_and_places_that_do_not_fit() {
     assert_clean(&Database::open(&path).unwrap());
 }
 
-/// Not a test of its own: child processes of the tests below run this function.
+/// This is not a test: child processes of the tests below run this function.
 #[test]
 fn role_of_a_child_process() {
     let (Ok(role), Ok(path)) = (std::env::var(ROLE), std::env::var(FILE)) else {
@@ -265,7 +265,7 @@ fn role_of_a_child_process() {
     println!("\nchild: {told}");
     std::io::stdout().flush().unwrap();
     if opened.is_ok() {
-        // Runs until the parent ends it, or closes the pipe.
+        // The child process runs until the parent process ends it, or closes the pipe.
         let mut line = String::new();
         drop(std::io::stdin().read_line(&mut line));
     }
@@ -315,7 +315,8 @@ fn open_elsewhere_in_this_process_and_in_another() {
     let alone = Options::new().exclusive(true);
     let writer = Database::open(&path).unwrap();
     let kept = writer.begin_read().unwrap();
-    // A second name of the same file would have a second lock file; a symbolic link leads to the first one.
+    // A hard link is a second name of the same file, with a second lock file; a symbolic link leads to the first lock
+    // file.
     let links = [folder.file("symbolic.tdl"), folder.file("hard.tdl")];
     std::os::unix::fs::symlink(&path, &links[0]).unwrap();
     fs::hard_link(&path, &links[1]).unwrap();
@@ -359,7 +360,7 @@ fn without_permission() {
     let folder = Folder::new("permission");
     let path = folder.file("plant.tdl");
     sample(&path);
-    // Root may do everything; so another user runs a copy of this program.
+    // Root is allowed everything, so a copy of this program runs as another user.
     let program = folder.file("program");
     fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
     let mode =
@@ -379,7 +380,7 @@ fn without_permission() {
         println!("skipped");
         return;
     };
-    // The lock file cannot be created in the folder: the file can be read but not written.
+    // The user may not create the lock file in the folder: the file can be read but not written.
     says(
         &told,
         &["plant.tdl", "ermission", "obtain read and write permission"],
@@ -391,7 +392,7 @@ fn without_permission() {
         told.contains("new.tdl") && told.contains("ermission"),
         "{told}"
     );
-    // The lock file can be created, but the data file may not be written.
+    // The user may create the lock file, but may not write the data file.
     mode(&folder.0, 0o777);
     let told = as_nobody("write", &path).unwrap();
     assert!(
@@ -399,7 +400,7 @@ fn without_permission() {
         "{told}"
     );
     assert_eq!(as_nobody("read", &path).unwrap(), "open");
-    // The data file may not be read either.
+    // The user may not read the data file either.
     mode(&path, 0o600);
     for role in ["read", "write"] {
         let told = as_nobody(role, &path).unwrap();
@@ -452,7 +453,7 @@ fn names_that_cannot_be() {
     );
     let error = tx.series_by_id(SeriesId(u64::MAX)).err();
     says(&error.unwrap(), &["no series", "18446744073709551615"]);
-    // The transaction can continue.
+    // The transaction continues after the refused calls.
     tx.series("fine")
         .unwrap()
         .insert_point(Steps(1), 0, 2.0)

@@ -1,5 +1,5 @@
-//! Rows of series in round robin are encoded in parallel with the thread that inserts them (`Options::flush_threads`).
-//! Whatever happens meanwhile, a single thread would store the same rows.
+//! Rows of series that get one row each in turn are encoded in helper threads, in parallel with the thread that inserts
+//! them (`Options::flush_threads`). Whatever happens meanwhile, the stored rows are the same as with a single thread.
 
 use crate::common::in_memory;
 use std::collections::BTreeMap;
@@ -9,10 +9,10 @@ use tidalite::{Database, ErrorKind, MergePolicy, Options, SeriesId, Steps, Tunin
 use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
 
-/// So many series that all of them have whole vectors when a flush is due.
+/// Number of series: so many that all have whole vectors when a flush is due.
 const SERIES: usize = 256;
 const ROUNDS: i64 = 1024;
-/// A series that keeps all rows of a time; its rows are the last ones of the model.
+/// Name of a series that keeps all rows of a time; its rows are the last element of the model.
 const KEPT: &str = "kept";
 
 type Model = Vec<BTreeMap<i64, f64>>;
@@ -65,7 +65,8 @@ fn compare(db: &Database, model: &Model, what: &str) {
     assert!(report.is_clean(), "{what}: {report:?}");
 }
 
-/// Interferes right after rows were handed to the other threads, when these have most of their work ahead.
+/// Makes another kind of change right after rows were handed to the helper threads, when most of their work is still to
+/// be done.
 fn disturb(txn: &mut WriteTxn, ids: &[SeriesId], model: &mut Model, rng: &mut Rng, now: i64) {
     let i = rng.index(SERIES);
     let id = ids[i];
@@ -84,7 +85,7 @@ fn disturb(txn: &mut WriteTxn, ids: &[SeriesId], model: &mut Model, rng: &mut Rn
             assert_eq!(gone, (before - model[i].len()) as u64);
         }
         2 => {
-            // Overwrites rows that are being encoded and inserts a row between them.
+            // Overwrites rows that helper threads are encoding, and inserts a row between them.
             for time in [(now - 500) * 10, (now - 500) * 10 + 3, 5] {
                 let mut own = txn.series_by_id(id).unwrap();
                 own.insert_point(Steps(time), 0, 0.25).unwrap();
@@ -126,7 +127,7 @@ fn disturb(txn: &mut WriteTxn, ids: &[SeriesId], model: &mut Model, rng: &mut Rn
             table.put(b"k", &now.to_le_bytes()).unwrap();
         }
         8 => {
-            // Inserts into a series that the previous transaction had open and this one perhaps has not.
+            // Inserts into a series that the previous transaction had open and this one has perhaps not opened yet.
             let mut kept = txn.series(KEPT).unwrap();
             kept.insert(Steps(now), 2.0).unwrap();
             model[SERIES].insert(now, 2.0);
@@ -143,7 +144,8 @@ fn calls_during_background_encoding_give_the_rows_of_one_thread() {
     for seed in 0..12 {
         println!("seed {seed}");
         let mut rng = Rng::new(seed);
-        // At the end of a step the buffer holds more than a flush, a part of one, or less than one.
+        // Three sizes of the write buffer: at the end of a step the buffer then holds more than one flush, part of one,
+        // or little.
         let budget = [64 << 20, 9 << 20, 3 << 20][seed as usize % 3];
         let db = open(1 + seed as usize % 3, budget);
         let mut model = vec![BTreeMap::new(); SERIES + 1];
@@ -164,7 +166,7 @@ fn calls_during_background_encoding_give_the_rows_of_one_thread() {
                 ids = series(&mut txn);
             }
             if seed % 4 == 3 && round == 1 {
-                // The transaction is dropped while the threads are at work.
+                // The transaction is dropped while the helper threads are at work.
                 feed(&mut txn, &ids, now..now + ROUNDS + 3, &mut model);
                 drop(txn);
                 model = before;
@@ -185,8 +187,8 @@ fn a_series_that_keeps_the_rows_of_a_time_is_opened_while_rows_are_sealed() {
         let ids = series(&mut txn);
         txn.open_series(KEPT).merge(policy).open().unwrap();
         txn.commit().unwrap();
-        // The slots of the fed series are kept from the previous transaction. The series with a policy is opened while
-        // their rows are being encoded.
+        // The slots of the series that get rows are kept from the previous transaction. The series with a policy is
+        // opened while helper threads encode the rows of the others.
         let mut txn = db.begin_write().unwrap();
         feed(&mut txn, &ids, 0..ROUNDS + 5, &mut model);
         txn.series(KEPT).unwrap().insert(Steps(1), 2.0).unwrap();

@@ -11,12 +11,12 @@ use tidalite::{
 use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
 
-/// Number of other series; with 400 rows each they suffice for encoded blocks.
+/// Number of further series; with 400 rows each they have enough rows for encoded blocks.
 const BESIDE: usize = 20;
-/// Each of two appenders gets half of it.
+/// Size of the transaction's write buffer; each of two appenders gets half of this.
 const WRITE_BUFFER_BYTES: usize = 1 << 20;
 
-/// Creates series `s0` to `s20`.
+/// Creates the series `s0` to `s20`.
 fn open_all(db: &Database) -> Vec<SeriesId> {
     let mut txn = db.begin_write().unwrap();
     let ids = (0..=BESIDE).map(|n| txn.series(&format!("s{n}")).unwrap().id());
@@ -73,7 +73,7 @@ fn a_later_appender_counts_where_an_earlier_one_left_blocks() {
             fill(&mut b, &ids[7..8], rows, 2.0);
             b.finish().unwrap();
             if let Some(alive) = &mut alive {
-                // The appender also opens a series after others have ended.
+                // The appender opens a further series after other appenders have ended.
                 fill(alive, &ids[9..10], 200, 4.0);
                 fill(alive, &[other], 100, 5.0);
             }
@@ -190,8 +190,8 @@ fn one_after_the_other_they_are_one_thread() {
     }
 }
 
-/// Rows with texts go through the transaction, whose worker threads may still hold them when blocks are flushed. They
-/// must be returned first, or they would be missing.
+/// Rows with texts go through the transaction, and helper threads may still hold such rows when blocks are flushed.
+/// These rows must be collected first, or they would be missing.
 #[test]
 fn lent_rows_return_before_blocks_are_added() {
     let options = Options::new()
@@ -212,7 +212,7 @@ fn lent_rows_return_before_blocks_are_added() {
     let (mut b, mut a) = (appenders.pop().unwrap(), appenders.pop().unwrap());
     drop(appenders);
     fill(&mut a, &ids, 2000, 1.0);
-    // All rows of the series before go to leaves. These rows make blocks worthwhile.
+    // All rows of the earlier series go to leaves. The rows of these series are enough for blocks.
     fill(&mut a, &more, 400, 1.0);
     a.finish().unwrap();
     for time in 0..1300_i64 {

@@ -1,5 +1,5 @@
-//! Checks of a database: they run beside writers, report progress, can be stopped, and name the data that each damage
-//! affects.
+//! Checks of a database: they run concurrently with writers, report progress, can be stopped, and name the data that
+//! each damage affects.
 
 use crate::common::{Folder, assert_clean, in_memory};
 use std::ops::ControlFlow;
@@ -11,7 +11,7 @@ use tidalite::storage::{LockMemory, MemoryStorage, Storage};
 use tidalite::{ColumnType, Database, Durability, Options, Schema, Steps, Tuning, Unit, Verify};
 use tidalite_testkit::rng::Rng;
 
-/// A row's text: one that many rows share, or one of its own.
+/// A random text for a row: either one that many rows share, or one of its own.
 fn text(n: i64) -> String {
     match n % 5 {
         0 => "stands".to_owned(),
@@ -56,7 +56,7 @@ fn fill(db: &Database) {
     }
 }
 
-/// The bytes of a file with the content of `fill`.
+/// The bytes of a database file with the content that `fill` writes.
 fn image() -> Vec<u8> {
     let folder = Folder::new("integrity-image");
     let path = folder.file("a.tdl");
@@ -75,7 +75,7 @@ fn check_of(image: &[u8]) -> CheckReport {
     db.check().unwrap()
 }
 
-/// Internal tables of whose pages a finding names the series.
+/// Internal tables for which a finding about a damaged page lists the affected series.
 const NAMING: [&str; 3] = ["catalog of series", "names of series", "GUIDs of series"];
 
 /// Damage in any page is reported, and every table entry or row that cannot be read lies within the keys or times of a
@@ -109,8 +109,8 @@ fn damage_is_named_by_table_and_keys_or_series_and_times() {
                 _ => false,
             })
         };
-        // If the newest rows of a series are damaged it cannot be opened. A finding of any of its times is then
-        // acceptable.
+        // If the newest rows of a series are damaged, the series cannot be opened. Then a finding about any of its
+        // times is acceptable.
         let in_series = |name: &str, time: Option<i64>| {
             let within = |from: i64, to: i64| time.is_none_or(|time| from <= time && time <= to);
             report.findings.iter().any(|finding| match &finding.place {
@@ -228,7 +228,7 @@ fn a_finding_reads_well() {
     }
 }
 
-/// Commits do not wait for a slow check that runs beside them, and the check finds no problem.
+/// Commits do not wait for a slow check that runs at the same time, and the check finds no problem.
 #[test]
 fn a_check_runs_beside_writers() {
     let folder = Folder::new("online-check");
@@ -266,7 +266,8 @@ fn a_check_runs_beside_writers() {
     assert_clean(&db);
 }
 
-/// Statistics as text. Pending pages count as free, because they become free when the next transaction begins.
+/// Statistics as text, to be compared. Pending pages count as free, because they become free when the next transaction
+/// begins.
 fn figures(stat: &Stat) -> String {
     let mut stat = stat.clone();
     stat.pages_free += std::mem::take(&mut stat.pages_pending);
@@ -300,7 +301,7 @@ fn status_calls_do_not_wait_for_writers() {
             let committed = db.stat().unwrap();
             assert!(committed.txn > seen_by_all.txn);
             let expected = match durability {
-                // Other processes do not see this commit.
+                // Other processes do not see a commit of `Durability::None`.
                 Durability::None => seen_by_all.txn,
                 _ => committed.txn,
             };
@@ -338,7 +339,7 @@ fn status_calls_do_not_wait_for_writers() {
     looks.join().unwrap();
 }
 
-/// Checks beside commits that follow each other without a pause see complete versions only.
+/// A check sees complete versions only, even if commits follow each other without a pause meanwhile.
 #[test]
 fn checks_during_many_commits_see_whole_states() {
     let db = in_memory(&Options::new());
@@ -408,8 +409,8 @@ fn a_check_can_be_stopped_and_slowed() {
     );
 }
 
-/// For a sound file, every way to verify gives the same content, through a map and through `pread`. Damage is a typed
-/// error with both. If nothing is verified, damage may go unnoticed but must not cause a panic.
+/// For a sound file, every mode of verification gives the same content, through a memory map and through `pread`.
+/// Damage is a typed error in both cases. If nothing is verified, damage may go unnoticed but must not cause a panic.
 #[test]
 fn all_ways_of_verifying_agree_over_map_and_pread() {
     let folder = Folder::new("verify");
@@ -455,7 +456,7 @@ fn all_ways_of_verifying_agree_over_map_and_pread() {
     }
 }
 
-/// A page is verified once and then trusted, except with `Verify::Always`.
+/// A page is verified once and then trusted; only with `Verify::Always` it is verified at each read.
 #[test]
 fn verify_always_looks_at_every_touch() {
     let folder = Folder::new("verify-always");
@@ -491,7 +492,7 @@ fn verify_always_looks_at_every_touch() {
     }
 }
 
-/// Overwrites a file in place; truncating it would break maps of it.
+/// Overwrites a file in place; truncating the file would break memory maps of it.
 fn write_over(path: &std::path::Path, bytes: &[u8]) {
     use std::os::unix::fs::FileExt;
     let file = std::fs::OpenOptions::new().write(true).open(path).unwrap();

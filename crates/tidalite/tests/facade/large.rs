@@ -1,4 +1,4 @@
-//! Large values in a second file.
+//! Databases that store large values in a second file.
 
 use crate::common::{Folder, assert_clean, pairs_of};
 use std::path::Path;
@@ -15,7 +15,7 @@ fn fill(db: &Database, from: u8, to: u8) {
     let mut tx = db.begin_write().unwrap();
     let mut table = tx.table("pictures").unwrap();
     for i in from..to {
-        // Some values are shorter than the bound, some longer.
+        // Some values are shorter than the bound for the second file, some longer.
         let bytes = if i % 3 == 0 {
             20_000
         } else {
@@ -96,7 +96,7 @@ fn large_values_lie_in_the_second_file() {
     db.unpin("before").unwrap();
     assert_clean(&db);
 
-    // Freed space is reused.
+    // Space freed in the second file is reused.
     let before = db.stat().unwrap().large_bytes;
     for _ in 0..6 {
         let mut tx = db.begin_write().unwrap();
@@ -263,7 +263,7 @@ fn backups_carry_the_second_file() {
     assert!(tuesday.pins().unwrap().is_empty());
     drop(tuesday);
 
-    // A backup cut off or damaged in the pages of the second file leaves no files behind.
+    // A backup that is truncated or damaged in the pages of the second file leaves no files behind.
     let (cut, mut bent) = (&full[..full.len() - 200_000], full.clone());
     bent[full.len() - 100_000] ^= 4;
     for broken in [cut, &bent] {
@@ -317,7 +317,7 @@ fn compaction_packs_the_second_file() {
     );
     verify(&db, 100, 120);
     assert_clean(&db);
-    // The shortened file can grow again, from this handle and from another one.
+    // The shortened file can grow again, from this handle and from another handle.
     fill(&Database::open(&path).unwrap(), 120, 160);
     verify(&db, 100, 160);
     fill(&db, 160, 170);
@@ -336,7 +336,7 @@ fn damage_of_the_second_file_is_named_healed_and_worked_around() {
     let second = folder.file("disk2").join("plant.values");
     let db = options(&folder).open(&path).unwrap();
     fill(&db, 0, 6);
-    // Damages one copy of the second file's head while the database is open.
+    // The test damages one copy of the second file's head while the database is open.
     let sound = std::fs::read(&second).unwrap();
     let mut bytes = sound.clone();
     bytes[12_288 + 70] ^= 1;
@@ -352,7 +352,7 @@ fn damage_of_the_second_file_is_named_healed_and_worked_around() {
     drop(db);
     assert_eq!(std::fs::read(&second).unwrap(), sound);
 
-    // Damages a value; the check must name its key and place.
+    // The test damages a value; the check must report the key and the address of that value.
     let piece = &value(5, 150_005)[90_000..90_064];
     let at = sound.windows(64).position(|bytes| bytes == piece).unwrap();
     let mut bytes = sound.clone();
@@ -376,7 +376,7 @@ fn damage_of_the_second_file_is_named_healed_and_worked_around() {
         .count();
     assert_eq!(kept, 5, "one value is lost");
 
-    // Moves the second file and destroys its head, and the head of the first file, too.
+    // The test moves the second file and destroys its head, and the head of the first file, too.
     let mut bytes = sound.clone();
     bytes[..16_384].fill(0);
     let moved = folder.file("moved");

@@ -6,7 +6,7 @@ use tidalite::storage::MemoryStorage;
 use tidalite::{Database, Durability, Options, Steps, Tuning};
 use tidalite_testkit::rng::Rng;
 
-/// The unit that a medium writes atomically.
+/// Number of bytes that a disk writes atomically.
 const SECTOR: usize = 512;
 const DURABLE: u64 = 20;
 const LAZY: u64 = 180;
@@ -29,8 +29,8 @@ fn write(db: &Database, number: u64, durability: Durability) {
     tx.commit_with(durability).unwrap();
 }
 
-/// Any subset of the sectors of lazy commits may have reached the medium at a power cut. The newest durable commit must
-/// be complete all the same.
+/// At a power cut, any subset of the sectors that lazy commits have written may have reached the disk. The newest
+/// durable commit must be complete all the same.
 #[test]
 fn lazy_commits_through_a_map_do_not_damage_durable_commits() {
     for log_bytes in [0, 1 << 20] {

@@ -1,4 +1,4 @@
-//! Series are created, renamed and removed, and compared with a map. Old versions do not change.
+//! Series are created, renamed and removed, and compared with a map. Snapshots of older versions do not change.
 
 use crate::common::{Folder, in_memory, rows_of};
 use std::collections::BTreeMap;
@@ -357,7 +357,7 @@ fn a_diff_reports_annotations_and_policies() {
 #[test]
 fn guids_in_the_order_of_dotnet_and_series_without_a_name() {
     let db = in_memory(&Options::new());
-    // new Guid("00112233-4455-6677-8899-aabbccddeeff").ToByteArray()
+    // The bytes of this array are new Guid("00112233-4455-6677-8899-aabbccddeeff").ToByteArray() in .NET.
     let dotnet = [
         0x33, 0x22, 0x11, 0x00, 0x55, 0x44, 0x77, 0x66, 0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee,
         0xff,
@@ -456,7 +456,7 @@ fn cached_series_follow_the_catalog() {
     assert!(series.insert_row(Steps(9), &[9]).is_err());
     series.insert_row(Steps(9), &[9, 0.5f64.to_bits()]).unwrap();
     assert_eq!(series.view().unwrap().count().unwrap(), 3);
-    // Removed and created again within a transaction.
+    // The series is removed and created again within one transaction.
     assert!(txn.remove_series("b").unwrap());
     assert_ne!(txn.series("b").unwrap().id(), first);
     assert!(txn.series_by_id(first).is_err());

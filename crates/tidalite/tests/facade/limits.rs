@@ -12,7 +12,7 @@ fn sized(page_size: usize) -> Database {
     in_memory(&Options::new().page_size(page_size))
 }
 
-/// The limit named by an error, the requested amount and the limit's value.
+/// Returns the text of a limit error, the requested number and the limit.
 fn limit(error: Error) -> (String, u64, u64) {
     let text = error.to_string();
     assert_eq!(error.kind(), ErrorKind::Limit, "{text}");
@@ -52,7 +52,7 @@ fn page_sizes_from_512_bytes_to_256_kib() {
         }
         let before = content_of(&db.begin_read().unwrap()).unwrap();
         drop(db);
-        // The file's own page size counts, whatever the options say.
+        // For a file that exists, its own page size counts, whatever the options say.
         let db = Options::new().page_size(8192).open(&path).unwrap();
         assert_eq!(db.stat().unwrap().page_size, page_size);
         assert_eq!(content_of(&db.begin_read().unwrap()).unwrap(), before);
@@ -218,7 +218,7 @@ fn values_of_every_size_around_every_border() {
             }
         }
     }
-    // The value's memory is zeroed lazily and never touched, so this takes no real memory.
+    // The memory of the value is zeroed lazily and never touched, so the test needs no real memory for it.
     let beyond = vec![0u8; VALUE_BYTES_MAX as usize + 1];
     let db = sized(4096);
     let mut tx = db.begin_write().unwrap();
@@ -230,7 +230,7 @@ fn values_of_every_size_around_every_border() {
     assert_clean(&db);
 }
 
-/// A series name of this length with a tag, in canonical form.
+/// A series name with a tag whose canonical form has this number of bytes.
 fn series_name(bytes: usize, number: usize) -> String {
     let head = format!("m{number}{{k=\"");
     format!("{head}{}\"}}", "v".repeat(bytes - head.len() - 2))
@@ -337,7 +337,7 @@ fn columns_and_their_names() {
             series.insert_row(Steps(t), &row(t)).unwrap();
         }
         tx.commit().unwrap();
-        // Also one row per commit: the tail page may be smaller than a row.
+        // Rows are also committed one by one, because the tail page may be smaller than a row.
         for t in 3_000..3_020 {
             let mut tx = db.begin_write().unwrap();
             tx.series("a")

@@ -1,4 +1,4 @@
-//! A lock file that does not match its data file: its record of lazy commits is only a hint, never evidence.
+//! A lock file that does not match its data file: the lazy commits that it records are only a hint, never evidence.
 
 use crate::common::{Folder, assert_clean};
 use std::collections::BTreeMap;
@@ -10,17 +10,17 @@ use tidalite::storage::{LockMemory, MemoryStorage, Storage};
 use tidalite::{ColumnType, Database, Durability, Options, Schema, Steps, Tuning, Unit, Verify};
 use tidalite_pager::{HEADER_BYTES, Header, Kind};
 
-/// The unit that a medium writes atomically.
+/// Number of bytes that a disk writes atomically.
 const SECTOR: usize = 512;
 
-/// The number of the newest commit, which `commit` stores as user data.
+/// The number that `commit` stored as user data in the newest commit.
 fn number_of(db: &Database) -> u64 {
     let snap = db.begin_read().unwrap();
     let user = snap.user_data();
     user.try_into().map_or(0, u64::from_le_bytes)
 }
 
-/// A small commit to a table and a series.
+/// Makes a small commit to a table and a series.
 fn commit(db: &Database, number: u64, durability: Durability) {
     let mut tx = db.begin_write().unwrap();
     tx.set_user_data(&number.to_le_bytes()).unwrap();
@@ -33,7 +33,7 @@ fn commit(db: &Database, number: u64, durability: Durability) {
     tx.commit_with(durability).unwrap();
 }
 
-/// A commit that changes every structure: plain, nested and set tables, long keys, large values, leaves, the
+/// Makes a commit that changes every structure: plain, nested and set tables, long keys, large values, leaves, the
 /// delta, texts, annotations.
 fn commit_to_all(db: &Database, number: u64, durability: Durability) {
     let texts = Schema::new(Unit::Seconds, [("state", ColumnType::String)]);
@@ -212,7 +212,7 @@ fn one_damaged_byte_of_tail_or_padding_drops_a_lazy_commit() {
         let newest = number_of(&db);
         assert_eq!(newest < 3, dropped, "{name}, byte {at}: commit {newest}");
         let report = db.check().unwrap();
-        // If the damage does not drop the commit, these bytes are not part of it.
+        // If the damage does not make the opening drop the commit, the damaged bytes are not part of the commit.
         assert!(report.is_clean(), "{name}: {:?}", report.problems);
         *found.entry(name).or_insert(0) += u32::from(dropped);
     }
@@ -223,12 +223,12 @@ fn one_damaged_byte_of_tail_or_padding_drops_a_lazy_commit() {
     );
 }
 
-/// Copies one of the files of a killed process: the data file or the lock file.
+/// Copies the data file or the lock file of a killed process.
 fn copy_beside(path: &Path, copy: &Path, name: &str) {
     fs::copy(path.with_file_name(name), copy.with_file_name(name)).unwrap();
 }
 
-/// A folder is copied file by file while commits go on, and the copy is opened on the same machine. It must hold the
+/// The test copies a folder file by file while commits go on, and opens the copy on the same machine. It must hold the
 /// durable commits of its data file.
 #[test]
 fn a_copy_of_a_folder_in_use_holds_the_durable_commits_of_its_data_file() {
@@ -275,7 +275,7 @@ fn a_copy_of_a_folder_in_use_holds_the_durable_commits_of_its_data_file() {
         let found = number_of(&copied);
         assert!(found >= promised, "round {round}: {found}, not {promised}");
         dropped += u64::from(copied.recovery().dropped_unrecorded.is_some());
-        // The copy accepts further commits, which become durable when it is closed.
+        // The copy accepts further commits, which become durable when the copy is closed.
         commit(&copied, 1000, Durability::Lazy);
         copied.close().unwrap();
         fs::remove_file(copy.with_file_name(lock)).unwrap();
@@ -286,8 +286,8 @@ fn a_copy_of_a_folder_in_use_holds_the_durable_commits_of_its_data_file() {
     println!("{dropped} times the lock file named a commit that was not copied");
 }
 
-/// A backup is copied over a file with lazy commits, into the same inode, and no handle was closed properly. Opening
-/// must use the backup and ignore the lazy commits.
+/// The test copies a backup over a file with lazy commits, into the same inode, and no handle was closed properly.
+/// Opening must use the backup and ignore the lazy commits.
 #[test]
 fn a_backup_in_place_of_lazy_commits_is_opened_as_it_is() {
     for (verify, read_only) in [
@@ -318,7 +318,7 @@ fn a_backup_in_place_of_lazy_commits_is_opened_as_it_is() {
         let dropped = db.recovery().dropped_unrecorded;
         let newest = db.begin_read().unwrap().txn();
         let told = |event: &Event| matches!(event, Event::DroppedUnrecorded { txn, used, .. } if Some(*txn) == dropped && *used == newest);
-        // There is no dropped commit if the lock file already shows that it does not belong to this file.
+        // No commit is dropped if the lock file already shows that it does not belong to this data file.
         assert!(dropped.is_none() || heard.lock().unwrap().iter().any(told));
         if !read_only {
             // Dropped commits do not reappear.
@@ -376,7 +376,7 @@ fn verifying_lazy_commits_reads_only_their_pages() {
         (newest, None)
     );
     assert!((4096..200_000).contains(&recovery.verified_bytes));
-    // Once the commits are durable, the lock file is not needed.
+    // Once the commits are durable, the lock file is not needed any more.
     db.close().unwrap();
     let db = Database::open(&path).unwrap();
     assert_eq!(db.recovery().verified_bytes, 0);

@@ -12,24 +12,24 @@ use tidalite::{
 use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
 
-/// Maximum number of rows of a series; when it is exceeded, intervals are deleted.
+/// Number of rows of a series above which the test deletes intervals.
 const ROWS_MAX: usize = 25_000;
 
-/// Distribution of the times of a series.
+/// The way in which the times of a series are chosen.
 #[derive(Clone, Copy, Debug)]
 enum Clock {
-    /// Small numbers close together, so that many rows are overwritten.
+    /// Small numbers that are close together, so that many rows are overwritten.
     Dense,
-    /// The whole range of i64, its ends included.
+    /// Numbers from the whole range of i64, including its ends.
     Whole,
-    /// .NET ticks, beginning with 0001-01-01.
+    /// Ticks of .NET, beginning with 0001-01-01.
     YearOne,
-    /// Nanoseconds of this century, some irregular.
+    /// Nanoseconds of this century, at partly irregular intervals.
     Nanos,
 }
 
 const CLOCKS: [Clock; 4] = [Clock::Dense, Clock::Whole, Clock::YearOne, Clock::Nanos];
-/// Ten seconds in ticks.
+/// Number of .NET ticks in ten seconds.
 const TICKS_STEP: i64 = 100_000_000;
 
 impl Clock {
@@ -163,7 +163,7 @@ impl World {
                 }
             }
             kind => {
-                // Consecutive rows after the last one, or anywhere: new, late, or over existing rows.
+                // The rows are consecutive after the last row, or anywhere: new, late, or over existing rows.
                 let count = *rng.pick(&[5, 70, 300, 1024, 1025, 2500]);
                 let step = clock.step(rng);
                 let last = rows.last_key_value().map(|(&time, _)| time);
@@ -255,7 +255,8 @@ impl World {
         }
     }
 
-    /// Lets a retention policy remove old rows of one series, at a time chosen for it; false if nothing was done.
+    /// Lets a retention policy remove old rows of one series, as of a time chosen for this series; returns false if
+    /// nothing was removed.
     fn cut(&mut self, db: &Database, content: &mut Content) -> bool {
         let rng = &mut self.rng;
         let which = rng.index(self.series.len());
@@ -267,7 +268,7 @@ impl World {
             let steps = i128::from(raw) - i128::from(unit.steps_to_1970());
             steps * i128::from(unit.nanos())
         };
-        // Policies compute in nanoseconds, which cannot express all times of coarser units.
+        // Policies compute in nanoseconds since 1970, which cannot express all times of coarser units.
         let near = i128::from(i64::MIN / 4)..i128::from(i64::MAX / 4);
         let until = nanos(a_time(rng, rows));
         if !near.contains(&until) {
@@ -286,7 +287,7 @@ impl World {
         let rng = &mut self.rng;
         for (name, rows) in &content.series {
             if rng.one_in(2) {
-                // `latest` works without opening the series, if it is not open already.
+                // `latest` works whether or not the series is already open in the snapshot.
                 let info = &snap.list(name).unwrap()[0];
                 let latest = snap.latest(info.id).unwrap();
                 let newest = rows.last_key_value();
@@ -364,7 +365,7 @@ fn run(seed: u64, page_size: usize, transactions: usize) {
         series: schemas(),
     };
     let verify = [Verify::OnFirstTouch, Verify::Always, Verify::Never][seed as usize % 3];
-    // Small memory limits, so that transactions spill to the file.
+    // Memory limits are small, so that transactions must write to the file before they commit.
     let options = Options::new().page_size(page_size).tuning(
         Tuning::new()
             .growth_bytes(64 << 10, 1 << 20)
@@ -374,7 +375,7 @@ fn run(seed: u64, page_size: usize, transactions: usize) {
             .map(!seed.is_multiple_of(4)),
     );
     let mut db = options.open(&path).unwrap();
-    // The contents of the newest commit, and of the newest durable one.
+    // The expected contents of the newest commit, and of the newest durable commit.
     let (mut newest, mut durable) = (Content::default(), Content::default());
     for number in 0..transactions {
         let mut content = newest.clone();
@@ -399,7 +400,7 @@ fn run(seed: u64, page_size: usize, transactions: usize) {
             }
         }
         if world.rng.one_in(12) {
-            // The commit of the policy is durable, so earlier commits become durable with it.
+            // The commit that applies the policy is durable, so earlier commits become durable with it.
             if world.cut(&db, &mut newest) {
                 durable.clone_from(&newest);
             }
@@ -504,7 +505,7 @@ fn run_small(seed: u64, page_size: usize, transactions: usize) {
     );
 }
 
-/// Few changes of many rows each: leaves are cut, merged and rewritten in the middle.
+/// A few changes of many rows each: leaves are cut, merged and rewritten in the middle.
 fn run_large(seed: u64, changes: usize) {
     println!("seed {seed}, {changes} large changes");
     let mut rng = Rng::new(seed);

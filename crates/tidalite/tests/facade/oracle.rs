@@ -1,17 +1,17 @@
-//! Brute force: the expected results of a series, computed from a plain map.
+//! The expected results of queries of a series, computed by brute force from a plain map.
 
 use crate::common::Rows;
 use std::ops::Bound;
 use tidalite::{Aggregate, ColumnType, Cursor, Figure, Query, Row, Series, Steps, Window};
 use tidalite_testkit::rng::Rng;
 
-/// Maximum error of sums, relative to the sum of the magnitudes; see the docs of `Aggregate`.
+/// Maximum error of a sum, relative to the sum of the magnitudes; the docs of `Aggregate` promise it.
 const SUM_BOUND: f64 = 1.0 / (1u64 << 50) as f64;
-/// Maximum error of the variance, relative to the mean square, because it is a difference of two such sums; see the
-/// docs of `Aggregate`.
+/// Maximum error of the variance, relative to the mean square. It is a difference of two sums with this error; the docs
+/// of `Aggregate` promise it.
 const VARIANCE_BOUND: f64 = 8.0 * SUM_BOUND;
 
-/// A sum in twice the precision of a float, which is exact enough to judge a float's.
+/// A sum in twice the precision of a float, to judge the error of a sum of floats.
 #[derive(Clone, Copy, Default)]
 struct Exact {
     high: f64,
@@ -40,7 +40,7 @@ fn float(ty: ColumnType, word: u64) -> f64 {
     }
 }
 
-/// The order of values of this type, with -0.0 before 0.0.
+/// Whether value `a` is before `b` in the order of this type, with -0.0 before 0.0.
 fn before(ty: ColumnType, a: u64, b: u64) -> bool {
     match ty {
         ColumnType::F64 => f64::from_bits(a).total_cmp(&f64::from_bits(b)).is_lt(),
@@ -66,7 +66,7 @@ const FIGURES: [Figure; 8] = [
     Figure::Last,
 ];
 
-/// Compares an aggregate with brute force over these rows.
+/// Compares an aggregate with the result of brute force over these rows.
 pub(crate) fn assert_aggregate(found: &Aggregate, ty: ColumnType, rows: &[(i64, u64)]) {
     let values: Vec<_> = rows
         .iter()
@@ -138,7 +138,7 @@ pub(crate) fn assert_aggregate(found: &Aggregate, ty: ColumnType, rows: &[(i64, 
     assert_eq!(found.mean().is_some(), !floats.is_empty(), "mean");
     assert_eq!(found.stddev().is_some(), !floats.is_empty(), "stddev");
     if squares.is_infinite() && magnitude.is_finite() {
-        // The squares overflow, so the values are scaled down first.
+        // The squares may overflow, so the values are scaled down first.
         let down = 2f64.powi(-600);
         let (mut spread, mut squares) = (Exact::default(), 0.0);
         for x in floats.iter().map(|x| x * down) {
@@ -168,7 +168,7 @@ pub(crate) fn assert_aggregate(found: &Aggregate, ty: ColumnType, rows: &[(i64, 
     }
 }
 
-/// A time worth testing: an existing one, a neighbour of one, an end of the range, or any.
+/// A random time worth testing: the time of a row, a time next to one, an end of the range, or any time.
 pub(crate) fn a_time(rng: &mut Rng, rows: &Rows) -> i64 {
     let inside = |rng: &mut Rng| {
         let (Some((&first, _)), Some((&last, _))) = (rows.first_key_value(), rows.last_key_value())
@@ -330,7 +330,7 @@ fn windows(
     assert!(found.next().is_none(), "a window without rows");
 }
 
-/// Checks that selected figures equal the figures of whole aggregates, bit by bit.
+/// Checks that queries for selected figures return the same values as whole aggregates, bit by bit.
 pub(crate) fn figures(
     rng: &mut Rng,
     range: &Query<'_>,
@@ -353,7 +353,7 @@ pub(crate) fn figures(
         assert_eq!((some.start, some.last), (whole.start, whole.last));
         assert_eq!(own(some.aggregate), of(&whole.aggregate), "{wanted:?}");
     }
-    // A single figure, and arrays of figures.
+    // Queries a single figure, and arrays of figures.
     let one = *rng.pick(&FIGURES);
     let found = range.clone().figures(one).aggregate(column).unwrap();
     assert_eq!(bits(found), bits(one.of(&all)), "{one:?}");

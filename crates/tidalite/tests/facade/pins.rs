@@ -52,7 +52,7 @@ fn change(db: &Database, rng: &mut Rng, step: i64) {
     tx.commit().unwrap();
 }
 
-/// The base's content after applying every change of the diff.
+/// Applies every change of the diff to the content of the base, and returns the result.
 fn patched(base: &Content, new: &ReadTxn, at: &ReadTxn) -> Content {
     let mut content = base.clone();
     let fresh = content_of(new).unwrap();

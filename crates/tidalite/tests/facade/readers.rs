@@ -11,7 +11,7 @@ fn content_of(snap: &ReadTxn) -> Content {
     crate::common::content_of(snap).unwrap()
 }
 
-/// A commit that rewrites a table and adds rows to a series.
+/// Makes a commit that rewrites a table and adds rows to a series.
 fn commit(db: &Database, round: u64) {
     let mut tx = db.begin_write().unwrap();
     let mut table = tx.table("state").unwrap();
@@ -141,16 +141,16 @@ fn a_snapshot_is_amended_only_while_it_is_the_newest() {
     assert!(a.amend(&snap).unwrap().is_none(), "its own commit is newer");
     assert_eq!(snap.table("state").unwrap().unwrap().count(), 400);
 
-    // Another handle, like another process, commits: a snapshot from before its commit is refused, a snapshot from
-    // after it is not.
+    // Another handle commits, as another process would: a snapshot older than this commit is refused, a newer one is
+    // not.
     let snap = a.begin_read().unwrap();
     commit(&b, 2);
     assert!(a.amend(&snap).unwrap().is_none(), "another's is newer");
     let snap = a.begin_read().unwrap();
     assert!(a.amend(&snap).unwrap().is_some());
 
-    // A commit that waits for its sync is newer although it is not visible yet, and so is a commit that only this
-    // process sees.
+    // A commit that waits for its sync is newer than the snapshot although it is not visible yet, and so is a commit
+    // that only this process sees.
     let mut tx = a.begin_write().unwrap();
     tx.table("state").unwrap().put(b"late", b"1").unwrap();
     let ticket = tx.commit_ticket(Durability::Durable).unwrap();

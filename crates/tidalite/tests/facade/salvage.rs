@@ -1,4 +1,4 @@
-//! Whatever is destroyed, salvage brings every row of an intact leaf into the new file.
+//! Whatever the test destroys, salvage brings every row of an intact leaf into the new file.
 
 use crate::common::{Content, assert_clean, content_of, in_memory};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use tidalite::{ColumnType, Options, Schema, Steps, Unit};
 use tidalite_testkit::rng::Rng;
 
 const PAGE: usize = 1024;
-/// Kinds of pages and blocks, docs/format.md section 2.
+/// Kinds of pages and blocks in their headers, from docs/format.md, section 2.
 const BRANCH: u8 = 3;
 const NODES: [u8; 3] = [13, 14, 15];
 const FREE_SPACE: [u8; 5] = [6, 7, 8, 9, 0];
@@ -63,7 +63,7 @@ fn image() -> Image {
             tank.insert_row(Steps(t), &[(i as f64).to_bits(), i * part])
                 .unwrap();
         }
-        // Few rows of each of many series stay in the delta.
+        // Many series have few rows, which stay in the delta.
         for s in 0..20 {
             let mut late = tx.series(&format!("late.{s}")).unwrap();
             late.insert_point(Steps(part as i64), 0, f64::from(s))
@@ -98,7 +98,7 @@ fn told(report: &SalvageReport, what: What<'_>) -> bool {
             name == series && span.is_some_and(|(from, to)| from <= time && time <= to)
         }
         (Place::Delta { .. }, What::Row(..)) => true,
-        // If the catalog's record or root of the table or series is lost, any of its rows may be lost.
+        // If the catalog entry with the root of a table or series is lost, any of its rows may be lost.
         (Place::Catalog { .. }, _) => true,
         _ => false,
     })
@@ -110,8 +110,8 @@ enum What<'a> {
     Row(&'a str, i64),
 }
 
-/// Counts the entries and rows of `expected` that did not arrive unchanged: first the ones that no loss covers, then
-/// the ones that a loss covers.
+/// Counts the entries and rows of `expected` that did not arrive unchanged: first those not covered by a reported loss,
+/// then those covered by one.
 fn missing(expected: &Content, found: &Content, report: &SalvageReport) -> (usize, usize) {
     let (mut silent, mut reported) = (0, 0);
     let mut count = |what: What<'_>| {
@@ -147,7 +147,7 @@ fn an_intact_file_arrives_whole() {
     assert!(report.headers > 100 && report.rows() > 60_000, "{report:?}");
 }
 
-/// With the superblocks, the meta records or both destroyed, everything is found by page headers.
+/// With the superblocks, the meta records or both destroyed, everything is found by the headers of pages.
 #[test]
 fn without_its_head_everything_arrives_by_headers() {
     let image = image();
@@ -173,7 +173,7 @@ fn without_its_head_everything_arrives_by_headers() {
     assert!(found == image.content && report.is_complete());
 }
 
-/// Each page is destroyed in turn. If it holds no rows, nothing is lost; otherwise the loss is reported.
+/// The test destroys each page in turn. If the page holds no rows, nothing is lost; otherwise the loss is reported.
 #[test]
 fn every_page_destroyed_by_itself() {
     let image = image();
@@ -188,7 +188,7 @@ fn every_page_destroyed_by_itself() {
         let is_header = image.bytes[at + 16..at + 24] == (at as u64).to_le_bytes();
         let holds_no_rows =
             is_header && (kind == BRANCH || NODES.contains(&kind) || FREE_SPACE.contains(&kind));
-        // A sample of the pages with rows is enough.
+        // Destroying a sample of the pages with rows is enough.
         if !holds_no_rows && !rng.one_in(12) {
             continue;
         }
@@ -249,7 +249,7 @@ fn one_page_in_a_hundred() {
     }
 }
 
-/// Salvage of a hostile file does not panic, uses bounded memory, and ends.
+/// Salvage of a file made to attack does not panic, uses bounded memory, and ends.
 #[test]
 fn hostile_files_are_survived() {
     let image = image();

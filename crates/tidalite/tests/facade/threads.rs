@@ -1,4 +1,4 @@
-//! One writer and any number of readers, in several threads.
+//! One writer and any number of readers, each in its own thread.
 
 use crate::common::{Content, assert_clean, content_of, in_memory};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -48,7 +48,7 @@ fn transactions_may_move_between_threads() {
     });
 }
 
-/// Commits one more transaction of the writer below.
+/// Commits one more transaction of the writer in the test below.
 fn write(db: &Database, rng: &mut Rng, content: &mut Content, newest: &Mutex<(u64, Content)>) {
     let mut tx = db.begin_write().unwrap();
     for _ in 0..rng.between(1, 4) {
@@ -145,7 +145,8 @@ fn a_second_writer_waits_its_turn() {
             while waiting.load(Ordering::SeqCst) <= number {
                 thread::yield_now();
             }
-            // The thread has counted itself but may not be in the queue yet; only the call is in between.
+            // The waiting thread has counted itself but may not be in the writer queue yet; a short pause lets it get
+            // there.
             thread::sleep(Duration::from_millis(30));
         }
         assert!(

@@ -23,11 +23,11 @@ const KINDS: [FaultKind; 4] = [
 ];
 const NEVER: u64 = u64::MAX;
 
-/// A disk whose reads can fail, too.
+/// A simulated disk whose reads can fail, too.
 struct Disk {
     disk: Arc<SimDisk>,
     reads: AtomicU64,
-    /// The first read that fails; with `forever` all later ones fail, too.
+    /// Number of the first read that fails; with `forever` all later reads fail, too.
     at: AtomicU64,
     forever: bool,
 }
@@ -101,7 +101,7 @@ fn content(db: &Database) -> Content {
     content_of(&db.begin_read().unwrap()).unwrap()
 }
 
-/// Images of both disks with holes, so that there is something to compact, to delete and to copy.
+/// Images of the disks of both files. They have holes, so that there is something to compact, to delete and to copy.
 fn images() -> [Vec<u8>; 2] {
     let disks = [0, 1].map(|_| Disk::new(Vec::new(), false));
     let db = open(&disks).unwrap();
@@ -157,7 +157,7 @@ impl Job {
     fn run(self, db: &Database) -> Result<()> {
         match self {
             Self::Compact => {
-                // Enough steps to finish; the last ones find nothing to move.
+                // Twelve steps are enough to finish; the last ones find nothing to move.
                 for _ in 0..12 {
                     if db.compact(24 << 10)?.done {
                         break;
@@ -185,7 +185,7 @@ impl Job {
     }
 }
 
-/// Runs the job with one fault and checks the result; false if the fault was not hit.
+/// Runs the job with one fault and checks the result; returns false if the fault was not hit.
 fn strike(
     job: Job,
     images: &[Vec<u8>; 2],
@@ -215,7 +215,7 @@ fn strike(
         };
         assert!(typed, "{job:?}, {fault:?}: {error:?}");
     }
-    // Readers work whatever has failed.
+    // Readers work whatever operation has failed.
     let shown = content(&db);
     assert!(allowed.contains(&shown), "{job:?}, {fault:?}");
     let poisoned = match db.begin_write() {
@@ -263,7 +263,7 @@ fn at_every_call(job: Job) {
         let calls = disks[side].disk.calls() - before[side];
         let reads = disks[side].reads.load(Ordering::SeqCst) - reads[side];
         let kinds = KINDS.into_iter().map(|kind| (Some(kind), calls, 1));
-        // Only some reads are tested, because they are many and similar.
+        // Not every read is tested, because reads are many and similar.
         for (kind, calls, step) in kinds.chain([(None, reads, 1 + reads / 60)]) {
             for at in (0..calls).step_by(step as usize) {
                 for forever in [false, true] {
@@ -360,7 +360,7 @@ fn a_backup_whose_stream_breaks_is_refused() {
         calls += 1;
     }
     assert!(calls > 10, "{calls}");
-    // The stream that is read fails.
+    // In this part, the stream that is read fails.
     let mut reads = 0;
     loop {
         let broken = Broken {
