@@ -1,4 +1,5 @@
-//! LMDB (OpenLDAP Public License) behind a few safe calls, for a test that gives it and Tidalite the same operations.
+//! Safe calls of LMDB (OpenLDAP Public License), for a test that executes the same operations with LMDB and with
+//! Tidalite.
 //!
 //! ```text
 //! lmdb      Lmdb, Txn, Cursor     an environment with a plain table, one of sorted duplicates, and one of such of one length

@@ -1,4 +1,4 @@
-//! LMDB by the crate `lmdb-master-sys`: one environment, three tables.
+//! Safe calls of LMDB through the crate `lmdb-master-sys`: one environment with three tables.
 #![expect(unsafe_code, reason = "LMDB is a C library")]
 
 use libc::{c_int, c_uint, c_void};
@@ -17,17 +17,17 @@ pub use sys::{
 
 const MAP_BYTES: usize = 1 << 30;
 
-/// The three tables, and the plain one under its other name.
+/// Maximum number of tables: the three tables, and the plain table under its second name.
 const TABLES_MAX: c_uint = 4;
 
-/// How each is made, in the order of [`Which`].
+/// Flags with which each table is created, in the order of [`Which`].
 const FLAGS: [c_uint; 3] = [
     sys::MDB_CREATE,
     sys::MDB_CREATE | sys::MDB_DUPSORT,
     sys::MDB_CREATE | sys::MDB_DUPSORT | sys::MDB_DUPFIXED,
 ];
 
-/// Fails with the number of an error that no operation here should give.
+/// Panics if LMDB returns an error code that no operation here should cause.
 fn sound(code: c_int) {
     assert!(code == 0, "LMDB reports {code}");
 }
@@ -46,23 +46,23 @@ fn none() -> sys::MDB_val {
     }
 }
 
-/// An environment.
+/// An LMDB environment, which is one database.
 pub struct Lmdb {
     env: *mut sys::MDB_env,
 }
 
-/// Which table.
+/// Selects one of the three tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
-    /// One value a key.
+    /// The table with one value per key.
     Plain,
-    /// Sorted duplicates.
+    /// The table with sorted duplicates: several values per key.
     Multi,
-    /// Sorted duplicates of one length.
+    /// The table with sorted duplicates of one length.
     Fixed,
 }
 
-/// A write transaction.
+/// A write transaction of LMDB.
 pub struct Txn<'e> {
     txn: *mut sys::MDB_txn,
     tables: [sys::MDB_dbi; 3],
@@ -77,7 +77,7 @@ pub struct Cursor<'t> {
 }
 
 impl Lmdb {
-    /// An environment in a folder, which must exist.
+    /// Opens an environment in a folder, which must exist.
     ///
     /// # Panics
     /// When LMDB reports an error.
@@ -85,7 +85,7 @@ impl Lmdb {
     pub fn open(folder: &Path) -> Self {
         let path = CString::new(folder.to_string_lossy().as_bytes()).expect("a path");
         let mut env = null_mut();
-        // SAFETY: `env` is made by the first call, and the path ends in a zero.
+        // SAFETY: the first call creates `env`, and the path ends with a zero byte.
         unsafe {
             sound(sys::mdb_env_create(&mut env));
             sound(sys::mdb_env_set_mapsize(env, MAP_BYTES));
@@ -100,7 +100,7 @@ impl Lmdb {
         Self { env }
     }
 
-    /// A write transaction, with all tables open; the plain one has this name.
+    /// Begins a write transaction and opens all tables; `plain` is the name of the plain table.
     ///
     /// # Panics
     /// When LMDB reports an error.
@@ -124,7 +124,7 @@ impl Lmdb {
 
 impl Drop for Lmdb {
     fn drop(&mut self) {
-        // SAFETY: transactions borrow the environment, so none is left.
+        // SAFETY: transactions borrow the environment, so none is open.
         unsafe { sys::mdb_env_close(self.env) };
     }
 }
@@ -134,14 +134,14 @@ impl Txn<'_> {
         self.tables[which as usize]
     }
 
-    /// Opens a table, and makes it if it is not there.
+    /// Opens a table, and creates it if it does not exist.
     fn open(&mut self, which: Which, name: &CStr) {
         let table = &mut self.tables[which as usize];
-        // SAFETY: the transaction is open; the name ends in a zero.
+        // SAFETY: the transaction is open, and the name ends with a zero byte.
         sound(unsafe { sys::mdb_dbi_open(self.txn, name.as_ptr(), FLAGS[which as usize], table) });
     }
 
-    /// A transaction in this one, which waits for its end.
+    /// Begins a transaction nested in this transaction, which cannot be used until the nested one ends.
     ///
     /// # Panics
     /// When LMDB reports an error.
@@ -158,26 +158,28 @@ impl Txn<'_> {
         }
     }
 
-    /// Takes everything out of a table.
+    /// Removes all entries of a table.
     ///
     /// # Panics
     /// When LMDB reports an error.
     pub fn clear(&mut self, which: Which) {
-        // SAFETY: cursors borrow the transaction, so none is left.
+        // SAFETY: cursors borrow the transaction, so none is open.
         sound(unsafe { sys::mdb_drop(self.txn, self.table(which), 0) });
     }
 
-    /// Takes a table away and makes it again, empty. Not in a nested transaction.
+    /// Deletes a table and creates it again, empty. Must not be called in a nested transaction.
     ///
     /// # Panics
     /// When LMDB reports an error.
     pub fn remake(&mut self, which: Which, name: &CStr) {
-        // SAFETY: as in `clear`; the handle, which ends here, is opened again before it is used.
+        // SAFETY: cursors borrow the transaction, so none is open; the handle, which becomes invalid, is opened again
+        // before it is used.
         sound(unsafe { sys::mdb_drop(self.txn, self.table(which), 1) });
         self.open(which, name);
     }
 
-    /// Gives the plain table another name. LMDB has no call for it, so its pairs are copied. Not in a nested transaction.
+    /// Renames the plain table. LMDB has no call for this, so the pairs are copied. Must not be called in a nested
+    /// transaction.
     ///
     /// # Panics
     /// When LMDB reports an error.
@@ -194,13 +196,13 @@ impl Txn<'_> {
         }
     }
 
-    /// Puts a pair in; false for `MDB_KEYEXIST`.
+    /// Inserts a pair; returns false if LMDB returns `MDB_KEYEXIST`.
     ///
     /// # Panics
     /// When LMDB reports another error.
     pub fn put(&mut self, which: Which, key: &[u8], value: &[u8], flags: c_uint) -> bool {
         let (mut key, mut value) = (val(key), val(value));
-        // SAFETY: both slices live until the call returns; it copies them.
+        // SAFETY: both slices live until the call returns; the call copies them.
         let code =
             unsafe { sys::mdb_put(self.txn, self.table(which), &mut key, &mut value, flags) };
         if code != sys::MDB_KEYEXIST {
@@ -209,14 +211,15 @@ impl Txn<'_> {
         code == 0
     }
 
-    /// The value of a key, the first of several.
+    /// The value of a key, or the first of its values; `None` if the key does not exist.
     ///
     /// # Panics
     /// When LMDB reports an error.
     #[must_use]
     pub fn get(&self, which: Which, key: &[u8]) -> Option<Vec<u8>> {
         let (mut key, mut value) = (val(key), none());
-        // SAFETY: the value points into the map, which stays while the transaction does; it is copied at once.
+        // SAFETY: the value points into the memory map, which stays valid while the transaction is open; the value is
+        // copied at once.
         unsafe {
             let code = sys::mdb_get(self.txn, self.table(which), &mut key, &mut value);
             if code == sys::MDB_NOTFOUND {
@@ -227,7 +230,7 @@ impl Txn<'_> {
         }
     }
 
-    /// Takes a key out, or one of its values; true when it was there.
+    /// Removes a key, or one of its values; returns true if it existed.
     ///
     /// # Panics
     /// When LMDB reports an error.
@@ -243,7 +246,7 @@ impl Txn<'_> {
         code == 0
     }
 
-    /// A cursor, at no place.
+    /// Opens a cursor that is at no entry yet.
     ///
     /// # Panics
     /// When LMDB reports an error.
@@ -258,13 +261,13 @@ impl Txn<'_> {
         }
     }
 
-    /// Entries, duplicates counted.
+    /// Number of entries in a table; each duplicate counts.
     ///
     /// # Panics
     /// When LMDB reports an error.
     #[must_use]
     pub fn count(&self, which: Which) -> u64 {
-        // SAFETY: the structure is one of numbers, which the call fills.
+        // SAFETY: the structure consists of numbers, which the call sets.
         unsafe {
             let mut stat: sys::MDB_stat = std::mem::zeroed();
             sound(sys::mdb_stat(self.txn, self.table(which), &mut stat));
@@ -272,12 +275,12 @@ impl Txn<'_> {
         }
     }
 
-    /// Commits.
+    /// Commits the transaction.
     ///
     /// # Panics
     /// When LMDB reports an error.
     pub fn commit(self) {
-        // SAFETY: cursors borrow the transaction, so none is left.
+        // SAFETY: cursors borrow the transaction, so none is open.
         sound(unsafe { sys::mdb_txn_commit(self.txn) });
         std::mem::forget(self);
     }
@@ -285,32 +288,33 @@ impl Txn<'_> {
 
 impl Drop for Txn<'_> {
     fn drop(&mut self) {
-        // SAFETY: as in `commit`.
+        // SAFETY: cursors borrow the transaction, so none is open.
         unsafe { sys::mdb_txn_abort(self.txn) };
     }
 }
 
-/// Copies what LMDB lends.
+/// Copies a value that LMDB has lent.
 ///
 /// # Safety
-/// The value was filled by a call that succeeded, in a transaction that goes on.
+/// A successful call must have set `value`, in a transaction that is still open.
 unsafe fn bytes(value: &sys::MDB_val) -> Vec<u8> {
     if value.mv_size == 0 {
         return Vec::new();
     }
-    // SAFETY: the caller says so.
+    // SAFETY: the caller guarantees that the value is valid.
     unsafe { std::slice::from_raw_parts(value.mv_data.cast::<u8>(), value.mv_size) }.to_vec()
 }
 
 impl Cursor<'_> {
-    /// Moves; the pair at the new place, `None` when there is none.
+    /// Moves the cursor; returns the pair at the new position, or `None` if there is no such position.
     ///
     /// # Panics
     /// When LMDB reports an error.
     pub fn go(&mut self, op: c_uint, key: &[u8], value: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
         let (given, mut value) = (key.to_vec(), val(value));
         let mut key = val(&given);
-        // SAFETY: the slices live until the call returns; what it gives points into the map and is copied at once.
+        // SAFETY: the slices live until the call returns; the returned pair points into the memory map and is copied at
+        // once.
         unsafe {
             let code = sys::mdb_cursor_get(self.cursor, &mut key, &mut value, op);
             if code == sys::MDB_NOTFOUND {
@@ -321,7 +325,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// The pair here.
+    /// The pair at the cursor.
     ///
     /// # Panics
     /// When LMDB reports an error.
@@ -329,25 +333,26 @@ impl Cursor<'_> {
         self.go(sys::MDB_GET_CURRENT, &[], &[])
     }
 
-    /// Values of the key here.
+    /// Number of values of the key at the cursor.
     ///
     /// # Panics
     /// When LMDB reports an error.
     #[must_use]
     pub fn count(&self) -> u64 {
         let mut count = 0;
-        // SAFETY: the cursor is at a place.
+        // SAFETY: the cursor is at an entry.
         sound(unsafe { sys::mdb_cursor_count(self.cursor, &mut count) });
         count as u64
     }
 
-    /// All values of the key here from this one on, of a table whose values have one length: one behind the other.
+    /// All values of the key at the cursor, from the current one on, concatenated; for the table whose values have one
+    /// length.
     ///
     /// # Panics
     /// When LMDB reports an error.
     pub fn multiple(&mut self) -> Vec<u8> {
         if self.count() == 1 {
-            // LMDB lends pages of values, of which a key with one has none.
+            // LMDB returns pages of values, and a key with a single value has no such page.
             return self.here().expect("the cursor is at a pair").1;
         }
         let (_, mut all) = self
@@ -359,32 +364,33 @@ impl Cursor<'_> {
         all
     }
 
-    /// Replaces the value here (`MDB_CURRENT`); of several it has to be one of its length that sorts where the old one does.
+    /// Replaces the value at the cursor (`MDB_CURRENT`). If the key has several values, the new value must have the
+    /// same length and the same place in the order.
     ///
     /// # Panics
     /// When LMDB reports an error.
     pub fn replace(&mut self, key: &[u8], value: &[u8]) {
         let (mut key, mut value) = (val(key), val(value));
-        // SAFETY: both slices live until the call returns; it copies them.
+        // SAFETY: both slices live until the call returns; the call copies them.
         let code =
             unsafe { sys::mdb_cursor_put(self.cursor, &mut key, &mut value, sys::MDB_CURRENT) };
         sound(code);
     }
 
-    /// Removes the pair here, with `all` every value of its key.
+    /// Removes the pair at the cursor; if `all`, removes every value of its key.
     ///
     /// # Panics
     /// When LMDB reports an error.
     pub fn remove(&mut self, all: bool) {
         let flags = if all { sys::MDB_NODUPDATA } else { 0 };
-        // SAFETY: the cursor is at a place.
+        // SAFETY: the cursor is at an entry.
         sound(unsafe { sys::mdb_cursor_del(self.cursor, flags) });
     }
 }
 
 impl Drop for Cursor<'_> {
     fn drop(&mut self) {
-        // SAFETY: its transaction is still open.
+        // SAFETY: the transaction of the cursor is still open.
         unsafe { sys::mdb_cursor_close(self.cursor) };
     }
 }

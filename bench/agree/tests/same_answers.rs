@@ -1,7 +1,7 @@
-//! The operations that LMDB and Tidalite share, the same seeded ones given to both: every answer is the same, and so is
-//! the content after every commit.
+//! Executes the same seeded operations with LMDB and with Tidalite: every result must be the same, and so must the
+//! content after every commit.
 //!
-//! More: `TIDALITE_AGREE_SEEDS=200 cargo test --release --manifest-path bench/agree/Cargo.toml`.
+//! For more seeds: `TIDALITE_AGREE_SEEDS=200 cargo test --release --manifest-path bench/agree/Cargo.toml`.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -15,7 +15,7 @@ use tidalite_testkit::rng::Rng;
 
 type Pair = (Vec<u8>, Vec<u8>);
 
-/// LMDB takes keys and duplicates of 1 to 511 bytes.
+/// A random key. LMDB accepts keys and duplicates of 1 to 511 bytes.
 fn key(rng: &mut Rng) -> Vec<u8> {
     let len = match rng.below(20) {
         0 => 400 + rng.index(112),
@@ -55,7 +55,7 @@ fn at_pair(cursor: &SetCursor<'_>) -> Option<Pair> {
     there.then(|| (cursor.key().to_vec(), cursor.value().to_vec()))
 }
 
-/// The plain table has one of two names.
+/// The two names between which the plain table is renamed.
 const NAMES: [&CStr; 2] = [c"plain", c"renamed"];
 
 fn name(which: usize) -> &'static str {
@@ -82,7 +82,7 @@ fn plain(ours: &mut WriteTxn, theirs: &mut Txn<'_>, named: usize, rng: &mut Rng)
         6 => assert_eq!(t.remove(&k).unwrap(), theirs.del(Which::Plain, &k, None)),
         7 => assert_eq!(t.get(&k).unwrap(), theirs.get(Which::Plain, &k)),
         8 => {
-            // A range is cut off here, taken out one by one there.
+            // Tidalite removes a range in one call; LMDB removes the entries of the range one by one.
             let to = [&k[..], b"c"].concat();
             let mut removed = 0;
             let mut cursor = theirs.cursor(Which::Plain);
@@ -98,7 +98,7 @@ fn plain(ours: &mut WriteTxn, theirs: &mut Txn<'_>, named: usize, rng: &mut Rng)
             assert_eq!(t.remove_range(range).unwrap(), removed);
         }
         9 => {
-            // At a cursor: replace, remove.
+            // Replaces and removes entries at a cursor.
             let mut edit = t.cursor_mut();
             let mut cursor = theirs.cursor(Which::Plain);
             let found = cursor.go(MDB_SET_RANGE, &k, &[]);
@@ -110,7 +110,8 @@ fn plain(ours: &mut WriteTxn, theirs: &mut Txn<'_>, named: usize, rng: &mut Rng)
                 } else {
                     cursor.remove(false);
                     assert!(edit.key() == there && edit.remove().unwrap());
-                    // Behind a removed entry the next one is the one that followed.
+                    // After the removal of an entry, a step to the next entry must reach the entry that followed the
+                    // removed one.
                     let next = cursor.go(MDB_NEXT, &[], &[]);
                     assert_eq!(edit.next().unwrap(), next.is_some());
                     assert!(next.is_none_or(|next| edit.key() == next.0));
@@ -151,7 +152,8 @@ fn multi(ours: &mut WriteTxn, theirs: &mut Txn<'_>, rng: &mut Rng) {
     let mut m = ours.set_table("multi").unwrap();
     match rng.below(16) {
         14 => {
-            // Theirs looks at the key alone, ours at the pair.
+            // LMDB compares only the key with the last key of the table, Tidalite compares the whole pair with the last
+            // pair.
             let last = theirs.cursor(Which::Multi).go(MDB_LAST, &[], &[]);
             let flag = match &last {
                 Some((last, _)) if *last == k => MDB_APPENDDUP,
@@ -251,7 +253,7 @@ fn multi(ours: &mut WriteTxn, theirs: &mut Txn<'_>, rng: &mut Rng) {
                     ),
                 };
                 if (2..4).contains(&step) && !found.0 {
-                    // No such value of this key: both say so, and ours stays.
+                    // The key has no such value: both report this, and the Tidalite cursor must not move.
                     assert!(found.1.is_none() && at_pair(&cursor) == at_pair(&keep));
                     break;
                 }
@@ -260,7 +262,7 @@ fn multi(ours: &mut WriteTxn, theirs: &mut Txn<'_>, rng: &mut Rng) {
     }
 }
 
-/// Another value in the place of the one that a cursor is at.
+/// Replaces the value at which a cursor stands by another value.
 fn replace_current(m: &mut SetTableMut<'_>, theirs: &mut Txn<'_>, (k, v): Pair, rng: &mut Rng) {
     let mut cursor = theirs.cursor(Which::Multi);
     let Some((_, old)) = cursor
@@ -286,7 +288,7 @@ fn replace_current(m: &mut SetTableMut<'_>, theirs: &mut Txn<'_>, (k, v): Pair, 
     if stays && new == near {
         cursor.replace(&k, &new);
     } else {
-        // Theirs would leave it where it no longer belongs.
+        // LMDB would leave the new value at a place where it does not belong in the order.
         cursor.remove(false);
         drop(cursor);
         theirs.put(Which::Multi, &k, &new, MDB_NODUPDATA);
@@ -300,7 +302,7 @@ fn replace_current(m: &mut SetTableMut<'_>, theirs: &mut Txn<'_>, (k, v): Pair, 
     assert_eq!(m.view().unwrap().contains(&k, &old).unwrap(), old == new);
 }
 
-/// Values of one length, many at a time.
+/// Operations on the table whose values have one length, many values at a time.
 fn fixed(ours: &mut WriteTxn, theirs: &mut Txn<'_>, rng: &mut Rng) {
     let (k, v) = (few(rng), (rng.below(4000) as u32).to_be_bytes());
     let mut m = ours.set_table("fixed").unwrap();
@@ -328,7 +330,7 @@ fn fixed(ours: &mut WriteTxn, theirs: &mut Txn<'_>, rng: &mut Rng) {
             let mut other = theirs.cursor(Which::Fixed);
             let (found, there) = match rng.one_in(2) {
                 true => (cursor.seek_key(&k).unwrap(), other.go(MDB_SET_KEY, &k, &[])),
-                // Behind a value in the middle LMDB lends the rest of its page alone.
+                // From a value in the middle, LMDB returns only the rest of the page of this value.
                 false => (cursor.first().unwrap(), other.go(MDB_FIRST, &[], &[])),
             };
             assert_eq!(found, there.is_some());
@@ -342,7 +344,7 @@ fn fixed(ours: &mut WriteTxn, theirs: &mut Txn<'_>, rng: &mut Rng) {
     }
 }
 
-/// Whole tables: cleared, dropped and made again, renamed.
+/// Operations on whole tables: clears, deletes and creates again, renames.
 fn whole(ours: &mut WriteTxn, theirs: &mut Txn<'_>, named: &mut usize, rng: &mut Rng) {
     match rng.below(6) {
         0 => {
@@ -374,7 +376,7 @@ fn whole(ours: &mut WriteTxn, theirs: &mut Txn<'_>, named: &mut usize, rng: &mut
     }
 }
 
-/// Operations, some of them in transactions of their own, which are kept or undone.
+/// Executes random operations, some of them in nested transactions that are committed or rolled back.
 fn operate(
     ours: &mut WriteTxn,
     theirs: &mut Txn<'_>,
@@ -447,7 +449,7 @@ fn shared_operations_give_the_same_answers() {
         let page_size = [512, 1024, 4096][seed as usize % 3];
         let db = Options::new().page_size(page_size);
         let db = db.open_storage(Arc::new(MemoryStorage::new())).unwrap();
-        // The name of the plain table at the last commit, and now.
+        // The name of the plain table at the last commit; `named` below is the current name.
         let (mut committed, mut any) = (0, false);
         for _ in 0..12 {
             let mut ours = db.begin_write().unwrap();

@@ -1,6 +1,6 @@
-//! The crash harness without the structure under test: it replays a recorded run, builds the state that a power cut
-//! or the death of the process leaves after every operation, and computes the promise that holds there. The caller
-//! opens that state and checks it.
+//! The crash harness, independent of the data structure under test: it replays a recorded run, builds the state that a
+//! power cut or the death of the process leaves after every operation, and computes which commits must have survived.
+//! The caller opens that state and checks it.
 //!
 //! Each commit of a run has a number, its *content*, which ascends in the order of commits. A run leaves notes:
 //!
@@ -11,44 +11,45 @@
 //! Second n     the second disk has executed its first n operations
 //! ```
 //!
-//! After a power cut the newest content acknowledged as durable must be found, or a later one with a record. This holds
-//! without a lock area, and also if the lock area comes from another moment of the run. After a kill, which leaves the
-//! area, the newest content acknowledged as durable or lazy must be found, or a later one. After a failed sync, or a
-//! record that could not be written, lazy acknowledgements no longer count.
+//! After a power cut the newest content acknowledged as durable must be found, or a later content with a meta record.
+//! This holds without a lock area, and also if the lock area comes from another moment of the run. After a kill, which
+//! leaves the lock area, the newest content acknowledged as durable or lazy must be found, or a later content. After a
+//! failed sync, or after a failed write of a meta record, lazy acknowledgements no longer count.
 
 use crate::rng::Rng;
 use crate::simdisk::{Op, Recording, Replay};
 use std::collections::BTreeSet;
 
-/// Offset of the unsynced meta records in the lock area, and the length of each; `crates/disk/src/lock/layout.rs`.
+/// Offset of the unsynced meta records in the lock area, and the length in bytes of each, as in
+/// `crates/disk/src/lock/layout.rs`.
 const WEAK_AT: usize = 4096;
 const WEAK_BYTES: usize = 4096;
-/// Offset of the field that marks a failed sync or a failed write of a record.
+/// Offset in the lock area of the field that marks a failed sync or a failed write of a meta record.
 const POISON_AT: usize = 128;
-/// One power cut in this many is also examined with a lock area that survived it.
+/// One power cut in this many is also examined with a lock area that has survived the cut.
 const KEPT_ONE_IN: u64 = 3;
-/// Number of bits of a note that hold its kind.
+/// Number of bits of an encoded note that hold its kind.
 const KIND_BITS: u32 = 3;
 
-/// A note in a recording.
+/// A note that a run leaves in its recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Note {
-    /// A commit of this content begins.
+    /// A commit of the content with this number begins.
     Begun(u64),
-    /// The content has a meta record, or is about to get one.
+    /// The content with this number has a meta record, or is about to get one.
     Recorded(u64),
-    /// The content is acknowledged, and survives the death of the process.
+    /// The content with this number is acknowledged, and survives the death of the process.
     Lazy(u64),
-    /// The content is acknowledged, and survives a power cut.
+    /// The content with this number is acknowledged, and survives a power cut.
     Durable(u64),
-    /// From here on the lock area is the image with this index.
+    /// From this note on, the lock area is the image with this index.
     Area(u64),
-    /// From here on the second disk has executed this many of its operations.
+    /// From this note on, the second disk has executed this many of its operations.
     Second(u64),
 }
 
 impl Note {
-    /// The note as a mark in the log.
+    /// Encodes the note as a mark in the log of the disk.
     #[must_use]
     pub const fn encode(self) -> u64 {
         let (kind, number) = match self {
@@ -62,7 +63,7 @@ impl Note {
         number << KIND_BITS | kind
     }
 
-    /// The note in a mark.
+    /// Decodes the note in a mark of the log.
     #[must_use]
     pub const fn decode(mark: u64) -> Self {
         let number = mark >> KIND_BITS;
@@ -77,27 +78,28 @@ impl Note {
     }
 }
 
-/// A recorded run with a lock area.
+/// The recording of a run that has a lock area.
 #[derive(Clone, Debug)]
 pub struct Taped {
-    /// Operations of the disk.
+    /// The operations of the first disk.
     pub recording: Recording,
-    /// Operations of the second disk, if there is one; the notes of the first disk say when they occur.
+    /// The operations of the second disk, if there is one; notes in the recording of the first disk tell when they
+    /// occur.
     pub second: Option<Recording>,
-    /// The lock area images that the notes name.
+    /// The images of the lock area to which the notes refer.
     pub areas: Vec<Vec<u8>>,
 }
 
-/// The contents that may be found after a crash.
+/// Which contents (commits) may be found after a crash.
 #[derive(Clone, Debug, Default)]
 pub struct Promise {
-    /// The newest content acknowledged as durable.
+    /// The newest content that was acknowledged as durable.
     pub durable: u64,
-    /// The newest content acknowledged as lazy; 0 if lazy acknowledgements no longer count.
+    /// The newest content that was acknowledged as lazy; 0 if lazy acknowledgements no longer count.
     pub lazy: u64,
     /// The newest content whose commit has begun.
     pub begun: u64,
-    /// Contents begun without a record, which can never be found.
+    /// Contents whose commits began without a meta record, so that they can never be found.
     unrecorded: BTreeSet<u64>,
 }
 
@@ -115,13 +117,13 @@ impl Promise {
         }
     }
 
-    /// Whether this content may be found, given that no content older than `from` may be.
+    /// True if the content `number` may be found, given that no content older than `from` may be found.
     #[must_use]
     pub fn allows(&self, number: u64, from: u64) -> bool {
         (from..=self.begun.max(from)).contains(&number) && !self.unrecorded.contains(&number)
     }
 
-    /// The promise at the beginning of a run that continues after a crash of this kind. `from` is the oldest content
+    /// The promise at the beginning of a run that continues after a crash of kind `cut`. `from` is the oldest content
     /// that the crash could leave.
     #[must_use]
     pub fn after(&self, cut: Cut, from: u64) -> Self {
@@ -135,44 +137,45 @@ impl Promise {
 /// The event that ended the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
-    /// Power failed: the lock area is empty.
+    /// The power failed, so the lock area is empty.
     Power,
-    /// The disk lost the data that a power cut loses, but the system went on; or the file was replaced by a version
-    /// from another moment. The lock area remains, from this, an earlier or a later moment.
+    /// The disk lost the data that a power cut loses, but the system continued to run; or the file was replaced by a
+    /// version from another moment. The lock area remains, from the same, an earlier or a later moment.
     Disk,
     /// The process died; the lock area may be half written.
     Killed,
-    /// No crash: a commit was just acknowledged as durable. `Crash::from` is the content that was durable before it.
+    /// There was no crash, but a commit was just acknowledged as durable. `Crash::from` is the content that was durable
+    /// before this commit.
     Acknowledged,
 }
 
-/// The state left by one crash.
+/// The state that a crash leaves.
 #[derive(Debug)]
 pub struct Crash<'a> {
     /// The kind of crash.
     pub cut: Cut,
-    /// The file.
+    /// The content of the file.
     pub image: Vec<u8>,
-    /// The second file.
+    /// The content of the second file, if there is one.
     pub second: Option<Vec<u8>>,
-    /// The lock area.
+    /// The content of the lock area.
     pub area: Vec<u8>,
-    /// No content older than this may be found.
+    /// The oldest content that may be found.
     pub from: u64,
-    /// The contents that may be found.
+    /// The promise: which contents may be found.
     pub promise: &'a Promise,
 }
 
-/// Both disks during replay.
+/// The state of both disks during a replay.
 struct Disks<'a> {
     first: Replay,
     second: Option<(Replay, &'a [Op])>,
-    /// Number of operations of the second disk that are done.
+    /// Number of operations of the second disk that were replayed.
     at: usize,
 }
 
 impl Disks<'_> {
-    /// Advances the second disk; returns true if one of its syncs has failed.
+    /// Replays the second disk up to operation `to`; returns true if one of its syncs has failed.
     fn second_to(&mut self, to: u64) -> bool {
         let Some((replay, ops)) = &mut self.second else {
             return false;
@@ -203,12 +206,12 @@ impl Disks<'_> {
     }
 }
 
-/// Replays a run and calls `look` with the state that each crash leaves. After every operation it tries `images`
-/// outcomes of a power cut. It tries a kill after one operation in `kill_one_in`, and whenever the lock area has
-/// changed.
+/// Replays a run and calls `look` with the state that each crash leaves. After every operation this function tries
+/// `images` outcomes of a power cut. It tries the death of the process after one operation in `kill_one_in`, and
+/// whenever the lock area has changed.
 ///
 /// # Errors
-/// The errors that `look` reports, with their position.
+/// Returns the errors that `look` reports, with the position in the run.
 pub fn explore(
     taped: &Taped,
     first: &Promise,
@@ -223,8 +226,8 @@ pub fn explore(
         at: 0,
     };
     let mut promise = first.clone();
-    // A lazy commit is noted before the image of its lock area. If that image is half written, the earlier promise
-    // holds.
+    // A lazy commit is noted before the image of its lock area. If that image is half written, only the commits
+    // promised before must survive.
     let mut lazy_before = first.lazy;
     let (mut area, mut areas): (&[u8], usize) = (&[], 0);
     for (at, op) in taped.recording.ops.iter().enumerate() {
@@ -261,7 +264,7 @@ pub fn explore(
                 areas = number as usize + 1;
                 continue;
             }
-            // The second disk advances, and one of its syncs fails.
+            // The second disk continues, and one of its syncs fails.
             Some(Note::Second(to)) if disks.second_to(to) => {
                 (promise.lazy, lazy_before) = (0, 0);
                 continue;
@@ -313,9 +316,9 @@ pub fn explore(
     Ok(())
 }
 
-/// The lock area that is found with the data of the disk after operation `at`, and the promise then: the area of this
-/// moment, which is the newest of `areas`, or an older or newer one. With a newer area the newest content begun by then
-/// may be found, if all of its data is on the disk.
+/// The lock area that is found with the data of the disk after operation `at`, and the promise that holds then. The
+/// lock area is the newest of `areas`, from this moment, or an older or newer one. With a newer lock area the newest
+/// content begun by that time may be found, if all of its data is on the disk.
 fn kept(
     taped: &Taped,
     at: usize,
@@ -343,12 +346,12 @@ fn kept(
     }
 }
 
-/// The lock area while an unsynced meta record is being written to it: words are written in order, and the last ones
+/// The lock area while an unsynced meta record is being written to it: words are written in order, and the last words
 /// still have their old value.
 fn torn(before: &[u8], after: &[u8], rng: &mut Rng) -> Vec<u8> {
     let slot = |number: usize| WEAK_AT + number * WEAK_BYTES..WEAK_AT + (number + 1) * WEAK_BYTES;
     let same = |number: usize| before[slot(number)] == after[slot(number)];
-    // A newly created area is not valid until it is complete.
+    // A lock area that was just created is not valid until it is complete.
     if before.is_empty() || same(0) == same(1) || rng.one_in(2) {
         return after.to_vec();
     }

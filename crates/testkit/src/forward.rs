@@ -1,7 +1,7 @@
-//! Lets a storage that wraps another one implement only the methods in which it differs.
+//! A macro for storages that wrap another storage and implement only the methods in which they differ.
 
-/// Methods of [`Storage`](tidalite_pager::Storage) that forward the call to a field. Inside the `impl` write
-/// `forward_storage!(disk: read_at, sync);`.
+/// Implements methods of [`Storage`](tidalite_pager::Storage) by calls of the same methods of a field. Inside the
+/// `impl` write `forward_storage!(disk: read_at, sync);`.
 #[macro_export]
 macro_rules! forward_storage {
     (@ $to:ident read_at) => {

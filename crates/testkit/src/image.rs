@@ -1,18 +1,18 @@
-//! The image of a database as another version of the library would write it.
+//! Changes the image of a database file, so that it looks as if another version of the library had written it.
 
 use tidalite_base::TxnId;
 use tidalite_pager::{Header, Kind, seal_block};
 
 const BLOCK: usize = 4096;
-/// Offsets of the two copies of the superblock, and of fields in them; docs/format.md section 3.
+/// Offsets of the two copies of the superblock; docs/format.md section 3 describes the fields below.
 const SUPERBLOCKS: [usize; 2] = [0, 12 << 10];
 /// Offset of the format version (`u32`) in the superblock.
 pub const VERSION_AT: usize = 48;
-/// Offset of the compatible features (`u64`), which software that does not know them can ignore.
+/// Offset in the superblock of the compatible features (`u64`), which software that does not know them can ignore.
 pub const COMPATIBLE_AT: usize = 80;
-/// Offset of the features (`u64`) that software must know to write.
+/// Offset in the superblock of the features (`u64`) that software must know to write to the file.
 pub const READ_ONLY_AT: usize = 88;
-/// Offset of the features (`u64`) that software must know even to read.
+/// Offset in the superblock of the features (`u64`) that software must know even to read the file.
 pub const INCOMPATIBLE_AT: usize = 96;
 
 /// Applies `change` to both copies of the superblock and updates their checksums.

@@ -34,6 +34,6 @@ pub use scratch::{ScratchPages, ScratchSnapshot};
 pub use second::Second;
 pub use simdisk::{Fault, FaultKind, Op, Recording, Replay, SECTOR_BYTES, SimDisk};
 pub use tap::{Hook, Tap};
-/// For tests of errors that cannot be caused otherwise.
+/// Errors of the pager, for tests that simulate errors.
 pub use tidalite_pager::{DiskError, Error as FileError};
 pub use watch::watch;

@@ -1,7 +1,7 @@
-//! Storages with deliberate bugs: each breaks a promise of [`Storage`], without code in the pager. Tests show that the
-//! harness finds these bugs, like the bugs of `tidalite_pager::seeded`.
+//! Storages with deliberate bugs: each bug breaks a promise of [`Storage`], without code in the pager. Tests show that
+//! the crash harness finds these bugs, as it finds the bugs of `tidalite_pager::seeded`.
 //!
-//! A bug of either kind affects only the pagers that the calling thread opens while the bug is enabled.
+//! A bug affects only the pagers that the calling thread opens while the bug is enabled.
 
 use std::cell::Cell;
 use std::fmt;
@@ -11,16 +11,16 @@ use tidalite_disk::storage::{Observer, Places, wrap_opened_here};
 use tidalite_pager::Storage;
 use tidalite_pager::seeded::{BUGS, Bug, enable};
 
-/// Bytes of the file's head: its superblocks and meta records; docs/format.md section 1.
+/// Length in bytes of the head of a file: its superblocks and meta records, as in docs/format.md section 1.
 const HEAD_BYTES: u64 = 6 * 4096;
 
-/// A broken promise of a storage.
+/// A promise of a storage that the storage deliberately breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mistake {
-    /// A sync does nothing unless the head was written since the last sync, so meta records are written before their
-    /// data is synced.
+    /// A sync does nothing unless the head of the file was written since the last sync, so meta records are written
+    /// before the data to which they refer is synced.
     SkipSync,
-    /// Writes of data are held back until the head is written and synced.
+    /// Writes of data are held back until the head of the file is written and synced.
     MetaBeforeData,
     /// A failed sync is reported as successful.
     IgnoreFailedSync,
@@ -28,7 +28,7 @@ pub enum Mistake {
     LogUnsynced,
 }
 
-/// A deliberate bug.
+/// A deliberate bug, in the pager or in the storage below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deliberate {
     /// A bug in the code of the pager.
@@ -38,7 +38,7 @@ pub enum Deliberate {
 }
 
 impl Deliberate {
-    /// The bugs that show with sequential durable commits and no readers.
+    /// The bugs that show in a run of sequential durable commits without readers.
     #[must_use]
     pub fn of_sequential_commits() -> Vec<Self> {
         let storage = [
@@ -50,7 +50,7 @@ impl Deliberate {
         storage.chain(BUGS.map(Self::Pager)).collect()
     }
 
-    /// Enables the bug for this thread, or disables it.
+    /// Enables the bug for pagers that this thread opens, or disables it.
     pub fn switch(self, on: bool) {
         match self {
             Self::Pager(bug) => enable(on.then_some(bug)),
@@ -88,9 +88,9 @@ fn mistaken(inner: Arc<dyn Storage>) -> Arc<dyn Storage> {
 
 #[derive(Default)]
 struct State {
-    /// Whether the head was written since the last sync.
+    /// True if the head of the file was written since the last sync.
     head_is_written: bool,
-    /// Writes held back, in order.
+    /// Writes that are held back, in order: offset and bytes.
     held: Vec<(u64, Vec<u8>)>,
 }
 
@@ -109,7 +109,7 @@ impl Mistaken {
         self.mistake == Mistake::MetaBeforeData
     }
 
-    /// Whether a sync is skipped.
+    /// True if the deliberate bug makes this sync do nothing.
     fn skips(&self, state: &mut State) -> bool {
         let head_was_written = std::mem::take(&mut state.head_is_written);
         let depends = matches!(self.mistake, Mistake::SkipSync | Mistake::MetaBeforeData);
@@ -167,7 +167,8 @@ impl Storage for Mistaken {
     }
 
     fn write_durably(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
-        // Writes that are held back go first, or the zeros of a new log would overwrite its blocks later.
+        // Writes that were held back are done first; otherwise the zeros of a new log would later overwrite the log's
+        // blocks.
         self.write_held(&mut self.state())?;
         match self.mistake {
             Mistake::LogUnsynced => self.inner.write_at(at, bytes),

@@ -1,5 +1,5 @@
-//! The write-protocol monitor: a storage that wraps another one and checks every write when it happens. It finds errors
-//! in the order of writes in ordinary tests, without a crash.
+//! The write-protocol monitor: a storage that wraps another storage and checks every write when it happens. It finds
+//! errors in the order of writes in ordinary tests, without a crash.
 //!
 //! Rules
 //! 1. A meta record of a new commit is written only after all data that this commit sees is synced. (Writes of a later
@@ -21,20 +21,20 @@ use tidalite_pager::{Header, Kind, Storage};
 
 const BLOCK: u64 = 4096;
 const HEAD: u64 = 6 * BLOCK;
-/// Offset of the sequence number in the meta record; docs/format.md section 3.
+/// Offset of the sequence number in a meta record, as in docs/format.md section 3.
 const SEQUENCE_AT: usize = 48;
-/// Offset of the page size in the superblock; docs/format.md section 2.
+/// Offset of the page size in the superblock, as in docs/format.md section 2.
 const PAGE_SIZE_AT: usize = 52;
-/// Offset of the location of the log in the meta record.
+/// Offset in a meta record of the location of the redo log.
 const REDO_AT: usize = 1952;
-/// Granularity of tracked ranges; every page size is a multiple.
+/// Size in bytes of the units whose state is tracked; every page size is a multiple of it.
 const UNIT: u64 = 512;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Record {
     sequence: u64,
     txn: u64,
-    /// First page and number of pages of its redo log, if it has one.
+    /// First page and number of pages of the redo log that the record names, if there is one.
     log: Option<(u64, u64)>,
 }
 
@@ -48,44 +48,45 @@ struct Slot {
 struct Life {
     birth: u64,
     freed: Option<u64>,
-    /// The commit that created this unit left the write to a later commit.
+    /// True if the commit that created this unit has left the write of the unit to a later commit.
     unwritten: bool,
-    /// The later commit has written the unit, but may have failed after that; then the unit is written again.
+    /// True if the later commit has written the unit. It may fail after that; then the unit is written again.
     written_late: bool,
 }
 
 #[derive(Debug, Default)]
 struct State {
     page_size: u64,
-    /// By block number; 1, 2, 4 and 5 are meta blocks.
+    /// The state of each block of the file's head, by block number; 1, 2, 4 and 5 are meta blocks.
     slots: [Slot; 6],
     newest: Record,
-    /// Units written but not synced yet, with the number of their write.
+    /// Units that are written but not synced yet, each with the number of its last write.
     unsynced: HashMap<u64, u64>,
     writes: u64,
     lives: HashMap<u64, Life>,
     any_unwritten: bool,
     readers: BTreeMap<u64, u64>,
     durable: u64,
-    /// The previous durable commit, if it is kept.
+    /// The transaction of the previous durable commit, if that commit is kept.
     older: Option<u64>,
     newest_txn: u64,
-    /// The handle that made `newest_txn`.
+    /// The handle that committed `newest_txn`.
     newest_by: usize,
     flushing: Option<u64>,
     weak: Option<u64>,
     violations: Vec<String>,
 }
 
-/// A storage that checks every write. When it is dropped with violations that were not taken, the test fails.
+/// A storage that checks every write. When it is dropped and has found violations that no test has taken, the test
+/// fails.
 pub struct Monitor {
     inner: Arc<dyn Storage>,
     shared: Arc<Shared>,
-    /// Identifies one of the handles that share the state.
+    /// Number of this handle among the handles that share the state.
     handle: usize,
 }
 
-/// State shared by all handles on one storage.
+/// The state that all handles on one storage share.
 #[derive(Debug)]
 pub(crate) struct Shared(Mutex<State>);
 
@@ -100,12 +101,12 @@ fn record(block: &[u8]) -> Option<Record> {
 }
 
 impl Monitor {
-    /// Monitors a storage; its current content counts as synced.
+    /// Creates a monitor of a storage; the current content of the storage counts as synced.
     pub fn new(inner: Arc<dyn Storage>) -> Arc<Self> {
         Self::watching(inner, false)
     }
 
-    /// Monitors a storage whose writers keep the previous durable commit (`Options::keep_older`).
+    /// Creates a monitor of a storage whose writers keep the previous durable commit (`Options::keep_older`).
     pub fn keeping_older(inner: Arc<dyn Storage>) -> Arc<Self> {
         Self::watching(inner, true)
     }
@@ -139,7 +140,7 @@ impl Monitor {
         Self::sharing(inner, Arc::new(Shared(Mutex::new(state))))
     }
 
-    /// A monitor for another handle on a monitored storage.
+    /// Creates a monitor for another handle on a storage that is already monitored.
     pub(crate) fn sharing(inner: Arc<dyn Storage>, shared: Arc<Shared>) -> Arc<Self> {
         static HANDLES: AtomicUsize = AtomicUsize::new(1);
         Arc::new(Self {
@@ -168,7 +169,7 @@ impl Monitor {
         }
     }
 
-    /// Takes the violations found so far, so that the monitor can be dropped.
+    /// Takes the violations found so far, so that the test does not fail when the monitor is dropped.
     pub fn take_violations(&self) -> Vec<String> {
         std::mem::take(&mut self.state().violations)
     }
@@ -195,7 +196,8 @@ impl State {
             let known = self.violations.len();
             self.write_data(at, bytes.len() as u64);
             if self.violations.len() > known {
-                // Pages of the redo log are rewritten in place, so a write of the same bytes is not an error.
+                // Pages of the redo log are rewritten in place, so a write of the bytes that are already there is not
+                // an error.
                 let mut before = vec![0; bytes.len()];
                 if below.read_at(at, &mut before).is_ok() && before == bytes {
                     self.violations.truncate(known);
@@ -226,7 +228,7 @@ impl State {
 
     fn write_meta(&mut self, number: usize, found: Option<Record>) {
         if self.newest == Record::default() {
-            // The file is being created.
+            // There is no durable record yet, because the file is being created.
             self.slots[number].written = Some(found);
             return;
         }
@@ -249,7 +251,7 @@ impl State {
                 ));
                 return;
             }
-            // Units that no commit has claimed yet belong to an open transaction and do not count.
+            // Units that no commit has claimed yet belong to an open transaction, so they need not be synced.
             if let Some(unit) = unsynced {
                 let byte = unit * UNIT;
                 self.violated(format!(
@@ -269,8 +271,8 @@ impl State {
         self.slots[number].written = Some(found);
     }
 
-    /// Another handle writes: commits of the previous handle that were never recorded are lost, so the monitor forgets
-    /// them.
+    /// Another handle writes now: commits of the previous handle that were never recorded are lost, so the monitor
+    /// forgets them.
     fn writes_now(&mut self, handle: usize) {
         let before = std::mem::replace(&mut self.newest_by, handle);
         if before == handle || before == 0 {
@@ -303,8 +305,8 @@ impl State {
         }
     }
 
-    /// Checks that a range may be overwritten: no reader and no durable commit sees it, and none of the snapshots
-    /// `besides`.
+    /// Checks that a range may be overwritten: no reader, no durable commit, and none of the snapshots `besides` may
+    /// see the range.
     fn lose(&mut self, at: u64, len: u64, besides: &[u64]) {
         let readers = self.readers.keys().map(|txn| (*txn, "of a reader"));
         let mut snapshots: Vec<(u64, &str)> = readers.collect();
@@ -329,7 +331,7 @@ impl State {
         }
     }
 
-    /// Marks writes as synced; `begun` is the number of writes done when the sync began.
+    /// Marks the first `begun` writes as synced: the writes that were done when the sync began.
     fn synced(&mut self, begun: u64) {
         self.unsynced.retain(|_, write| *write > begun);
         for slot in &mut self.slots {
@@ -417,7 +419,7 @@ impl Storage for Monitor {
 
     fn cut(&self, len: u64) -> io::Result<()> {
         let end = self.inner.len()?.max(len);
-        // Truncation may remove data at the end of the file only if it was never durable.
+        // Truncation may remove data at the end of the file only if that data was never durable.
         self.state().lose(len, end - len, &[]);
         self.inner.cut(len)
     }
@@ -484,7 +486,7 @@ impl Observer for Monitor {
             }
         }
         if commit.unwritten.is_empty() && state.any_unwritten {
-            // This commit has written all data that earlier commits had left to a later one.
+            // This commit has written all data that earlier commits had left to a later commit.
             let lives = state.lives.values_mut();
             lives.for_each(|life| life.unwritten &= !life.written_late);
             state.any_unwritten = false;

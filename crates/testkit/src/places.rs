@@ -1,11 +1,11 @@
-//! Buffers for places, the ranges of a file that are changed directly in mapped memory. A simulated disk has no mapped
-//! memory, so it writes a place when its change begins and when it ends, like any other write
-//! (`Storage::changed_in_place`). A power cut may then leave either version or a part of both.
+//! Buffers for *places*, the ranges of a file that are changed directly in mapped memory. A simulated disk has no
+//! mapped memory, so it writes a place when a change of the place begins and when that change ends, like any other
+//! write (`Storage::changed_in_place`). A power cut may then leave the old version, the new version, or a part of both.
 
 use std::collections::HashMap;
 use tidalite_disk::storage::Places;
 
-/// One place in this many is refused, so that tests cover both paths.
+/// One request for a place in this many is refused, so that tests cover the path without mapped memory as well.
 const REFUSED: u64 = 4;
 
 /// Buffers that stand for mapped memory of a file.
@@ -17,7 +17,7 @@ impl Places for Buffers {
         if (at / len as u64).is_multiple_of(REFUSED) {
             return false;
         }
-        // The previous content does not matter, because the caller overwrites all of it.
+        // The caller overwrites the whole buffer, so the buffer is filled with arbitrary bytes.
         self.0.insert(at, vec![0xa5; len].into());
         true
     }

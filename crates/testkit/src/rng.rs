@@ -1,13 +1,13 @@
-//! A small seeded generator: a seed gives the same test on every machine. xoshiro256++ (Blackman and Vigna), seeded
-//! by splitmix64.
+//! A small seeded random number generator: a seed gives the same test on every machine. It is xoshiro256++ (Blackman
+//! and Vigna), seeded by splitmix64.
 
-/// A seeded generator.
+/// A seeded random number generator.
 #[derive(Clone, Debug)]
 pub struct Rng {
     state: [u64; 4],
 }
 
-/// One step of splitmix64: maps any number to a well-mixed one.
+/// One step of the generator splitmix64: maps any number to a number that looks random.
 #[must_use]
 pub fn mix(seed: u64) -> u64 {
     let z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -17,7 +17,7 @@ pub fn mix(seed: u64) -> u64 {
 }
 
 impl Rng {
-    /// A generator for this seed; neighbouring seeds give unrelated streams.
+    /// Creates a generator for this seed; neighbouring seeds give unrelated random numbers.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let a = mix(seed);
@@ -37,7 +37,7 @@ impl Rng {
         result
     }
 
-    /// A number in `0..bound`.
+    /// A random number in `0..bound`.
     ///
     /// # Panics
     /// If `bound` is 0.
@@ -46,7 +46,7 @@ impl Rng {
         ((u128::from(self.u64()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// A number in `0..bound`.
+    /// A random index in `0..bound`.
     ///
     /// # Panics
     /// If `bound` is 0.
@@ -54,7 +54,7 @@ impl Rng {
         self.below(bound as u64) as usize
     }
 
-    /// A number in `from..=to`.
+    /// A random number in `from..=to`.
     ///
     /// # Panics
     /// If `from > to`.
@@ -72,7 +72,7 @@ impl Rng {
         self.below(n) == 0
     }
 
-    /// A float in `0.0..1.0`.
+    /// A random float in `0.0..1.0`.
     pub fn f64(&mut self) -> f64 {
         (self.u64() >> 11) as f64 / (1u64 << 53) as f64
     }
@@ -85,7 +85,7 @@ impl Rng {
         }
     }
 
-    /// One element of a slice.
+    /// A random element of a slice.
     ///
     /// # Panics
     /// If the slice is empty.
@@ -93,7 +93,7 @@ impl Rng {
         &of[self.index(of.len())]
     }
 
-    /// Shuffles a slice.
+    /// Shuffles the elements of a slice.
     pub fn shuffle<T>(&mut self, of: &mut [T]) {
         for i in (1..of.len()).rev() {
             of.swap(i, self.index(i + 1));

@@ -5,9 +5,10 @@
 //! 3. writing outside the extents of this transaction;
 //! 4. a commit while a page of this transaction was changed after its last seal.
 //!
-//! A structure that uses the header's flags writes them as byte 9 of its page; the seal keeps them.
+//! A data structure that uses the flags of the page header writes them as byte 9 of its page; sealing a page keeps
+//! them.
 //!
-//! Comparing `live_pages` with the pages that a structure reaches reveals leaks.
+//! A test finds leaked pages by comparing `live_pages` with the number of pages that a data structure reaches.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -35,7 +36,7 @@ struct StoredExtent {
 #[derive(Clone, Debug, Default)]
 struct Content {
     pages: HashMap<u64, Page>,
-    /// By address; each extent holds whole pages.
+    /// The extents in use, by address; each holds whole pages.
     extents: BTreeMap<u64, StoredExtent>,
 }
 
@@ -74,7 +75,8 @@ impl Content {
         Ok(PageRef::Borrowed(bytes))
     }
 
-    /// Removes the pages `[addr, addr + len)` from the extent that holds them; returns the original extent.
+    /// Removes the bytes `[addr, addr + len)` from the extent that holds them; returns the original extent, so that the
+    /// change can be undone.
     fn cut(&mut self, addr: u64, len: u64) -> (u64, StoredExtent) {
         let Some((&start, stored)) = self.extents.range(..=addr).next_back() else {
             panic!("free of {len} bytes at {addr}: no extent there, or freed already");
@@ -124,7 +126,7 @@ enum Undo {
     FreedExtent(u64, StoredExtent),
 }
 
-/// Pages and extents in memory, with one write transaction after another.
+/// Pages and extents in memory, which are changed by one write transaction after another.
 pub struct ScratchPages {
     page_size: usize,
     txn: TxnId,
@@ -137,7 +139,7 @@ pub struct ScratchPages {
     calls_left: Option<u64>,
 }
 
-/// The contents of the pages at some moment; readable from any thread.
+/// The contents of all pages at some moment, readable from any thread.
 pub struct ScratchSnapshot {
     page_size: usize,
     content: Content,
@@ -145,7 +147,7 @@ pub struct ScratchSnapshot {
 }
 
 impl ScratchPages {
-    /// An empty file with pages of this size, in its first transaction.
+    /// Creates an empty file with pages of this size in bytes, and begins its first transaction.
     #[must_use]
     pub fn new(page_size: usize) -> Self {
         Self {
@@ -161,7 +163,7 @@ impl ScratchPages {
         }
     }
 
-    /// Ends the transaction and begins the next.
+    /// Commits the transaction and begins the next one.
     ///
     /// # Panics
     /// If a page was changed after its last seal.
@@ -187,7 +189,7 @@ impl ScratchPages {
         self.txn = self.txn.next();
     }
 
-    /// A snapshot of the current state, which later transactions do not change.
+    /// A snapshot of the current contents, which later transactions do not change.
     ///
     /// # Panics
     /// If a page was changed after its last seal.
@@ -207,13 +209,14 @@ impl ScratchPages {
         self.live_ranges().iter().map(|(_, pages)| pages).sum()
     }
 
-    /// Ranges in use, as (address, pages), ascending: a structure must claim exactly these.
+    /// The ranges of pages in use, as (address, number of pages), ascending: a data structure must claim exactly these
+    /// pages.
     #[must_use]
     pub fn live_ranges(&self) -> Vec<(u64, u64)> {
         self.content.live_ranges(self.page_size)
     }
 
-    /// Checks that the claimed (address, pages) cover the ranges in use exactly once.
+    /// Checks that the claimed ranges (address, number of pages) cover the pages in use exactly once.
     ///
     /// # Panics
     /// On a leak, a double claim, or a claim of pages that are not in use.
@@ -257,13 +260,13 @@ impl ScratchPages {
         self.bytes_written
     }
 
-    /// Lets `calls` more allocations and extent writes succeed; then each fails with `DiskFull`. `None` removes the
+    /// After `calls` more allocations and extent writes, each further one fails with `DiskFull`. `None` removes this
     /// limit.
     pub fn fail_after(&mut self, calls: Option<u64>) {
         self.calls_left = calls;
     }
 
-    /// Flips one bit of a page or extent: damage that verification must find.
+    /// Flips one bit of a page or extent, which verification must report as damage.
     ///
     /// # Panics
     /// If nothing is stored at `addr`.

@@ -1,8 +1,8 @@
-//! A second simulated disk, for the second file of a database. Each disk has its own log, and the log of the first disk
-//! notes the progress of the second one. Together the logs give the order of all operations, so a power cut hits both
-//! disks at the same moment, each with its own losses.
+//! A second simulated disk, for the second file of a database. Each disk has its own log of operations, and the log of
+//! the first disk notes the progress of the second. Together the logs give the order of all operations, so a power cut
+//! hits both disks at the same moment, each with its own losses.
 //!
-//! 1. Both disks belong to one process: a fault that kills it on one disk kills it on both.
+//! Both disks belong to one process: a fault that kills this process on one disk kills it on both.
 
 use crate::explore::Note;
 use crate::simdisk::SimDisk;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use tidalite_disk::storage::Growth;
 use tidalite_pager::Storage;
 
-/// The storage of the second disk.
+/// The storage of the second simulated disk.
 pub struct Second {
     disk: Arc<SimDisk>,
     first: Arc<SimDisk>,
@@ -20,7 +20,7 @@ pub struct Second {
 }
 
 impl Second {
-    /// Creates the storage; `tap` wraps `first`.
+    /// Creates the storage of `disk`; `tap` is the storage around `first`, whose log notes the progress of `disk`.
     pub fn new(disk: &Arc<SimDisk>, first: &Arc<SimDisk>, tap: &Arc<Tap>) -> Arc<Self> {
         Arc::new(Self {
             disk: Arc::clone(disk),

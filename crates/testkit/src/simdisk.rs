@@ -1,8 +1,8 @@
-//! A simulated disk, harsher than any real one.
+//! A simulated disk that loses more data than any real disk, for tests of crashes.
 //!
 //! After a power cut, each 512-byte sector written since the last `sync` may hold its old content, any version written
 //! since, or garbage. The file's length is durable only after `sync_all`. If a sync fails, the data that it should have
-//! made durable stays lost: later syncs succeed without it, as on Linux.
+//! made durable stays lost: later syncs succeed without this data, as on Linux.
 //!
 //! All operations are logged. From one recorded run, `Replay` builds the images of a power cut after every single
 //! operation, without another run.
@@ -16,29 +16,29 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tidalite_disk::storage::{Growth, Places};
 use tidalite_pager::Storage;
 
-/// The unit that a power cut keeps, loses or corrupts.
+/// Size in bytes of a sector, the unit that a power cut keeps, loses or corrupts.
 pub const SECTOR_BYTES: usize = 512;
 
-/// One logged operation.
+/// One operation in the log of a disk.
 #[derive(Clone, Debug)]
 pub enum Op {
-    /// A write of bytes at an address.
+    /// A write of these bytes at this offset of the file.
     Write(u64, Arc<[u8]>),
-    /// Growth of the file to this length.
+    /// Growth of the file to this length in bytes.
     Grow(u64),
-    /// Truncation of the file to this length.
+    /// Truncation of the file to this length in bytes.
     Cut(u64),
-    /// All writes before this are durable; with `true`, the file's length too.
+    /// A sync: all writes before it are durable; with `true`, the length of the file, too.
     Sync(bool),
-    /// A range is durable: address and number of bytes.
+    /// A sync of one range of the file: offset and number of bytes.
     SyncRange(u64, u64),
-    /// A sync that failed.
+    /// A sync that failed, so that writes before it may stay lost.
     SyncFailed,
-    /// A note of the harness.
+    /// A note of the crash harness between two operations.
     Mark(u64),
 }
 
-/// The way in which a call fails.
+/// The way in which calls of a simulated disk fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultKind {
     /// Writes and growth fail because the disk is full.
@@ -47,7 +47,7 @@ pub enum FaultKind {
     NoSpace,
     /// Writes, growth and syncs fail with an error of the medium.
     Medium,
-    /// Half of a write arrives, then an error of the medium.
+    /// A write stores half of its bytes, and then fails with an error of the medium.
     ShortWrite,
     /// Syncs fail.
     SyncFails,
@@ -55,28 +55,28 @@ pub enum FaultKind {
     ReadFails,
     /// Space cannot be released: truncation and hole punching fail.
     CutFails,
-    /// The process is dead: no operation reaches the disk any more, and reads fail too.
+    /// The process is dead: no operation reaches the disk any more, and reads fail, too.
     Killed,
 }
 
-/// A scheduled fault.
+/// A fault that is scheduled for a simulated disk.
 #[derive(Clone, Copy, Debug)]
 pub struct Fault {
-    /// The first call that fails, counted from 0 among writes, growth and syncs; faults of reads and of truncation
-    /// count only such calls.
+    /// The number of the first call that fails, counted from 0 among writes, growth and syncs; faults of reads and of
+    /// truncation count only reads and truncations.
     pub at_call: u64,
-    /// Whether every later call fails too, or only this one.
+    /// True if every later call fails, too; false if only this call fails.
     pub forever: bool,
     /// The kind of failure.
     pub kind: FaultKind,
 }
 
-/// The operations of a disk since its creation.
+/// The operations of a disk since it was created.
 #[derive(Clone, Debug)]
 pub struct Recording {
-    /// Its durable content at the beginning.
+    /// The durable content of the disk at the beginning.
     pub base: Vec<u8>,
-    /// The operations in order.
+    /// The operations, in the order of their execution.
     pub ops: Vec<Op>,
 }
 
@@ -89,9 +89,9 @@ struct State {
     cuts: u64,
     fault: Option<Fault>,
     fault_hit: bool,
-    /// Whether the process was killed between two calls.
+    /// True if the process was killed between two calls.
     killed: bool,
-    /// Ranges (from, to) that were punched and not written since.
+    /// Ranges of the file (from, to) that were punched and not written since.
     holes: Vec<(u64, u64)>,
 }
 
@@ -108,13 +108,13 @@ impl Default for SimDisk {
 }
 
 impl SimDisk {
-    /// An empty disk.
+    /// Creates a disk with an empty file.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A disk with this durable content.
+    /// Creates a disk whose file has this durable content.
     #[must_use]
     pub fn from_image(image: Vec<u8>) -> Self {
         let recording = Recording {
@@ -140,19 +140,19 @@ impl SimDisk {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// All operations so far.
+    /// A copy of the log with all operations so far.
     #[must_use]
     pub fn recording(&self) -> Recording {
         self.state().recording.clone()
     }
 
-    /// The current content as a process sees it.
+    /// The current content of the file, as a process sees it.
     #[must_use]
     pub fn image(&self) -> Vec<u8> {
         self.state().bytes.clone()
     }
 
-    /// Adds a note to the log.
+    /// Adds a note of the crash harness to the log.
     pub fn mark(&self, note: u64) {
         self.state().recording.ops.push(Op::Mark(note));
     }
@@ -169,13 +169,13 @@ impl SimDisk {
         self.state().calls
     }
 
-    /// Number of calls so far that a fault of this kind counts.
+    /// Number of calls so far that count for faults of this kind.
     #[must_use]
     pub fn calls_of(&self, kind: FaultKind) -> u64 {
         self.state().calls_of(kind)
     }
 
-    /// Sets or clears a fault; `at_call` counts from now on.
+    /// Schedules a fault, or removes the scheduled one; `at_call` counts calls from now on.
     pub fn set_fault(&self, fault: Option<Fault>) {
         let mut state = self.state();
         state.fault_hit = false;
@@ -186,24 +186,24 @@ impl SimDisk {
         });
     }
 
-    /// Kills the process that uses this disk, until a fault is set or cleared.
+    /// Kills the process that uses this disk, until a fault is scheduled or removed.
     pub fn kill(&self) {
         self.state().killed = true;
     }
 
-    /// Whether the fault has occurred.
+    /// True if the scheduled fault has occurred.
     #[must_use]
     pub fn fault_hit(&self) -> bool {
         self.state().fault_hit
     }
 
-    /// Whether a fault has killed the process that uses this disk.
+    /// True if a fault has killed the process that uses this disk.
     #[must_use]
     pub fn is_dead(&self) -> bool {
         self.state().is_dead()
     }
 
-    /// Flips one bit, durably.
+    /// Flips one bit of the durable content and of the current content.
     pub fn flip_bit(&self, at: usize, bit: u8) {
         let mut state = self.state();
         state.bytes[at] ^= 1 << bit;
@@ -228,7 +228,7 @@ impl State {
         }
     }
 
-    /// Counts a call; returns the fault that it triggers, if any.
+    /// Counts a call; returns the kind of fault that the call triggers, if any.
     fn strike(&mut self, call: Call) -> Option<FaultKind> {
         let counter = match call {
             Call::Read => &mut self.reads,
@@ -264,7 +264,7 @@ impl State {
         self.killed || self.fault.is_some_and(killed)
     }
 
-    /// Removes written ranges from the holes; returns true if the write touched one.
+    /// Removes the written range from the holes of the file; returns true if the write touched a hole.
     fn fill_holes(&mut self, at: u64, len: usize) -> bool {
         let end = at + len as u64;
         if !self.holes.iter().any(|&(from, to)| from < end && at < to) {
@@ -428,18 +428,19 @@ struct Version {
     doomed: bool,
 }
 
-/// A recording during replay: the durable content, and the writes that a power cut may lose.
+/// The state of a disk during the replay of its recording: the durable content, and the writes that a power cut may
+/// lose.
 #[derive(Clone, Debug)]
 pub struct Replay {
     durable: Vec<u8>,
     durable_len: usize,
     current: Vec<u8>,
-    /// Versions by sector, oldest first.
+    /// For each sector, the versions written since the last sync, oldest first.
     unsynced: BTreeMap<usize, Vec<Version>>,
 }
 
 impl Replay {
-    /// At the beginning of a recording.
+    /// Creates the state at the beginning of a recording.
     #[must_use]
     pub fn new(recording: &Recording) -> Self {
         Self {
@@ -450,7 +451,7 @@ impl Replay {
         }
     }
 
-    /// At the end of a recording.
+    /// Creates the state at the end of a recording.
     #[must_use]
     pub fn at_end(recording: &Recording) -> Self {
         let mut replay = Self::new(recording);
@@ -458,19 +459,19 @@ impl Replay {
         replay
     }
 
-    /// Whether a power cut now could lose data.
+    /// True if a power cut at this moment could lose data.
     #[must_use]
     pub fn at_stake(&self) -> bool {
         !self.unsynced.is_empty() || self.durable_len != self.current.len()
     }
 
-    /// The content left by a process that is killed now.
+    /// The content of the file if the process is killed at this moment.
     #[must_use]
     pub fn killed(&self) -> Vec<u8> {
         self.current.clone()
     }
 
-    /// Executes one more operation.
+    /// Replays one more operation.
     pub fn step(&mut self, op: &Op) {
         match op {
             Op::Write(at, bytes) => self.write(*at as usize, bytes),
@@ -484,7 +485,8 @@ impl Replay {
                 self.current.truncate(len);
                 self.unsynced
                     .retain(|&sector, _| sector * SECTOR_BYTES < len);
-                // The old content of the range is unreliable, whether or not the truncation survives.
+                // The old content of the removed range is unreliable, whether or not the truncation survives a power
+                // cut.
                 self.durable[len..].fill(0);
             }
             Op::Sync(all) => {
@@ -543,7 +545,7 @@ impl Replay {
         });
     }
 
-    /// The content after a power cut now: one of the many possible outcomes, chosen by `rng`.
+    /// The content of the file after a power cut at this moment: one of the many possible outcomes, chosen by `rng`.
     #[must_use]
     pub fn power_cut(&self, rng: &mut Rng) -> Vec<u8> {
         let len = match rng.below(3) {
@@ -556,8 +558,8 @@ impl Replay {
             }
         };
         let mut image = self.durable[..len].to_vec();
-        // The probabilities, in sixteenths, that a sector keeps its old content and that it is garbage. All or nothing
-        // is common in practice.
+        // Two probabilities in sixteenths: that a sector keeps its old content, and that it becomes garbage. All
+        // sectors or no sectors is common in practice.
         let (old, garbage) = *rng.pick(&[(0, 0), (16, 0), (8, 0), (1, 0), (15, 0), (5, 5), (0, 2)]);
         let spoilt = match rng.below(4) {
             0 => self

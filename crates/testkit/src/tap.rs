@@ -1,5 +1,5 @@
-//! A storage around the simulated disk, for recorded runs with a lock area. It notes the lock area in the disk's log
-//! whenever it has changed. It can run a hook before a sync, for example to let other threads commit.
+//! A storage around the simulated disk, for recorded runs with a lock area. Whenever the lock area has changed, the
+//! storage notes this in the disk's log. It can run a hook before a sync, for example to let other threads commit.
 
 use crate::explore::Note;
 use crate::simdisk::SimDisk;
@@ -25,7 +25,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Tap {
-    /// Wraps `inner`, which is the disk or forwards to it. `areas` are the areas that the log of the disk names so far.
+    /// Wraps `inner`, which is the disk or forwards to it. `areas` are the images of the lock area to which the disk's
+    /// log refers so far.
     pub fn new(
         inner: Arc<dyn Storage>,
         disk: &Arc<SimDisk>,
@@ -41,12 +42,13 @@ impl Tap {
         })
     }
 
-    /// Sets a hook to run before each sync, but not recursively.
+    /// Sets a hook that runs before each sync, except for syncs that the hook itself causes.
     pub fn set_hook(&self, hook: Option<Hook>) {
         *lock(&self.hook) = hook;
     }
 
-    /// Notes the area if it has changed. Changes after the simulated death of the process are ignored, because a dead
+    /// Notes the lock area in the log if it has changed. Changes after the simulated death of the process are ignored,
+    /// because a dead process makes none.
     /// process makes none.
     pub fn note(&self) {
         if self.disk.is_dead() {
@@ -60,19 +62,19 @@ impl Tap {
         }
     }
 
-    /// The most recently noted area.
+    /// The image of the lock area that was noted last.
     #[must_use]
     pub fn area(&self) -> Vec<u8> {
         lock(&self.areas).last().cloned().unwrap_or_default()
     }
 
-    /// Takes all areas that the log names.
+    /// Takes all images of the lock area to which the log refers.
     #[must_use]
     pub fn take_areas(&self) -> Vec<Vec<u8>> {
         std::mem::take(&mut *lock(&self.areas))
     }
 
-    /// Runs the hook, then notes the area.
+    /// Runs the hook, then notes the lock area if it has changed.
     pub(crate) fn before_sync(&self) {
         let hook = lock(&self.hook).take();
         if let Some(mut hook) = hook {

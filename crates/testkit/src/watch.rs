@@ -1,4 +1,5 @@
-//! Puts the monitor around every storage that a test process opens, files of the operating system included.
+//! Puts the write-protocol monitor around every storage that a test process opens, including files of the operating
+//! system.
 //!
 //! Handles of one process on one file, or on one storage, share their state. The monitor does not see writes of another
 //! process, so a test with several writing processes runs without it.
@@ -9,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use tidalite_disk::storage::{Opened, wrap_opened};
 use tidalite_pager::Storage;
 
-/// Identity of a storage: device and inode of a file, the address of any other storage.
+/// Identity of a storage: device and inode number of a file, or the memory address of any other storage.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Same {
     File(u64, u64),
@@ -34,7 +35,7 @@ fn monitored(opened: Opened<'_>) -> Arc<dyn Storage> {
         let found = known.iter().find(|(known, _)| *known == same);
         return match found.and_then(|(_, shared)| shared.upgrade()) {
             Some(shared) => Monitor::sharing(opened.storage, shared),
-            // Another process opened the file first, so its writes were not seen.
+            // Another process opened the file first, and the monitor has not seen the writes of that process.
             None => opened.storage,
         };
     }

@@ -1,5 +1,5 @@
-//! Dependencies between crates match the table in ARCHITECTURE.md, every crate uses the shared lints, and the lock
-//! file names only the public package source.
+//! Checks that dependencies between crates match the table in ARCHITECTURE.md, that every crate uses the shared lints,
+//! and that the lock file names only the public package source.
 
 use crate::tree::{Finding, Tree};
 use std::collections::BTreeSet;
@@ -7,13 +7,13 @@ use std::collections::BTreeSet;
 /// The package that any crate may use in its tests.
 const TESTKIT: &str = "testkit";
 
-/// The source of every external package, as cargo writes it; assembled from parts, because the check of `leftovers`
-/// reads this file too.
+/// The source of every external package, as cargo writes it in the lock file. The text is assembled from parts, because
+/// the check in `leftovers` reads this file, too.
 fn public_source() -> String {
     ["registry+https://github.com/rust-lang/crates", ".io-index"].concat()
 }
 
-/// Compares `crates/*/Cargo.toml` with ARCHITECTURE.md.
+/// Compares the dependencies in `crates/*/Cargo.toml` with ARCHITECTURE.md.
 #[must_use]
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -93,13 +93,13 @@ fn room_of(manifest_path: &str) -> Option<&str> {
     (!room.contains('/')).then_some(room)
 }
 
-/// A row of the table that describes the crates.
+/// A row of the table in ARCHITECTURE.md that describes the crates.
 struct Row {
     name: String,
     line: usize,
-    /// Its dependencies.
+    /// The crates on which this crate depends.
     below: BTreeSet<String>,
-    /// Dependencies of its tests alone, behind `tests:`.
+    /// The crates on which only the tests of this crate depend, listed after `tests:`.
     tests: BTreeSet<String>,
 }
 
@@ -130,14 +130,14 @@ fn ticked(cell: &str) -> BTreeSet<String> {
     parts.map(str::to_string).collect()
 }
 
-/// The crates of the project named in these sections of a manifest, for any target.
+/// The crates of the project that these sections of a manifest name, for any target.
 fn rooms_used(manifest: &str, sections: &[&str]) -> BTreeSet<String> {
     let mut rooms = BTreeSet::new();
     for &name in sections {
         for line in section(manifest, name) {
             rooms.extend(room_named(line));
         }
-        // `[dependencies.tidalite-base]`
+        // Finds sections such as `[dependencies.tidalite-base]`.
         for header in manifest.lines().map(str::trim) {
             let dotted = header
                 .strip_prefix('[')
@@ -168,7 +168,8 @@ fn section<'a>(manifest: &'a str, name: &'a str) -> impl Iterator<Item = &'a str
     })
 }
 
-/// `tidalite-kv.workspace = true` -> `kv`; the public crate is `tidalite`.
+/// The crate that a line of a manifest names: `tidalite-kv.workspace = true` gives `kv`; the public crate is
+/// `tidalite`.
 fn room_named(line: &str) -> Option<String> {
     let package = line.split(['.', '=', ' ']).next()?.trim_matches('"');
     if package == "tidalite" {

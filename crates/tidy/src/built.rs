@@ -1,26 +1,26 @@
-//! Code size: lines by crate, and section sizes of compiled programs.
+//! Measures code size: number of lines by crate, and section sizes of compiled programs.
 
 use crate::source::without_tests;
 use crate::tree::Tree;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// The crates of the engine, whose code is summed.
+/// The crates of the engine, whose code size is added up.
 const LIBRARY: [&str; 7] = [
     "codec", "delta", "disk", "kv", "pager", "series", "tidalite",
 ];
 
-/// Sections of a program that count as code and as constants.
+/// Names of the sections of a program that count as code and, below, as constants.
 const CODE: &str = ".text";
 const CONSTANTS: &str = ".rodata";
-/// Sizes of the header of a 64-bit ELF file and of a section header, and offsets of fields in the header.
+/// Length in bytes of the header of a 64-bit ELF file and of a section header, and offsets of fields in the header.
 const HEADER_BYTES: usize = 64;
 const SECTION_BYTES: usize = 64;
 const TABLE_AT: usize = 40;
 const COUNT_AT: usize = 60;
 const NAMES_AT: usize = 62;
 
-/// Lines by crate without tests: all lines, and lines that are neither blank nor comment.
+/// Number of lines by crate, without tests: all lines, and lines that are neither blank nor comment.
 #[must_use]
 pub fn lines_by_room(tree: &Tree) -> BTreeMap<String, (usize, usize)> {
     let mut rooms: BTreeMap<String, (usize, usize)> = BTreeMap::new();
@@ -42,7 +42,7 @@ pub fn lines_by_room(tree: &Tree) -> BTreeMap<String, (usize, usize)> {
     rooms
 }
 
-/// The table of [`lines_by_room`].
+/// The result of [`lines_by_room`] as a table in text form.
 #[must_use]
 pub fn report(tree: &Tree) -> String {
     let mut out =
@@ -62,7 +62,7 @@ pub fn report(tree: &Tree) -> String {
     out
 }
 
-/// Bytes of machine code and of constants in a 64-bit ELF program; `None` for any other file.
+/// Number of bytes of machine code and of constants in a 64-bit ELF program; `None` for any other file.
 #[must_use]
 pub fn sections(elf: &[u8]) -> Option<(u64, u64)> {
     let number = |at: usize, bytes: usize| -> Option<u64> {
@@ -113,7 +113,7 @@ mod tests {
             "{}",
             report(&tree)
         );
-        // Measures the running test program itself.
+        // Measures the test program that is running.
         let own = std::env::current_exe().and_then(std::fs::read);
         let (code, constants) = own
             .ok()

@@ -1,4 +1,5 @@
-//! Every path and every item that a document names exists, so that documents cannot become outdated unnoticed.
+//! Checks that every path and every item that a document names exists, so that documents cannot become outdated
+//! unnoticed.
 //!
 //! A *path* is a link's target, a quoted word with a known ending (`.rs`, `.md`, `.toml`), a quoted word below a
 //! directory of the root, or any word below `crates/`, `docs/` or `bench/`, also in comments of the code. An *item*
@@ -9,16 +10,16 @@ use crate::source::{Source, words};
 use crate::tree::{Finding, Tree};
 use std::collections::BTreeSet;
 
-/// Directories that are recognised without quotes.
+/// Directories whose files are recognised as paths without quotes.
 const ROOTS: [&str; 4] = ["crates/", "docs/", "bench/", ".ci/"];
 
 /// File extensions that make a quoted word a path of the project.
 const ENDINGS: [&str; 3] = [".rs", ".md", ".toml"];
 
-/// First path segments of foreign items.
+/// First path segments of items that other crates define.
 const FOREIGN: [&str; 3] = ["std", "core", "alloc"];
 
-/// First path segment that stands for any name.
+/// First path segment that stands for any name, so that the path need not exist.
 const PLACEHOLDER: &str = "NAME/";
 
 /// Checks every Markdown file, and the comments of every Rust file.
@@ -39,7 +40,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
                 continue;
             }
             for target in link_targets(line) {
-                // Pages inside a crate's source are included in its documentation, whose links rustdoc checks.
+                // Pages inside a crate's source are included in the crate's documentation, whose links rustdoc checks.
                 if path.contains("/src/") && (target.contains("::") || target.contains('@')) {
                     continue;
                 }
@@ -81,7 +82,7 @@ fn is_path_character(c: char) -> bool {
     c.is_ascii_alphanumeric() || "_-./".contains(c)
 }
 
-/// Checks words below a known directory, anywhere in the line.
+/// Checks paths below a known directory, anywhere in the line and without quotes.
 fn loose_paths(tree: &Tree, line: &str, report: &mut impl FnMut(String)) {
     for word in line.split(|c: char| !(is_path_character(c) || "*<>{}".contains(c))) {
         let word = word.trim_end_matches('.');
@@ -108,7 +109,7 @@ fn link_exists(tree: &Tree, document: &str, target: &str) -> bool {
     tree.exists(&resolve(document, target))
 }
 
-/// Resolves `target` relative to the directory of `document`, following `..`.
+/// Resolves the relative path `target` from the directory of `document`, following `..`.
 fn resolve(document: &str, target: &str) -> String {
     let mut parts: Vec<&str> = document.split('/').collect();
     parts.pop();
@@ -139,7 +140,7 @@ fn is_missing_path(tree: &Tree, document: &str, quoted: &str) -> bool {
         && !tree.exists(&resolve(document, quoted))
 }
 
-/// The first identifier of a quoted item that does not occur in the code.
+/// The first identifier of a quoted item that does not occur in the code; `None` if all identifiers occur.
 fn missing_item<'a>(known: &BTreeSet<String>, quoted: &'a str) -> Option<&'a str> {
     let call = quoted.ends_with("()");
     let item = quoted
@@ -163,7 +164,7 @@ fn missing_item<'a>(known: &BTreeSet<String>, quoted: &'a str) -> Option<&'a str
         .find(|&segment| !language.contains(&segment) && !known.contains(segment))
 }
 
-/// Whether a word looks like `SOME_BOUND`.
+/// True if a word looks like the name of a constant: `SOME_BOUND`.
 fn is_bound(word: &str) -> bool {
     word.contains('_')
         && word
@@ -171,7 +172,7 @@ fn is_bound(word: &str) -> bool {
             .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
 }
 
-/// Whether a word is `CamelCase` of two or more parts, each with a lowercase letter.
+/// True if a word is `CamelCase` of two or more parts, each with a lowercase letter.
 fn is_camel(word: &str) -> bool {
     let starts = |pair: &[u8]| pair[0].is_ascii_uppercase() && pair[1].is_ascii_lowercase();
     word.starts_with(|c: char| c.is_ascii_uppercase())

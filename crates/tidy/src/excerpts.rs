@@ -1,5 +1,5 @@
-//! The Rust code in README.md comes from an example that the tests compile and run: all lines of a block occur in one
-//! example, in order. Lines may be left out, but not changed.
+//! Checks that the Rust code in README.md comes from an example that the tests compile and run: all lines of a block
+//! must occur in one example, in order. A block may leave lines out, but not change them.
 
 use crate::tree::{Finding, Tree};
 
@@ -12,7 +12,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (line, block) in blocks(tree.text(DOCUMENT).unwrap_or_default()) {
         let examples = tree.texts().filter(|(path, _)| path.starts_with(EXAMPLES));
-        // The example that matches the most lines shows best which line differs.
+        // Reports the line that differs from the example that matches the most lines.
         let furthest = examples
             .map(|(_, text)| followed(&block, text))
             .max()
@@ -25,7 +25,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// The trimmed lines of each Rust block, with the number of its first line.
+/// The trimmed lines of each Rust block, with the line number of the block's first line.
 fn blocks(document: &str) -> Vec<(usize, Vec<&str>)> {
     let mut blocks = Vec::new();
     let mut open: Option<(usize, Vec<&str>)> = None;
@@ -40,7 +40,7 @@ fn blocks(document: &str) -> Vec<(usize, Vec<&str>)> {
     blocks
 }
 
-/// Number of lines of the block, from its first, that occur in the example in this order.
+/// Number of lines of the block, from the first one on, that occur in the example in this order.
 fn followed(block: &[&str], example: &str) -> usize {
     let mut rest = example.lines().map(str::trim);
     block

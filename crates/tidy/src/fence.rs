@@ -1,5 +1,5 @@
-//! `unsafe` stays in the files that ARCHITECTURE.md lists, each of them still needs it, and each use has a reason
-//! above it.
+//! Checks that `unsafe` occurs only in the files that ARCHITECTURE.md lists, that each of these files still needs it,
+//! and that each use has a reason above it.
 
 use crate::source::{Source, line_of, word_indices};
 use crate::tree::{Finding, Tree};
@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 const HEADING: &str = "## Unsafe code";
 
-/// Compares the list under the heading "Unsafe code" with the code.
+/// Compares the list of files under the heading "Unsafe code" with the code.
 #[must_use]
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -61,7 +61,7 @@ fn listed(architecture: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// Whether a comment with `SAFETY:` or `# Safety` stands on the line or above it, separated only by comments,
+/// True if a comment with `SAFETY:` or `# Safety` stands on this line or above it, separated from it only by comments,
 /// attributes, and the beginning of the same statement.
 fn has_reason(source: &Source, line: usize) -> bool {
     let code: Vec<&str> = source.code.lines().map(str::trim).collect();

@@ -1,5 +1,5 @@
-//! The import graph between the files of a crate: `use` declarations and paths in the code, followed through
-//! re-exports to the file that defines the name. Test code is ignored.
+//! The import graph between the files of a crate. It follows `use` declarations and paths in the code, through
+//! re-exports, to the file that defines the name. Test code is ignored.
 //!
 //! A name that is not found (defined by a macro, or in another crate) is attributed to the last module of its path,
 //! so the graph can have extra arrows; only arrows that macros generate are missing.
@@ -11,29 +11,29 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Maximum number of re-exports that are followed in a chain.
 const HOPS_MAX: usize = 12;
 
-/// An import: the importing file and line, the file that defines the name, and the path.
+/// An import: file and line of the import, the file that defines the imported name, and the path.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Import {
-    /// Path of the importing file in the crate's `src`.
+    /// Path of the importing file, relative to the crate's `src`.
     pub from: String,
-    /// Path of the file that defines the name.
+    /// Path of the file that defines the imported name, relative to the crate's `src`.
     pub to: String,
-    /// Line in `from`, counted from 1.
+    /// Line of the import in `from`, counted from 1.
     pub line: usize,
-    /// The path, from the root of the crate.
+    /// The imported path, from the root of the crate.
     pub path: String,
 }
 
 /// The files of one crate, and the imports between them.
 #[derive(Debug, Default)]
 pub struct Imports {
-    /// Paths of the files, relative to `src`.
+    /// Paths of the crate's files, relative to `src`.
     pub files: Vec<String>,
     /// All imports that lead to another file of the crate.
     pub imports: Vec<Import>,
 }
 
-/// A module: its file, the names that it defines, and the names that it imports.
+/// A module: its file, the names that the module defines, and the names that it imports.
 struct Module {
     file: String,
     code: String,
@@ -99,7 +99,7 @@ impl Imports {
         }
     }
 
-    /// The cycles: groups of files each of which reaches all others.
+    /// The import cycles: groups of files in which each file reaches all others.
     #[must_use]
     pub fn cycles(&self) -> Vec<Vec<String>> {
         let mut next: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
@@ -183,8 +183,8 @@ impl Module {
     }
 }
 
-/// The module of a file: `lib.rs` is the root, `a/mod.rs` and `a.rs` are `a`; binaries of the crate are not part of
-/// it.
+/// The module of a file: `lib.rs` is the root of the crate, `a/mod.rs` and `a.rs` are the module `a`. Returns `None`
+/// for binaries, which are not part of the crate.
 fn module_of(file: &str) -> Option<Vec<String>> {
     if file.starts_with("bin/") {
         return None;
@@ -199,7 +199,7 @@ fn module_of(file: &str) -> Option<Vec<String>> {
     Some(parts)
 }
 
-/// Modules that exist only in tests: `mod tests;` behind `#[cfg(test)]`.
+/// The modules that exist only in tests: `mod tests;` after `#[cfg(test)]`.
 fn test_modules(tree: &Tree, src: &str, modules: &Modules) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     for (name, module) in modules {
@@ -225,7 +225,7 @@ fn test_modules(tree: &Tree, src: &str, modules: &Modules) -> Vec<Vec<String>> {
     found
 }
 
-/// The code with each test-only item blanked.
+/// The code in which each item that exists only in tests is replaced by blanks.
 fn without_test_items(code: &str) -> String {
     let mut blanked = code.to_owned();
     let mut from = 0;
@@ -244,13 +244,13 @@ fn without_test_items(code: &str) -> String {
     blanked
 }
 
-/// Whether an attribute is `#[cfg(test)]`, or `#[cfg(all(test, ...))]`.
+/// True if an attribute is `#[cfg(test)]` or `#[cfg(all(test, ...))]`.
 fn is_test_only(attribute: &str) -> bool {
     let words: Vec<&str> = word_indices(attribute).map(|(_, word)| word).collect();
     matches!(words[..], ["cfg", "test", ..] | ["cfg", "all", "test", ..])
 }
 
-/// Begin and end of the item after an attribute, or of the item that begins here.
+/// Begin and end of the item after the attribute at this offset, or of the item that begins at this offset.
 fn item_behind(code: &str, attribute: usize) -> (usize, usize) {
     let start = match code[attribute..].starts_with('#') {
         true => attribute + code[attribute..].find(']').map_or(0, |end| end + 1),
@@ -273,14 +273,14 @@ fn item_behind(code: &str, attribute: usize) -> (usize, usize) {
     (start, code.len())
 }
 
-/// A name imported by a `use` declaration: its local name, and its path from the root of the crate.
+/// A name imported by a `use` declaration: the local name, and the path from the root of the crate.
 struct Use {
     alias: String,
     path: Vec<String>,
     line: usize,
 }
 
-/// The names that `use` declarations import from this crate.
+/// The names that the `use` declarations of a module import from this crate.
 fn uses(modules: &Modules, name: &[String]) -> Vec<Use> {
     let code = &modules[name].code;
     let mut found = Vec::new();
@@ -305,7 +305,7 @@ fn uses(modules: &Modules, name: &[String]) -> Vec<Use> {
     found
 }
 
-/// Expands a `use` tree into paths with their local names.
+/// Expands the tree of a `use` declaration into paths with their local names.
 fn spread(text: &str, before: Vec<String>, found: &mut Vec<(Vec<String>, String)>) {
     let text = text.trim();
     // The text is empty after the last comma of a list.
@@ -350,7 +350,7 @@ fn spread(text: &str, before: Vec<String>, found: &mut Vec<(Vec<String>, String)
     }
 }
 
-/// Paths in the code outside of `use`, with their lines.
+/// The paths that a module uses outside of `use` declarations, with their lines.
 fn paths(modules: &Modules, name: &[String]) -> Vec<(Vec<String>, usize)> {
     let code = &modules[name].code;
     let bytes = code.as_bytes();
@@ -383,7 +383,7 @@ fn paths(modules: &Modules, name: &[String]) -> Vec<(Vec<String>, usize)> {
     found
 }
 
-/// The module of the code at an offset: the module of the file, or one inside it.
+/// The module to which the code at an offset belongs: the module of the file, or a module inside the file.
 fn scope(code: &str, file: &[String], at: usize) -> Vec<String> {
     let mut scope = file.to_vec();
     for (start, word) in word_indices(&code[..at]) {
@@ -399,7 +399,7 @@ fn scope(code: &str, file: &[String], at: usize) -> Vec<String> {
     scope
 }
 
-/// The path from the root of the crate; `None` if it leads out of the crate.
+/// The path from the root of the crate to the target of `path`; `None` if `path` leads out of the crate.
 fn from_root(modules: &Modules, name: &[String], path: &[String]) -> Option<Vec<String>> {
     let (first, rest) = path.split_first()?;
     let mut base = match first.as_str() {
@@ -425,7 +425,7 @@ fn from_root(modules: &Modules, name: &[String], path: &[String]) -> Option<Vec<
     Some(base)
 }
 
-/// The module that defines the target of a path.
+/// The module that defines the target of a path, after following re-exports.
 fn resolve(modules: &Modules, path: &[String], hops: usize) -> Vec<String> {
     let mut at = Vec::new();
     for (index, part) in path.iter().enumerate() {

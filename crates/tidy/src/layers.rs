@@ -1,5 +1,5 @@
-//! Imports inside a crate point down: there are no cycles between its files, and no imports from a folder to one
-//! above it in the list of ARCHITECTURE.md.
+//! Checks that imports inside a crate point down: there are no cycles between files, and no imports from a folder to a
+//! folder above it in the list of ARCHITECTURE.md.
 
 use crate::imports::Imports;
 use crate::tree::{Finding, Tree};
@@ -42,7 +42,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// The crates of the project.
+/// The names of the crates of the project.
 fn crates(tree: &Tree) -> BTreeSet<String> {
     let roots = tree.texts().filter_map(|(path, _)| {
         let name = match path.split('/').collect::<Vec<_>>()[..] {
@@ -62,7 +62,7 @@ fn sources_of(krate: &str) -> String {
     }
 }
 
-/// Finds imports that lead to a layer above, and files that belong to no layer.
+/// Finds imports that lead to a layer above the importing file, and files that belong to no layer.
 fn upward(imports: &Imports, src: &str, layers: &[String]) -> Vec<Finding> {
     let mut findings = Vec::new();
     let layer = |file: &str| layers.iter().position(|layer| is_of(file, layer));
@@ -76,7 +76,7 @@ fn upward(imports: &Imports, src: &str, layers: &[String]) -> Vec<Finding> {
         let (from, to) = (layer(&import.from), layer(&import.to));
         let is_up = match (from, to) {
             (Some(from), Some(to)) => from < to,
-            // The root of the crate is above all layers.
+            // The root file of the crate is above all layers.
             (Some(_), None) => is_root(&import.to),
             _ => false,
         };
@@ -99,13 +99,14 @@ fn is_root(file: &str) -> bool {
     file == "lib.rs" || file == "main.rs"
 }
 
-/// Whether a file belongs to a layer: `txn` is `txn.rs` and all of `txn/`.
+/// True if a file belongs to a layer: the layer `txn` is the file `txn.rs` and everything in `txn/`.
 fn is_of(file: &str, layer: &str) -> bool {
     let rest = file.strip_prefix(layer);
     rest.is_some_and(|rest| rest == ".rs" || rest.starts_with('/'))
 }
 
-/// The rows of the table with the header `| crate | layers`: crate, line, and its layers from the bottom up.
+/// The rows of the table with the header `| crate | layers`: the crate, the line of the row, and the layers from the
+/// bottom up.
 fn drawn(architecture: &str) -> Vec<(String, usize, Vec<String>)> {
     let lines = architecture.lines().enumerate();
     lines
@@ -119,7 +120,7 @@ fn drawn(architecture: &str) -> Vec<(String, usize, Vec<String>)> {
         .collect()
 }
 
-/// Prints the cycles and the number of imports of a crate; with `layers`, also every import that leads up.
+/// Describes the import cycles and the number of imports of a crate; with `layers`, also every import that leads up.
 #[must_use]
 pub fn report(tree: &Tree, krate: &str, layers: &[String]) -> String {
     let src = sources_of(krate);

@@ -1,11 +1,12 @@
-//! No unfinished code; no path of a single machine and no host of a package registry in any text.
+//! Checks that there is no unfinished code, and that no text contains a path of a single machine or a host of a package
+//! registry.
 //!
-//! The patterns are assembled from parts here, because this file is checked too.
+//! The searched patterns are assembled from parts, because this file is checked, too.
 
 use crate::source::{Source, words};
 use crate::tree::{Finding, Tree};
 
-/// Checks every text file except lock files, whose sources `arrows` checks.
+/// Checks every text file except lock files, whose package sources `arrows` checks.
 #[must_use]
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -54,7 +55,7 @@ fn unfinished(path: &str, text: &str) -> Vec<Finding> {
             report(mark);
         }
         let attribute = code.trim_start().starts_with("#[");
-        // A test that takes a second elsewhere may take hours under Miri.
+        // An `#[ignore]` for Miri only is allowed: a test that takes a second elsewhere may take hours under Miri.
         let elsewhere = !code.contains("cfg_attr(miri, ignore = ");
         if attribute && elsewhere && words(code).any(|word| word == "ignore") {
             report("an ignored test");
@@ -63,7 +64,7 @@ fn unfinished(path: &str, text: &str) -> Vec<Finding> {
     findings
 }
 
-/// Directories that exist on a single machine only.
+/// Directories that exist only on a single machine.
 fn directories() -> [String; 5] {
     ["root", "home", "work", "users", "mnt"].map(|name| format!("/{name}/"))
 }
@@ -79,7 +80,7 @@ fn hosts() -> [String; 5] {
     .map(|parts| parts.concat())
 }
 
-/// Whether the pattern occurs in `line` other than as the continuation of a word or a path.
+/// True if the pattern occurs in `line` other than as the continuation of a word or a path.
 fn begins_at(line: &str, what: &str) -> bool {
     line.match_indices(what).any(|(at, _)| {
         let before = line[..at].chars().next_back();

@@ -1,8 +1,8 @@
-//! The licences of everything built into the program or its tests are compatible with MIT OR Apache-2.0.
+//! Checks that the licences of everything built into the program or its tests are compatible with MIT OR Apache-2.0.
 //!
 //! Expressions follow SPDX: `OR` (also the old `/`), `AND`, `WITH`, parentheses. An expression is allowed if some
-//! choice of its alternatives needs allowed licences only; a licence that is not in the list is therefore accepted as
-//! one of several alternatives.
+//! choice of its alternatives needs only allowed licences; so a licence that is not in the list of allowed licences is
+//! accepted if it is one of several alternatives.
 
 use crate::tree::Finding;
 use std::path::Path;
@@ -25,7 +25,8 @@ const ALLOWED: [&str; 13] = [
     "Apache-2.0 WITH LLVM-exception",
 ];
 
-/// Lists all packages that the workspace needs on this platform, with cargo, without the network.
+/// Checks the licences of all packages that the workspace needs on this platform, as cargo lists them without the
+/// network.
 ///
 /// # Errors
 /// If cargo cannot be run or fails.
@@ -52,7 +53,7 @@ pub fn check(root: &Path) -> Result<Vec<Finding>, String> {
     Ok(check_listing(&String::from_utf8_lossy(&output.stdout)))
 }
 
-/// Checks lines of `package|licence expression`.
+/// Checks the licences in lines of `package|licence expression`.
 #[must_use]
 pub fn check_listing(listing: &str) -> Vec<Finding> {
     let mut findings: Vec<Finding> = listing
@@ -73,7 +74,7 @@ pub fn check_listing(listing: &str) -> Vec<Finding> {
     findings
 }
 
-/// Whether the expression can be satisfied with allowed licences only.
+/// True if the licence expression can be satisfied with allowed licences only.
 #[must_use]
 pub fn is_allowed(expression: &str) -> bool {
     let spaced = expression

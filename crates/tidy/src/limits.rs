@@ -1,4 +1,4 @@
-//! docs/limits.md shows every shared bound, with the value of its constant.
+//! Checks that docs/limits.md shows every shared bound with the value of the constant.
 
 use crate::source::Source;
 use crate::tree::{Finding, Tree};
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 const DOCUMENT: &str = "docs/limits.md";
 const SHARED: &str = "crates/base/src/limits.rs";
 
-/// Compares the table with the constants of the files that its rows name.
+/// Compares the table of docs/limits.md with the constants in the files that the rows name.
 #[must_use]
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -54,7 +54,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Name and expression of each constant.
+/// The name and the expression of each constant in a Rust file.
 fn constants(text: &str) -> BTreeMap<String, String> {
     let code = Source::new(text).code;
     let mut found = BTreeMap::new();
@@ -74,7 +74,7 @@ fn declares(text: &str, function: &str) -> bool {
     functions.iter().any(|found| found.name == function)
 }
 
-/// Evaluates a product of numbers, or a shifted number, as constants are written; `None` for other expressions.
+/// Evaluates the expression of a constant, a product of numbers or a shifted number; `None` for any other expression.
 fn product(expression: &str) -> Option<u64> {
     if let Some((number_shifted, bits)) = expression.split_once("<<") {
         let bits = u32::try_from(number(bits.trim())?).ok()?;

@@ -1,6 +1,6 @@
-//! Prints sizes of files, functions and crates, habits of language in comments, and the sizes of the compiled
-//! programs given as arguments. With `layers CRATE LAYER...` it prints the import cycles of a crate and every import
-//! from a layer to one named later. The checks themselves are tests.
+//! Prints sizes of files, functions and crates, habits of language in comments, and the sizes of the compiled programs
+//! given as arguments. With `layers CRATE LAYER...` the program prints the import cycles of a crate and every import
+//! from a layer to a layer named later. The checks themselves run as tests.
 
 use tidalite_tidy::{Tree, built, layers, root, sizes, words};
 

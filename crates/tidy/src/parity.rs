@@ -1,4 +1,4 @@
-//! The parity tables in docs/parity: features of another system, our call for each, and the test that shows it.
+//! Checks the parity tables in docs/parity: features of another system, our call for each, and the test that shows it.
 //!
 //! A row is `| ref | feature | our call | test |`. Calls are quoted items of our code (`Type::member`, `call()`) or
 //! words of the program (`tidalite check --json`); tests are quoted as `path/file.rs::test_name`, and must be
@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const FOLDER: &str = "docs/parity/";
 const LEFT_OUT: &str = "left out:";
 const MISSING: &str = "missing:";
-/// Keywords before the name in a declaration.
+/// Keywords that stand before the name in a declaration.
 const DECLARING: [&str; 9] = [
     "fn",
     "struct",
@@ -27,7 +27,7 @@ const DECLARING: [&str; 9] = [
     "macro_rules",
 ];
 
-/// The rows that a table must have: a prefix, and the number of rows, numbered from 1.
+/// The rows that each table must have: the prefix of the row numbers, and the number of rows, numbered from 1.
 const REQUIRED: [(&str, &str, usize); 13] = [
     ("docs/parity/flespi.md", "F", 14),
     ("docs/parity/flespi.md", "M", 33),
@@ -44,7 +44,8 @@ const REQUIRED: [(&str, &str, usize); 13] = [
     ("docs/parity/raptordb.md", "U", 6),
 ];
 
-/// Location of the library's code, and the file that defines the public names of the library and of the crates below.
+/// Folder of the library's code, and (below) the file with the public names of the library and of the crates below the
+/// library.
 const LIBRARY: &str = "crates/tidalite/src/";
 const EXPORTS: &str = "crates/tidalite/src/lib.rs";
 
@@ -84,7 +85,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// The cells of a row of such a table; `None` for its header and for other lines.
+/// The cells of a row of a parity table; `None` for the table's header and for other lines.
 fn row(line: &str) -> Option<[&str; 4]> {
     let inner = line.trim().strip_prefix('|')?.strip_suffix('|')?;
     let cells: Vec<&str> = inner.split('|').map(str::trim).collect();
@@ -97,20 +98,20 @@ fn quoted(cell: &str) -> impl Iterator<Item = &str> {
     cell.split('`').skip(1).step_by(2)
 }
 
-/// Index of the declarations.
+/// Index of all declarations in the code.
 struct Code<'t> {
     tree: &'t Tree,
     files: Vec<File<'t>>,
-    /// Names that the library exports, with the folder of the crate that defines them.
+    /// The names that the library exports, each with the folder of the crate that defines the name.
     exports: BTreeMap<String, String>,
-    /// All words of the program's command line.
+    /// All words in the source of the command-line program.
     program: String,
 }
 
-/// A file under `src`.
+/// A source file under `src`.
 struct File<'t> {
     path: &'t str,
-    /// The names that it declares.
+    /// The names that the file declares.
     declared: BTreeSet<String>,
     words: BTreeSet<String>,
 }
@@ -167,7 +168,8 @@ impl<'t> Code<'t> {
         problems
     }
 
-    /// Checks a call: `tidalite words --and-options`, `Type::member`, `call()`, `NAME`.
+    /// Checks that a call exists: `tidalite words --and-options`, `Type::member`, `call()`, or `NAME`. Returns the
+    /// problem if there is one.
     fn call_problem(&self, item: &str) -> Option<String> {
         let nowhere = || Some(format!("`{item}` is not declared anywhere"));
         if let Some(line) = item.strip_prefix("tidalite ") {
@@ -190,7 +192,7 @@ impl<'t> Code<'t> {
                 "`{owner}` of `{item}` is not public in the library"
             ));
         };
-        // A member is declared in the file of its type, or in one that names the type (`impl Type`).
+        // A member is declared in the file of its type, or in a file that names the type (`impl Type`).
         let has = |file: &File<'_>| {
             file.path.starts_with(folder)
                 && file.declared.contains(member)
@@ -235,7 +237,7 @@ impl<'t> Code<'t> {
     }
 }
 
-/// Whether the function whose `fn` is on this line has the attribute `#[test]`, and not `#[ignore]`.
+/// True if the function whose `fn` is on this line has the attribute `#[test]`, and not `#[ignore]`.
 fn is_test(code: &str, line: usize) -> bool {
     let before: Vec<&str> = code.lines().take(line - 1).map(str::trim).collect();
     let attributes = before.iter().rev();
@@ -244,8 +246,8 @@ fn is_test(code: &str, line: usize) -> bool {
     has("#[test]") && !has("#[ignore")
 }
 
-/// The names that the library's root file exports, each with the folder of the crate that defines it: the library's
-/// own files may re-export items of a crate below.
+/// The names that the library's root file exports, each with the folder of the crate that defines the name: the
+/// library's own files may re-export items of a crate below the library.
 fn exports(tree: &Tree) -> BTreeMap<String, String> {
     let mut below = BTreeMap::new();
     let mut found = BTreeMap::new();
@@ -276,7 +278,7 @@ fn exports(tree: &Tree) -> BTreeMap<String, String> {
     found
 }
 
-/// The heads of the folders that `lib.rs` makes public.
+/// The first files (`mod.rs`) of the folders that `lib.rs` makes public.
 fn public_modules(tree: &Tree) -> Vec<String> {
     let root = tree.ending(".rs").find(|(path, _)| *path == EXPORTS);
     let lines = root.into_iter().flat_map(|(_, text)| text.lines());
@@ -308,7 +310,7 @@ fn handed_on(code: &str) -> Vec<(String, String)> {
     all
 }
 
-/// Names that a file declares: items, and the variants and fields at the beginning of a line.
+/// The names that a file declares: items, and the variants and fields at the beginning of a line.
 fn declared(source: &Source) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let words: Vec<&str> = source.words().collect();
@@ -398,7 +400,7 @@ mod tests {
             "docs/parity/libmdbx.md",
             "| P1 | x | left out: no meaning here | |",
         )]);
-        // Every required row gives a finding, except the one that exists.
+        // Each required row gives a finding, except the row that exists.
         let required: usize = REQUIRED.iter().map(|(_, _, count)| count).sum();
         assert_eq!(check(&tree).len(), required - 1);
     }

@@ -1,17 +1,17 @@
-//! Long files and long functions: figures for human review, not rules.
+//! Reports long files and long functions; the figures are for human review, not rules.
 
 use crate::source::{Function, Source, without_tests};
 use crate::tree::Tree;
 use std::cmp::Reverse;
 use std::fmt::Write;
 
-/// Files with more lines than this, without tests, are listed.
+/// Number of lines, without tests, from which a file is listed.
 pub const FILE_LINES_SEEN: usize = 600;
 
 /// Number of the longest functions that are listed.
 pub const FUNCTIONS_SHOWN: usize = 12;
 
-/// The report, ready to print.
+/// Creates the report as text.
 #[must_use]
 pub fn report(tree: &Tree) -> String {
     let mut files: Vec<(usize, &str)> = Vec::new();

@@ -1,22 +1,22 @@
-//! Splits a Rust file, without a parser, into code and comments, and lists its identifiers and functions. Suitable
-//! for questions about words and lines, not about grammar.
+//! Splits a Rust file into code and comments, without a parser, and lists its identifiers and functions. The result is
+//! good enough for questions about words and lines, not about grammar.
 
-/// The code and the comments of a file, each with everything else blanked, so that lines and columns match the file.
-/// Strings and character literals are in neither.
+/// The code and the comments of a file: two copies of the text, each with everything else replaced by blanks, so that
+/// lines and columns match the file. Strings and character literals are in neither copy.
 #[derive(Debug)]
 pub struct Source {
-    /// Code only.
+    /// The text with everything except code replaced by blanks.
     pub code: String,
-    /// Comments only.
+    /// The text with everything except comments replaced by blanks.
     pub comments: String,
 }
 
-/// A function: its name, the line of its `fn`, and its length.
+/// A function in a file: its name, the line of its `fn`, and its length.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
-    /// Its name.
+    /// Name of the function.
     pub name: String,
-    /// Line of its `fn`, counted from 1.
+    /// Line of the keyword `fn`, counted from 1.
     pub line: usize,
     /// Number of lines from `fn` to the closing brace.
     pub lines: usize,
@@ -30,7 +30,7 @@ enum Part {
 }
 
 impl Source {
-    /// Splits a file.
+    /// Splits the text of a file into code and comments.
     #[must_use]
     pub fn new(text: &str) -> Self {
         let chars: Vec<char> = text.chars().collect();
@@ -58,7 +58,7 @@ impl Source {
         words(&self.code)
     }
 
-    /// All functions with a body, in order, including nested ones.
+    /// All functions with a body, in the order of the file, including nested functions.
     #[must_use]
     pub fn functions(&self) -> Vec<Function> {
         let bytes = self.code.as_bytes();
@@ -94,7 +94,7 @@ fn body_end(code: &[u8], at: usize) -> Option<usize> {
             b'(' | b'[' => inside += 1,
             b')' | b']' => {
                 inside -= 1;
-                // A function type among parameters: its parameter list ends before any body.
+                // A function type among parameters: the parameter list that contains it ends before any body.
                 if inside < 0 && depth == 0 {
                     return None;
                 }
@@ -113,7 +113,7 @@ fn body_end(code: &[u8], at: usize) -> Option<usize> {
     None
 }
 
-/// The kind of the token at `at`, and its end.
+/// The kind of the token that begins at `at`, and the offset of the token's end.
 fn token(chars: &[char], at: usize) -> (Part, usize) {
     let next = |ahead: usize| chars.get(at + ahead).copied();
     let (part, end) = match chars[at] {
@@ -184,17 +184,17 @@ pub(crate) fn is_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
-/// Identifiers, keywords and numbers of a text.
+/// The identifiers, keywords and numbers of a text.
 pub fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c| !is_word(c)).filter(|word| !word.is_empty())
 }
 
-/// Like [`words`], each with its byte offset.
+/// Like [`words`], but returns each word with its byte offset.
 pub fn word_indices(text: &str) -> impl Iterator<Item = (usize, &str)> {
     words(text).map(|word| (word.as_ptr() as usize - text.as_ptr() as usize, word))
 }
 
-/// The line of a byte offset, counted from 1.
+/// The line number of a byte offset, counted from 1.
 #[must_use]
 pub fn line_of(text: &str, at: usize) -> usize {
     text.as_bytes()[..at]
@@ -204,7 +204,7 @@ pub fn line_of(text: &str, at: usize) -> usize {
         + 1
 }
 
-/// The file without its trailing test module.
+/// The text of a file without the test module at its end.
 #[must_use]
 pub fn without_tests(text: &str) -> &str {
     let mut end = 0;

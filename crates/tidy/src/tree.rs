@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 /// Directories that are not part of the project's text.
 const SKIPPED: [&str; 2] = [".git", "target"];
 
-/// The root of the project as cargo reports it at run time: another clone may have built this program in a shared
-/// target directory.
+/// The root of the project. Cargo reports it at run time, because another clone of the project may have built this
+/// program in a shared target directory.
 #[must_use]
 pub fn root() -> PathBuf {
     let now = std::env::var_os("CARGO_MANIFEST_DIR");
@@ -18,14 +18,14 @@ pub fn root() -> PathBuf {
     here.join("../..")
 }
 
-/// Files by their path from the root, with `/` as separator. A file that is not text has no content.
+/// Files of the project by their path from the root, with `/` as separator. A file that is not text has no content.
 #[derive(Debug, Default)]
 pub struct Tree {
     files: BTreeMap<String, Option<String>>,
 }
 
 impl Tree {
-    /// Reads everything below `root` except build output and version control.
+    /// Reads all files below `root`, except build output and version control.
     ///
     /// # Errors
     /// If a directory or file cannot be read.
@@ -53,7 +53,7 @@ impl Tree {
         Ok(())
     }
 
-    /// An invented tree.
+    /// Creates an invented tree from paths and texts, for tests of checks.
     #[must_use]
     pub fn of(files: &[(&str, &str)]) -> Self {
         let files = files
@@ -63,7 +63,7 @@ impl Tree {
         Self { files }
     }
 
-    /// The text of a file.
+    /// The text of the file at `path`; `None` if there is no such text file.
     #[must_use]
     pub fn text(&self, path: &str) -> Option<&str> {
         self.files.get(path)?.as_deref()
@@ -81,7 +81,7 @@ impl Tree {
         self.texts().filter(move |(path, _)| path.ends_with(end))
     }
 
-    /// Whether a file or a directory exists in the tree.
+    /// True if a file or a directory with this path exists in the tree.
     #[must_use]
     pub fn exists(&self, path: &str) -> bool {
         let path = path.trim_end_matches('/');
@@ -91,7 +91,7 @@ impl Tree {
             })
     }
 
-    /// Whether some file's path ends with this one: `lib.rs`, `storage/map.rs`.
+    /// True if the path of some file ends with this path, such as `lib.rs` or `storage/map.rs`.
     #[must_use]
     pub fn exists_somewhere(&self, path: &str) -> bool {
         let tail = format!("/{path}");
@@ -99,19 +99,19 @@ impl Tree {
     }
 }
 
-/// A problem found by a check: location and description.
+/// A problem that a check has found: location and description.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Finding {
-    /// Path from the root.
+    /// Path of the file from the root of the project.
     pub file: String,
-    /// Line, counted from 1; 0 for the whole file.
+    /// Line number, counted from 1; 0 for the whole file.
     pub line: usize,
     /// Description of the problem and of the correct state.
     pub text: String,
 }
 
 impl Finding {
-    /// A problem at a line.
+    /// Creates a finding for a problem at a line of a file.
     pub fn new(file: &str, line: usize, text: impl Into<String>) -> Self {
         Self {
             file: file.to_string(),

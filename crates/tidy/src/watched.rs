@@ -1,9 +1,9 @@
-//! Every ordinary test runs under the write-protocol monitor: a test file that opens a database puts the monitor
-//! around it, or is listed here with a reason.
+//! Checks that every ordinary test runs under the write-protocol monitor: a test file that opens a database must put
+//! the monitor around it, or must be listed here with a reason.
 
 use crate::tree::{Finding, Tree};
 
-/// Folders of tests that open databases themselves.
+/// Folders with tests that open databases.
 const TESTS: [&str; 5] = [
     "crates/pager/tests/",
     "crates/delta/tests/",
@@ -15,8 +15,8 @@ const TESTS: [&str; 5] = [
 /// Calls that open a database.
 const OPENS: [&str; 4] = ["Pager::open", "Database::open", ".open_storage", ".open("];
 
-/// Calls that put the monitor around it: by name, for the whole process, or through shared code of the public crate's
-/// tests.
+/// Calls that put the monitor around a database: by name, for the whole process, or through shared code of the public
+/// crate's tests.
 const WATCHES: [&str; 4] = [
     "Monitor::",
     "testkit::watch()",
@@ -24,7 +24,7 @@ const WATCHES: [&str; 4] = [
     "Folder::new(",
 ];
 
-/// Test files without the monitor, each with its reason.
+/// Test files that do not use the monitor, each with the reason.
 const WITHOUT: [(&str, &str); 6] = [
     (
         "crates/pager/tests/processes.rs",
@@ -59,13 +59,13 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut excused = [false; WITHOUT.len()];
     for (path, text) in tree.texts() {
         let is_test = TESTS.iter().any(|tests| path.starts_with(tests));
-        // A builder's `open()` opens a series; a database is opened at a path.
+        // A builder's `open()`, without a path, opens a series, not a database, so it is removed.
         let text = text.replace(".open()", "");
         let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
         if !is_test || !has(&OPENS) {
             continue;
         }
-        // Every crate has its own `Folder`; only the public crate's `Folder` installs the monitor.
+        // Every crate has its own `Folder`, but only the public crate's `Folder` installs the monitor.
         let watches = if path.starts_with("crates/tidalite/tests/facade/") {
             &WATCHES[..]
         } else {

@@ -6,7 +6,7 @@ use crate::tree::{Finding, Tree};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// The patterns, with the maximum number per thousand lines of comments.
+/// The patterns that are counted, each with its maximum number per thousand lines of comments.
 pub const PATTERNS: [(&str, usize); 5] = [
     ("what", 4),
     ("who", 2),
@@ -15,12 +15,12 @@ pub const PATTERNS: [(&str, usize); 5] = [
     ("that of, those of, those that", 2),
 ];
 
-/// Number of comment lines, and of occurrences of each pattern in them.
+/// Number of comment lines, and number of occurrences of each pattern in them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// Number of lines that are not empty.
+    /// Number of comment lines that are not empty.
     pub lines: usize,
-    /// Occurrences, in the order of [`PATTERNS`].
+    /// Number of occurrences of each pattern, in the order of [`PATTERNS`].
     pub found: [usize; PATTERNS.len()],
 }
 
@@ -63,7 +63,7 @@ impl Count {
         }
     }
 
-    /// Occurrences per thousand lines of comments.
+    /// Number of occurrences of each pattern per thousand lines of comments.
     #[must_use]
     pub fn per_thousand(self) -> [f64; PATTERNS.len()] {
         #[expect(clippy::cast_precision_loss, reason = "counts of lines")]
@@ -72,7 +72,7 @@ impl Count {
     }
 }
 
-/// The counts by crate.
+/// The counts of patterns by crate.
 #[must_use]
 pub fn by_crate(tree: &Tree) -> BTreeMap<String, Count> {
     let mut crates: BTreeMap<String, Count> = BTreeMap::new();
@@ -90,13 +90,13 @@ pub fn by_crate(tree: &Tree) -> BTreeMap<String, Count> {
     crates
 }
 
-/// Crates whose comments must keep to the maxima.
+/// Names of the crates whose comments must not exceed the maxima.
 const PLAIN: [&str; 15] = [
     "base", "bench", "cli", "codec", "delta", "derive", "disk", "kv", "pager", "reader", "series",
     "testkit", "tidalite", "tidy", "torture",
 ];
 
-/// Compares the comments of the crates in `PLAIN` with the maxima.
+/// Compares the comments of the crates in `PLAIN` with the maxima of the patterns.
 #[must_use]
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -117,7 +117,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Occurrences per thousand lines of comments, one line per crate.
+/// The number of occurrences of each pattern per thousand lines of comments as a table, one line per crate.
 #[must_use]
 pub fn report(tree: &Tree) -> String {
     let mut out = String::from("habits in a thousand lines of comments\n");

@@ -1,4 +1,4 @@
-//! Every structure check on the project itself.
+//! Runs every structure check on the project itself.
 
 use tidalite_tidy::{
     Finding, Tree, arrows, documents, excerpts, fence, layers, leftovers, licences, limits, parity,
@@ -38,7 +38,7 @@ fn paths_and_items_named_in_documents_exist() {
 #[test]
 fn rust_code_in_the_readme_is_in_an_example() {
     let tree = tree();
-    // The examples come with the public crate.
+    // The examples are part of the public crate, which may be missing from this copy.
     if tree.exists("crates/tidalite/examples") {
         none(&excerpts::check(&tree));
     }

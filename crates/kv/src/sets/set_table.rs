@@ -280,7 +280,7 @@ impl PairWriter<'_> {
         Ok(count)
     }
 
-    /// Removes every pair from `from` up to but excluding `to`, or to the end of the table without `to`. Returns
+    /// Removes every pair from `from` up to but excluding `to`, or up to the table's end if no `to` is given. Returns
     /// the number of removed pairs.
     ///
     /// # Errors
@@ -323,7 +323,8 @@ impl PairWriter<'_> {
         Ok(removed.wrapping_add(whole?))
     }
 
-    /// Removes the values of one key from `from` up to but excluding `to`, or to the end of the set without `to`.
+    /// Removes the values of one key from `from` up to but excluding `to`, or up to the end of the set if no `to` is
+    /// given.
     fn remove_values<W: PageWrite>(
         &mut self,
         w: &mut W,
