@@ -24,8 +24,8 @@ pub type DeltaRow = (i64, Vec<u64>);
 
 impl Delta {
     /// Collects all rows of a series with `from <= time <= to` that are not in its leaves, sorted. If rows have the
-    /// same time, only the rows of the last write are returned. The returned rows are newer than leaf rows with the same
-    /// time and replace them.
+    /// same time, only the rows of the last write are returned. The returned rows are newer than leaf rows with the
+    /// same time and replace them.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.

@@ -118,8 +118,8 @@ impl Shared {
         self.pipeline.check_moved(&self.files, look)
     }
 
-    /// Returns the transactions whose pages must be kept, in ascending order: transactions that readers of all processes
-    /// see, and the newest commits.
+    /// Returns the transactions whose pages must be kept, in ascending order: transactions that readers of all
+    /// processes see, and the newest commits.
     pub(crate) fn live(&self) -> Vec<u64> {
         let mut live = Vec::with_capacity(LIVE);
         live.push(self.versions.local.load(Ordering::SeqCst));

@@ -32,25 +32,26 @@ const PAGES_AT: usize = UUID_AT + 16;
 const NAME_LEN_AT: usize = PAGES_AT + 8;
 const COUNT_AT: usize = NAME_LEN_AT + 4;
 const NAME_AT: usize = COUNT_AT + 4;
-/// Maximum length of the second file's name in the first file.
+/// Maximum length in bytes of the second file's name, as the first file stores it.
 pub(crate) const NAME_BYTES_MAX: usize = 256;
 const DIRECTORIES_AT: usize = NAME_AT + NAME_BYTES_MAX;
 const ENTRIES_AT: usize = 64;
 const ENTRY_BYTES: usize = PTR_BYTES + 8;
-/// Header flags of the pages.
+/// Values of the header flags by which the pages that describe the second file differ.
 const ROOT: u8 = 0;
 const DIRECTORY: u8 = 1;
 pub(crate) const BITMAP: u8 = 1;
 
-/// Identity of a second file.
+/// UUID and name of a second file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LargeId {
     pub(crate) uuid: [u8; 16],
-    /// The name of the file. A name without a folder means the folder of the first file; an empty name is unknown.
+    /// Name of the second file. A name without a folder is relative to the folder of the first file; an empty name
+    /// means that the name is unknown.
     pub(crate) name: String,
 }
 
-/// A page to write, and the page that it replaces.
+/// A page that the next meta record must write, and the page that it replaces.
 pub(crate) struct LargePage {
     pub(crate) what: LargeWhat,
     pub(crate) old: Ptr,
@@ -65,16 +66,16 @@ pub(crate) enum LargeWhat {
 
 #[derive(Debug)]
 pub(crate) struct Large {
-    /// Page number of the first page of the second file.
+    /// Page number that the first page of the second file has in lists of ranges.
     first: u64,
     pub(crate) id: LargeId,
     pub(crate) map: FreeMap,
-    /// Whether something other than the bitmaps must be written.
+    /// Whether pages other than the bitmaps must be written with the next meta record.
     pub(crate) changed: bool,
     root: Ptr,
     directories: Vec<Ptr>,
     bitmaps: Vec<Ptr>,
-    /// Bitmaps and directories of truncated regions.
+    /// Bitmap and directory pages of regions that were truncated.
     gone: Vec<Ptr>,
 }
 
@@ -91,7 +92,8 @@ fn damaged(what: &str, ptr: &Ptr, found: impl std::fmt::Display, expected: &str)
     Corrupt::new(what, ptr.addr, found, expected).into()
 }
 
-/// The identity of the second file that a record names; `None` if it names none.
+/// Reads the UUID and name of the second file from the page `root`, to which a meta record points. Returns `None` if
+/// the pointer is null, because there is no second file.
 pub(crate) fn read_id(root: &Ptr, read: ReadPage<'_>) -> Result<Option<LargeId>> {
     if root.is_null() {
         return Ok(None);
@@ -131,17 +133,17 @@ fn read_kind<'a>(
 }
 
 impl Large {
-    /// The page number of the first page of the second file.
+    /// Returns the page number that the first page of the second file has in lists of ranges.
     pub(crate) fn first_number(page_size: usize) -> u64 {
         LARGE_AT / page_size as u64
     }
 
-    /// The state of an empty second file.
+    /// Creates the free space of an empty second file.
     pub(crate) fn new(page_size: usize, id: LargeId) -> Self {
         Self {
             first: Self::first_number(page_size),
             id,
-            // Nothing is written before the file holds data.
+            // No pages are written to the first file before the second file contains data.
             map: FreeMap::new(page_size, first_page(page_size)),
             changed: false,
             root: Ptr::NULL,
@@ -151,9 +153,9 @@ impl Large {
         }
     }
 
-    /// Loads the state from the root that a record names. `first_pages`: length of the first file. Since that file
-    /// contains a bitmap for each region, it bounds the number of regions, and a damaged length cannot use up the
-    /// memory.
+    /// Loads the free space of the second file from its root page. `first_pages` is the length of the first file.
+    /// Since the first file contains a bitmap for each region, its length limits the number of regions, so a damaged
+    /// length cannot use up the memory.
     pub(crate) fn load(
         page_size: usize,
         root: Ptr,
@@ -190,7 +192,7 @@ impl Large {
                 large.load_region(&bitmap, read)?;
             }
         }
-        // The head is used, whatever the bitmap says.
+        // The head of the second file is in use, whatever the bitmap says.
         large.map.load_range(0, first_page(page_size), false);
         large.map.loaded();
         large.map.touched.clear();
@@ -208,11 +210,11 @@ impl Large {
         Ok(())
     }
 
-    /// Sets the name of the file; an empty name keeps the old one.
+    /// Sets the name of the second file; an empty name keeps the old one.
     pub(crate) fn rename(&mut self, name: &str) {
         if !name.is_empty() && self.id.name != name {
             self.id.name = name.to_owned();
-            // The name is written with the next record, unless the file is still empty.
+            // The name is written with the next meta record, unless the second file is still empty.
             self.changed = !self.root.is_null();
         }
     }
@@ -225,7 +227,7 @@ impl Large {
         self.map.free_pages()
     }
 
-    /// All pages of the first file that describe the second file.
+    /// Returns pointers to all pages of the first file that describe the second file.
     pub(crate) fn structure(&self) -> impl Iterator<Item = &Ptr> {
         let all = self.bitmaps.iter().chain(&self.directories);
         all.chain(&self.gone)
@@ -233,18 +235,18 @@ impl Large {
             .filter(|ptr| !ptr.is_null())
     }
 
-    /// The page number of the first page of the second file.
+    /// Returns the page number that the first page of the second file has in lists of ranges.
     pub(crate) fn first_page(&self) -> u64 {
         self.first
     }
 
-    /// Whether a free range of this length lies wholly before a place.
+    /// Whether a free range of `pages` pages lies wholly before index `place` of the second file.
     pub(crate) fn fits_before(&mut self, place: u64, pages: u64) -> bool {
         let lowest = self.map.lowest(pages);
         lowest.is_some_and(|at| at + pages <= place)
     }
 
-    /// The index of a page in the second file, if it lies there.
+    /// Returns the index of a page in the second file, or `None` if the page lies in the first file.
     pub(crate) fn place(&self, page: u64) -> Option<u64> {
         page.checked_sub(self.first)
     }
@@ -253,15 +255,16 @@ impl Large {
         self.map.release(place, pages);
     }
 
-    /// Takes a free range inside one region; returns its page number.
+    /// Allocates a free range of `pages` pages inside one region; returns its page number.
     pub(crate) fn take(&mut self, pages: u64) -> Option<u64> {
         let place = self.map.take_lowest(pages)?;
         Some(self.first + place)
     }
 
-    /// The file length after appending `pages` pages as one range; `None` beyond the capacity of the root.
+    /// Returns the file length in pages after `pages` pages are allocated at the end as one range; `None` if the root
+    /// page cannot describe so many regions.
     pub(crate) fn length_for(&self, pages: u64) -> Option<u64> {
-        // The range begins at the free end of the file, and may cross regions.
+        // The range begins at the free end of the file, and may extend over several regions.
         let most = directories_max(self.map.page_size) as u64
             * regions_per_directory(self.map.page_size) as u64
             * self.map.region_pages;
@@ -270,7 +273,7 @@ impl Large {
         (end <= most).then_some(end)
     }
 
-    /// Takes pages at the free end of the file; returns their page number.
+    /// Allocates pages at the free end of the file; returns the page number of the first.
     pub(crate) fn take_tail(&mut self, pages: u64) -> u64 {
         self.first + self.map.take_at(self.map.end(), pages)
     }
@@ -282,7 +285,8 @@ impl Large {
         }
     }
 
-    /// Truncates the map to `pages` pages, or to the end of the last used page if that is later.
+    /// Shortens the map to `pages` pages, or to the end of the last used page if that is later, because the file will
+    /// be truncated.
     pub(crate) fn cut(&mut self, pages: u64) {
         let pages = pages.max(self.map.end());
         if pages >= self.map.pages() {
@@ -298,23 +302,24 @@ impl Large {
             let gone = list.drain(left.min(list.len())..);
             self.gone.extend(gone.filter(|ptr| !ptr.is_null()));
         }
-        // The last directory is rewritten as well, so that it names no removed page.
+        // The last directory is rewritten as well, so that it points to no removed page.
         self.map.touched.extend(regions.checked_sub(1));
         self.changed = true;
     }
 
-    /// Pages of the first file to which the next record will no longer point.
+    /// Returns the pages of the first file to which the next meta record will no longer point.
     pub(crate) fn gone(&self) -> &[Ptr] {
         &self.gone
     }
 
-    /// Makes the next record rewrite everything.
+    /// Makes the next meta record rewrite all pages that describe the second file.
     pub(crate) fn rewrite(&mut self) {
         self.map.touched.extend(0..self.map.regions.len());
         self.changed = true;
     }
 
-    /// Pages that the next record must write, bottom-up; empty if nothing changed.
+    /// Returns the pages that the next meta record must write, each page after the pages to which it points. Empty if
+    /// nothing has changed.
     pub(crate) fn plan(&self) -> Vec<LargePage> {
         if self.map.touched.is_empty() && !self.changed {
             return Vec::new();
@@ -344,7 +349,8 @@ impl Large {
         pages
     }
 
-    /// Fills a planned page except its header. `new`: the planned pages already written, with their pointers.
+    /// Fills in a planned page except for its header. `new` are the planned pages that are already written, with
+    /// pointers to them.
     pub(crate) fn fill(&self, what: LargeWhat, new: &[(LargeWhat, Ptr)], page: &mut [u8]) {
         let per_directory = regions_per_directory(self.map.page_size);
         let find = |wanted: LargeWhat, old: Option<&Ptr>| {
@@ -387,7 +393,7 @@ impl Large {
         }
     }
 
-    /// Makes these pages the base of the next record.
+    /// Adopts the pages `new` after the meta record that refers to them was written.
     pub(crate) fn install(&mut self, new: &[(LargeWhat, Ptr)]) {
         if new.is_empty() {
             return;

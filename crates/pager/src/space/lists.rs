@@ -1,4 +1,5 @@
-//! Freed ranges on disk: one stack of list pages per holder, and a directory of the stacks.
+//! Freed ranges in the file: one stack of list pages per holder (the transaction of a snapshot, pin or savepoint),
+//! and a directory of the stacks.
 //!
 //! ```text
 //! directory (FreeDead, owner = number of directory pages behind it)
@@ -41,15 +42,15 @@ const _: () =
     assert!(window(PAGE_SIZE_MIN).is_multiple_of(64) && ranges_per_list(PAGE_SIZE_MIN) > 0);
 const _: () = assert!(entries_per_directory(PAGE_SIZE_MIN) > 0);
 
-/// Header flag of a list of bits.
+/// Header flag of a list page that stores freed pages as bits, not as ranges.
 pub(super) const BITS: u8 = 1;
 
-/// Number of ranges in one list.
+/// Maximum number of ranges in one list page.
 pub(super) const fn ranges_per_list(page_size: usize) -> usize {
     (page_size - RANGES_AT) / PENDING_BYTES
 }
 
-/// Number of pages covered by one list of bits.
+/// Number of pages that the bits of one list page cover.
 pub(super) const fn window(page_size: usize) -> u64 {
     (page_size - BITS_AT) as u64 * 8
 }
@@ -58,29 +59,30 @@ pub(super) const fn entries_per_directory(page_size: usize) -> usize {
     (page_size - ENTRIES_AT) / ENTRY_BYTES
 }
 
-/// The stack of one holder.
+/// Stack of list pages with the freed ranges of one holder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stack {
     pub(crate) snapshot_txn: u64,
     /// Number of list pages of the stack.
     pub(crate) lists: u64,
-    /// Number of freed pages on the lists of the stack.
+    /// Number of freed pages in the ranges of the stack.
     pub(crate) pages: u64,
-    /// Upper bound of the births of its ranges.
+    /// Upper bound of the births of the ranges in the stack.
     pub(crate) newest_birth: u64,
-    /// Lower bound of the transactions that freed its ranges.
+    /// Lower bound of the transactions that freed the ranges in the stack.
     pub(crate) oldest_freed: u64,
     pub(crate) top: Ptr,
-    /// Set if a list could not be read: the pages in it and below stay used. Not stored in the file.
+    /// Whether a list page of the stack could not be read: the pages listed on it and below it then stay in use. The
+    /// flag is not stored in the file.
     pub(crate) broken: bool,
 }
 
-/// One list, read or to be written.
+/// A list of freed ranges, which was read from a list page or is to be written to one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct List {
     pub(crate) ranges: Vec<FreedRange>,
     pub(crate) bits: bool,
-    /// Number of lists below this one, and (`next`) the first of them.
+    /// Number of lists below this list in the stack, followed by the pointer to the topmost of them (`next`).
     pub(crate) below: u64,
     pub(crate) next: Ptr,
 }
@@ -89,13 +91,13 @@ fn damaged(what: &str, ptr: &Ptr, found: impl std::fmt::Display, expected: &str)
     Corrupt::new(format!("free space: {what}"), ptr.addr, found, expected).into()
 }
 
-/// True if both ranges were born and freed by the same transactions, so that the same snapshots hold both.
+/// Whether two ranges were born and freed by the same transactions, so that the same snapshots hold both ranges.
 pub(super) fn same_life(a: &FreedRange, b: &FreedRange) -> bool {
     (a.birth, a.freed) == (b.birth, b.freed)
 }
 
-/// Puts ranges that are close together into lists of bits. The ranges are ascending, and born and freed by the same
-/// transactions. The other ranges are left in `rest`, for lists of ranges.
+/// Moves ranges that are close together into list pages of bits, which are returned. The ranges must be in ascending
+/// order, and born and freed by the same transactions. The other ranges are left in `rest`, for list pages of ranges.
 pub(super) fn cut(
     page_size: usize,
     ranges: &[FreedRange],
@@ -160,7 +162,7 @@ pub(super) fn cut(
 }
 
 impl List {
-    /// Encodes the page of the list, without its header.
+    /// Encodes the list as a page, without the page header.
     pub(super) fn encode(&self, page_size: usize) -> Vec<u8> {
         assert!(!self.ranges.is_empty(), "a list has ranges");
         assert!(
@@ -204,7 +206,8 @@ impl List {
         bytes
     }
 
-    /// Decodes a verified page. `below`: the number of lists below it that its place in the stack implies.
+    /// Decodes a list page whose checksum was verified. `below` is the number of lists that must lie below this page
+    /// in its stack.
     pub(crate) fn decode(bytes: &[u8], at: &Ptr, below: u64) -> Result<Self> {
         let header = Header::decode(bytes);
         if header.owner != below {
@@ -292,7 +295,7 @@ fn bits_of(bytes: &[u8], at: &Ptr) -> Result<Vec<FreedRange>> {
     Ok(ranges)
 }
 
-/// Encodes a directory page without its header. `next`: the following directory page.
+/// Encodes a directory page without its header. `next` points to the following directory page.
 pub(super) fn encode_directory(page_size: usize, stacks: &[Stack], next: &Ptr) -> Vec<u8> {
     assert!(
         (1..=entries_per_directory(page_size)).contains(&stacks.len()),
@@ -317,7 +320,7 @@ pub(super) fn encode_directory(page_size: usize, stacks: &[Stack], next: &Ptr) -
     bytes
 }
 
-/// Reads the directory: its pages, and the stacks.
+/// Reads the directory of the stacks; returns pointers to its pages, and the stacks.
 pub(super) fn load_directory(
     first: Ptr,
     pages: u64,

@@ -1,4 +1,4 @@
-//! Loads the free space of a file as described by a meta record.
+//! Loads the free space of a file that a meta record describes.
 
 use super::base::load_base;
 use super::free_space::Space;
@@ -11,7 +11,7 @@ use crate::format::layout::{first_page, region_pages};
 use crate::format::meta::Meta;
 use crate::format::ptr::Ptr;
 
-/// Loads the free space as described by a meta record. `before` is the previous durable transaction.
+/// Loads the free space that a meta record describes. `before` is the transaction of the previous durable commit.
 pub(crate) fn load(
     page_size: usize,
     meta: &Meta,
@@ -34,12 +34,12 @@ pub(crate) fn load(
     }
     let grown = base.pages.max(first_page(page_size));
     if meta.pages > grown {
-        // The bitmaps do not describe pages beyond `grown`. Such pages are free unless the changes below say otherwise,
-        // and the next rewrite writes their regions.
+        // The bitmaps do not describe pages from `grown` on. Such pages are free unless the changes below say
+        // otherwise, and the next rewrite of the bitmaps includes their regions.
         space.map.touch(grown, meta.pages - grown);
         space.map.load_range(grown, meta.pages - grown, true);
     }
-    // The head is used, whatever a bitmap says.
+    // The head of the file is in use, whatever a bitmap says.
     let head = first_page(page_size).min(meta.pages);
     space.map.load_range(0, head, false);
     let at = Ptr::NULL;
@@ -82,7 +82,8 @@ pub(crate) fn load(
                 expected,
             ));
         }
-        // The holder is provisional: the first reclaim moves the range to a live snapshot.
+        // The range is held for a transaction that may have no snapshot; the first reclaim moves it to a live
+        // snapshot.
         space.pending.add(freed_ranges.freed - 1, &[freed_ranges]);
     }
     let (directory, stacks) = lists::load_directory(meta.freed_directory, pages, read)?;

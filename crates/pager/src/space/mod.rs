@@ -1,4 +1,4 @@
-//! Free space of both files: allocation, and the free-space part of the next record.
+//! Free space of both files: allocation, and the free-space part of the next meta record.
 
 pub(crate) mod base;
 pub(crate) mod build;

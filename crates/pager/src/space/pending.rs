@@ -1,9 +1,10 @@
-//! Pending ranges, which are freed but still seen by snapshots: in memory, and on the stacks of lists in the file.
+//! Pending ranges, which are freed but still seen by snapshots. They are stored in memory, and on stacks of list
+//! pages in the file.
 //!
 //! Invariants
 //! 1. Each range is recorded under one snapshot. No entry of `ranges` is empty, and no stack is without lists.
-//! 2. `pages` is the number of pages of all ranges. (A damaged file may name a page twice; the count is wrong then, but
-//!    does not become negative.)
+//! 2. `pages` is the number of pages of all ranges. (A damaged file may name a page twice; the count is wrong then,
+//!    but does not become negative.)
 
 use super::lists::Stack;
 use crate::format::meta::FreedRange;
@@ -12,17 +13,17 @@ use std::collections::BTreeMap;
 
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
-    /// Ranges in memory, by the snapshot that retains them.
+    /// Freed ranges in memory, by the transaction of the snapshot that retains them.
     pub(super) ranges: BTreeMap<u64, Vec<FreedRange>>,
-    /// Pages of all ranges, those on the stacks included.
+    /// Number of pages in all freed ranges, including the ranges on the stacks.
     pub(super) pages: u64,
-    /// Ranges on disk.
+    /// Freed ranges in the file, on stacks of list pages.
     pub(super) stacks: Vec<Stack>,
-    /// Pages of the directory of the stacks.
+    /// Pointers to the pages of the directory of the stacks.
     pub(super) directory: Vec<Ptr>,
-    /// True if the directory on disk is out of date.
+    /// Whether the directory of the stacks in the file is out of date.
     pub(super) stacks_changed: bool,
-    /// Lists taken from the stacks since the last record.
+    /// List pages taken from the stacks since the last meta record.
     pub(super) popped: Vec<Ptr>,
 }
 
@@ -44,12 +45,13 @@ impl Pending {
         );
     }
 
-    /// The ranges in memory.
+    /// Returns the freed ranges that are in memory.
     pub(super) fn in_memory(&self) -> impl Iterator<Item = &FreedRange> {
         self.ranges.values().flatten()
     }
 
-    /// Number of pages by snapshot, ascending.
+    /// Returns the number of freed pages that each snapshot retains, in ascending order of the snapshots'
+    /// transactions.
     pub(super) fn by_snapshot(&self) -> Vec<(u64, u64)> {
         let mut pages = BTreeMap::new();
         for (&snapshot_txn, ranges) in &self.ranges {
@@ -62,7 +64,7 @@ impl Pending {
         pages.into_iter().collect()
     }
 
-    /// Adds ranges under a snapshot.
+    /// Records that a snapshot retains freed ranges.
     pub(super) fn add(&mut self, snapshot_txn: u64, ranges: &[FreedRange]) {
         if !ranges.is_empty() {
             self.pages += ranges.iter().map(|range| range.pages).sum::<u64>();
@@ -71,8 +73,8 @@ impl Pending {
         }
     }
 
-    /// The snapshot that can inherit a stack whose holder has ended, without reading it: the snapshot holds all ranges
-    /// of the stack and has no stack itself.
+    /// Returns the snapshot that can inherit a stack whose own snapshot has ended, without reading the stack: a
+    /// snapshot that retains all ranges of the stack and has no stack itself.
     pub(super) fn successor(&self, stack: &Stack, live: &[u64]) -> Option<u64> {
         let older = live.partition_point(|&snapshot| snapshot < stack.oldest_freed);
         let successor = *live[..older].last()?;

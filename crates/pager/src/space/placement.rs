@@ -1,19 +1,20 @@
-//! Choice of the next free pages for a transaction: adjacent ones, or the most recently freed.
+//! Choice of the next free pages for a transaction: adjacent pages, or the most recently freed pages.
 
 use std::collections::VecDeque;
 
-/// The free range from which the running transaction takes pages.
+/// The free range from which the running transaction allocates pages.
 #[derive(Debug)]
 pub(super) struct CurrentRange {
     pub(super) next: u64,
     pub(super) end: u64,
-    /// Number of pages that this transaction has taken from such ranges.
+    /// Number of pages that this transaction has allocated from such ranges.
     pub(super) taken: u64,
-    /// Number of pages that the last transaction with allocations took.
+    /// Number of pages that the last transaction with allocations has allocated.
     pub(super) before: u64,
-    /// True if no range is left that this transaction could use.
+    /// Whether no free range is left that this transaction could use.
     pub(super) over: bool,
-    /// A range of this many pages, or more, is known not to exist: a search failed, and none has appeared since.
+    /// Length in pages of a free range that is known not to exist: a search for it failed, and no free range of this
+    /// length has appeared since.
     pub(super) missing: u64,
 }
 
@@ -30,14 +31,15 @@ impl Default for CurrentRange {
     }
 }
 
-/// Recently freed ranges, the oldest first.
+/// Recently freed ranges, in the order in which they were freed.
 #[derive(Debug, Default)]
 pub(super) struct Recent {
-    /// Ranges from which pages are taken before others, if that is enabled.
+    /// Ranges from which pages are allocated before other pages, if `always` or `now` is set.
     pub(super) first: VecDeque<(u64, u64)>,
-    /// Whether `first` is used: enabled by the options (`always`), or for this transaction (`now`).
+    /// Whether pages from `first` are allocated first: `always` is set by the options, `now` for the running
+    /// transaction.
     pub(super) always: bool,
     pub(super) now: bool,
-    /// Ranges to overwrite with a pattern; `None` if that is disabled.
+    /// Freed ranges to overwrite with a pattern; `None` if the options do not ask for this.
     pub(super) poison: Option<Vec<(u64, u64)>>,
 }

@@ -1,4 +1,4 @@
-//! The plan of the free-space part of the next record, made before pages are allocated for it.
+//! The plan of the free-space part of the next meta record, made before pages are allocated for that part.
 //!
 //! The lists in the meta record itself suffice for most commits. Otherwise the freed ranges go to the stacks on disk
 //! (`Level`), or the bitmaps are rewritten, or both. The plan knows the replaced pages and the number of new pages. So
@@ -14,60 +14,61 @@ use crate::format::meta::{FreedRange, fit};
 use crate::format::ptr::Ptr;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Number of extents into which a rewrite may always be split. The record keeps room for as many entries.
+/// Minimum number of extents into which the pages of a rewrite may be split. The meta record keeps room for as many
+/// entries.
 const PIECES_MIN: usize = 8;
 
-/// With at least this many changes, rewriting the bitmaps is better than writing a list to a stack.
+/// Number of changes from which on rewriting the bitmaps is better than writing a list to a stack.
 const CHANGES_MANY: usize = 48;
 
-/// Which freed ranges go to the stacks on disk.
+/// Determines which freed ranges are moved to the stacks in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
-    /// None; all stay in the record.
+    /// No freed ranges are moved; all of them stay in the meta record.
     Inline,
-    /// Ranges held by a snapshot older than the durable transactions that are kept. They are likely to be held for
-    /// long.
+    /// Freed ranges are moved if a snapshot retains them that is older than the durable commits that are kept. Such
+    /// ranges are likely to be retained for long.
     Lasting,
-    /// All ranges.
+    /// All freed ranges are moved.
     All,
 }
 
-/// The rewrite of bitmaps.
+/// Plan of a rewrite of bitmap pages.
 pub(super) struct BitmapPlan {
     pub(super) base_pages: u64,
     pub(super) regions: Vec<usize>,
-    /// Bitmap pages, in the order of `regions`; `None` if all pages are free.
+    /// Contents of the bitmap pages, in the order of `regions`; `None` if all pages of a region are free.
     pub(super) bitmaps: Vec<Option<Vec<u8>>>,
-    /// For the directory entry of each region: the number of free pages, and the word with its use and longest free
-    /// run.
+    /// Contents of the directory entry of each region: the number of free pages, and the word with the use and the
+    /// longest free range of the region.
     pub(super) entries: Vec<(u32, u32)>,
     pub(super) directories: Vec<usize>,
     pub(super) directory_count: usize,
     pub(super) root_count: usize,
-    /// The replaced pages.
+    /// Pages of the free-space structure that the rewrite replaces.
     replaced: Vec<Ptr>,
 }
 
-/// New lists of one stack.
+/// New list pages of one stack.
 pub(super) struct StackPlan {
-    /// The old stack, without its top list if that is rewritten.
+    /// The old stack, without its top list page if that page is rewritten.
     pub(super) stack: Stack,
-    /// The new lists, from the bottom up.
+    /// The new list pages, from the bottom of the stack to the top.
     pub(super) lists: Vec<List>,
 }
 
-/// The lists of a record, complete except for the addresses of their pages.
+/// The free-space part of a meta record, complete except for the addresses of its pages.
 pub(crate) struct Plan {
     pub(super) txn: u64,
     pub(super) level: Level,
     pub(super) bitmaps: Option<BitmapPlan>,
     pub(super) stacks: Vec<StackPlan>,
-    /// Unchanged stacks.
+    /// Stacks that do not change.
     pub(super) kept: Vec<Stack>,
-    /// Number of pages of the new directory, if it is rewritten.
+    /// Number of pages of the new directory of the stacks, if the directory is rewritten.
     pub(super) directory: Option<usize>,
     pub(super) inline: Vec<FreedRange>,
-    /// The ranges that the transaction freed.
+    /// The ranges that the transaction has freed.
     pub(super) freed_ranges: Vec<FreedRange>,
     replaced: Vec<FreedRange>,
     pieces_max: usize,
@@ -83,30 +84,30 @@ impl BitmapPlan {
 }
 
 impl Plan {
-    /// Number of pages that the plan needs.
+    /// Number of pages that must be allocated for the plan.
     pub(crate) fn pages(&self) -> u64 {
         let bitmaps = self.bitmaps.as_ref().map_or(0, BitmapPlan::pages);
         let lists: usize = self.stacks.iter().map(|stack| stack.lists.len()).sum();
         (bitmaps + lists + self.directory.unwrap_or(0)) as u64
     }
 
-    /// Maximum number of extents for these pages.
+    /// Maximum number of extents in which the pages of the plan may be allocated.
     pub(crate) fn pieces_max(&self) -> usize {
         self.pieces_max
     }
 
-    /// The replaced pages of the structure, as freed ranges.
+    /// Returns the pages of the free-space structure that are replaced by new pages, as freed ranges.
     pub(crate) fn replaced(&self) -> &[FreedRange] {
         &self.replaced
     }
 
-    /// The stack of a range; `None` if it stays in the record.
+    /// Returns the snapshot to whose stack a freed range is moved; `None` if the range stays in the meta record.
     pub(super) fn target(&self, range: &FreedRange, live: &[u64]) -> Option<u64> {
         target(self.level, self.lasting, self.durable, range, live)
     }
 }
 
-/// The youngest snapshot before `end`, if it holds a range.
+/// Returns the youngest snapshot before transaction `end`, if this snapshot retains the range.
 fn snapshot_txn(range: &FreedRange, live: &[u64], end: u64) -> Option<u64> {
     let older = live.partition_point(|&snapshot| snapshot < range.freed.min(end));
     let youngest = live[..older].last().copied();
@@ -123,7 +124,7 @@ fn target(
     match level {
         Level::Inline => None,
         Level::Lasting => snapshot_txn(range, live, lasting),
-        // Durable holders come first, since they are likely to live longer than others.
+        // Snapshots of durable commits are tried first, since they are likely to live longer than others.
         Level::All => snapshot_txn(range, live, lasting)
             .or_else(|| snapshot_txn(range, live, durable + 1))
             .or_else(|| snapshot_txn(range, live, u64::MAX))
@@ -131,8 +132,9 @@ fn target(
     }
 }
 
-/// Widens the interval from `birth` to `freed` of a range as far as the same snapshots hold it. Ranges with many
-/// different intervals thus get a few common intervals and fit on common lists. `snapshot_txn` is one of the snapshots.
+/// Widens the interval from `birth` to `freed` of a range as far as the same snapshots retain the range. Ranges with
+/// many different intervals thus get a few common intervals and fit on common lists. `snapshot_txn` is one of these
+/// snapshots.
 fn widened(range: &FreedRange, snapshot_txn: u64, live: &[u64]) -> FreedRange {
     let first = live.partition_point(|&snapshot| snapshot < range.birth);
     let end = live.partition_point(|&snapshot| snapshot < range.freed);
@@ -151,7 +153,7 @@ fn widened(range: &FreedRange, snapshot_txn: u64, live: &[u64]) -> FreedRange {
     widened
 }
 
-/// Joins adjacent pages with the same birth to ranges, freed by `txn`.
+/// Joins adjacent pages with the same birth into freed ranges; the pages are freed by `txn`.
 fn join(mut ptrs: Vec<Ptr>, page_size: usize, txn: u64) -> Vec<FreedRange> {
     ptrs.sort_unstable_by_key(|ptr| ptr.addr);
     let mut freed_ranges: Vec<FreedRange> = Vec::new();
@@ -172,7 +174,7 @@ fn join(mut ptrs: Vec<Ptr>, page_size: usize, txn: u64) -> Vec<FreedRange> {
     freed_ranges
 }
 
-/// Divides the ranges of one stack into lists, from the bottom up.
+/// Divides the ranges of one stack among list pages, from the bottom of the stack to the top.
 fn lists_of(page_size: usize, mut ranges: Vec<FreedRange>) -> Vec<List> {
     ranges.sort_unstable_by_key(|range| (range.birth, range.freed, range.page));
     let (mut lists, mut rest) = (Vec::new(), Vec::new());
@@ -204,8 +206,8 @@ fn lists_of(page_size: usize, mut ranges: Vec<FreedRange>) -> Vec<List> {
 }
 
 impl Space {
-    /// Plans the free-space part of the record of `txn`, which freed `freed_ranges`. `live` is ascending and contains
-    /// at least the live snapshots and the state before this one.
+    /// Plans the free-space part of the meta record of commit `txn`, which freed `freed_ranges`. `live` is ascending
+    /// and contains at least the transactions of the live snapshots and of the previous commit.
     pub(crate) fn plan(
         &self,
         txn: u64,
@@ -249,8 +251,8 @@ impl Space {
             plan.inline = self.retained().chain(freed_ranges).copied().collect();
             return plan;
         }
-        // If a rewrite of the bitmaps makes room in the record for all held ranges, do it now and then. Otherwise every
-        // commit would write to the stacks.
+        // If rewriting the bitmaps makes room in the meta record for all pending ranges, the bitmaps are rewritten
+        // now and then. Otherwise every commit would write to the stacks.
         let makes_room = self.changes.len() >= CHANGES_MANY
             && fit(PIECES_MIN, in_memory + freed_ranges.len() + PIECES_MIN);
         let mut rewrite = self.overflow || makes_room || !fit(self.changes.len() + PIECES_MIN, 0);
@@ -279,7 +281,7 @@ impl Space {
         }
     }
 
-    /// Assigns ranges to stacks at this level; the others stay in the record.
+    /// Assigns freed ranges to stacks as the level of the plan says; the other ranges stay in the meta record.
     fn plan_stacks(&self, plan: &mut Plan, directory: bool, live: &[u64], read: ReadPage<'_>) {
         let mut ptrs: Vec<Ptr> = self.pending.popped.clone();
         if directory {
@@ -307,7 +309,8 @@ impl Space {
         for range in join(ptrs.clone(), self.map.page_size, plan.txn) {
             assign(&mut groups, &range);
         }
-        // A top list with room is rewritten together with the new ranges, so that stacks have no nearly empty pages.
+        // A top list page with room is rewritten together with the new ranges, so that stacks have no nearly empty
+        // pages.
         let mut kept = self.pending.stacks.clone();
         let mut started: BTreeMap<u64, Stack> = BTreeMap::new();
         let mut tops = Vec::new();
@@ -345,8 +348,9 @@ impl Space {
         plan.stacks = groups
             .into_iter()
             .map(|(snapshot_txn, ranges)| {
-                // The loop above skipped stacks that had no new ranges at that time. The freed top list of another
-                // stack may since have become the first new range of such a stack, which is still in `kept`.
+                // The loop above skipped stacks that had no new ranges at that time. Meanwhile, the freed top list
+                // page of another stack may have become the first new range of such a stack, which is still in
+                // `kept`.
                 let found = kept
                     .iter()
                     .position(|stack| stack.snapshot_txn == snapshot_txn && !stack.broken);
@@ -378,8 +382,8 @@ impl Space {
         plan.directory = directory.then_some(pages);
     }
 
-    /// Prepares the rewrite of the touched bitmaps. Everything except the addresses is fixed here, before the pages of
-    /// the rewrite are allocated.
+    /// Plans the rewrite of the bitmaps that have changed. Everything except the addresses is determined here, before
+    /// the pages of the rewrite are allocated.
     fn plan_bitmaps(&self) -> BitmapPlan {
         let base_pages = self.stored_pages(first_page(self.map.page_size));
         let regions_here = base_pages.div_ceil(self.map.region_pages) as usize;

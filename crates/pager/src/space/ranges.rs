@@ -11,7 +11,7 @@ pub(crate) struct RangeSet {
 }
 
 impl RangeSet {
-    /// Asserts that no range is empty, and that ranges neither overlap nor are adjacent.
+    /// Asserts that no range is empty, and that the ranges neither overlap nor are adjacent.
     pub(super) fn check(&self) {
         debug_assert!(
             self.ranges.values().all(|&pages| pages > 0),
@@ -25,7 +25,7 @@ impl RangeSet {
         );
     }
 
-    /// Adds a range. If part of it is present already, returns false and changes nothing.
+    /// Adds a range of pages. If part of the range is in the set already, returns false and changes nothing.
     pub(crate) fn insert(&mut self, page: u64, pages: u64) -> bool {
         assert!(pages > 0, "a range has pages");
         if self.overlaps(page, pages) {
@@ -45,7 +45,7 @@ impl RangeSet {
         true
     }
 
-    /// Removes a range. If part of it is missing, returns false and changes nothing.
+    /// Removes a range of pages. If part of the range is not in the set, returns false and changes nothing.
     pub(crate) fn remove(&mut self, page: u64, pages: u64) -> bool {
         if !self.contains(page, pages) {
             return false;
@@ -69,13 +69,13 @@ impl RangeSet {
         before.is_some_and(|(&start, &len)| page + pages <= start + len)
     }
 
-    /// End of the range that contains a page, if there is one.
+    /// Returns the end of the range that contains a page, if there is one.
     pub(crate) fn end_of(&self, page: u64) -> Option<u64> {
         let (&start, &len) = self.ranges.range(..=page).next_back()?;
         (start + len > page).then_some(start + len)
     }
 
-    /// Removes those pages of a range that are present; returns their number.
+    /// Removes the pages of a range that are in the set; returns their number.
     pub(crate) fn cut_out(&mut self, page: u64, pages: u64) -> u64 {
         let (end, mut taken) = (page + pages, 0);
         while let Some((&start, &len)) = self.ranges.range(..end).next_back()
@@ -100,11 +100,12 @@ impl RangeSet {
     }
 }
 
-/// The page ranges whose state differs from the free-space structure on disk, with their state.
+/// Page ranges that were allocated or freed since the free-space structure was last written to the file, with their
+/// new state.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Changes {
-    /// Ascending; adjacent ranges of one state are joined. There are a few hundred at most, and every commit copies
-    /// them. An array costs a fifth of what a tree costs.
+    /// Changes in ascending order; adjacent ranges of the same state are joined. There are a few hundred at most, and
+    /// every commit copies them; copying an array costs a fifth of copying a tree.
     ranges: Vec<Change>,
 }
 
@@ -112,7 +113,7 @@ impl Changes {
     pub(crate) fn set(&mut self, page: u64, pages: u64, used: bool) {
         assert!(pages > 0, "a change has pages");
         let (mut start, mut end) = (page, page + pages);
-        // The known ranges that overlap the new one or are adjacent to it.
+        // Finds the known ranges that overlap the new range or are adjacent to it.
         let first = self.ranges.partition_point(|r| r.page + r.pages < page);
         let touching = self.ranges[first..].iter();
         let last = first + touching.take_while(|r| r.page <= end).count();

@@ -1,4 +1,4 @@
-//! Reading pages of the free-space structure.
+//! Reads pages of the free-space structure.
 
 use crate::error::{Error, Result};
 use crate::format::kind::Kind;
@@ -6,7 +6,7 @@ use crate::format::pages::PageRef;
 use crate::format::ptr::Ptr;
 use tidalite_base::Corrupt;
 
-/// Reads and verifies a page by its pointer.
+/// Function that reads and verifies the page to which a pointer points.
 pub(crate) type ReadPage<'a> = &'a dyn Fn(&Ptr) -> Result<PageRef<'a>>;
 
 pub(super) fn damaged(

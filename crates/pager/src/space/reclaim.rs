@@ -1,8 +1,9 @@
-//! Reclaim: when a holder ends, its freed ranges become free, or move to another snapshot that holds them.
+//! Reclaim: when a snapshot, pin or savepoint (a holder) ends, the ranges that it has retained become free, or move
+//! to another holder that retains them.
 //!
-//! The lists of an ended holder are taken from its stack a few at a time. So the work stays bounded even when many
-//! pages become reclaimable together (after a dropped table or an old pin). Until they are taken, the pages count as
-//! held.
+//! The lists of a holder that has ended are taken from its stack a few at a time. So the work stays bounded even when
+//! many pages become reclaimable together (after a dropped table or an old pin). Until they are taken, the pages
+//! count as held.
 
 use super::free_space::Space;
 use super::lists::{List, Stack};
@@ -12,8 +13,9 @@ use crate::format::kind::Kind;
 use crate::format::meta::FreedRange;
 
 impl Space {
-    /// Frees ranges that no snapshot holds any more, or moves them to another holder; takes at most `lists_max` lists
-    /// from disk and returns how many. `live` is ascending, and contains at least the live snapshots.
+    /// Frees ranges that no snapshot retains any more, or moves them to another snapshot. Takes at most `lists_max`
+    /// list pages from the stacks in the file and returns how many it has taken. `live` is ascending, and contains at
+    /// least the transactions of the live snapshots.
     pub(crate) fn reclaim(&mut self, live: &[u64], lists_max: usize, read: ReadPage<'_>) -> usize {
         debug_assert!(
             live.is_sorted_by(|a, b| a < b),
@@ -74,14 +76,14 @@ impl Space {
         taken
     }
 
-    /// Takes the top list of a stack. `None` if it is damaged; it and the lists below stay as they are then, and
-    /// `check` reports the damage.
+    /// Takes the top list from a stack. Returns `None` if the list is damaged; this list and the lists below then
+    /// stay as they are, and `check` reports the damage.
     fn take_list(&mut self, number: usize, read: ReadPage<'_>) -> Option<List> {
         let Ok(list) = read_list(&self.pending.stacks[number], read) else {
             self.pending.stacks[number].broken = true;
             return None;
         };
-        // In a damaged file the list may name any page.
+        // In a damaged file the list may contain any page numbers.
         let ranges = list.ranges.iter();
         let (mut sound, mut pages) = (true, 0u64);
         for range in ranges {
@@ -103,7 +105,7 @@ impl Space {
         Some(list)
     }
 
-    /// Moves a freed range to the youngest snapshot that holds it, or frees it.
+    /// Moves a freed range to the youngest snapshot that retains it, or frees the range if there is none.
     fn assign(&mut self, range: FreedRange, live: &[u64]) {
         debug_assert!(range.pages > 0, "a freed range has pages");
         let older = live.partition_point(|&snapshot| snapshot < range.freed);
@@ -113,8 +115,8 @@ impl Space {
             }
             _ => {
                 self.pending.pages = self.pending.pages.saturating_sub(range.pages);
-                // A damaged file may name a page twice, or a page that is free or truncated. Such a page must not be
-                // freed again.
+                // A damaged file may list a page twice, or a page that is free or was truncated. Such a page must not
+                // be freed again.
                 if self.in_file(range.page, range.pages) && !self.any_free(range.page, range.pages)
                 {
                     self.release(range.page, range.pages);
@@ -126,13 +128,13 @@ impl Space {
     }
 }
 
-/// The top list of a stack.
+/// Reads and decodes the top list page of a stack.
 pub(super) fn read_list(stack: &Stack, read: ReadPage<'_>) -> Result<List> {
     let page = super::read::read_kind(read, &stack.top, Kind::FreePending)?;
     List::decode(&page, &stack.top, stack.lists.saturating_sub(1))
 }
 
-/// Calls `f(page of the list, list)` for every list of a stack, from the top down.
+/// Calls `f` with every list page of a stack and the list on it, from the top down, until `f` returns false.
 pub(crate) fn walk(
     stack: &Stack,
     read: ReadPage<'_>,
@@ -167,8 +169,9 @@ mod tests {
         })
     }
 
-    /// A stack moves unread to the youngest snapshot that holds all of it. If it moved to an older one, that snapshot
-    /// would seem to be the reason for keeping pages that are still held after it has ended.
+    /// A stack is moved unread to the youngest snapshot that retains all of its ranges. If it were moved to an older
+    /// snapshot, that snapshot would seem to be the reason for retaining pages that are still retained after it has
+    /// ended.
     #[test]
     fn the_youngest_snapshot_that_holds_all_of_a_stack_inherits_it() {
         for (live, successor) in [
@@ -188,7 +191,7 @@ mod tests {
                 broken: false,
             });
             space.reclaim(live, 1, &unreadable);
-            // If no snapshot inherits the stack, its list is read, which marks it as broken here.
+            // If no snapshot inherits the stack, its top list is read, which in this test marks the stack as broken.
             let stack = &space.pending.stacks[0];
             assert_eq!(
                 (!stack.broken).then_some(stack.snapshot_txn),
@@ -198,12 +201,12 @@ mod tests {
         }
     }
 
-    /// A damaged list may name pages that are free already, and truncated by the time its holder has ended.
+    /// A damaged list may contain pages that are free already and that are truncated by the time the list is taken.
     #[test]
     fn freed_ranges_that_are_free_and_cut_off_stay_away() {
         let mut space = Space::new(512, 100, Base::default(), [1, 0]);
         space.grow(9000);
-        // One range in the region in which the truncated file ends, and one in a removed region.
+        // One range lies in the region in which the truncated file ends, and one in a removed region.
         for page in [300, 8000] {
             let freed_ranges = FreedRange {
                 page,

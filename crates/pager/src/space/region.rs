@@ -1,4 +1,4 @@
-//! One region: the pages of one bitmap page. A set bit is a free page.
+//! One region of the file: the pages that one bitmap page describes. A set bit stands for a free page.
 //!
 //! Invariants
 //! 1. `count` is the number of set bits of `free`; `longest` is at least the length of its longest run.
@@ -33,7 +33,7 @@ pub(crate) struct Region {
     pub(crate) used_for: Use,
 }
 
-/// Calls `f(word, mask)` for the words of the bits `[from, from + len)`.
+/// Calls `f` with the index and the mask of each word that contains bits of `[from, from + len)`.
 fn for_words(from: u64, len: u64, mut f: impl FnMut(usize, u64)) {
     let (mut at, end) = (from, from + len);
     while at < end {
@@ -49,7 +49,7 @@ fn for_words(from: u64, len: u64, mut f: impl FnMut(usize, u64)) {
 }
 
 impl Region {
-    /// A region without free pages.
+    /// Creates a region of `pages` pages, none of which is free.
     pub(crate) fn new(pages: u64) -> Self {
         assert!(pages > 0, "a region has pages");
         let words = pages.div_ceil(64) as usize;
@@ -83,7 +83,7 @@ impl Region {
         );
     }
 
-    /// Sets the use of a region that had none.
+    /// Sets the use of the region (single pages or extents), if the use is not determined yet.
     pub(super) fn mark(&mut self, used_for: Use) {
         if self.used_for == Use::Any {
             self.used_for = used_for;
@@ -102,7 +102,7 @@ impl Region {
         &self.free
     }
 
-    /// Number of free pages among the first `len`.
+    /// Number of free pages among the first `len` pages of the region.
     pub(crate) fn free_among(&self, len: u64) -> u64 {
         let mut count = 0;
         for_words(0, len, |word, mask| {
@@ -111,7 +111,7 @@ impl Region {
         count
     }
 
-    /// The last used page before `len`.
+    /// Returns the last used page before index `len`, if there is one.
     pub(crate) fn last_used(&self, len: u64) -> Option<u64> {
         let mut end = len;
         while end > 0 {
@@ -125,7 +125,7 @@ impl Region {
         None
     }
 
-    /// True if all pages of the range are free.
+    /// Whether all pages of the range are free.
     pub(crate) fn is_free(&self, from: u64, len: u64) -> bool {
         let mut all = true;
         for_words(from, len, |word, mask| {
@@ -134,19 +134,19 @@ impl Region {
         all
     }
 
-    /// True if some page of the range is free.
+    /// Whether any page of the range is free.
     pub(crate) fn any_free(&self, from: u64, len: u64) -> bool {
         let mut any = false;
         for_words(from, len, |word, mask| any |= self.free[word] & mask != 0);
         any
     }
 
-    /// Called while loading: sets a word of the stored bitmap.
+    /// Sets a word of the bitmap, while the free space is loaded.
     pub(crate) fn load_word(&mut self, word: usize, bits: u64) {
         self.free[word] = bits;
     }
 
-    /// Called while loading: sets the state of a range.
+    /// Marks a range of pages as free or used, while the free space is loaded.
     pub(crate) fn load_range(&mut self, from: u64, len: u64, free: bool) {
         for_words(from, len, |word, mask| {
             if free {
@@ -157,7 +157,7 @@ impl Region {
         });
     }
 
-    /// Completes loading.
+    /// Completes loading: computes the counts after all bits were set.
     pub(crate) fn loaded(&mut self) {
         let ones = self.free.iter().map(|word| u64::from(word.count_ones()));
         self.count = ones.sum();
@@ -166,7 +166,7 @@ impl Region {
         self.check();
     }
 
-    /// Makes pages allocatable; returns the length of the free range around them.
+    /// Marks pages as free; returns the length of the free range around them.
     pub(crate) fn release(&mut self, from: u64, len: u64) -> u64 {
         let mut already = 0;
         for_words(from, len, |word, mask| {
@@ -186,7 +186,7 @@ impl Region {
         run
     }
 
-    /// Takes free pages.
+    /// Marks free pages as used.
     pub(crate) fn take(&mut self, from: u64, len: u64) {
         let mut all = true;
         for_words(from, len, |word, mask| {
@@ -199,7 +199,7 @@ impl Region {
         self.longest = self.longest.min(self.count);
     }
 
-    /// The lowest free page.
+    /// Returns the index of the lowest free page, if there is one.
     pub(crate) fn first_free(&mut self) -> Option<u64> {
         let found = self.free[self.first..].iter().position(|&word| word != 0);
         let Some(found) = found else {
@@ -211,7 +211,7 @@ impl Region {
         Some(self.first as u64 * 64 + u64::from(self.free[self.first].trailing_zeros()))
     }
 
-    /// The lowest free page at or after a page.
+    /// Returns the index of the lowest free page at or after index `at`, if there is one.
     pub(crate) fn free_from(&self, at: u64) -> Option<u64> {
         let end = self.free.len() as u64 * 64;
         let found = self.next_free(at, end);
@@ -219,7 +219,7 @@ impl Region {
         (found < end).then_some(found)
     }
 
-    /// The free ranges of at least `len` pages, as (page, pages).
+    /// Returns the free ranges of at least `len` pages, each as first index and number of pages.
     pub(crate) fn ranges(&self, len: u64) -> Vec<(u64, u64)> {
         let end = self.free.len() as u64 * 64;
         let (mut found, mut at) = (Vec::new(), self.next_free(0, end));
@@ -233,7 +233,7 @@ impl Region {
         found
     }
 
-    /// Removes the pages from `len` on after a truncation of the file.
+    /// Marks the pages from index `len` on as used, because the file was truncated.
     pub(crate) fn cut(&mut self, len: u64) {
         let bits = self.free.len() as u64 * 64;
         for_words(len, bits - len, |word, mask| self.free[word] &= !mask);
@@ -243,7 +243,7 @@ impl Region {
         self.check();
     }
 
-    /// The first free range of at least `len` pages.
+    /// Returns the start of the first free range of at least `len` pages, if there is one.
     pub(crate) fn find(&mut self, len: u64) -> Option<u64> {
         assert!(len > 0, "a range has pages");
         if len > self.longest {
@@ -264,7 +264,7 @@ impl Region {
         None
     }
 
-    /// The first free page at or after `at`; `end`, the number of bits, if there is none.
+    /// Returns the index of the first free page at or after `at`; `end`, the number of bits, if there is none.
     fn next_free(&self, at: u64, end: u64) -> u64 {
         let mut word = (at / 64) as usize;
         if at >= end {
@@ -281,7 +281,7 @@ impl Region {
         word as u64 * 64 + u64::from(bits.trailing_zeros())
     }
 
-    /// Number of free pages from `at` on, counted up to about `enough`.
+    /// Number of consecutive free pages from index `at` on; the count stops soon after `enough`.
     pub(crate) fn run_from(&self, at: u64, enough: u64) -> u64 {
         let mut run = 0;
         let mut at = at;
@@ -296,7 +296,7 @@ impl Region {
         run
     }
 
-    /// Length of the free range that ends right before `at`.
+    /// Length in pages of the free range that ends right before index `at`.
     pub(crate) fn run_before(&self, at: u64) -> u64 {
         let mut run = 0;
         let mut at = at;

@@ -14,22 +14,24 @@ use super::free_space::Space;
 use super::placement::CurrentRange;
 use super::region::Use;
 
-/// Maximum length of a range that is searched for.
+/// Maximum length in pages of a free range that is searched for.
 const RANGE_PAGES_MAX: u64 = 512;
-/// Minimum length of a range that is searched for, except for a transaction that is likely to need fewer pages.
+/// Minimum length in pages of a free range that is searched for. A transaction that is likely to need fewer pages
+/// searches for a shorter range.
 const RANGE_PAGES_MIN: u64 = 8;
-/// Number of pages at the free end of the file that are left to extents. A transaction that frees space on a full disk
-/// may have to copy a leaf, which needs adjacent pages.
+/// Number of pages at the free end of the file that are left for extents. A transaction that frees space on a full
+/// disk may have to copy a leaf, which needs adjacent pages.
 const TAIL_PAGES: u64 = 64;
 
 impl Space {
-    /// Called when a transaction begins. `recent`: prefer recently freed pages. This is for a transaction whose pages
-    /// are likely to stay in the system's cache for now, so that adjacent pages would not be cheaper.
+    /// Prepares the choice of free pages for a new transaction. With `recent`, recently freed pages are allocated
+    /// first; this is for a transaction whose pages are likely to stay in the system's cache for now, so that
+    /// adjacent pages would not be cheaper.
     pub(crate) fn begin_free_range(&mut self, recent: bool) {
         self.prefer_recent(recent);
         let taken = self.current_range.taken;
         self.current_range = CurrentRange {
-            // Skip transactions without allocations: they give no estimate.
+            // Transactions without allocations are ignored, since they give no estimate of the number of pages.
             before: if taken > 0 {
                 taken
             } else {
@@ -40,20 +42,21 @@ impl Space {
         };
     }
 
-    /// Records that pages were freed inside a free range of this length.
+    /// Records that pages were freed, and that they now belong to a free range of this length.
     pub(super) fn note_free_range(&mut self, pages: u64) {
         if pages >= self.current_range.missing {
             self.current_range.missing = u64::MAX;
         }
     }
 
-    /// Called after the file has grown: forgets that no range was found.
+    /// Forgets that no free range was found, because the file has grown.
     pub(super) fn search_again(&mut self) {
         self.current_range.over = false;
         self.current_range.missing = u64::MAX;
     }
 
-    /// Takes pages adjacent to the last ones, or in a new range.
+    /// Allocates pages after the pages allocated last, or at the beginning of a new free range. Returns the first
+    /// page.
     pub(crate) fn take_next_to(&mut self, pages: u64) -> Option<u64> {
         assert!(pages > 0, "a range has pages");
         if !self.range_has(pages) && !self.find_free_range(pages) {
@@ -77,7 +80,8 @@ impl Space {
         page + pages <= end && self.map.regions[number].is_free(bit, pages)
     }
 
-    /// Finds the next range, of at least `least` pages.
+    /// Finds a new free range of at least `least` pages, from which the next pages are allocated; returns false if
+    /// there is none.
     fn find_free_range(&mut self, least: u64) -> bool {
         if self.current_range.over {
             return false;
@@ -85,8 +89,8 @@ impl Space {
         let wanted = self.current_range.before.max(self.current_range.taken * 2);
         let mut pages = wanted.min(RANGE_PAGES_MAX).max(least);
         loop {
-            // Skip a search that is known to fail: searching all free space would cost more than the rest of the
-            // commit.
+            // A search that is known to fail is skipped: searching all free space would cost more than the rest of
+            // the commit.
             if pages < self.current_range.missing {
                 if let Some(page) = self.lowest_free_range(pages) {
                     self.current_range.next = page;
@@ -108,7 +112,7 @@ impl Space {
         }
     }
 
-    /// The lowest free range of this length, outside of regions used for extents.
+    /// Returns the first page of the lowest free range of this length, outside of regions used for extents.
     fn lowest_free_range(&mut self, pages: u64) -> Option<u64> {
         let end = self.pages() - self.tail_free().min(TAIL_PAGES);
         let no_punched = self.map.punched_pages() == 0;
@@ -121,7 +125,7 @@ impl Space {
                 let found = region.find(pages).map(page);
                 return found.filter(|&page| page + pages <= end);
             }
-            // Pages in punched holes are taken last.
+            // Ranges in punched holes are not used here, so that their pages are allocated last.
             let long = region.ranges(pages).into_iter();
             long.map(|(bit, _)| page(bit))
                 .find(|&page| page + pages <= end && !punched.overlaps(page, pages))
@@ -138,12 +142,12 @@ mod tests {
     use std::collections::VecDeque;
 
     const PAGE: usize = 4096;
-    /// Free pages that are never taken, like the reserve of the pager.
+    /// Number of free pages that are never allocated, like the reserve of the pager.
     const RESERVE: u64 = 256;
-    /// Number of commits until freed pages may be taken again.
+    /// Number of commits after which freed pages may be allocated again.
     const HELD: usize = 3;
 
-    /// A file in use, and the pages freed by its last commits.
+    /// A simulated file, with the pages that its last commits have freed.
     struct File {
         space: Space,
         retained: VecDeque<Vec<u64>>,
@@ -152,7 +156,7 @@ mod tests {
     }
 
     impl File {
-        /// A file with `pages` used pages, scattered free ones, and `hot` pages that are changed repeatedly.
+        /// Creates a file with `pages` used pages, scattered free pages, and `hot` pages that are changed repeatedly.
         fn new(pages: u64, hot: usize) -> Self {
             let first = first_page(PAGE);
             let mut space = Space::new(PAGE, first, Base::default(), [1, 1]);
@@ -183,7 +187,8 @@ mod tests {
             page
         }
 
-        /// Changes these hot pages, and adds `more` pages that are not changed again.
+        /// Simulates a commit that changes the hot pages with these indices, and adds `more` pages that are not
+        /// changed again.
         fn commit(&mut self, places: impl Iterator<Item = usize>, more: u64) {
             if self.retained.len() == HELD {
                 for page in self.retained.pop_front().unwrap() {
@@ -204,7 +209,8 @@ mod tests {
         }
     }
 
-    /// Each commit changes one of a hundred leaves in turn, its branch and the root; occasionally it adds a leaf.
+    /// Each commit changes one of a hundred leaves in turn, with its branch and the root; occasionally it adds a
+    /// leaf. The pages of a commit must usually form one range.
     #[test]
     fn a_small_commit_is_one_range() {
         let mut file = File::new(2000, 102);
@@ -222,7 +228,8 @@ mod tests {
         assert!(grown <= 2 * 256, "{grown} pages");
     }
 
-    /// Each commit changes a hundred leaves, of which a dozen are full and therefore split.
+    /// Each commit changes a hundred leaves, of which a dozen are full and therefore split. The pages of a commit
+    /// must form few ranges.
     #[test]
     fn a_large_commit_is_few_ranges() {
         let mut file = File::new(2000, 112);
@@ -237,7 +244,7 @@ mod tests {
             300 * 12
         );
         assert!(ranges < 10.0, "{ranges} ranges a commit");
-        // The file may grow only for the held pages, the reserve and one growth step.
+        // The file may grow only for the pages that are retained, the reserve and one growth step.
         assert!(grown <= 300 * 12 + 3 * 124 + 2 * 256, "{grown} pages");
     }
 }

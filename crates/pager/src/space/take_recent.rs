@@ -1,31 +1,31 @@
-//! Recently freed pages, recorded if they are to be reused first or overwritten with a pattern.
+//! Recently freed pages, which are recorded if they must be reused first or overwritten with a pattern.
 //!
 //! Invariants
-//! 1. A range here was free when it was recorded; each page is checked again before it is taken.
+//! 1. A recorded range was free when it was recorded; each page is checked again before it is taken.
 
 use super::free_space::Space;
 use crate::format::layout::is_large_page;
 
-/// Maximum number of recorded ranges; older ones are taken like any other free page.
+/// Maximum number of recorded ranges; pages of older ranges are allocated like any other free page.
 const RECENT_MAX: usize = 4096;
 
 impl Space {
-    /// From now on the most recently freed pages are taken first.
+    /// Makes all later transactions allocate the most recently freed pages first.
     pub(crate) fn take_recent_first(&mut self) {
         self.recent.always = true;
     }
 
-    /// Sets whether this transaction takes recently freed pages first.
+    /// Sets whether the running transaction allocates recently freed pages first.
     pub(super) fn prefer_recent(&mut self, now: bool) {
         self.recent.now = now;
     }
 
-    /// From now on `freed` reports freed ranges.
+    /// Makes this free space record freed ranges, which `freed` returns.
     pub(crate) fn remember_freed(&mut self) {
         self.recent.poison.get_or_insert_default();
     }
 
-    /// Ranges of the first file that were freed since the last call, and are still free.
+    /// Returns ranges of the first file that were freed since the last call, and that are still free.
     pub(crate) fn freed(&mut self) -> Vec<(u64, u64)> {
         let mut freed = self
             .recent
@@ -55,7 +55,7 @@ impl Space {
         }
     }
 
-    /// Takes the most recently freed page that is still free and not in a punched hole.
+    /// Allocates the most recently freed page that is still free and not in a punched hole.
     pub(super) fn take_recent(&mut self) -> Option<u64> {
         if !self.recent.now && !self.recent.always {
             return None;

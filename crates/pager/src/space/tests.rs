@@ -1,4 +1,4 @@
-//! Tests of the allocator against a model of sets: free, used and held pages, page by page.
+//! Tests of the allocator against a model: sets of free, used and held pages, compared page by page.
 
 use super::base::Base;
 use super::build::Built;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 const PAGE: usize = 512;
 
-/// A splitmix64 random generator.
+/// Random number generator (splitmix64).
 struct Random(u64);
 
 impl Random {
@@ -33,11 +33,12 @@ impl Random {
 
 #[derive(Clone, Default)]
 struct Model {
-    /// Used pages: page to birth.
+    /// Used pages: maps the page number to the birth of the page.
     used: BTreeMap<u64, u64>,
-    /// Freed pages: page to (birth, freed); removed when allocated again.
+    /// Freed pages: maps the page number to birth and freeing transaction. A page is removed when it is allocated
+    /// again.
     freed_ranges: BTreeMap<u64, (u64, u64)>,
-    /// Pages of the stored structure.
+    /// Pages of the free-space structure in the file.
     structure: BTreeSet<u64>,
 }
 
@@ -51,7 +52,7 @@ impl Model {
 struct World {
     space: Space,
     model: Model,
-    /// The model as of the newest record.
+    /// The model as it was at the newest meta record.
     stored: Model,
     restarts: u64,
     waited: u64,
@@ -134,7 +135,7 @@ impl World {
         }
         self.space.begin_free_range(false);
         let live = self.live();
-        // Often take fewer lists than could be reclaimed.
+        // Often takes fewer list pages than could be reclaimed.
         let lists_max = self.rng.below(5) as usize;
         let file = &self.file;
         let taken = self
@@ -187,7 +188,7 @@ impl World {
                 (self.txn, self.model.used, self.model.freed_ranges) = (number, used, freed_ranges);
             }
             3 => {
-                // Simulates a commit that fails during its writes.
+                // Simulates a commit that fails while it is writing.
                 let list = txn.freed_ranges(number);
                 self.space.stage(&txn);
                 let built = self.build(&mut txn, number, &list);
@@ -209,7 +210,8 @@ impl World {
         }
     }
 
-    /// Plans, takes pages in up to as many extents as the plan allows, builds.
+    /// Plans the free-space part of a commit, allocates its pages in up to as many extents as the plan allows, and
+    /// builds the pages.
     fn build(&mut self, txn: &mut TxnSpace, number: u64, freed_ranges: &[FreedRange]) -> Built {
         let live = self.live();
         let file = self.file.clone();
@@ -268,7 +270,7 @@ impl World {
         self.stored_is_what_is_in_memory();
     }
 
-    /// Asserts that a process which opens the file now finds the same pages free, and the same ones held.
+    /// Asserts that a process which opens the file now finds the same pages free, and the same pages held.
     fn stored_is_what_is_in_memory(&mut self) {
         let mut stored = self.load().unwrap();
         let all = |space: &mut Space| {
@@ -324,7 +326,7 @@ impl World {
         crate::space::load::load(PAGE, &self.meta, self.space.durable[1], &read)
     }
 
-    /// The process ends and another one opens the file. Readers of other processes continue.
+    /// Simulates that the process ends and another process opens the file. Readers of other processes continue.
     fn restart(&mut self) {
         let durable = self.space.durable;
         self.space = self.load().unwrap();
@@ -335,7 +337,8 @@ impl World {
         self.restarts += 1;
     }
 
-    /// Asserts that all unneeded pages are free, except pages on the stacks of ended holders.
+    /// Asserts that all pages that are not needed are free, except pages listed on the stacks of snapshots that have
+    /// ended.
     fn compare(&mut self) {
         let live = self.live();
         let mut free = BTreeSet::new();
@@ -478,7 +481,7 @@ fn a_damaged_structure_is_a_typed_error() {
         match world.load() {
             Err(_) => damaged += 1,
             Ok(mut space) => {
-                // A list that cannot be read only leaks the space in it.
+                // If a list page cannot be read, the only damage is that the space listed on it is lost.
                 let live = [space.durable[1], space.durable[0]];
                 let file = &world.file;
                 space.reclaim(&live, 1000, &|ptr| World::read(file, ptr));
@@ -490,7 +493,8 @@ fn a_damaged_structure_is_a_typed_error() {
     assert!(damaged > 100 && broken > 10);
 }
 
-/// Any bytes of a list page (with a valid checksum) are refused or name ranges that can be processed.
+/// List pages with arbitrary contents (and a valid checksum) must be rejected or contain ranges that can be
+/// processed.
 #[test]
 fn lists_of_any_bytes_are_refused_or_sound() {
     let mut rng = Random(5);
@@ -554,8 +558,8 @@ fn lists_of_any_bytes_are_refused_or_sound() {
     assert!(cfg!(miri) || enough, "{sound}, {refused}");
 }
 
-/// The ranges freed by one transaction take at most one list per `window` of the file, however fragmented they are, and
-/// are reclaimed a few lists per transaction.
+/// The ranges freed by one transaction must take at most one list page per `window` of the file, however fragmented
+/// they are, and must be reclaimed a few list pages per transaction.
 #[test]
 #[cfg_attr(miri, ignore = "hundreds of thousands of pages, counted")]
 fn a_dropped_table_is_bounded_work() {
@@ -607,7 +611,8 @@ fn a_dropped_table_is_bounded_work() {
         need
     };
     commit(&mut space, &mut txn);
-    // Every page but each hundredth: 267,000 pages in 2,700 ranges; then every second page of the rest of a table.
+    // Frees every page but each hundredth: 267,000 pages in 2,700 ranges; then every second page of the rest of a
+    // table.
     let mut freed = TxnSpace::default();
     let mut ranges = 0u64;
     for page in (first..pages).filter(|page| page % 2 == 0) {
@@ -632,7 +637,8 @@ fn a_dropped_table_is_bounded_work() {
     println!("free again after {commits} commits");
 }
 
-/// When only pages in punched holes are left, one of them is taken. It will be written and is then no longer punched.
+/// If only pages in punched holes are left, one of them is allocated. It will be written, so it must no longer count
+/// as punched.
 #[test]
 fn a_page_that_is_taken_of_a_punched_range_is_punched_no_more() {
     let first = first_page(PAGE);

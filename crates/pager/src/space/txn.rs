@@ -1,15 +1,15 @@
-//! Allocations and frees of one transaction.
+//! Pages that one transaction has allocated and freed.
 
 use super::ranges::RangeSet;
 use crate::format::layout::is_large_page;
 use crate::format::meta::FreedRange;
 use crate::format::page_map::PageSet;
 
-/// Initial capacity of the set of freed single pages: enough for a transaction of a few rows.
+/// Initial capacity of the set of freed single pages, which is enough for a transaction of a few rows.
 const SINGLE: usize = 28;
 
-/// The set of freed ranges. A transaction of ten thousand random rows frees as many scattered single pages. Their
-/// numbers are kept in a hash table with constant-time lookup; only longer ranges are kept in a set of ranges.
+/// The set of freed ranges. A transaction of ten thousand random rows frees as many scattered single pages. The
+/// numbers of single pages are in a hash table with constant-time lookup; only longer ranges are in a set of ranges.
 #[derive(Debug, Default)]
 pub(super) struct FreedPages {
     single: PageSet,
@@ -30,7 +30,7 @@ impl FreedPages {
         }
     }
 
-    /// Removes a range added by `insert`.
+    /// Removes a range that was added by `insert`.
     fn remove(&mut self, page: u64, pages: u64) {
         if pages == 1 {
             let removed = self.single.remove(&page);
@@ -52,26 +52,28 @@ impl FreedPages {
     }
 }
 
-/// Allocations and frees of one transaction.
+/// Pages that one transaction has allocated and freed.
 #[derive(Debug, Default)]
 pub(crate) struct TxnSpace {
     /// Ranges that the transaction has allocated and not returned.
     pub(crate) own: RangeSet,
-    /// Number of pages in `own`, without the second file.
+    /// Number of pages in `own` that belong to the first file.
     pub(crate) own_pages: u64,
-    /// Freed ranges of earlier transactions in the order of the calls: (page, pages, birth).
+    /// Ranges of earlier transactions that this transaction has freed, in the order of the calls: first page, number
+    /// of pages, birth.
     freed: Vec<(u64, u64, u64)>,
-    /// The freed ranges without births.
+    /// The ranges in `freed` as a set, without births.
     pub(super) freed_all: FreedPages,
-    /// Number of freed pages, without the second file.
+    /// Number of freed pages of the first file.
     pub(crate) freed_pages: u64,
     /// Whether the transaction may use the reserve, because it frees space.
     pub(crate) frees_space: bool,
-    /// Whether the transaction has used the reserve.
+    /// Whether the transaction has used pages of the reserve.
     pub(crate) took_reserve: bool,
-    /// Whether the transaction compacts: it takes the lowest free pages, and the file is truncated afterwards.
+    /// Whether the transaction compacts the file: it allocates the lowest free pages, and the file is truncated
+    /// afterwards.
     pub(crate) compacts: bool,
-    /// When compacting: data at or beyond this page is moved.
+    /// Page number used when the transaction compacts the file: data at or beyond this page are moved.
     pub(crate) boundary: u64,
 }
 
@@ -80,14 +82,14 @@ impl TxnSpace {
         self.own.iter().next().is_none() && self.freed.is_empty()
     }
 
-    /// Records an allocated range.
+    /// Records a range that the transaction has allocated.
     pub(crate) fn take(&mut self, page: u64, pages: u64) {
         let fresh = self.own.insert(page, pages);
         assert!(fresh, "pages {page}+{pages} are allocated twice");
         self.own_pages += pages;
     }
 
-    /// Records a freed range of an earlier transaction, which `Space::can_free` accepted.
+    /// Records that the transaction frees a range of an earlier transaction, which `Space::can_free` has accepted.
     pub(crate) fn free(&mut self, page: u64, pages: u64, birth: u64) {
         self.freed_all.insert(page, pages);
         if !is_large_page(page) {
@@ -103,12 +105,12 @@ impl TxnSpace {
         );
     }
 
-    /// Whether this transaction has freed this page of an earlier one.
+    /// Whether this transaction has freed the page `page` of an earlier transaction.
     pub(crate) fn has_freed(&self, page: u64) -> bool {
         self.freed_all.overlaps(page, 1)
     }
 
-    /// Reverts `free` for a range.
+    /// Reverts `free` for a range, because the transaction is rolled back to a savepoint.
     pub(crate) fn unfree(&mut self, page: u64, pages: u64, birth: u64) {
         self.freed_all.remove(page, pages);
         if !is_large_page(page) {
@@ -118,14 +120,14 @@ impl TxnSpace {
             );
             self.freed_pages -= pages;
         }
-        // Search from the end, since a rollback removes the newest ranges first.
+        // The search begins at the end, since a rollback removes the newest ranges first.
         let freed = self.freed.iter();
         if let Some(at) = freed.rev().position(|range| *range == (page, pages, birth)) {
             self.freed.remove(self.freed.len() - 1 - at);
         }
     }
 
-    /// The freed ranges after the commit of `txn`, ascending.
+    /// Returns the freed ranges in ascending order, as the commit `txn` records them.
     pub(crate) fn freed_ranges(&self, txn: u64) -> Vec<FreedRange> {
         let each = self.freed.iter().map(|&(page, pages, birth)| FreedRange {
             page,
@@ -149,7 +151,7 @@ impl TxnSpace {
         freed_ranges
     }
 
-    /// Clears everything; the caller must release the returned allocations.
+    /// Forgets all allocations and frees. The caller must release the returned allocations.
     pub(super) fn forget(&mut self) -> RangeSet {
         self.own_pages = 0;
         self.freed.clear();

@@ -36,7 +36,8 @@ impl WriteTxn {
         let Some(mut guard) = self.guard.take() else {
             unreachable!("only this takes it, with the transaction")
         };
-        // Restores the writer state and releases the resources of this transaction before the next one begins.
+        // Dropping the transaction restores the writer state and releases all resources before the next transaction
+        // begins.
         drop(self);
         let (info, durability) = done?;
         if durability.is_durable() {

@@ -1,5 +1,6 @@
-//! Commit: gathers the facts, lets `commit_plan.rs` decide, then carries the plan out. It writes pages to the file and
-//! passes a meta record to the pipeline. docs/durability.md argues its crash safety case by case.
+//! Commit of a write transaction: gathers the facts, lets `commit_plan.rs` make a plan, then executes the plan. The
+//! commit writes pages to the file and passes a meta record to the pipeline. docs/durability.md argues its crash
+//! safety case by case.
 
 use super::WriteTxn;
 use super::commit_plan::{CommitFacts, CommitPlan, PageDestination, granted};
@@ -24,23 +25,23 @@ use std::time::Instant;
 use tidalite_base::TxnId;
 use tidalite_disk::storage::Committed;
 
-/// Content that a commit with a meta record writes besides the changed pages.
+/// The meta record of a commit and the pages that must be written for it, besides the changed pages.
 struct Prepared {
     meta: Arc<Meta>,
-    /// The space part of the record.
+    /// The free-space part of the meta record, with its pages.
     built: Built,
 }
 
 impl WriteTxn {
     /// Starts writing the leaves of a large transaction to the file, in the background if possible, while the caller
-    /// seals the pages above them. Call it when only sealing and a durable commit are left. Pages may still be changed,
-    /// but are then written twice.
+    /// seals the pages above them. Should be called when only sealing and a durable commit are left to do. Pages may
+    /// still be changed, but are then written twice.
     ///
     /// # Errors
     /// The error that failed the transaction earlier; I/O errors.
     pub fn write_leaves(&mut self) -> Result<()> {
         self.check_usable()?;
-        // Changes that fit into the log need no early writes: their commit does not sync the pages.
+        // Changes that fit into the redo log need no early writes, since their commit does not sync the pages.
         if !self.is_large() {
             return Ok(());
         }
@@ -52,9 +53,9 @@ impl WriteTxn {
         done.map_err(|error| self.fail(error))
     }
 
-    /// Performs the whole commit except the wait until it is durable; a lazy commit is complete then. `wanted` is the
-    /// condition for which the caller will wait; `begun`: start of the call. Also returns the durability actually used.
-    /// Afterwards the transaction may only be dropped.
+    /// Performs the whole commit except for the wait until it is durable; a lazy commit is complete then. `wanted` is
+    /// the condition for which the caller will wait, and `begun` the start of the call. Also returns the durability
+    /// that was actually used. Afterwards the transaction may only be dropped.
     pub(crate) fn enqueue(
         &mut self,
         app: &[u8],
@@ -90,7 +91,7 @@ impl WriteTxn {
         Ok((self.execute(app, &plan, begun)?, durability))
     }
 
-    /// The facts that decide how the commit is made.
+    /// Gathers the facts that decide how the commit is made.
     fn facts(&mut self, durability: Durability) -> CommitFacts {
         let redo = self.writer().meta.redo;
         let log_is_in_the_way =
@@ -119,7 +120,7 @@ impl WriteTxn {
         }
     }
 
-    /// Carries the plan out. The commit then waits in the pipeline for its flush, if it needs one.
+    /// Executes the plan. If the commit needs a flush, it then waits in the pipeline for the flush.
     fn execute(&mut self, app: &[u8], plan: &CommitPlan, begun: Instant) -> Result<CommitInfo> {
         self.change_log(plan)?;
         if let Some(writer) = &self.writer {
@@ -158,13 +159,13 @@ impl WriteTxn {
             }
             _ => None,
         };
-        // Nothing fails from here on: the commit is complete.
+        // From here on no step can fail: the commit is complete.
         self.learn_written(&waiting);
         self.staged = false;
         Ok(self.complete(app, plan, prepared, freed_ranges, &large, entry))
     }
 
-    /// Writes the changed pages, unwritten pages of earlier commits, and the free-space structure.
+    /// Writes the changed pages, unwritten pages of earlier commits, and the pages of the free-space structure.
     /// Returns the pages of earlier commits.
     fn write_pages(
         &mut self,
@@ -183,8 +184,8 @@ impl WriteTxn {
         Ok(waiting)
     }
 
-    /// Marks the pages just written as verified, so that this process need not verify them when it reads them.
-    /// `waiting`: pages of earlier commits.
+    /// Marks the pages that were just written as verified, so that this process need not verify them when it reads
+    /// them. `waiting` are the written pages of earlier commits.
     fn learn_written(&self, waiting: &[(u64, Waiting)]) {
         let files = &self.inner.files;
         if files.options.verify != Verify::OnFirstTouch {
@@ -202,7 +203,7 @@ impl WriteTxn {
         }
     }
 
-    /// Updates the writer state for a commit whose pages are written, and passes it to the pipeline.
+    /// Updates the writer state for a commit whose pages are written, and passes the commit to the pipeline.
     fn complete(
         &mut self,
         app: &[u8],
@@ -262,13 +263,14 @@ impl WriteTxn {
         info
     }
 
-    /// Unwritten pages of earlier commits, without the pages freed by this one.
+    /// Returns unwritten pages of earlier commits, without pages that this commit frees.
     fn waiting(&self) -> Vec<(u64, Waiting)> {
         let is_wanted = |number| !self.space.has_freed(number);
         self.inner.versions.unwritten.to_write(is_wanted)
     }
 
-    /// Keeps the pages of this commit in memory, or drops the pages that it has written. Returns `State::written`.
+    /// Keeps the pages of this commit in memory, or, if the commit has written them, drops all unwritten pages.
+    /// Returns the value of `State::written`.
     fn keep_or_drop_unwritten(&mut self, plan: &CommitPlan, freed_ranges: &[FreedRange]) -> u64 {
         let inner = Arc::clone(&self.inner);
         if plan.writes_pages() && inner.versions.unwritten.len() == 0 {
@@ -293,13 +295,13 @@ impl WriteTxn {
         };
         let own = &self.space.own;
         let space = &mut writer.space;
-        // A page behind the end of the file was free when the file was truncated.
+        // A page beyond the end of the file is not used: it was free when the file was truncated.
         let mut is_used = |number| space.in_file(number, 1) && !space.any_free(number, 1);
         pages.written(|number| !own.contains(number, 1) && is_used(number));
         u64::MAX
     }
 
-    /// True if the commit would change nothing compared with the one it builds on.
+    /// Whether the commit would change nothing compared with the commit on which it builds.
     fn changes_nothing(&self, app: &[u8], with_meta: bool) -> bool {
         self.dirty.is_empty()
             && !self.space.compacts
@@ -323,7 +325,7 @@ impl WriteTxn {
         }
     }
 
-    /// Builds the meta record and, if its inline lists are full, pages of the free-space structure.
+    /// Builds the meta record and, if the lists in it would be too long, pages of the free-space structure.
     fn prepare(
         &mut self,
         app: &[u8],
@@ -365,7 +367,8 @@ impl WriteTxn {
         Ok(Prepared { meta, built })
     }
 
-    /// Implements `Bug::UnsyncedMetaBeforeData`.
+    /// Writes the unsynced meta record before the pages, if the deliberate bug `Bug::UnsyncedMetaBeforeData` is
+    /// switched on.
     fn write_unsynced_meta_early(&self, plan: &CommitPlan, prepared: Option<&Prepared>) {
         if let Some(ready) = prepared
             && active(Bug::UnsyncedMetaBeforeData)
@@ -405,7 +408,7 @@ impl WriteTxn {
         freed_pages.fetch_add(freed, Ordering::Relaxed);
     }
 
-    /// `later`: allocated pages that are not yet written.
+    /// Reports the commit to the observer of the storage. `later` are allocated pages that are not written yet.
     fn report(&self, freed_ranges: &[FreedRange], later: &[u64]) {
         let Some(observer) = self.inner.files.observer() else {
             return;
@@ -427,7 +430,7 @@ impl WriteTxn {
         });
     }
 
-    /// Passes the commit to the pipeline and returns the writer state, before the next writer begins.
+    /// Passes the commit to the pipeline and gives the writer state back, before the next writer begins.
     fn finish(
         &mut self,
         app: &[u8],

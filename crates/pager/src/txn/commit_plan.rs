@@ -1,5 +1,5 @@
-//! The decisions of a commit, made from facts alone: no file, no clock, and no lock except that of the pipeline, which
-//! says whether its log has room. `commit.rs` carries the plan out.
+//! Decides how a commit is made, from facts alone: without a file, a clock or a lock, except for the lock of the
+//! pipeline, which says whether the redo log has room. `commit.rs` carries the plan out.
 //!
 //! ```text
 //! durability  changed pages                    meta record                      acknowledged
@@ -19,63 +19,67 @@ use super::durability::Durability;
 use crate::commit::pipeline::LogUse;
 use crate::format::layout::BLOCK_BYTES;
 
-/// Maximum number of consecutive commits without a record for which the changes to the free space are listed. The next
-/// record could not hold a longer list; beyond it, the free-space structure is rewritten instead.
+/// Maximum number of consecutive commits without a meta record for which the changes of the free space are listed.
+/// The next meta record could not contain a longer list; after more commits, the free-space structure is rewritten
+/// instead.
 const LONG_CHAIN: u64 = 64;
 
 /// Facts about a transaction and its file that decide how it is committed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CommitFacts {
-    /// The granted durability, see [`granted`].
+    /// The durability of the commit, as [`granted`] has determined it.
     pub(super) durability: Durability,
     pub(super) changes_pins: bool,
-    /// The commit will hardly fit into the log, or is too large for it.
+    /// Whether the commit will hardly fit into the redo log, or is too large for it.
     pub(super) is_large: bool,
-    /// The commit has pages in the second file.
+    /// Whether the commit has written pages of the second file.
     pub(super) writes_second_file: bool,
-    /// The commit moves pages to make the file shorter.
+    /// Whether the commit moves pages to make the file shorter.
     pub(super) compacts: bool,
-    /// The commit uses the reserve, or the file grew since the last sync. After a power cut, its pages could lie beyond
-    /// the end of the file.
+    /// Whether the commit uses the reserve, or the file grew since the last sync. After a power failure, the pages of
+    /// the commit could lie beyond the end of the file.
     pub(super) space_unsynced: bool,
     pub(super) log_is_enabled: bool,
     pub(super) has_log: bool,
-    /// The log lies where the file could end, or has become too small for it.
+    /// Whether the redo log lies where the file could end, or has become too small for the file.
     pub(super) log_is_in_the_way: bool,
-    /// A meta record would make much space reusable.
+    /// Whether a meta record would make much space reusable.
     pub(super) needs_meta: bool,
-    /// Bytes of changed pages in memory, of this commit and of earlier commits that were not written.
+    /// Size in bytes of the changed pages in memory that are not written to the file, of this commit and of earlier
+    /// commits.
     pub(super) bytes_kept: usize,
     pub(super) bytes_kept_max: usize,
-    /// Number of commits, including this one, whose pages may not be in the file.
+    /// Number of consecutive commits, including this one, whose pages may not be in the file.
     pub(super) commits_unwritten: u64,
 }
 
-/// Where the changed pages of a commit go.
+/// Destination of the changed pages of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PageDestination {
-    /// The pages wait in memory for a later commit. `rewrites_space`: that commit rewrites the free-space structure.
+    /// The pages stay in memory until a later commit writes them. If `rewrites_space` is set, that commit rewrites
+    /// the free-space structure.
     Memory {
         rewrites_space: bool,
     },
     File(WriteHint),
 }
 
-/// How a commit is made.
+/// Plan that determines how a commit is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CommitPlan {
     pub(super) durability: Durability,
-    /// The commit frees the pages of the log.
+    /// Whether the commit frees the pages of the redo log.
     pub(super) leaves_log: bool,
     pub(super) creates_log: bool,
     pub(super) log: LogUse,
-    /// The next flush writes a meta record. This commit is logged as well, so that commits which arrive during that
-    /// flush can continue the log.
+    /// Whether the next flush writes a meta record. The commit is added to the redo log as well, so that commits
+    /// which arrive during that flush can continue the log.
     pub(super) wants_meta: bool,
     pub(super) pages: PageDestination,
 }
 
-/// The durability of a commit. A commit that changes pins is always durable, since pins are promised to survive.
+/// Returns the durability of a commit. A commit that changes pins is always durable, since pins are promised to
+/// survive.
 pub(super) fn granted(requested: Durability, changes_pins: bool) -> Durability {
     if changes_pins {
         Durability::Durable
@@ -92,7 +96,7 @@ impl CommitFacts {
             && (self.compacts || durable && self.log_is_in_the_way)
     }
 
-    /// Whether a log entry can carry the commit.
+    /// Whether an entry of the redo log can carry the commit.
     fn may_be_logged(&self) -> bool {
         self.durability.is_durable()
             && self.log_is_enabled
@@ -120,8 +124,9 @@ impl CommitFacts {
 }
 
 impl CommitPlan {
-    /// Decides how to commit. `log_use`: how the pipeline would use the log for this commit; its argument says whether
-    /// a log is created without first counting small flushes. Called only if a log entry can carry the commit.
+    /// Decides how to make the commit. `log_use` returns how the pipeline would use the redo log for this commit; its
+    /// argument says whether a log is created without counting small flushes first. It is called only if an entry of
+    /// the log can carry the commit.
     pub(super) fn of(facts: &CommitFacts, log_use: impl FnOnce(bool) -> LogUse) -> Self {
         let may_be_logged = facts.may_be_logged();
         let log = if may_be_logged {
@@ -141,7 +146,7 @@ impl CommitPlan {
         plan
     }
 
-    /// Asserts the invariants.
+    /// Asserts the invariants of a plan.
     fn check(&self) {
         assert!(
             self.writes_pages() || !self.durability.has_meta(),
@@ -169,22 +174,23 @@ impl CommitPlan {
         self.log == LogUse::Append
     }
 
-    /// Whether each log block is written twice.
+    /// Whether each block of the redo log is written twice.
     pub(super) fn writes_log_twice(&self) -> bool {
         self.durability != Durability::OneFlush
     }
 
-    /// Whether the changed pages are written to the file by this commit.
+    /// Whether this commit writes its changed pages to the file.
     pub(super) fn writes_pages(&self) -> bool {
         matches!(self.pages, PageDestination::File(_))
     }
 
-    /// Whether the pages are written so that a sync can follow at once.
+    /// Whether the pages are written in such a way that a sync can follow at once.
     pub(super) fn writes_for_sync(&self) -> bool {
         self.pages == PageDestination::File(WriteHint::ForSync)
     }
 
-    /// Bytes of the commit's meta record or log entry. `entry`: length of its log entry, if it has one.
+    /// Number of bytes that the meta record or log entry of the commit takes. `entry` is the length of its log entry,
+    /// if it has one.
     pub(super) fn meta_bytes(&self, entry: Option<u64>) -> u64 {
         match self.durability {
             Durability::Durable | Durability::OneFlush => entry.unwrap_or(2 * BLOCK_BYTES as u64),
@@ -209,7 +215,7 @@ mod tests {
         Durability::None,
     ];
 
-    /// A small commit in a file with a log.
+    /// Returns the facts of a small commit in a file with a redo log.
     fn small(durability: Durability) -> CommitFacts {
         CommitFacts {
             durability,
@@ -316,7 +322,8 @@ mod tests {
                 ..compacts
             };
             assert!(!CommitPlan::of(&none, unexpected).leaves_log);
-            // A lazy commit leaves the log in place: only a durable commit checks whether the log prevents truncation.
+            // A lazy commit leaves the redo log in place: only a durable commit checks whether the log prevents
+            // truncation.
             let in_the_way = CommitFacts {
                 log_is_in_the_way: true,
                 ..small(durability)

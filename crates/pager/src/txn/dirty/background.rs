@@ -1,7 +1,7 @@
-//! A thread that writes leaves of a large transaction on behalf of the transaction's thread, and asks the system to
-//! start writing them to the medium. Scattered pages are separate requests and soon fill the queue of the disk, and a
-//! thread that submits more then blocks. Without this thread, the transaction's thread was blocked for half of the time
-//! of such a commit, although it had other work to do (decisions 0022, 0025).
+//! A background thread that writes leaves of a large transaction on behalf of the transaction's thread, and asks the
+//! system to start writing them to the medium. Scattered pages are separate requests and soon fill the queue of the
+//! disk, and a thread that submits more then blocks. Without this thread, the transaction's thread was blocked for
+//! half of the time of such a commit, although it had other work to do (decisions 0022, 0025).
 //!
 //! ```text
 //! transaction ──pages, sealed──> [write, ask] [write, ask] ...      pages are written in the order of hand-over
@@ -29,32 +29,33 @@ use std::thread;
 use tidalite_base::{Signal, Worker};
 use tidalite_disk::storage::Storage;
 
-/// Number of bytes after which the system is asked to start writing them to the medium. Longer pieces leave the disk
-/// idle meanwhile; shorter ones separate adjacent pages (docs/performance/durable-commits.md).
+/// Number of written bytes after which the system is asked to start their write-back to the medium. With longer
+/// pieces the disk is idle meanwhile; shorter pieces separate adjacent pages (docs/performance/durable-commits.md).
 const PIECE_BYTES: usize = 256 << 10;
 
 type Pages = Vec<(u64, Arc<[u8]>)>;
 
 enum Piece {
     Write(Pages),
-    /// A range that is already written to the file, and whose write-back to the medium should start.
+    /// Start and length in bytes of a range that is already written to the file, and whose write-back to the medium
+    /// must start.
     Ask(u64, u64),
 }
 
 #[derive(Debug, Default)]
 struct Writes {
-    /// Pieces handed over and not yet in the file.
+    /// Number of pieces passed to the background thread that are not in the file yet.
     left: usize,
-    /// Write calls since the last `drain`.
+    /// Number of write calls since the last `drain`.
     calls: u64,
     failed: Option<Error>,
-    /// True once the thread has ended.
+    /// Whether the background thread has ended.
     gone: bool,
 }
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// Pieces not yet completed.
+    /// Number of pieces that the background thread has not completed yet.
     ahead: AtomicUsize,
     writes: Mutex<Writes>,
     written: Condvar,
@@ -80,7 +81,7 @@ impl Shared {
                 storage.write_back(first * bytes, (last - first + 1) * bytes);
             }
         }
-        // Release the shared pages before the transaction changes them.
+        // The shared pages are dropped before the transaction can change them.
         drop(pages);
         let mut writes = self.writes();
         writes.left -= 1;
@@ -90,7 +91,7 @@ impl Shared {
     }
 }
 
-/// The background thread.
+/// The background thread, as its transaction sees it.
 #[derive(Debug)]
 pub(crate) struct BackgroundWriter {
     pieces: Option<Sender<Piece>>,
@@ -99,8 +100,8 @@ pub(crate) struct BackgroundWriter {
 }
 
 impl BackgroundWriter {
-    /// Starts the thread; `None` if it is not useful, because the storage does not need it or there is only one
-    /// processor.
+    /// Starts the background thread. Returns `None` if it would not be useful, because the storage does not need it
+    /// or there is only one processor.
     pub(crate) fn if_useful(storage: &Arc<dyn Storage>, page_size: usize) -> Option<Self> {
         let cores = || thread::available_parallelism().map_or(1, NonZero::get);
         if !storage.writes_back() || cores() < 2 {
@@ -109,7 +110,7 @@ impl BackgroundWriter {
         Self::begin(storage, page_size)
     }
 
-    /// Starts the thread; `None` if the system refuses to start one.
+    /// Starts the background thread. Returns `None` if the system cannot start a thread.
     fn begin(storage: &Arc<dyn Storage>, page_size: usize) -> Option<Self> {
         let (sender, pieces) = channel::<Piece>();
         let (storage, shared) = (Arc::clone(storage), Arc::<Shared>::default());
@@ -135,7 +136,7 @@ impl BackgroundWriter {
         })
     }
 
-    /// True if the thread has completed everything, so that the disk is about to become idle.
+    /// Whether the background thread has completed all pieces, so that the disk is about to become idle.
     pub(crate) fn is_idle(&self) -> bool {
         self.shared.ahead.load(Ordering::Relaxed) == 0
     }
@@ -143,23 +144,24 @@ impl BackgroundWriter {
     fn send(&self, piece: Piece) {
         self.shared.ahead.fetch_add(1, Ordering::Relaxed);
         if let Some(pieces) = &self.pieces {
-            // If the thread is gone, `drain` reports that the piece was not written.
+            // If the thread has ended, `drain` reports that the piece was not written.
             drop(pieces.send(piece));
         }
     }
 
-    /// Writes sealed pages, and starts their write-back to the medium.
+    /// Makes the background thread write sealed pages and start their write-back to the medium.
     pub(crate) fn write(&self, pages: Pages) {
         self.shared.writes().left += 1;
         self.send(Piece::Write(pages));
     }
 
-    /// Starts the write-back of a range that is already written.
+    /// Makes the background thread start the write-back of a range that is already written.
     pub(crate) fn write_back(&self, at: u64, len: u64) {
         self.send(Piece::Ask(at, len));
     }
 
-    /// Waits until all pages handed over are in the file. Returns the number of write calls since the last `drain`.
+    /// Waits until all pages passed to the background thread are in the file. Returns the number of write calls since
+    /// the last `drain`.
     ///
     /// # Errors
     /// I/O errors of writes since the last `drain`.
@@ -179,7 +181,7 @@ impl BackgroundWriter {
         Ok(std::mem::take(&mut writes.calls))
     }
 
-    /// Abandons the thread in a forked process, in which it does not exist.
+    /// Abandons the background thread in a forked process, in which this thread does not exist.
     pub(crate) fn leave(mut self) {
         std::mem::forget(self.pieces.take());
         if let Some(worker) = self.worker.take() {
@@ -193,7 +195,7 @@ impl Drop for BackgroundWriter {
         if let Some(worker) = &self.worker {
             worker.stop();
         }
-        // Dropping the sender ends the thread. Its errors were reported by `drain`.
+        // Dropping the sender ends the background thread, whose errors were reported by `drain`.
         self.pieces = None;
         drop(self.worker.take());
     }
@@ -211,7 +213,7 @@ mod tests {
 
     const PAGE: usize = 4096;
 
-    /// A storage that records write-back requests, delays writes, and fails or panics on demand.
+    /// A storage for tests that records write-back requests, delays writes, and fails or panics on demand.
     #[derive(Default)]
     struct SlowStorage {
         memory: MemoryStorage,
@@ -270,7 +272,7 @@ mod tests {
         for round in 1..50u8 {
             background.write(vec![(9, page(round)), (8, page(round)), (40, page(round))]);
             background.write(vec![(9, page(round | 0x80))]);
-            // Two write calls for the first hand-over, one for the second.
+            // The first call of `write` causes two write calls, the second call one.
             assert_eq!(background.drain().unwrap(), 3);
             let mut bytes = vec![0; 2 * PAGE];
             late.read_at(8 * PAGE as u64, &mut bytes).unwrap();

@@ -1,11 +1,11 @@
-//! Page buffers in memory.
+//! Buffers for pages in memory, which are recycled to avoid allocations.
 
 use crate::error::{Error, Result};
 use std::sync::Arc;
 use tidalite_base::{Corrupt, checksum};
 use tidalite_disk::storage::Storage;
 
-/// A page of zeros, in a recycled buffer if there is one.
+/// Returns a page of zeros, in the recycled buffer `buffer` if possible.
 pub(crate) fn zeroed(buffer: Option<Arc<[u8]>>, page_size: usize) -> Arc<[u8]> {
     if let Some(mut buffer) = buffer
         && let Some(bytes) = Arc::get_mut(&mut buffer)
@@ -16,7 +16,7 @@ pub(crate) fn zeroed(buffer: Option<Arc<[u8]>>, page_size: usize) -> Arc<[u8]> {
     std::iter::repeat_n(0, page_size).collect()
 }
 
-/// A copy of a page, in a recycled buffer if there is one.
+/// Returns a copy of a page, in the recycled buffer `buffer` if possible.
 pub(crate) fn filled(buffer: Option<Arc<[u8]>>, page: &[u8]) -> Arc<[u8]> {
     if let Some(mut buffer) = buffer
         && let Some(bytes) = Arc::get_mut(&mut buffer)
@@ -28,7 +28,7 @@ pub(crate) fn filled(buffer: Option<Arc<[u8]>>, page: &[u8]) -> Arc<[u8]> {
     Arc::from(page)
 }
 
-/// Reads a page that was written early.
+/// Reads a page of the transaction that was written to the file before the commit.
 pub(crate) fn read_back(
     storage: &dyn Storage,
     at: u64,

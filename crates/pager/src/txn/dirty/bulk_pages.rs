@@ -1,12 +1,12 @@
-//! Bulk pages: pages that are complete when they are added, and rarely changed again. Many adjacent ones are written at
-//! once, while they are in the processor's cache, and the system is asked to start writing them to the medium. The sync
-//! of the commit then has little left to do (docs/performance/durable-commits.md and
+//! Bulk pages: pages that are complete when they are added, and rarely changed again. Many adjacent bulk pages are
+//! written at once, while they are in the processor's cache, and the system is asked to start writing them to the
+//! medium. The sync of the commit then has little left to do (docs/performance/durable-commits.md and
 //! docs/performance/table-inserts.md).
 //!
 //! Invariants
-//! 1. A page written here is sealed; it is then in the file only.
-//! 2. Nothing is written before a transaction has added `KEPT_BYTES`, unless memory is short. The redo log needs the
-//!    pages of a small commit in memory.
+//! 1. A bulk page that was written is sealed; it is then only in the file.
+//! 2. No bulk page is written before a transaction has added `KEPT_BYTES`, unless memory is short. The redo log needs
+//!    the pages of a small commit in memory.
 
 use super::buffers::filled;
 use super::dirty_pages::Dirty;
@@ -18,17 +18,17 @@ use crate::format::ptr::Ptr;
 use std::sync::Arc;
 use tidalite_disk::storage::Storage;
 
-/// Bytes of bulk pages that are kept in memory before the first of them are written.
+/// Size in bytes of the bulk pages that are kept in memory before the first of them are written.
 const KEPT_BYTES: usize = 4 << 20;
 
-/// Bytes of bulk pages that are written at a time after that.
+/// Size in bytes of the bulk pages that are written at a time afterwards.
 const PART_BYTES: usize = 256 << 10;
 
 impl Dirty {
-    /// Adds a page with these bytes and seals it.
+    /// Adds a bulk page with these bytes and seals it.
     ///
     /// # Errors
-    /// I/O errors, if pages are written.
+    /// I/O errors, if adding the page causes pages to be written.
     pub(crate) fn add_bulk(
         &mut self,
         storage: &dyn Storage,
@@ -69,7 +69,7 @@ impl Dirty {
         self.bulk.waiting.len() * self.page_size >= enough
     }
 
-    /// Writes the waiting bulk pages.
+    /// Writes the bulk pages that wait in memory.
     pub(super) fn write_bulk(&mut self, storage: &dyn Storage) -> Result<()> {
         self.drain()?;
         let mut numbers = std::mem::take(&mut self.bulk.waiting);
@@ -78,7 +78,7 @@ impl Dirty {
             let page = pages.get(number).filter(|page| page.buffer().is_some());
             let is_sealed = |page: &DirtyPage| page.sealed.is_some() && page.unwritten().is_some();
             if page.is_some_and(|page| !is_sealed(page)) {
-                // The page was changed since it was added, so it is written like any other page.
+                // The page was changed since it was added, so it is written later like any other page.
                 order.push_back(*number);
             }
             page.is_some_and(is_sealed)

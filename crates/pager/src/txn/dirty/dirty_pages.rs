@@ -21,17 +21,19 @@ use std::sync::Arc;
 use tidalite_base::{Corrupt, TxnId};
 use tidalite_disk::storage::Storage;
 
-/// Maximum bytes of page buffers that a transaction leaves to the next one, which need not allocate them then.
+/// Maximum size in bytes of the page buffers that a transaction leaves to the next one, so that the next need not
+/// allocate buffers.
 const SPARE_BYTES_MAX: usize = 2 << 20;
 
-/// Maximum capacity of a page map that a transaction leaves to the next one.
+/// Maximum capacity of the page map that a transaction leaves to the next one.
 const SPARE_PAGES_MAX: usize = 1024;
 
-/// A page as kept by a reader of uncommitted state.
+/// A dirty page as a reader of uncommitted data has captured it.
 #[derive(Clone, Debug)]
 pub(crate) enum CapturedPage {
     InMemory(Arc<[u8]>),
-    /// The page was written before the commit. The number is the checksum of its bytes after the first eight.
+    /// The page was written to the file before the commit. The number is the checksum of its bytes after the first
+    /// eight.
     OnDisk(u64),
 }
 
@@ -42,9 +44,9 @@ type Pages = PageMap<DirtyPage>;
 /// Memory that a transaction leaves to the next one.
 #[derive(Debug, Default)]
 pub(crate) struct Recycled {
-    /// Page buffers.
+    /// Page buffers that are not in use.
     buffers: Vec<Arc<[u8]>>,
-    /// An empty map, kept for its capacity.
+    /// A page map without entries, kept because its capacity is allocated.
     pages: Pages,
     order: VecDeque<u64>,
     in_place: InPlace,
@@ -55,25 +57,27 @@ pub(crate) struct Dirty {
     pub(super) page_size: usize,
     pub(super) txn: TxnId,
     pub(super) pages: Pages,
-    /// Page numbers in the order in which the pages came into memory; spilling takes the oldest first.
+    /// Page numbers in the order in which the pages came into memory; when memory is short, the oldest pages are
+    /// written first.
     pub(super) order: VecDeque<u64>,
     pub(super) in_memory: usize,
     pub(super) in_memory_max: usize,
-    /// Unused buffers.
+    /// Page buffers that are not in use.
     spare: Vec<Arc<[u8]>>,
     pub(super) in_place: InPlace,
     pub(super) bulk: BulkPages,
     pub(super) write_behind: WriteBehind,
     pub(crate) pages_written: u64,
-    /// Number of write calls for these pages.
+    /// Number of write calls by which pages were written.
     pub(crate) writes: u64,
-    /// Pages spilled to make room for others, and spilled pages that were read back for a change.
+    /// Number of pages that were written early to make room in memory, followed by the number of such pages that were
+    /// read back for a change.
     pub(crate) spilled: u64,
     pub(crate) read_back: u64,
 }
 
 impl Dirty {
-    /// `spare`: the result of `take_recycled` of the previous transaction.
+    /// Creates an empty set of dirty pages. `spare` is the result of `take_recycled` of the previous transaction.
     pub(crate) fn new(page_size: usize, txn: TxnId, bytes_max: usize, spare: Recycled) -> Self {
         Self {
             page_size,
@@ -121,13 +125,13 @@ impl Dirty {
         number(self.page_size, ptr)
     }
 
-    /// True if every page is in a buffer, thus in memory that is private to this process.
+    /// Whether every page is in a buffer, and thus in memory that is private to this process.
     #[inline]
     pub(crate) fn is_private(&self) -> bool {
         self.in_memory == self.pages.len()
     }
 
-    /// True if no page is only on disk.
+    /// Whether every page is in memory, not only in the file.
     #[inline]
     fn is_in_memory(&self) -> bool {
         self.in_memory + self.in_place.pages == self.pages.len()
@@ -137,12 +141,12 @@ impl Dirty {
         self.pages.is_empty()
     }
 
-    /// A recycled buffer with arbitrary content; for `filled`.
+    /// Returns a recycled buffer with arbitrary contents, for `filled`.
     pub(crate) fn buffer(&mut self) -> Option<Arc<[u8]>> {
         self.spare.pop()
     }
 
-    /// Keeps a buffer for later use, unless it is shared.
+    /// Keeps a buffer for later use, unless the buffer is shared.
     pub(super) fn keep_buffer(&mut self, mut bytes: Arc<[u8]>) {
         if self.spare.len() * self.page_size < SPARE_BYTES_MAX && Arc::get_mut(&mut bytes).is_some()
         {
@@ -150,14 +154,14 @@ impl Dirty {
         }
     }
 
-    /// Ends an abandoned transaction: background writes stop before its pages are reallocated. `here`: whether this is
-    /// the process that began it, not a forked child.
+    /// Ends an abandoned transaction: background writes stop before its pages are reallocated. `here` says whether
+    /// this is the process that began the transaction, not a forked child.
     pub(crate) fn end(&mut self, here: bool) -> Recycled {
         self.stop_background(here);
         self.take_recycled()
     }
 
-    /// Takes the buffers that the next transaction will reuse; the pages are dropped.
+    /// Drops all pages, and returns their buffers, which the next transaction will reuse.
     pub(crate) fn take_recycled(&mut self) -> Recycled {
         let (mut pages, mut order) = (
             std::mem::take(&mut self.pages),
@@ -169,7 +173,8 @@ impl Dirty {
             }
         }
         order.clear();
-        // Clearing a map takes time in proportion to its capacity, however few entries it has.
+        // Clearing a map takes time proportional to its capacity, however few entries it has. Large maps are
+        // therefore replaced.
         if pages.capacity().max(order.capacity()) > SPARE_PAGES_MAX {
             (pages, order) = (Pages::default(), VecDeque::new());
         }
@@ -181,7 +186,7 @@ impl Dirty {
         }
     }
 
-    /// Recycles the buffer of a page that waited in memory and is no longer needed.
+    /// Recycles the buffer of a page of an earlier commit that waited in memory and is no longer needed.
     pub(crate) fn reuse(&mut self, bytes: Arc<[u8]>) {
         self.keep_buffer(bytes);
     }
@@ -203,7 +208,7 @@ impl Dirty {
         Ok(ptr)
     }
 
-    /// Adds an unsealed page. Without `bytes`, the page is changed in place.
+    /// Adds an unsealed page. If `bytes` is `None`, the page is changed in place, in the memory map of the file.
     pub(super) fn enter(
         &mut self,
         page: u64,
@@ -238,17 +243,17 @@ impl Dirty {
         }
     }
 
-    /// The epoch in which a page was allocated.
+    /// Returns the epoch (section between savepoints) in which a page was allocated.
     pub(crate) fn epoch(&self, ptr: &Ptr) -> Result<u64> {
         self.known(ptr).map(|page| page.epoch)
     }
 
-    /// The page of an older commit of which a page is a changed copy.
+    /// Returns the page of an older commit from which a page was copied, if any.
     pub(crate) fn origin(&self, ptr: &Ptr) -> Result<Option<u64>> {
         self.known(ptr).map(|page| page.origin)
     }
 
-    /// A page that is in memory, with its origin.
+    /// Returns the bytes of a page that is in memory, and the page from which it was copied.
     pub(crate) fn with_origin(&self, number: u64) -> Option<(&[u8], Option<u64>)> {
         let page = self.pages.get(&number)?;
         let bytes = match &page.state {
@@ -258,13 +263,14 @@ impl Dirty {
         Some((bytes, page.origin))
     }
 
-    /// True if the page was written early, is in the file only, and will be changed by its seal.
+    /// Whether a page was written to the file early, is not in memory, and is not sealed, so that sealing would
+    /// change it.
     pub(crate) fn is_spilled_unsealed(&self, ptr: &Ptr) -> bool {
         self.known(ptr)
             .is_ok_and(|page| matches!(page.state, PageState::File(_)) && page.sealed.is_none())
     }
 
-    /// Every page in its current state, for a reader of uncommitted state.
+    /// Captures every page as it is now, for a reader of uncommitted data.
     pub(crate) fn keep(&self) -> CapturedPages {
         let each = self.pages.iter().map(|(&number, page)| {
             let kept = match &page.state {
@@ -297,7 +303,7 @@ impl Dirty {
         }
     }
 
-    /// Reads back a page that was written early.
+    /// Reads a page that was written early into memory again.
     #[cold]
     fn bring_in(&mut self, storage: &dyn Storage, ptr: &Ptr) -> Result<()> {
         let PageState::File(sum) = self.known(ptr)?.state else {
@@ -333,7 +339,7 @@ impl Dirty {
         ))
     }
 
-    /// A page to inspect and possibly change.
+    /// Returns a page that the caller may inspect and then change.
     pub(crate) fn get_own(&mut self, storage: &dyn Storage, ptr: &Ptr) -> Result<&[u8]> {
         if !self.is_in_memory() {
             self.bring_in(storage, ptr)?;
@@ -365,14 +371,14 @@ impl Dirty {
         Ok(sealed)
     }
 
-    /// The final pointer of a page that is unchanged since its seal.
+    /// Returns the final pointer of a page that is unchanged since it was sealed.
     pub(crate) fn sealed(&self, ptr: &Ptr) -> Option<Ptr> {
         let page = self.known(ptr).ok()?;
         let checksum = page.sealed?;
         Some(Ptr { checksum, ..*ptr })
     }
 
-    /// Calls `tell` with the pointer to every sealed page.
+    /// Calls `tell` with the final pointer of every sealed page.
     pub(crate) fn for_each_sealed(&self, mut tell: impl FnMut(&Ptr)) {
         for (&number, page) in &self.pages {
             if let Some(checksum) = page.sealed {
@@ -412,8 +418,8 @@ impl Dirty {
     /// Checks that every page is sealed before a commit; an unsealed page would be lost.
     ///
     /// # Errors
-    /// If a page was changed after its last seal: a bug of the structure that owns it, or a hostile file whose tree
-    /// has one page in two places.
+    /// If a page was changed after it was last sealed. The reason is a bug of the structure that owns the page, or a
+    /// hostile file whose tree contains one page twice.
     pub(crate) fn expect_sealed(&self) -> Result<()> {
         self.check();
         for (&number, page) in &self.pages {
@@ -427,7 +433,7 @@ impl Dirty {
         Ok(())
     }
 
-    /// Writes all pages not on disk yet, and waiting pages of earlier commits.
+    /// Writes all pages that are not in the file yet, and waiting pages of earlier commits.
     ///
     /// # Errors
     /// I/O errors.
@@ -448,7 +454,7 @@ impl Dirty {
         self.end_in_place(storage)
     }
 
-    /// The numbers of pages that are not on disk.
+    /// Returns the numbers of the pages that are not in the file.
     pub(crate) fn numbers_unwritten(&self) -> Vec<u64> {
         let each = self.pages.iter();
         each.filter(|(_, page)| page.unwritten().is_some() || page.is_in_place())
@@ -461,7 +467,7 @@ impl Dirty {
         self.in_memory + self.in_place.pages
     }
 
-    /// Hands over all pages that are in memory and not on disk, all sealed.
+    /// Removes all pages that are only in memory, which must be sealed, and returns them for a later commit to write.
     pub(crate) fn take_unwritten(&mut self) -> impl Iterator<Item = (u64, Waiting)> + use<> {
         self.bring_out();
         let birth = self.txn;
@@ -482,7 +488,8 @@ impl Dirty {
     }
 }
 
-/// Returns a page for a change. Borrows only the map, so the counters of `Dirty` remain usable.
+/// Returns a page of the transaction for a change. Borrows only the page map, so the counters of `Dirty` remain
+/// usable.
 fn own<'p>(pages: &'p mut Pages, page_size: usize, ptr: &Ptr) -> Result<&'p mut DirtyPage> {
     match pages.get_mut(&number(page_size, ptr)) {
         Some(page) if page.is_at(page_size, ptr) => Ok(page),
@@ -490,7 +497,7 @@ fn own<'p>(pages: &'p mut Pages, page_size: usize, ptr: &Ptr) -> Result<&'p mut 
     }
 }
 
-/// The bytes of a page whose change has begun (`DirtyPage::begin_change`).
+/// Returns the bytes of a page whose change has begun (`DirtyPage::begin_change`).
 fn bytes_mut<'p>(
     page: &'p mut DirtyPage,
     in_place: &'p mut InPlace,

@@ -1,5 +1,5 @@
-//! Pages that a small transaction changes directly in the memory map of the file, at their final place. They are copied
-//! once, from their origin, and need no write call at the commit (docs/performance/lazy-commits.md).
+//! Pages that a small transaction changes directly in the memory map of the file, at their final place. Such a page
+//! is copied once, from its origin, and needs no write call at the commit (docs/performance/lazy-commits.md).
 //!
 //! Invariants
 //! 1. A page changed in place was allocated by this transaction. No reader, and no state that opening the file can
@@ -21,8 +21,8 @@ use std::sync::Arc;
 use tidalite_disk::storage::Storage;
 
 impl Dirty {
-    /// Enables changes in place where the storage supports them. Used for transactions that are likely to be followed
-    /// by similar ones, and not by a sync.
+    /// Enables changes in place if the storage supports them. Used for transactions that are likely to be followed by
+    /// similar transactions, and not by a sync.
     pub(crate) fn change_in_place(&mut self, storage: &dyn Storage) {
         if self.in_place.places.is_none() {
             self.in_place.places = storage.places();
@@ -30,15 +30,16 @@ impl Dirty {
         self.in_place.is_on = self.in_place.places.is_some();
     }
 
-    /// Stops changing further pages in place, because a background thread writes pages from now on (`background.rs`).
+    /// Stops changing further pages in place, because a background thread writes pages of the transaction from now on
+    /// (`background.rs`).
     pub(super) fn end_changing_in_place(&mut self) {
         self.in_place.is_on = false;
     }
 
-    /// Adds a copy of a page of an older commit.
+    /// Adds a dirty page that is a copy of a page of an older commit.
     ///
     /// # Errors
-    /// I/O errors, if pages are written.
+    /// I/O errors, if adding the page causes pages to be written.
     pub(crate) fn insert_copy(
         &mut self,
         storage: &dyn Storage,
@@ -60,7 +61,7 @@ impl Dirty {
         Ok(ptr)
     }
 
-    /// Finishes the pages changed in place, whose content is now final: reports them to the storage.
+    /// Finishes the pages changed in place, whose contents are now final, by reporting them to the storage.
     ///
     /// # Errors
     /// I/O errors.
@@ -82,7 +83,8 @@ impl Dirty {
         Ok(())
     }
 
-    /// Moves pages changed in place into buffers. This commit does not write its pages; a later one will.
+    /// Copies pages changed in place into buffers, because this commit does not write its pages and a later commit
+    /// will.
     pub(super) fn bring_out(&mut self) {
         if self.in_place.pages == 0 {
             return;

@@ -1,4 +1,4 @@
-//! The changed pages of a write transaction, and their way to the file.
+//! The changed (dirty) pages of a write transaction, and how they are written to the file.
 
 mod background;
 mod buffers;
