@@ -26,14 +26,14 @@ use tidalite_disk::lock::Lock;
 use tidalite_disk::storage::Storage;
 
 enum WriterSlot {
-    /// The free space is not read yet, or others have changed it since.
+    /// The free space has not been read yet, or other handles have changed it since.
     Unread,
     Present(Box<Writer>),
-    /// The holder of the writer lock has taken the state.
+    /// The holder of the writer lock has taken the writer state.
     Taken,
 }
 
-/// One open file. Clones share it.
+/// An open database file. Clones share one handle.
 #[derive(Clone)]
 pub struct Pager {
     pub(crate) inner: Arc<Inner>,
@@ -45,7 +45,7 @@ pub(crate) struct Inner {
     pub(crate) wakers: Wakers,
     pub(crate) recovery: Recovery,
     flusher: OnceLock<Worker>,
-    /// The part that needs no writer state. Dropped last.
+    /// The state that readers and waiting threads use, without the writer state. This field is dropped last.
     pub(crate) shared: Shared,
 }
 
@@ -59,8 +59,8 @@ impl Deref for Inner {
 }
 
 impl Drop for Inner {
-    /// Truncates space grown ahead at the end of the file (`Writer::cut_at_close`). That is safe: there are no readers
-    /// any more, and the newest durable record does not count these pages.
+    /// Truncates the space at the end of the file that was reserved for growth (`Writer::cut_at_close`). That is
+    /// safe: the handle has no readers any more, and the newest durable meta record does not count these pages.
     fn drop(&mut self) {
         let moved = self.files.known_moved().is_err();
         if self.files.options.read_only || self.files.is_poisoned() || moved {
@@ -110,13 +110,13 @@ impl Inner {
         }
     }
 
-    /// Wakes the background flusher; false if there is none.
+    /// Wakes the background flusher; returns false if there is none.
     pub(super) fn wake_flusher(&self) -> bool {
         let flusher = self.flusher.get();
         flusher.inspect(|flusher| flusher.wake()).is_some()
     }
 
-    /// Reads the newest record of the file and heals damaged blocks. Caller must hold the writer lock.
+    /// Reads the newest meta record of the file and repairs damaged blocks. The caller must hold the writer lock.
     fn find(&self) -> Result<Found> {
         let refreshed = self.files.storage.refresh();
         refreshed.map_err(|error| read_failed(0, error))?;
@@ -143,7 +143,7 @@ impl Inner {
             &logged,
         ) {
             lost_commits::refuse(Some(lost), &self.files.options)?;
-            // The loss found at opening was already reported.
+            // A loss of commits that was found at opening was already reported.
             if self.recovery.lost != Some(lost) {
                 self.files.log(&Event::WentBack(lost));
             }
@@ -151,7 +151,7 @@ impl Inner {
         let Some(replayed) = logged.replayed else {
             return Ok(found);
         };
-        // The process that wrote the log was killed before it wrote the next record.
+        // The process that wrote the redo log was killed before it wrote the next meta record.
         let settled = redo::write_replayed(
             &*self.files.storage,
             self.files.page_size,
@@ -168,9 +168,9 @@ impl Inner {
         ))
     }
 
-    /// Takes the writer state. Reads the free space the first time, and after other handles have written. Caller must
-    /// hold the writer lock. `held`: the newest state, whose pages the caller holds; a read-only handle reads the free
-    /// space of that state.
+    /// Takes the writer state. Reads the free space the first time, and after other handles have written. The caller
+    /// must hold the writer lock. `held` is the newest commit, whose pages the caller retains; a read-only handle
+    /// reads the free space of that commit.
     pub(crate) fn take_writer(&self, held: &State) -> Result<Box<Writer>> {
         let mut slot = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         if self.files.options.read_only || !self.files.lock.was_last_writer() {

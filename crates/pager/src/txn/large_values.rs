@@ -1,5 +1,5 @@
-//! The second file in a transaction. Its free space is written as ordinary pages of the first file before a record
-//! names them; its fill level is reported for compaction.
+//! The second file in a transaction. Its free space is written as ordinary pages of the first file before a meta
+//! record refers to them; its fill level is reported for compaction.
 
 use super::WriteTxn;
 use crate::error::Result;
@@ -11,16 +11,16 @@ use crate::space::large::LargeWhat;
 /// Fill level of the second file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SecondFile {
-    /// Pages in use, including the head and pages that wait to become free.
+    /// Number of pages in use, including the head and freed pages that snapshots still need.
     pub used: u64,
-    /// End of the last page in use.
+    /// Number of the first page after the last page in use.
     pub end: u64,
-    /// Bytes of the file.
+    /// Length of the file in bytes.
     pub bytes: u64,
 }
 
 impl WriteTxn {
-    /// Fill level of the second file; all 0 without one.
+    /// Fill level of the second file; all fields are 0 if there is no second file.
     #[must_use]
     pub fn second_file(&self) -> SecondFile {
         let writer = self.writer.as_ref();
@@ -36,7 +36,8 @@ impl WriteTxn {
         }
     }
 
-    /// Whether the name or length of the second file differs from the record.
+    /// Whether the name or length of the second file differs from the name or length that the newest meta record
+    /// refers to.
     pub(super) fn second_changed(&self) -> bool {
         let writer = self.writer.as_ref();
         let large = writer.and_then(|writer| writer.space.large.as_deref());
@@ -52,7 +53,8 @@ impl WriteTxn {
         })
     }
 
-    /// Writes the changed pages and returns them, the root last, for `Large::install` once the commit is complete.
+    /// Writes the changed pages that describe the second file, and returns them, the root last, for `Large::install`
+    /// once the commit is complete.
     pub(super) fn write_large(&mut self) -> Result<Vec<(LargeWhat, Ptr)>> {
         let writer = self.writer();
         if writer.space.large.is_none() {
@@ -66,7 +68,8 @@ impl WriteTxn {
             }
         }
         let mut new: Vec<(LargeWhat, Ptr)> = Vec::new();
-        // Taking pages may free more of the second file. The loop ends, since each region is added once.
+        // Allocating pages may free more pages of the second file, whose regions must then be written as well. The
+        // loop ends, since each region is added only once.
         loop {
             let plan = self
                 .writer
@@ -94,7 +97,7 @@ impl WriteTxn {
             }
         }
         self.check()?;
-        // The order is: bitmaps, then directories, then the root.
+        // Bitmaps sort before directories, and directories before the root.
         new.sort_unstable_by_key(|(what, _)| *what);
         assert!(
             new.last().is_none_or(|(what, _)| *what == LargeWhat::Root),

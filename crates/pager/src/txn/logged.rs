@@ -1,4 +1,4 @@
-//! The log in a commit: creating it, giving it up, and the log entry of the commit.
+//! The redo log in a commit: creates the log, frees its pages, and encodes the log entry of the commit.
 
 use super::commit_plan::CommitPlan;
 use super::{WriteTxn, dirty};
@@ -14,19 +14,19 @@ use crate::format::pages::PageRef;
 use std::sync::Arc;
 use tidalite_base::TxnId;
 
-/// Zeros are written in pieces of this size.
+/// Size in bytes of the pieces in which zeros are written.
 const ZEROS_BYTES: u64 = 64 << 10;
-/// Commits with more extent bytes than this skip the log: extents are new and usually compressed, so their differences
-/// are as long as the data. The limit is twice the limit of a log entry, since half of the bytes may be the unused ends
-/// of last pages.
+/// Maximum number of extent bytes of a commit that goes to the redo log. Extents are new and usually compressed, so
+/// their differences are as long as the data. The limit is twice the limit of a log entry, since half of the bytes
+/// may be the unused ends of last pages.
 const COMMIT_EXTENT_BYTES_MAX: u64 = 2 * COMMIT_BYTES_MAX as u64;
-/// In a file with a maximum length, the log takes at most this part of it (1/n).
+/// In a file with a maximum length, the redo log takes at most one n-th of that length, where n is this number.
 const PART_OF_BOUNDED: u64 = 8;
-/// Minimum useful length of a log, in blocks.
+/// Minimum useful length of a redo log in blocks.
 const BLOCKS_MIN: u64 = 4;
 
 impl WriteTxn {
-    /// Gives the log up or creates one, as planned.
+    /// Frees the pages of the redo log or creates a log, as the plan says.
     pub(super) fn change_log(&mut self, plan: &CommitPlan) -> Result<()> {
         if plan.leaves_log
             && let Some(redo) = self.writer().meta.redo
@@ -45,13 +45,13 @@ impl WriteTxn {
         Ok(())
     }
 
-    /// Whether the commit is too large for the log, or will hardly fit.
+    /// Whether the commit is too large for the redo log, or will hardly fit into it.
     pub(super) fn is_large(&self) -> bool {
         let bytes = self.space.own_pages * self.inner.files.page_size as u64;
         bytes > COMMIT_PAGE_BYTES_MAX || self.extents.bytes_written > COMMIT_EXTENT_BYTES_MAX
     }
 
-    /// Length in bytes of a log created now.
+    /// Length in bytes that a redo log would get if it were created now.
     fn log_bytes(&mut self) -> u64 {
         let most = self.inner.files.options.log_bytes.min(BYTES_MAX);
         let most = most.min(self.inner.files.bounds.most_bytes() / PART_OF_BOUNDED);
@@ -60,8 +60,8 @@ impl WriteTxn {
         (file_bytes / PART_OF_FILE).clamp(BYTES_MIN.min(most), most)
     }
 
-    /// Whether the log should be replaced: less than half of the pages in use at its creation are still in use, and it
-    /// lies far beyond the possible end of the file; or the file has become too large for it.
+    /// Whether the redo log should be replaced: less than half of the pages in use at its creation are still in use,
+    /// and it lies far beyond the possible end of the file; or the file has become too large for it.
     pub(super) fn log_is_in_the_way(&mut self, redo: Redo) -> bool {
         let page_bytes = self.inner.files.page_size as u64;
         let much = self.inner.files.options.shrink_bytes / page_bytes;
@@ -71,8 +71,8 @@ impl WriteTxn {
         is_small || (in_use < writer.log.made_at / 2 && redo.page > in_use + much)
     }
 
-    /// Allocates pages for the log, if there is room, and fills them with zeros, so that later overwrites hit written
-    /// space.
+    /// Allocates pages for the redo log, if there is room, and fills them with zeros, so that later writes overwrite
+    /// blocks that are already written.
     fn make_log(&mut self) -> Result<()> {
         let inner = Arc::clone(&self.inner);
         let page_bytes = inner.files.page_size as u64;
@@ -83,14 +83,14 @@ impl WriteTxn {
         let Some(writer) = &mut self.writer else {
             unreachable!("the writer state leaves with the transaction")
         };
-        // Allocate the log as low in the file as possible, since it stays there for long.
+        // The redo log is allocated as low in the file as possible, since it stays there for long.
         let compacts = std::mem::replace(&mut self.space.compacts, true);
         let taken = writer.alloc(&inner, &mut self.space, pages, true, false);
         self.space.compacts = compacts;
         let page = match taken {
             Ok(page) => page,
-            // This commit proceeds without a new log. Later commits request at most half the length, so an existing log
-            // is not given up for one that would not fit.
+            // This commit proceeds without a new redo log. Later commits request at most half the length, so an
+            // existing log is not given up for a new one that would not fit.
             Err(error) if error.is_full() => {
                 writer.log.bytes_most = pages * page_bytes / 2;
                 return Ok(());
@@ -118,7 +118,8 @@ impl WriteTxn {
         Ok(())
     }
 
-    /// The log entry of this commit, whose pages are written; `None` if it is too large.
+    /// Encodes the log entry of this commit, whose pages are written; returns `None` if it is too large for the redo
+    /// log.
     pub(super) fn log_entry(&mut self, record: &Arc<Meta>, twice: bool) -> Result<Option<Entry>> {
         if self.is_large() {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! Pins in a write transaction, and the clock, to which its commit may add an entry.
+//! Pins in a write transaction, and the clock (the list of commit times), to which its commit may add an entry.
 
 use super::WriteTxn;
 use super::dirty::write;
@@ -13,12 +13,13 @@ use crate::format::pins::{
 use crate::format::ptr::Ptr;
 
 impl WriteTxn {
-    /// Pins, under a name, the version that this transaction will commit. The version stays readable, and keeps its
-    /// pages, until it is unpinned. The commit is always durable, whatever durability is requested. An existing pin
-    /// with that name moves to the new version.
+    /// Pins the version that this transaction will commit, under the name `name`. The version stays readable, and its
+    /// pages are not reused, until it is unpinned. The commit is always durable, whatever durability is requested. An
+    /// existing pin with that name moves to the new version.
     ///
     /// # Errors
-    /// `Limit` for an empty or too long name, or too many pins; the error that failed the transaction earlier.
+    /// `Limit` if the name is empty or too long, or if there are too many pins; the error that failed the transaction
+    /// earlier.
     pub fn pin(&mut self, name: &str) -> Result<()> {
         self.check()?;
         if name.is_empty() || name.len() > PIN_NAME_BYTES_MAX {
@@ -41,7 +42,7 @@ impl WriteTxn {
         Ok(())
     }
 
-    /// Removes a pin; returns false if no pin has that name. Pages held only by this pin become free with later
+    /// Removes a pin; returns false if no pin has that name. Pages that only this pin retains become free with later
     /// commits. The commit is always durable, whatever durability is requested.
     ///
     /// # Errors
@@ -56,7 +57,7 @@ impl WriteTxn {
         Ok(there)
     }
 
-    /// The names of all pins as this transaction leaves them.
+    /// Returns the names of all pins as this transaction leaves them.
     #[must_use]
     pub fn pin_names(&self) -> Vec<String> {
         let stored = self.writer.iter().flat_map(|writer| &writer.pins.list);
@@ -65,8 +66,8 @@ impl WriteTxn {
         kept.chain(self.pins.names.add.iter().cloned()).collect()
     }
 
-    /// Allocates the pages for changed pins and for a new entry of the clock, and frees the old pages. Must be called
-    /// before the commit's freed ranges are listed.
+    /// Allocates the pages for changed pins and for a new entry of the clock (the list of commit times), and frees
+    /// the old pages. Must be called before the ranges that the commit frees are listed.
     pub(super) fn plan_pins(&mut self, durable: bool) -> Result<()> {
         let Some(writer) = &self.writer else {
             return Ok(());
@@ -88,8 +89,8 @@ impl WriteTxn {
                 .wall_ns()
                 .saturating_sub(last)
                 >= step;
-        // A compacting transaction rewrites the clock and the table of pins only to move them away from the end of the
-        // file, where they would prevent truncation.
+        // A transaction that compacts the file rewrites the clock and the table of pins only to move them away from
+        // the end of the file, where they would prevent truncation.
         let boundary = self.space.boundary;
         let is_beyond = |ptr: &Ptr| !ptr.is_null() && ptr.addr / page_size as u64 >= boundary;
         let moves = self.space.compacts && durable;
@@ -136,7 +137,7 @@ impl WriteTxn {
         self.free_extent(&extent);
     }
 
-    /// Writes the blocks allocated by `plan_pins`, and enters them into the record.
+    /// Writes the blocks that `plan_pins` has allocated, and stores pointers to them in the meta record.
     pub(super) fn record_pins(&mut self, meta: &mut Meta) -> Result<()> {
         let changes = &mut self.pins;
         if changes.clock_at.is_none() {
@@ -200,14 +201,14 @@ impl WriteTxn {
         Ok(())
     }
 
-    /// The new state of pins and clock once the commit is done.
+    /// Returns the pins and the clock as they are after the commit, if the commit changes them.
     pub(super) fn take_pins(&mut self) -> Option<Pins> {
         self.pins.next.take()
     }
 }
 
-/// A pointer to the future place of a block. It lacks the checksum, since the pinned record that contains the pointer
-/// is encoded before the block.
+/// Returns a pointer to the future address of a block. It lacks the checksum, since the meta record of the pin that
+/// contains the pointer is encoded before the block.
 fn place_of(kind: Kind, extent: Option<&Extent>, len: usize) -> Ptr {
     extent.map_or(Ptr::NULL, |extent| Ptr {
         addr: extent.addr,

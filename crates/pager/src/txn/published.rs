@@ -1,10 +1,10 @@
-//! The published state, for callers that do not wait for the writer: a snapshot of the newest commit visible to all
-//! processes, and the free space described by its record.
+//! The published commit, for callers that do not wait for the writer: a snapshot of the newest commit visible to all
+//! processes, and the free space that its meta record describes.
 //!
 //! Invariants
-//! 1. The snapshot holds everything that the record points to, including the free-space structure. Only data of the
-//!    durable record on which it builds may disappear, when a newer one is written; then the whole operation is
-//!    repeated.
+//! 1. The snapshot retains everything to which the meta record points, including the free-space structure. Only data
+//!    of the durable meta record on which it builds may disappear, when a newer one is written; then the whole
+//!    operation is repeated.
 //! 2. Nothing is written to the file or the lock area, except the slot of the snapshot.
 
 use super::inner::Inner;
@@ -17,10 +17,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tidalite_base::Corrupt;
 
-/// Maximum number of attempts, each invalidated by another commit.
+/// Maximum number of attempts; each attempt may fail because of another commit.
 const ATTEMPTS: usize = 1000;
 
-/// The newest published commit, and the free space described by its record.
+/// Returns a snapshot of the newest published commit, and the free space that its meta record describes.
 pub(crate) fn published(inner: &Arc<Inner>) -> Result<(Snapshot, Box<Writer>)> {
     inner.files.lock.check_process()?;
     let word = || inner.files.lock.area.published().load(Ordering::SeqCst);

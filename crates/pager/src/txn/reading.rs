@@ -1,4 +1,4 @@
-//! Reads of a write transaction: its own pages, and pages of the commit that it builds on.
+//! Reads of a write transaction: pages that it has changed, and pages of the commit on which it builds.
 
 use super::WriteTxn;
 use crate::error::Result;

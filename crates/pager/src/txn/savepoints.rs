@@ -1,5 +1,5 @@
-//! Epochs inside a write transaction: the basis of savepoints, nested transactions, and reads of uncommitted
-//! state from other threads.
+//! Epochs (sections) inside a write transaction: the basis of savepoints, nested transactions, and reads of
+//! uncommitted data from other threads.
 //!
 //! A *holder* (a [`Savepoint`], or an `UncommittedRead`) holds the state of the transaction at the time the
 //! holder is made, and begins a new epoch. A page of an earlier epoch that a live holder sees is no longer changed in
@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
-/// State shared by a holder and the transaction.
+/// State that the transaction shares with a savepoint or a reader of uncommitted data.
 #[derive(Debug, Default)]
 pub(crate) struct Token {
     ended: AtomicBool,
@@ -34,8 +34,8 @@ impl Token {
     }
 }
 
-/// A state of a write transaction that can be restored. Dropping it costs nothing and releases the pages that nothing
-/// else needs.
+/// A state of a write transaction to which the transaction can be rolled back. Dropping a savepoint costs nothing and
+/// releases the pages that are needed only for it.
 #[derive(Debug)]
 pub struct Savepoint {
     token: Arc<Token>,
@@ -45,7 +45,7 @@ pub struct Savepoint {
 struct Holder {
     epoch: u64,
     token: Weak<Token>,
-    /// Length of `freed` when the holder was made.
+    /// Length of the log `freed` when the savepoint or reader was created.
     freed: usize,
     kept: SavedState,
 }
@@ -54,12 +54,12 @@ struct Holder {
 struct Parked {
     page: u64,
     pages: u64,
-    /// The epochs in which the range was allocated (`born`) and freed.
+    /// Epochs (sections between savepoints) in which the range was allocated (`born`) and freed.
     born: u64,
     freed: u64,
 }
 
-/// State of a transaction outside its pages, saved when a holder is made.
+/// State of a transaction outside its pages, saved when a savepoint or a reader of uncommitted data is created.
 #[derive(Clone, Debug)]
 pub(crate) struct SavedState {
     pub(crate) user: Arc<[u8]>,
@@ -67,10 +67,10 @@ pub(crate) struct SavedState {
     pub(crate) pins: PinNames,
 }
 
-/// State outside the pages that a rollback restores.
+/// State outside the pages, to which a rollback returns.
 pub(crate) struct Restored {
     pub(crate) kept: SavedState,
-    /// Ranges allocated since the savepoint, to be released.
+    /// Ranges allocated since the savepoint, which the caller must release.
     pub(crate) released: Vec<(u64, u64)>,
 }
 
@@ -85,17 +85,18 @@ pub(crate) struct Epochs {
 }
 
 impl Epochs {
-    /// The epoch of new allocations.
+    /// Epoch (section between savepoints) of new allocations.
     pub(crate) fn current(&self) -> u64 {
         self.current
     }
 
-    /// True if no holder of a state of this transaction exists.
+    /// Whether no savepoint and no reader of uncommitted data of this transaction exists.
     pub(crate) fn is_quiet(&self) -> bool {
         self.holders.is_empty()
     }
 
-    /// Asserts that holders are in the order of their epochs, and that the lists of parked ranges agree.
+    /// Asserts that savepoints and readers are in the order of their epochs, and that the lists of parked ranges
+    /// agree.
     fn check(&self) {
         debug_assert!(
             self.holders
@@ -148,7 +149,8 @@ impl Epochs {
         })
     }
 
-    /// True if a live holder sees a range allocated in epoch `born` that exists up to epoch `until`.
+    /// Whether a live savepoint or reader sees a range that was allocated in epoch `born` and exists up to epoch
+    /// `until`.
     fn is_held(&self, born: u64, until: u64) -> bool {
         let sees = |holder: &Holder| {
             born <= holder.epoch && holder.epoch < until && holder.token.strong_count() > 0
@@ -156,7 +158,7 @@ impl Epochs {
         self.holders.iter().rev().any(sees)
     }
 
-    /// True if pages allocated in `born` may be changed in place.
+    /// Whether pages allocated in epoch `born` may be changed in place.
     #[inline]
     pub(crate) fn may_change(&self, born: u64) -> bool {
         self.holders.is_empty() || !self.is_held(born, self.current)
@@ -173,8 +175,9 @@ impl Epochs {
         }
     }
 
-    /// Frees a range that this transaction allocated. `Some(true)`: the caller must release it now; `Some(false)`: it
-    /// is parked. `None`: an error, the range lies in more than one epoch or was freed already.
+    /// Frees a range that this transaction allocated. Returns `Some(true)` if the caller must release the range now,
+    /// `Some(false)` if a savepoint or reader still needs it, and `None` if there is an error: the range belongs to
+    /// several epochs or was freed already.
     pub(crate) fn free_own(&mut self, page: u64, pages: u64) -> Option<bool> {
         if self.current == 0 {
             return Some(true);
@@ -210,14 +213,15 @@ impl Epochs {
         Some(true)
     }
 
-    /// Notes that a range of an earlier transaction was freed.
+    /// Records that the transaction freed a range of an earlier transaction.
     pub(crate) fn freed_old(&mut self, page: u64, pages: u64, birth: u64) {
         if !self.holders.is_empty() {
             self.freed.push((page, pages, birth));
         }
     }
 
-    /// Removes dropped holders; returns the parked ranges that are no longer needed, for release.
+    /// Removes savepoints and readers that were dropped; returns the ranges that are no longer needed, which the
+    /// caller must release.
     pub(crate) fn prune(&mut self) -> Vec<(u64, u64)> {
         self.holders
             .retain(|holder| holder.token.strong_count() > 0);
@@ -245,7 +249,8 @@ impl Epochs {
         }
     }
 
-    /// Rolls back. `None` if the savepoint does not belong to this transaction, or was itself undone.
+    /// Rolls back to a savepoint. Returns `None` if the savepoint does not belong to this transaction, or was undone
+    /// by a rollback to an earlier savepoint.
     pub(crate) fn roll_back(
         &mut self,
         savepoint: &Savepoint,
@@ -284,7 +289,8 @@ impl Epochs {
         self.holders.iter().for_each(end);
     }
 
-    /// Ends the transaction and its uncommitted readers. Returns the parked ranges for release.
+    /// Ends the transaction and its readers of uncommitted data. Returns the ranges that were kept for them, which
+    /// the caller must release.
     pub(crate) fn finish(&mut self) -> Vec<(u64, u64)> {
         self.end_readers();
         self.holders.clear();

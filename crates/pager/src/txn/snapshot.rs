@@ -1,4 +1,4 @@
-//! Snapshots, held by readers.
+//! Snapshots, through which readers see one version of the whole file.
 
 use super::inner::Inner;
 use crate::commit::versions::State;
@@ -15,36 +15,37 @@ use tidalite_base::{Corrupt, TxnId};
 use tidalite_disk::lock::Lock;
 use tidalite_disk::lock::protocol::{self, EVICTABLE, PARKED};
 
-/// Maximum ratio of the file length of a pinned version to the current file length. Pages of the version beyond the end
-/// of the current file were free, but memory is still allocated for them.
+/// Maximum ratio of the file length of a pinned version to the current file length. Pages of the version beyond the
+/// end of the current file were free, but memory is still allocated for them.
 const PINNED_LONGER_MAX: u64 = 1 << 16;
 
-/// The file as of one commit. A snapshot never changes while it is held, in any thread, and its pages are not
-/// reused before it is dropped. (An evictable snapshot may lose its pages earlier: see
+/// A view of the file as of one commit. A snapshot never changes while it is held, in any thread, and its pages are
+/// not reused before it is dropped. (An evictable snapshot may lose its pages earlier: see
 /// [`Pager::begin_read_evictable`](crate::Pager::begin_read_evictable).)
 pub struct Snapshot {
     inner: Arc<Inner>,
     state: Arc<State>,
-    /// The slot of the reader table that this snapshot and its clones occupy.
+    /// The slot in the reader table that this snapshot and its clones occupy.
     slot: usize,
-    /// Content of the slot.
+    /// State word that this snapshot has stored in its slot.
     word: u64,
-    /// Whether the observer counts this snapshot as a reader. It does not while the snapshot may be evicted.
+    /// Whether the observer of the storage counts this snapshot as a reader. It does not count a snapshot that may be
+    /// evicted.
     told: bool,
     counters: Counters,
 }
 
-/// The state shown by a snapshot, kept without holding its pages. Another snapshot of the same state can be begun with
-/// it: see [`Pager::begin_read_as`](crate::Pager::begin_read_as).
+/// The commit that a snapshot showed, without retaining its pages. Another snapshot of the same commit can be begun
+/// with it: see [`Pager::begin_read_as`](crate::Pager::begin_read_as).
 #[derive(Clone)]
 pub struct Shown {
-    /// The handle to which the state belongs. The weak reference does not keep it open.
+    /// The handle to which the commit belongs. The weak reference does not keep the handle open.
     inner: Weak<Inner>,
     state: Arc<State>,
 }
 
 impl Shown {
-    /// A snapshot of this state, if it is the newest of this handle.
+    /// Returns a snapshot of this commit, if it is the newest commit of this handle.
     #[inline]
     pub(crate) fn begin(&self, inner: &Arc<Inner>) -> Result<Option<Snapshot>> {
         if self.inner.as_ptr() != Arc::as_ptr(inner) {
@@ -53,7 +54,7 @@ impl Shown {
         Snapshot::begin_as(inner, &self.state)
     }
 
-    /// True if the snapshot shows the same commit with the same visibility: a commit of
+    /// Whether `snapshot` shows the same commit with the same visibility: a commit of
     /// [`Durability::None`](crate::Durability::None) is visible to all once it is durable.
     #[must_use]
     pub fn is_of(&self, snapshot: &Snapshot) -> bool {
@@ -63,8 +64,9 @@ impl Shown {
     }
 }
 
-/// Writes a word into a slot of the reader table. Returns false if `newest` is not the newest state, both published and
-/// of this handle. Both are checked after the write: no newer state was published before the slot was visible.
+/// Stores a state word in a slot of the reader table. Returns false if `newest` is not the newest commit, published
+/// and of this handle. This is checked after the store, so that no newer commit was published before the slot was
+/// visible.
 #[inline]
 fn enters(inner: &Inner, slot: usize, word: u64, newest: &State) -> bool {
     let published = (inner.files.lock.area.published(), newest.word);
@@ -73,7 +75,7 @@ fn enters(inner: &Inner, slot: usize, word: u64, newest: &State) -> bool {
 }
 
 impl Snapshot {
-    /// `kind`: 0, or `EVICTABLE`.
+    /// Begins a snapshot of the newest commit. `kind` is 0, or `EVICTABLE` for a snapshot that may be evicted.
     #[inline]
     pub(crate) fn begin(inner: &Arc<Inner>, kind: u64) -> Result<Self> {
         inner.files.lock.check_process()?;
@@ -91,7 +93,8 @@ impl Snapshot {
         Ok(Self::of_slot(inner, slot, state.txn.0 | kind, state))
     }
 
-    /// Like `begin`, for a reader of this state that cannot be evicted; `None` if another state is the newest.
+    /// Begins a snapshot of the commit `state` that cannot be evicted; returns `None` if another commit is the
+    /// newest.
     #[inline]
     fn begin_as(inner: &Arc<Inner>, state: &Arc<State>) -> Result<Option<Self>> {
         inner.files.lock.check_process()?;
@@ -104,7 +107,7 @@ impl Snapshot {
         Ok(None)
     }
 
-    /// Reports a reader that cannot be evicted to the observer.
+    /// Reports this snapshot to the observer of the storage, unless it may be evicted.
     #[inline]
     fn report_began(&mut self) {
         if !self.is_evictable()
@@ -125,7 +128,7 @@ impl Snapshot {
         }
     }
 
-    /// A snapshot of a pinned version.
+    /// Begins a snapshot of a pinned version; returns `None` if there is no pin with this name.
     pub(crate) fn begin_at(inner: &Arc<Inner>, name: &str) -> Result<Option<Self>> {
         loop {
             let newest = Self::begin(inner, 0)?;
@@ -143,8 +146,8 @@ impl Snapshot {
                 );
                 return Err(Corrupt::new("pinned record", pin.record.addr, found, expected).into());
             }
-            // A version longer than the file is not damage: its last pages may have been free already when it was
-            // pinned, and truncated since.
+            // If the pinned version is longer than the file, this is not damage: its last pages may have been free
+            // already when it was pinned, and truncated since.
             let page_size = inner.files.page_size as u64;
             let longest = newest.state.bytes.saturating_mul(PINNED_LONGER_MAX);
             let bytes = meta.pages.checked_mul(page_size);
@@ -155,17 +158,17 @@ impl Snapshot {
                 return Err(Corrupt::new("pinned record", pin.record.addr, found, expected).into());
             }
             let slot = inner.files.lock.take_slot()?;
-            // The pin exists in the newest commit. While that commit is the newest, the pages of the pinned version are
-            // not freed.
+            // The pin exists in the newest commit. While that commit is the newest, the pages of the pinned version
+            // are not freed.
             if !enters(inner, slot, meta.txn, &newest.state) {
                 inner.files.lock.leave_slot(slot);
                 continue;
             }
             let state = State {
-                // No published word: this is never treated as the newest state, even if its number is the newest,
-                // because it lacks the fields below.
+                // This value matches no published word, so the pinned version is never treated as the newest commit,
+                // even if its number is the newest. It lacks the fields below.
                 word: u64::MAX,
-                // The pinned record has only the places of these blocks, without checksums.
+                // The meta record of a pin contains only the addresses of these blocks, without checksums.
                 pins: Ptr::NULL,
                 clock: Ptr::NULL,
                 ..State::of_meta(&meta, inner.files.page_size)
@@ -174,7 +177,8 @@ impl Snapshot {
         }
     }
 
-    /// Takes a slot that holds the published state; `None` if its transaction is not `txn`.
+    /// Takes a slot in the reader table and stores the published commit `txn` in it. Returns `None` if another commit
+    /// is published.
     pub(crate) fn hold(lock: &Lock, txn: u64) -> Result<Option<usize>> {
         let slot = lock.take_slot()?;
         let published = (lock.area.published(), txn);
@@ -185,7 +189,8 @@ impl Snapshot {
         Ok(None)
     }
 
-    /// A snapshot of a state that a slot already holds. `word`: content of the slot.
+    /// Creates a snapshot of a commit that is already stored in a slot of the reader table; `word` is the state word
+    /// of the slot.
     #[inline]
     pub(crate) fn of_slot(inner: &Arc<Inner>, slot: usize, word: u64, state: Arc<State>) -> Self {
         let mut snapshot = Self {
@@ -200,19 +205,19 @@ impl Snapshot {
         snapshot
     }
 
-    /// The pins of this version, the oldest first.
+    /// Returns the pins of this version, the oldest first.
     ///
     /// # Errors
-    /// Damage in their table.
+    /// `Corrupt` if the table of pins is damaged.
     pub fn pins(&self) -> Result<Vec<Pin>> {
         let end = self.state.bytes;
         pins::read_table(&self.state.pins, &|ptr| self.inner.files.block(ptr, end))
     }
 
-    /// See [`Pager::txn_at`](crate::Pager::txn_at).
+    /// Returns the newest commit made at or before a time: see [`Pager::txn_at`](crate::Pager::txn_at).
     ///
     /// # Errors
-    /// Damage in the clock or in the table of pins.
+    /// `Corrupt` if the list of commit times or the table of pins is damaged.
     pub fn txn_at(&self, time_ns: i64) -> Result<Option<(TxnId, i64)>> {
         let end = self.state.bytes;
         let clock = pins::read_clock(&self.state.clock, &|ptr| self.inner.files.block(ptr, end))?;
@@ -227,15 +232,14 @@ impl Snapshot {
         &self.state
     }
 
-    /// True for a snapshot that may be evicted: see
-    /// [`Pager::begin_read_evictable`](crate::Pager::begin_read_evictable).
+    /// Whether the snapshot may be evicted: see [`Pager::begin_read_evictable`](crate::Pager::begin_read_evictable).
     #[must_use]
     pub fn is_evictable(&self) -> bool {
         self.word & EVICTABLE != 0
     }
 
     /// Moves the snapshot to the newest commit, as the same kind of reader. Its counters are kept, and clones stay at
-    /// their commit. Costs as much as dropping it and beginning another one.
+    /// their commit. Costs as much as dropping the snapshot and beginning another one.
     ///
     /// # Errors
     /// As for [`Pager::begin_read`](crate::Pager::begin_read); the snapshot is then unchanged.
@@ -246,13 +250,13 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Parks the snapshot for a while: the writer may evict it when it needs the space. Has an effect only without
-    /// clones; otherwise the snapshot stays held.
+    /// Parks the snapshot for a while: the writer may evict it when it needs the space. If there are clones of the
+    /// snapshot, parking has no effect, and the snapshot stays held.
     #[must_use]
     pub fn park(mut self) -> Parked {
         let parked = self.state.txn.0 | PARKED;
         let lock = &self.inner.files.lock;
-        // Fails if a clone shares the slot, since the clone continues to read.
+        // Changing the slot fails if a clone shares the slot, since the clone continues to read.
         let is_parked = lock.exchange(self.slot, self.word, parked);
         if is_parked {
             self.report_ended();
@@ -269,8 +273,8 @@ impl Snapshot {
         }
     }
 
-    /// Returns the result of a copied read if the snapshot was not evicted meanwhile; otherwise `Evicted`, even if the
-    /// read reported damage.
+    /// Returns the result of a read that copied its bytes if the snapshot was not evicted meanwhile; otherwise
+    /// `Evicted`, even if the read reported damage.
     #[cold]
     fn if_still_here<'a>(&'a self, copied: Result<PageRef<'a>>) -> Result<PageRef<'a>> {
         if self.inner.files.lock.still(self.slot, self.word) {
@@ -280,19 +284,19 @@ impl Snapshot {
         }
     }
 
-    /// Path of the file with links resolved, if it was opened by path.
+    /// Path of the file with symbolic links resolved, if the file was opened by path.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.inner.files.path.as_deref()
     }
 
-    /// The commit that the snapshot shows.
+    /// Transaction number of the commit that the snapshot shows.
     #[must_use]
     pub fn txn(&self) -> TxnId {
         self.state.txn
     }
 
-    /// The state that the snapshot shows, for beginning later snapshots of it.
+    /// Returns the commit that the snapshot shows, with which later snapshots of the same commit can be begun.
     #[must_use]
     pub fn shown(&self) -> Shown {
         Shown {
@@ -301,42 +305,42 @@ impl Snapshot {
         }
     }
 
-    /// Data that the layers above stored with that commit.
+    /// Returns the app area of the commit, in which the layers above the pager store their data.
     #[must_use]
     pub fn app(&self) -> &[u8] {
         &self.state.app
     }
 
-    /// The user data of that commit, see [`WriteTxn::set_user_data`](crate::WriteTxn::set_user_data).
+    /// User data of the commit, as [`WriteTxn::set_user_data`](crate::WriteTxn::set_user_data) has stored them.
     #[must_use]
     pub fn user_data(&self) -> &[u8] {
         &self.state.user
     }
 
-    /// Wall-clock time of the commit, in nanoseconds since 1970.
+    /// Wall-clock time of the commit that the snapshot shows, in nanoseconds since 1970.
     #[must_use]
     pub fn commit_time_ns(&self) -> i64 {
         self.state.time_ns
     }
 
-    /// Bytes of the file as of that commit.
+    /// Length of the file in bytes as of the commit that the snapshot shows.
     #[must_use]
     pub fn file_bytes(&self) -> u64 {
         self.state.bytes
     }
 }
 
-/// A parked snapshot; see [`Snapshot::park`].
+/// A parked snapshot, which the writer may evict; see [`Snapshot::park`].
 pub struct Parked {
     snapshot: Snapshot,
     is_parked: bool,
 }
 
 impl Parked {
-    /// Resumes the snapshot.
+    /// Ends parking and returns the snapshot.
     ///
     /// # Errors
-    /// `Evicted` if it was evicted meanwhile.
+    /// `Evicted` if the snapshot was evicted meanwhile.
     pub fn unpark(self) -> Result<Snapshot> {
         let Self {
             mut snapshot,
@@ -353,7 +357,7 @@ impl Parked {
         Ok(snapshot)
     }
 
-    /// Resumes the snapshot, or begins one of the newest commit if it was evicted.
+    /// Ends parking and returns the snapshot; if it was evicted, begins a snapshot of the newest commit instead.
     ///
     /// # Errors
     /// As for [`Pager::begin_read`](crate::Pager::begin_read).
@@ -368,7 +372,7 @@ impl Parked {
         }
     }
 
-    /// The commit that the parked snapshot shows.
+    /// Transaction number of the commit that the parked snapshot shows.
     #[must_use]
     pub fn txn(&self) -> TxnId {
         self.snapshot.state.txn

@@ -14,7 +14,8 @@ use tidalite_base::{TxnId, Worker};
 use tidalite_disk::lock::WaitLimit;
 use tidalite_disk::lock::{Acquisition, WriterGuard};
 
-/// A commit that is not durable yet. Many threads may hold a ticket each; one flush serves them all.
+/// A commit that may not be durable yet. Many threads may each hold a ticket; one flush makes the commits of all
+/// tickets durable.
 ///
 /// Dropping the ticket of a durable commit waits for the commit, since it would otherwise stay invisible. If that wait
 /// fails, the next call that writes returns the error.
@@ -27,13 +28,13 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    /// The result of the commit.
+    /// Returns the result of the commit.
     #[must_use]
     pub fn info(&self) -> CommitInfo {
         self.info
     }
 
-    /// True if the commit survives a power cut.
+    /// Whether the commit survives a power failure.
     #[must_use]
     pub fn is_durable(&self) -> bool {
         self.inner.pipeline.persisted_txn() >= self.info.txn.0
@@ -43,8 +44,8 @@ impl Ticket {
     /// does.
     ///
     /// # Errors
-    /// Any error of a sync or of writing the record; `Poisoned` for threads that waited for another thread's flush;
-    /// `Forked`.
+    /// Any error of a sync or of writing the meta record; `Poisoned` for threads that waited for another thread's
+    /// flush; `Forked`.
     pub fn wait(&self) -> Result<CommitInfo> {
         make_durable(&self.inner, (self.info.txn, Until::Kept), None)?;
         if self.durability.is_durable() {
@@ -55,7 +56,7 @@ impl Ticket {
     }
 
     /// Like `wait`, with a timeout. Returns false if the commit is not durable by then, for example because of a long
-    /// write transaction. (A flush already begun is completed.)
+    /// write transaction. (A flush that has already begun is completed.)
     ///
     /// # Errors
     /// As for `wait`.
@@ -64,7 +65,7 @@ impl Ticket {
         make_durable(&self.inner, (self.info.txn, Until::Kept), until)
     }
 
-    /// Reports a slow commit to the logger.
+    /// Reports the commit to the logger if it took longer than `Options::slow_commit`.
     pub(super) fn report_if_slow(&self) {
         let took = self.begun.elapsed();
         if took > self.inner.files.options.slow_commit {
@@ -75,13 +76,14 @@ impl Ticket {
 }
 
 impl WriteTxn {
-    /// Commits. `app` is data that the layers above get back with the commit. All structures must have sealed their
-    /// pages. A durable commit is durable when this returns, flushed alone or together with commits of other threads.
+    /// Commits the transaction. `app` are data that the layers above the pager get back with the commit. All
+    /// structures must have sealed their pages. A durable commit is durable when this function returns, flushed alone
+    /// or together with commits of other threads.
     ///
     /// # Errors
     /// The error that failed the transaction earlier; `Forked`; `DiskFull` and `Io` from writing the data (the
-    /// transaction is rolled back and the database stays usable); any error of a sync or of writing the meta
-    /// blocks (then nothing more is acknowledged until the file is reopened).
+    /// transaction is rolled back and the database stays usable); any error of a sync or of writing the meta blocks
+    /// (no commit is acknowledged then until the file is reopened).
     ///
     /// # Panics
     /// If a page of this transaction was changed after its last seal.
@@ -94,9 +96,9 @@ impl WriteTxn {
         Ok(ticket.info())
     }
 
-    /// Commits without waiting: the next writer can begin, and the ticket reports when the commit is durable. A durable
-    /// commit is visible to readers only once it is durable. That takes a thread that waits for this ticket or a later
-    /// one, or a background flusher.
+    /// Commits without waiting: the next writer can begin, and the ticket reports when the commit is durable. A
+    /// durable commit is visible to readers only once it is durable. It becomes durable when a thread waits for this
+    /// ticket or a later one, or by the background flusher.
     ///
     /// # Errors
     /// As for `commit`, except errors of the flush.
@@ -107,7 +109,7 @@ impl WriteTxn {
         let begun = Instant::now();
         let inner = Arc::clone(&self.inner);
         let done = self.enqueue(app, durability, Until::Kept, begun);
-        // Releases the writer lock.
+        // Dropping the transaction releases the writer lock.
         drop(self);
         let (info, durability) = done?;
         if durability == Durability::Lazy {
@@ -122,10 +124,10 @@ impl WriteTxn {
     }
 }
 
-/// For asynchronous code: ready when the commit is durable, even if it was not requested as durable. The first awaited
-/// ticket starts a thread that flushes for all awaited tickets and ends with the last of them. Code that holds a write
-/// transaction must not wait for an earlier commit with [`Durability::None`], which gets its record only from a later
-/// commit.
+/// For asynchronous code: the future is ready when the commit is durable, even if it was not requested as durable.
+/// The first awaited ticket starts a thread that flushes for all awaited tickets and ends with the last of them. Code
+/// that holds a write transaction must not wait for an earlier commit with [`Durability::None`], since only a later
+/// commit writes a meta record that covers it.
 impl Future for Ticket {
     type Output = Result<CommitInfo>;
 
@@ -149,16 +151,16 @@ impl Future for Ticket {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        // In a forked child the ticket belongs to the parent.
+        // In a forked child, the ticket belongs to the parent process.
         let is_here = self.inner.files.lock.check_process().is_ok();
         if is_here && self.durability.is_durable() && !self.is_durable() {
-            // The error is stored, since it poisons the file.
+            // The error need not be returned, since it is stored and poisons the file.
             drop(self.wait());
         }
     }
 }
 
-/// Waits until a commit is durable; false on timeout.
+/// Waits until a commit is durable; returns false on timeout.
 pub(crate) fn make_durable(
     inner: &Arc<Inner>,
     (txn, wanted): (TxnId, Until),
@@ -174,7 +176,8 @@ pub(crate) fn make_durable(
             Waited::TimedOut => return Ok(false),
             Waited::NeedsWriterLock => {}
         }
-        // Make an empty durable commit. It takes the writer lock, and adds a record if the newest commit has none.
+        // Makes an empty durable commit, which takes the writer lock and writes a meta record if the newest commit
+        // has none.
         let satisfied = |leads: bool| {
             let needed = inner.pipeline.needs_no_writer_lock((txn.0, wanted), leads);
             needed || inner.files.check_poison().is_err()
@@ -201,7 +204,7 @@ pub(crate) fn make_durable(
     }
 }
 
-/// Like `make_durable`, for a caller that holds the writer lock and keeps it.
+/// Like `make_durable`, for a caller that holds the writer lock and keeps holding it.
 pub(crate) fn make_durable_locked(
     inner: &Arc<Inner>,
     (txn, wanted): (TxnId, Until),
@@ -218,7 +221,7 @@ pub(crate) fn make_durable_locked(
     }
 }
 
-/// Makes an empty durable commit, which gives the newest commit a record if it has none. Returns the writer lock.
+/// Makes an empty durable commit, which writes a meta record if the newest commit has none. Returns the writer lock.
 fn write_newest_meta(
     inner: &Arc<Inner>,
     (txn, wanted): (TxnId, Until),
@@ -231,7 +234,7 @@ fn write_newest_meta(
     drop(empty);
     let (queued, _) = queued?;
     if queued.txn < txn {
-        // The commit was not visible to other handles, and was lost because of a failed sync.
+        // Other handles never saw the commit, and it was lost because of a failed sync.
         return Err(Error::Poisoned {
             first: format!("{txn} is not among the commits any more"),
         });
@@ -242,7 +245,7 @@ fn write_newest_meta(
     }
 }
 
-/// Registers a task to be woken when the commit is durable or cannot become durable.
+/// Registers a task that must be woken when the commit is durable or cannot become durable.
 fn ask(inner: &Arc<Inner>, txn: TxnId, waker: &Waker) -> Result<()> {
     let mut tasks = inner.wakers.tasks();
     if let Some(error) = tasks.failed.take() {
@@ -268,7 +271,7 @@ fn ask(inner: &Arc<Inner>, txn: TxnId, waker: &Waker) -> Result<()> {
     }
 }
 
-/// Flushes until no task waits.
+/// Flushes commits until no task waits for one.
 fn serve(inner: &Arc<Inner>) {
     loop {
         let mut tasks = inner.wakers.tasks();
@@ -294,7 +297,8 @@ fn serve(inner: &Arc<Inner>) {
     }
 }
 
-/// Makes lazy commits durable when they are too large or too old; wakes the background flusher if there is one.
+/// Makes lazy commits durable when they have written too many bytes or are too old; if there is a background flusher,
+/// wakes it to do this.
 pub(crate) fn sync_if_due(inner: &Arc<Inner>) -> Result<()> {
     if !inner.sync_is_due(inner.files.options.sync_after) || inner.wake_flusher() {
         return Ok(());

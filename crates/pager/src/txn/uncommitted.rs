@@ -1,11 +1,11 @@
-//! Reads of the uncommitted state of a write transaction, from any thread.
+//! Reads of the uncommitted data of a write transaction, from any thread.
 //!
 //! Invariants
-//! 1. Pages of the transaction are kept as they were when the reader was made: as shared buffers in memory, or on disk
-//!    with the checksum of their bytes. Extents of the transaction are not reused while the reader lives and the
-//!    transaction continues.
-//! 2. The reader holds `base` with a slot of its own in the reader table, so pages of `base` can be borrowed even after
-//!    the transaction ends.
+//! 1. Pages of the transaction are kept as they were when the reader was created: as shared buffers in memory, or in
+//!    the file with the checksum of their bytes. Extents of the transaction are not reused while the reader lives and
+//!    the transaction continues.
+//! 2. The reader holds `base` with a slot of its own in the reader table, so pages of `base` can be borrowed even
+//!    after the transaction ends.
 //! 3. Once the transaction has ended (committed, rolled back, or rolled back past this reader), every read of its own
 //!    pages returns `Error::Ended`: bytes are copied first, and the end is checked afterwards.
 
@@ -22,16 +22,16 @@ use std::sync::Arc;
 use tidalite_base::{Corrupt, TxnId};
 use tidalite_disk::lock::protocol;
 
-/// A reader of the uncommitted content of a write transaction, as it was when the reader was made, and of the commit on
-/// which it builds. The reader does not see later changes. It ends with the transaction: from then on reads of
-/// uncommitted data return `Error::Ended`.
+/// A reader of the uncommitted data of a write transaction, as they were when the reader was created, and of the
+/// commit on which the transaction builds. The reader does not see later changes. It ends with the transaction: from
+/// then on reads of uncommitted data return `Error::Ended`.
 pub struct UncommittedRead {
     pub(super) inner: Arc<Inner>,
     pub(super) base: Arc<State>,
-    /// Slot of the reader table that holds `base`.
+    /// Slot in the reader table in which the commit `base` is stored, so that its pages are retained.
     pub(super) slot: usize,
     pub(super) txn: TxnId,
-    /// The end of the file when the reader was made.
+    /// Length of the file in bytes when the reader was created.
     pub(super) end: u64,
     pub(super) user: Arc<[u8]>,
     pub(super) pages: CapturedPages,
@@ -40,10 +40,12 @@ pub struct UncommittedRead {
 }
 
 impl UncommittedRead {
-    /// Takes a slot of the reader table that holds the base of a running transaction.
+    /// Takes a slot in the reader table and stores the commit on which a running transaction builds in it. Returns
+    /// the slot.
     pub(super) fn hold(files: &Files, base: &State) -> Result<usize> {
         let slot = files.lock.take_slot()?;
-        // No check against the published state is needed: the transaction holds the base already.
+        // It need not be checked whether a newer commit was published, since the transaction already retains this
+        // commit.
         protocol::enter(files.lock.state(slot), base.txn.0, &[]);
         if let Some(observer) = files.observer() {
             observer.reader_began(base.txn.0);
@@ -51,25 +53,25 @@ impl UncommittedRead {
         Ok(slot)
     }
 
-    /// The number that the transaction will have.
+    /// Returns the transaction number that the transaction will have when it commits.
     #[must_use]
     pub fn txn(&self) -> TxnId {
         self.txn
     }
 
-    /// The user data that a commit would have carried when the reader was made.
+    /// Returns the user data that a commit would have stored when the reader was created.
     #[must_use]
     pub fn user_data(&self) -> &[u8] {
         &self.user
     }
 
-    /// Bytes of the file when the reader was made.
+    /// Length of the file in bytes when the reader was created.
     #[must_use]
     pub fn file_bytes(&self) -> u64 {
         self.end
     }
 
-    /// True if the transaction has ended, or was rolled back past this reader.
+    /// Whether the transaction has ended, or was rolled back to a savepoint from before this reader.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.token.has_ended()
@@ -149,7 +151,7 @@ impl PageRead for UncommittedRead {
     }
 
     fn bytes(&self, addr: u64, len: usize) -> Result<PageRef<'_>> {
-        // It is unknown here whether the bytes belong to the transaction. Copy them, as if they did.
+        // It is unknown here whether the bytes belong to the transaction, so they are copied as if they did.
         self.unless_ended(self.inner.files.read_owned(addr, len, self.end))
     }
 

@@ -5,16 +5,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use tidalite_base::TxnId;
 
-/// Tasks that wait for commits to become durable.
+/// Tasks of asynchronous code that wait for commits to become durable.
 #[derive(Default)]
 pub(crate) struct Wakers(Mutex<Tasks>);
 
 #[derive(Default)]
 pub(super) struct Tasks {
     pub(super) waiting: Vec<(TxnId, Waker)>,
-    /// Whether a thread flushes for these tasks.
+    /// Whether a thread runs that flushes commits for these tasks.
     pub(super) running: bool,
-    /// Error of that thread's last flush, for the next task that polls.
+    /// Error of the last flush of that thread, for the next task that polls.
     pub(super) failed: Option<Error>,
 }
 

@@ -1,4 +1,4 @@
-//! Page operations for the structures above: the copy-on-write primitive of a write transaction.
+//! Page operations of a write transaction for the crates above the pager, with copy-on-write.
 
 use super::{WriteTxn, dirty};
 use crate::error::Result;
@@ -10,7 +10,7 @@ use crate::format::ptr::Ptr;
 use tidalite_base::TxnId;
 
 impl WriteTxn {
-    /// Copies a page of an older commit; the original stays unchanged.
+    /// Copies a page of an older commit, which stays unchanged; returns a pointer to the copy.
     fn copy_of_old(&mut self, ptr: &Ptr) -> Result<Ptr> {
         self.check_usable()?;
         let page = self.inner.page_of(&self.base, ptr)?;
@@ -102,7 +102,8 @@ impl PageWrite for WriteTxn {
     fn seal_page(&mut self, ptr: &Ptr) -> Result<Ptr> {
         self.check_shared()?;
         if !self.may_change(ptr) && self.dirty.is_spilled_unsealed(ptr) {
-            // Sealing will rewrite the page in the file, where an uncommitted reader may expect the earlier content.
+            // Sealing will rewrite the page in the file, where a reader of uncommitted data may expect the earlier
+            // contents, so such readers are ended.
             self.epochs.end_readers();
         }
         self.dirty.seal(&*self.inner.files.storage, ptr)

@@ -1,8 +1,8 @@
 //! The write transaction.
 //!
 //! Invariants
-//! 1. It holds the writer lock, and with it the writer state, until it is dropped. Dropping it, even during a panic,
-//!    returns both and undoes all uncommitted changes.
+//! 1. The transaction holds the writer lock, and with it the writer state, until it is dropped. Dropping it, even
+//!    during a panic, returns both and undoes all uncommitted changes.
 //! 2. The first failed write or allocation, or the first impossible pointer, fails the transaction: every later change
 //!    and the commit return the same error. A partial operation is never committed.
 
@@ -29,7 +29,7 @@ use tidalite_disk::lock::WriterGuard;
 use tidalite_disk::storage::{MoveCheck, WriteBack};
 use tidalite_disk::system::Clocks;
 
-/// Bytes that a transaction has written to extents, and the progress of their write-back.
+/// Number of bytes that a transaction has written to extents, and the progress of their write-back to the medium.
 pub(super) struct ExtentWrites {
     pub(super) bytes_written: u64,
     pub(super) write_back: WriteBack,
@@ -47,18 +47,18 @@ impl ExtentWrites {
 /// Changes of a transaction to the redo log.
 #[derive(Default)]
 pub(super) struct LogChange {
-    /// The log that the transaction has created.
+    /// Pages of the redo log that the transaction has created.
     pub(super) new: Option<Redo>,
-    /// Whether the transaction has given up the previous log.
+    /// Whether the transaction has freed the pages of the previous redo log.
     pub(super) is_left: bool,
 }
 
-/// A write transaction; only one exists at a time. Dropping it rolls it back.
+/// A write transaction; only one exists at a time for each file. Dropping it rolls it back.
 pub struct WriteTxn {
     pub(super) inner: Arc<Inner>,
     pub(super) writer: Option<Box<Writer>>,
     pub(super) base: Arc<State>,
-    /// The user data that the commit will carry.
+    /// The user data that the commit will store.
     pub(super) user: Arc<[u8]>,
     pub(super) txn: TxnId,
     pub(super) space: TxnSpace,
@@ -68,11 +68,11 @@ pub struct WriteTxn {
     pub(super) extents: ExtentWrites,
     failed: Option<Error>,
     pub(super) log: LogChange,
-    /// `Space::stage` was called: a commit is under way.
+    /// Whether `Space::stage` was called, because a commit is under way.
     pub(super) staged: bool,
     pub(super) counters: Counters,
-    /// Dropped last, so that the next writer begins only when everything is restored. `None` once a checkpoint has
-    /// taken it.
+    /// The writer lock. It is dropped last, so that the next writer begins only when the writer state is restored.
+    /// `None` once a checkpoint has passed it to the next transaction.
     pub(super) guard: Option<WriterGuard>,
 }
 
@@ -91,7 +91,7 @@ impl WriteTxn {
             return Err(error);
         }
         if inner.pipeline.base(inner.state()).txn.0 < writer.meta.txn {
-            // The process that made the newest commit was killed before it could publish it.
+            // The process that made the newest commit was killed before it could publish the commit.
             let state = State::of_meta(&writer.meta, inner.files.page_size);
             inner.publish(&Arc::new(state), true);
         }
@@ -136,24 +136,25 @@ impl WriteTxn {
         })
     }
 
-    /// Data that the layers above stored with the commit that this transaction builds on.
+    /// Returns the app area of the commit on which this transaction builds, in which the layers above the pager store
+    /// their data.
     #[must_use]
     pub fn app(&self) -> &[u8] {
         &self.base.app
     }
 
-    /// The user data that the commit will carry: the data set in this transaction, otherwise that of the previous
-    /// commit.
+    /// Returns the user data that the commit will store: the data set in this transaction, or the data of the
+    /// previous commit.
     #[must_use]
     pub fn user_data(&self) -> &[u8] {
         &self.user
     }
 
-    /// Sets the user data: a few bytes in the commit record that readers get with their snapshot, such as the
-    /// applied position in a log. It stays until it is set again.
+    /// Sets the user data: a few bytes in the meta record that readers get with their snapshot, such as the applied
+    /// position in a replication log. Later commits keep the user data until they are set again.
     ///
     /// # Errors
-    /// `Limit` beyond [`USER_BYTES_MAX`] bytes.
+    /// `Limit` if the data have more than [`USER_BYTES_MAX`] bytes.
     pub fn set_user_data(&mut self, bytes: &[u8]) -> Result<()> {
         if bytes.len() > USER_BYTES_MAX {
             return Err(Error::Limit {
@@ -166,13 +167,13 @@ impl WriteTxn {
         Ok(())
     }
 
-    /// The commit that this transaction builds on.
+    /// Transaction number of the commit on which this transaction builds.
     #[must_use]
     pub fn base_txn(&self) -> TxnId {
         self.base.txn
     }
 
-    /// Wall-clock time of the commit that this transaction builds on, in nanoseconds since 1970.
+    /// Wall-clock time of the commit on which this transaction builds, in nanoseconds since 1970.
     #[must_use]
     pub fn base_time_ns(&self) -> i64 {
         self.base.time_ns
@@ -184,22 +185,23 @@ impl WriteTxn {
         self.inner.files.options.clock.read()
     }
 
-    /// Passes the event to the logger, if there is one.
+    /// Passes the event to the logger of this handle, if there is one.
     pub fn log_event(&self, event: &Event) {
         self.inner.files.log(event);
     }
 
     /// Declares that this transaction frees space: on a full disk it may use the pages reserved for this purpose
-    /// ([`Options::reserve_bytes`](crate::Options::reserve_bytes)). If it uses them, its commit is refused (`DiskFull`)
-    /// unless it frees at least as many pages as it takes, or leaves at least seven eighths of the reserve, counting
-    /// the pages that it frees.
+    /// ([`Options::reserve_bytes`](crate::Options::reserve_bytes)). If it uses them, its commit fails (`DiskFull`)
+    /// unless the transaction frees at least as many pages as it allocates, or leaves at least seven eighths of the
+    /// reserve, counting the pages that it frees.
     pub fn free_space(&mut self) {
         self.space.frees_space = true;
     }
 
-    /// Declares that this transaction shortens the file. It then allocates the lowest free pages. Its commit moves the
-    /// pages of the free-space structure, of the clock and of the pins that lie at or beyond `boundary` (bytes), and
-    /// truncates the free end of the file. The commit is written even if nothing else changed.
+    /// Declares that this transaction compacts the file. It then allocates the lowest free pages. Its commit moves
+    /// the pages of the free-space structure, of the list of commit times and of the pins that lie at or beyond byte
+    /// offset `boundary`, and truncates the free end of the file. The commit is written even if nothing else has
+    /// changed.
     pub fn compact(&mut self, boundary: u64) {
         self.space.compacts = true;
         self.space.frees_space = true;
@@ -208,13 +210,13 @@ impl WriteTxn {
         self.writer().space.move_structure(boundary);
     }
 
-    /// Number of pages of the file.
+    /// Length of the file in pages.
     #[must_use]
     pub fn file_pages(&self) -> u64 {
         self.end() / self.inner.files.page_size as u64
     }
 
-    /// Number of freed pages that cannot be reused yet, because a snapshot or a durable record still needs them.
+    /// Number of freed pages that cannot be reused yet, because a snapshot or a durable meta record still needs them.
     #[must_use]
     pub fn pages_waiting(&self) -> u64 {
         let writer = self.writer.as_ref();
@@ -243,7 +245,8 @@ impl WriteTxn {
         (self.space.own_pages, self.space.freed_pages)
     }
 
-    /// Number of pages in use, including freed pages that cannot be reused yet, and the end of the last of them.
+    /// Number of pages in use, including freed pages that cannot be reused yet, and number of the first page after
+    /// the last of them.
     #[must_use]
     pub fn pages_in_use(&self) -> (u64, u64) {
         let space = self.writer.as_ref().map(|writer| &writer.space);
@@ -253,8 +256,9 @@ impl WriteTxn {
         })
     }
 
-    /// Saves the current state, for `rollback_to`. From then on, pages that the transaction has already changed are
-    /// copied before they are changed again; a savepoint costs nothing else. Any number of savepoints may be nested.
+    /// Saves the current state of the transaction, for `rollback_to`. From then on, pages that the transaction has
+    /// already changed are copied before they are changed again; a savepoint costs nothing else. Any number of
+    /// savepoints may be nested.
     ///
     /// # Errors
     /// The error that failed the transaction earlier.
@@ -269,11 +273,11 @@ impl WriteTxn {
     }
 
     /// Undoes everything since `savepoint`, including an error that failed the transaction since. Pointers to pages
-    /// that were valid at that moment are valid again. Savepoints and uncommitted readers made later end; the savepoint
-    /// itself stays. The cost is proportional to the undone changes.
+    /// that were valid at the time of the savepoint are valid again. Later savepoints and readers of uncommitted data
+    /// end; the savepoint itself stays. The cost is proportional to the undone changes.
     ///
     /// # Errors
-    /// `NoSavepoint` if it belongs to another transaction or was itself undone.
+    /// `NoSavepoint` if the savepoint belongs to another transaction or was undone by an earlier rollback.
     pub fn rollback_to(&mut self, savepoint: &Savepoint) -> Result<()> {
         let Some(restored) = self.epochs.roll_back(savepoint, &mut self.space) else {
             return Err(Error::NoSavepoint);
@@ -288,9 +292,9 @@ impl WriteTxn {
         Ok(())
     }
 
-    /// Makes a reader of the current uncommitted state, for any thread. This transaction continues, and copies pages
-    /// before it changes them. The cost is proportional to the number of changed pages, although these are shared, not
-    /// copied.
+    /// Creates a reader of the current uncommitted data, for any thread. This transaction continues, and copies pages
+    /// before it changes them. The cost is proportional to the number of changed pages, although these are shared,
+    /// not copied.
     ///
     /// # Errors
     /// The error that failed the transaction earlier; `Limit` if too many snapshots are held, in all processes
@@ -318,7 +322,7 @@ impl WriteTxn {
         }
     }
 
-    /// Releases a range that this transaction allocated.
+    /// Frees a range that this transaction allocated, so that it can be allocated again.
     pub(super) fn release_own(&mut self, page: u64, pages: u64) {
         if !self.space.own.remove(page, pages) {
             return;
@@ -338,7 +342,7 @@ impl WriteTxn {
         self.writer().space.release(page, pages);
     }
 
-    /// The pager of the file to which this transaction writes.
+    /// Returns the pager of the file to which this transaction writes.
     #[must_use]
     pub fn pager(&self) -> Pager {
         Pager {
@@ -346,7 +350,7 @@ impl WriteTxn {
         }
     }
 
-    /// Discards all changes.
+    /// Discards all changes and ends the transaction.
     pub fn rollback(self) {
         drop(self);
     }
@@ -358,7 +362,8 @@ impl WriteTxn {
         }
     }
 
-    /// Stores an error that leaves an operation half-done: the transaction has failed.
+    /// Stores an error that leaves an operation incomplete: from now on every change and the commit return this
+    /// error.
     pub(super) fn fail(&mut self, error: Error) -> Error {
         let again = error.clone();
         self.failed.get_or_insert(error);
@@ -372,15 +377,15 @@ impl WriteTxn {
         }
     }
 
-    /// Like `check`, and fails in a forked child, which would write to its parent's file.
+    /// Like `check`, but also returns an error in a forked child, which would write to its parent's file.
     pub(super) fn check_usable(&self) -> Result<()> {
         self.inner.files.lock.check_process()?;
         self.check()
     }
 
-    /// Check before an access that may touch the file: the page may have to be read back, may be changed in place, or
-    /// may cause other pages to be written to make room. Fails in a forked child unless all pages are in private
-    /// memory.
+    /// Must be called before an access that may touch the file: the page may have to be read back, may be changed in
+    /// place, or may cause other pages to be written to make room. Returns an error in a forked child unless all
+    /// pages are in private memory.
     pub(super) fn check_shared(&self) -> Result<()> {
         if self.dirty.is_private() {
             self.check()
@@ -404,7 +409,7 @@ impl WriteTxn {
         Ok(page)
     }
 
-    /// The end of the readable part of the file.
+    /// Length in bytes of the part of the file that this transaction may read.
     pub(super) fn end(&self) -> u64 {
         let pages = self
             .writer
@@ -441,7 +446,7 @@ impl WriteTxn {
             let owned = self.space.own.contains(page, pages);
             match owned.then(|| self.epochs.free_own(page, pages)).flatten() {
                 Some(true) => return self.release_own(page, pages),
-                // A savepoint or an uncommitted reader still needs the range.
+                // A savepoint or a reader of uncommitted data still needs the range.
                 Some(false) => return,
                 None => {}
             }

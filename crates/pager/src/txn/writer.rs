@@ -1,11 +1,12 @@
-//! State of the single writer: the free space and the newest durable record. This file also grows the data file.
+//! State of the single writer: the free space and the newest durable meta record. The functions of this file also
+//! allocate pages and grow the data file.
 //!
 //! Invariants
 //! 1. Before a page is reused for the first time after open, the durable record that was found is
 //!    rewritten and synced (`confirm`), one block at a time. A process may have been killed after it wrote that record
 //!    and before it synced it; in that case only the previous record is on the medium.
-//! 2. `length_unsynced` is set while a power cut may lose the file's length; the next durable commit then
-//!    syncs the length too, before any meta record relies on it.
+//! 2. `length_unsynced` is set while a power failure may lose the file's length; the next durable commit then syncs
+//!    the length too, before any meta record relies on it.
 
 mod confirming;
 mod evict;
@@ -44,47 +45,50 @@ use std::sync::atomic::Ordering;
 use tidalite_disk::Error as DiskError;
 use tidalite_disk::storage::Growth;
 
-/// A transaction is a bulk write once it has allocated this much, or needs this much at once.
+/// A transaction counts as a bulk write once it has allocated this many bytes, or needs this many bytes at once.
 const BULK_BYTES: u64 = 1 << 20;
-/// When a bulk write grows the file, it reserves additional space: a quarter of the amount already written, at most
-/// this.
+/// Maximum number of additional bytes that are reserved when a bulk write grows the file: a quarter of the bytes
+/// already written, but at most this number.
 const BULK_GROWTH_BYTES_MAX: u64 = 64 << 20;
-/// The minimum reserve, for files that use more pages than this.
+/// Minimum length of the reserve in pages, for files that use more pages than this.
 const RESERVE_PAGES_MIN: u64 = 64;
-/// The reserve of a smaller file has room for a copy of each page in use, plus this many extra pages. The extra pages
-/// are for the free-space structure, and for copies that are a page longer than their original.
+/// Number of extra pages in the reserve of a small file, which has room for a copy of each page in use and for these
+/// pages. The extra pages are for the free-space structure, and for copies that are a page longer than their
+/// original.
 const RESERVE_SPARE_PAGES: u64 = 4;
-/// Transactions that free slightly less than they take may use up this part of the reserve (1/n, at least a page).
+/// Transactions that free slightly fewer pages than they allocate may use up one n-th of the reserve (at least a
+/// page), where n is this number.
 const RESERVE_WORN_PART: u64 = 8;
 
-/// The map `ends` is pruned when it has more than this many entries for each live transaction.
+/// Maximum number of entries of the map `ends` for each live transaction; a longer map is pruned.
 const ENDS_PER_LIVE: usize = 16;
 
 #[derive(Debug)]
 pub(crate) struct Writer {
     pub(crate) space: Space,
-    /// The newest record: the next one builds on it.
+    /// The newest meta record, on which the next one builds.
     pub(crate) meta: Arc<Meta>,
     pub(crate) length_unsynced: bool,
     pub(crate) pins: Pins,
-    /// Transactions whose pages must be kept, ascending, as of the last `reclaim`: snapshots, pins and durable records.
+    /// Transactions whose pages must be kept, in ascending order, as of the last `reclaim`: snapshots, pins and
+    /// durable meta records.
     live: Vec<u64>,
-    /// For each transaction, the file length that its readers and its record require, in pages.
+    /// For each transaction, the file length in pages that its readers and its meta record require.
     ends: BTreeMap<u64, u64>,
     cannot_punch: bool,
     cannot_punch_large: bool,
     confirming: Confirming,
     pub(crate) freed: Freed,
     pub(crate) log: LogState,
-    /// Buffers that the next transaction reuses.
+    /// Buffers of the last transaction, which the next transaction reuses.
     pub(crate) spare: Recycled,
-    /// The kind of the last commit of this handle: the next one is likely to be of the same kind.
+    /// Kind of the last commit of this handle; the next commit is likely to be of the same kind.
     pub(crate) last: Last,
 }
 
-/// Fails unless this handle has opened the second file that the record names. Otherwise a commit could leave values in
-/// it unsynced, or write values to another file. Another process may have added the second file since the database was
-/// opened here.
+/// Returns an error unless this handle has opened the second file that the meta record names. Otherwise a commit
+/// could leave values in the second file unsynced, or write values to another file. Another process may have added
+/// the second file since this handle was opened.
 fn expect_known(files: &Files, large: Option<&Large>) -> Result<()> {
     let (path, problem) = match (&files.large, large) {
         (None, Some(large)) => (
@@ -103,8 +107,9 @@ fn expect_known(files: &Files, large: Option<&Large>) -> Result<()> {
     })
 }
 
-/// Fails if a transaction or sequence number is suspiciously large. A number beyond `COUNT_MAX` could be committed, but
-/// not read again. Only a damaged file comes near it, since real use never exhausts half of the numbers.
+/// Returns an error if a transaction or sequence number is suspiciously large. A number beyond `COUNT_MAX` could be
+/// committed, but not read again. Only a damaged file comes near it, since real use never exhausts half of the
+/// numbers.
 fn expect_numbers(count: u64) -> Result<()> {
     let limit = COUNT_MAX / 2;
     if count < limit {
@@ -118,7 +123,7 @@ fn expect_numbers(count: u64) -> Result<()> {
 }
 
 impl Writer {
-    /// Reads the free space of a record.
+    /// Creates the writer state for the meta record `found`, by reading its free space.
     pub(crate) fn load(files: &Files, found: Found) -> Result<Self> {
         let Found {
             meta,
@@ -145,7 +150,7 @@ impl Writer {
         let pages = if files.storage.resizes() {
             (len / files.page_size as u64).max(meta.pages)
         } else {
-            // Such a storage has a fixed length. Space after the last page is taken step by step, as if the file grew.
+            // The storage has a fixed length. Space after the last page is taken step by step, as if the file grew.
             meta.pages
         };
         if !files.options.read_only {
@@ -160,7 +165,7 @@ impl Writer {
             if file.storage.resizes() {
                 let len = file.storage.len();
                 let len = len.map_err(|error| read_failed(LARGE_AT, error))?;
-                // The second file may have been truncated after the newest record was written.
+                // The second file may have been truncated after the newest meta record was written.
                 large.cut(len / files.page_size as u64);
             }
         }
@@ -168,7 +173,8 @@ impl Writer {
         let is_known = known == durable.txn;
         let longer = pages > meta.pages;
         if longer {
-            // The additional pages come from growth that was never committed.
+            // The file is longer than the meta record says, because it grew for a transaction that was never
+            // committed.
             space.grow(pages);
         }
         Ok(Self {
@@ -188,7 +194,8 @@ impl Writer {
         })
     }
 
-    /// Ensures that the durable record on which this process builds is on the medium.
+    /// Ensures that the durable meta record on which this process builds is on the medium, by rewriting it if
+    /// necessary.
     pub(crate) fn confirm(&mut self, shared: &Shared) -> Result<()> {
         if self.confirming.is_done() {
             return Ok(());
@@ -209,7 +216,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Sets the newest durable record.
+    /// Records that the commit `txn` is the newest with a durable meta record.
     pub(crate) fn durable_is(&mut self, txn: u64) {
         if txn != self.space.durable[0] {
             self.freed.record();
@@ -217,19 +224,21 @@ impl Writer {
         self.space.durable_is(txn);
     }
 
-    /// Whether the older durable state is kept: on request, or because the newest may not be on the medium.
+    /// Whether the pages of the older durable meta record are kept: on request, or because the newest may not be on
+    /// the medium.
     fn keeps_older(&self, options: &Options) -> bool {
         options.keep_older || !self.confirming.is_done()
     }
 
-    /// Frees pages no longer held by any snapshot, in a bounded step. Caller must hold the writer lock.
+    /// Frees pages that no snapshot retains any more, in a step of bounded work. The caller must hold the writer
+    /// lock.
     pub(crate) fn reclaim(&mut self, shared: &Shared) {
         self.reclaim_in_memory(shared);
         self.poison(&shared.files);
         self.note_retained(&shared.files.lock);
     }
 
-    /// Like `reclaim`, without effects outside this process.
+    /// Like `reclaim`, but without effects outside this process.
     pub(crate) fn reclaim_in_memory(&mut self, shared: &Shared) {
         let durable = &self.space.durable[..=usize::from(self.keeps_older(&shared.files.options))];
         self.live = shared.live();
@@ -249,16 +258,16 @@ impl Writer {
         self.take_lists(&shared.files, LISTS_PER_COMMIT);
     }
 
-    /// Frees the ranges of up to `lists_max` lists of pending ranges that no holder needs. True if there was such a
-    /// list.
+    /// Takes up to `lists_max` list pages with pending ranges that no snapshot needs, and frees these ranges. Returns
+    /// whether there was such a list page.
     fn take_lists(&mut self, files: &Files, lists_max: usize) -> bool {
         let end = self.space.pages() * files.page_size as u64;
         let read = |ptr: &Ptr| files.page(ptr, end);
         self.space.reclaim(&self.live, lists_max, &read) > 0
     }
 
-    /// Plans and builds the free-space part of a record, with the pages for it. `freed_ranges`: ranges freed by the
-    /// transaction; `txn`: its allocations so far (all staged).
+    /// Plans and builds the free-space part of a meta record, and allocates the pages for it. `freed_ranges` are the
+    /// ranges that the transaction has freed; `txn` are its allocations so far, all of them staged.
     pub(crate) fn build_lists(
         &mut self,
         shared: &Shared,
@@ -273,14 +282,14 @@ impl Writer {
         self.space.build(plan, pieces, &read)
     }
 
-    /// Installs the result of `build_lists` after the record was written.
+    /// Adopts the result of `build_lists` after the meta record was written.
     pub(crate) fn install_lists(&mut self, built: Built) {
         self.space.install(built, &self.live);
     }
 
     /// Allocates pages as one extent, adjacent to the transaction's other extents if possible, otherwise as several
-    /// extents. Growing the file is the last resort: in a file with only single free pages, each request for a few
-    /// pages would otherwise grow it.
+    /// extents. The file grows only if there is no other way: in a file with only single free pages, each request for
+    /// a few pages would otherwise grow the file.
     fn alloc_pieces(
         &mut self,
         shared: &Shared,
@@ -310,7 +319,8 @@ impl Writer {
         self.take_pieces(txn, pages, pieces_max).ok_or(full)
     }
 
-    /// Allocates currently free pages as a few extents; `None`, with nothing allocated, if there are not enough.
+    /// Allocates currently free pages as a few extents. Returns `None`, with no pages allocated, if there are not
+    /// enough.
     fn take_pieces(
         &mut self,
         txn: &mut TxnSpace,
@@ -351,7 +361,7 @@ impl Writer {
         Some(pieces)
     }
 
-    /// Allocates pages for a transaction; grows the file if necessary.
+    /// Allocates pages for a transaction, and grows the file if necessary.
     pub(crate) fn alloc(
         &mut self,
         shared: &Shared,
@@ -363,7 +373,7 @@ impl Writer {
         let reserve = self.reserve_with(&shared.files, pages);
         let compacts = txn.compacts;
         let take = |space: &mut Space| {
-            // Pages of the reserve do not count as available.
+            // Pages of the reserve are not available to this transaction.
             if space.written_free_pages() < pages + reserve {
                 None
             } else if compacts {
@@ -377,7 +387,7 @@ impl Writer {
         let mut retries = 0;
         let page = loop {
             let mut found = take(&mut self.space);
-            // Reclaiming pages from the lists of pending ranges comes before growing the file.
+            // Before the file grows, pages are reclaimed from the list pages with pending ranges.
             while found.is_none() && may_reclaim && self.take_lists(&shared.files, 1) {
                 found = take(&mut self.space);
             }
@@ -404,7 +414,8 @@ impl Writer {
         Ok(page)
     }
 
-    /// Grows the file to allocate pages for which there is no free range, or which would come out of the reserve.
+    /// Grows the file to allocate pages, because there is no free range for them, or because they would use the
+    /// reserve.
     fn alloc_grown(
         &mut self,
         shared: &Shared,
@@ -415,13 +426,14 @@ impl Writer {
     ) -> Result<u64> {
         let tail = self.space.tail_free();
         let missing = (pages + reserve).saturating_sub(self.space.written_free_pages());
-        // Take the pages from the beginning of the free end of the file, so that space grown ahead stays at the end.
+        // The pages are taken from the beginning of the free end of the file, so that space reserved for growth stays
+        // at the end.
         let start = self.space.pages() - tail;
         let grown = self.grow(shared, txn, pages.max(tail + missing));
         let refused = match grown {
             Ok(()) => None,
             Err(error) if error.is_full() => {
-                // Ask for meta records soon, after which freed pages become available.
+                // Meta records are requested soon, since they make freed pages available.
                 self.freed.ask_for_records();
                 Some(error)
             }
@@ -451,28 +463,29 @@ impl Writer {
         }
     }
 
-    /// Number of pages kept free for transactions that free space.
+    /// Number of pages that are kept free for transactions that free space.
     pub(crate) fn reserve_pages(&self, files: &Files) -> u64 {
         self.reserve_with(files, 0)
     }
 
-    /// The reserve once `more` pages are in use: an extent that is large relative to the file increases the reserve.
+    /// Length in pages of the reserve once `more` pages are in use: an extent that is large relative to the file
+    /// increases the reserve.
     fn reserve_with(&self, files: &Files, more: u64) -> u64 {
         let in_use = self.space.pages() - self.space.free_pages();
         reserve_for(in_use + more, files)
     }
 
-    /// Checks that a transaction that used the reserve frees as many pages as it takes, or leaves the reserve nearly
-    /// whole. Deleting a few rows copies a leaf, and the copy, or a page above it, may be a page longer. At most an
-    /// eighth of the reserve may be lost this way.
+    /// Returns an error unless a transaction that has used the reserve frees as many pages as it allocates, or leaves
+    /// the reserve nearly whole. Deleting a few rows copies a leaf, and the copy, or a page above it, may be a page
+    /// longer. At most an eighth of the reserve may be lost this way.
     pub(crate) fn check_reserve(&self, files: &Files, txn: &TxnSpace) -> Result<()> {
-        // The reserve at the start of the transaction. The copies that the transaction has made count as in use now,
-        // but they replace pages that it frees.
+        // The reserve is computed for the start of the transaction. The copies that the transaction has made count as
+        // in use now, but they replace pages that it frees.
         let in_use = self.space.pages() - self.space.free_pages();
         let reserve = reserve_for(in_use.saturating_sub(txn.own_pages), files);
         let free = self.space.written_free_pages();
         // `took_reserve` is false if the file could grow. The reserve was not used then, even if it now exceeds the
-        // free pages because more pages are in use.
+        // number of free pages because more pages are in use.
         let worn = (reserve / RESERVE_WORN_PART).max(1);
         let whole = free + txn.freed_pages >= reserve.saturating_sub(worn);
         if !txn.took_reserve || free >= reserve || whole || txn.freed_pages >= txn.own_pages {
@@ -484,10 +497,9 @@ impl Writer {
         .into())
     }
 
-    /// Records how many pages of the file a committed transaction needs. These are the pages up to the last used one,
-    /// or
-    /// `recorded`, the page count in its meta record, which is larger if the bitmaps also describe free pages at the
-    /// end. Returns the end of the used pages.
+    /// Records how many pages of the file a committed transaction needs. These are the pages up to the last used
+    /// page, or `recorded`, the page count in its meta record, which is larger if the bitmaps also describe free
+    /// pages at the end. Returns the number of the first page after the last used page.
     pub(crate) fn note_end(&mut self, txn: u64, recorded: Option<u64>) -> u64 {
         let end = self.space.end();
         assert!(
@@ -498,14 +510,14 @@ impl Writer {
         end
     }
 
-    /// The smallest growth step: the current length, up to the step set in the options. A small file thus stays
-    /// small, and the number of growth steps is logarithmic in the length.
+    /// Minimum number of bytes by which the file grows: the current length, up to the step set in the options. A
+    /// small file thus stays small, and the number of growth steps is logarithmic in the length.
     fn growth_bytes(&self, files: &Files) -> u64 {
         let file_bytes = self.space.pages() * files.page_size as u64;
         files.options.growth_bytes_min.min(file_bytes)
     }
 
-    /// Grows the file so that it ends with at least `pages` free pages.
+    /// Grows the file so that at least `pages` pages at its end are free.
     fn grow(&mut self, shared: &Shared, txn: &TxnSpace, pages: u64) -> Result<()> {
         let page_bytes = shared.files.page_size as u64;
         let need = pages.saturating_sub(self.space.tail_free());
@@ -516,8 +528,8 @@ impl Writer {
         let (old, written) = (self.space.pages(), txn.own_pages * page_bytes);
         let most = options.growth_bytes_max.max(options.growth_bytes_min);
         let bulk = need * page_bytes >= BULK_BYTES || written >= BULK_BYTES;
-        // Space reserved for a bulk write costs a call but no write of zeros, and what is left is wasted when the bulk
-        // write ends. Its step is therefore smaller.
+        // Reserving space for a bulk write costs a call but no write of zeros, and the rest of the space is wasted
+        // when the bulk write ends. The growth step of a bulk write is therefore smaller.
         let part = if bulk { 16 } else { 8 };
         let step = (old * page_bytes / part).clamp(self.growth_bytes(&shared.files), most);
         let bytes_max = shared.files.bounds.most_bytes();
@@ -551,8 +563,8 @@ impl Writer {
             to: (old + more) * page_bytes,
         });
         if how == Growth::Zeros && !self.last.lazy && !active(Bug::GrowthNotDurable) {
-            // Sync now, so that later small commits find space that is already written and durable. Lazy commits need
-            // no sync; the first durable commit after them syncs the length (invariant 2).
+            // The length is synced now, so that later small commits find space that is already written and durable.
+            // Lazy commits need no sync; the first durable commit after them syncs the length (invariant 2).
             self.sync_length(shared)?;
         }
         Ok(())
@@ -564,7 +576,7 @@ impl Writer {
         grown
     }
 
-    /// Syncs data and length. A failure poisons the handle.
+    /// Syncs the data and the length of the file. A failure poisons the handle.
     pub(crate) fn sync_length(&mut self, shared: &Shared) -> Result<()> {
         shared
             .pipeline
@@ -574,13 +586,14 @@ impl Writer {
     }
 }
 
-/// The reserve of a file with this many pages in use, including the head. It is a quarter of them, at most the limit in
-/// the options. A small file needs more: a transaction that removes data copies each page at most once, so room for a
-/// copy of every page and for a few extra pages suffices. This minimum never exceeds [`RESERVE_PAGES_MIN`].
+/// Returns the length in pages of the reserve of a file with `in_use` pages in use, including the head. It is a
+/// quarter of these pages, at most the limit in the options. A small file needs more: a transaction that removes data
+/// copies each page at most once, so room for a copy of every page and for a few extra pages suffices. This minimum
+/// never exceeds [`RESERVE_PAGES_MIN`].
 fn reserve_for(in_use: u64, files: &Files) -> u64 {
     let content = in_use.saturating_sub(first_page(files.page_size));
     let small = (content + RESERVE_SPARE_PAGES).min(RESERVE_PAGES_MIN);
     let most = files.options.reserve_bytes / files.page_size as u64;
-    // The head is not counted, since it is never copied or freed.
+    // The head of the file is not counted, since it is never copied or freed.
     most.min((content / 4).max(small))
 }

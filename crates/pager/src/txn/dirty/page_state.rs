@@ -1,4 +1,4 @@
-//! One changed page: where its newest content is, and whether it is sealed.
+//! State of one changed page: where its newest contents are, and whether it is sealed.
 //!
 //! ```text
 //! Memory ──written──> Written ──leaves memory──> File
@@ -12,35 +12,35 @@ use crate::format::ptr::Ptr;
 use std::sync::Arc;
 use tidalite_base::{TxnId, checksum};
 
-/// Offset of the flags in a page's header.
+/// Offset in bytes of the flags in the header of a page.
 pub(super) const FLAGS_AT: usize = 9;
 
-/// Where the newest content of a changed page is. Buffers belong to the transaction, or are shared with readers of
-/// uncommitted state, which keep the old bytes when the page is changed.
+/// Place of the newest contents of a changed page. Buffers belong to the transaction, or are shared with readers of
+/// uncommitted data, which keep the old bytes when the page is changed.
 #[derive(Debug)]
 pub(super) enum PageState {
-    /// In memory only.
+    /// The contents are in memory only.
     Memory(Arc<[u8]>),
-    /// In memory, and with the same content in the file, or handed to a thread that writes it there. The number is the
-    /// checksum of the bytes after the first eight.
+    /// The contents are in memory, and the same contents are in the file or were passed to a thread that writes them
+    /// to the file. The number is the checksum of the bytes after the first eight.
     Written(Arc<[u8]>, u64),
-    /// In the file only, with the same kind of checksum.
+    /// The contents are in the file only. The number is the checksum of the bytes after the first eight.
     File(u64),
-    /// In the memory map of the file (`in_place.rs`).
+    /// The contents are in the memory map of the file (`in_place.rs`).
     InPlace,
 }
 
-/// A changed page.
+/// A page that the transaction has created or changed.
 #[derive(Debug)]
 pub(super) struct DirtyPage {
     pub(super) state: PageState,
     pub(super) kind: Kind,
     pub(super) owner: u64,
-    /// The page of an older commit of which this is a changed copy.
+    /// Number of the page of an older commit from which this page was copied.
     pub(super) origin: Option<u64>,
-    /// The epoch in which it was allocated.
+    /// Epoch (section between savepoints) in which the page was allocated.
     pub(super) epoch: u64,
-    /// The checksum of the last seal, if nothing was changed since.
+    /// Checksum from the last time that the page was sealed, if the page was not changed since.
     pub(super) sealed: Option<u64>,
     pub(super) touched: bool,
 }
@@ -48,11 +48,11 @@ pub(super) struct DirtyPage {
 impl DirtyPage {
     /// Whether a pointer has the kind of this page and points to the beginning of a page.
     pub(super) fn is_at(&self, page_size: usize, ptr: &Ptr) -> bool {
-        // The page size is a power of two, so no division is needed.
+        // The page size is a power of two, so the test needs no division.
         self.kind == ptr.kind && ptr.addr & (page_size as u64 - 1) == 0
     }
 
-    /// The buffer, if the page has one.
+    /// Returns the buffer of the page, if the page is in a buffer.
     #[inline]
     pub(super) fn buffer(&self) -> Option<&Arc<[u8]>> {
         match &self.state {
@@ -61,7 +61,7 @@ impl DirtyPage {
         }
     }
 
-    /// The buffer of a page whose content is in memory only.
+    /// Returns the buffer of the page if its contents are in memory only.
     pub(super) fn unwritten(&self) -> Option<&Arc<[u8]>> {
         match &self.state {
             PageState::Memory(bytes) => Some(bytes),
@@ -73,7 +73,8 @@ impl DirtyPage {
         matches!(self.state, PageState::InPlace)
     }
 
-    /// Called before a change, which makes a copy in the file out of date. Returns whether there was such a copy.
+    /// Must be called before the page is changed, because a copy in the file is then out of date. Returns whether
+    /// there was such a copy.
     #[inline]
     pub(super) fn begin_change(&mut self) -> bool {
         debug_assert!(
@@ -84,7 +85,7 @@ impl DirtyPage {
         self.forget_copy()
     }
 
-    /// Treats the page as not written, even if the file has a copy. Returns whether there was such a copy.
+    /// Makes the page count as not written, even if the file has a copy. Returns whether there was such a copy.
     #[inline]
     pub(super) fn forget_copy(&mut self) -> bool {
         if !matches!(self.state, PageState::Written(..)) {
@@ -97,13 +98,14 @@ impl DirtyPage {
         true
     }
 
-    /// Replaces the state by the result of `next`. (While `next` runs, the page has a placeholder state.)
+    /// Replaces the state by the result of `next`. (While `next` runs, the state is a placeholder.)
     fn change_state(&mut self, next: impl FnOnce(PageState) -> PageState) {
         let state = std::mem::replace(&mut self.state, PageState::File(0));
         self.state = next(state);
     }
 
-    /// Seals a page with this content. `bytes`: its buffer, or its place in the memory map.
+    /// Seals a page with the contents `bytes`, which is the buffer of the page or its memory in the map. Returns the
+    /// final pointer.
     pub(super) fn seal(
         (kind, owner): (Kind, u64),
         bytes: &mut [u8],
@@ -119,9 +121,9 @@ impl DirtyPage {
         seal_block(bytes, &header)
     }
 
-    /// Seals a table leaf in memory that points to no other page. It need not be written again unless it is changed. A
-    /// leaf that points to nested tables would be changed again when these are sealed. Returns false for any other
-    /// page.
+    /// Seals the page if it is a table leaf in memory that points to no other page, and returns whether it was
+    /// sealed. Such a leaf need not be written again unless it is changed. A leaf that points to nested tables would
+    /// be changed again when the pages of these tables are sealed.
     pub(super) fn seal_leaf(&mut self, at: (u64, TxnId)) -> bool {
         let PageState::Memory(bytes) = &mut self.state else {
             return false;
@@ -136,7 +138,7 @@ impl DirtyPage {
         true
     }
 
-    /// Notes that the content was written to the file, or handed to a thread that writes it.
+    /// Records that the contents were written to the file, or passed to a thread that writes them.
     pub(super) fn note_written(&mut self) {
         let sealed = self.sealed;
         self.change_state(|state| match state {
@@ -148,7 +150,7 @@ impl DirtyPage {
         });
     }
 
-    /// Gives up the buffer of a page that is in the file.
+    /// Removes the buffer of a page that is in the file, and returns the buffer, if there is one.
     pub(super) fn leave_memory(&mut self) -> Option<Arc<[u8]>> {
         assert!(
             self.unwritten().is_none(),

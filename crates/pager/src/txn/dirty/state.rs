@@ -6,31 +6,33 @@ use std::fmt;
 use std::sync::Arc;
 use tidalite_disk::storage::{Storage, WriteBack};
 
-/// Number of pages written before the rate of repeated writes is checked.
+/// Minimum number of written pages before the rate of repeated writes is checked.
 const WRITTEN_MIN: u64 = 256;
 
-/// Early writing continues while at most this part (1/n) of the written pages is changed again.
+/// Write-behind continues while at most one n-th of the written pages is changed again, where n is this number.
 const AGAIN_PART: u64 = 4;
 
-/// State of a transaction's write-behind (`write_behind.rs`).
+/// State of a transaction's write-behind, that is, of writing leaves while the transaction is open
+/// (`write_behind.rs`).
 #[derive(Debug, Default)]
 pub(super) struct WriteBehind {
-    /// Set while pages are written early; dropped when too many are changed again.
+    /// The storage to which pages are written early, while write-behind is on. Set to `None` when too many written
+    /// pages are changed again.
     pub(super) storage: Option<OwnedStorage>,
     /// Number of pages that are written at a time.
     pub(super) part: usize,
-    /// The background thread; started once enough pages were changed.
+    /// The background thread that writes pages, which is started once enough pages were changed.
     pub(super) background: Option<BackgroundWriter>,
-    /// Pages that may be written early, in the order in which they were allocated.
+    /// Numbers of the pages that may be written early, in the order in which they were allocated.
     pub(super) waiting: VecDeque<u64>,
-    /// Pages allocated since the last check whether the disk is idle.
+    /// Number of pages allocated since write-behind last checked whether the disk is idle.
     pub(super) not_requested: usize,
     pub(super) written: u64,
-    /// Number of the written pages that were changed afterwards.
+    /// Number of the written pages that were changed after they were written.
     pub(super) again: u64,
 }
 
-/// Handle for the background thread.
+/// A shared reference to the storage, kept while write-behind is on.
 pub(super) struct OwnedStorage(pub(super) Arc<dyn Storage>);
 
 impl fmt::Debug for OwnedStorage {
@@ -40,7 +42,8 @@ impl fmt::Debug for OwnedStorage {
 }
 
 impl WriteBehind {
-    /// Asks the system to start writing a range to the medium, through the background thread if there is one.
+    /// Asks the system to start writing a range of the file to the medium, through the background thread if there is
+    /// one.
     pub(super) fn ask(&self, storage: &dyn Storage, at: u64, len: u64) {
         match &self.background {
             Some(background) => background.write_back(at, len),
@@ -53,12 +56,12 @@ impl WriteBehind {
     }
 }
 
-/// The bulk pages of a transaction.
+/// The bulk pages of a transaction: pages that are complete when they are added.
 #[derive(Debug)]
 pub(super) struct BulkPages {
-    /// Numbers of bulk pages in memory; some may have been freed or changed since.
+    /// Numbers of the bulk pages in memory; some of them may have been freed or changed since they were added.
     pub(super) waiting: Vec<u64>,
-    /// Whether some bulk pages have been written.
+    /// Whether any bulk pages have been written.
     pub(super) has_begun: bool,
     pub(super) write_back: WriteBack,
 }

@@ -1,5 +1,5 @@
-//! Write-behind: leaves of a large transaction are written while it is still open. The disk works meanwhile, and the
-//! commit has fewer pages left to write (docs/performance/durable-commits.md).
+//! Write-behind: leaves of a large transaction are written while the transaction is still open. The disk works
+//! meanwhile, and the commit has fewer pages left to write (docs/performance/durable-commits.md).
 //!
 //! ```text
 //! changes:  oldest leaves, a part at a time, whenever the disk is idle       few are changed again and rewritten
@@ -13,8 +13,8 @@
 //! after it.
 //!
 //! Invariants
-//! 1. A page handed over here is sealed and `PageState::Written`, until it is changed. Until `drain` it may not be in
-//!    the file yet.
+//! 1. A page that was passed to the background thread is sealed and `PageState::Written`, until it is changed. Until
+//!    `drain`, the page may not be in the file yet.
 //! 2. Only pages allocated by this transaction are written. No reader sees them before its commit, and if the
 //!    transaction is abandoned they are free.
 
@@ -27,16 +27,16 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use tidalite_disk::storage::Storage;
 
-/// Pages are written in parts of this fraction (1/n) of the size that makes a transaction large
-/// (`Options::write_behind_bytes`). The newest part of the pages is not written yet: pages changed a moment ago are
-/// likely to be changed again.
+/// Number of parts in which the leaves of a transaction are written. A part is this fraction (1/n) of the size that
+/// makes a transaction large (`Options::write_behind_bytes`). The newest part of the pages is not written yet: pages
+/// that were changed a moment ago are likely to be changed again.
 const PARTS: u64 = 8;
-/// The disk is checked for idleness this many times for each part of changed pages.
+/// Number of times that the disk is checked for idleness, for each part of changed pages.
 const ASKED_A_PART: usize = 4;
-/// Number of transactions without write-behind after one with too many rewrites.
+/// Number of transactions without write-behind after a transaction with too many repeated writes.
 const PAUSE: u32 = 15;
 
-/// Whether the next transaction uses write-behind; part of the writer state.
+/// Decides whether the next transaction uses write-behind; part of the writer state.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WriteBehindChoice {
     large: bool,
@@ -44,7 +44,7 @@ pub(crate) struct WriteBehindChoice {
 }
 
 impl WriteBehindChoice {
-    /// Called when a transaction begins. Returns whether it uses write-behind.
+    /// Must be called when a transaction begins. Returns whether the transaction uses write-behind.
     pub(crate) fn begin(&mut self) -> bool {
         let pauses = self.pause > 0;
         if self.large {
@@ -53,8 +53,8 @@ impl WriteBehindChoice {
         self.large && !pauses
     }
 
-    /// Notes a committed transaction. `for_sync`: whether a sync follows. `write_behind_bytes`: size that makes a
-    /// transaction large, or 0 if write-behind is off.
+    /// Records the size of a committed transaction. `for_sync` says whether a sync follows; `write_behind_bytes` is
+    /// the size that makes a transaction large, or 0 if write-behind is off.
     pub(crate) fn note(&mut self, dirty: &Dirty, for_sync: bool, write_behind_bytes: u64) {
         let bytes = dirty.pages_written * dirty.page_size as u64;
         let is_large = write_behind_bytes > 0 && bytes >= write_behind_bytes;
@@ -66,14 +66,15 @@ impl WriteBehindChoice {
 }
 
 impl Dirty {
-    /// Enables write-behind. `write_behind_bytes`: size that makes a transaction large.
+    /// Switches write-behind on for this transaction. `write_behind_bytes` is the size that makes a transaction
+    /// large.
     pub(crate) fn write_behind(&mut self, storage: &Arc<dyn Storage>, write_behind_bytes: u64) {
         self.write_behind.storage = Some(OwnedStorage(Arc::clone(storage)));
         self.write_behind.part =
             (write_behind_bytes / PARTS / self.page_size as u64).max(1) as usize;
     }
 
-    /// Waits until all pages handed to the background thread are in the file.
+    /// Waits until all pages passed to the background thread are in the file.
     ///
     /// # Errors
     /// I/O errors: then no page in memory counts as written.
@@ -96,7 +97,7 @@ impl Dirty {
         }
     }
 
-    /// Ends the background writes. `here`: whether this is the process that began them, not a forked child.
+    /// Ends the background writes. `here` says whether this is the process that began them, not a forked child.
     pub(super) fn stop_background(&mut self, here: bool) {
         match self.write_behind.background.take() {
             Some(background) if !here => background.leave(),
@@ -104,8 +105,8 @@ impl Dirty {
         }
     }
 
-    /// Seals and writes the leaves of a large transaction, few of which will be changed again. `write_behind_bytes`:
-    /// size that makes a transaction large.
+    /// Seals and writes the leaves of a large transaction, few of which will be changed again. `write_behind_bytes`
+    /// is the size that makes a transaction large.
     ///
     /// # Errors
     /// I/O errors.
@@ -119,8 +120,8 @@ impl Dirty {
             return Ok(());
         }
         self.write_behind.storage = None;
-        // From now on a leaf may be freed, and its place reallocated, while its write is still under way. That late
-        // write would overwrite a page changed in place there.
+        // From now on, a leaf may be freed and its address reallocated while its write is still under way. Such a
+        // late write would overwrite a page that is changed in place at that address.
         self.end_changing_in_place();
         if self.write_behind.background.is_none() {
             self.write_behind.background = BackgroundWriter::if_useful(storage, self.page_size);
@@ -131,7 +132,7 @@ impl Dirty {
         for numbers in order.chunks(part) {
             self.write_behind_leaves(&**storage, numbers.to_vec())?;
         }
-        // These writes do not count for the rate of rewrites.
+        // The writes of this function do not count for the rate of repeated writes.
         self.write_behind.written = written;
         Ok(())
     }
@@ -139,7 +140,7 @@ impl Dirty {
     /// Records an allocated page. If enough pages are recorded and the disk is idle, writes the oldest leaves.
     ///
     /// # Errors
-    /// I/O errors, if pages are written.
+    /// I/O errors, if recording the page causes pages to be written.
     pub(super) fn note_for_write_behind(&mut self, storage: &dyn Storage, page: u64) -> Result<()> {
         let write_behind = &mut self.write_behind;
         let Some(own) = &write_behind.storage else {
@@ -175,7 +176,7 @@ impl Dirty {
         Ok(())
     }
 
-    /// Seals and writes the given pages, skipping all except leaves without pointers to other pages.
+    /// Seals and writes those of the given pages that are leaves without pointers to other pages.
     fn write_behind_leaves(&mut self, storage: &dyn Storage, mut numbers: Vec<u64>) -> Result<()> {
         let (page_size, birth) = (self.page_size as u64, self.txn);
         numbers.retain(|number| {

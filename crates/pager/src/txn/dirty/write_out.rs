@@ -1,4 +1,4 @@
-//! Writing of changed pages before the commit: the reasons, and how the pages are written.
+//! Writes changed pages before the commit. The table shows the reasons, and how the pages are written.
 //!
 //! ```text
 //! reason     pages                                        sealed first   afterwards   written by
@@ -21,7 +21,7 @@ use crate::error::Result;
 use std::sync::Arc;
 use tidalite_disk::storage::Storage;
 
-/// A reason to write pages before the commit.
+/// Reason for writing pages before the commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reason {
     /// Too many pages are in memory.
@@ -33,7 +33,8 @@ pub(super) enum Reason {
 }
 
 impl Reason {
-    /// Whether leaves without pointers to other pages are sealed before, so that they need not be written again.
+    /// Whether leaves without pointers to other pages are sealed before they are written, so that they need not be
+    /// written again.
     fn seals_leaves(self) -> bool {
         self != Self::Bulk
     }
@@ -50,7 +51,7 @@ impl Reason {
 
     fn hint(self) -> WriteHint {
         match self {
-            // `Dirty::write_bulk` asks for the write-back itself, across its calls.
+            // `Dirty::write_bulk` asks for the write-back of bulk pages itself, for several calls together.
             Self::Bulk => WriteHint::Plain,
             Self::MakeRoom | Self::Behind => WriteHint::ForSync,
         }
@@ -58,7 +59,7 @@ impl Reason {
 }
 
 impl Dirty {
-    /// Writes the given pages, unless they already have a copy in the file.
+    /// Writes the pages with the given numbers, unless they already have a copy in the file.
     ///
     /// # Errors
     /// I/O errors: the pages stay as they are.
@@ -114,7 +115,7 @@ impl Dirty {
         Ok(())
     }
 
-    /// Writes a quarter of the pages, and frees their memory, if too many are in memory.
+    /// If too many pages are in memory, writes a quarter of them and frees their memory.
     ///
     /// # Errors
     /// I/O errors.
@@ -139,7 +140,7 @@ impl Dirty {
         Ok(())
     }
 
-    /// Up to `wanted` pages in memory that were not touched for long: the clock algorithm.
+    /// Chooses up to `wanted` pages in memory that were not used for long, by the clock algorithm.
     fn least_recently_used(&mut self, wanted: usize) -> Vec<u64> {
         let mut chosen = Vec::with_capacity(wanted);
         let mut passes = self.order.len() * 2;

@@ -1,25 +1,26 @@
-//! Writing pages through the system.
+//! Writes pages to the file through system calls.
 
 use crate::error::{Error, Result};
 use tidalite_disk::storage::{Storage, WriteBack};
 
-/// Maximum bytes of adjacent pages written together; more would slow later writes of single pages
-/// (docs/performance/durable-commits.md).
+/// Maximum number of bytes of adjacent pages that are written by one call; more would slow later writes of single
+/// pages (docs/performance/durable-commits.md).
 const WRITE_BYTES_MAX: usize = 64 << 10;
 
-/// A hint for writing pages: what is expected to happen to them next.
+/// Hint for writing pages: it says whether a sync follows or the pages are likely to be overwritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WriteHint {
-    /// No sync is about to follow, and the pages are likely to be overwritten soon: uses `Storage::write_passing`.
+    /// No sync is about to follow, and the pages are likely to be overwritten soon, so `Storage::write_passing` is
+    /// used.
     Passing,
-    /// No expectation.
+    /// It is unknown whether a sync follows.
     Plain,
     /// A sync follows, and the pages are unlikely to be overwritten before it.
     ForSync,
 }
 
-/// Writes pages, adjacent ones together; returns the number of ranges. `ask` requests write-back of a range to the
-/// medium; it is called if a sync follows.
+/// Writes pages, adjacent pages together; returns the number of ranges. If a sync follows, calls `ask` with each
+/// range whose write-back to the medium should start.
 pub(super) fn write_pages(
     storage: &dyn Storage,
     ask: impl Fn(u64, u64),

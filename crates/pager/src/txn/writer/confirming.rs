@@ -1,5 +1,5 @@
-//! Progress of the confirmation of the durable record that was found at opening. The record is rewritten, one copy at a
-//! time, before a page is reused for the first time.
+//! Progress of the confirmation of the durable meta record that was found at opening. The meta record is rewritten,
+//! one copy at a time, before a page is reused for the first time.
 
 use crate::format::meta_blocks::Confirmation;
 
@@ -8,14 +8,15 @@ const COPIES: usize = 2;
 
 #[derive(Debug)]
 pub(super) struct Confirming {
-    /// How the record is rewritten.
+    /// Number and order in which the copies of the meta record are rewritten.
     round: Confirmation,
-    /// Number of copies that were rewritten.
+    /// Number of copies that are rewritten already.
     done: usize,
 }
 
 impl Confirming {
-    /// `is_known`: whether the lock area notes that the record is on the medium, so that it need not be confirmed.
+    /// `is_known` says whether the lock area records that the meta record is on the medium, so that it need not be
+    /// confirmed.
     pub(super) fn new(round: Confirmation, is_known: bool) -> Self {
         let done = if is_known { COPIES } else { 0 };
         Self { round, done }
@@ -25,8 +26,8 @@ impl Confirming {
         self.done == COPIES
     }
 
-    /// The confirmation number for the copies, and the copy to write next. After a failed write it is the same copy
-    /// again, since the other one is intact.
+    /// Returns the confirmation number for the copies, and the copy to write next; `None` if all copies are written.
+    /// After a failed write, the same copy is returned again, since the other copy is intact.
     pub(super) fn next(&self) -> Option<(u16, usize)> {
         let Confirmation { number, first } = self.round;
         match self.done {
@@ -36,7 +37,7 @@ impl Confirming {
         }
     }
 
-    /// Notes that the copy named by `next` is on the medium.
+    /// Records that the copy returned by `next` is on the medium.
     pub(super) fn copy_is_written(&mut self) {
         assert!(self.done < COPIES, "there are two copies to confirm");
         self.done += 1;

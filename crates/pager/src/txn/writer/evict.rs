@@ -1,4 +1,4 @@
-//! Eviction of readers that hold much space.
+//! Eviction of readers that retain much space.
 //!
 //! A reader that borrows pages (`begin_read`) is never evicted: the writer can only wait for it. A reader that copies
 //! its reads (`begin_read_evictable`), or is parked, may lose its snapshot in three cases: the disk is full, the
@@ -11,11 +11,11 @@ use crate::options::long_reader::{LongReader, LongReaderAction, OnLongReader};
 use std::time::Duration;
 use tidalite_disk::lock::{Lock, protocol};
 
-/// The writer retries after this time if the callback decided to wait.
+/// Time after which the writer tries to allocate again if the callback decided to wait.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 impl Writer {
-    /// Writes into the reader table how many pages each reader holds.
+    /// Stores in the reader table how many pages each reader retains.
     pub(crate) fn note_retained(&self, lock: &Lock) {
         if !lock.has_readers() {
             return;
@@ -27,8 +27,8 @@ impl Writer {
         });
     }
 
-    /// Called when no free page is left: evicts readers that hold many pages, or waits for them. True if a retry makes
-    /// sense.
+    /// Evicts readers that retain many pages, or waits for them, because no free page is left. Returns whether the
+    /// caller should try to allocate again.
     pub(crate) fn wait_for_long_reader(
         &mut self,
         shared: &Shared,

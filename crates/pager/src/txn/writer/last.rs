@@ -1,4 +1,5 @@
-//! Kind of the last commit of a handle: the next one is likely to be of the same kind. Affects only speed.
+//! Kind of the last commit of a handle. The next commit is likely to be of the same kind. A wrong guess affects only
+//! the speed.
 
 use crate::txn::dirty::write_behind::WriteBehindChoice;
 
@@ -8,6 +9,6 @@ pub(crate) struct Last {
     pub(crate) passing: bool,
     /// Whether the last commit was not durable.
     pub(crate) lazy: bool,
-    /// Whether the next transaction writes leaves while it is open.
+    /// Decides whether the next transaction writes leaves while it is still open.
     pub(crate) early: WriteBehindChoice,
 }
