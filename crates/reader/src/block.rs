@@ -1,79 +1,79 @@
-//! Headers and pointers: section 2.
+//! Reads the headers of pages and blocks, and pointers to them, as section 2 of docs/format.md describes.
 
 use crate::bytes::{Fields, checksum};
 use crate::error::{Error, Result};
 
-/// Bytes of a header.
+/// Length in bytes of the header in front of every page and block.
 pub const HEADER_BYTES: usize = 32;
 
-/// Kinds of pages and blocks.
+/// Numbers of the kinds of pages and blocks.
 pub mod kind {
     /// The superblock, and the head of the second file.
     pub const SUPERBLOCK: u8 = 1;
     /// A meta record.
     pub const META: u8 = 2;
-    /// A branch of a table.
+    /// A branch page of a table's B+tree.
     pub const BRANCH: u8 = 3;
-    /// A leaf of a table.
+    /// A leaf page of a table's B+tree.
     pub const LEAF: u8 = 4;
-    /// A chunk of a large value.
+    /// A chunk of a value that is too large for a leaf.
     pub const LARGE: u8 = 5;
-    /// A root of the free space.
+    /// The root page of the free space.
     pub const FREE_ROOT: u8 = 6;
-    /// A directory of the free space.
+    /// A directory page of the free space.
     pub const FREE_DIRECTORY: u8 = 7;
-    /// A bitmap of the free space.
+    /// A bitmap page of the free space.
     pub const FREE_BITMAP: u8 = 8;
-    /// A list of dead ranges.
+    /// A list of dead ranges: pages that commits have freed and snapshots may still see.
     pub const DEAD_LIST: u8 = 9;
-    /// The tail page of the delta.
+    /// The tail page of the delta, which holds the newest rows of series.
     pub const TAIL: u8 = 10;
-    /// A block of a run.
+    /// A block of a run, which holds rows of series that are in no leaf yet.
     pub const RUN_BLOCK: u8 = 11;
     /// A leaf of a series.
     pub const SERIES_LEAF: u8 = 12;
-    /// A node of a series.
+    /// A tree node of a series.
     pub const SERIES_NODE: u8 = 13;
-    /// Statistics of a node.
+    /// The statistics of a tree node of a series.
     pub const NODE_STATISTICS: u8 = 14;
-    /// The record of the delta.
+    /// The record of the delta, which lists its tail page and runs.
     pub const DELTA_RECORD: u8 = 15;
-    /// A directory of dead ranges.
+    /// A directory of the lists of dead ranges.
     pub const DEAD_DIRECTORY: u8 = 16;
-    /// The table of pins.
+    /// The table of pins (named snapshots).
     pub const PINS: u8 = 17;
-    /// The clock.
+    /// The commit clock: transactions and the times of their commits.
     pub const CLOCK: u8 = 18;
-    /// Free space of the second file.
+    /// The root of the free space of the second file.
     pub const SECOND_FREE: u8 = 19;
-    /// A leaf in cold form.
+    /// A leaf of a series in cold form, which is smaller but slower to decode.
     pub const COLD_LEAF: u8 = 20;
-    /// A block of the log.
+    /// A block of the redo log.
     pub const LOG: u8 = 21;
 }
 
-/// The 32 bytes in front of every page and block.
+/// The header: the 32 bytes in front of every page and block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Checksum of the bytes that follow it.
+    /// Checksum of all bytes of the page or block that follow this field.
     pub checksum: u64,
-    /// One of [`kind`].
+    /// Kind of the page or block, one of the numbers in [`kind`].
     pub kind: u8,
-    /// For the kind's own use.
+    /// Flags, whose meaning depends on the kind.
     pub flags: u8,
-    /// Table or series, or the kind's own use.
+    /// Number of the table or series that owns the page, or another number that depends on the kind.
     pub owner: u64,
-    /// The place of the block.
+    /// The address of the page or block in the file.
     pub address: u64,
-    /// Transaction that wrote it.
+    /// The transaction that wrote the page or block.
     pub birth: u64,
 }
 
 impl Header {
-    /// Reads the header of a block and compares its checksum.
+    /// Reads the header of the block at `address` and compares its checksum.
     ///
     /// # Errors
-    /// If the block is shorter than a header, or other bytes than were written.
+    /// If the block is shorter than a header, or the checksum does not match its bytes.
     pub fn read(block: &[u8], address: u64) -> Result<Self> {
         let mut fields = Fields::new(block, address);
         let header = Self {
@@ -88,7 +88,7 @@ impl Header {
         Ok(header)
     }
 
-    /// Reads the header of a block that no pointer leads to: kind and address are known from its place.
+    /// Reads the header of a block to which no pointer leads: the block's kind and address are known from its place.
     ///
     /// # Errors
     /// If the checksum, the kind or the address differs.
@@ -101,26 +101,26 @@ impl Header {
     }
 }
 
-/// Place and contents of a page or block.
+/// A pointer: address, length, kind, checksum and birth of a page or block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pointer {
-    /// Byte offset; 0 for the null pointer.
+    /// Address in the file in bytes; 0 for the null pointer.
     pub address: u64,
-    /// Bytes.
+    /// Length of the page or block in bytes.
     pub length: usize,
-    /// One of [`kind`].
+    /// Kind of the page or block, one of the numbers in [`kind`].
     pub kind: u8,
-    /// The checksum in the header.
+    /// The checksum that the header of the page or block must have.
     pub checksum: u64,
-    /// The birth in the header.
+    /// The birth (writing transaction) that the header of the page or block must have.
     pub birth: u64,
 }
 
 impl Pointer {
-    /// Reads 32 bytes; `None` for the null pointer.
+    /// Reads a pointer of 32 bytes; `None` for the null pointer.
     ///
     /// # Errors
-    /// If a null pointer has other bytes than zeros, or reserved bytes are not zero.
+    /// If the null pointer has bytes that are not zero, or reserved bytes are not zero.
     pub fn read(fields: &mut Fields<'_>) -> Result<Option<Self>> {
         let pointer = Self {
             address: fields.u64()?,
@@ -141,20 +141,20 @@ impl Pointer {
     }
 }
 
-/// A page or block whose header was compared with its pointer.
+/// A page or block whose header was compared with the pointer to it.
 #[derive(Clone, Debug)]
 pub struct Block {
-    /// All bytes, header included.
+    /// All bytes of the page or block, header included.
     pub bytes: Vec<u8>,
-    /// The header.
+    /// The decoded header.
     pub header: Header,
 }
 
 impl Block {
-    /// Compares bytes with the pointer that led to them.
+    /// Compares bytes with the pointer that led to them, and returns them as a block.
     ///
     /// # Errors
-    /// If they are not the block that the pointer describes.
+    /// If the bytes are not the block that the pointer describes.
     pub fn check(bytes: Vec<u8>, pointer: &Pointer) -> Result<Self> {
         let header = Header::read(&bytes, pointer.address)?;
         let same = header.kind == pointer.kind
@@ -170,15 +170,15 @@ impl Block {
         Ok(Self { bytes, header })
     }
 
-    /// The fields behind the header.
+    /// A reader of the fields after the header.
     ///
     /// # Errors
-    /// Never: a block has a header.
+    /// Never fails, because every block has a header.
     pub fn fields(&self) -> Result<Fields<'_>> {
         Fields::from(&self.bytes, HEADER_BYTES, self.header.address)
     }
 
-    /// The error of a rule broken in this block.
+    /// Creates the error for a rule of the format that this block breaks.
     #[must_use]
     pub fn damaged(&self, reason: &'static str) -> Error {
         Error::damaged(self.header.address, reason)

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 
-/// Reads one field after the other.
+/// Reads the fields of a block one after another; checks that the block has enough bytes.
 #[derive(Clone, Debug)]
 pub struct Fields<'a> {
     bytes: &'a [u8],
@@ -11,7 +11,7 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Begins at the first of `bytes`; errors name `address`, the place of the block.
+    /// Creates a reader that begins at the first of `bytes`; errors name `address`, the address of the block.
     #[must_use]
     pub fn new(bytes: &'a [u8], address: u64) -> Self {
         Self {
@@ -21,26 +21,26 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Begins at byte `at`.
+    /// Creates a reader that begins at byte `at` of `bytes`.
     ///
     /// # Errors
-    /// If there are fewer bytes.
+    /// If `bytes` is shorter than `at`.
     pub fn from(bytes: &'a [u8], at: usize, address: u64) -> Result<Self> {
         let mut fields = Self::new(bytes, address);
         fields.skip(at)?;
         Ok(fields)
     }
 
-    /// The error of a rule broken in this block.
+    /// Creates the error for a rule of the format that this block breaks.
     #[must_use]
     pub fn damaged(&self, reason: &'static str) -> Error {
         Error::damaged(self.address, reason)
     }
 
-    /// Returns an error unless `rule` holds.
+    /// Returns an error with this reason unless `rule` is true.
     ///
     /// # Errors
-    /// If it does not.
+    /// If `rule` is false.
     pub fn require(&self, rule: bool, reason: &'static str) -> Result<()> {
         if rule {
             Ok(())
@@ -49,22 +49,22 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Number of bytes that follow.
+    /// Number of bytes that are not read yet.
     #[must_use]
     pub fn left(&self) -> usize {
         self.bytes.len() - self.at
     }
 
-    /// Number of bytes that were read.
+    /// Number of bytes that were read so far.
     #[must_use]
     pub fn position(&self) -> usize {
         self.at
     }
 
-    /// The next `count` bytes.
+    /// Reads the next `count` bytes.
     ///
     /// # Errors
-    /// If there are fewer.
+    /// If fewer than `count` bytes are left.
     pub fn take(&mut self, count: usize) -> Result<&'a [u8]> {
         let rest = &self.bytes[self.at..];
         let Some(taken) = rest.get(..count) else {
@@ -74,7 +74,7 @@ impl<'a> Fields<'a> {
         Ok(taken)
     }
 
-    /// All bytes that follow.
+    /// Reads all bytes that are left.
     pub fn rest(&mut self) -> &'a [u8] {
         let rest = &self.bytes[self.at..];
         self.at = self.bytes.len();
@@ -84,7 +84,7 @@ impl<'a> Fields<'a> {
     /// Skips `count` bytes.
     ///
     /// # Errors
-    /// If there are fewer.
+    /// If fewer than `count` bytes are left.
     pub fn skip(&mut self, count: usize) -> Result<()> {
         self.take(count).map(|_| ())
     }
@@ -94,68 +94,68 @@ impl<'a> Fields<'a> {
         Ok(little(taken))
     }
 
-    /// A byte.
+    /// Reads an unsigned number of one byte.
     ///
     /// # Errors
-    /// At the end of the block, as for all numbers.
+    /// If no bytes are left.
     pub fn u8(&mut self) -> Result<u8> {
         Ok(self.take(1)?[0])
     }
 
-    /// Two bytes.
+    /// Reads an unsigned number of two bytes.
     ///
     /// # Errors
-    /// At the end of the block.
+    /// If fewer than two bytes are left.
     pub fn u16(&mut self) -> Result<usize> {
         self.number(2).map(index)
     }
 
-    /// Four bytes.
+    /// Reads an unsigned number of four bytes.
     ///
     /// # Errors
-    /// At the end of the block.
+    /// If fewer than four bytes are left.
     pub fn u32(&mut self) -> Result<usize> {
         self.number(4).map(index)
     }
 
-    /// Six bytes.
+    /// Reads an unsigned number of six bytes.
     ///
     /// # Errors
-    /// At the end of the block.
+    /// If fewer than six bytes are left.
     pub fn u48(&mut self) -> Result<u64> {
         self.number(6)
     }
 
-    /// Eight bytes.
+    /// Reads an unsigned number of eight bytes.
     ///
     /// # Errors
-    /// At the end of the block.
+    /// If fewer than eight bytes are left.
     pub fn u64(&mut self) -> Result<u64> {
         self.number(8)
     }
 
-    /// Eight bytes, two's complement.
+    /// Reads a signed number of eight bytes, in two's complement.
     ///
     /// # Errors
-    /// At the end of the block.
+    /// If fewer than eight bytes are left.
     pub fn i64(&mut self) -> Result<i64> {
         self.u64().map(u64::cast_signed)
     }
 
-    /// Sixteen bytes.
+    /// Reads an id of sixteen bytes.
     ///
     /// # Errors
-    /// At the end of the block.
+    /// If fewer than sixteen bytes are left.
     pub fn id(&mut self) -> Result<[u8; 16]> {
         let mut id = [0; 16];
         id.copy_from_slice(self.take(16)?);
         Ok(id)
     }
 
-    /// A varint: seven bits a byte, the lowest first, the top bit in all bytes but the last.
+    /// Reads a varint: seven bits per byte, the lowest first; the top bit is set in all bytes except the last.
     ///
     /// # Errors
-    /// If it is longer than 64 bits.
+    /// If the number has more than 64 bits, or the bytes end too soon.
     pub fn varint(&mut self) -> Result<u64> {
         let mut value: u64 = 0;
         for shift in (0..64).step_by(7) {
@@ -170,20 +170,21 @@ impl<'a> Fields<'a> {
         Err(self.damaged("a varint is too long"))
     }
 
-    /// A varint of 32 bits.
+    /// Reads a varint of at most 32 bits.
     ///
     /// # Errors
-    /// If it is longer.
+    /// If the number has more than 32 bits, or the bytes end too soon.
     pub fn varint32(&mut self) -> Result<usize> {
         let value = self.varint()?;
         self.require(value <= u64::from(u32::MAX), "a varint is too long")?;
         Ok(index(value))
     }
 
-    /// A list of `K` short numbers: their lengths in four bits each, then their bytes.
+    /// Reads a list of `K` short numbers: their lengths in four bits each, then their bytes.
     ///
     /// # Errors
-    /// If a length is above 8, a number is longer than needed, or the last four bits of an odd list are used.
+    /// If a length is above 8, a number is longer than necessary, or the unused four bits of a list of odd length are
+    /// set.
     pub fn short_numbers<const K: usize>(&mut self) -> Result<[u64; K]> {
         let lengths = self.take(K.div_ceil(2))?;
         let length = |number: usize| usize::from(lengths[number / 2] >> (4 * (number % 2)) & 15);
@@ -205,14 +206,14 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The little-endian number of up to eight bytes.
+/// Decodes a little-endian number of up to eight bytes.
 #[must_use]
 pub fn little(bytes: &[u8]) -> u64 {
     let digits = bytes.iter().rev();
     digits.fold(0, |value, &byte| value << 8 | u64::from(byte))
 }
 
-/// The big-endian number of up to eight bytes.
+/// Decodes a big-endian number of up to eight bytes.
 #[must_use]
 pub fn big(bytes: &[u8]) -> u64 {
     bytes
@@ -220,19 +221,19 @@ pub fn big(bytes: &[u8]) -> u64 {
         .fold(0, |value, &byte| value << 8 | u64::from(byte))
 }
 
-/// A number as an index: one beyond the address space, which no bytes can have, becomes the highest.
+/// Converts a number to an index. A number beyond the address space becomes the highest index, which no data can have.
 #[must_use]
 pub fn index(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-/// The signed number of a zigzag word.
+/// Decodes a zigzag word to a signed number, returned in two's complement.
 #[must_use]
 pub fn unzigzag(word: u64) -> u64 {
     (word >> 1) ^ (word & 1).wrapping_neg()
 }
 
-/// XXH3-64 with seed 0.
+/// The XXH3-64 checksum of the bytes, with seed 0.
 #[must_use]
 pub fn checksum(bytes: &[u8]) -> u64 {
     xxhash_rust::xxh3::xxh3_64(bytes)

@@ -1,4 +1,5 @@
-//! The catalog: section 9. Roots in the app area, names and schemas of series, types of tables, annotations, policies.
+//! Reads the catalog (section 9 of docs/format.md): roots in the app area of the meta record, names and schemas of
+//! series, types of tables, annotations, policies.
 
 use crate::bytes::{Fields, big};
 use crate::error::{Error, Result};
@@ -13,21 +14,21 @@ const SCHEMA_VERSION: u8 = 2;
 const POLICY_VERSION: u8 = 3;
 const POLICIES_OF_TIMES: u8 = 5;
 
-/// Names of the units of times, by their numbers.
+/// Names of the units of time, indexed by their number in the file.
 pub const UNITS: [&str; 5] = ["ns", "us", "ms", "s", "100 ns since year 1"];
 
-/// Names of the types of columns, from number 1 on.
+/// Names of the column types; the first has number 1 in the file.
 pub const TYPES: [&str; 9] = [
     "f64", "i64", "u64", "f32", "bool", "decimal", "string", "bytes", "guid",
 ];
 
-/// The number of the type of decimals.
+/// The number of the column type decimal in the file.
 pub const DECIMAL: u8 = 6;
 
-/// The number of the type of GUIDs.
+/// The number of the column type GUID in the file.
 pub const GUID: u8 = 9;
 
-/// Names of the merge policies, by their numbers.
+/// Names of the merge policies, indexed by their number in the file.
 pub const MERGES: [&str; 5] = [
     "replace",
     "keep the first",
@@ -36,38 +37,38 @@ pub const MERGES: [&str; 5] = [
     "keep all that differ",
 ];
 
-/// The roots in the app area.
+/// The roots of the catalog's tables, from the app area of the meta record.
 #[derive(Clone, Debug)]
 pub struct Roots {
-    /// Tables by name.
+    /// Table of the user's tables, by name.
     pub tables: Tree,
-    /// Series by name.
+    /// Table from names of series to their numbers.
     pub names: Tree,
-    /// Series by GUID.
+    /// Table from GUIDs of series to their numbers.
     pub guids: Tree,
-    /// Catalog entries.
+    /// Table of the catalog entries of series, by number.
     pub series: Tree,
-    /// Series records.
+    /// Table of the series records, which hold the roots of the series' trees.
     pub records: Tree,
-    /// Extents of leaves.
+    /// Table of the extents in which leaves of series are stored.
     pub extents: Tree,
-    /// Retention policies.
+    /// Table of the retention policies.
     pub policies: Tree,
-    /// Texts of rows.
+    /// Table of the texts (strings, bytes and GUIDs) to which rows refer.
     pub texts: Tree,
-    /// Annotations of series.
+    /// Table of the annotations of series.
     pub annotations: Tree,
-    /// The 96 bytes of the root of the delta.
+    /// The 96 bytes of the root of the delta, which holds rows of series that are in no leaf yet.
     pub delta: Vec<u8>,
-    /// Roots that are newer than those in `tables`, by table.
+    /// Roots of tables that are newer than the roots in `tables`, by number of the table.
     pub inline: BTreeMap<u64, Tree>,
 }
 
 impl Roots {
-    /// Reads the app area; `None` in a new file.
+    /// Decodes the app area of a meta record; `None` for a new file, whose app area is empty.
     ///
     /// # Errors
-    /// If it is of another version or damaged.
+    /// If the app area has an unknown version or is damaged.
     pub fn read(app: &[u8]) -> Result<Option<Self>> {
         if app.is_empty() {
             return Ok(None);
@@ -116,15 +117,15 @@ impl Roots {
 /// A table of the user.
 #[derive(Clone, Debug)]
 pub struct TableEntry {
-    /// Its name.
+    /// Name of the table.
     pub name: String,
-    /// Its root.
+    /// Root of the table's B+tree.
     pub tree: Tree,
-    /// Names of the types of keys and values, where they are recorded.
+    /// Names of the types of keys and values, if the file records them.
     pub types: Option<(String, String)>,
 }
 
-/// The tables of the user, by name.
+/// Reads the list of the user's tables, ordered by name.
 ///
 /// # Errors
 /// If an entry is damaged.
@@ -157,7 +158,7 @@ pub fn tables(image: &Image, roots: &Roots) -> Result<Vec<TableEntry>> {
     Ok(tables)
 }
 
-/// Rows of a table of the catalog: all values are bytes.
+/// Reads all rows of a table of the catalog, whose values are plain bytes.
 ///
 /// # Errors
 /// If the table is damaged.
@@ -170,21 +171,21 @@ pub fn plain_rows(image: &Image, tree: &Tree) -> Result<Vec<(Vec<u8>, Vec<u8>)>>
     plain.collect()
 }
 
-/// A column of a schema.
+/// A column in the schema of a series.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Its name.
+    /// Name of the column.
     pub name: String,
-    /// Type, 1 to 9.
+    /// Number of the column type, 1 to 9.
     pub kind: u8,
-    /// Whether it has nulls.
+    /// True if the column may contain nulls.
     pub nulls: bool,
-    /// Decimal places.
+    /// Number of decimal places, for a column of type decimal.
     pub scale: u8,
 }
 
 impl Column {
-    /// The type of the words (section 6).
+    /// Number of the type of the encoded words, as in section 6 of docs/format.md.
     #[must_use]
     pub fn words(&self) -> u8 {
         let words = match self.kind {
@@ -197,29 +198,29 @@ impl Column {
     }
 }
 
-/// A catalog entry.
+/// The catalog entry of a series.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeriesEntry {
     /// Number of the series.
     pub id: u64,
-    /// Canonical name.
+    /// Canonical name of the series, if it has a name.
     pub name: Option<String>,
-    /// GUID.
+    /// GUID of the series, if it has one.
     pub guid: Option<[u8; 16]>,
-    /// Name of the unit of its times.
+    /// Name of the unit of the timestamps.
     pub unit: &'static str,
     /// Name of the merge policy.
     pub merge: &'static str,
-    /// Whether several rows may have one time.
+    /// True if several rows may have the same timestamp.
     pub equal_times: bool,
-    /// The schema.
+    /// The columns of the schema.
     pub columns: Vec<Column>,
 }
 
-/// The series, by number.
+/// Reads the catalog entries of all series, ordered by number.
 ///
 /// # Errors
-/// If an entry is damaged, or names and GUIDs do not lead to their series.
+/// If an entry is damaged, or a name or GUID does not lead to its series.
 pub fn series(image: &Image, roots: &Roots) -> Result<Vec<SeriesEntry>> {
     let names = ids(image, &roots.names)?;
     let guids = ids(image, &roots.guids)?;
@@ -247,17 +248,17 @@ pub fn series(image: &Image, roots: &Roots) -> Result<Vec<SeriesEntry>> {
     Ok(entries)
 }
 
-/// A table whose values are numbers of series.
+/// Reads a table whose values are numbers of series.
 fn ids(image: &Image, tree: &Tree) -> Result<BTreeMap<Vec<u8>, u64>> {
     let rows = plain_rows(image, tree)?.into_iter();
     let ids = rows.map(|(key, value)| Ok((key, series_id(&value)?)));
     ids.collect()
 }
 
-/// The number of a series, big-endian.
+/// Decodes the number of a series, which is big-endian.
 ///
 /// # Errors
-/// If these are not eight bytes.
+/// If `bytes` is not eight bytes long.
 pub fn series_id(bytes: &[u8]) -> Result<u64> {
     if bytes.len() == 8 {
         Ok(big(bytes))
@@ -331,7 +332,7 @@ fn series_entry(key: &[u8], value: &[u8]) -> Result<SeriesEntry> {
     })
 }
 
-/// Annotations: series, key, text.
+/// Reads the annotations of all series: number of the series, key, text.
 ///
 /// # Errors
 /// If the table is damaged.
@@ -349,24 +350,24 @@ pub fn annotations(image: &Image, roots: &Roots) -> Result<Vec<(u64, String, Str
 /// A retention policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// Its name.
+    /// Name of the policy.
     pub name: String,
-    /// Selects series.
+    /// Pattern that selects series by their names.
     pub pattern: String,
-    /// Nanoseconds that rows are kept; 0 for no such bound.
+    /// Number of nanoseconds after which rows may be removed; 0 if there is no such limit.
     pub keep_nanos: u64,
-    /// Whether ages are counted from the newest row of a series.
+    /// True if ages are counted from the newest row of a series instead of the current time.
     pub from_newest: bool,
-    /// Bytes that may be used; 0 for no such bound.
+    /// Maximum number of bytes that the rows may use; 0 if there is no such limit.
     pub bytes_max: u64,
-    /// Nanoseconds after which leaves become cold; 0 for never.
+    /// Number of nanoseconds after which leaves are rewritten in cold form; 0 for never.
     pub cold_nanos: u64,
 }
 
-/// The retention policies, by name.
+/// Reads the retention policies, ordered by name.
 ///
 /// # Errors
-/// If one is damaged.
+/// If a policy is damaged.
 pub fn policies(image: &Image, roots: &Roots) -> Result<Vec<Policy>> {
     let mut policies = Vec::new();
     for (key, value) in plain_rows(image, &roots.policies)? {

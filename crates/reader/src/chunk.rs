@@ -1,12 +1,13 @@
-//! Encoded columns: section 6. A vector of words is a chunk, which describes it, and a payload.
+//! Decodes columns (section 6 of docs/format.md). A vector of words is stored as a chunk, which describes the encoding,
+//! and a payload.
 
 use crate::bytes::{Fields, index, little, unzigzag};
 use crate::error::{Error, Result};
 
-/// The most rows of a vector.
+/// Maximum number of rows of a vector.
 pub const VECTOR_ROWS_MAX: usize = 1024;
 
-/// The encoding of vectors that are pages of Pco.
+/// The code of the encoding of vectors that are pages of the compressor Pco.
 pub const COLD_ENCODING: u8 = 13;
 
 /// Flags of a chunk.
@@ -15,35 +16,35 @@ const SHARED: u8 = 2;
 const NULLS: u8 = 4;
 const NARROW: u8 = 8;
 
-/// The factor of decimals that are divided.
+/// The value of the field factor for decimals that are divided.
 const DIVIDE: u8 = 255;
 
-/// Types of words.
+/// Numbers of the types of words.
 pub mod words {
-    /// Bits of an f64.
+    /// The word holds the bits of an f64.
     pub const F64: u8 = 1;
-    /// Two's complement.
+    /// The word holds a signed number in two's complement.
     pub const I64: u8 = 2;
-    /// Unsigned.
+    /// The word holds an unsigned number.
     pub const U64: u8 = 3;
-    /// Bits of an f64 that is an f32 widened.
+    /// The word holds the bits of an f64 that was widened from an f32.
     pub const F32: u8 = 4;
-    /// Added to a type with nulls.
+    /// Number that is added to the number of a type if the column may contain nulls.
     pub const WITH_NULLS: u8 = 16;
 
-    /// Whether there is such a type.
+    /// True if there is a type of words with this number.
     #[must_use]
     pub fn exists(kind: u8) -> bool {
         matches!(kind, F64..=F32 | 17..=20)
     }
 
-    /// Whether the words are bits of floats.
+    /// True if words of this type are bits of floats.
     #[must_use]
     pub fn is_float(kind: u8) -> bool {
         matches!(kind & !WITH_NULLS, F64 | F32)
     }
 
-    /// The word that stands for null; `None` in a type without nulls.
+    /// The word that stands for null; `None` for a type without nulls.
     #[must_use]
     pub fn null(kind: u8) -> Option<u64> {
         match kind {
@@ -54,20 +55,20 @@ pub mod words {
         }
     }
 
-    /// The word of rows that were written before the column was added.
+    /// The word that rows have which were written before the column was added.
     #[must_use]
     pub fn fill(kind: u8) -> u64 {
         null(kind).unwrap_or(0)
     }
 }
 
-/// Decodes a page of Pco with so many rows.
+/// Function that decodes a page of Pco with the given number of rows.
 pub type PageDecoder<'a> = dyn Fn(&[u8], usize) -> Result<Vec<u64>> + 'a;
 
-/// The description of a vector.
+/// The description of an encoded vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunk {
-    /// One of the codes 1 to 13.
+    /// Code of the encoding, 1 to 13.
     pub encoding: u8,
     width: usize,
     exponent: u8,
@@ -83,10 +84,10 @@ pub struct Chunk {
 }
 
 impl Chunk {
-    /// Reads encoding, width and four short numbers.
+    /// Reads a chunk: encoding, width and four short numbers.
     ///
     /// # Errors
-    /// If they break a rule of their encoding.
+    /// If the fields break a rule of the encoding.
     pub fn read(fields: &mut Fields<'_>) -> Result<Self> {
         let encoding = fields.u8()?;
         let width = usize::from(fields.u8()?);
@@ -179,10 +180,10 @@ impl Chunk {
             .map(|(_, rule)| *rule)
     }
 
-    /// Decodes a vector of `count` words. `cold` decodes encoding 13.
+    /// Decodes a vector of `count` words. `cold` decodes pages of Pco (encoding 13).
     ///
     /// # Errors
-    /// If the payload is not the one that the chunk describes.
+    /// If the payload does not match the description in the chunk.
     pub fn decode(
         &self,
         payload: &[u8],
@@ -213,7 +214,7 @@ impl Chunk {
         Ok(words)
     }
 
-    /// Bytes of all parts of the payload but nulls and the vector inside.
+    /// Length in bytes of the payload without the map of nulls and the inner vector.
     fn bytes(&self, count: usize) -> usize {
         let packed_count = if self.encoding == 11 {
             self.patches
@@ -369,7 +370,7 @@ impl Chunk {
         words.collect()
     }
 
-    /// Encodings 3 to 8 and 12: from packed values to words.
+    /// Converts packed values to words, for the encodings 3 to 8 and 12.
     fn values(&self, fields: &mut Fields<'_>, words: &mut [u64], scale: u64) -> Result<()> {
         for word in words.iter_mut() {
             *word = self.base.wrapping_add(word.wrapping_mul(scale));
@@ -417,17 +418,17 @@ impl Chunk {
     }
 }
 
-/// The double nearest to a power of ten.
+/// The double that is nearest to this power of ten.
 fn power_of_ten(exponent: i32) -> f64 {
     format!("1e{exponent}").parse().unwrap_or(f64::NAN)
 }
 
-/// Turns the order of floats into the order of signed integers, and back.
+/// Maps the order of floats to the order of signed integers, and back.
 fn ordered(word: u64) -> u64 {
     word ^ ((word.cast_signed() >> 63).cast_unsigned() >> 1)
 }
 
-/// The word of an f32, bit by bit also in a NaN.
+/// Converts the bits of an f32 to the word that stores it, bit by bit, even for a NaN.
 #[must_use]
 pub fn widen(bits: u32) -> u64 {
     let float = f32::from_bits(bits);
@@ -438,7 +439,7 @@ pub fn widen(bits: u32) -> u64 {
     f64::from(float).to_bits()
 }
 
-/// The null word, and the rows that are null.
+/// Reads the map of nulls: the word that stands for null, and the numbers of the null rows.
 fn read_nulls(fields: &mut Fields<'_>, count: usize) -> Result<(u64, Vec<usize>)> {
     let kind = fields.u8()?;
     let zero = fields.u8()?;
@@ -467,7 +468,7 @@ fn ascending_rows(fields: &mut Fields<'_>, rows: usize, count: usize) -> Result<
     }
 }
 
-/// Number of lanes for so many values.
+/// Number of lanes (parallel bit streams) into which this number of values is packed.
 fn lanes(count: usize) -> usize {
     match count {
         ..128 => 1,
@@ -486,7 +487,7 @@ fn packed_bytes(count: usize, width: usize) -> usize {
     8 * lanes(count) * lane_words(count, width)
 }
 
-/// Reads packed values bit by bit.
+/// Reads packed values of `width` bits, bit by bit.
 fn unpack(fields: &mut Fields<'_>, count: usize, width: usize) -> Result<Vec<u64>> {
     let lanes = lanes(count);
     let packed = fields.take(packed_bytes(count, width))?;
@@ -503,10 +504,10 @@ fn unpack(fields: &mut Fields<'_>, count: usize, width: usize) -> Result<Vec<u64
     Ok(values)
 }
 
-/// The decoder of a place where encoding 13 does not occur.
+/// A decoder of cold pages that always fails, for places where encoding 13 must not occur.
 ///
 /// # Errors
-/// Always.
+/// Always fails.
 pub fn no_cold(_: &[u8], _: usize) -> Result<Vec<u64>> {
     Err(Error::damaged(0, "encoding 13 outside of a cold column"))
 }
@@ -517,7 +518,7 @@ mod tests {
 
     #[test]
     fn packed_values_lie_in_lanes() {
-        // Three bits each, one lane: 1, 2, 3, 4.
+        // Packs the values 1, 2, 3, 4 in three bits each, in a single lane.
         let packed = (1_u64 | 2 << 3 | 3 << 6 | 4 << 9).to_le_bytes();
         let values = unpack(&mut Fields::new(&packed, 0), 4, 3);
         assert_eq!(values, Ok(vec![1, 2, 3, 4]));

@@ -1,4 +1,5 @@
-//! Columns in cold form: the end of section 6. Only this part uses an external decoder, of the format Pco.
+//! Decodes columns in cold form (end of section 6 of docs/format.md). Only this module uses an external decoder, for
+//! the format Pco.
 
 use crate::chunk::widen;
 use crate::error::{Error, Result};
@@ -9,10 +10,10 @@ use pco::wrapped::FileDecompressor;
 const WINDOW_BITS_MAX: u32 = 15;
 const STATE_BITS_MAX: u32 = 4;
 
-/// Decodes the page of one vector with the model of its column.
+/// Decodes the Pco page of one vector with the model that all vectors of the column share.
 ///
 /// # Errors
-/// If the model is one that a reader refuses, or the page is not one of it.
+/// If the model is not allowed in a file, or the page does not match the model.
 pub fn decode(model: &[u8], page: &[u8], count: usize) -> Result<Vec<u64>> {
     let Some((kind, model)) = model.split_first() else {
         return Err(Error::damaged(0, "an empty model"));

@@ -1,4 +1,5 @@
-//! The delta: section 7. Rows that are not in a leaf yet: the tail page and the runs.
+//! Reads the delta (section 7 of docs/format.md): rows of series that are in no leaf yet, in the tail page and the
+//! runs.
 
 use crate::block::{Pointer, kind};
 use crate::bytes::{Fields, big, index, unzigzag};
@@ -15,29 +16,29 @@ const RUNS_MAX: usize = 31;
 const INPUTS_MAX: usize = 16;
 const SERIES_END: u64 = 1 << 48;
 
-/// A row.
+/// A row of a series.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Steps of the series' unit.
+    /// Timestamp, as a number of steps of the series' unit of time.
     pub time: i64,
-    /// A word for each column.
+    /// One word for each column.
     pub words: Vec<u64>,
 }
 
-/// Class, series, time.
+/// Key by which the rows of a run are sorted: class, series, time.
 type Key = (usize, u64, i64);
 
-/// Rows of one place, by series; times do not descend.
+/// The rows of the tail page or of one run, by series; the times of a series do not descend.
 type Place = BTreeMap<u64, Vec<Row>>;
 
 /// All rows of the delta.
 #[derive(Clone, Debug, Default)]
 pub struct Delta {
-    /// The newest place first.
+    /// The rows of the tail page and of each run, the newest first.
     places: Vec<Place>,
 }
 
-/// A run, as the record describes it.
+/// A run, as the record of the delta describes it.
 struct Run {
     directory: Tree,
     rows: u64,
@@ -72,7 +73,7 @@ impl Run {
         })
     }
 
-    /// The rows of all blocks, in the order of their keys.
+    /// Reads the rows of all blocks of the run, in the order of their keys.
     fn rows(&self, image: &Image, layouts: &[Vec<u8>]) -> Result<Vec<(Key, Row)>> {
         let mut rows: Vec<(Key, Row)> = Vec::new();
         let mut blocks: BTreeMap<u64, u64> = BTreeMap::new();
@@ -114,7 +115,8 @@ impl Run {
             rows.extend(block);
         }
         self.check(&rows, layouts)?;
-        // Each block is in an extent, and each extent names as many as it has.
+        // Checks that each block of the run lies in an extent of the run, and that each extent has as many blocks as
+        // its entry says.
         let mut in_extents = 0;
         for (address, pages, count) in extents {
             let bytes = pages.saturating_mul(image.page_bytes() as u64);
@@ -206,16 +208,16 @@ impl Run {
     }
 }
 
-/// A row in the place of its series.
+/// Adds a row to the rows of its series.
 fn add(place: &mut Place, (key, row): (Key, Row)) {
     place.entry(key.1).or_default().push(row);
 }
 
 impl Delta {
-    /// Reads the delta from the 96 bytes of its root.
+    /// Reads the delta, starting from the 96 bytes of its root.
     ///
     /// # Errors
-    /// If a part of it is damaged.
+    /// If a part of the delta is damaged.
     pub fn read(image: &Image, root: &[u8]) -> Result<Self> {
         let mut fields = Fields::new(root, 0);
         let tail = Pointer::read(&mut fields)?;
@@ -258,7 +260,8 @@ impl Delta {
         Ok(delta)
     }
 
-    /// Adds the runs of a tier as places, the newest first; returns how many rows they have.
+    /// Adds the runs of a tier (runs of about one size), the newest first; returns the total number of rows in these
+    /// runs.
     fn read_tier(
         &mut self,
         image: &Image,
@@ -279,7 +282,7 @@ impl Delta {
         if inputs > 0 {
             let (_merged, _whole) = (body.u64()?, body.u64()?);
             let known = body.u8()?;
-            // Without a watermark the 20 bytes mean nothing.
+            // If there is no watermark, the 20 bytes have no meaning.
             let mut key = Fields::new(body.take(20)?, 0);
             if known == 1 {
                 watermark = Some(read_key(&mut key)?);
@@ -298,7 +301,8 @@ impl Delta {
             places.push(place);
         }
         if outputs == 1 {
-            // As old as the inputs; it has other keys than the rest of them.
+            // The output of the merge is as old as its inputs, but contains other keys than the remaining parts of the
+            // inputs.
             let output = Run::read(body)?;
             counted += output.rows;
             let mut place = Place::new();
@@ -313,7 +317,8 @@ impl Delta {
         Ok(counted)
     }
 
-    /// The rows of a series: its rows in the leaves, replaced by rows of the delta at the same times.
+    /// All rows of a series: the rows `leaves` from its leaves, in which rows of the delta with the same times replace
+    /// them.
     #[must_use]
     pub fn over(&self, series: u64, leaves: Vec<Row>) -> Vec<Row> {
         let mut by_time: BTreeMap<i64, Vec<Row>> = BTreeMap::new();
@@ -330,13 +335,13 @@ impl Delta {
         by_time.into_values().flatten().collect()
     }
 
-    /// Whether there are rows of the series.
+    /// True if the delta has rows of this series.
     #[must_use]
     pub fn has(&self, series: u64) -> bool {
         self.places.iter().any(|place| place.contains_key(&series))
     }
 
-    /// Number of places: the tail and the runs.
+    /// Number of parts of the delta that hold rows: the tail page and the runs.
     #[must_use]
     pub fn places(&self) -> usize {
         self.places.len()

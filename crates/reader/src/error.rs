@@ -2,30 +2,30 @@
 
 use std::fmt;
 
-/// A file that cannot be read.
+/// The reason why a file cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// Bytes that contradict the description of the format.
+    /// The file has bytes that contradict the description of the format.
     Damaged {
-        /// Byte offset in the file of the page or block, or 0 where none is known.
+        /// Address in the file of the page or block in bytes, or 0 if it is not known.
         address: u64,
-        /// The rule that is broken.
+        /// The rule of the format that is broken.
         reason: &'static str,
     },
-    /// A format version, feature or form that this reader does not know.
+    /// The file has a format version, a feature or a form that this reader does not know.
     Unknown {
-        /// Name of the field.
+        /// Name of the field with the unknown value.
         field: &'static str,
-        /// Its value.
+        /// The unknown value.
         value: u64,
     },
-    /// A second file is needed, and was not given or is not the one that belongs to the first.
+    /// A second file is needed, but none was given, or the given one does not belong to the first file.
     SecondFile,
 }
 
 impl Error {
-    /// The error of a broken rule in the block at `address`.
+    /// Creates the error for a broken rule in the block at `address`.
     #[must_use]
     pub fn damaged(address: u64, reason: &'static str) -> Self {
         Self::Damaged { address, reason }
@@ -44,5 +44,5 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// The result of reading.
+/// The result of a read.
 pub type Result<T> = std::result::Result<T, Error>;

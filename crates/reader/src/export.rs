@@ -1,4 +1,4 @@
-//! The contents of a file, and their canonical text.
+//! Reads all contents of a file and formats them as canonical text.
 //!
 //! ```text
 //! user data "..."
@@ -32,70 +32,70 @@ use crate::texts::Texts;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
-/// Longer strings of bytes are shown as a hash.
+/// Maximum length of byte strings that are shown in full; a longer string is shown as length and hash.
 const SHOWN_BYTES: usize = 80;
 
-/// Rows of a series that are shown at either end.
+/// Number of rows that are shown at the beginning and at the end of a long series.
 const SHOWN_ROWS: usize = 20;
 
-/// Contents of a file.
+/// All contents of a file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Contents {
-    /// Bytes of the user.
+    /// The bytes of user data in the newest commit.
     pub user_data: Vec<u8>,
-    /// Names and transactions of the pins.
+    /// Names of the pins (named snapshots), and their transactions.
     pub pins: Vec<(String, u64)>,
-    /// Tables by name.
+    /// The user's tables, ordered by name.
     pub tables: Vec<Table>,
-    /// Series by number.
+    /// All series, ordered by number.
     pub series: Vec<Series>,
-    /// Retention policies by name.
+    /// The retention policies, ordered by name.
     pub policies: Vec<Policy>,
 }
 
 /// A table of the user.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    /// Its name.
+    /// Name of the table.
     pub name: String,
-    /// Names of the types of its keys and values.
+    /// Names of the types of keys and values, if the file records them.
     pub types: Option<(String, String)>,
-    /// Its rows.
+    /// The rows of the table.
     pub rows: Rows,
 }
 
-/// A series.
+/// A series with its rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// Name, GUID, schema.
+    /// The catalog entry: name, GUID and schema.
     pub entry: SeriesEntry,
-    /// Annotations by key.
+    /// The annotations, ordered by key.
     pub annotations: Vec<(String, String)>,
-    /// Times and cells.
+    /// The timestamp and the values of each row.
     pub rows: Vec<(i64, Vec<Cell>)>,
 }
 
-/// A value of a row.
+/// A value in a row of a series.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cell {
-    /// No value.
+    /// The value is null.
     Null,
-    /// Bits of a double, of a column of `f64` or `f32`.
+    /// Bits of a double, in a column of type `f64` or `f32`.
     Float(u64),
     /// A signed integer.
     I64(i64),
     /// An unsigned integer.
     U64(u64),
-    /// True or false.
+    /// A boolean.
     Bool(bool),
-    /// Units of the last digit, and the number of digits behind the point.
+    /// A decimal: the value in units of its last digit, and the number of digits after the decimal point.
     Decimal(i64, u8),
     /// A string, bytes or a GUID.
     Text(Vec<u8>),
 }
 
 impl Contents {
-    /// Reads everything.
+    /// Reads all contents of a file.
     ///
     /// # Errors
     /// If a part of the file is damaged.
@@ -160,7 +160,7 @@ impl Contents {
     }
 }
 
-/// The cells of a row: words by the types of their columns.
+/// Converts the words of a row to values of the types of their columns.
 fn cells(entry: &SeriesEntry, row: &Row, texts: &Texts) -> Result<Vec<Cell>> {
     let mut cells = Vec::new();
     for (number, column) in entry.columns.iter().enumerate() {
@@ -324,7 +324,7 @@ impl fmt::Display for Cell {
     }
 }
 
-/// Bytes in quotes, or their length and hash.
+/// Formats bytes as text in quotes, or as length and hash.
 struct Bytes<'a>(&'a [u8]);
 
 impl fmt::Display for Bytes<'_> {

@@ -1,13 +1,13 @@
-//! Superblock and meta records: section 3.
+//! Reads the head of a file (section 3 of docs/format.md): the superblock and the meta records.
 
 use crate::block::{HEADER_BYTES, Header, Pointer, kind};
 use crate::bytes::{Fields, checksum};
 use crate::error::{Error, Result};
 
-/// Bytes of each block of the head.
+/// Length in bytes of each block in the head of a file.
 pub const HEAD_BLOCK_BYTES: usize = 4096;
 
-/// The distance of the second copy.
+/// Distance in bytes from a block of the head to its second copy.
 const COPY_BYTES: usize = 3 * HEAD_BLOCK_BYTES;
 
 const MAGIC: [u8; 16] = *b"Tidalite\r\n\x1a\n\0tdl";
@@ -16,23 +16,23 @@ const CHECKSUM_KIND: usize = 1;
 const APP_BYTES_MAX: usize = 1536;
 const USER_BYTES_MAX: usize = 128;
 
-/// Byte offsets in a meta record of fields that are set to 0 where one stands in the log.
+/// Byte offsets in a meta record of fields that are set to 0 in a copy of the record in the redo log.
 const ADDRESS_AT: usize = 16;
 const SEQUENCE_AT: usize = 48;
 const CONFIRMATIONS_AT: usize = 110;
 const BASE_AT: usize = 216;
 const BASE_END: usize = 256;
 
-/// The facts of a file that never change.
+/// The facts of a file that never change, from its superblock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Superblock {
-    /// Bytes of a page.
+    /// Size of a page in bytes.
     pub page_bytes: usize,
     /// Identity of the file.
     pub uuid: [u8; 16],
 }
 
-/// Returns one block of the head.
+/// Returns the block of the head that begins at offset `at`.
 fn head_block(file: &[u8], at: usize) -> Result<&[u8]> {
     let end = at + HEAD_BLOCK_BYTES;
     file.get(at..end)
@@ -40,10 +40,10 @@ fn head_block(file: &[u8], at: usize) -> Result<&[u8]> {
 }
 
 impl Superblock {
-    /// Reads either copy.
+    /// Reads the superblock from either of its two copies.
     ///
     /// # Errors
-    /// If both are damaged, or one names a version or a feature that this reader does not know.
+    /// If both copies are damaged, or a copy names a version or a feature that this reader does not know.
     pub fn read(file: &[u8]) -> Result<Self> {
         let mut found = None;
         for at in [0, COPY_BYTES] {
@@ -85,7 +85,7 @@ impl Superblock {
     }
 }
 
-/// The pages of a redo log.
+/// The pages that belong to a redo log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogPages {
     /// Number of the first page.
@@ -94,42 +94,43 @@ pub struct LogPages {
     pub pages: u64,
 }
 
-/// One commit.
+/// A meta record: the description of one commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meta {
-    /// The block as stored.
+    /// The bytes of the block that holds the record.
     pub block: Vec<u8>,
     /// Number of the transaction.
     pub transaction: u64,
-    /// Counts durable commits.
+    /// Number of this commit in the sequence of durable commits.
     pub sequence: u64,
-    /// Wall clock, nanoseconds since 1970.
+    /// Wall-clock time of the commit, in nanoseconds since 1970.
     pub time: i64,
-    /// Length of the file in pages.
+    /// Length of the first file in pages.
     pub pages: u64,
-    /// Bytes of the user.
+    /// The bytes of user data that the commit carries.
     pub user_data: Vec<u8>,
-    /// The app area: section 9.
+    /// The app area with the roots of the catalog, described in section 9 of docs/format.md.
     pub app: Vec<u8>,
-    /// Free space of the first file.
+    /// Pointer to the root of the free space of the first file.
     pub free: Option<Pointer>,
-    /// Table of pins.
+    /// Pointer to the table of pins (named snapshots).
     pub pins: Option<Pointer>,
-    /// Transactions and their times.
+    /// Pointer to the commit clock: transactions and the times of their commits.
     pub clock: Option<Pointer>,
-    /// Free space of the second file.
+    /// Pointer to the root of the free space of the second file.
     pub large: Option<Pointer>,
-    /// Commits newer than this one.
+    /// The redo log, which holds commits newer than this one.
     pub log: Option<LogPages>,
-    /// Changes of the free space: first page, and number of pages times 2, plus 1 if they are used.
+    /// Changes of the free space since its pages were written: first page, and number of pages times 2, plus 1 if the
+    /// pages are used.
     pub changes: Vec<(u64, u64)>,
 }
 
 impl Meta {
-    /// Reads a record that has `address` in its header.
+    /// Reads a meta record that must have `address` in its header.
     ///
     /// # Errors
-    /// If it is not the whole record of the file `uuid`.
+    /// If the block is no undamaged meta record of the file with this `uuid`.
     pub fn read(block: &[u8], address: u64, uuid: &[u8; 16]) -> Result<Self> {
         let header = Header::read_at(block, address, kind::META)?;
         let mut fields = Fields::from(block, HEADER_BYTES, address)?;
@@ -183,10 +184,10 @@ impl Meta {
         })
     }
 
-    /// Finds the newest record of the head.
+    /// Finds the newest meta record in the head of a file.
     ///
     /// # Errors
-    /// If none is whole, or the file is shorter than the record says.
+    /// If all meta records are damaged, or the file is shorter than the record says.
     pub fn newest(file: &[u8], superblock: &Superblock) -> Result<Self> {
         let mut newest: Option<Self> = None;
         for pair in 0..2 {
@@ -196,7 +197,7 @@ impl Meta {
                 let Ok(meta) = Self::read(block, at as u64, &superblock.uuid) else {
                     continue;
                 };
-                // A new file has number 0 in both pairs.
+                // In a new file the records of both pairs have number 0.
                 if meta.sequence > 0 && meta.sequence % 2 != pair as u64 {
                     return Err(Error::damaged(at as u64, "a record in the other pair"));
                 }
@@ -216,7 +217,8 @@ impl Meta {
         Ok(newest)
     }
 
-    /// The checksum of copy a of this record as it was committed: without confirmations.
+    /// The checksum that the first copy of this record had when it was committed, before confirmations were added to
+    /// it.
     #[must_use]
     pub fn committed_checksum(&self) -> u64 {
         let mut block = self.block.clone();
@@ -226,7 +228,7 @@ impl Meta {
         checksum(&block[8..])
     }
 
-    /// The record as it stands in the log.
+    /// The bytes of the record in the form in which the redo log contains it.
     #[must_use]
     pub fn as_in_log(&self) -> Vec<u8> {
         let mut block = self.block.clone();

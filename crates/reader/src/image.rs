@@ -1,4 +1,4 @@
-//! A whole file in memory, and the second file: sections 1 to 4.
+//! A whole file in memory, together with its second file (sections 1 to 4 of docs/format.md).
 
 use crate::block::{Block, HEADER_BYTES, Header, Pointer, kind};
 use crate::bytes::{Fields, index};
@@ -8,7 +8,7 @@ use crate::redo;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Addresses from here on are in the second file.
+/// The first address that lies in the second file.
 pub const SECOND_FILE: u64 = 1 << 62;
 
 const SECOND_MAGIC: [u8; 16] = *b"Tidalite values\n";
@@ -16,48 +16,48 @@ const SECOND_VERSION: usize = 1;
 const SECOND_NAME_BYTES_MAX: usize = 256;
 const PINS_MAX: usize = 128;
 
-/// A file whose newest state was chosen.
+/// A file in memory, of which the newest durable state was chosen.
 #[derive(Clone, Debug)]
 pub struct Image {
     first: Vec<u8>,
     second: Option<Vec<u8>>,
     superblock: Superblock,
     meta: Meta,
-    /// Pages of the log, by address; they take the place of those in the file.
+    /// Pages that the redo log has changed, by address; they replace the pages in the file.
     pages: BTreeMap<u64, Vec<u8>>,
     lost: Option<u64>,
-    /// Numbers of the pages that were read.
+    /// Numbers of the pages that were read so far.
     read: RefCell<BTreeSet<u64>>,
 }
 
-/// A named version.
+/// A pin: a named snapshot of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pin {
-    /// Its name.
+    /// Name of the pin.
     pub name: String,
-    /// Its transaction.
+    /// The transaction whose state is pinned.
     pub transaction: u64,
-    /// Its time, nanoseconds since 1970.
+    /// Time of that transaction's commit, in nanoseconds since 1970.
     pub time: i64,
     record: Pointer,
 }
 
-/// The second file, as the first one knows it.
+/// Properties of the second file, as the first file records them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecondFile {
-    /// Its identity.
+    /// Identity of the second file.
     pub uuid: [u8; 16],
-    /// Its name, empty where it is not known.
+    /// Name of the second file; empty if it is not known.
     pub name: String,
-    /// Its length in pages; free ones at the end may be missing.
+    /// Length of the second file in pages; free pages at its end may be missing.
     pub pages: u64,
 }
 
 impl Image {
-    /// Chooses the newest durable state of a file.
+    /// Reads the file `first` and chooses its newest durable state.
     ///
     /// # Errors
-    /// If the head or the log is damaged.
+    /// If the head or the redo log is damaged.
     pub fn open(first: Vec<u8>) -> Result<Self> {
         let superblock = Superblock::read(&first)?;
         let record = Meta::newest(&first, &superblock)?;
@@ -73,10 +73,10 @@ impl Image {
         })
     }
 
-    /// Takes in the second file, if this file needs one.
+    /// Adds the second file to this file, if this file needs one.
     ///
     /// # Errors
-    /// If it is not the second file of this one.
+    /// If `second` is not the second file that belongs to this file.
     pub fn attach(&mut self, second: Vec<u8>) -> Result<()> {
         let Some(SecondFile { uuid, .. }) = self.second_file()? else {
             return Ok(());
@@ -106,10 +106,10 @@ impl Image {
         Err(Error::SecondFile)
     }
 
-    /// The second file, where there is one.
+    /// The properties of the second file; `None` if there is no second file.
     ///
     /// # Errors
-    /// If the root of its free space is damaged.
+    /// If the root of the second file's free space is damaged.
     pub fn second_file(&self) -> Result<Option<SecondFile>> {
         let Some(pointer) = self.meta.large else {
             return Ok(None);
@@ -128,40 +128,41 @@ impl Image {
         Ok(Some(SecondFile { uuid, name, pages }))
     }
 
-    /// Bytes of a page.
+    /// Size of a page in bytes.
     #[must_use]
     pub fn page_bytes(&self) -> usize {
         self.superblock.page_bytes
     }
 
-    /// The commit that is shown.
+    /// The meta record of the commit whose contents this image shows.
     #[must_use]
     pub fn meta(&self) -> &Meta {
         &self.meta
     }
 
-    /// Numbers of the pages that were read until now. Pages of the second file have numbers from 2^62 / page size.
+    /// Numbers of the pages that were read so far. Pages of the second file have numbers from 2^62 / page size on.
     #[must_use]
     pub fn pages_read(&self) -> BTreeSet<u64> {
         self.read.borrow().clone()
     }
 
-    /// Number of pages that the log has made.
+    /// Number of pages that were changed by replaying the redo log.
     #[must_use]
     pub fn replayed_pages(&self) -> usize {
         self.pages.len()
     }
 
-    /// A transaction that was durable and is missing, because blocks of the log are damaged.
+    /// A transaction that was durable but is missing, because blocks of the redo log are damaged; `None` if none is
+    /// missing.
     #[must_use]
     pub fn lost(&self) -> Option<u64> {
         self.lost
     }
 
-    /// The bytes from `address` on.
+    /// The `length` bytes from `address` on.
     ///
     /// # Errors
-    /// If the file ends before them.
+    /// If the file ends before these bytes.
     pub fn bytes_at(&self, address: u64, length: usize) -> Result<Vec<u8>> {
         let page_bytes = self.page_bytes() as u64;
         let (file, begin) = if address >= SECOND_FILE {
@@ -191,10 +192,10 @@ impl Image {
         Ok(bytes)
     }
 
-    /// The page or block that a pointer leads to.
+    /// Reads the page or block to which a pointer leads.
     ///
     /// # Errors
-    /// If it is another one.
+    /// If the bytes there do not match the pointer.
     pub fn block(&self, pointer: &Pointer) -> Result<Block> {
         let begins = pointer.address % SECOND_FILE;
         if pointer.length < HEADER_BYTES || begins < (6 * HEAD_BLOCK_BYTES) as u64 {
@@ -203,10 +204,10 @@ impl Image {
         Block::check(self.bytes_at(pointer.address, pointer.length)?, pointer)
     }
 
-    /// The page or block that a pointer leads to, which has to be of this kind.
+    /// Reads the page or block to which a pointer leads and which must have this kind.
     ///
     /// # Errors
-    /// If it is another one.
+    /// If the bytes there do not match the pointer or the kind.
     pub fn block_of(&self, pointer: &Pointer, kind: u8) -> Result<Block> {
         if pointer.kind != kind {
             return Err(Error::damaged(
@@ -217,10 +218,10 @@ impl Image {
         self.block(pointer)
     }
 
-    /// The pins, the oldest first.
+    /// Reads the pins (named snapshots), the oldest first.
     ///
     /// # Errors
-    /// If their table is damaged.
+    /// If the table of pins is damaged.
     pub fn pins(&self) -> Result<Vec<Pin>> {
         let Some(pointer) = self.meta.pins else {
             return Ok(Vec::new());
@@ -253,7 +254,7 @@ impl Image {
         Ok(pins)
     }
 
-    /// The same file at a pinned version.
+    /// The same file as it was at a pin (named snapshot).
     ///
     /// # Errors
     /// If the pinned record is damaged.
@@ -263,7 +264,8 @@ impl Image {
         if meta.transaction != pin.transaction || meta.time != pin.time {
             return Err(record.damaged("a pinned record of another commit"));
         }
-        // Its pins and its clock are places without a checksum, and its log means nothing.
+        // The pins and the clock of the pinned record are addresses without checksums, and its redo log has no meaning
+        // any more.
         let meta = Meta {
             pins: None,
             clock: None,
@@ -276,10 +278,10 @@ impl Image {
         })
     }
 
-    /// The clock: transactions and the times of their commits, in nanoseconds since 1970.
+    /// Reads the commit clock: transactions and the times of their commits, in nanoseconds since 1970.
     ///
     /// # Errors
-    /// If it is damaged.
+    /// If the commit clock is damaged.
     pub fn clock(&self) -> Result<Vec<(u64, i64)>> {
         let Some(pointer) = self.meta.clock else {
             return Ok(Vec::new());
@@ -299,7 +301,7 @@ impl Image {
     }
 }
 
-/// UTF-8 of a block.
+/// Converts bytes of a block to text.
 ///
 /// # Errors
 /// If the bytes are not UTF-8.

@@ -1,6 +1,6 @@
 //! A second reader of the file format. It was written from the pages that docs/format.md lists and shares no code with
-//! the engine: it proves that the description suffices. It is plain and slow: whole files in memory, every byte
-//! compared with its checksum, everything decoded at once.
+//! the engine: so it proves that the description suffices. It is simple and slow: it holds whole files in memory,
+//! verifies the checksum of every byte, and decodes everything at once.
 //!
 //! ```text
 //! export     everything in a file as text

@@ -1,4 +1,4 @@
-//! The redo log: section 3, "The log".
+//! Replays the redo log ("The log" in section 3 of docs/format.md).
 
 use crate::block::{HEADER_BYTES, Header, kind};
 use crate::bytes::{Fields, index, unzigzag};
@@ -6,23 +6,23 @@ use crate::error::{Error, Result};
 use crate::head::{HEAD_BLOCK_BYTES, Meta, Superblock};
 use std::collections::BTreeMap;
 
-/// Bytes of a block of the log.
+/// Length in bytes of a block of the redo log.
 const LOG_BLOCK_BYTES: usize = 4096;
 
-/// Bytes in front of the payload of a block.
+/// Number of bytes in front of the payload of a block of the redo log.
 const LOG_HEAD_BYTES: usize = 56;
 
-/// The most bytes of a log.
+/// Maximum length in bytes of a redo log.
 const LOG_BYTES_MAX: usize = 64 << 20;
 
-/// The result of a replay.
+/// The result of replaying a redo log.
 #[derive(Debug)]
 pub struct Replayed {
-    /// The newest commit: of the log, or the record itself.
+    /// The meta record of the newest commit: of a commit in the log, or the record with which the replay began.
     pub meta: Meta,
-    /// The pages that the commits changed, by address.
+    /// The pages that the commits in the log have changed, by address.
     pub pages: BTreeMap<u64, Vec<u8>>,
-    /// A transaction that was durable and is missing, because the log has a hole.
+    /// A transaction that was durable but is missing, because blocks of the log are damaged; `None` if none is missing.
     pub lost: Option<u64>,
 }
 
@@ -32,10 +32,10 @@ struct LogBlock<'a> {
     payload: &'a [u8],
 }
 
-/// Lays the log of `record` over the pages of the file.
+/// Replays the redo log that `record` names on top of the pages of the file.
 ///
 /// # Errors
-/// If whole blocks of the log contradict the format.
+/// If undamaged blocks of the log contradict the format.
 pub fn replay(file: &[u8], superblock: &Superblock, record: Meta) -> Result<Replayed> {
     let mut replayed = Replayed {
         meta: record.clone(),
@@ -55,7 +55,7 @@ pub fn replay(file: &[u8], superblock: &Superblock, record: Meta) -> Result<Repl
         return Err(Error::damaged(begin as u64, "the log is not in the file"));
     };
 
-    // Blocks by the first block of their flush, and by their number.
+    // The blocks of the log, by the number of the first block of their flush and by their own number.
     let committed = record.committed_checksum();
     let mut blocks: BTreeMap<(u64, u64), LogBlock<'_>> = BTreeMap::new();
     for (place, block) in places.chunks_exact(LOG_BLOCK_BYTES).enumerate() {
@@ -122,8 +122,8 @@ pub fn replay(file: &[u8], superblock: &Superblock, record: Meta) -> Result<Repl
     Ok(replayed)
 }
 
-/// The payloads of the flush that begins with block `first`, joined, with its number of blocks and its birth; `None`
-/// unless all its blocks are there.
+/// Joins the payloads of the flush that begins with block `first`; also returns its number of blocks and its birth.
+/// `None` unless all blocks of the flush exist.
 fn flush(blocks: &BTreeMap<(u64, u64), LogBlock<'_>>, first: u64) -> Option<(Vec<u8>, usize, u64)> {
     let head = blocks.get(&(first, first))?;
     let mut payload = Vec::new();
@@ -133,7 +133,7 @@ fn flush(blocks: &BTreeMap<(u64, u64), LogBlock<'_>>, first: u64) -> Option<(Vec
     Some((payload, head.blocks, head.birth))
 }
 
-/// Replays the pages of one commit.
+/// Replays the changes of the pages by one commit.
 fn replay_pages(
     file: &[u8],
     page_bytes: usize,
@@ -173,7 +173,7 @@ fn replay_pages(
     commit.require(held <= LOG_BYTES_MAX, "the log leads to too many pages")
 }
 
-/// Applies steps to a base: each adds new bytes, then bytes of the base.
+/// Applies the steps of a change to the old bytes `base`: each step adds new bytes, then copies bytes of `base`.
 fn patched(base: &[u8], length: usize, steps: &mut Fields<'_>) -> Result<Vec<u8>> {
     let mut made = Vec::with_capacity(length);
     let mut copied_to: u64 = 0;

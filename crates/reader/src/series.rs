@@ -1,4 +1,4 @@
-//! Series: section 8. Records, nodes, leaves, and the extents that leaves share.
+//! Reads series (section 8 of docs/format.md): records, tree nodes, leaves, and the extents that leaves share.
 
 use crate::block::{Block, Pointer, kind};
 use crate::bytes::{Fields, big, checksum};
@@ -17,18 +17,18 @@ const WAITING_MAX: u8 = 8;
 const LEAF_VECTORS_MAX: usize = 16;
 const NODE_LINKS_MAX: usize = 64;
 
-/// Leaves begin at multiples of this.
+/// Leaves begin at addresses that are multiples of this number of bytes.
 const LEAF_ALIGNMENT: u64 = 64;
 
-/// Modes of a section of a leaf.
+/// Modes of a section (the times, or one column) of a leaf.
 const ENCODED: u8 = 0;
 const PLAIN: u8 = 1;
 const COLD: u8 = 2;
 
-/// Encodings that occurred, each with the type of the words; 0 for times.
+/// The encodings that occurred, each with the number of the type of the words; 0 for times.
 pub type Encodings = BTreeSet<(u8, u8)>;
 
-/// Leads to a leaf or a node.
+/// A link to a leaf or a node.
 #[derive(Clone, Copy, Debug)]
 struct Link {
     pointer: Pointer,
@@ -59,7 +59,7 @@ impl Link {
     }
 }
 
-/// Rows of a stretch of a series, column by column.
+/// The rows of a part of a series, stored column by column.
 #[derive(Clone, Debug, Default)]
 struct Rows {
     times: Vec<i64>,
@@ -74,7 +74,7 @@ impl Rows {
         }
     }
 
-    /// Adds columns that were added after these rows were written.
+    /// Adds columns that were added to the series after these rows were written.
     fn fill(&mut self, types: &[u8]) {
         for kind in types.iter().skip(self.columns.len()) {
             self.columns
@@ -83,11 +83,11 @@ impl Rows {
     }
 }
 
-/// Reads series, and remembers which leaves are in which places.
+/// Reads series, and remembers the address of each leaf.
 #[derive(Debug)]
 pub struct SeriesReader<'a> {
     image: &'a Image,
-    /// Bytes of each leaf, alignment included, by its address.
+    /// Length in bytes of each leaf, including the padding to its alignment, by the address of the leaf.
     leaves: BTreeMap<u64, u64>,
     cold_leaves: usize,
     height: u8,
@@ -95,7 +95,7 @@ pub struct SeriesReader<'a> {
 }
 
 impl<'a> SeriesReader<'a> {
-    /// A reader that has read nothing.
+    /// Creates a reader that has read nothing yet.
     #[must_use]
     pub fn new(image: &'a Image) -> Self {
         Self {
@@ -107,22 +107,22 @@ impl<'a> SeriesReader<'a> {
         }
     }
 
-    /// Number of leaves and of cold leaves that were read, and the greatest height of a tree.
+    /// Number of leaves and number of leaves in cold form that were read, and the greatest height of a tree.
     #[must_use]
     pub fn seen(&self) -> (usize, usize, u8) {
         (self.leaves.len(), self.cold_leaves, self.height)
     }
 
-    /// Encodings of the vectors that were read.
+    /// The encodings of the vectors that were read.
     #[must_use]
     pub fn encodings(&self) -> &Encodings {
         &self.encodings
     }
 
-    /// Reads the rows that the record of a series leads to; `types` are the types of words in the schema.
+    /// Reads all rows to which the record of a series leads; `types` are the types of the words, from the schema.
     ///
     /// # Errors
-    /// If a part of the series is damaged, or statistics differ from its rows.
+    /// If a part of the series is damaged, or stored statistics differ from the rows.
     pub fn rows(&mut self, series: u64, record: &[u8], types: &[u8]) -> Result<Vec<Row>> {
         let mut fields = Fields::new(record, 0);
         let version = fields.u8()?;
@@ -170,7 +170,7 @@ impl<'a> SeriesReader<'a> {
         Ok(rows.times.iter().enumerate().map(row).collect())
     }
 
-    /// Reads an entry of a record: a link and statistics of each column.
+    /// Reads an entry of a series record: a link, and the statistics of each column.
     fn entry(
         &mut self,
         fields: &mut Fields<'_>,
@@ -193,7 +193,7 @@ impl<'a> SeriesReader<'a> {
         Ok(rows)
     }
 
-    /// The rows below a link, in all columns of `types`.
+    /// Reads the rows below a link, in all columns of `types`.
     fn below(&mut self, link: &Link, series: u64, types: &[u8], level: u8) -> Result<Rows> {
         let before: u64 = self.leaves.values().sum();
         let mut rows = if level == 0 {
@@ -354,10 +354,10 @@ impl<'a> SeriesReader<'a> {
         Ok(rows)
     }
 
-    /// Compares the extents table with the leaves that all series lead to.
+    /// Compares the extents table with the leaves of all series that were read.
     ///
     /// # Errors
-    /// If an extent has other leaves than the table says, or a leaf is in none.
+    /// If an extent has other leaves than the table says, or a leaf lies in no extent.
     pub fn check_extents(&self, extents: &[(Vec<u8>, Vec<u8>)]) -> Result<()> {
         let mut found = 0;
         for (key, value) in extents {
@@ -400,7 +400,7 @@ struct LeafHead {
     data_bytes: usize,
     begin: i64,
     end: i64,
-    /// The times, then each column.
+    /// The sections of the leaf: first the times, then each column.
     sections: Vec<Section>,
 }
 
@@ -439,7 +439,7 @@ impl LeafHead {
         })
     }
 
-    /// The times of each vector.
+    /// Decodes the times of each vector of a leaf.
     fn times(
         &self,
         section: &Section,
@@ -493,7 +493,7 @@ impl LeafHead {
     }
 }
 
-/// The words of a column of a leaf.
+/// Decodes the words of a column of a leaf.
 fn column(
     section: &Section,
     is_cold: bool,
@@ -512,7 +512,7 @@ fn column(
         let pairs = pairs(vectors.len(), own)?;
         for (times, (entry_bytes, payload_bytes)) in vectors.iter().zip(pairs) {
             let mut entry = Fields::new(own.take(entry_bytes)?, 0);
-            // In stepped leaves times of statistics are numbers of rows.
+            // In a leaf with a constant step, times in statistics are stored as row numbers.
             let begin = times.first().copied().unwrap_or(0);
             let step = match times[..] {
                 [first, second, ..] if stepped => second.wrapping_sub(first),
@@ -534,7 +534,7 @@ fn column(
     Ok(column)
 }
 
-/// The model of a section in mode 2, which is its first payload.
+/// The model of a section in cold form (mode 2), which is the first payload of the section.
 fn model<'a>(
     section: &Section,
     is_cold: bool,
@@ -554,13 +554,14 @@ fn model<'a>(
     }
 }
 
-/// Bytes of the entry and of the payload of each vector.
+/// Reads the length in bytes of the directory entry and of the payload of each vector.
 fn pairs(vectors: usize, own: &mut Fields<'_>) -> Result<Vec<(usize, usize)>> {
     let pair = |_| Ok((usize::from(own.u8()?), own.u16()?));
     (0..vectors).map(pair).collect()
 }
 
-/// The end of an entry, a chunk and a checksum: the vector that they describe, and its encoding.
+/// Reads the end of a directory entry, a chunk and a checksum, and decodes the vector that they describe. Returns the
+/// words and the code of the encoding.
 fn vector(
     entry: &mut Fields<'_>,
     payload_bytes: usize,

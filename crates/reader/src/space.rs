@@ -1,5 +1,5 @@
-//! Free space: section 4. A reader does not need it to show rows; this one uses it to check that every page it reads is
-//! in use.
+//! Reads the free space (section 4 of docs/format.md). A reader does not need it to show rows; this reader uses it to
+//! check that every page that it reads is in use.
 
 use crate::block::{Block, Pointer, kind};
 use crate::bytes::Fields;
@@ -7,25 +7,25 @@ use crate::error::{Error, Result};
 use crate::image::{Image, SECOND_FILE};
 use std::collections::BTreeMap;
 
-/// Bytes in front of the bits of a bitmap, and of the entries of a directory.
+/// Number of bytes in front of the bits of a bitmap page, and of the entries of a directory page.
 const HEAD_BYTES: usize = 64;
 
 const ENTRY_BYTES: usize = 40;
 
-/// Which pages are in use.
+/// Knows for each page of both files whether the page is in use.
 #[derive(Debug)]
 pub struct Space {
     first: Structure,
     second: Structure,
-    /// First page, number of pages, whether they are used.
+    /// Changes since the bitmaps were written: first page, number of pages, and whether these pages are used.
     changes: Vec<(u64, u64, bool)>,
     /// Number of the first page of the second file.
     second_begins: u64,
-    /// Pages below this one are the head of either file.
+    /// Number of pages in the head of either file, which are always in use.
     head_pages: u64,
 }
 
-/// Bitmaps by zone; a zone without one is free.
+/// Bitmaps by zone (a group of pages); all pages of a zone without a bitmap are free.
 #[derive(Debug, Default)]
 struct Structure {
     pages: u64,
@@ -139,7 +139,7 @@ impl Space {
     /// Reads the free space of both files.
     ///
     /// # Errors
-    /// If it is damaged.
+    /// If the free space is damaged.
     pub fn read(image: &Image) -> Result<Self> {
         let meta = image.meta();
         let page_bytes = image.page_bytes() as u64;
@@ -170,7 +170,7 @@ impl Space {
         })
     }
 
-    /// Whether a page is in use.
+    /// True if the page with this number is in use.
     #[must_use]
     pub fn is_used(&self, page: u64) -> bool {
         if page % self.second_begins < self.head_pages {

@@ -1,15 +1,16 @@
-//! Statistics of rows: section 6. A reader does not need them to show rows; this one compares them with the rows.
+//! Reads statistics of rows (section 6 of docs/format.md). A reader does not need them to show rows; this reader
+//! compares them with the rows.
 
 use crate::bytes::{Fields, unzigzag};
 use crate::chunk::words;
 use crate::error::{Error, Result};
 
-/// Statistics of a stretch of one column.
+/// Statistics of consecutive rows of one column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Statistics {
-    /// Type of the words.
+    /// Number of the type of the words.
     pub kind: u8,
-    /// Rows, NaN and null included.
+    /// Number of rows, including NaN and null.
     pub count: u64,
     nan_count: u64,
     null_count: u64,
@@ -29,16 +30,16 @@ enum Sum {
     Integer(i128),
 }
 
-/// A double whose bytes were written in reverse order.
+/// Decodes a double whose bytes were stored in reverse order.
 fn turned(word: u64) -> f64 {
     f64::from_bits(word.swap_bytes())
 }
 
 impl Statistics {
-    /// Reads 104 bytes.
+    /// Reads statistics of 104 bytes.
     ///
     /// # Errors
-    /// If the type is unknown or counts contradict each other.
+    /// If the type is unknown, or counts contradict each other.
     pub fn read(fields: &mut Fields<'_>) -> Result<Self> {
         let count = fields.u64()?;
         let nan_count = fields.u64()?;
@@ -75,7 +76,7 @@ impl Statistics {
         })
     }
 
-    /// Reads short statistics: twelve short numbers, with times since `begin` in steps of `step`.
+    /// Reads statistics stored as twelve short numbers, in which times count from `begin` in steps of `step`.
     ///
     /// # Errors
     /// If the short numbers are damaged.
@@ -93,7 +94,7 @@ impl Statistics {
             let field = "form of short statistics";
             return Err(Error::Unknown { field, value: form });
         }
-        // What differences are added to.
+        // The number to which the stored differences are added.
         let base = match kind & !words::WITH_NULLS {
             words::U64 => n[1],
             _ => unzigzag(n[1]),
@@ -143,7 +144,7 @@ impl Statistics {
         })
     }
 
-    /// Compares the statistics with the rows that they describe: sums of floats approximately, all else exactly.
+    /// True if the statistics match these rows: sums of floats approximately, all other figures exactly.
     #[must_use]
     pub fn describe(&self, times: &[i64], rows: &[u64]) -> bool {
         let null = words::null(self.kind);
@@ -186,7 +187,7 @@ impl Statistics {
             squares += value(word) * value(word);
         }
         let near = |[hi, lo]: [f64; 2], expected: f64, size: f64| {
-            // Sums beyond the doubles have forms of their own.
+            // Sums that exceed the range of doubles are stored in other forms, which are not compared.
             let plain = hi >= 0.0 || hi.abs() >= lo.abs();
             !size.is_finite() || !plain || (hi + lo - expected).abs() <= size * 1e-12
         };

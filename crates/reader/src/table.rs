@@ -1,4 +1,5 @@
-//! Ordered tables: section 5. Trees of pages, spilled keys and values, sets, nested tables.
+//! Reads ordered tables (section 5 of docs/format.md): B+trees of pages, long keys and values, sets of values, nested
+//! tables.
 
 use crate::block::{Block, HEADER_BYTES, Pointer, kind};
 use crate::bytes::{Fields, big, index};
@@ -6,39 +7,39 @@ use crate::error::{Error, Result};
 use crate::image::Image;
 use std::collections::BTreeSet;
 
-/// Bytes of the root of a table.
+/// Length in bytes of the root of a table.
 pub const TREE_BYTES: usize = 64;
 
 const HEIGHT_MAX: u8 = 64;
 const LEVELS_MAX: usize = 64;
 const KEY_BYTES_MAX: u64 = 16 << 20;
 
-/// Tables of sets, as a flag of the tree.
+/// Flag of a tree whose table has a set of values under each key.
 const MULTI_VALUES: u8 = 1;
 
 /// Flags of a page.
 const NESTED_PAGE: u8 = 2;
 
-/// Bytes of a chunk of a large value, and of its data.
+/// Length in bytes of a chunk of a large value, and of the part before its data.
 const CHUNK_BYTES: usize = 65_536;
 const CHUNK_HEAD_BYTES: usize = 48;
 const CHUNK_DATA_BYTES: usize = CHUNK_BYTES - CHUNK_HEAD_BYTES;
 
-/// A spilled key has this bit in the varint of its length.
+/// Bit in the varint of a key's length that marks a key whose last bytes are stored in an extent of their own.
 const SPILLED: usize = 1 << 31;
 
-/// The root of a table, wherever a catalog keeps it.
+/// The root of a table, wherever the catalog stores it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tree {
-    /// The highest page.
+    /// Pointer to the root page; `None` for an empty table.
     pub root: Option<Pointer>,
-    /// Number of rows; of a table of sets, of values.
+    /// Number of rows; in a table of sets, number of values.
     pub rows: u64,
-    /// Owner of all pages.
+    /// Number of the owner, which all pages of the table carry.
     pub id: u64,
-    /// Levels of pages.
+    /// Number of levels of pages.
     pub height: u8,
-    /// Whether each key has a set of values.
+    /// True if each key has a set of values.
     pub sets: bool,
     /// Number of keys of a table of sets.
     pub keys: u64,
@@ -51,26 +52,26 @@ pub struct Tree {
 pub struct Rows {
     /// The next number of the table's sequence.
     pub sequence: u64,
-    /// Keys and their contents.
+    /// The key and the contents of each row.
     pub rows: Vec<(Vec<u8>, Value)>,
 }
 
-/// The contents of a key.
+/// The contents stored under a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// Bytes.
+    /// A plain value.
     Bytes(Vec<u8>),
     /// The values of a key in a table of sets, ascending.
     Set(Vec<Vec<u8>>),
-    /// A table.
+    /// The rows of a nested table.
     Table(Rows),
 }
 
 impl Tree {
-    /// Reads the 64 bytes of a root.
+    /// Reads the 64 bytes of the root of a table.
     ///
     /// # Errors
-    /// If they contradict each other.
+    /// If the fields of the root contradict each other.
     pub fn read(fields: &mut Fields<'_>) -> Result<Self> {
         let root = Pointer::read(fields)?;
         let rows = fields.u64()?;
@@ -95,10 +96,10 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Reads all rows.
+    /// Reads all rows of the table.
     ///
     /// # Errors
-    /// If a page is damaged, or the rows are not as many as the root says.
+    /// If a page is damaged, or the number of rows differs from the number in the root.
     pub fn rows(&self, image: &Image) -> Result<Rows> {
         let mut walk = Walk {
             image,
@@ -124,7 +125,7 @@ impl Tree {
     }
 }
 
-/// The keys below a page: from the first on, to below the second.
+/// The keys that may be below a page: from the first key on, up to but excluding the second.
 #[derive(Clone, Debug, Default)]
 struct Bounds {
     from: Option<Vec<u8>>,
@@ -141,7 +142,7 @@ impl Bounds {
 struct Walk<'a> {
     image: &'a Image,
     owner: u64,
-    /// Pages that were read: none occurs twice in a table.
+    /// Addresses of the pages that were read: a page must not occur twice in a table.
     seen: BTreeSet<u64>,
 }
 
@@ -195,7 +196,7 @@ impl<'a> Page<'a> {
         Fields::from(self.bytes, self.offsets[entry], self.address)
     }
 
-    /// Compares the head of an entry with its suffix.
+    /// Compares the head of an entry (first four bytes of the key suffix) with the suffix in its cell.
     fn check_head(&self, entry: usize, suffix: &[u8]) -> Result<()> {
         let mut first = [0; 4];
         let length = suffix.len().min(4);
@@ -215,7 +216,7 @@ fn array(bytes: &[u8]) -> [u8; 4] {
 }
 
 impl Walk<'_> {
-    /// Adds the rows below a page; returns how many the branches above count.
+    /// Adds the rows below a page; returns the number of rows as the branches above must count them.
     fn page(
         &mut self,
         pointer: &Pointer,
@@ -301,7 +302,7 @@ impl Walk<'_> {
         Ok(total)
     }
 
-    /// Reads the 26 bytes of a child, with the rows below it.
+    /// Reads the 26 bytes of a child in a branch: the pointer to the child, and the number of rows below it.
     fn child(&self, fields: &mut Fields<'_>, level: u8) -> Result<(Pointer, u64)> {
         let page = fields.u48()?;
         let birth = fields.u48()?;
@@ -318,7 +319,7 @@ impl Walk<'_> {
         Ok((pointer, rows))
     }
 
-    /// The whole key of an entry.
+    /// The whole key of an entry, including bytes that are stored outside the page.
     fn key(
         &self,
         page: &Page<'_>,
@@ -338,7 +339,7 @@ impl Walk<'_> {
         Ok(key)
     }
 
-    /// The contents of a payload.
+    /// Decodes the contents of a key from its payload.
     fn value(
         &mut self,
         form: usize,
@@ -366,7 +367,7 @@ impl Walk<'_> {
         })
     }
 
-    /// A nested table: a small one in form 2, the root of one in form 3.
+    /// Reads a nested table: form 2 is a small table inside the payload, form 3 is the root of a table with pages.
     fn nested(&mut self, form: usize, payload: &[u8], depth: usize, address: u64) -> Result<Rows> {
         if depth > LEVELS_MAX {
             return Err(Error::damaged(address, "too many tables in one another"));
@@ -434,7 +435,7 @@ impl Walk<'_> {
         Ok(Rows { sequence, rows })
     }
 
-    /// A value, or the rest of a key, in an extent of its own.
+    /// Reads a large value, or the rest of a long key, from an extent of its own.
     fn large(&self, reference: &[u8], address: u64) -> Result<Vec<u8>> {
         let mut fields = Fields::new(reference, address);
         let pointer = Pointer::read(&mut fields)?;
@@ -481,7 +482,7 @@ impl Walk<'_> {
     }
 }
 
-/// The keys of a nested table as the values of a set.
+/// Converts the keys of a nested table to the values of a set.
 fn set_of(nested: Rows, address: u64) -> Result<Value> {
     let mut values = Vec::new();
     for (key, value) in nested.rows {

@@ -1,4 +1,4 @@
-//! Texts of rows: section 9.5. Strings, bytes and GUIDs, by their numbers.
+//! Reads the texts of rows (section 9.5 of docs/format.md): strings, bytes and GUIDs, which rows refer to by number.
 
 use crate::bytes::{Fields, big, checksum};
 use crate::catalog::{Roots, plain_rows};
@@ -6,14 +6,14 @@ use crate::error::{Error, Result};
 use crate::image::Image;
 use std::collections::BTreeMap;
 
-/// Numbers from here on are in the dictionary.
+/// Texts with numbers from this number on are in the dictionary of their column.
 const DICTIONARY: u64 = 1 << 62;
 
 const DICTIONARY_MAX: u64 = 4096;
 const BLOCK_TEXTS_MAX: usize = 1024;
 const BLOCK_BYTES_MAX: usize = 1_085_440;
 
-/// All texts of a file: series, column, number.
+/// All texts of a file, by series, column and number.
 #[derive(Clone, Debug, Default)]
 pub struct Texts {
     texts: BTreeMap<(u64, u64, u64), Vec<u8>>,
@@ -95,10 +95,10 @@ impl Texts {
         contents.require(contents.left() == 0, "a block of texts goes on")
     }
 
-    /// The text that a row names.
+    /// The text to which a row refers by `number`.
     ///
     /// # Errors
-    /// If the number is unknown.
+    /// If there is no text with this number.
     pub fn text(&self, series: u64, column: usize, number: u64) -> Result<Vec<u8>> {
         if number == 0 || number == DICTIONARY {
             return Ok(Vec::new());
@@ -108,7 +108,7 @@ impl Texts {
     }
 }
 
-/// Decodes an LZ4 block: literals, then a copy of earlier bytes, until the literals end the block.
+/// Decodes an LZ4 block, a sequence of literals and copies of earlier bytes, until the last literals end the block.
 fn lz4(packed: &[u8], size: usize) -> Result<Vec<u8>> {
     let mut fields = Fields::new(packed, 0);
     let mut bytes: Vec<u8> = Vec::new();
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn lz4_copies_may_overlap_their_own_bytes() {
-        // "ab", six bytes from two back, then the literal "c".
+        // Literal "ab", a copy of six bytes from two bytes back, then the literal "c".
         assert_eq!(
             lz4(&[0x22, b'a', b'b', 2, 0, 0x10, b'c'], 9).as_deref(),
             Ok(&b"ababababc"[..])

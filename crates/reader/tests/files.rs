@@ -1,6 +1,6 @@
-//! Reads stored files, and files that the engine just made, with the second reader.
+//! Reads stored files, and files that the engine has just written, with the second reader.
 //!
-//! With `TIDALITE_REWRITE` set, the stored files and their exports are written anew.
+//! If `TIDALITE_REWRITE` is set, the test writes the stored files and their exports anew.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -75,7 +75,7 @@ fn reader_and_engine_agree_on_files_made_now() {
     }
 }
 
-/// A generator of numbers without a pattern.
+/// A generator of pseudo-random numbers.
 struct Random(u64);
 
 impl Random {
@@ -87,7 +87,8 @@ impl Random {
     }
 }
 
-/// A damaged file gives an error, or the right contents; a damaged log may show an earlier commit.
+/// A damaged file must give an error or the right contents; with a damaged redo log, the contents may be of an earlier
+/// commit.
 fn expect_no_lie(made: &Made, first: Vec<u8>, second: Option<Vec<u8>>, damage: &str) {
     match read(first, second) {
         Err(error) => assert!(!error.to_string().is_empty()),
@@ -103,7 +104,7 @@ fn damage_gives_an_error_or_the_right_contents() {
     for (name, make) in FILES {
         let made = make();
         let mut random = Random(0x51ed_270b);
-        // A read of the tree takes long.
+        // Reading the file "tree" takes long, so the test damages it fewer times.
         let flips = if name == "tree" { 30 } else { 120 };
         for _ in 0..flips {
             let (at, bit) = (random.below(made.first.len()), random.below(8));
@@ -229,7 +230,8 @@ fn a_stored_file_has_the_structures_that_it_is_there_for() {
     );
 }
 
-/// The lines of the dump: a name of a file, or an offset, bytes and their meaning.
+/// Compares each line of the dump in the description with the stored files. A line is the name of a file, or an offset,
+/// bytes and their meaning.
 #[test]
 fn the_dump_in_the_description_shows_bytes_of_stored_files() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/format/reading.md");

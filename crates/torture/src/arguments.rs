@@ -1,27 +1,27 @@
-//! Command-line arguments of the form `--name number`.
+//! Parses command-line arguments of the form `--name number`.
 
-/// The arguments after the program name.
+/// The command-line arguments after the program name.
 #[derive(Debug, Default)]
 pub struct Arguments(pub Vec<String>);
 
 impl Arguments {
-    /// The argument after `--name`.
+    /// The argument that follows `--name`; `None` if `--name` is absent.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {
         let at = self.0.iter().position(|argument| argument == name)?;
         self.0.get(at + 1).map(String::as_str)
     }
 
-    /// Whether `--name` is present.
+    /// True if `--name` is among the arguments.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.0.iter().any(|argument| argument == name)
     }
 
-    /// The number after `--name`, or `otherwise` without `--name`. Digits may be grouped with `_`.
+    /// The number that follows `--name`, or `otherwise` if `--name` is absent. Digits may be grouped with `_`.
     ///
     /// # Errors
-    /// `--name` is not followed by a number.
+    /// If `--name` is not followed by a number.
     pub fn number(&self, name: &str, otherwise: u64) -> Result<u64, String> {
         if !self.has(name) {
             return Ok(otherwise);
@@ -45,15 +45,15 @@ pub fn say(line: &str) {
     }
 }
 
-/// A command that runs this program again. Uses `/proc/self/exe`, because a newer build may have replaced
-/// the file at the path.
+/// A command that runs this program again. It uses `/proc/self/exe`, because a newer build may have replaced the file
+/// at the program's path.
 #[must_use]
 pub fn own_program() -> std::process::Command {
     std::process::Command::new("/proc/self/exe")
 }
 
-/// Creates a folder for the files of a program, in memory if the system has `/dev/shm`: these tests do not test the
-/// medium.
+/// Creates a folder for the files of a program, in memory if the system has `/dev/shm`, because these tests do not test
+/// the medium.
 ///
 /// # Errors
 /// An I/O error.

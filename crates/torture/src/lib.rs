@@ -1,4 +1,4 @@
-//! Programs and tests that try to break a database, with a budget and a seed.
+//! Programs and tests that try to break a database, with a limited number of attempts and a seed.
 //!
 //! ```text
 //! arguments    `--name number`

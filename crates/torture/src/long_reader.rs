@@ -1,7 +1,8 @@
 //! Measures how many pages the file retains while one snapshot is held during many overwrites.
 //!
-//! The limit is two versions: the snapshot of the reader and the newest commit. Pages in use or pending are compared
-//! with the size of two versions ([`Held::bound_pages`]); the file size is reported as well.
+//! The limit is the size of two versions: the snapshot of the reader and the newest commit. The number of pages in use
+//! or pending (freed but still seen by the snapshot) is compared with this limit ([`Held::bound_pages`]); the file size
+//! is reported as well.
 
 use std::path::Path;
 use tidalite::{Database, Options, Result};
@@ -10,28 +11,28 @@ use tidalite::{Database, Options, Result};
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct Held {
-    /// Pairs in the table.
+    /// Number of pairs in the table.
     pub pairs: u64,
-    /// Overwrites committed while the snapshot was held.
+    /// Number of values that were overwritten while the snapshot was held.
     pub overwrites: u64,
-    /// Pages in use when the snapshot was taken.
+    /// Number of pages in use when the snapshot was taken.
     pub version_pages: u64,
     /// Maximum number of pages in use or pending at the end of a round.
     pub most_pages: u64,
     /// Size of the file in bytes at the end.
     pub file_bytes: u64,
-    /// Pages in use or pending after the snapshot was dropped.
+    /// Number of pages in use or pending after the snapshot was dropped.
     pub after_pages: u64,
 }
 
 impl Held {
-    /// Number of pages of two versions.
+    /// Number of pages that two versions take, which is the limit.
     #[must_use]
     pub fn bound_pages(&self) -> u64 {
         2 * self.version_pages
     }
 
-    /// Retained pages divided by the pages of two versions.
+    /// Number of retained pages divided by the number of pages that two versions take.
     #[must_use]
     pub fn ratio(&self) -> f64 {
         self.most_pages as f64 / self.bound_pages() as f64
@@ -47,7 +48,7 @@ fn in_use(db: &Database) -> Result<u64> {
 /// values, `per_commit` in each commit.
 ///
 /// # Errors
-/// An error of the database.
+/// Returns an error of the database.
 pub fn long_reader(
     path: &Path,
     pairs: u64,
@@ -68,7 +69,7 @@ pub fn long_reader(
         tx.commit()?;
         at += 10_000;
     }
-    // These commits release the pages that the load left pending.
+    // These commits make the pages reusable that the load of the table has left pending.
     for round in 0..3u64 {
         let mut tx = db.begin_write()?;
         tx.table("rounds")?.put(b"round", &round.to_be_bytes())?;

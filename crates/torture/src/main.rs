@@ -1,6 +1,6 @@
-//! `tidalite-torture`: long-running searches for failures. `USAGE` lists them.
+//! `tidalite-torture`: long-running searches for failures. The text `USAGE` lists them.
 //!
-//! A failure prints its seed; the same seed gives the same failure on every machine.
+//! When a search fails, it prints its seed; the same seed gives the same failure on every machine.
 
 #![expect(clippy::print_stdout, reason = "a program talks")]
 
@@ -11,7 +11,7 @@ use tidalite_torture::arguments::Arguments;
 use tidalite_torture::crash::{Plan, Tally, describe, examine, watch};
 use tidalite_torture::{flips, hostile, inject, kills, long_reader, powercut, seeded};
 
-/// Output of `--help`.
+/// The text that `--help` prints.
 const USAGE: &str = "\
 tidalite-torture crash [--states N] [--seed S] [--threads T] [--page-size B] [--flush-threads N] [--bug NAME]   (with a deliberate bug)
 tidalite-torture watch [--seeds N] [--seed S] [--bug NAME]
@@ -28,7 +28,7 @@ tidalite-torture long-reader [--pairs N] [--value-bytes B] [--overwrites N] [--p
 tidalite-torture write --file F --script S      (what the above runs in a process of its own)
 tidalite-torture restore --folder F             (and this)";
 
-/// Examines one seed after another on several threads until the requested number of states is reached.
+/// Examines one seed after another on several threads, until the requested number of crash states is reached.
 fn crash(arguments: &Arguments) -> Result<(), String> {
     let states = arguments.number("--states", 100_000)?;
     let first = arguments.number("--seed", 0)?;
@@ -49,7 +49,7 @@ fn crash(arguments: &Arguments) -> Result<(), String> {
     let started = Instant::now();
     let problems: Vec<String> = std::thread::scope(|scope| {
         let work = || {
-            // A deliberate bug affects only the thread that enables it.
+            // A deliberate bug affects only the thread that enables it, so each thread enables it.
             if let Some(switch) = bug.and_then(|name| seeded::switch(name).ok()) {
                 (switch.1)(true);
             }
@@ -111,7 +111,7 @@ fn watched(arguments: &Arguments) -> Result<(), String> {
     Ok(())
 }
 
-/// Tests the deliberate bugs that the crash search must find, or the one named by `--bug`.
+/// Checks that the crash search finds the deliberate bugs, or only the bug named by `--bug`.
 fn bugs(arguments: &Arguments) -> Result<(), String> {
     let first = arguments.number("--seed", 0)?;
     let switches = match arguments.text("--bug") {
@@ -159,7 +159,7 @@ fn show(arguments: &Arguments) -> Result<(), String> {
     Ok(())
 }
 
-/// Runs the `long-reader` measurement; the defaults are 200 MB of pairs and a million overwrites.
+/// Runs the measurement `long-reader`; the defaults are 200 MB of pairs and a million overwritten values.
 fn long_reader(arguments: &Arguments) -> Result<(), String> {
     let pairs = arguments.number("--pairs", 1_500_000)?;
     let value_bytes = arguments.number("--value-bytes", 100)? as usize;

@@ -1,4 +1,4 @@
-//! Deliberate bugs, and the number of seeds needed to find each.
+//! Deliberate bugs of the database, and how many seeds the crash search needs to find each.
 
 use crate::crash::{Plan, Tally, examine};
 use std::fmt;
@@ -6,13 +6,14 @@ use tidalite_delta::bugs;
 use tidalite_pager::seeded::{Bug, LAZY_BUGS};
 use tidalite_testkit::{Deliberate, Mistake};
 
-/// Number of seeds within which a deliberate bug must be found; the slice for the test suite runs at least this many.
+/// Maximum number of seeds within which each deliberate bug must be found; the test suite examines at least as many
+/// seeds.
 pub const SEEDS_MAX: u64 = 180;
 
-/// Result of the search for one deliberate bug.
+/// Result of the search for a deliberate bug.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// Name of the bug.
+    /// Name of the deliberate bug.
     pub bug: String,
     /// The seed that found the bug, the number of seeds tried before it, and the failure; `None` if the bug was not
     /// found.
@@ -49,7 +50,7 @@ fn of_delta(bug: bugs::Bug) -> Switch {
     (format!("{bug:?}"), Box::new(switch))
 }
 
-/// The deliberate bugs that the slice must find. Each switch affects the calling thread.
+/// The deliberate bugs that the crash search must find. Each function enables or disables a bug for the calling thread.
 #[must_use]
 pub fn switches() -> Vec<Switch> {
     let commits = Deliberate::of_sequential_commits().into_iter();
@@ -59,10 +60,10 @@ pub fn switches() -> Vec<Switch> {
     switches
 }
 
-/// The deliberate bug with this name, from [`switches`] or from the bugs outside the slice.
+/// The deliberate bug with this name, from [`switches`] or from the bugs that only other searches find.
 ///
 /// # Errors
-/// No bug has this name.
+/// If no bug has this name.
 pub fn switch(name: &str) -> Result<Switch, String> {
     let others = [Bug::ForgetReaders, Bug::SkipLargeSync];
     let others = LAZY_BUGS.into_iter().chain(others).map(of_pager);
@@ -79,24 +80,24 @@ pub fn switch(name: &str) -> Result<Switch, String> {
 /// Enables the bug with this name for the calling thread.
 ///
 /// # Errors
-/// No bug has this name.
+/// If no bug has this name.
 pub fn enable_by_name(name: &str) -> Result<(), String> {
     let (_, switch) = switch(name)?;
     switch(true);
     Ok(())
 }
 
-/// Searches for a bug with the seeds of the fixed slice, from `first` on, each with its plan in the slice.
+/// Searches for a deliberate bug with the seeds from `first` on, each with its plan in the test suite.
 #[must_use]
 pub fn find((bug, switch): &Switch, first: u64) -> Finding {
     let plan = |seed| Plan::of_seed(seed, Plan::default().page_size);
-    // Compaction starts at sixteen delta runs. Short seeds never reach that, so they are skipped for the compaction
-    // bug.
+    // Compaction begins only at sixteen runs of the delta. The runs of short seeds never have as many, so these seeds
+    // are skipped for the bug of compaction.
     let merges = *bug == format!("{:?}", bugs::Bug::CompactionForgetsWatermark);
     let tried = (first..first + SEEDS_MAX).filter(|&seed| !merges || Plan::is_long(seed));
     switch(true);
     let found = tried.enumerate().find_map(|(before, seed)| {
-        // The bug may also cause a failed assertion.
+        // The bug may also make an assertion fail, so a panic counts as a failure found.
         let result = std::panic::catch_unwind(|| examine(seed, &plan(seed), &Tally::default()));
         let seen = match result {
             Ok(Ok(())) => return None,

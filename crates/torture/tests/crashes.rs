@@ -1,4 +1,4 @@
-//! The part of the long searches that runs with the test suite: power cuts, the write protocol, deliberate bugs.
+//! The part of the long crash search that runs with the test suite: power cuts, the write protocol, deliberate bugs.
 //!
 //! To run more, or one seed again: `cargo run --release -p tidalite-torture -- crash --states N --seed S`.
 
@@ -7,8 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tidalite_torture::crash::{Plan, Tally, examine, watch};
 use tidalite_torture::seeded;
 
-/// Minimum number of crash states examined here. Each takes a fifth longer than when the workload had only point
-/// series.
+/// Minimum number of crash states that this test examines.
 const STATES: u64 = 50_000;
 const THREADS: usize = 2;
 const PAGE_BYTES: usize = 512;
@@ -54,7 +53,7 @@ fn a_power_cut_beside_threads_that_encode_leaves_a_promised_state() {
     let tally = Tally::default();
     for seed in 0..4 {
         let mut plan = Plan::of_seed(seed, PAGE_BYTES).helped(1 + seed as usize % 3);
-        // Without appenders, which would otherwise do the encoding.
+        // Appenders are switched off, because they would otherwise encode the rows instead of the helper threads.
         plan.shape.appenders_one_in = 0;
         if let Err(problem) = examine(seed, &plan, &tally) {
             panic!("seed {seed}: {problem}");

@@ -1,7 +1,7 @@
-//! Flips bits of files.
+//! Flips bits of files, and checks that the damage is reported and never gives wrong answers.
 //!
-//! The long search reads the content for every bit of every kind of file: `cargo run --release -p tidalite-torture --
-//! flips`.
+//! The long search flips every bit of every kind of file and reads the content after each flip: `cargo run --release -p
+//! tidalite-torture -- flips`.
 
 use tidalite_torture::flips::{Contents, Depth, examine, heal};
 

@@ -1,4 +1,4 @@
-//! Files changed under correct checksums: the part of the long search that runs with the test suite.
+//! The part of the long search for hostile files (files changed under correct checksums) that runs with the test suite.
 //!
 //! To run more: `cargo run --release -p tidalite-torture -- hostile --files N --seed S`.
 
@@ -26,7 +26,8 @@ fn the_sound_files_hold_every_kind_of_block() {
     assert!(kinds.contains_key("None"), "payloads of leaves");
 }
 
-/// The block graph reaches every page of the valid files. A page that it does not reach would never be changed.
+/// The graph of blocks must reach every page of the valid files, because the search never changes a page that the graph
+/// does not reach.
 #[test]
 fn the_search_reaches_every_page_of_the_sound_files() {
     tidalite_testkit::watch();
@@ -50,7 +51,8 @@ fn the_search_reaches_every_page_of_the_sound_files() {
             base.name,
             blocks().count()
         );
-        // Extents may contain unused pages, and commits in the log are not in pages yet.
+        // Extents may contain unused pages, and commits in the log are not in pages yet, so only pages of tables are
+        // counted.
         let of_tables = missed.keys().filter(|what| what.contains(": table "));
         assert!(
             base.name == "logged" || of_tables.count() == 0,
@@ -59,7 +61,7 @@ fn the_search_reaches_every_page_of_the_sound_files() {
     }
 }
 
-/// Every operation succeeds on a valid file; otherwise its errors on hostile files would prove nothing.
+/// Every operation must succeed on a valid file; otherwise its errors on hostile files would prove nothing.
 #[test]
 fn every_operation_on_hostile_files_succeeds_on_a_sound_file() {
     tidalite_testkit::watch();
@@ -68,7 +70,7 @@ fn every_operation_on_hostile_files_succeeds_on_a_sound_file() {
     }
 }
 
-/// The number of block kinds.
+/// The number of kinds of blocks that the format has.
 fn kinds_known() -> u8 {
     (1..=u8::MAX)
         .take_while(|&n| tidalite_pager::Kind::from_u8(n) != tidalite_pager::Kind::None)
@@ -89,7 +91,7 @@ fn no_hostile_file_makes_it_panic_hang_or_take_memory() {
 }
 
 /// Compaction must end although the catalog is damaged: the first name in a leaf was made smaller than the names before
-/// it, so the search for the next name leads back to them.
+/// it, so that the search for the next name leads back to earlier names.
 #[test]
 fn compaction_ends_where_the_names_of_tables_lead_back() {
     tidalite_testkit::watch();
@@ -98,11 +100,11 @@ fn compaction_ends_where_the_names_of_tables_lead_back() {
     let db = options().open_storage(Arc::clone(&file)).unwrap();
     let mut tx = db.begin_write().unwrap();
     for letter in 'b'..='z' {
-        // Long names, so that the catalog has several leaves.
+        // The names are long, so that the catalog has several leaves.
         let mut table = tx.table(&format!("{letter}-table{:60}", "")).unwrap();
         table.put(b"key", &[1; 200]).unwrap();
     }
-    // Creates free space, so that compaction moves something.
+    // Creates free space, so that compaction has pages to move.
     let mut gone = tx.table("a-room").unwrap();
     for key in 0..1_000_u32 {
         gone.put(&key.to_be_bytes(), &[0; 100]).unwrap();

@@ -1,4 +1,4 @@
-//! Injects failing and killing system calls with `strace`: a sample of the calls.
+//! Makes some of the system calls fail or kill the process, with `strace`: a sample of the long search.
 //!
 //! To run more: `cargo run --release -p tidalite-torture -- inject --seed S`.
 

@@ -1,4 +1,4 @@
-//! Kills processes at random moments: a short run, and a deliberate bug that must be found.
+//! Kills processes at random moments: a short run, and a run with a deliberate bug that must be found.
 //!
 //! To run more: `cargo run --release -p tidalite-torture -- kills --readers N --writers N --seed S`.
 
@@ -16,7 +16,7 @@ fn kills(arguments: &[&str]) -> (bool, String) {
 
 #[test]
 fn killed_processes_lose_block_and_retain_nothing() {
-    // On the file of this seed, evictable snapshots may be evicted.
+    // In the file of this seed, writers may evict snapshots.
     let (well, said) = kills(&["--readers", "120", "--writers", "20", "--seed", "25"]);
     println!("{said}");
     assert!(well, "{said}");

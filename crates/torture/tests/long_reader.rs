@@ -1,4 +1,4 @@
-//! A long-lived reader retains two versions and little more. (Full size: `tidalite-torture long-reader`.)
+//! A long-lived reader makes the file retain two versions and little more. (Full size: `tidalite-torture long-reader`.)
 
 use tidalite_torture::long_reader::long_reader;
 

@@ -1,4 +1,5 @@
-//! Real power cuts under ext4, if FUSE and loop devices are available: a slice, and deliberate bugs that must be found.
+//! Real power cuts under ext4, if FUSE and loop devices are available: a short run, and deliberate bugs that must be
+//! found.
 //!
 //! To run more: `cargo run --release -p tidalite-torture -- powercut --cuts N --seed S`, as root.
 
@@ -25,7 +26,7 @@ fn nor_on_a_device_without_a_file_system() {
     println!("{}", nothing_lost(&raw));
 }
 
-/// Checks that nothing is lost, and that the run includes the critical case: lock files that name lazy commits with
+/// Checks that the run has lost nothing, and that it includes the critical case: lock files that name lazy commits with
 /// pages that the disk has lost.
 fn nothing_lost(arguments: &[&str]) -> String {
     let (well, said) = powercut(arguments);
@@ -38,7 +39,7 @@ fn nothing_lost(arguments: &[&str]) -> String {
     said
 }
 
-/// If a lock file is trusted without verification, opening finds missing pages, and the search must detect it.
+/// If a lock file is trusted without verification, opening finds missing pages, and the search must detect this.
 #[test]
 fn trusting_an_unverified_lock_file_is_detected() {
     let arguments = [

@@ -2,7 +2,7 @@
 //! checkpoints. After every operation of a recorded run, each image that a cut could leave must open, check clean, and
 //! hold the newest acknowledged commit or the commit in progress.
 //!
-//! More: `TIDALITE_TABLE_SEEDS=500 cargo test -p tidalite-torture --test tables`.
+//! To run more seeds: `TIDALITE_TABLE_SEEDS=500 cargo test -p tidalite-torture --test tables`.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -21,13 +21,13 @@ type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Model {
-    /// By name; `t` is sometimes renamed to `u`.
+    /// Pairs of the plain tables, by name of the table; `t` is sometimes renamed to `u`.
     plain: BTreeMap<String, Pairs>,
     multi: BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>>,
-    /// By topic of two words, and key in its table.
+    /// Values of the nested tables, by topic of two words and key in the topic's table.
     topics: BTreeMap<(u8, u8, Vec<u8>), Vec<u8>>,
     sequence: u64,
-    /// The next sequence numbers of the topic tables.
+    /// The next sequence number of each topic's table.
     numbers: BTreeMap<(u8, u8), u64>,
 }
 
@@ -86,7 +86,7 @@ fn content(db: &Database) -> Result<Model> {
 fn operation(tx: &mut WriteTxn, model: &mut Model, rng: &mut Rng) -> Result<()> {
     let mut key = vec![b'k', rng.below(120) as u8];
     if rng.one_in(7) {
-        // The key is too long for a page, and keys differ only in the part stored outside it.
+        // The key is too long for a page, and keys differ only in the part that is stored outside the page.
         key.resize(600, b'l');
         key.push(rng.below(3) as u8);
     }
@@ -153,7 +153,7 @@ fn operation(tx: &mut WriteTxn, model: &mut Model, rng: &mut Rng) -> Result<()> 
             model.numbers.retain(|topic, _| topic.0 != first);
         }
         _ => {
-            // Renames `t` to `u`, which replaces the old `u`.
+            // Renames the table `t` to `u`, which replaces the old table `u`.
             tx.drop_table("u")?;
             model.plain.remove("u");
             if tx.rename_table("t", "u")? {
@@ -169,8 +169,8 @@ fn operation(tx: &mut WriteTxn, model: &mut Model, rng: &mut Rng) -> Result<()> 
     Ok(())
 }
 
-/// Adds pairs of a few keys in one call, mostly in ascending order, then appends some one by one, so that sets get
-/// pages of their own and give them up.
+/// Adds pairs of a few keys in one call, mostly in ascending order, then appends some pairs one by one, so that sets of
+/// values get pages of their own and give these pages up again.
 fn many_pairs(
     table: &mut SetTableMut<'_>,
     model: &mut BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>>,
@@ -202,8 +202,8 @@ fn many_pairs(
     Ok(())
 }
 
-/// Runs random transactions and returns the content after each commit and checkpoint. The recording has a mark after
-/// each acknowledged one.
+/// Runs random transactions, and returns the content after each commit and checkpoint. The recording has a mark after
+/// each commit or checkpoint that was acknowledged.
 fn run(seed: u64, disk: &Arc<SimDisk>) -> Vec<Model> {
     let mut rng = Rng::new(seed);
     let db = options().open_storage(disk.clone()).unwrap();
@@ -214,7 +214,7 @@ fn run(seed: u64, disk: &Arc<SimDisk>) -> Vec<Model> {
         let mut tx = db.begin_write().unwrap();
         for _ in 0..rng.index(40) {
             operation(&mut tx, &mut model, &mut rng).unwrap();
-            // A checkpoint, which commits and keeps the writer lock.
+            // Makes a checkpoint, which commits but keeps the writer lock.
             if rng.one_in(30) {
                 states.push(model.clone());
                 (_, tx) = tx.checkpoint(Durability::Durable).unwrap();

@@ -1,4 +1,4 @@
-//! The contents of a database as the engine's public interface gives them.
+//! Reads the contents of a database through the engine's public interface.
 
 use std::time::Duration;
 use tidalite::retention::KeepFrom;

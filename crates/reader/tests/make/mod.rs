@@ -1,4 +1,4 @@
-//! Makes the contents of the stored files with the engine.
+//! Writes the stored files with the engine.
 
 mod answers;
 mod rows;
@@ -11,19 +11,19 @@ use tidalite::storage::{LockMemory, MemoryStorage, Storage};
 use tidalite::{Database, Options, Tuning};
 use tidalite_reader::{Contents, Image};
 
-/// A file, and the contents that the engine says it has.
+/// A file that the engine has written, and the contents that it has according to the engine.
 pub(crate) struct Made {
     pub(crate) first: Vec<u8>,
     pub(crate) second: Option<Vec<u8>>,
     pub(crate) contents: Contents,
-    /// Contents of earlier commits that damage at the end of the log brings back.
+    /// Contents of earlier commits, which may appear when the end of the redo log is damaged.
     pub(crate) earlier: Vec<Contents>,
 }
 
-/// Makes a file.
+/// Function that writes a file.
 type Recipe = fn() -> Made;
 
-/// The files by name.
+/// The names of the files, and the functions that write them.
 pub(crate) const FILES: [(&str, Recipe); 10] = [
     ("empty", tables::empty),
     ("tables", tables::tables),
@@ -37,7 +37,7 @@ pub(crate) const FILES: [(&str, Recipe); 10] = [
     ("catalog", tables::catalog),
 ];
 
-/// Options for the shortest file.
+/// Options with which the engine writes files that are as short as possible.
 fn small(page_bytes: usize) -> Options {
     tidalite_testkit::watch();
     Options::new()
@@ -51,7 +51,7 @@ fn small_tuning(page_bytes: usize) -> Tuning {
         .log_bytes(0)
 }
 
-/// A new database in memory, filled by `fill`, which commits.
+/// Creates a database in memory; `fill` fills it and commits.
 fn make(options: &Options, fill: impl FnOnce(&Database)) -> Made {
     let storage = Arc::new(MemoryStorage::new());
     let db = options.open_storage(storage.clone()).expect("a new file");
@@ -69,7 +69,7 @@ fn make(options: &Options, fill: impl FnOnce(&Database)) -> Made {
     }
 }
 
-/// The same with a second file for values from `min` bytes on.
+/// As `make`, with a second file for values of at least `min` bytes.
 fn make_two(options: Options, min: u64, fill: impl FnOnce(&Database)) -> Made {
     let (first, second) = (
         Arc::new(MemoryStorage::new()),
@@ -97,7 +97,7 @@ fn make_two(options: Options, min: u64, fill: impl FnOnce(&Database)) -> Made {
     }
 }
 
-/// The bytes of a storage. The database is still open, as before a crash.
+/// All bytes of a storage. The database is still open, so the bytes are the same as after a crash.
 fn bytes(storage: &dyn Storage) -> Vec<u8> {
     let length = storage.len().expect("a length");
     let mut bytes = vec![0; usize::try_from(length).expect("a short file")];
@@ -105,7 +105,7 @@ fn bytes(storage: &dyn Storage) -> Vec<u8> {
     bytes
 }
 
-/// Cuts a file to its length in pages: free ones at its end may be missing.
+/// Shortens a file to its length in pages: free pages at the end of the file may be missing.
 fn cut(file: &mut Vec<u8>, pages: u64, page_bytes: usize) {
     file.truncate(usize::try_from(pages).expect("pages") * page_bytes);
 }

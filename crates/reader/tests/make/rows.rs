@@ -1,4 +1,4 @@
-//! Files of series: column types and encodings, a tree, leaves in cold form, the delta.
+//! Files with series: all column types and encodings, a tree of several levels, leaves in cold form, the delta.
 
 use super::tables::noise;
 use super::{Made, make, small, small_tuning};
@@ -6,7 +6,7 @@ use tidalite::{
     Column, ColumnType, Database, Decimal, MergePolicy, Schema, Steps, Unit, Value, WriteTxn,
 };
 
-/// All types, with and without nulls.
+/// A schema with all column types, with and without nulls.
 fn all_types() -> Schema {
     let types = [
         ColumnType::F64,
@@ -50,7 +50,7 @@ fn value(ty: ColumnType, i: i64) -> Value {
     }
 }
 
-/// Floats for which a writer chooses different encodings.
+/// The float of row `i`; a writer chooses a different encoding for each `form`.
 fn float(form: usize, i: usize, random: u64) -> f64 {
     let x = i as f64;
     let bits = random >> 12;
@@ -74,7 +74,7 @@ fn float(form: usize, i: usize, random: u64) -> f64 {
 
 const FLOAT_FORMS: usize = 13;
 
-/// Signed integers, likewise.
+/// The signed integer of row `i`; a writer chooses a different encoding for each `form`.
 fn integer(form: usize, i: usize, random: u64) -> i64 {
     let i = i as i64;
     match form {
@@ -99,7 +99,7 @@ fn numbers(seed: u64, count: usize) -> Vec<u64> {
         .collect()
 }
 
-/// Appends rows whose times are near a line, on a line, or neither.
+/// Creates times that are near a line, on a line, or neither, depending on `form`.
 fn times(form: usize, count: usize) -> Vec<i64> {
     let random = numbers(form as u64 + 50, count);
     let mut now = 1_700_000_000_000;
@@ -131,7 +131,7 @@ pub(crate) fn types() -> Made {
         }
         tx.commit().unwrap();
 
-        // Columns that are added to rows in leaves.
+        // Adds columns to a series that already has rows in leaves.
         let mut tx = db.begin_write().unwrap();
         let mut series = tx.series_with("grown", &Schema::point()).unwrap();
         append(&mut series, 0, 1500, |_, i, random| {
@@ -171,7 +171,7 @@ fn append(
     series.append_rows(&times(form, count), &columns).unwrap();
 }
 
-/// Series whose columns need every encoding.
+/// Creates series whose columns need every encoding.
 fn encodings(db: &Database) {
     let mut tx = db.begin_write().unwrap();
     for (form, count) in [(0, 1024), (1, 1100), (2, 300)] {
@@ -198,7 +198,7 @@ fn encodings(db: &Database) {
     tx.commit().unwrap();
 }
 
-/// A tree of two levels of nodes; leaves in cold form; deleted rows.
+/// A file with a tree of two levels of nodes, leaves in cold form, and deleted rows.
 pub(crate) fn tree() -> Made {
     let tuning = small_tuning(512).leaf_vectors(1);
     make(&small(512).tuning(tuning), |db| {
@@ -250,7 +250,8 @@ fn insert_some(tx: &mut WriteTxn, from: i64, count: i64) {
     }
 }
 
-/// A tail page, runs of several tiers, and a run with other columns; equal times; rows that replace others.
+/// A file with a tail page, runs of several tiers, and a run with other columns; with rows of equal times, and rows
+/// that replace other rows.
 pub(crate) fn delta() -> Made {
     make(&small(512), |db| {
         for round in 0..40 {

@@ -1,4 +1,4 @@
-//! Files of tables, of a log, and of a catalog.
+//! Files with tables, with a redo log, and with a catalog.
 
 use super::answers::contents;
 use super::{Made, make, make_two, small, small_tuning};
@@ -6,7 +6,7 @@ use std::time::Duration;
 use tidalite::retention::{KeepFrom, Retention};
 use tidalite::{Column, ColumnType, MergePolicy, Options, Schema, Unit, WriteTxn};
 
-/// Bytes without a pattern, the same at each call.
+/// Pseudo-random bytes, which are the same for each call with the same arguments.
 pub(crate) fn noise(seed: u64, count: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut next = || {
@@ -131,7 +131,7 @@ pub(crate) fn two_files() -> Made {
     })
 }
 
-/// Small commits in the redo log, which is not emptied.
+/// A file with small commits in the redo log, which is not emptied.
 pub(crate) fn log() -> Made {
     let options = small(512).tuning(small_tuning(512).log_bytes(64 << 10));
     let mut earlier = Vec::new();
@@ -200,7 +200,7 @@ pub(crate) fn catalog() -> Made {
     })
 }
 
-/// A file with pages so large that offsets in them have four bytes.
+/// A file with pages so large that offsets inside a page take four bytes.
 pub(crate) fn large_pages() -> Made {
     tidalite_testkit::watch();
     make(&Options::new().page_size(256 << 10), |db| {

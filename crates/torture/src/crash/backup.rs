@@ -1,4 +1,4 @@
-//! A backup written while other transactions commit, and the file restored from it.
+//! Writes a backup while other transactions commit, and checks the file restored from the backup.
 
 use super::history::History;
 use super::open::{Judged, checked, options, text};
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tidalite::Database;
 use tidalite_testkit::rng::Rng;
 
-/// A stream into memory; other transactions commit while it is written.
+/// A stream that writes a backup into memory; other transactions commit between its writes.
 pub(super) struct Stream<'a> {
     pub(super) world: &'a Arc<World>,
     pub(super) db: Database,
@@ -22,7 +22,7 @@ impl Write for Stream<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.overlap && !self.failed && self.rng.one_in(6) {
             let shape = inside(&self.world.shape);
-            // The next call reports an error of the disk.
+            // If this commit fails, the next call of the stream reports an error of the disk.
             let commit = self.world.commit(&self.db, &mut self.rng, &shape, None);
             self.failed = commit.is_err();
         }

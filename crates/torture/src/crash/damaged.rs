@@ -1,4 +1,4 @@
-//! Damage to one sector just after a commit was acknowledged.
+//! Damages one sector of a file just after a commit was acknowledged.
 
 use super::history::History;
 use super::open::{HEAD_BYTES, Judged, checked, open, options, storage_of, text};
@@ -11,11 +11,11 @@ use tidalite_base::get_u64;
 use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Crash, SECTOR_BYTES, SimDisk};
 
-/// Size of a log block in bytes.
+/// Size in bytes of a block of the redo log.
 const BLOCK: usize = 4096;
 
-/// Damages one sector just after a commit was acknowledged. No commit may be lost, unless the sector is in a block of
-/// the redo log that is stored only once.
+/// Damages one sector just after a commit was acknowledged. The file must not lose any commit, unless the sector is in
+/// a block of the redo log that is stored only once.
 pub(super) fn damaged(
     crash: Crash<'_>,
     plan: &Plan,
@@ -46,7 +46,7 @@ pub(super) fn damaged(
         }
         _ => HEAD_BYTES + rng.index(sectors) * SECTOR_BYTES,
     };
-    // These values of kind and flags in its header mark a block of the redo log that is stored only once;
+    // These values of kind and flags in the block's header mark a block of the redo log that is stored only once; see
     // docs/format.md sections 1 and 5.
     let once = log.is_some_and(|log| {
         let block = log
@@ -61,7 +61,7 @@ pub(super) fn damaged(
     let place = |error: String| format!("one damaged sector at {at}: {error}");
     let db = opened(image).map_err(place)?;
     tally.opened(&db, crash.cut, false);
-    // Damage in a page below the meta record is reported when the page is read.
+    // Damage in a page to which the meta record refers is reported when the page is read.
     let Ok(snap) = db.begin_read() else {
         return Ok(());
     };
@@ -80,7 +80,7 @@ pub(super) fn damaged(
     }
 }
 
-/// Position of the redo log that the newest meta record names; docs/format.md section 3.
+/// Position in the file of the redo log that the newest meta record names, as in docs/format.md section 3.
 fn log_of(image: &[u8], page_size: usize) -> Option<Range<usize>> {
     let newest = [4096, 8192].into_iter();
     let newest = newest.max_by_key(|at| get_u64(image, at + 48))?;

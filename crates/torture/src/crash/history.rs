@@ -1,37 +1,37 @@
-//! The contents of the database during a run, by number.
+//! The history of a run: the contents that the database had or may have had, numbered in order.
 
 use crate::model::{Model, digest_of, digest_of_snapshot, model_of};
 use std::collections::HashMap;
 use std::sync::Arc;
 use tidalite::{Database, ReadTxn};
 
-/// Content after one commit.
+/// The content of the database after one commit.
 #[derive(Clone, Debug)]
 pub(super) struct Content {
     pub(super) model: Arc<Model>,
-    /// The number in the user data of the commit: the number of the content if a transaction made it. Maintenance and
-    /// compaction keep the previous user data.
+    /// The number that the commit stores in its user data: the number of the content if a transaction made it.
+    /// Maintenance and compaction keep the user data of the commit before.
     user: u64,
     digest: u64,
     made: Made,
 }
 
-/// Work of appenders in the transaction that made a content.
+/// Tells which kinds of work appenders (threads that encode rows) did in the transaction that made a content.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Made {
-    /// Whether appenders encoded vectors of leaves.
+    /// True if appenders encoded vectors of leaves.
     pub(super) leaves: bool,
-    /// Whether appenders encoded blocks of runs.
+    /// True if appenders encoded blocks of runs.
     pub(super) blocks: bool,
 }
 
 impl Content {
-    /// The number in the user data of its commits.
+    /// The number that the commits of this content store in their user data.
     pub(super) fn user(&self) -> u64 {
         self.user
     }
 
-    /// Work of appenders in the transaction that made it.
+    /// The kinds of work that appenders did in the transaction that made this content.
     pub(super) fn made(&self) -> Made {
         self.made
     }
@@ -41,11 +41,12 @@ impl Content {
 #[derive(Clone, Debug)]
 pub(super) struct History {
     contents: Vec<Content>,
-    /// Number in the user data -> newest content with that number in the current history of the file.
+    /// Maps the number in the user data of a commit to the newest content with that number in the current history of
+    /// the file.
     line: HashMap<u64, u64>,
 }
 
-/// The number in the user data of a commit.
+/// Decodes the number that a commit stores in its user data.
 pub(super) fn user_of(bytes: &[u8]) -> u64 {
     bytes
         .first_chunk()
@@ -63,7 +64,7 @@ impl History {
         history
     }
 
-    /// A copy without the contents after `number`.
+    /// A copy of this history without the contents after `number`.
     pub(super) fn up_to(&self, number: u64) -> Self {
         Self {
             contents: self.contents[..=number as usize].to_vec(),
@@ -71,12 +72,12 @@ impl History {
         }
     }
 
-    /// Number of the next content.
+    /// Number that the next content will get.
     pub(super) fn next(&self) -> u64 {
         self.contents.len() as u64
     }
 
-    /// Adds a content that may be committed; returns its number.
+    /// Adds a content that may be committed; returns the number of this content.
     pub(super) fn add(&mut self, user: u64, model: Arc<Model>, made: Made) -> u64 {
         let number = self.next();
         self.contents.push(Content {
@@ -92,18 +93,18 @@ impl History {
         &self.contents[number as usize]
     }
 
-    /// Records that the file now has this content.
+    /// Records that the file now has the content with this number.
     pub(super) fn stands_on(&mut self, number: u64) {
         let user = self.content(number).user;
         self.line.insert(user, number);
     }
 
-    /// Number of the content of a commit with this user data.
+    /// Number of the newest content whose commit has this number in its user data.
     pub(super) fn of_user(&self, user: u64) -> Option<u64> {
         self.line.get(&user).copied()
     }
 
-    /// Number of the newest allowed content with this user data and digest.
+    /// Number of the newest allowed content that has this number in its user data and this digest.
     pub(super) fn find(
         &self,
         user: u64,
@@ -114,13 +115,13 @@ impl History {
         self.newest(is, allowed)
     }
 
-    /// Number of the newest allowed content for which `is` holds.
+    /// Number of the newest content that is allowed and for which `is` returns true.
     fn newest(&self, is: impl Fn(&Content) -> bool, allowed: impl Fn(u64) -> bool) -> Option<u64> {
         let of = |number: u64| is(&self.contents[number as usize]) && allowed(number);
         (0..self.next()).rev().find(|&number| of(number))
     }
 
-    /// Identifies the content of a database among the allowed contents.
+    /// Finds out which of the allowed contents a database has.
     pub(super) fn identify(
         &self,
         db: &Database,
@@ -139,7 +140,7 @@ impl History {
             })
     }
 
-    /// Describes the difference between a snapshot and the newest content with this user data, for error messages.
+    /// Describes, for error messages, the difference between a snapshot and the newest content with the number `user`.
     fn differs(&self, snap: &ReadTxn, user: u64) -> String {
         let of_user = self.contents.iter().rfind(|content| content.user == user);
         match (model_of(snap), of_user) {
@@ -148,7 +149,7 @@ impl History {
         }
     }
 
-    /// Like `identify`, for a file that has the content but not the pins.
+    /// Like `identify`, for a file in which the pins are missing.
     pub(super) fn identify_without_pins(
         &self,
         db: &Database,
@@ -163,7 +164,7 @@ impl History {
         found.ok_or_else(|| format!("not what {user} was"))
     }
 
-    /// Checks that a snapshot shows a known content; returns its digest.
+    /// Checks that a snapshot shows a known content; returns the digest of the content.
     pub(super) fn is_known(&self, snap: &ReadTxn) -> Result<u64, String> {
         let user = user_of(snap.user_data());
         let digest = digest_of_snapshot(snap).map_err(|error| format!("snapshot: {error}"))?;

@@ -1,4 +1,5 @@
-//! Judges a recorded run: opens the image of each crash, and continues from some of the images.
+//! Judges a recorded run: opens the file that each crash would leave, checks it, and continues from some of these
+//! files.
 
 use super::damaged::damaged;
 use super::history::History;
@@ -14,25 +15,25 @@ use tidalite::storage::{LockMemory, Storage};
 use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Crash, Cut, Promise, SimDisk, explore};
 
-/// Maximum depth of nested crashes: in the run, in the reopening after it, in the reopening after that ...
+/// Maximum depth of nested crashes: in the first run, in the run after the reopening, in the run after that one ...
 const DEPTH_MAX: u32 = 3;
-/// After one in this many states inside a reopening, the run continues.
+/// After one in this many states inside a reopening, the run is continued.
 const DEEPER_ONE_IN: u64 = 60;
-/// One in this many states is queried, and the answers are compared with the model.
+/// In one of this many states, queries are run and their answers compared with the model.
 const QUESTIONS_ONE_IN: u64 = 10;
-/// One in this many states is checked through a read-only handle before a writer heals anything.
+/// One in this many states is checked through a read-only handle, before a writer repairs anything.
 const READ_ONLY_ONE_IN: u64 = 4;
 /// Number of steps of a run that continues after a crash.
 const NESTED_STEPS: u64 = 2;
 
-/// Judges states after crashes, and continues the run from some of them.
+/// Judges the states that crashes leave, and continues the run from some of them.
 pub(super) struct Judge<'a> {
     pub(super) plan: &'a Plan,
     pub(super) tally: &'a Tally,
     pub(super) history: &'a History,
-    /// Nesting depth of the crash; 1 in the first run.
+    /// Nesting depth of the crash that is judged; 1 in the first run.
     pub(super) depth: u32,
-    /// Whether an earlier crash was a `Cut::Disk`, so that pages named by the lock area may be lost.
+    /// True if an earlier crash was a `Cut::Disk`, so that pages to which the lock area refers may be lost.
     pub(super) has_lost: bool,
 }
 
@@ -52,7 +53,8 @@ impl Judge<'_> {
         explore(&run.taped, first, (images, kill_one_in), rng, &mut look)
     }
 
-    /// A read-only check before any healing must find no damage and no lost durable commit.
+    /// Checks the file through a read-only handle, before a writer repairs anything: there must be no damage and no
+    /// lost durable commit.
     fn checked_read_only(&self, disk: &Arc<SimDisk>, crash: &Crash<'_>) -> Judged {
         let place = |error: String| format!("before a writer opened it: {error}");
         let db = open(
@@ -66,8 +68,9 @@ impl Judge<'_> {
         Ok(())
     }
 
-    /// Opens the image of a crash, identifies its content, checks it, and sometimes continues from it. (A file that
-    /// seems to lack durable commits is refused for writing, so this also shows that no crash produces such a file.)
+    /// Opens the file that a crash leaves, identifies its content, checks it, and sometimes continues the run from
+    /// there. (A file that seems to lack durable commits is refused for writing, so this also shows that no crash
+    /// produces such a file.)
     fn crashed(&self, crash: Crash<'_>, rng: &mut Rng) -> Judged {
         let disk = Arc::new(SimDisk::from_image(crash.image.clone()));
         if rng.clone().one_in(READ_ONLY_ONE_IN) {
@@ -110,7 +113,7 @@ impl Judge<'_> {
         Ok(())
     }
 
-    /// Continues the run from the state after a crash, and cuts the power again inside that run.
+    /// Continues the run from the state after a crash, and crashes it again.
     fn go_on(&self, crash: Crash<'_>, rng: &mut Rng) -> Judged {
         let deep = u64::from(self.depth > 1);
         self.tally.deep.fetch_add(deep, Ordering::Relaxed);

@@ -12,7 +12,7 @@
 //! (healing, further commits) and is cut again.
 //!
 //! ```text
-//! plan      parameters of a run and its judging
+//! plan      parameters of a run and of its judging
 //! tally     number of states examined
 //! open      opens and checks databases
 //! trace     a recording as text
@@ -52,7 +52,8 @@ use tidalite_testkit::{Promise, SimDisk};
 use trace::lines;
 
 fn start(seed: u64, plan: &Plan, watch: bool) -> Judged<Run> {
-    // Recordings are short in this test. Half of the seeds use short extents, so that a delta run still has several.
+    // Recordings are short in this test. Half of the seeds use short extents, so that a run of the delta still has
+    // several extents.
     tidalite_delta::short_extents(seed % 2 == 1);
     let empty = Arc::new(SimDisk::new());
     let second = plan.two_disks.then(|| Arc::new(SimDisk::new()));
@@ -77,7 +78,7 @@ fn start(seed: u64, plan: &Plan, watch: bool) -> Judged<Run> {
 /// Records the run of one seed, and judges every crash of it.
 ///
 /// # Errors
-/// The failure, as a sentence.
+/// Returns the failure, as a sentence.
 pub fn examine(seed: u64, plan: &Plan, tally: &Tally) -> Result<(), String> {
     let run = start(seed, plan, false)?;
     let judge = Judge {
@@ -93,15 +94,15 @@ pub fn examine(seed: u64, plan: &Plan, tally: &Tally) -> Result<(), String> {
 /// Runs a seed under the write-protocol monitor, without crashes.
 ///
 /// # Errors
-/// The failure, as a sentence.
+/// Returns the failure, as a sentence.
 pub fn watch(seed: u64, plan: &Plan) -> Result<(), String> {
     start(seed, plan, true).map(|_| ())
 }
 
-/// Describes the recording of a seed as text.
+/// Records the run of a seed, and describes the recording as text.
 ///
 /// # Errors
-/// A failure during recording.
+/// If the run fails while it is recorded.
 pub fn describe(seed: u64, plan: &Plan) -> Result<String, String> {
     let run = start(seed, plan, false)?;
     Ok(lines(&run.taped.recording.ops, &run.taped.areas).collect())

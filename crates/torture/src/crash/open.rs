@@ -6,9 +6,9 @@ use tidalite::storage::{LockMemory, Storage};
 use tidalite::{Database, OpenMode, Options, Tuning};
 use tidalite_testkit::SimDisk;
 
-/// Size of the file head in bytes.
+/// Size in bytes of the head of a file: superblocks and meta blocks.
 pub(super) const HEAD_BYTES: usize = 6 * 4096;
-/// Values of at least this many bytes are on the second disk, if there is one.
+/// Minimum size in bytes of values that are stored on the second disk, if there is one.
 const LARGE_BYTES_MIN: u64 = 600;
 
 pub(super) type Judged<T = ()> = Result<T, String>;
@@ -39,7 +39,7 @@ fn tuning() -> Tuning {
         .write_buffer_bytes(256 << 10)
 }
 
-/// Options with this number of helper threads, and a write buffer small enough for them to be used sometimes.
+/// Sets the number of helper threads, and a write buffer so small that these threads are sometimes used.
 pub(super) fn helped(options: Options, threads: usize) -> Options {
     match threads {
         0 => options,
@@ -53,7 +53,7 @@ pub(super) fn storage_of(image: Option<&Vec<u8>>) -> Option<Arc<dyn Storage>> {
     image.map(|image| Arc::new(SimDisk::from_image(image.clone())) as Arc<dyn Storage>)
 }
 
-/// Opens the database for a process.
+/// Opens the database for a process of the run.
 pub(super) fn open(
     storage: Arc<dyn Storage>,
     second: Option<Arc<dyn Storage>>,

@@ -10,20 +10,20 @@ const TURNS_ONE_IN: u64 = 12;
 pub struct Plan {
     /// Number of steps in a run; most are transactions.
     pub steps: u64,
-    /// Number of power-cut results examined after each operation.
+    /// Number of outcomes of a power cut that are examined after each operation.
     pub images: u64,
-    /// After one in this many operations the death of the process is examined as well; 0 = never.
+    /// After one in this many operations the death of the process is examined as well; 0 for never.
     pub kill_one_in: u64,
-    /// From one in this many images the run continues and is cut again; 0 = none.
+    /// From one in this many states the run is continued and crashed again; 0 for never.
     pub nest_one_in: u64,
-    /// Whether large values are on a second disk.
+    /// True if large values are on a second disk.
     pub two_disks: bool,
     /// Number of helper threads that encode for a writer (`Options::flush_threads`). With helper threads the positions
-    /// of pages depend on timing, so only the recorded run is judged: a run of the same seed differs.
+    /// of pages depend on timing, so another run of the same seed differs, and only the recorded run is judged.
     pub flush_threads: usize,
-    /// Page size in bytes.
+    /// Size of a page in bytes.
     pub page_size: usize,
-    /// Shape of the transactions.
+    /// Shape of the workload: how often each kind of operation occurs in a transaction.
     pub shape: Shape,
 }
 
@@ -43,9 +43,9 @@ impl Default for Plan {
 }
 
 impl Plan {
-    /// The plan of a seed. One in eight runs is long, so that delta runs accumulate and compactions are cut in the
-    /// middle. One in four, long or not, has two disks. One in three has small durable commits, many of which follow
-    /// each other in the redo log.
+    /// The plan for a seed. One in eight runs is long, so that runs of the delta accumulate and crashes hit compactions
+    /// in the middle. One in four runs, long or not, has two disks. One in three has small durable commits, many of
+    /// which follow each other in the redo log.
     #[must_use]
     pub fn of_seed(seed: u64, page_size: usize) -> Self {
         let plan = Self {
@@ -65,7 +65,8 @@ impl Plan {
         }
     }
 
-    /// Adds helper threads that encode for the writer, and operations that append to series in round robin for them.
+    /// Adds helper threads that encode for the writer, and operations that append to series in round robin, which these
+    /// threads encode.
     #[must_use]
     pub fn helped(self, flush_threads: usize) -> Self {
         let shape = Shape {
@@ -85,7 +86,7 @@ impl Plan {
         seed % 8 == 7
     }
 
-    /// A long run, examined less densely.
+    /// Turns this plan into a plan for a long run, whose states are examined less densely.
     #[must_use]
     pub fn long(self) -> Self {
         Self {

@@ -1,5 +1,6 @@
-//! One or two processes on the simulated disk: commits of every kind with waiting tickets, commits inside the syncs of
-//! others, readers, and all background work of a database, as steps of one thread, so that a seed determines the run.
+//! One or two processes on the simulated disk. Commits of every kind with waiting tickets, commits inside the syncs of
+//! other commits, readers, and all background work of a database are steps of one thread, so that a seed determines the
+//! run.
 
 use super::backup::{Stream, restored};
 use super::history::{Made, user_of};
@@ -15,9 +16,9 @@ use tidalite::{Database, Durability, ReadTxn, Timestamp};
 use tidalite_testkit::Note;
 use tidalite_testkit::rng::Rng;
 
-/// Maximum number of snapshots held at a time.
+/// Maximum number of snapshots that are held at a time.
 const READERS_MAX: usize = 3;
-/// Maximum number of waiting tickets; beyond it, the newest ticket is waited for.
+/// Maximum number of tickets (commits that are not awaited yet); when there are more, the newest ticket is awaited.
 const WAITING_MAX: usize = 3;
 
 /// A process with the database open.
@@ -27,19 +28,19 @@ pub(super) struct Process<'a> {
     pub(super) rng: Rng,
     pub(super) readers: Vec<(ReadTxn, u64)>,
     pub(super) waiting: Arc<Mutex<Vec<Waiting>>>,
-    /// Whether other transactions commit during a sync.
+    /// True if other transactions commit during a sync.
     pub(super) overlap: Arc<Mutex<bool>>,
-    /// The newest lazy commit that was not waited for.
+    /// The newest lazy commit, if it was not awaited yet.
     pub(super) lazy: Option<Waiting>,
 }
 
 impl Process<'_> {
-    /// Whether the writer lock is free.
+    /// True if the writer lock is free.
     pub(super) fn has_turn(&self) -> Judged<bool> {
         Ok(self.db.try_begin_write().map_err(text)?.is_some())
     }
 
-    /// Number of the content on which the next writer builds.
+    /// Number of the content from which the next writer starts.
     fn tip(&self) -> Judged<u64> {
         let tx = self.db.try_begin_write().map_err(text)?;
         let tx = tx.ok_or("the turn is not free")?;
@@ -49,13 +50,13 @@ impl Process<'_> {
             .ok_or_else(|| format!("built on {user}, which never was"))
     }
 
-    /// Compares the committed content with the model, and checks the database.
+    /// Compares the committed content with the model, and checks the whole database.
     pub(super) fn compare(&self) -> Judged {
         self.shown()?;
         checked(&self.db)
     }
 
-    /// Readers must see a committed content, and the newest one if no ticket is waiting.
+    /// Checks that readers see a committed content, and the newest one if no ticket is waiting.
     fn shown(&self) -> Judged {
         let history = lock(&self.world.history);
         let found = history
@@ -71,7 +72,7 @@ impl Process<'_> {
         }
     }
 
-    /// Performs one operation of a program or of its background threads.
+    /// Performs one operation of the program or of its background threads.
     pub(super) fn step(&mut self) -> Judged {
         match self.rng.below(24) {
             0..=1 => self.compact()?,
@@ -85,7 +86,7 @@ impl Process<'_> {
 
     fn transaction(&mut self) -> Judged {
         let world = Arc::clone(self.world);
-        // During the next transaction, wait for a pending flush, or for a lazy commit that has not been made durable.
+        // A pending flush, or a lazy commit that is not durable yet, is awaited during the next transaction.
         let due = match self.rng.below(12) {
             0 => lock(&self.waiting).pop(),
             1 => self.lazy.take(),
@@ -116,7 +117,7 @@ impl Process<'_> {
         Ok(())
     }
 
-    /// Sometimes takes another snapshot, and sometimes compares and drops one.
+    /// Sometimes takes another snapshot, and sometimes compares a snapshot with the model and drops it.
     fn readers(&mut self) -> Judged {
         if self.rng.one_in(4) && self.readers.len() < READERS_MAX {
             let snap = match self.rng.below(3) {
@@ -138,7 +139,7 @@ impl Process<'_> {
         Ok(())
     }
 
-    /// Syncs, as the background flusher does.
+    /// Syncs the database, as its background flusher would do.
     pub(super) fn sync(&mut self) -> Judged {
         if !self.has_turn()? {
             return Ok(());
@@ -150,7 +151,7 @@ impl Process<'_> {
         Ok(())
     }
 
-    /// A step of compaction: commits that do not change the content.
+    /// Performs a step of compaction, whose commits do not change the content.
     fn compact(&mut self) -> Judged {
         if !self.has_turn()? {
             return Ok(());
@@ -160,7 +161,7 @@ impl Process<'_> {
         self.db
             .compact(budget)
             .map_err(|error| format!("compact: {error}"))?;
-        // The sync makes the content durable even if nothing was moved and no commit was made.
+        // The sync makes the content durable even if compaction moved nothing and made no commit.
         if self.rng.one_in(2) && self.has_turn()? {
             self.db.sync().map_err(text)?;
             self.world.note(Note::Durable(number));
@@ -168,7 +169,7 @@ impl Process<'_> {
         Ok(())
     }
 
-    /// Adds the current content under a new number, for commits that do not change it.
+    /// Adds the current content again under a new number, for commits that do not change the content.
     fn same_again(&self) -> Judged<u64> {
         let tip = self.tip()?;
         let (user, model) = {
@@ -181,8 +182,8 @@ impl Process<'_> {
         Ok(number)
     }
 
-    /// Applies the retention policies in one commit, whose result the model computes beforehand. The model cannot
-    /// predict commits inside the syncs, so these are switched off meanwhile.
+    /// Applies the retention policies in one commit, whose result the model computes in advance. Commits inside syncs
+    /// are switched off meanwhile, because the model cannot predict them.
     fn maintain(&mut self) -> Judged {
         if !self.has_turn()? {
             return Ok(());
@@ -194,7 +195,7 @@ impl Process<'_> {
     }
 
     fn maintain_alone(&mut self) -> Judged {
-        // Maintenance decides by the content that readers see, so this is first made the newest content.
+        // Maintenance decides by the content that readers see, so the sync makes the newest content visible first.
         self.sync()?;
         let now = TIME_MAX + self.rng.below(TIME_MAX as u64) as i64;
         let tip = self.tip()?;
@@ -218,12 +219,13 @@ impl Process<'_> {
         Ok(())
     }
 
-    /// Writes a backup while others commit; it must contain a committed content, or the pinned content for a pin.
+    /// Writes a backup while others commit; the backup must contain a committed content, or the pinned content if a pin
+    /// is backed up.
     fn back_up(&mut self) -> Judged {
         if !self.has_turn()? {
             return Ok(());
         }
-        // A commit that still waits for its sync is not visible yet; a visible commit that is not durable is made
+        // A commit that still waits for its sync is not visible yet; a visible commit that is not durable yet is made
         // durable first.
         let shown = lock(&self.world.history).identify(&self.db, |_| true)?;
         self.world.note(Note::Recorded(shown));
@@ -259,8 +261,8 @@ impl Process<'_> {
         let info = self.db.backup().of(pin).to_writer(&mut out);
         let info = info.map_err(failed)?;
         let full = std::mem::take(&mut out.bytes);
-        // During the backup the pin name may have been given to another version; an increment on that version does not
-        // fit this backup.
+        // During the backup another version may have been pinned under the same name; an increment from that version
+        // does not fit this backup.
         let mut now = self.db.pins().map_err(text)?.into_iter();
         if !now.any(|now| now.name == *pin && now.txn == info.txn) {
             return Ok(());
@@ -275,7 +277,7 @@ impl Process<'_> {
     }
 }
 
-/// Applies the retention policies to the model. (Times are in nanoseconds, and patterns are metrics.)
+/// Applies the retention policies to the model. (Times are in nanoseconds, and the policies' patterns are metrics.)
 fn cut(model: &mut Model, now: i64) {
     for policy in model.retentions.values() {
         let keep = policy.keep.map_or(0, |keep| keep.as_nanos() as i64);

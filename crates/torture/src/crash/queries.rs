@@ -1,5 +1,5 @@
-//! A few queries whose answers are compared with the model: after a crash the statistics must be right, not only the
-//! rows.
+//! Runs a few queries and compares the answers with the model: after a crash not only the rows but also the statistics
+//! must be right.
 
 use crate::model::Model;
 use crate::model::wide::same_row;
@@ -7,10 +7,10 @@ use crate::workload::TIME_MAX;
 use tidalite::{Aggregate, Column, Database, ReadTxn, Result, Row, Schema, Series, Steps, Value};
 use tidalite_testkit::rng::Rng;
 
-/// Number of rows that a cursor reads backwards.
+/// Maximum number of rows that a cursor reads backwards.
 const BACK_MAX: usize = 40;
 
-/// Rows of a series in the model, in order.
+/// The rows of a series according to the model, in order.
 struct Known {
     columns: Vec<Column>,
     rows: Vec<(i64, Vec<Value>)>,
@@ -41,7 +41,7 @@ impl Known {
         }
     }
 
-    /// Time and numeric value of one column, for each row in the interval.
+    /// For each row in the interval, the time and the numeric value of one column.
     fn within(&self, (from, to): (i64, i64), column: usize) -> Vec<(i64, Option<f64>)> {
         let rows = self.rows.iter();
         let rows = rows.filter(|(time, _)| (from..to).contains(time));
@@ -50,7 +50,7 @@ impl Known {
     }
 }
 
-/// Numeric value; `None` for null.
+/// The value as a number; `None` for null.
 fn number(value: &Value) -> Option<f64> {
     match value {
         Value::F64(x) => Some(*x),
@@ -62,10 +62,10 @@ fn number(value: &Value) -> Option<f64> {
     }
 }
 
-/// Queries one series of the model, and compares the answers.
+/// Queries one series of the model, and compares the answers of the database with the model.
 ///
 /// # Errors
-/// The query with a wrong answer, or an error of the database.
+/// Returns the query with a wrong answer, or an error of the database.
 pub(crate) fn ask(db: &Database, model: &Model, rng: &mut Rng) -> std::result::Result<(), String> {
     let names: Vec<&String> = model.series.keys().chain(model.wide.keys()).collect();
     if names.is_empty() {
@@ -83,7 +83,7 @@ pub(crate) fn ask(db: &Database, model: &Model, rng: &mut Rng) -> std::result::R
         .map_or(Ok(()), |wrong| Err(format!("questions to {name}: {wrong}")))
 }
 
-/// Describes the first wrong answer, if any.
+/// Runs the queries on a series and describes the first wrong answer; `None` if all answers are right.
 fn answers(snap: &ReadTxn, name: &str, known: &Known, rng: &mut Rng) -> Result<Option<String>> {
     let Some(series) = snap.series(name)? else {
         return Ok(Some("it is not there".to_owned()));
@@ -102,7 +102,7 @@ fn answers(snap: &ReadTxn, name: &str, known: &Known, rng: &mut Rng) -> Result<O
         .or(texts(&series, known, rng)?))
 }
 
-/// Describes a difference between statistics and their rows.
+/// Describes a difference between statistics and the rows to which they apply; `None` if there is no difference.
 fn wrong_figures(found: &Aggregate, rows: &[(i64, Option<f64>)]) -> Option<String> {
     let values = || {
         rows.iter()
@@ -124,7 +124,7 @@ fn wrong_figures(found: &Aggregate, rows: &[(i64, Option<f64>)]) -> Option<Strin
     if (found.sum() - sum).abs() > size * 1e-12 {
         return Some(format!("the sum is {}, not {sum}", found.sum()));
     }
-    // Of equal values, the earliest counts.
+    // Of several equal extremes, the earliest counts.
     let by = |a: &(f64, i64), b: &(f64, i64)| a.0.total_cmp(&b.0);
     let least = plain().min_by(by);
     let most = plain().max_by(|a, b| by(a, b).then(b.1.cmp(&a.1)));
@@ -201,7 +201,7 @@ fn windows(
     Ok(None)
 }
 
-/// Whether a row equals this row of the model.
+/// True if a row equals this row of the model.
 fn is(
     series: &Series<'_>,
     found: Option<&Row>,
@@ -228,7 +228,7 @@ fn newest(snap: &ReadTxn, series: &Series<'_>, known: &Known) -> Result<Option<S
     Ok((series.span() != span).then(|| format!("it spans {:?}, not {span:?}", series.span())))
 }
 
-/// Reads all rows backwards by vectors, and the last rows with a cursor.
+/// Reads all rows backwards in vectors, and the last rows with a cursor; describes the first difference from the model.
 fn backward(series: &Series<'_>, known: &Known) -> Result<Option<String>> {
     let mut times = Vec::new();
     let rows = series.query(..).reverse().for_each_vector(|vector| {
@@ -251,7 +251,7 @@ fn backward(series: &Series<'_>, known: &Known) -> Result<Option<String>> {
     Ok(None)
 }
 
-/// Rows with a value in a range, forwards and backwards.
+/// Queries the rows with a value in a range, forwards and backwards; describes the first difference from the model.
 fn matching(
     series: &Series<'_>,
     known: &Known,
@@ -292,7 +292,7 @@ fn matching(
     Ok((!right).then(what))
 }
 
-/// Rows with a text that contains a pattern.
+/// Queries the rows with a text that contains a pattern; describes the first difference from the model.
 fn texts(series: &Series<'_>, known: &Known, rng: &mut Rng) -> Result<Option<String>> {
     let strings = |column: &Column| column.ty == tidalite::ColumnType::String;
     let Some(column) = known.columns.iter().position(strings) else {
@@ -336,7 +336,7 @@ mod tests {
             for _ in 0..4 {
                 assert_eq!(ask(&db, &model, &mut rng), Ok(()), "transaction {number}");
             }
-            // The model lacks the last row of each series.
+            // A copy of the model without the last row of each series, so that the queries must find a difference.
             let mut other = model.clone();
             for rows in other.series.values_mut() {
                 rows.pop_last();

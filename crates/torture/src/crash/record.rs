@@ -11,7 +11,7 @@ use tidalite::storage::{LockMemory, Storage};
 use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Fault, FaultKind, Hook, Monitor, Second, SimDisk, Tap, Taped};
 
-/// A fault hits one of this many next calls that change the disk.
+/// A fault hits one of the next calls that change the disk, at most this many calls away.
 const FAULT_CALLS: u64 = 14;
 
 /// A recorded run, to be judged.
@@ -20,7 +20,7 @@ pub(super) struct Run {
     pub(super) history: History,
 }
 
-/// Initial state of a run.
+/// The state from which a run is recorded.
 pub(super) struct Start<'a> {
     pub(super) image: Vec<u8>,
     pub(super) second: Option<Vec<u8>>,
@@ -28,12 +28,12 @@ pub(super) struct Start<'a> {
     pub(super) history: History,
     pub(super) steps: u64,
     pub(super) plan: &'a Plan,
-    /// Whether to record under the write-protocol monitor.
+    /// True if the run is recorded under the write-protocol monitor.
     pub(super) watch: bool,
 }
 
 impl Start<'_> {
-    /// Records steps of processes with kills and failing disks in between.
+    /// Records steps of processes, with kills and failing disks in between.
     pub(super) fn record(self, rng: &mut Rng) -> Judged<Run> {
         let disk = Arc::new(SimDisk::from_image(self.image));
         let second = self
@@ -85,7 +85,7 @@ impl Start<'_> {
     }
 }
 
-/// Runs one process, or two in turn, until they stop, are killed, or meet an error of the disk.
+/// Runs one process, or two processes in turn, until they stop, are killed, or meet an error of the disk.
 fn live(
     world: &Arc<World>,
     tap: &Arc<Tap>,
@@ -125,11 +125,11 @@ fn live(
         let found = found.map_err(|error| format!("reopened: {error}"))?;
         history.stands_on(found);
     }
-    // A commit that a dead process left in the system's cache is found but not yet durable.
+    // A commit that a dead process left in the system's cache is found after opening but is not durable yet.
     if rng.one_in(4) {
         processes[0].sync()?;
     }
-    // The hook makes further commits inside a sync; they must not wait.
+    // The hook makes further commits inside a sync; these commits must not wait for a sync.
     let (inside_world, hooked) = (Arc::clone(world), processes[0].db.clone());
     let (kept, may) = (Arc::clone(&waiting), Arc::clone(&overlap));
     let mut hook_rng = Rng::new(rng.u64());
@@ -156,12 +156,12 @@ fn live(
     }
     tap.note();
     if lived.is_err() || rng.one_in(2) {
-        // The process dies without closing anything.
+        // The process dies without closing its database.
         world.kill();
         memory.kill_all();
     }
-    // A process that closes waits for its commits, and for the writer lock if it has to lead their flush. All processes
-    // run on one thread here, so the process that can take the writer lock must close first.
+    // A process that closes its database waits for its commits, and for the writer lock if it has to flush them. All
+    // processes run on one thread here, so the process that can take the writer lock must close first.
     processes.sort_by_key(|process| !process.has_turn().unwrap_or(false));
     for process in processes {
         lock(&process.waiting).clear();
@@ -198,7 +198,7 @@ fn steps(world: &World, processes: &mut [Process<'_>], rng: &mut Rng, left: &mut
         }
         let process = &mut processes[at];
         process.step()?;
-        // A commit inside a sync may have hit the fault.
+        // The fault may have hit a commit inside a sync.
         if world.fault_hit() {
             return Err("an error of the disk".to_owned());
         }

@@ -1,40 +1,40 @@
-//! Counts of the crash states examined.
+//! Counts the states that were examined after crashes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use tidalite::Database;
 use tidalite_testkit::Cut;
 
-/// Counts of the crash states examined.
+/// Counters of the states that were examined after crashes.
 #[derive(Debug, Default)]
 pub struct Tally {
-    /// Images opened and judged.
+    /// Number of states whose file was opened and judged.
     pub states: AtomicU64,
-    /// States left by a kill.
+    /// Number of states that the death of the process left.
     pub kills: AtomicU64,
-    /// States after a power cut with a lock area from some moment of the run.
+    /// Number of states after a power cut with a lock area from some moment of the run.
     pub kept: AtomicU64,
-    /// States with a lock area that named an incomplete commit.
+    /// Number of states whose lock area named an incomplete commit.
     pub dropped: AtomicU64,
-    /// States cut inside a reopening or after it.
+    /// Number of states after a crash inside a reopening or after it.
     pub nested: AtomicU64,
-    /// Runs continued from a crash that was itself inside a reopening.
+    /// Number of runs continued from a crash that was itself inside a reopening.
     pub deep: AtomicU64,
-    /// States with commits in the redo log.
+    /// Number of states with commits in the redo log.
     pub replayed: AtomicU64,
-    /// States in which damage had lost commits of the redo log.
+    /// Number of states in which damage had lost commits of the redo log.
     pub went_back: AtomicU64,
-    /// States with leaves encoded by an appender in the newest commit, begun or complete.
+    /// Number of states whose newest commit, begun or complete, has leaves encoded by an appender.
     pub leaves: AtomicU64,
-    /// States with run blocks encoded by an appender in the newest commit.
+    /// Number of states whose newest commit has run blocks encoded by an appender.
     pub blocks: AtomicU64,
-    /// States that were queried.
+    /// Number of states in which queries were run.
     pub asked: AtomicU64,
-    /// States checked before a writer opened them.
+    /// Number of states that were checked before a writer opened the file.
     pub read_only: AtomicU64,
 }
 
 impl Tally {
-    /// Counts an opened state.
+    /// Counts a state whose file was opened.
     pub(super) fn opened(&self, db: &Database, cut: Cut, nested: bool) {
         count(&self.states, true);
         count(&self.kills, cut == Cut::Killed);

@@ -1,4 +1,4 @@
-//! The operations of a recording as text.
+//! Formats the operations of a recording as text.
 
 use super::open::HEAD_BYTES;
 use tidalite_base::get_u64;
@@ -7,16 +7,16 @@ use tidalite_testkit::{Note, Op, SimDisk};
 /// Number of operations shown when a run fails.
 pub(super) const OPERATIONS_SHOWN: usize = 80;
 
-/// The last operations of a disk, as text.
+/// Formats the last operations of a disk as text.
 pub(super) fn last_lines(disk: &SimDisk) -> String {
     let recording = disk.recording();
     let from = recording.ops.len().saturating_sub(OPERATIONS_SHOWN);
     lines(&recording.ops, &[]).skip(from).collect()
 }
 
-/// The operations of a run, as text.
+/// Formats the operations of a run as text, one operation per line.
 pub(super) fn lines<'a>(ops: &'a [Op], areas: &'a [Vec<u8>]) -> impl Iterator<Item = String> + 'a {
-    // Field positions in a meta record; docs/format.md section 3.
+    // The numbers are offsets of fields in a meta record, as in docs/format.md section 3.
     let record = |bytes: &[u8]| {
         let (txn, sequence) = (get_u64(bytes, 24), get_u64(bytes, 48));
         (txn, sequence, get_u64(bytes, 216))

@@ -1,4 +1,5 @@
-//! State shared by all processes of a run: the disks, the contents so far, and the code that commits a transaction.
+//! The state that all processes of a run share: the disks, the contents so far, and the code that commits a
+//! transaction.
 
 use super::history::{History, Made, user_of};
 use super::open::lock;
@@ -9,10 +10,10 @@ use tidalite::{Database, Durability, Ticket};
 use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Fault, Note, SimDisk};
 
-/// State shared by all processes of a run.
+/// The state that all processes of a run share.
 pub(super) struct World {
     pub(super) disk: Arc<SimDisk>,
-    /// The disk for large values.
+    /// The second disk, which holds large values.
     pub(super) second: Option<Arc<SimDisk>>,
     pub(super) history: Mutex<History>,
     pub(super) shape: Shape,
@@ -27,7 +28,7 @@ pub(super) struct Waiting {
 }
 
 impl World {
-    /// Sets a fault on one of the disks, or clears all faults.
+    /// Sets a fault on one of the disks, or clears the faults of all disks.
     pub(super) fn set_fault(&self, fault: Option<Fault>, rng: &mut Rng) {
         let other = self.second.as_ref();
         match (fault, other) {
@@ -45,7 +46,7 @@ impl World {
         self.disk.fault_hit() || second.is_some_and(|second| second.fault_hit())
     }
 
-    /// The process dies without closing anything.
+    /// Kills the process: it dies without closing anything.
     pub(super) fn kill(&self) {
         self.disk.kill();
         if let Some(second) = &self.second {
@@ -57,7 +58,8 @@ impl World {
         self.disk.mark(note.encode());
     }
 
-    /// Records that a commit of this content begins; with a meta record, the content may be found from now on.
+    /// Notes in the recording that a commit of this content begins; if the commit gets a meta record, the content may
+    /// be found from now on.
     pub(super) fn begin(
         &self,
         user: Option<u64>,
@@ -76,8 +78,8 @@ impl World {
         number
     }
 
-    /// Commits one transaction on the newest commit; `None` if the writer lock is taken or the transaction was rolled
-    /// back. Waits for `due` during the transaction.
+    /// Commits one transaction based on the newest commit; returns `None` if the writer lock is taken or the
+    /// transaction was rolled back. During the transaction, awaits the commit `due`.
     pub(super) fn commit(
         &self,
         db: &Database,
@@ -124,9 +126,9 @@ impl World {
         Ok(Some((Waiting { number, ticket }, durability)))
     }
 
-    /// Waits until a commit is durable.
+    /// Waits until a commit is durable, and notes this in the recording.
     pub(super) fn settle(&self, db: &Database, waiting: &Waiting) -> tidalite::Result<()> {
-        // Waiting writes a meta record for a `None` commit.
+        // Waiting for a commit of durability `None` writes a meta record.
         self.note(Note::Recorded(waiting.number));
         waiting.ticket.wait()?;
         let shown = db.begin_read()?.txn();
@@ -139,7 +141,8 @@ impl World {
     }
 }
 
-/// The shape of transactions that run while something else waits; without pins, which would wait for their own flush.
+/// The shape of transactions that run while another commit waits: without pins, because a pin would wait for its own
+/// flush.
 pub(super) fn inside(shape: &Shape) -> Shape {
     Shape {
         pin_one_in: 0,

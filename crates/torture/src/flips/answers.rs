@@ -1,21 +1,22 @@
-//! Content and query answers of a valid file.
+//! The content and the query answers of a valid file, to be compared with those that a damaged file gives.
 
 use crate::model::digest_of;
 use tidalite::{Database, Steps};
 
-/// Number of queries on a series.
+/// Number of queries that are run on a series.
 const QUESTIONS: usize = 4;
-/// Keys to look up.
+/// Keys that are looked up in the table.
 const LOOKUPS: [&str; 2] = ["key 90 0011", "key 1500 0001"];
 
-/// Content and query answers of a valid file.
+/// The content and the query answers of a valid file.
 pub(super) struct Right {
     pub(super) digest: u64,
     pub(super) answers: Vec<String>,
 }
 
 impl Right {
-    /// Checks that the file with this bit flipped gives no other content and no other answers.
+    /// Checks that a file with this bit flipped does not show another content or give other answers; errors are
+    /// accepted.
     pub(super) fn expect_of(&self, db: &Database, at: usize, mask: u8) -> Result<(), String> {
         if digest_of(db).is_ok_and(|found| found != self.digest) {
             return Err(format!("bit {mask:#04x} of byte {at} gives a wrong answer"));
@@ -30,7 +31,8 @@ impl Right {
     }
 }
 
-/// Runs the fixed queries (aggregates from link and directory statistics, counts, lookups); `None` for an error.
+/// Runs the fixed queries (aggregates from the statistics of links and directories, counts, lookups); `None` for a
+/// query that returns an error.
 pub(super) fn answers(db: &Database) -> Vec<Option<String>> {
     let mut answers = vec![None; 2 * QUESTIONS + LOOKUPS.len()];
     let Ok(snap) = db.begin_read() else {

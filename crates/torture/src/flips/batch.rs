@@ -13,10 +13,11 @@ use std::collections::BTreeSet;
 
 type Addresses = BTreeSet<u64>;
 
-/// Pages that may be flipped together, each with the addresses that the check reports for it.
+/// A group of pages that may be flipped together, each with the addresses that the check reports for the page.
 pub(super) type Company = Vec<(usize, Addresses)>;
 
-/// The addresses that the check reports when these bits (bytes and masks) are flipped; empty if the file does not open.
+/// The addresses that the check reports when these bits (byte offsets and masks) are flipped; empty if the file does
+/// not open.
 fn told(bytes: &[u8], bits: impl IntoIterator<Item = (usize, u8)>) -> Addresses {
     let mut image = Box::<[u8]>::from(bytes);
     for (at, mask) in bits {
@@ -27,12 +28,12 @@ fn told(bytes: &[u8], bits: impl IntoIterator<Item = (usize, u8)>) -> Addresses 
     findings.iter().filter_map(|found| found.address).collect()
 }
 
-/// The bit of a page used to form groups.
+/// The bit of a page that is flipped to form groups: byte offset and mask.
 fn tried(page: usize) -> (usize, u8) {
     (page * PAGE_BYTES + PAGE_BYTES / 2, 1)
 }
 
-/// Groups of pages that may be flipped together; the pages in no group are flipped alone.
+/// Forms groups of pages that may be flipped together; pages in no group are flipped alone.
 pub(super) fn companies(bytes: &[u8]) -> Vec<Company> {
     let pages = HEAD_BYTES / PAGE_BYTES..bytes.len() / PAGE_BYTES;
     let alone = pages.map(|page| (page, told(bytes, [tried(page)])));
@@ -64,7 +65,7 @@ pub(super) fn companies(bytes: &[u8]) -> Vec<Company> {
     companies
 }
 
-/// Flips these bits in one file, one in each page of a group; returns for each whether it is reported.
+/// Flips these bits in one file, one bit in each page of a group; returns for each bit whether the check reports it.
 pub(super) fn flip_all(bytes: &[u8], company: &Company, bits: &[(usize, u8)]) -> Vec<bool> {
     let told = told(bytes, bits.iter().copied());
     let own = company.iter().map(|(_, own)| own.is_subset(&told));

@@ -1,4 +1,4 @@
-//! Valid files of several contents with almost no free space.
+//! Creates valid files with several kinds of contents and with almost no free space.
 
 use super::image::PAGE_BYTES;
 use crate::model::digest_of;
@@ -9,25 +9,25 @@ use tidalite::{Database, Options, Steps, Tuning};
 use tidalite_delta::FAN_IN;
 use tidalite_testkit::rng::Rng;
 
-/// Maximum percentage of free pages.
+/// Maximum percentage of free pages in a file.
 pub(super) const FREE_PERCENT_MAX: u64 = 5;
-/// Minimum file size in bytes.
+/// Minimum size of a file in bytes.
 pub(super) const FILE_BYTES_MIN: usize = 64 << 10;
-/// Number of series in a file with an open compaction, and rows of each series in a run: together more than its first
-/// step takes.
+/// Number of series in a file with an unfinished compaction, and number of rows of each series in a run: together more
+/// than the first step of the compaction takes.
 const MERGED_SERIES: usize = 24;
 const MERGED_ROWS: i64 = 16;
-/// Maximum number of commits that use up free pages.
+/// Maximum number of commits that are made to use up free pages.
 const FILL_COMMITS_MAX: u32 = 2_000;
 
-/// Content of the file under test.
+/// The kind of contents of the file under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contents {
     /// A mixture: a table with short and long values, leaves, runs with deleted rows, a tail page.
     Mixed,
     /// A table with values of 3,000 bytes.
     Values,
-    /// Runs of many series with an open compaction, with or without later deletes.
+    /// Runs of many series with an unfinished compaction, with or without later deletes.
     Merge {
         /// Whether rows were deleted.
         deletes: bool,
@@ -35,7 +35,7 @@ pub enum Contents {
 }
 
 impl Contents {
-    /// All contents, for the long search.
+    /// All kinds of contents, for the long search.
     pub const ALL: [Self; 4] = [
         Self::Mixed,
         Self::Values,
@@ -46,8 +46,9 @@ impl Contents {
     fn fill(self, db: &Database, rng: &mut Rng) -> tidalite::Result<()> {
         match self {
             Self::Mixed => {
-                // Creates free pages, which take everything but the leaves. When the transaction ends, the leaf extent
-                // is truncated after the last leaf, and a page behind it would keep the file long.
+                // Creates free pages, which later take everything except the leaves. When the transaction ends, the
+                // extent of the leaves is truncated after the last leaf, and a page after that extent would keep the
+                // file long.
                 put_one(db, &vec![0; 40 * PAGE_BYTES])?;
                 put_one(db, &[])?;
                 put_one(db, &[])?;
@@ -72,7 +73,7 @@ impl Contents {
                     rows(db, rng, MERGED_SERIES, 100 * run..100 * run + MERGED_ROWS)?;
                 }
                 if deletes {
-                    // Deletes from some series only, so that replaced blocks lie beside unchanged ones.
+                    // Deletes rows of only some series, so that replaced blocks lie beside unchanged blocks.
                     delete(db, MERGED_SERIES / 3, 203..1_102)?;
                 }
                 rows(db, rng, 1, 20_000..20_003)
@@ -81,7 +82,8 @@ impl Contents {
     }
 }
 
-/// Puts `count` new pairs with values of up to `len` bytes; if `len` exceeds a page, of exactly `len` bytes.
+/// Inserts `count` new pairs with values of up to `len` bytes; if `len` exceeds the page size, with values of exactly
+/// `len` bytes.
 fn pairs(db: &Database, rng: &mut Rng, count: usize, len: usize) -> tidalite::Result<()> {
     let mut tx = db.begin_write()?;
     let mut table = tx.table("pairs")?;
@@ -101,7 +103,7 @@ fn pairs(db: &Database, rng: &mut Rng, count: usize, len: usize) -> tidalite::Re
     Ok(())
 }
 
-/// Commits one pair, alone in its table.
+/// Commits one pair, which is alone in its table.
 pub(super) fn put_one(db: &Database, value: &[u8]) -> tidalite::Result<()> {
     let mut tx = db.begin_write()?;
     tx.table("one")?.put(b"one", value)?;
@@ -109,13 +111,13 @@ pub(super) fn put_one(db: &Database, value: &[u8]) -> tidalite::Result<()> {
     Ok(())
 }
 
-/// Appends rows at these times to each of `series` series, every eighth of which holds noise.
+/// Appends rows at these times to each of `series` series; every eighth series gets random values.
 fn rows(db: &Database, rng: &mut Rng, series: usize, times: Range<i64>) -> tidalite::Result<()> {
     let mut tx = db.begin_write()?;
     for i in 0..series {
         let mut series = tx.series(&format!("s{i}"))?;
         for time in times.clone() {
-            // Noise in few series only, so that many rows take few bytes.
+            // Only few series get random values, so that many rows take few bytes.
             let noise = i % 8 == 0;
             let value = if noise { rng.f64() } else { time as f64 };
             series.insert_point(Steps(time), 0, value)?;
@@ -135,7 +137,7 @@ fn delete(db: &Database, series: usize, times: Range<i64>) -> tidalite::Result<(
     Ok(())
 }
 
-/// A file with almost no free space, and the digest of its content.
+/// Creates a file with almost no free space; returns its bytes and the digest of its content.
 pub(crate) fn sound_file(contents: Contents, seed: u64) -> Result<(Vec<u8>, u64), String> {
     let (file, digest) = sound_storage(contents, seed).map_err(|error| error.to_string())?;
     let len = file.len().map_err(|error| error.to_string())?;
@@ -150,8 +152,8 @@ pub(super) fn options() -> Options {
         Tuning::new()
             .growth_bytes(PAGE_BYTES as u64, PAGE_BYTES as u64)
             .reserve_bytes(0)
-            // Without a redo log: damage in an emptied one loses nothing and is not reported.
-            // (crates/pager/tests/redo.rs tests damage in a log with commits.)
+            // The file has no redo log: damage in an emptied log loses nothing and is not reported.
+            // (crates/pager/tests/redo.rs tests damage in a log that holds commits.)
             .log_bytes(0),
     )
 }
@@ -159,12 +161,12 @@ pub(super) fn options() -> Options {
 fn sound_storage(contents: Contents, seed: u64) -> tidalite::Result<(Arc<dyn Storage>, u64)> {
     let file: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
     let options = options();
-    // Closing truncates the free pages at the end.
+    // Closing the file truncates the free pages at its end.
     let reopened = || options.open_storage(Arc::clone(&file));
     contents.fill(&reopened()?, &mut Rng::new(seed))?;
     let mut db = reopened()?;
-    // Small commits until the freed pages are reused. After each, two commits that change a single page, so that the
-    // pages it replaced are no longer pending.
+    // Makes small commits until the freed pages are reused. After each, two commits change a single page, so that the
+    // pages freed by the small commit are no longer pending.
     for i in 0..FILL_COMMITS_MAX {
         let stat = db.stat()?;
         let free = stat.pages_free + stat.pages_pending;

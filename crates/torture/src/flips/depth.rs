@@ -1,20 +1,21 @@
-//! Selects the bits to flip.
+//! Selects the bits of a file that are flipped.
 
-/// Which bits to flip, and for which of them the whole content is read in addition to the check.
+/// Which bits are flipped, and for which of them the whole content is read in addition to the check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
-    /// One bit of each byte, rotating from byte to byte, with the content.
+    /// Flips one bit of each byte, at positions that rotate from byte to byte, and reads the content after each flip.
     OneBit,
-    /// Every bit; the content for one bit in eight, rotating from byte to byte.
+    /// Flips every bit, and reads the content after one in eight flips, at positions that rotate from byte to byte.
     EveryBit,
-    /// Every bit, each with the content.
+    /// Flips every bit, and reads the content after each flip.
     EveryBitAndContent,
 }
 
 impl Depth {
-    /// Masks of the bits to flip in the byte at `at`, and whether the content is read.
+    /// The masks of the bits to flip in the byte at offset `at`, each with a flag that tells whether the content is
+    /// read.
     pub(super) fn masks(self, at: usize) -> impl Iterator<Item = (u8, bool)> {
-        // Rotated so that the bit position varies within fields of two, four or eight bytes.
+        // The bit position rotates so that it varies within fields of two, four or eight bytes.
         let chosen = (at ^ at >> 3 ^ at >> 6) % 8;
         let of_bit = move |bit: usize| match self {
             Self::OneBit => (bit == chosen).then_some(true),
@@ -24,7 +25,7 @@ impl Depth {
         (0..8).filter_map(move |bit| Some((1 << bit, of_bit(bit)?)))
     }
 
-    /// Number of bits flipped in a byte.
+    /// Number of bits that are flipped in a byte.
     pub(super) fn bits(self) -> usize {
         self.masks(0).count()
     }

@@ -1,4 +1,4 @@
-//! Flips bits in the head of a file that is opened for writing, which must heal it.
+//! Flips bits in the head of a file and opens the file for writing, which must repair the head.
 
 use super::contents::{Contents, options, put_one, sound_file};
 use super::depth::Depth;
@@ -10,14 +10,14 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use tidalite::Database;
 use tidalite::storage::{MemoryStorage, Storage};
 
-/// Flips bits of the head and opens the file for writing. The content is always read. `OneBit` tests only one in four
-/// of the bytes that are zero. Returns the number of flips.
+/// Flips bits of the head and opens the file for writing. The content is read after each flip. With `OneBit`, only one
+/// in four of the bytes that are zero is tested. Returns the number of flips.
 ///
 /// # Errors
-/// The failure, as a sentence.
+/// Returns the failure, as a sentence.
 pub fn heal(contents: Contents, seed: u64, depth: Depth, threads: usize) -> Result<u64, String> {
     let (bytes, digest) = sound_file(contents, seed)?;
-    // The digest after healing and a commit, with this bit flipped (mask 0: unchanged).
+    // Flips the bits of `mask` in a byte (mask 0: no bit), lets the file be repaired, commits, and returns the digest.
     let tried = |at: usize, mask: u8| -> Result<u64, String> {
         let mut image = bytes.clone();
         image[at] ^= mask;
@@ -60,8 +60,8 @@ pub fn heal(contents: Contents, seed: u64, depth: Depth, threads: usize) -> Resu
     Ok(flips.into_inner())
 }
 
-/// Commits one pair to a file that was opened for writing, reopens the file, checks that it is clean, and returns its
-/// digest.
+/// Commits one pair to a file that was opened for writing, reopens the file, checks that it is undamaged, and returns
+/// the digest of its content.
 fn commit_and_reopen(storage: &Arc<dyn Storage>, db: Database) -> Result<u64, String> {
     let told = |what: &str, error: tidalite::Error| format!("{what}: {error}");
     put_one(&db, b"after").map_err(|error| told("a commit", error))?;

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use tidalite::storage::Storage;
 use tidalite::{Database, Options, Tuning, Verify};
 
-/// Page size of the file under test.
+/// Page size in bytes of the file under test.
 pub(super) const PAGE_BYTES: usize = 512;
-/// Size of the head: superblocks and meta blocks.
+/// Size in bytes of the head of the file: superblocks and meta blocks.
 pub(super) const HEAD_BYTES: usize = 6 * 4096;
 
-/// A mapped, read-only file with flipped bits.
+/// A read-only file in mapped memory with flipped bits.
 struct Flipped(Box<[u8]>);
 
 impl Storage for Flipped {
@@ -46,7 +46,7 @@ impl Storage for Flipped {
     }
 }
 
-/// Opens the file with the bits of `mask` in byte `at` flipped.
+/// Opens the file with the bits of `mask` flipped in the byte at offset `at`.
 pub(super) fn open(bytes: &[u8], at: usize, mask: u8) -> tidalite::Result<Database> {
     let mut bytes = Box::<[u8]>::from(bytes);
     bytes[at] ^= mask;

@@ -1,4 +1,4 @@
-//! Flips every single bit of a file.
+//! Flips every single bit of a file, and checks that the damage is reported and never gives wrong answers.
 //!
 //! `check` must report a flip in the head of the file or in any reachable page, padding included. A query that touches
 //! the flipped bit (rows, aggregates, windows, counts, lookups) must be right or give a typed error. A flip in free
@@ -40,29 +40,29 @@ use image::{PAGE_BYTES, open};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use threads::on_threads;
 
-/// Counts of one file.
+/// Counters for one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flips {
-    /// Bits flipped.
+    /// Number of bits that were flipped.
     pub flips: u64,
-    /// Pages of the file.
+    /// Number of pages in the file.
     pub pages: u64,
-    /// Pages without a reported flip.
+    /// Number of pages in which no flip was reported.
     pub silent_pages: u64,
-    /// Bits that were checked together with other pages.
+    /// Number of bits that were checked together with bits of other pages.
     pub together: u64,
 }
 
-/// Flips one bit; true if `open` or `check` reported it.
+/// Flips one bit; returns true if `open` or `check` reported the damage.
 fn flip(bytes: &[u8], right: &Right, at: usize, mask: u8, query: bool) -> Result<bool, String> {
-    // A typed error is acceptable; wrong content is not.
+    // An error of the database is acceptable; wrong content is not.
     let Ok(db) = open(bytes, at, mask) else {
         return Ok(true);
     };
     if query {
         right.expect_of(&db, at, mask)?;
     }
-    // The check reports an obsolete meta record as a note, not as damage.
+    // The check reports damage in an obsolete meta record as a note, not as damage.
     let told =
         |report: tidalite::maintenance::CheckReport| !report.is_clean() || !report.notes.is_empty();
     let reported = db.check().map_or(true, told);
@@ -74,15 +74,15 @@ fn flip(bytes: &[u8], right: &Right, at: usize, mask: u8, query: bool) -> Result
     Ok(reported)
 }
 
-/// A unit of work of a thread.
+/// A unit of work for a thread.
 enum Part<'a> {
-    /// All bits of a page, each in a file of its own.
+    /// Flip all bits of a page, each in a file of its own.
     Page(usize),
-    /// The bits at this offset in each page of a group.
+    /// Flip the bits at this offset in each page of a group.
     Together(&'a Company, usize),
 }
 
-/// Counts of the flips in a page.
+/// Counters of the flips in a page.
 #[derive(Default)]
 struct Counts {
     reported: AtomicU64,
@@ -96,10 +96,10 @@ impl Counts {
     }
 }
 
-/// Flips bits of every byte of a file with these contents, made from `seed`, on `threads` threads.
+/// Flips bits of every byte of a file with these contents, which is created from `seed`; uses `threads` threads.
 ///
 /// # Errors
-/// The failure, as a sentence.
+/// Returns the failure, as a sentence.
 pub fn examine(
     contents: Contents,
     seed: u64,
@@ -144,7 +144,7 @@ pub fn examine(
     parts.extend((0..pages).filter(|page| !together(*page)).map(Part::Page));
     let counts: Vec<Counts> = (0..pages).map(|_| Counts::default()).collect();
     let (next, in_company) = (AtomicUsize::new(0), AtomicU64::new(0));
-    // Flips one bit alone.
+    // Flips one bit in a file of its own.
     let alone = |at: usize, mask, query| -> Result<(), String> {
         let told = flip(&bytes, &right, at, mask, query)?;
         counts[at / PAGE_BYTES].add(told);

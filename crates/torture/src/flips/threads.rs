@@ -1,6 +1,6 @@
-//! Runs work on several threads.
+//! Distributes work over several threads.
 
-/// Runs `work` on this many threads; returns the first error.
+/// Runs `work` on this many threads; returns the first error of any thread.
 pub(super) fn on_threads(
     threads: usize,
     work: &(impl Fn() -> Result<(), String> + Sync),

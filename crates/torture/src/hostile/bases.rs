@@ -1,4 +1,4 @@
-//! Valid files that together contain every kind of block.
+//! Creates valid files that together contain every kind of block.
 
 use super::errors::broken;
 use super::files::{Files, Stored};
@@ -14,19 +14,19 @@ use tidalite::storage::MemoryStorage;
 use tidalite::{Database, Durability, Options, Result, Steps, Tuning};
 use tidalite_testkit::rng::Rng;
 
-/// Number of workload transactions in a file.
+/// Number of random transactions in a file.
 const TRANSACTIONS: u64 = 60;
-/// Bytes of a value that occupies three chunks.
+/// Length in bytes of a value that takes three chunks.
 const LONG_VALUE_BYTES: usize = 140 << 10;
-/// Rows of a series with enough leaves for tree nodes.
+/// Number of rows of a series that has enough leaves for tree nodes.
 const TREE_ROWS: i64 = 60_000;
-/// Size in bytes of the redo log, in the file that has one.
+/// Size in bytes of the redo log, in the file that has a redo log.
 const LOG_BYTES: u64 = 64 << 10;
 
-/// All base files.
+/// Creates all valid files.
 ///
 /// # Errors
-/// An error while making them.
+/// Returns an error of the database while it creates a file.
 pub fn all() -> std::result::Result<Vec<Base>, String> {
     let text = |error: tidalite::Error| error.to_string();
     let mut bases = Vec::new();
@@ -56,7 +56,7 @@ pub fn all() -> std::result::Result<Vec<Base>, String> {
     Ok(bases)
 }
 
-/// A database with large values in a second file.
+/// Creates a database with large values in a second file.
 fn two_files(page_size: usize) -> Result<Files> {
     let stored = Stored {
         first: Arc::new(MemoryStorage::new()),
@@ -66,7 +66,7 @@ fn two_files(page_size: usize) -> Result<Files> {
     worked_through(&db, (7, 30), TRANSACTIONS / 3, |_| Durability::Durable)?;
     db.pin("before")?;
     values(&db)?;
-    // Creates holes in the second file, some of which stay pending because of the pin.
+    // Creates holes in the second file, of which some stay pending because the pin still sees their pages.
     let mut tx = db.begin_write()?;
     let mut table = tx.table("holes")?;
     for key in 0..24_u8 {
@@ -107,7 +107,7 @@ fn small(page_size: usize, log_bytes: u64) -> Options {
         Tuning::new()
             .growth_bytes(16 << 10, 64 << 10)
             .log_bytes(log_bytes)
-            // Every commit rewrites the commit clock, so that the clock has pages.
+            // Every commit writes an entry of the commit clock, so that the clock has pages.
             .clock_step(Duration::from_nanos(1)),
     )
 }
@@ -116,7 +116,7 @@ fn worked(db: &Database) -> Result<()> {
     worked_through(db, (5, 30), TRANSACTIONS, |_| Durability::Durable)
 }
 
-/// Makes commits that are only in the redo log, because the log was not emptied.
+/// Makes commits that stay in the redo log, because the log is not emptied.
 fn logged(db: &Database) -> Result<()> {
     let both = [Durability::OneFlush, Durability::Durable];
     worked_through(db, (6, 0), 9, |number| both[number as usize % 2])
@@ -139,7 +139,7 @@ fn worked_through(
     Ok(())
 }
 
-/// A table with three levels, and values of several chunks.
+/// Creates a table with three levels, and values of several chunks.
 fn values(db: &Database) -> Result<()> {
     let mut rng = Rng::new(3);
     let mut tx = db.begin_write()?;
@@ -157,7 +157,7 @@ fn values(db: &Database) -> Result<()> {
     Ok(())
 }
 
-/// Nested tables and value sets, both small and with pages of their own.
+/// Creates nested tables and sets of values, both small ones and ones with pages of their own.
 fn below(db: &Database) -> Result<()> {
     let mut rng = Rng::new(4);
     let mut tx = db.begin_write()?;
@@ -179,7 +179,7 @@ fn below(db: &Database) -> Result<()> {
     Ok(())
 }
 
-/// Series with tree nodes above their leaves, one of them with several columns.
+/// Creates series with tree nodes above their leaves; one series has several columns.
 fn tree(db: &Database) -> Result<()> {
     for part in 0..12 {
         let mut tx = db.begin_write()?;
@@ -193,7 +193,7 @@ fn tree(db: &Database) -> Result<()> {
     let mut tx = db.begin_write()?;
     tx.series("long")?.delete(Steps(10_000)..Steps(13_000))?;
     tx.series("late")?.insert_point(Steps(1), 0, 1.0)?;
-    // Times and values that the cold form compresses further.
+    // Appends times and values that become smaller in cold form.
     let mut rng = Rng::new(5);
     let mut series = tx.series("cold")?;
     for i in 0..2_000 {
@@ -208,7 +208,7 @@ fn tree(db: &Database) -> Result<()> {
     Ok(())
 }
 
-/// Free space fragmented enough to need a structure of its own, and pending ranges.
+/// Creates free space so fragmented that it needs pages of its own in the file, and pending ranges.
 fn scattered(db: &Database) -> Result<()> {
     let mut tx = db.begin_write()?;
     for i in 0..400_u64 {
@@ -226,7 +226,7 @@ fn scattered(db: &Database) -> Result<()> {
     Ok(())
 }
 
-/// Pinned versions, and pages that only these still reference.
+/// Creates pinned versions, and pages that only these versions still reference.
 fn pinned(db: &Database) -> Result<()> {
     for version in 0..4_u8 {
         let mut tx = db.begin_write()?;
@@ -240,7 +240,7 @@ fn pinned(db: &Database) -> Result<()> {
     Ok(())
 }
 
-/// Value sets inline, packed and with pages of their own; small and large nested tables; policies.
+/// Creates sets of values (inline, packed and with pages of their own), small and large nested tables, and policies.
 fn sets(db: &Database) -> Result<()> {
     let mut tx = db.begin_write()?;
     for key in 0..4_u8 {

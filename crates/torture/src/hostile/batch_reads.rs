@@ -1,5 +1,5 @@
-//! Queries for many results at once or by position: batches of keys, ranks, partial ranges, windows, several series
-//! together.
+//! Queries that return many results at once or find entries by position: batches of keys, ranks, partial ranges,
+//! windows, several series together.
 //!
 //! A count in a hostile file may be any number. Loops here stop after `STEPS_MAX`; loops inside the database must end
 //! by themselves.
@@ -10,20 +10,20 @@ use tidalite::{
     Database, Direction, Grid, Query, ReadTxn, Result, Series, SeriesId, SetTable, Steps, Table,
 };
 
-/// Maximum number of entries read from a range.
+/// Maximum number of entries that are read from a range.
 const STEPS_MAX: usize = 500;
-/// Maximum number of nested tables queried.
+/// Maximum number of nested tables that are queried.
 const NESTED_MAX: usize = 20;
-/// Number of parts when a range is split.
+/// Number of parts into which a range is split.
 const PARTS: usize = 5;
-/// More parts than most tables have entries.
+/// Number of parts that exceeds the number of entries of most tables.
 const PARTS_MANY: usize = 200;
-/// Maximum number of windows, for any span in a hostile file.
+/// Maximum number of windows of a query, whatever span a hostile file has.
 const WINDOWS_MAX: i64 = 512;
-/// Minimum window width, in the time unit of the series.
+/// Minimum width of a window, in the time unit of the series.
 const WIDTH_MIN: i64 = 100;
 
-/// Keys of a batch: present and absent, unsorted, one of them twice.
+/// The keys of a batch: existing and missing keys, unsorted, one of them twice.
 fn keys() -> Vec<Vec<u8>> {
     let mut keys: Vec<Vec<u8>> = (0..40)
         .map(|i| format!("k{:03}", i * 37 % 200).into_bytes())
@@ -39,7 +39,7 @@ fn keys() -> Vec<Vec<u8>> {
     keys
 }
 
-/// Ranks below and above the entry count of a table.
+/// Ranks (positions) below and above the number of entries of a table.
 fn ranks(count: u64) -> [u64; 7] {
     let last = count.wrapping_sub(1);
     [
@@ -115,7 +115,7 @@ fn has_tables(table: &Table<'_>) -> Result<bool> {
     Ok(false)
 }
 
-/// Batches, ranks, parts and ranges of a table.
+/// Runs batches, ranks, parts and ranges on a table.
 fn table(table: &Table<'_>) -> Result<()> {
     let mut first = Ok(());
     keep(&mut first, table.get_many(&keys()).map(drop));
@@ -145,7 +145,7 @@ fn table(table: &Table<'_>) -> Result<()> {
     first
 }
 
-/// Batches, ranks and ranges of a table of sets.
+/// Runs batches, ranks and ranges on a table of sets.
 fn multi(table: &SetTable<'_>) -> Result<()> {
     let mut first = Ok(());
     keep(&mut first, table.get_many(&keys()).map(drop));
@@ -190,7 +190,7 @@ fn width(series: &Series<'_>) -> i64 {
     (last.saturating_sub(first) / WINDOWS_MAX).max(WIDTH_MIN)
 }
 
-/// Windows, filters, parts and positions of a series.
+/// Runs windows, filters, parts and positions on a series.
 fn series(snap: &ReadTxn, id: SeriesId) -> Result<()> {
     let Some(series) = snap.series_by_id(id)? else {
         return Ok(());
@@ -224,7 +224,7 @@ fn series(snap: &ReadTxn, id: SeriesId) -> Result<()> {
     first
 }
 
-/// Parts of an interval, in sequence and in parallel.
+/// Reads the parts of an interval one after another, and in parallel.
 fn parts(all: &Query<'_>) -> Result<()> {
     for parts in [1, PARTS] {
         for part in all.split(parts)? {

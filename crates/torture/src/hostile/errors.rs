@@ -1,8 +1,8 @@
-//! Keeps the first error of several steps; converts I/O errors.
+//! Helpers that keep the first error of several steps, and convert I/O errors.
 
 use tidalite::Result;
 
-/// Stores `next` if it is the first error.
+/// Stores the result `next` in `first` if `first` is no error yet.
 pub(super) fn keep(first: &mut Result<()>, next: Result<()>) {
     if first.is_ok() {
         *first = next;

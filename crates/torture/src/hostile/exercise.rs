@@ -1,4 +1,4 @@
-//! Uses a file in every way a user could. An error is acceptable; a panic is not.
+//! Uses a file in every way in which a user could. An error is acceptable; a panic is not.
 
 use super::batch_reads;
 use super::errors::keep;
@@ -8,20 +8,21 @@ use super::read::read;
 use super::write::write;
 use tidalite::Result;
 
-/// Outcome for a file.
+/// How far the use of a file came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Went {
-    /// Opening failed.
+    /// The file could not be opened.
     Refused,
-    /// Opened; reading met an error.
+    /// The file was opened, but reading returned an error.
     Unreadable,
-    /// Everything was read, but a write failed.
+    /// Everything was read, but a write returned an error.
     Unwritable,
-    /// Everything succeeded.
+    /// All operations succeeded.
     Used,
 }
 
-/// Opens, checks, reads and writes the file, then reopens and reads it again; then compacts a fresh copy.
+/// Opens, checks, reads and writes the file, then reopens and reads it again; also compacts a copy of the original
+/// file.
 #[must_use]
 pub fn exercise(files: &Files) -> Went {
     exercise_telling(files).0
@@ -30,7 +31,7 @@ pub fn exercise(files: &Files) -> Went {
 /// Like [`exercise`], but also returns the first error.
 ///
 /// # Errors
-/// Returned beside the outcome.
+/// The first error is returned beside the outcome.
 pub fn exercise_telling(files: &Files) -> (Went, Result<()>) {
     let stored = files.stored();
     let db = match stored.open() {

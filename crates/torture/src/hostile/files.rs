@@ -1,7 +1,7 @@
-//! The one or two files of a case, in memory or, for functions that need paths, in a folder.
+//! The file, or the two files, of a test case: in memory or, for functions that need paths, in a folder.
 //!
-//! Two files are stored in one buffer, the second after the first, so that the code that changes and seals bytes needs
-//! no special case.
+//! The bytes of two files are stored in one buffer, the second file after the first, so that the code that changes
+//! bytes and their checksums needs no special case.
 
 use super::options::options;
 use std::path::{Path, PathBuf};
@@ -10,20 +10,20 @@ use tidalite::storage::{LockMemory, MemoryStorage, Storage};
 use tidalite::{Database, Options, Result};
 use tidalite_base::limits::SECOND_FILE_AT;
 
-/// Values of at least this many bytes go to the second file.
+/// Minimum size in bytes of values that go to the second file.
 pub const LARGE_BYTES_MIN: u64 = 1_000;
 
-/// Bytes of one or two files.
+/// The bytes of one file, or of the two files of a database.
 #[derive(Clone)]
 pub struct Files {
-    /// The first file, followed by the second one.
+    /// The bytes of the first file, followed by those of the second file.
     pub bytes: Vec<u8>,
-    /// Offset of the second file.
+    /// Offset of the second file in `bytes`, if there is a second file.
     pub second_at: Option<usize>,
 }
 
 impl Files {
-    /// A single file.
+    /// Creates a case of a single file.
     #[must_use]
     pub fn one(bytes: Vec<u8>) -> Self {
         Self {
@@ -32,7 +32,7 @@ impl Files {
         }
     }
 
-    /// Bytes of the first file and of the second one.
+    /// The bytes of the first file, and of the second file if there is one.
     #[must_use]
     pub fn parts(&self) -> (&[u8], Option<&[u8]>) {
         match self.second_at {
@@ -44,7 +44,7 @@ impl Files {
         }
     }
 
-    /// Offset of a database address in these bytes, if it is inside them.
+    /// Offset in `bytes` of an address in the database; `None` if the address lies outside.
     #[must_use]
     pub fn place(&self, addr: u64) -> Option<usize> {
         match (addr.checked_sub(SECOND_FILE_AT), self.second_at) {
@@ -57,12 +57,12 @@ impl Files {
     /// Opens the files in memory.
     ///
     /// # Errors
-    /// See `Options::open_storages`.
+    /// As `Options::open_storages`.
     pub fn open(&self, options: Options) -> Result<Database> {
         self.stored().open_by(options)
     }
 
-    /// The files in memory, as after a system start: without lock files.
+    /// Copies the files into storages in memory, without lock files, as after a start of the system.
     pub(super) fn stored(&self) -> Stored {
         let in_memory = |bytes: &[u8]| -> Arc<dyn Storage> {
             Arc::new(MemoryStorage::from_image(bytes.to_vec()))
@@ -98,7 +98,7 @@ impl Stored {
         }
     }
 
-    /// The current bytes of the files.
+    /// A copy of the current bytes of the files.
     pub(super) fn files(&self) -> std::io::Result<Files> {
         let read = |storage: &Arc<dyn Storage>| {
             let mut bytes = vec![0; storage.len()? as usize];
@@ -113,7 +113,7 @@ impl Stored {
     }
 }
 
-/// Paths in this process for a database of two files; removed on drop with the lock file.
+/// Paths for a database of two files, used only by this process; the files and the lock file are removed on drop.
 pub(super) struct Paths {
     pub(super) first: PathBuf,
     pub(super) second: PathBuf,

@@ -1,4 +1,5 @@
-//! The references between the blocks of a valid file, used to restore correct checksums after a byte is changed.
+//! The references between the blocks of a valid file. They are used to restore correct checksums after a byte was
+//! changed.
 //!
 //! Nothing here decodes a structure. A pointer (32 bytes, docs/format.md section 2) is recognised anywhere, because the
 //! block at its address has its checksum, length and kind. The same test finds the entries of a run directory, which
@@ -15,41 +16,41 @@ use tidalite_base::limits::SECOND_FILE_AT;
 use tidalite_base::{TxnId, checksum, get_u16, get_u32, get_u64, put_u64};
 use tidalite_pager::{HEADER_BYTES, Header, Kind, PTR_BYTES, Ptr, verify_block};
 
-/// Size of a head block in bytes.
+/// Size in bytes of a block in the head of a file, and (below) the number of these blocks.
 const HEAD_BLOCK_BYTES: usize = 4096;
 const HEAD_BLOCKS: usize = 6;
-/// Offset of the second copy of the second file's head.
+/// Offset of the second copy of the head in the second file.
 const SECOND_HEAD_COPY_AT: usize = 12_288;
-/// Maximum size of a chunk of a large value, and the distance between chunk starts.
+/// Maximum length in bytes of a chunk of a large value, and distance between the beginnings of two chunks.
 const CHUNK_BYTES: usize = 64 << 10;
-/// Offsets of the page size in the superblock, of the log (page and number of pages) in a meta record, and of the
-/// checksum of that record in a log block; docs/format.md section 3.
+/// Offsets of the page size in the superblock, of the log's location (page and number of pages) in a meta record, and
+/// of the checksum of that meta record in a log block, as in docs/format.md section 3.
 const PAGE_SIZE_AT: usize = 52;
 const LOG_AT: usize = 1952;
 const STANDS_ON_AT: usize = 40;
-/// Offsets of a page's birth and checksum in a branch child or a nested table root, and the length that both forms
-/// share; docs/format.md section 5.
+/// Offsets of a page's birth and checksum in a child entry of a branch or in the root of a nested table, and the length
+/// that these two forms share, as in docs/format.md section 5.
 const CHILD_BIRTH_AT: usize = 6;
 const CHILD_CHECKSUM_AT: usize = 12;
 const CHILD_BYTES: usize = 26;
-/// Offset of the next chunk's checksum in a chunk.
+/// Offset in a chunk of the checksum of the next chunk.
 const NEXT_CHUNK_AT: usize = HEADER_BYTES;
 
-/// Offsets in a leaf directory of the number of vectors and columns, and of its sections.
+/// Offsets in a leaf directory of the number of vectors, of the number of columns, and of the sections.
 const VECTORS_AT: usize = HEADER_BYTES + 4;
 const SECTIONS_AT: usize = 64;
 const SECTION_BYTES: usize = 8;
 
-/// A range of bytes covered by one checksum.
+/// A range of bytes that one checksum covers.
 #[derive(Clone, Debug)]
 pub struct Block {
-    /// Offset of the first byte in the file.
+    /// Offset of the block's first byte in the file.
     pub at: usize,
-    /// Length in bytes.
+    /// Length of the block in bytes.
     pub len: usize,
-    /// Kind of the block; `None` for a payload without a header.
+    /// Kind of the block; `None` for a payload, which has no header.
     pub kind: Kind,
-    /// Positions of its checksum in other blocks: index into the list, offset in that block.
+    /// Positions of this block's checksum in other blocks: index of the other block, offset in it.
     places: Vec<(usize, usize)>,
 }
 
@@ -58,7 +59,7 @@ impl Block {
         self.kind != Kind::None
     }
 
-    /// Number of leading bytes that a mutation must not change: the checksum.
+    /// Number of bytes at the beginning that a mutation must not change, because they hold the block's own checksum.
     #[must_use]
     pub fn guarded(&self) -> usize {
         if self.has_header() { 8 } else { 0 }
@@ -68,23 +69,23 @@ impl Block {
 /// All blocks reachable from the meta records of a file.
 #[derive(Clone, Debug)]
 pub struct Graph {
-    /// In sealing order.
+    /// The blocks in sealing order: each block comes after all blocks to which it refers.
     pub blocks: Vec<Block>,
     second_at: Option<usize>,
 }
 
 struct Search<'a> {
     files: &'a Files,
-    /// Bytes of the files.
+    /// The bytes of the files.
     file: &'a [u8],
     known: HashMap<(usize, usize), usize>,
     blocks: Vec<Block>,
-    /// Finished blocks, children first.
+    /// The blocks whose references are all found, referenced blocks first.
     order: Vec<usize>,
 }
 
 impl Search<'_> {
-    /// Adds a block and all blocks that it references; returns its number.
+    /// Adds a block and all blocks to which it refers; returns the number of the block.
     fn add(&mut self, at: usize, len: usize, kind: Kind) -> usize {
         if let Some(&number) = self.known.get(&(at, len)) {
             return number;
@@ -144,7 +145,7 @@ impl Search<'_> {
         (ptr.addr != 0 && verify_block(bytes, &ptr).is_ok()).then_some(ptr)
     }
 
-    /// Adds the table pages that a table page references: children of a branch, and roots of the tables nested in a
+    /// Adds the table pages to which a table page refers: the children of a branch, and the roots of tables nested in a
     /// leaf.
     fn children(&mut self, number: usize) {
         let Block { at, len, .. } = self.blocks[number];
@@ -177,7 +178,7 @@ impl Search<'_> {
         (of_table && verify_block(page, &ptr).is_ok()).then_some(ptr)
     }
 
-    /// Adds the blocks in the entries of a run's directory (docs/format.md section 7) in a table leaf.
+    /// Adds the blocks to which the entries in a leaf of a run's directory refer (docs/format.md section 7).
     fn entries(&mut self, number: usize) {
         let Block { at, len, .. } = self.blocks[number];
         for offset in HEADER_BYTES..len {
@@ -188,8 +189,9 @@ impl Search<'_> {
         }
     }
 
-    /// The block of a directory entry at this offset, and the offset of the checksum in the entry. A checksum shorter
-    /// than eight bytes is not accepted, as it cannot hold another value.
+    /// The block to which the directory entry at this offset refers, and the offset of the block's checksum in the
+    /// entry. A checksum stored in fewer than eight bytes is not accepted, because it cannot be replaced by any other
+    /// checksum.
     fn entry(&self, at: usize) -> Option<(Ptr, usize)> {
         let lengths = get_u32(self.file.get(at..at + 4)?, 0);
         let mut behind = 4;
@@ -227,8 +229,7 @@ impl Search<'_> {
         if sum == 0 || from + HEADER_BYTES > self.file.len() {
             return;
         }
-        // A chunk is as long as possible, the last one up to the end of its extent: whole pages, of at least 512
-        // bytes.
+        // A chunk is as long as possible, but the last one ends with its extent: at whole pages, of at least 512 bytes.
         let longest = CHUNK_BYTES.min(self.file.len() - from);
         let fits = |len: &usize| checksum(&self.file[from + 8..from + len]) == sum;
         let Some(len) = (1..=longest / 512).map(|n| n * 512).rev().find(fits) else {
@@ -238,8 +239,8 @@ impl Search<'_> {
         self.link(number, NEXT_CHUNK_AT, next);
     }
 
-    /// Adds the blocks of the redo logs that meta records name. They contain the checksum of the first copy of the
-    /// record.
+    /// Adds the blocks of the redo logs that meta records name. These blocks contain the checksum of the first copy of
+    /// the meta record.
     fn logs(&mut self) {
         let page_size = get_u32(self.file, PAGE_SIZE_AT) as usize;
         for pair in [1, 2] {
@@ -266,7 +267,7 @@ impl Search<'_> {
     }
 
     /// Adds the payloads of a leaf directory (docs/format.md section 8). Each section begins with the lengths of its
-    /// entries and payloads; an entry ends with the checksum of its payload unless that is empty.
+    /// entries and payloads; an entry ends with the checksum of its payload, unless the payload is empty.
     fn payloads(&mut self, number: usize) {
         let Block { at, len, .. } = self.blocks[number];
         let file = self.file;
@@ -303,7 +304,7 @@ impl Search<'_> {
         }
     }
 
-    /// Adds a payload whose checksum is at `offset` of a block.
+    /// Adds a payload whose checksum is at `offset` in the block with this number.
     fn payload(&mut self, number: usize, offset: usize, (from, bytes): (usize, usize)) {
         if bytes == 0 {
             return;
@@ -317,7 +318,7 @@ impl Search<'_> {
 }
 
 impl Graph {
-    /// Analyses a valid file, or two files of one database.
+    /// Finds the blocks and references of a valid file, or of the two files of one database.
     #[must_use]
     pub fn of(files: &Files) -> Self {
         let file = &files.bytes[..];
@@ -336,7 +337,7 @@ impl Graph {
                 Header::decode(&file[at..at + HEADER_BYTES]).kind,
             );
         }
-        // The head copies of the second file, which are not referenced.
+        // Adds the two copies of the second file's head, to which no block refers.
         for at in files
             .second_at
             .into_iter()
@@ -364,7 +365,7 @@ impl Graph {
         }
     }
 
-    /// Updates the checksums of the changed blocks and of all blocks that lead to them.
+    /// Updates the checksums of the changed blocks, and of all blocks that refer to them directly or indirectly.
     pub fn seal(&self, file: &mut [u8], changed: &[usize]) {
         let mut open = vec![false; self.blocks.len()];
         for &block in changed {
@@ -387,7 +388,7 @@ impl Graph {
         }
     }
 
-    /// A pointer to this block in its current state in `file`.
+    /// A pointer to the block with this number, in its current state in `file`; `None` for a payload.
     #[must_use]
     pub fn pointer_to(&self, file: &[u8], number: usize) -> Option<Ptr> {
         let block = &self.blocks[number];
@@ -407,7 +408,7 @@ impl Graph {
         })
     }
 
-    /// Offsets of the pointers in a block.
+    /// The offsets of all pointers in the block with this number.
     #[must_use]
     pub fn pointers_in(&self, number: usize) -> Vec<usize> {
         let all = self.blocks.iter().filter(|block| block.has_header());
@@ -423,7 +424,7 @@ mod tests {
 
     #[test]
     fn a_chain_is_sealed_from_its_end() {
-        // A meta block that points to a page that points to another page.
+        // Creates a meta block that refers to a page, which refers to another page.
         let mut file = vec![0u8; HEAD_BLOCKS * HEAD_BLOCK_BYTES + 2 * 512];
         let seal = |file: &mut Vec<u8>, at: usize, len: usize, kind| {
             let header = Header {

@@ -1,4 +1,4 @@
-//! Operations on a whole file: pages by owner, differences from pins, backups and increments, copies, salvage,
+//! Operations on a whole file: listing pages by owner, differences from pins, backups and increments, copies, salvage,
 //! compaction and maintenance in steps.
 
 use super::errors::{broken, keep};
@@ -13,10 +13,10 @@ use tidalite::retention::Budget;
 use tidalite::storage::MemoryStorage;
 use tidalite::{Database, ReadTxn, Result, Timestamp};
 
-/// Bytes moved in a compaction step: few, so that several steps are needed.
+/// Number of bytes that a compaction step moves: few, so that several steps are needed.
 const STEP_BYTES: u64 = 16 << 10;
 
-/// All read-only operations.
+/// Runs all operations that only read the file.
 pub(super) fn around(db: &Database, files: &Files, stored: &Stored) -> Result<()> {
     let mut first = Ok(());
     keep(&mut first, db.weights().map(drop));
@@ -24,7 +24,7 @@ pub(super) fn around(db: &Database, files: &Files, stored: &Stored) -> Result<()
     keep(&mut first, db.page(7).map(drop));
     let image = db.image().to_writer(&mut sink());
     if stored.second.is_none() {
-        // A database of two files has no image; that error is expected.
+        // A database of two files has no single image; the error for it is expected.
         keep(&mut first, image.map(drop));
     }
     keep(&mut first, db.copy().to_writer(&mut sink()).map(drop));
@@ -40,7 +40,7 @@ pub(super) fn around(db: &Database, files: &Files, stored: &Stored) -> Result<()
     first
 }
 
-/// A salvaged database must be valid, whatever the source.
+/// Salvages a file; the salvaged database must be valid, whatever the file contains.
 fn salvaged(files: &Files, stored: &Stored) -> Result<()> {
     let sound = |db: &Database| -> Result<()> {
         let report = db.check()?;
@@ -67,12 +67,12 @@ fn salvaged(files: &Files, stored: &Stored) -> Result<()> {
             let _ = told(report);
             sound(&options().open(&to.first)?)
         }
-        // Salvaging nothing is acceptable as well.
+        // It is acceptable if salvage fails and returns nothing.
         Err(_) => Ok(()),
     }
 }
 
-/// Reads a pinned version, and its differences from the newest one: all, and the times of each series.
+/// Reads a pinned version, and its differences from the newest version: all of them, and the times of each series.
 fn since(db: &Database, now: &ReadTxn, pin: &str) -> Result<()> {
     let base = db.begin_read_at(pin)?;
     let mut first = read_from(&base);
@@ -84,7 +84,7 @@ fn since(db: &Database, now: &ReadTxn, pin: &str) -> Result<()> {
     first
 }
 
-/// Backs up a pin with an increment, and opens the database restored from both.
+/// Backs up a pin and an increment since it, and opens the database restored from them.
 fn backed_up(db: &Database, pin: &str, stored: &Stored) -> Result<()> {
     let (mut full, mut more) = (Vec::new(), Vec::new());
     db.backup().of(pin).to_writer(&mut full)?;
@@ -106,7 +106,7 @@ fn backed_up(db: &Database, pin: &str, stored: &Stored) -> Result<()> {
         })
 }
 
-/// Compacts completely in steps, with commits in between and a maintenance step; then reads the result.
+/// Compacts the file completely in steps, with commits and a maintenance step in between; then reads the result.
 pub(super) fn compacted(stored: &Stored) -> Result<()> {
     let db = stored.open()?;
     let mut first = Ok(());

@@ -1,4 +1,4 @@
-//! Hostile files: valid files with changed fields, bytes, ranges or pointers, and correct checksums again.
+//! Hostile files: valid files in which fields, bytes, ranges or pointers were changed and checksums made correct again.
 //!
 //! ```text
 //! errors       the first error of several steps
@@ -45,15 +45,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tidalite_testkit::rng::{Rng, mix};
 
-/// Memory that a case may use beyond the usage of the process before the first case.
+/// Number of bytes of memory that a case may use, in addition to the memory of the process before the first case.
 const MEMORY_BYTES: u64 = 256 << 20;
-/// Time limit of a case, far above the normal time, for busy machines. It is checked every `LOOK_TIME`. Each check
-/// counts at most twice that time, so that a program that is suspended as a whole is not reported as a hang.
+/// Time limit of a case, far above the normal time, because machines may be busy. Every `LOOK_TIME` the parent process
+/// checks the time. Each check counts at most twice that interval, so that a program that is suspended as a whole is
+/// not reported as a hang.
 const CASE_TIME: Duration = Duration::from_secs(10);
 const LOOK_TIME: Duration = Duration::from_millis(10);
-/// Number of input bytes that determine a change.
+/// Number of input bytes that determine the changes of a file.
 const INPUT_BYTES: usize = 96;
-/// Number of cases per process.
+/// Number of cases that one child process runs.
 const CASES_OF_A_CHILD: u64 = 2_000;
 
 fn input(seed: u64, case: u64) -> Vec<u8> {
@@ -62,10 +63,10 @@ fn input(seed: u64, case: u64) -> Vec<u8> {
     bytes
 }
 
-/// Runs the search: `--files`, `--seed`, `--threads`, `--failures` (stop after so many).
+/// Runs the search: `--files`, `--seed`, `--threads`, `--failures` (number of failures after which the search stops).
 ///
 /// # Errors
-/// The findings.
+/// Returns the failures that the search found.
 pub fn run(arguments: &Arguments) -> Result<(), String> {
     let files = arguments.number("--files", 100_000)?;
     let seed = arguments.number("--seed", 0)?;
@@ -109,7 +110,8 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
 
 type Shared<T> = Mutex<T>;
 
-/// Runs cases `from..to` in child processes, a new one after each finding; the children may write files to `copies`.
+/// Runs cases `from..to` in child processes, a new process after each failure; the children may write files to the
+/// folder `copies`.
 fn watch(
     (seed, copies): (u64, &Path),
     (mut from, to): (u64, u64),
@@ -129,7 +131,7 @@ fn watch(
     }
 }
 
-/// Runs one child process; returns the last case begun, and its failure.
+/// Runs one child process; returns the number of the last case begun, and the failure of that case.
 fn child(
     (seed, copies): (u64, &Path),
     from: u64,
@@ -202,7 +204,7 @@ fn spawn((seed, copies): (u64, &Path), from: u64, to: u64) -> Result<Child, Stri
         .map_err(|error| error.to_string())
 }
 
-/// Waits for a child process to end; false if one case takes too long.
+/// Waits for the end of a child process; returns false if one case takes too long.
 fn ends(child: &mut Child, case: &AtomicU64) -> bool {
     let (mut at, mut took) = (case.load(Ordering::Relaxed), Duration::ZERO);
     loop {
@@ -222,10 +224,10 @@ fn ends(child: &mut Child, case: &AtomicU64) -> bool {
     }
 }
 
-/// The child process: runs cases `--first` to `--end`, and announces each before it begins.
+/// The code of the child process: runs cases `--first` to `--end`, and prints the number of each before it begins.
 ///
 /// # Errors
-/// The valid files cannot be made.
+/// If the valid files cannot be created.
 pub fn cases(arguments: &Arguments) -> Result<(), String> {
     let (seed, first) = (
         arguments.number("--seed", 0)?,
@@ -279,11 +281,11 @@ fn limit_memory() -> Result<(), String> {
     setrlimit(Resource::As, limit).map_err(|error| error.to_string())
 }
 
-/// Fuzzer target: one file from input bytes. The first byte chooses a valid file, the others change it. With `--raw`,
-/// the bytes are the file.
+/// Target of an external fuzzer: creates one file from input bytes. The first byte chooses a valid file, the others
+/// change it. With `--raw`, the bytes are the file itself.
 ///
 /// # Errors
-/// The bytes cannot be read.
+/// If the input bytes cannot be read.
 pub fn fuzz(arguments: &Arguments) -> Result<(), String> {
     let mut bytes = Vec::new();
     match arguments.text("--input") {
@@ -298,10 +300,10 @@ pub fn fuzz(arguments: &Arguments) -> Result<(), String> {
     Ok(())
 }
 
-/// Like `fuzz`, for a fuzzer in this process.
+/// Like `fuzz`, for a fuzzer that runs in this process and passes the input bytes.
 ///
 /// # Errors
-/// The valid files cannot be made.
+/// If the valid files cannot be created.
 pub fn fuzz_bytes(bytes: &[u8], raw: bool) -> Result<Went, String> {
     if raw {
         return Ok(exercise(&Files::one(bytes.to_vec())));
@@ -312,10 +314,10 @@ pub fn fuzz_bytes(bytes: &[u8], raw: bool) -> Result<Went, String> {
     Ok(exercise(&derive(base, rest).0))
 }
 
-/// Runs the hostile-file operations on each valid file; returns the outcome of each by name.
+/// Runs the operations of this test on each unchanged valid file; returns how far each file came, by name.
 ///
 /// # Errors
-/// The valid files cannot be made; the first error in one of them.
+/// If the valid files cannot be created; otherwise the first error of an operation.
 pub fn sound() -> Result<Vec<(String, Went)>, String> {
     let mut all = Vec::new();
     for base in bases::all()? {
@@ -326,10 +328,10 @@ pub fn sound() -> Result<Vec<(String, Went)>, String> {
     Ok(all)
 }
 
-/// Kinds of blocks in the valid files, with the number of each.
+/// The kinds of blocks in the valid files, with the number of blocks of each kind.
 ///
 /// # Errors
-/// The valid files cannot be made.
+/// If the valid files cannot be created.
 pub fn kinds() -> Result<BTreeMap<String, usize>, String> {
     let mut kinds = BTreeMap::new();
     for base in bases::all()? {

@@ -1,4 +1,4 @@
-//! Turns fuzzer input bytes into changes of a valid file with correct checksums.
+//! Converts the input bytes of a fuzzer into changes of a valid file, whose checksums stay correct.
 //!
 //! The same bytes give the same file; missing bytes count as zeros. So a fuzzer without knowledge of the
 //! format and a seeded generator can drive the same changes.
@@ -8,27 +8,27 @@ use super::graph::{Block, Graph};
 use tidalite_base::{get_u32, get_u64, put_u32, put_u64};
 use tidalite_pager::{HEADER_BYTES, Kind};
 
-/// Maximum number of changes in a file.
+/// Maximum number of changes that are made to a file.
 const CHANGES_MAX: u64 = 3;
-/// Number of bytes after a header that contain counts and lengths.
+/// Number of bytes after a block's header that contain counts and lengths.
 const FIELDS_BYTES: usize = 96;
-/// Maximum number of bytes changed at once.
+/// Maximum number of bytes that one change affects.
 const RANGE_MAX: usize = 64;
 
-/// A valid file, or two of one database, and its block graph.
+/// A valid file, or the two files of one database, with the graph of their blocks.
 pub struct Base {
-    /// Name, for messages.
+    /// Name of the file, for messages.
     pub name: String,
-    /// Bytes of the files.
+    /// The bytes of the file or files.
     pub files: Files,
-    /// References between its blocks.
+    /// The references between the blocks of the file.
     pub graph: Graph,
-    /// Blocks by kind, so that rare kinds are changed as often as others.
+    /// The blocks by kind, so that rare kinds are changed as often as others.
     by_kind: Vec<(Kind, Vec<usize>)>,
 }
 
 impl Base {
-    /// Analyses a valid file.
+    /// Finds the blocks of a valid file.
     #[must_use]
     pub fn new(name: &str, files: Files) -> Self {
         let graph = Graph::of(&files);
@@ -47,13 +47,13 @@ impl Base {
         }
     }
 
-    /// Kinds of its blocks; `None` for payloads.
+    /// The kinds of the file's blocks; `None` stands for payloads, which have no header.
     pub fn kinds(&self) -> impl Iterator<Item = Kind> {
         self.by_kind.iter().map(|(kind, _)| *kind)
     }
 }
 
-/// Derives choices from input bytes.
+/// The input bytes that have not been used yet for a choice.
 struct Choices<'a>(&'a [u8]);
 
 impl Choices<'_> {
@@ -79,7 +79,8 @@ impl Choices<'_> {
     }
 }
 
-/// Changes a valid file as these bytes determine; returns it with the kind of the first changed block.
+/// Changes a valid file as these input bytes determine; returns the changed file and the kind of the first changed
+/// block.
 #[must_use]
 pub fn derive(base: &Base, input: &[u8]) -> (Files, Kind) {
     let mut choices = Choices(input);
@@ -94,7 +95,8 @@ pub fn derive(base: &Base, input: &[u8]) -> (Files, Kind) {
     base.graph.seal(&mut file, &changed);
     let second_at = base.files.second_at;
     if let Some(at) = second_at {
-        // Sometimes the second file is truncated or empty; never at the end of the input, where choices are zero.
+        // Sometimes truncates or empties the second file; but not when the input bytes are used up, where all choices
+        // are zero.
         match choices.below(24) {
             1 => file.truncate(at),
             2 => file.truncate(at + choices.index(file.len() - at)),
@@ -129,7 +131,7 @@ fn change(file: &mut [u8], base: &Base, number: usize, choices: &mut Choices<'_>
             }
         }
         6 => {
-            // Copies bytes from elsewhere in the same block.
+            // Copies bytes from another place in the same block.
             let len = choices.index(RANGE_MAX).min(end - at);
             let from = block.at + choices.index(block.len - len + 1);
             file.copy_within(from..from + len, at);
@@ -148,7 +150,8 @@ fn pick<'a, T>(of: &'a [T], choices: &mut Choices<'_>) -> &'a T {
     &of[choices.below(of.len() as u64) as usize]
 }
 
-/// Offset of the change: half of the changes hit the front, with its counts and lengths; the header is rarely hit.
+/// Offset of a change: half of the changes hit the beginning of the block, with its counts and lengths; the header is
+/// rarely hit.
 fn offset(block: &Block, choices: &mut Choices<'_>) -> usize {
     let front = HEADER_BYTES.min(block.len - 1);
     let from = if choices.below(16) == 0 {
@@ -189,7 +192,7 @@ fn nudge(file: &mut [u8], at: usize, end: usize, choices: &mut Choices<'_>) {
         2 => border,
         _ => random,
     };
-    // Most fields are aligned to their size.
+    // Most fields are aligned to their size, so the changed number usually is as well.
     match choices.below(4) {
         0 if at + 2 <= end => {
             let old = u16::from_le_bytes([file[at], file[at + 1]]);
@@ -214,7 +217,7 @@ fn nudge(file: &mut [u8], at: usize, end: usize, choices: &mut Choices<'_>) {
     }
 }
 
-/// Replaces the bytes after the header with those of another block of the same kind.
+/// Replaces the bytes after the header by the bytes of another block of the same kind.
 fn swap_body(file: &mut [u8], base: &Base, number: usize, choices: &mut Choices<'_>) {
     let kind = base.graph.blocks[number].kind;
     let Some((_, numbers)) = base.by_kind.iter().find(|(of, _)| *of == kind) else {
@@ -230,7 +233,7 @@ fn swap_body(file: &mut [u8], base: &Base, number: usize, choices: &mut Choices<
     }
 }
 
-/// Replaces a pointer in this block with a valid pointer to a wrong block.
+/// Replaces a pointer in this block by a valid pointer to a wrong block.
 fn redirect(file: &mut [u8], base: &Base, number: usize, choices: &mut Choices<'_>) {
     let places = base.graph.pointers_in(number);
     let same = choices.below(2) == 0;

@@ -1,4 +1,4 @@
-//! Options for opening every file here.
+//! The options with which this test opens every file.
 
 use tidalite::{Options, Tuning};
 

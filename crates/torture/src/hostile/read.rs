@@ -3,7 +3,7 @@
 use super::errors::keep;
 use tidalite::{Database, Result, Steps};
 
-/// Maximum number of windows, for any span in a hostile file.
+/// Maximum number of windows of a query, whatever span a hostile file has.
 const WINDOWS_MAX: i64 = 4_096;
 
 /// Reads everything in the newest snapshot.

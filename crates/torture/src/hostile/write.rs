@@ -1,4 +1,4 @@
-//! Writes to every table and series, and creates new ones.
+//! Writes to every table and series of a file, and creates new ones.
 
 use super::errors::keep;
 use tidalite::{ColumnType, Database, Decimal, ErrorKind, Result, Schema, SeriesMut, Steps, Value};
@@ -39,7 +39,7 @@ fn write_table(db: &Database, name: &str) -> Result<()> {
     let mut table = tx.table(name)?;
     for path in [&[b"a"][..], &[b"b", b"c"], &[b"c", b"a", b"b"]] {
         let mut below = table.nested_at(path);
-        // The existing entry may be a value, or a nested table in place of a value.
+        // The damaged file may hold a value where a nested table is expected, or a nested table in place of a value.
         match below.put(b"k123", &[3; 300]) {
             Err(error) if matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::WrongType) => {
                 continue;
@@ -63,8 +63,8 @@ fn write_table(db: &Database, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// A row with the value three in each column, as raw words, or as values if there are text columns (a text word is a
-/// text number).
+/// A row with the value three in each column: as raw words, or as values if there are text columns, in which a raw word
+/// would be the number of a text.
 enum Row {
     Words(Vec<u64>),
     Values(Vec<Value>),
@@ -104,7 +104,7 @@ fn write_series(db: &Database, id: tidalite::SeriesId) -> Result<()> {
     let row = Row::of(&series.info().schema);
     for i in 0..30 {
         match row.put(&mut series, i * 50 + 7) {
-            // The merge policy may refuse a second row at an existing time.
+            // The merge policy of the series may refuse a second row at an existing time.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             done => done?,
         }

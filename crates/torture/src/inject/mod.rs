@@ -1,4 +1,5 @@
-//! System calls of a real writing process that fail or kill it, one after another, through `strace -e inject`.
+//! Makes system calls of a real writing process fail, or kills the process at them, one call after another, with
+//! `strace -e inject`.
 //!
 //! For each kind of call and each error, the N-th such call fails, once or from then on, N = 1, 2, 3, ... with growing
 //! gaps, until a run ends without reaching it. (Without a memory map a run makes 270 similar calls of `pread64`, and a
@@ -23,8 +24,8 @@ use std::time::Instant;
 use strace::{is_killed, is_met, own_path, strace};
 use tidalite_testkit::rng::Rng;
 
-/// Calls and their possible errors. `pwrite64` has no short writes here: strace would report bytes that were not
-/// written.
+/// The system calls, each with the errors that it may return. Short writes of `pwrite64` are not simulated, because
+/// strace would report bytes that were not written.
 const CALLS: [(&str, &[&str]); 12] = [
     ("fdatasync", &["EIO", "ENOSPC"]),
     ("fsync", &["EIO", "ENOSPC"]),
@@ -39,13 +40,13 @@ const CALLS: [(&str, &[&str]); 12] = [
     ("fcntl", &["ENOLCK"]),
     ("statx", &["EIO"]),
 ];
-/// Number of commits in a run.
+/// Number of commits in one run of the process.
 const COMMITS: u64 = 5;
-/// Maximum number of calls of one kind tested.
+/// Maximum number of calls of one kind that are tested.
 const CALLS_MAX: u64 = 1000;
-/// After the N-th call, the gap to the next failing call is at most N divided by this.
+/// The gap from the N-th call to the next call that fails is at most N divided by this number.
 const APART: u64 = 8;
-/// Number of scripts, each on a file of its own, in a full search.
+/// Number of scripts of transactions in a full search, each on a file of its own.
 const ROUNDS: u64 = 4;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -73,16 +74,16 @@ struct Search<'a> {
     file: &'a Path,
     script: Script,
     oracle: Oracle,
-    /// The last transaction acknowledged as durable or found.
+    /// Number of the last transaction that was acknowledged as durable, or found in the file.
     acknowledged: u64,
     tally: Tally,
 }
 
-/// Runs the program. For a short run, `--step N` tests only every N-th call, and `--rounds N` sets the number of
+/// Runs this search. For a short run, `--step N` tests only every N-th call, and `--rounds N` sets the number of
 /// scripts.
 ///
 /// # Errors
-/// The failure.
+/// Returns the failure that the search found.
 pub fn run(arguments: &Arguments) -> Result<(), String> {
     let probe = Command::new("strace")
         .args(["-f", "--seccomp-bpf", "-qq"])
@@ -136,7 +137,7 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
     Ok(())
 }
 
-/// Injects every error of one kind of call, and a kill, into runs of one new random script.
+/// Injects every error of one kind of call, and a kill, into runs of one new random script of transactions.
 fn through(
     file: &Path,
     (call, errors): (&str, &[&str]),
@@ -153,8 +154,8 @@ fn through(
     };
     for error in errors.iter().copied().chain(["KILL"]) {
         for forever in [false, true] {
-            // A process rightly repeats an interrupted call forever, so EINTR is injected only once. A process can be
-            // killed only once.
+            // A process is right to repeat an interrupted call forever, so EINTR is injected only once. A process can
+            // be killed only once.
             if matches!(error, "KILL" | "EINTR") && forever {
                 continue;
             }
@@ -176,7 +177,7 @@ impl Search<'_> {
         rng: &mut Rng,
     ) -> Result<(), String> {
         let mut at = 1 + rng.below(step);
-        // With and without the map the calls differ.
+        // The calls differ between runs with a memory map and runs without one.
         let mut modes = vec![true, false];
         while at < CALLS_MAX && !modes.is_empty() {
             let mut met = Vec::new();
@@ -191,7 +192,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// One run; false if it did not reach the call.
+    /// Performs one run; returns false if the run ended before it reached the call.
     fn one(
         &mut self,
         call: &str,
@@ -202,7 +203,7 @@ impl Search<'_> {
     ) -> Result<bool, String> {
         let until = if forever { "+" } else { "" };
         let log = self.file.with_extension("log");
-        // Inject only into calls on the database and its lock file, not into calls that load the program.
+        // Errors are injected only into calls on the database and its lock file, not into calls that load the program.
         let lock = format!("{}-lock", self.file.display());
         let output = strace(&log, call, error, &format!("{at}{until}"))
             .arg("-P")
@@ -229,7 +230,8 @@ impl Search<'_> {
     }
 
     fn judge(&mut self, output: &Output, kill: bool, met: bool) -> Result<(), String> {
-        // Transactions begun since the last durable acknowledgement, and the last lazy one acknowledged.
+        // The transactions begun since the last durable acknowledgement, and the last lazy transaction that was
+        // acknowledged.
         let (mut begun, mut lazy) = (Vec::new(), 0);
         let mut failed = false;
         for line in String::from_utf8_lossy(&output.stdout).lines() {
@@ -283,7 +285,7 @@ impl Search<'_> {
         if !report.is_clean() {
             return Err(format!("check: {:?}", report.problems));
         }
-        // Makes a lazy commit that was found durable, because the next error may cost it.
+        // Makes the commit that was found durable, because it may be lazy and the next injected error might lose it.
         db.sync().map_err(text)?;
         self.acknowledged = number;
         Ok(())

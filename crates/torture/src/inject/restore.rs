@@ -1,8 +1,8 @@
-//! A backup and its increment are restored while calls fail or kill the process. The target must then be missing, or be
-//! the whole database.
+//! Restores a backup and its increment while system calls fail or kill the process. Afterwards the target file must be
+//! missing or be the whole database.
 //!
-//! After an error no file of the attempt remains. After a kill, unfinished files may remain under other names or the
-//! name of the second file.
+//! After an error, no file of the attempt may remain. After a kill, unfinished files may remain under other names, or
+//! under the name of the second file.
 
 use super::strace::{is_killed, is_met, own_path, strace};
 use crate::arguments::{Arguments, say};
@@ -14,8 +14,8 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use tidalite::Durability;
 
-/// Calls and their possible errors. Calls that load the program are not in the list, because they would be the first
-/// ones to fail.
+/// The system calls, each with the errors that it may return. Calls that load the program are not in the list, because
+/// they would be the first calls to fail.
 const CALLS: [(&str, &[&str]); 8] = [
     ("fdatasync", &["EIO", "ENOSPC"]),
     ("fsync", &["EIO", "ENOSPC"]),
@@ -26,11 +26,11 @@ const CALLS: [(&str, &[&str]); 8] = [
     ("linkat", &["EIO", "EPERM"]),
     ("unlink", &[]),
 ];
-/// Number of commits before the pin, and minimum number after it.
+/// Number of commits before the pin, and minimum number of commits after it.
 const COMMITS: u64 = 6;
-/// Maximum number of commits until a value is in the second file.
+/// Maximum number of commits that are made until a value is in the second file.
 const COMMITS_MAX: u64 = 500;
-/// Values of at least this many bytes are in the second file.
+/// Minimum size in bytes of values that are in the second file.
 const LARGE_BYTES: u64 = 600;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,16 +40,16 @@ pub(crate) struct Tally {
     pub(crate) killed: u64,
 }
 
-/// Backups to restore repeatedly.
+/// The backups that are restored again and again.
 struct Backups {
     folder: PathBuf,
-    /// Number of the last commit.
+    /// Number of the last commit in the backups.
     number: u64,
     digest: u64,
     tally: Tally,
 }
 
-/// Tests all errors, with every `step`-th call.
+/// Tests all errors of all calls, at every `step`-th call.
 pub(super) fn search(folder: &Path, seed: u64, step: u64) -> Result<Tally, String> {
     let mut backups = Backups::made(&folder.join("restore"), seed)
         .map_err(|error| format!("a backup: {error}"))?;
@@ -68,10 +68,11 @@ pub(super) fn search(folder: &Path, seed: u64, step: u64) -> Result<Tally, Strin
     Ok(backups.tally)
 }
 
-/// The program under strace: restores `full` and `increment` of a folder to `new.tdl` there.
+/// The program that runs under strace: restores the backups `full` and `increment` in a folder to `new.tdl` in that
+/// folder.
 ///
 /// # Errors
-/// Invalid arguments, or an error of the restore.
+/// If arguments are invalid, or the restore fails.
 pub fn run(arguments: &Arguments) -> Result<(), String> {
     let folder = Path::new(arguments.text("--folder").ok_or("--folder is needed")?);
     let open = |name: &str| File::open(folder.join(name)).map_err(|error| error.to_string());
@@ -82,7 +83,7 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether a value is in the second file.
+/// True if a value of the model is so large that it is in the second file.
 fn is_large(model: &Model) -> bool {
     let mut values = model.tables.values().flat_map(|table| table.values());
     values.any(|value| value.len() as u64 >= LARGE_BYTES)
@@ -107,7 +108,7 @@ impl Backups {
             model = script.step(&db, number, &model, Durability::Durable, || ())?;
             digest = oracle.digest(number)?;
             if number == COMMITS {
-                // Ensures that both files are restored.
+                // Makes sure that both backups contain values in both files.
                 let mut tx = db.begin_write()?;
                 tx.pin("base")?;
                 tx.commit()?;
@@ -130,7 +131,7 @@ impl Backups {
         })
     }
 
-    /// One run; false if it did not reach the call.
+    /// Performs one run; returns false if the run ended before it reached the call.
     fn one(&mut self, call: &str, error: &str, at: u64) -> Result<bool, String> {
         let log = self.folder.with_extension("log");
         let output = strace(&log, call, error, &at.to_string())
@@ -159,7 +160,7 @@ impl Backups {
         Ok(met)
     }
 
-    /// Examines the remaining files and removes them.
+    /// Checks the files that a run has left, and removes them.
     fn judge(&self, done: bool, killed: bool) -> Result<(), String> {
         let text = |error: tidalite::Error| format!("restored: {error}");
         let new = self.folder.join("new.tdl");

@@ -1,4 +1,5 @@
-//! The processes that are killed: writers take turns, readers hold snapshots. They report in lines:
+//! The processes that are killed: writers take turns, readers hold snapshots. They report to the parent process in
+//! lines:
 //!
 //! ```text
 //! o                 the file is open
@@ -19,23 +20,23 @@ use std::time::Duration;
 use tidalite::{Database, ReadTxn, Result};
 use tidalite_testkit::rng::Rng;
 
-/// A line from a child.
+/// A line that a child process has reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Said {
-    /// The file is open.
+    /// The child process has opened the file.
     Opened,
-    /// A commit is acknowledged.
+    /// The commit of the transaction with this number is acknowledged.
     Acknowledged(u64),
-    /// A snapshot of this number has this digest.
+    /// A snapshot of the transaction with this number has this digest.
     Seen(u64, u64),
-    /// An evictable snapshot was evicted.
+    /// A writer has evicted the reader's snapshot.
     Evicted,
-    /// An error.
+    /// An error occurred, or a snapshot changed.
     Failed(String),
 }
 
 impl Said {
-    /// Parses a line.
+    /// Parses a line from a child process.
     #[must_use]
     pub fn parse(line: &str) -> Self {
         let words: Vec<&str> = line.split(' ').collect();
@@ -50,10 +51,10 @@ impl Said {
     }
 }
 
-/// Writes or reads until it is killed.
+/// Writes or reads the file until this process is killed.
 ///
 /// # Errors
-/// Invalid arguments.
+/// If arguments are invalid.
 pub fn run(arguments: &Arguments) -> std::result::Result<(), String> {
     let path = Path::new(arguments.text("--file").ok_or("--file is needed")?);
     let seed = arguments.number("--script", 0)?;
@@ -91,7 +92,7 @@ fn write(db: &Database, seed: u64, rng: &mut Rng) -> Result<()> {
     let mut known: Option<(u64, Model)> = None;
     loop {
         let mut tx = db.begin_write()?;
-        // This process holds the writer lock, so this snapshot stays the newest.
+        // This process holds the writer lock, so the snapshot stays the newest version.
         let snap = db.begin_read()?;
         let last = number_of(&snap)?;
         let model = match known.take() {
@@ -103,14 +104,14 @@ fn write(db: &Database, seed: u64, rng: &mut Rng) -> Result<()> {
         tx.commit_with(script.durability(last + 1))?;
         say(&format!("a {}", last + 1));
         known = Some((last + 1, next));
-        // Limits the rate, because the oracle repeats and judges all transactions on one processor.
+        // Limits the rate of commits, because the parent process repeats and judges all transactions on one processor.
         std::thread::sleep(Duration::from_micros(rng.below(PAUSE_US)));
     }
 }
 
 /// Maximum time that a reader holds a snapshot before it reads it again, in microseconds.
 const KEEP_US: u64 = 3_000;
-/// Maximum time for an evictable snapshot, long enough to make eviction worthwhile.
+/// Maximum time in microseconds that a reader holds an evictable snapshot: long enough to make eviction worthwhile.
 const KEEP_LONG_US: u64 = 20_000;
 
 fn read(db: &Database, evictable: bool, rng: &mut Rng) -> Result<()> {
@@ -129,7 +130,7 @@ fn read(db: &Database, evictable: bool, rng: &mut Rng) -> Result<()> {
     }
 }
 
-/// Number and digest of a snapshot, read twice.
+/// The transaction number and the digest of a snapshot, which is read twice to show that it does not change.
 fn look(snap: &ReadTxn, keep_us: u64, rng: &mut Rng) -> Result<String> {
     let (number, digest) = (number_of(snap)?, digest_of_snapshot(snap)?);
     std::thread::sleep(Duration::from_micros(rng.below(keep_us)));

@@ -33,71 +33,72 @@ use tidalite::{Database, Durability};
 use tidalite_pager::READERS_MAX;
 use tidalite_testkit::rng::{Rng, mix};
 
-/// Number of concurrent processes.
+/// Number of writing and (below) of reading processes that run at the same time.
 const WRITERS: usize = 2;
 const READERS: usize = 3;
-/// One in this many readers is evictable.
+/// One in this many readers holds an evictable snapshot.
 const EVICTABLE_ONE_IN: u64 = 3;
-/// After one in this many kills of a writer, all other processes are killed, and the file is reopened with a new
+/// After one in this many kills of a writer, all other processes are killed, too, and the file is reopened with a new
 /// handle.
 const ALL_DIE_ONE_IN: u64 = 3;
-/// Maximum wait for a resource that only dead processes held.
+/// Maximum time to wait for a lock or slot that only dead processes held.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Number of transactions in a file; then a new file is started, to keep contents small.
+/// Number of transactions in a file; then a new file is started, so that contents stay small.
 const TRANSACTIONS_OF_A_FILE: u64 = 3_000;
-/// Thread name in the system, which keeps 15 bytes.
+/// Name of the helper threads, shortened to the 15 bytes that the system keeps.
 const ENCODING: &str = "tidalite-encode";
-/// Maximum number of lines processed between two kills.
+/// Maximum number of reported lines that are processed between two kills.
 const HEARD_AT_ONCE: usize = 500;
-/// Maximum percentage of pages that may be pending after all processes are dead and some commits are made.
+/// Maximum percentage of pages that may be pending (freed but not reusable) after all processes are dead and some
+/// commits were made.
 const WAITING_PERCENT_MAX: u64 = 20;
 
-/// Counts of a run.
+/// Counters of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
-    /// Readers killed.
+    /// Number of readers that were killed.
     pub readers_killed: u64,
-    /// Writers killed.
+    /// Number of writers that were killed.
     pub writers_killed: u64,
-    /// Writers killed while helper threads were encoding.
+    /// Number of writers that were killed while helper threads were encoding.
     pub flushing_killed: u64,
-    /// Readers and writers killed in a process id namespace of their own.
+    /// Number of readers and writers that were killed in a process id namespace of their own.
     pub in_own_namespace: u64,
-    /// Evictable readers killed.
+    /// Number of readers with evictable snapshots that were killed.
     pub evictable_killed: u64,
-    /// Snapshots evicted.
+    /// Number of snapshots that were evicted.
     pub evicted: u64,
-    /// Times that all processes were dead.
+    /// Number of times that all processes were dead.
     pub all_dead: u64,
-    /// Times that the newest commit found after that was lazy.
+    /// Number of times that the newest commit found after the death of all processes was lazy.
     pub lazy_found: u64,
-    /// Notes of a check at that time, before a writer opened the file.
+    /// Number of notes that a check reported after the death of all processes, before a writer opened the file.
     pub notes: u64,
-    /// Readers frozen for a while.
+    /// Number of readers that were frozen for a while.
     pub readers_frozen: u64,
-    /// Commits acknowledged.
+    /// Number of commits that were acknowledged.
     pub acknowledged: u64,
-    /// Snapshots of readers compared.
+    /// Number of snapshots of readers that were compared with the expected content.
     pub seen: u64,
-    /// Snapshots of the oracle compared.
+    /// Number of snapshots of this process that were compared with the expected content.
     pub judged: u64,
-    /// Longest wait for the writer lock after a writer was killed, in milliseconds.
+    /// Longest wait in milliseconds for the writer lock after a writer was killed.
     pub wait_ms_max: u64,
 }
 
-/// A child process.
+/// A child process that is to be killed.
 struct Victim {
     process: Child,
     reader: bool,
     evictable: bool,
-    /// Whether the known process id is the id of `unshare`.
+    /// True if the known process id belongs to `unshare`, which is the parent of the child process.
     namespace: bool,
-    /// Whether the process has sent a line, so that it certainly has the file open.
+    /// True if the process has reported a line, so that it certainly has the file open.
     has_spoken: Arc<AtomicBool>,
 }
 
 impl Victim {
-    /// Whether the system shows helper threads in this process.
+    /// True if the process has helper threads at this moment, according to `/proc`.
     fn is_flushing(&self) -> bool {
         let tasks = std::fs::read_dir(format!("/proc/{}/task", self.process.id()));
         let named = |path: PathBuf| std::fs::read_to_string(path).unwrap_or_default();
@@ -105,13 +106,13 @@ impl Victim {
         tasks.any(|task| named(task.path().join("comm")).trim_end() == ENCODING)
     }
 
-    /// Kills the process.
+    /// Kills the child process.
     fn end(&mut self) -> Result<(), String> {
         if !self.namespace {
             return self.process.kill().map_err(|error| error.to_string());
         }
-        // The process under test is a child of `unshare`; if `unshare` were killed before it has forked, the child
-        // would survive.
+        // The process to kill is a child of `unshare`; if `unshare` were killed before it has forked, that child would
+        // survive.
         let parent = self.process.id();
         let begun = Instant::now();
         loop {
@@ -143,10 +144,10 @@ struct Arena<'a> {
     acknowledged: u64,
 }
 
-/// Runs the program; `--readers` and `--writers` are the numbers of kills.
+/// Runs this search; `--readers` and `--writers` are the numbers of kills.
 ///
 /// # Errors
-/// The failure, with the seed.
+/// Returns the failure that the search found, with the seed.
 pub fn run(arguments: &Arguments) -> Result<(), String> {
     let seed = arguments.number("--seed", 0)?;
     let readers = arguments.number("--readers", 10_000)?;
@@ -218,7 +219,7 @@ impl<'a> Arena<'a> {
         let mut command = if namespace {
             let mut command = Command::new("unshare");
             let own = std::env::current_exe().map_err(|error| error.to_string())?;
-            // `unshare` reports a signal mask when its child is killed.
+            // `unshare` prints a signal mask when its child is killed, so its error output is ignored.
             command
                 .args(["--pid", "--fork", "--kill-child"])
                 .arg(own)
@@ -248,7 +249,7 @@ impl<'a> Arena<'a> {
         let has_spoken = Arc::new(AtomicBool::new(false));
         let speaks = Arc::clone(&has_spoken);
         std::thread::spawn(move || {
-            // Ignores an incomplete line of a killed process.
+            // An incomplete line of a killed process is ignored.
             let mut out = BufReader::new(out);
             let mut line = String::new();
             while out.read_line(&mut line).is_ok_and(|bytes| bytes > 0) && line.ends_with('\n') {
@@ -268,10 +269,10 @@ impl<'a> Arena<'a> {
         Ok(())
     }
 
-    /// Processes received lines; false if there were none.
+    /// Processes the lines that child processes have reported; returns false if there were no lines.
     fn hear(&mut self, tally: &mut Tally) -> Result<bool, String> {
         let mut heard = false;
-        // Limited, since live processes keep sending.
+        // The number of lines is limited, because running processes keep reporting.
         for said in self.told.try_iter().take(HEARD_AT_ONCE) {
             heard = true;
             match said {
@@ -300,7 +301,7 @@ impl<'a> Arena<'a> {
 
     fn play(&mut self, readers: u64, writers: u64, tally: &mut Tally) -> Result<(), String> {
         let mut db = open(self.file, self.script).map_err(text)?;
-        // The number of kills per file gives each file the same mixture.
+        // Kills are counted per file so that each file gets the same mixture of killed readers and writers.
         let one_writer_in = (readers + writers).div_ceil(writers.max(1)).max(1);
         while (tally.readers_killed < readers || tally.writers_killed < writers)
             && self.acknowledged < TRANSACTIONS_OF_A_FILE
@@ -333,8 +334,8 @@ impl<'a> Arena<'a> {
         self.nothing_leaks(&db)
     }
 
-    /// Kills all processes and closes this process's handle, without a sync. The next handle must find all acknowledged
-    /// commits.
+    /// Kills all processes and closes the handle of this process, without a sync. The next handle must find all
+    /// acknowledged commits.
     fn all_die(&mut self, db: Database, tally: &mut Tally) -> Result<Database, String> {
         while !self.victims.is_empty() {
             let reader = self.victims[0].reader;
@@ -351,8 +352,8 @@ impl<'a> Arena<'a> {
         Ok(db)
     }
 
-    /// No process has the file open. A check must find no damage from the killed processes before a writer heals
-    /// anything.
+    /// Checks the file while no process has it open: the killed processes must have left no damage. A writer would
+    /// repair the file, so this uses a read-only handle.
     fn checked_read_only(&self, tally: &mut Tally) -> Result<(), String> {
         let db = options(self.file, self.script).read_only(true);
         let report = db.open(self.file).and_then(|db| db.check());
@@ -386,7 +387,8 @@ impl<'a> Arena<'a> {
         Ok(())
     }
 
-    /// The oracle gets the writer lock, even if a writer was killed while it held the lock.
+    /// Takes and releases the writer lock in this process, which must be possible even if a writer was killed while it
+    /// held the lock.
     fn take_turn(&mut self, db: &Database, tally: &mut Tally) -> Result<(), String> {
         let begun = Instant::now();
         drop(db.begin_write().map_err(text)?);
@@ -398,8 +400,8 @@ impl<'a> Arena<'a> {
         Ok(())
     }
 
-    /// Freezes a reader while the others continue to commit. The reader must have the file open: a process frozen
-    /// during its opening blocks other openings, which fail after 10 s.
+    /// Freezes a reader while the other processes continue to commit. The reader must have the file open: a process
+    /// that is frozen while it opens the file blocks other openings, which fail after 10 s.
     fn freeze(&mut self, db: &Database, tally: &mut Tally) -> Result<(), String> {
         let found = self.victims.iter().find(|victim| {
             victim.reader && !victim.namespace && victim.has_spoken.load(Ordering::Relaxed)
@@ -422,10 +424,10 @@ impl<'a> Arena<'a> {
         kill_process(pid, Signal::CONT).map_err(|error| error.to_string())
     }
 
-    /// Compares the content of the newest snapshot.
+    /// Compares the content of the newest snapshot with the expected content.
     fn judge(&mut self, db: &Database, tally: &mut Tally) -> Result<(), String> {
         let acknowledged = self.acknowledged;
-        // Through the long-lived handle, or through a new one.
+        // Opens the snapshot through the long-lived handle, or through a new handle.
         let fresh = match self.rng.one_in(4) {
             true => Some(open(self.file, self.script).map_err(text)?),
             false => None,
@@ -445,7 +447,8 @@ impl<'a> Arena<'a> {
         Ok(())
     }
 
-    /// All other processes are dead: all slots are available, and pages that the dead held are free after some commits.
+    /// Checks, when all other processes are dead, that all reader slots are available, and that pages held by the dead
+    /// processes become free after some commits.
     fn nothing_leaks(&mut self, db: &Database) -> Result<(), String> {
         let mut held = Vec::new();
         while held.len() < READERS_MAX {

@@ -1,4 +1,4 @@
-//! Derives from the seed of a file its transactions, and the options for opening it.
+//! Derives the transactions of a file, and the options with which it is opened, from the file's seed.
 
 use crate::workload::Shape;
 use crate::workload::script::{Script, small_tuning};
@@ -6,14 +6,14 @@ use std::path::Path;
 use std::time::Duration;
 use tidalite::{Database, Options, Tuning};
 
-/// Age at which an evictable snapshot may be evicted.
+/// Minimum age of a snapshot that may be evicted.
 const OLD: Duration = Duration::from_millis(1);
-/// Values of at least this many bytes are in the second file, if there is one.
+/// Minimum size in bytes of values that are in the second file, if there is one.
 const LARGE_BYTES_MIN: u64 = 600;
 /// One in this many operations appends to series in round robin, if the writer has helper threads.
 const TURNS_ONE_IN: u64 = 30;
 
-/// The transactions of a file.
+/// The transactions that are applied to the file with this seed.
 #[must_use]
 pub fn script(seed: u64) -> Script {
     let shape = Shape {
@@ -30,7 +30,7 @@ pub fn script(seed: u64) -> Script {
     Script { seed, shape }
 }
 
-/// Number of helper threads of a writer: one to three in half of the scripts.
+/// Number of helper threads of a writer: one to three for half of the seeds, otherwise none.
 pub(super) fn flush_threads(seed: u64) -> usize {
     match seed / 2 % 2 {
         0 => 0,
@@ -38,12 +38,13 @@ pub(super) fn flush_threads(seed: u64) -> usize {
     }
 }
 
-/// In half of the scripts writers evict snapshots older than this, rather than let the file grow.
+/// For half of the seeds, the age from which writers evict snapshots instead of letting the file grow; otherwise
+/// `None`.
 pub(super) fn oust_after(seed: u64) -> Option<Duration> {
     (seed / 16).is_multiple_of(2).then_some(OLD)
 }
 
-/// Options to open the file; half of the scripts keep large values in a second file.
+/// Options with which the file is opened; for half of the seeds, large values are in a second file.
 pub(super) fn options(file: &Path, script: Script) -> Options {
     let options = Options::new().tuning(tuning(script.seed));
     match script.seed % 2 {
@@ -52,7 +53,7 @@ pub(super) fn options(file: &Path, script: Script) -> Options {
     }
 }
 
-/// The tuning of the options.
+/// The tuning for the options of the file with this seed.
 pub(super) fn tuning(seed: u64) -> Tuning {
     match oust_after(seed) {
         Some(age) => small_tuning().evictable_age_max(age),

@@ -9,31 +9,31 @@ use tidalite::retention::Retention;
 /// The table whose values are nested tables.
 pub const TOPICS: &str = "topics";
 
-/// Rows of a series of default points: time -> flags and value bits of each row at that time, in order of arrival. Only
-/// a series that keeps duplicates has several rows at a time. No entry is empty.
+/// Rows of a series with the default schema: for each time the flags and value bits of each row at that time, in order
+/// of arrival. Only a series that keeps duplicates has several rows at a time. No entry is empty.
 pub type Rows = BTreeMap<i64, Vec<[u64; 2]>>;
 
-/// Pairs of a table.
+/// The keys and values of a table.
 pub type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// Expected content of a database.
+/// The expected content of a database.
 #[derive(Clone, Debug, Default)]
 pub struct Model {
-    /// Tables by name.
+    /// Pairs of each table, by name of the table.
     pub tables: BTreeMap<String, Pairs>,
-    /// Multi-value tables by name.
+    /// Sets of values of each table of sets, by name of the table and key.
     pub multis: BTreeMap<String, BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>>>,
-    /// Nested tables of the table [`TOPICS`]; none is empty.
+    /// Pairs of the tables nested in the table [`TOPICS`], by key; no nested table is empty.
     pub topics: BTreeMap<Vec<u8>, Pairs>,
-    /// Series of default points by name.
+    /// Rows of the series with the default schema, by name.
     pub series: BTreeMap<String, Rows>,
-    /// Series with other columns by name. Their names all sort after the names of the point series.
+    /// Series with other columns, by name. Their names sort after all names of series with the default schema.
     pub wide: BTreeMap<String, Arc<Wide>>,
-    /// Annotations: (series, key) -> text.
+    /// Text of each annotation, by series and key.
     pub annotations: BTreeMap<(String, String), String>,
-    /// Retention policies by name.
+    /// Retention policies, by name.
     pub retentions: BTreeMap<String, Retention>,
-    /// Pins by name, each with the digest of its pinned content.
+    /// Digest of the pinned content of each pin, by name.
     pub pins: BTreeMap<String, u64>,
 }
 
@@ -92,7 +92,7 @@ impl Model {
 }
 
 impl Model {
-    /// Describes, for error messages, which series differ from `found` and the first difference in each.
+    /// Describes, for error messages, which series differ from those in `found`, and the first difference in each.
     #[must_use]
     pub fn differs(&self, found: &Self) -> String {
         let none = Rows::new();

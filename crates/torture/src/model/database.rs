@@ -1,4 +1,4 @@
-//! Reads the content of a database through its public API, as a model or as a digest.
+//! Reads the content of a database through the public API, as a model or as a digest.
 
 use super::content::{Model, TOPICS};
 use super::digest::{Digest, with_pins};
@@ -53,7 +53,7 @@ pub fn model_of(snap: &ReadTxn) -> Result<Model> {
     Ok(model)
 }
 
-/// For each nested table, calls `f` with its key alone, then with the key and each of its pairs.
+/// For each nested table, calls `f` first with the key of the table, then with that key and each pair of the table.
 fn nested(snap: &ReadTxn, mut f: impl FnMut(&[u8], Option<(&[u8], &[u8])>)) -> Result<()> {
     let Some(table) = snap.table(TOPICS)? else {
         return Ok(());

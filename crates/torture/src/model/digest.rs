@@ -1,4 +1,4 @@
-//! A digest of a content, computed on both the model and the database.
+//! A digest of the content of a database, computed from both the model and the database.
 //!
 //! A digest represents the whole content: every table with every pair, every series with every row, in
 //! order. Two contents with the same digest are taken as equal (64 bits; a chance of 1 in 10^19).
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use tidalite::retention::Retention;
 use tidalite_base::checksum;
 
-/// Folds parts of a content into one number, which depends on the order and the boundaries of the parts.
+/// Combines parts of a content into one number, which depends on the order and the boundaries of the parts.
 #[derive(Default)]
 pub(crate) struct Digest(pub(super) u64);
 
@@ -42,7 +42,7 @@ impl Digest {
     }
 }
 
-/// Digest of a content and its pins; without pins, equal to the digest of the content alone.
+/// The digest of a content and its pins; if there are no pins, equal to the digest of the content alone.
 pub(super) fn with_pins(content: u64, pins: &BTreeMap<String, u64>) -> u64 {
     if pins.is_empty() {
         return content;

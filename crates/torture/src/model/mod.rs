@@ -1,4 +1,5 @@
-//! The model: the expected content of the database as plain maps, and a digest computed on both sides.
+//! The model: the expected content of the database as plain maps, and a digest that is computed from both model and
+//! database.
 //!
 //! ```text
 //! digest    parts of a content folded into one number

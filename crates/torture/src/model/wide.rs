@@ -1,4 +1,4 @@
-//! Series of several columns in the model. Rows hold values; texts are stored in full, not as text numbers.
+//! Series of several columns in the model. Rows hold values; texts are stored in full, not as numbers of texts.
 
 use super::digest::Digest;
 use std::collections::{BTreeMap, HashMap};
@@ -6,15 +6,15 @@ use std::sync::Arc;
 use tidalite::{Column, ColumnType, Decimal, MergePolicy, Result, Schema, Series, Unit, Value};
 use tidalite_base::checksum;
 
-/// One value for each column.
+/// A row: one value for each column.
 pub type WideRow = Arc<[Value]>;
 
 /// A series with columns of any type.
 #[derive(Clone, Debug)]
 pub struct Wide {
-    /// Columns; more may be added later.
+    /// The columns of the series; more may be added later.
     pub columns: Vec<Column>,
-    /// Current merge policy for rows at existing times.
+    /// The current merge policy, which decides about a row whose time already exists.
     pub merge: MergePolicy,
     /// Rows by time; rows at one time are in order of arrival. No entry is empty.
     pub rows: BTreeMap<i64, Vec<WideRow>>,
@@ -26,19 +26,19 @@ impl Wide {
         columns.fold(Schema::new(Unit::Nanos, []), Schema::with)
     }
 
-    /// Number of rows.
+    /// Number of rows of the series.
     pub(crate) fn count(&self) -> u64 {
         self.rows.values().map(|rows| rows.len() as u64).sum()
     }
 
-    /// Applies an insert to the model, and checks that its result `done` follows the merge policy.
+    /// Applies an insert to the model, and checks that the result `done` of the insert follows the merge policy.
     pub(crate) fn inserted(&mut self, time: i64, row: WideRow, done: Result<()>) -> Result<()> {
         match self.merge {
             MergePolicy::Error if self.rows.contains_key(&time) => {
                 return match done {
                     Err(error) if error.time() == Some(time) => Ok(()),
                     Ok(()) => panic!("a row at {time} is taken twice"),
-                    // A disk error may come before the time check.
+                    // The insert may fail with a disk error before the database checks the time.
                     Err(error) => Err(error),
                 };
             }
@@ -59,7 +59,7 @@ impl Wide {
         done
     }
 
-    /// Adds a column. Existing rows get null in it, or zero if it is not nullable.
+    /// Adds a column. In existing rows its value is null, or zero if the column is not nullable.
     pub(crate) fn widen(&mut self, column: Column) {
         let value = match column.ty {
             _ if column.nullable => Value::Null,
@@ -85,7 +85,7 @@ impl Wide {
     }
 }
 
-/// Whether two values are equal; floats are compared by their bits.
+/// True if two values are equal; floats are compared by their bits.
 pub(crate) fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::F64(a), Value::F64(b)) => a.to_bits() == b.to_bits(),
@@ -97,7 +97,7 @@ pub(crate) fn same_row(a: &[Value], b: &[Value]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
 }
 
-/// Whether the schema of a series differs from the default point schema.
+/// True if the schema of a series differs from the default schema.
 pub(crate) fn is_wide(series: &Series<'_>) -> bool {
     series.info().schema != Schema::point()
 }
@@ -132,12 +132,12 @@ fn print_of(value: &Value) -> u64 {
     }
 }
 
-/// Folds the content of a series into a digest, as [`Wide::fold`] does.
+/// Adds the content of a series to a digest, as [`Wide::fold`] does for the model.
 pub(crate) fn fold(series: &Series<'_>, digest: &mut Digest) -> Result<()> {
     let info = series.info();
     let columns = &info.schema.columns;
     head(columns, info.merge, digest);
-    // Caches the hashes of texts, which occur many times.
+    // The hashes of texts are cached, because texts occur many times.
     let (mut known, mut failed) = (HashMap::new(), Ok(()));
     let mut print = |c: usize, word: u64| -> Result<u64> {
         if !columns[c].ty.is_text() {

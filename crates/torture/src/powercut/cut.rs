@@ -1,4 +1,4 @@
-//! One power cut: its time, the writing process until then, and the lock file afterwards.
+//! One power cut: the time of the cut, the writing process until then, and the lock file afterwards.
 //!
 //! A lock file is shared memory, and its copy on the file system is usually older than the disk. A process that
 //! survives a failed sync also drops its lazy commits from it. So at some cuts the writer is killed while the disk is
@@ -21,39 +21,39 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tidalite_testkit::rng::Rng;
 
-/// A writer without a disk call for this long hangs.
+/// Maximum time without a disk call of the writer; after it the writer counts as hanging.
 const SILENCE: Duration = Duration::from_secs(30);
-/// A writer without its disk must end within this time.
+/// Maximum time that a writer may take to end when it has lost its disk.
 const END: Duration = Duration::from_secs(10);
-/// Time to receive the lines that the writer sent before the disk stopped.
+/// Time to wait for the lines that the writer reported before the disk stopped.
 const HEARING: Duration = Duration::from_millis(3);
 /// Maximum number of disk calls between the cut and a later lock file.
 const LATER_MAX: u64 = 24;
 
-/// If a cut waits for lazy commits, it waits for at most this many.
+/// Maximum number of lazy commits for which a cut waits.
 const LAZY_MAX: usize = 8;
 
-/// Positions in the lock file of the boot id and of the data file's identity; `docs/format.md`, section 10.
+/// Offsets in the lock file of the boot id and of the data file's identity, as in `docs/format.md`, section 10.
 const BOOT_ID: Range<usize> = 24..40;
 const DATA_FILE: Range<usize> = 80..96;
 
-/// The lock file after the cut.
+/// The lock file that the writer's successor finds after the cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kept {
-    /// From another boot of the system, as after a power cut of the whole computer.
+    /// The lock file is from another boot of the system, as after a power cut of the whole computer.
     OtherRun,
-    /// As it is found on the file system.
+    /// The lock file is as it is found on the file system.
     AsFound,
-    /// As it was at the cut; the writer is killed then.
+    /// The lock file is as it was at the cut, when the writer is killed.
     AtCut,
-    /// As it was some time before the cut.
+    /// The lock file is as it was some time before the cut.
     Older,
-    /// As it was some time after the disk ceased to keep writes.
+    /// The lock file is as it was some time after the disk ceased to keep writes.
     Newer,
 }
 
 impl Kept {
-    /// A random kind; seven in ten are from the same boot.
+    /// Draws a random kind of lock file; seven in ten are from the same boot.
     pub(super) fn draw(rng: &mut Rng) -> Self {
         use Kept::{AsFound, AtCut, Newer, Older, OtherRun};
         let kinds = [
@@ -62,7 +62,7 @@ impl Kept {
         *rng.pick(&kinds)
     }
 
-    /// Whether its unsynced meta records may count.
+    /// True if unsynced meta records in this lock file may count, because the file is from the same boot of the system.
     pub(super) fn is_same_run(self) -> bool {
         self != Self::OtherRun
     }
@@ -72,20 +72,21 @@ impl Kept {
     }
 }
 
-/// Time of the power cut, in disk calls, and the lock file afterwards.
+/// The time of the power cut, in disk calls, and the kind of lock file afterwards.
 pub(super) struct Cut {
     pub(super) kept: Kept,
-    /// Disk calls at which the disk stops to copy the lock file, to cut, and to kill the writer.
+    /// Numbers of the disk calls at which the disk stops: to copy the lock file, to cut the power, and to kill the
+    /// writer.
     image_at: Option<u64>,
     cut_at: u64,
     death_at: u64,
-    /// The cut comes earlier if the writer has reported this many lazy commits, because then there is a meta record
-    /// with unsynced pages.
+    /// Number of lazy commits after which the cut comes earlier than planned, because a meta record then refers to
+    /// unsynced pages.
     lazy_commits: usize,
 }
 
 impl Cut {
-    /// Draws a cut and programs the disk.
+    /// Draws a random cut, and tells the disk when to stop.
     pub(super) fn plan(rig: &Rig, rng: &mut Rng) -> Self {
         let bound = *rng.pick(&[12, 60, 600]);
         let calls = 1 + rng.below(bound);
@@ -121,13 +122,13 @@ impl Cut {
     }
 }
 
-/// State after a cut.
+/// The state after a cut.
 pub(super) struct Ended {
-    /// All lines of the writer.
+    /// All lines that the writer has reported.
     pub(super) said: Vec<Said>,
-    /// Number of lines before the disk ceased to keep writes.
+    /// Number of lines that the writer had reported when the disk ceased to keep writes.
     pub(super) before_cut: usize,
-    /// Lock file to put back.
+    /// The lock file to put back before the next opening, if there is one.
     pub(super) image: Option<Vec<u8>>,
 }
 
@@ -159,7 +160,7 @@ impl Writer<'_> {
         command
     }
 
-    /// Runs until the power is off and the process has ended.
+    /// Runs the writer until the power is off and the process has ended.
     pub(super) fn run(&self, rig: &Rig, cut: &Cut, tally: &mut Tally) -> Result<Ended, String> {
         let mut child = self
             .command()
@@ -208,7 +209,7 @@ impl Writer<'_> {
         match (status.code(), status.signal()) {
             (_, Some(9)) if killed => tally.killed += 1,
             (Some(0), _) if failed => tally.typed_errors += 1,
-            // SIGBUS is expected only for a map whose disk has failed, not for `pread`.
+            // SIGBUS is expected only for a memory map whose disk has failed, not for reads by `pread`.
             (_, Some(7)) if self.map => tally.bus_errors += 1,
             _ => return Err(format!("the writer ended with {status}: {:?}", said.last())),
         }
@@ -221,13 +222,13 @@ impl Writer<'_> {
     }
 }
 
-/// Waits for the end of a writer, and acts when the disk stops.
+/// Waits for the end of a writer, and acts each time the disk stops.
 struct Watch<'a> {
     cut: &'a Cut,
     lock: &'a Path,
-    /// Number of lines from the writer.
+    /// Function that returns the number of lines reported by the writer.
     count: &'a dyn Fn() -> usize,
-    /// Number of lazy commits that it reported.
+    /// Function that returns the number of lazy commits reported by the writer.
     lazy_commits: &'a dyn Fn() -> usize,
     before_cut: Option<usize>,
     image: Option<Vec<u8>>,
@@ -271,15 +272,15 @@ impl Watch<'_> {
         }
     }
 
-    /// Handles the call at which the disk stops. By then the disk has received the syncs of all commits acknowledged as
-    /// durable.
+    /// Acts at the disk call at which the disk has stopped. By then the disk has received the syncs of all commits that
+    /// were acknowledged as durable.
     fn stopped(&mut self, call: u64, child: &mut Child) {
         if call == self.cut.cut_at {
             std::thread::sleep(HEARING);
             self.before_cut = Some((self.count)());
         }
         if call == self.cut.death_at {
-            // A thread that waits for the disk dies when its call returns.
+            // A thread of the writer that waits for the disk dies only when its call returns.
             self.killed = child.kill().is_ok();
         }
         if self.cut.image_at == Some(call) {
@@ -287,15 +288,15 @@ impl Watch<'_> {
         }
     }
 
-    /// Copies the lock file; `None` while the file is being made.
+    /// Copies the lock file; there is no copy while the lock file is still being created.
     fn take_image(&mut self) {
         self.image = fs::read(self.lock).ok().filter(|image| !image.is_empty());
     }
 }
 
-/// Prepares the lock file for the situation after this cut. After a power cut of the computer it is from another boot,
-/// so its lazy commits do not count; the rest is unchanged. If the computer keeps running, the disk returns under its
-/// own name.
+/// Prepares the lock file for the situation after this cut. After a power cut of the computer the lock file is from
+/// another boot, so its lazy commits do not count; the rest of it is unchanged. If the computer keeps running, the disk
+/// comes back under the same name.
 pub(super) fn leave_lock(rig: &Rig, kept: Kept, image: Option<&[u8]>) -> Result<(), String> {
     let path = rig.lock();
     let failed = |error: std::io::Error| format!("lock file: {error}");

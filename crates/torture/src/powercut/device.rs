@@ -26,36 +26,37 @@ use std::time::{Duration, UNIX_EPOCH};
 use tidalite_testkit::SECTOR_BYTES;
 use tidalite_testkit::rng::Rng;
 
-/// A stopped disk continues after this time, since an uncached read would otherwise wait forever.
+/// Time after which a stopped disk continues by itself, because an uncached read would otherwise wait forever.
 const STOP: Duration = Duration::from_secs(1);
 
-/// Name of the file that represents the disk.
+/// Name of the file that stands for the disk.
 pub const NAME: &str = "disk";
 const DISK: INodeNo = INodeNo(2);
-/// Only the content changes without the kernel's knowledge, and it is not cached.
+/// Time for which the kernel may cache attributes of the disk: only the content changes without the kernel's knowledge,
+/// and the content is not cached.
 const TTL: Duration = Duration::from_secs(3600);
 
 #[derive(Default)]
 struct State {
-    /// Current content, as reads see it.
+    /// The current content of the disk, as reads see it.
     bytes: Vec<u8>,
     durable: Vec<u8>,
     unsynced: BTreeMap<usize, Vec<[u8; SECTOR_BYTES]>>,
     dead: bool,
-    /// Number of writes and flushes since the last `revive`.
+    /// Number of writes and flushes since the last call of `revive`.
     calls: u64,
     cut_at: Option<u64>,
-    /// From this call on, writes are acknowledged but discarded.
+    /// Number of the call from which on writes are acknowledged but discarded.
     lie_at: Option<u64>,
-    /// Calls at which the disk stops.
+    /// Numbers of the calls at which the disk stops.
     stops: BTreeSet<u64>,
     stopped: bool,
-    /// The first flush from this call on fails once with EIO, without a power cut.
+    /// Number of the call from which on the first flush fails once with EIO, without a power cut.
     fail_flush_at: Option<u64>,
 }
 
 impl State {
-    /// Counts a call; false if the power is off, now or before.
+    /// Counts a call; returns false if the power is off, before or because of this call.
     fn count(&mut self) -> bool {
         self.calls += 1;
         if self.cut_at.is_some_and(|at| self.calls >= at) {
@@ -64,7 +65,7 @@ impl State {
         !self.dead
     }
 
-    /// Whether the data of a call may reach the medium.
+    /// True if the data of the current call may reach the medium.
     fn keeps(&self) -> bool {
         !self.dead && self.lie_at.is_none_or(|at| self.calls < at)
     }
@@ -93,29 +94,29 @@ impl State {
     }
 }
 
-/// Losses at a cut.
+/// The data lost at a power cut.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Loss {
-    /// Sectors written since the last flush.
+    /// Number of sectors written since the last flush.
     pub unsynced: u64,
-    /// Unsynced sectors without their last version.
+    /// Number of unsynced sectors that have lost their last version.
     pub lost: u64,
 }
 
-/// Result of waiting for the disk.
+/// The event that ended a wait for the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// Timeout.
+    /// The wait ended without an event, because of the timeout.
     Nothing,
-    /// The disk is stopped at this call.
+    /// The disk has stopped at the call with this number.
     Stopped(u64),
-    /// The power is off.
+    /// The power of the disk is off.
     Cut,
 }
 
 struct Shared {
     state: Mutex<State>,
-    /// Signalled at the cut, when the disk stops and when it continues.
+    /// Signalled at a power cut, when the disk stops, and when it continues.
     cut: Condvar,
 }
 
@@ -124,7 +125,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Stops at the last counted call, if requested.
+    /// Stops the disk at the call that was counted last, if this was requested.
     fn stop<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         let call = state.calls;
         if !state.stops.remove(&call) {
@@ -142,12 +143,12 @@ impl Shared {
     }
 }
 
-/// Handle to the disk and its power switch.
+/// A handle to the simulated disk and its power switch.
 #[derive(Clone)]
 pub struct Device(Arc<Shared>);
 
 impl Device {
-    /// A disk with this content, a whole number of sectors.
+    /// Creates a disk with this content, which must be a whole number of sectors.
     #[must_use]
     pub fn new(image: Vec<u8>) -> Self {
         let device = Self(Arc::new(Shared {
@@ -158,7 +159,7 @@ impl Device {
         device
     }
 
-    /// Replaces the whole content, durably. The disk must not be mounted.
+    /// Replaces the whole durable content of the disk. The disk must not be mounted.
     pub fn format(&self, image: Vec<u8>) {
         assert_eq!(image.len() % SECTOR_BYTES, 0, "whole sectors");
         *self.0.state() = State {
@@ -168,7 +169,7 @@ impl Device {
         };
     }
 
-    /// Mounts the disk as `directory/disk`.
+    /// Serves the disk as the file `directory/disk`.
     ///
     /// # Errors
     /// An I/O error.
@@ -187,31 +188,32 @@ impl Device {
         state.cut_at = Some(state.calls + calls);
     }
 
-    /// Cuts the power now.
+    /// Cuts the power of the disk now.
     pub fn cut_now(&self) {
         self.0.state().dead = true;
         self.0.cut.notify_all();
     }
 
-    /// Makes the first flush after this many more calls fail with EIO; the disk keeps working.
+    /// Makes the first flush after this many more calls fail with EIO; the disk itself keeps working.
     pub fn fail_flush_after(&self, calls: u64) {
         let mut state = self.0.state();
         state.fail_flush_at = Some(state.calls + calls);
     }
 
-    /// Whether the power is off.
+    /// True if the power of the disk is off.
     #[must_use]
     pub fn is_dead(&self) -> bool {
         self.0.state().dead
     }
 
-    /// From the `calls`-th write or flush from now on, discards all data but acknowledges the calls.
+    /// From the `calls`-th write or flush from now on, the disk acknowledges calls but discards their data.
     pub fn lie_after(&self, calls: u64) {
         let mut state = self.0.state();
         state.lie_at = Some(state.calls + calls);
     }
 
-    /// Stops at the `calls`-th write or flush from now on; returns the call number that `wait` reports.
+    /// Stops the disk at the `calls`-th write or flush from now on; returns the number of that call, which `wait`
+    /// reports.
     pub fn stop_after(&self, calls: u64) -> u64 {
         let mut state = self.0.state();
         let at = state.calls + calls;
@@ -219,13 +221,13 @@ impl Device {
         at
     }
 
-    /// Lets a stopped disk continue.
+    /// Lets a stopped disk continue to answer calls.
     pub fn go_on(&self) {
         self.0.state().stopped = false;
         self.0.cut.notify_all();
     }
 
-    /// Waits for a cut or a stop, up to `at_most`.
+    /// Waits until the power is cut or the disk stops, for at most `at_most`.
     #[must_use]
     pub fn wait(&self, at_most: Duration) -> Seen {
         let state = self.0.state();
@@ -242,17 +244,17 @@ impl Device {
         }
     }
 
-    /// Decides the result of the cut, and turns the power on.
+    /// Decides which unsynced sectors are lost at the cut, and turns the power on again.
     pub fn revive(&self, rng: &mut Rng) -> Loss {
         let mut state = self.0.state();
         let mut loss = Loss::default();
-        // Number of sectors lost out of 16; real disks lose none, all or few.
+        // Number of sectors in 16 that are lost; real disks often lose none, all or few.
         let lost_of_16 = *rng.pick(&[0, 16, 16, 8, 1, 15, 5]);
         let unsynced = std::mem::take(&mut state.unsynced);
         let mut before: Option<(usize, Option<usize>)> = None;
         for (&sector, versions) in &unsynced {
             loss.unsynced += 1;
-            // Versions back from the last one; `None`: the durable content.
+            // Number of versions to go back from the last one; `None` stands for the durable content.
             let back = match before {
                 Some((first, back)) if first + 1 == sector && is_superblock(first, &unsynced) => {
                     back.map(|back| back.min(versions.len() - 1))
@@ -277,9 +279,9 @@ impl Device {
     }
 }
 
-/// Whether this sector was written as the first half of the superblock of ext4 or of its journal.
+/// True if this sector was written as the first half of the superblock of ext4 or of ext4's journal.
 fn is_superblock(sector: usize, unsynced: &BTreeMap<usize, Vec<[u8; SECTOR_BYTES]>>) -> bool {
-    // The journal superblock starts with its magic number and, also big-endian, block type 3 or 4.
+    // The journal superblock begins with a magic number and, also in big-endian order, block type 3 or 4.
     const JOURNAL: [[u8; 8]; 2] = [
         [0xc0, 0x3b, 0x39, 0x98, 0, 0, 0, 3],
         [0xc0, 0x3b, 0x39, 0x98, 0, 0, 0, 4],
@@ -375,7 +377,7 @@ impl Filesystem for Server {
         if offset + data.len() > state.bytes.len() {
             return reply.error(Errno::ENOSPC);
         }
-        // Data in transit at the cut may still arrive.
+        // Data that was on its way at the cut may still reach the medium.
         if kept {
             state.keep(offset, data);
         } else if !was_dead {
@@ -410,7 +412,7 @@ impl Filesystem for Server {
     }
 
     fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
-        // Called for `close`; not a flush of the disk.
+        // The kernel calls this for `close`; it does not ask for a flush of the disk.
         reply.ok();
     }
 }

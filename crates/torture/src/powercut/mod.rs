@@ -41,27 +41,29 @@ pub use tally::Tally;
 use tidalite::ErrorKind;
 use tidalite_testkit::rng::Rng;
 
-/// Size of the disk in bytes.
+/// Size of the simulated disk in bytes.
 const DISK_BYTES: u64 = 48 << 20;
-/// Number of cuts before the file system is recreated.
+/// Number of power cuts after which the file system is created anew.
 const CUTS_OF_A_LIFE: u64 = 25;
 /// One in this many writers gets a failing flush before the power cut.
 const FAILED_FLUSH_ONE_IN: u64 = 8;
-/// One in this many journal replays is cut as well.
+/// One in this many replays of the file system's journal is cut as well.
 const CUT_REPLAY_ONE_IN: u64 = 8;
-/// A deliberate bug in opening a file. This process opens the file too, so it enables the bug as well.
+/// Name of a deliberate bug that affects opening a file. This process opens the file, too, so it enables the bug as
+/// well.
 const OPENING_BUG: &str = "UnsyncedMetaUnverified";
-/// Without a cut for this long, something other than the database is stuck: hanging writers are detected earlier.
+/// Maximum time without a power cut; after it, something other than the database is stuck: hanging writers are detected
+/// earlier.
 const STUCK_AFTER: Duration = Duration::from_secs(90);
-/// The exit code of a process that is stuck.
+/// The exit code of a process that is stuck, and (below) the number of attempts to run it.
 const STUCK: i32 = 75;
 const ATTEMPTS: u32 = 3;
 static PROGRESS: AtomicU64 = AtomicU64::new(0);
 
-/// Runs the program.
+/// Runs this search.
 ///
 /// # Errors
-/// The failure, with the seed.
+/// Returns the failure that the search found, with the seed.
 pub fn run(arguments: &Arguments) -> Result<(), String> {
     let seed = arguments.number("--seed", 0)?;
     let cuts = arguments.number("--cuts", 200)?;
@@ -127,8 +129,8 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
     Ok(())
 }
 
-/// Ends the process if no cut completes for long: a FUSE request was once left unanswered while the
-/// server waited for requests. Ending the process closes the connection, and thus ends the wait.
+/// Ends the process if no power cut completes for a long time: a FUSE request was once left unanswered while the server
+/// waited for requests. Ending the process closes the connection, and thus ends the wait.
 fn end_when_stuck() {
     let mut seen = u64::MAX;
     loop {
@@ -147,16 +149,16 @@ fn skipped(why: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Parameters of one file system.
+/// Parameters for the life of one file system, from its creation through many power cuts.
 struct Life<'a> {
     flavour: rig::Flavour,
     seed: u64,
-    /// Total number of cuts over all file systems.
+    /// Number of power cuts in total, over all file systems.
     cuts: u64,
     bug: Option<&'a str>,
 }
 
-/// Creates a file system and cuts it repeatedly.
+/// Creates a file system and cuts its power repeatedly.
 fn life(rig: &mut Rig, plan: &Life<'_>, tally: &mut Tally) -> Result<(), String> {
     let mut rng = Rng::new(plan.seed);
     let script = Script::new(rng.u64());
@@ -172,7 +174,7 @@ fn life(rig: &mut Rig, plan: &Life<'_>, tally: &mut Tally) -> Result<(), String>
             rig.device.fail_flush_after(rng.below(60));
         }
         let cut = Cut::plan(rig, &mut rng);
-        // The loop device may have a new number each time.
+        // The loop device may have a new number after each mount, so the paths are asked for again.
         let (file, lock) = (rig.file(), rig.lock());
         let writer = Writer {
             file: &file,
@@ -200,8 +202,8 @@ fn life(rig: &mut Rig, plan: &Life<'_>, tally: &mut Tally) -> Result<(), String>
     rig.unmount()
 }
 
-/// Turns the power on and mounts, sometimes with another cut meanwhile. False if the file system itself is lost, which
-/// is accepted only for ext4's fast commits.
+/// Turns the power on and mounts the file system, sometimes with another power cut in between. Returns false if the
+/// file system itself is lost, which is accepted only for ext4's fast commits.
 fn power_on(
     rig: &mut Rig,
     rng: &mut Rng,
@@ -232,8 +234,8 @@ fn power_on(
     }
 }
 
-/// Opens the database and compares it. False for a device with an incomplete database whose creation was not
-/// acknowledged: creating one there again requires permission to overwrite the device.
+/// Opens the database and compares its content. Returns false for a device with an incomplete database whose creation
+/// was not acknowledged: creating a database there again requires permission to overwrite the device.
 fn judge(
     rig: &Rig,
     promise: &mut Promise,

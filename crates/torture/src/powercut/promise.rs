@@ -1,23 +1,24 @@
-//! The contents that a file may have, derived from the writer's lines.
+//! Derives from the lines that the writer has reported which transactions a file may contain.
 
 use super::cut::Ended;
 use super::tally::Tally;
 use super::writer::Said;
 
-/// The transactions that a file may have.
+/// The transactions that a file may contain as its newest one.
 #[derive(Default)]
 pub(super) struct Promise {
     pub(super) opened: bool,
-    /// The last transaction acknowledged as durable.
+    /// Number of the last transaction acknowledged as durable.
     pub(super) last: u64,
-    /// Later transactions with a durable commit begun.
+    /// Later transactions whose durable commit or sync has begun.
     pub(super) begun: Vec<u64>,
-    /// Later transactions with a lazy commit begun.
+    /// Later transactions whose lazy commit has begun.
     pub(super) lazy: Vec<u64>,
 }
 
 impl Promise {
-    /// Acknowledgements sent after the disk ceased to keep writes do not count: such commits may be lost.
+    /// Updates the promise with the lines of a writer. Acknowledgements reported after the disk ceased to keep writes
+    /// do not count, because such commits may be lost.
     pub(super) fn hear_all(&mut self, ended: &Ended, tally: &mut Tally) {
         for (at, said) in ended.said.iter().enumerate() {
             let is_late = at >= ended.before_cut;
@@ -48,8 +49,8 @@ impl Promise {
         number == self.last || self.begun.contains(&number) || lazy
     }
 
-    /// Updates the promise with the transaction found. A transaction found only through the lock file is not on the
-    /// disk yet.
+    /// Updates the promise with the transaction that was found. A transaction that was found only through the lock file
+    /// is not on the disk yet.
     pub(super) fn found(&mut self, number: u64, same_boot: bool) {
         self.opened = true;
         if same_boot && self.lazy.contains(&number) {

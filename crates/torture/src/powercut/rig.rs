@@ -1,5 +1,5 @@
-//! ext4 on a loop device on the FUSE disk, in a mount namespace of its own; or the raw loop device, with the lock file
-//! on another disk, which loses nothing.
+//! Sets up the test: ext4 on a loop device on the FUSE disk, in a mount namespace of its own; or the raw loop device,
+//! with the lock file on another disk, which loses nothing.
 
 use super::device::{Device, NAME};
 use fuser::BackgroundSession;
@@ -7,22 +7,22 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Set in the process that runs inside its own mount namespace.
+/// Environment variable that is set in the process that runs inside its own mount namespace.
 const INSIDE: &str = "TIDALITE_OWN_MOUNTS";
 
-/// Options for making and mounting the file system.
+/// Options with which a file system is created and mounted.
 #[derive(Clone, Copy, Debug)]
 pub struct Flavour {
-    /// Name, for messages.
+    /// Name of this set of options, for messages.
     pub name: &'static str,
-    /// Whether this file system is known to be lost at some power cuts.
+    /// True if this file system is known to be lost at some power cuts.
     pub may_be_lost: bool,
     make: &'static [&'static str],
-    /// Mount options; `None`: no file system, the database is on the device itself.
+    /// Mount options; `None` stands for no file system: the database is on the device itself.
     mount: Option<&'static str>,
 }
 
-/// The file systems under test; those known to be lost come last.
+/// The file systems under test; file systems known to be lost come last.
 pub const FLAVOURS: [Flavour; 5] = [
     Flavour {
         name: "ext4 ordered",
@@ -48,8 +48,8 @@ pub const FLAVOURS: [Flavour; 5] = [
         make: &[],
         mount: None,
     },
-    // Only on request, because the replay of fast commits assigns blocks of a file to the file system's own trees (see
-    // docs/proofs.md).
+    // Used only on request, because the replay of ext4's fast commits may assign blocks of a file to the file system's
+    // own trees (see docs/proofs.md).
     Flavour {
         name: "ext4 fast_commit",
         may_be_lost: true,
@@ -58,10 +58,10 @@ pub const FLAVOURS: [Flavour; 5] = [
     },
 ];
 
-/// Runs a system command; its error output becomes the error.
+/// Runs a system command; the command's error output becomes the error.
 ///
 /// # Errors
-/// The command cannot be run, or its error output.
+/// If the command cannot be run or fails; contains its error output.
 pub fn run(command: &mut Command) -> Result<(), String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command
@@ -75,11 +75,11 @@ pub fn run(command: &mut Command) -> Result<(), String> {
     Err(format!("{name}: {}: {}", output.status, said.trim()))
 }
 
-/// Runs this program again in a mount namespace of its own, so that no mount remains however it ends. `Ok(None)`
-/// in that process itself; otherwise its exit code.
+/// Runs this program again in a mount namespace of its own, so that no mount remains however the program ends. Returns
+/// `Ok(None)` in that new process, and the exit code of the new process in this one.
 ///
 /// # Errors
-/// Not possible on this system.
+/// If this system does not allow mount namespaces.
 pub fn in_own_namespace(arguments: &[String]) -> Result<Option<i32>, String> {
     if std::env::var_os(INSIDE).is_some() {
         return Ok(None);
@@ -96,23 +96,24 @@ pub fn in_own_namespace(arguments: &[String]) -> Result<Option<i32>, String> {
     Ok(Some(status.code().unwrap_or(1)))
 }
 
-/// The disk, and its mount point.
+/// The simulated disk, and the place where it is mounted.
 pub struct Rig {
-    /// The disk.
+    /// The simulated disk.
     pub device: Device,
     directory: PathBuf,
     flavour: Flavour,
     mounted: bool,
-    /// The raw loop device, used without a file system; it disappears when its last descriptor is closed.
+    /// Path and descriptor of the raw loop device, which is used without a file system; the device disappears when its
+    /// last descriptor is closed.
     raw: Option<(PathBuf, fs::File)>,
     server: Option<BackgroundSession>,
 }
 
 impl Rig {
-    /// A disk of `bytes`, with a new file system.
+    /// Creates a disk of `bytes` bytes with a new file system.
     ///
     /// # Errors
-    /// Not possible on this system.
+    /// If this system does not allow it.
     pub fn new(bytes: u64, flavour: Flavour) -> Result<Self, String> {
         let directory =
             std::env::temp_dir().join(format!("tidalite-powercut-{}", std::process::id()));
@@ -133,10 +134,10 @@ impl Rig {
         })
     }
 
-    /// Starts again with an empty file system.
+    /// Starts again with an empty disk and a new file system.
     ///
     /// # Errors
-    /// An error of the system.
+    /// Returns an error of the system.
     pub fn format(&mut self, bytes: u64, flavour: Flavour) -> Result<(), String> {
         self.unmount()?;
         self.flavour = flavour;
@@ -145,7 +146,7 @@ impl Rig {
         Ok(())
     }
 
-    /// Path of the database while mounted.
+    /// Path of the database file while the disk is mounted.
     #[must_use]
     pub fn file(&self) -> PathBuf {
         match &self.raw {
@@ -154,7 +155,7 @@ impl Rig {
         }
     }
 
-    /// Path of its lock file.
+    /// Path of the lock file of the database.
     #[must_use]
     pub fn lock(&self) -> PathBuf {
         match &self.raw {
@@ -163,7 +164,7 @@ impl Rig {
         }
     }
 
-    /// Whether the database is on the raw loop device.
+    /// True if the database is on the raw loop device, without a file system.
     #[must_use]
     pub fn is_raw(&self) -> bool {
         self.flavour.mount.is_none()
@@ -173,10 +174,10 @@ impl Rig {
         self.directory.join("fs")
     }
 
-    /// Mounts the file system, which replays its journal.
+    /// Mounts the file system, which then replays its journal.
     ///
     /// # Errors
-    /// An error of the system.
+    /// Returns an error of the system.
     pub fn mount(&mut self) -> Result<(), String> {
         let disk = self.directory.join("fuse").join(NAME);
         let Some(options) = self.flavour.mount else {
@@ -192,10 +193,10 @@ impl Rig {
         Ok(())
     }
 
-    /// Unmounts and releases the loop device.
+    /// Unmounts the file system and releases the loop device.
     ///
     /// # Errors
-    /// An error of the system.
+    /// Returns an error of the system.
     pub fn unmount(&mut self) -> Result<(), String> {
         self.raw = None;
         if std::mem::take(&mut self.mounted) {
@@ -207,7 +208,8 @@ impl Rig {
 
 impl Drop for Rig {
     fn drop(&mut self) {
-        // A failed rig may be stuck; ending the namespace removes the remains.
+        // Unmounting may hang after a failure; the power is cut first, and the end of the namespace removes the
+        // remaining mounts.
         self.device.cut_now();
         let _ = self.unmount();
         if let Some(server) = self.server.take() {
@@ -220,7 +222,8 @@ impl Drop for Rig {
     }
 }
 
-/// Creates a loop device and opens it. It is marked as detached, and is released when the descriptor is closed.
+/// Creates a loop device and opens it. The device is marked as detached, so that it is released when its descriptor is
+/// closed.
 fn attach(disk: &Path) -> Result<(PathBuf, fs::File), String> {
     let made = Command::new("losetup")
         .args(["--find", "--show"])

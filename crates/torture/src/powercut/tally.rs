@@ -1,38 +1,39 @@
-//! Counts of a run.
+//! Counts the events of a run.
 
-/// Counts of a run.
+/// Counters of the events in a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
-    /// Power cuts.
+    /// Number of power cuts.
     pub cuts: u64,
-    /// Cuts while the file system replayed its journal, not counted in `cuts`.
+    /// Number of power cuts while the file system replayed its journal; they are not included in `cuts`.
     pub replays_cut: u64,
-    /// Commits acknowledged as durable.
+    /// Number of commits acknowledged as durable.
     pub acknowledged: u64,
-    /// Lazy commits acknowledged.
+    /// Number of lazy commits that were acknowledged.
     pub lazy: u64,
-    /// Cuts after which an unacknowledged commit that had begun was found.
+    /// Number of cuts after which a commit was found that had begun but was not acknowledged.
     pub later_found: u64,
-    /// Cuts with a lock file from the same boot of the system.
+    /// Number of cuts after which the lock file was from the same boot of the system.
     pub same_boot: u64,
-    /// Cuts with the lock file of the cut, or of an earlier or later moment, with the writer killed.
+    /// Number of cuts at which the writer was killed and a lock file of that, an earlier or a later moment was put
+    /// back.
     pub lock_files: u64,
-    /// Cuts after which the lock file named a lazy commit with lost pages.
+    /// Number of cuts after which the lock file named a lazy commit with lost pages.
     pub dropped: u64,
-    /// Cuts after which the lock file named a complete lazy commit.
+    /// Number of cuts after which the lock file named a complete lazy commit.
     pub lazy_found: u64,
-    /// Cuts before the creation of the file was acknowledged.
+    /// Number of cuts before the creation of the file was acknowledged.
     pub before_opened: u64,
-    /// Unflushed sectors at the cuts.
+    /// Number of sectors that were not flushed at the cuts.
     pub sectors_unsynced: u64,
-    /// Unflushed sectors without their last version.
+    /// Number of sectors that lost their last version at the cuts.
     pub sectors_lost: u64,
-    /// Lost file systems of the experimental kind.
+    /// Number of lost file systems, of the kind that is known to be lost.
     pub file_systems_lost: u64,
-    /// Writers killed at the cut.
+    /// Number of writers that were killed at the cut.
     pub killed: u64,
-    /// Writers that ended with a typed error.
+    /// Number of writers that ended with an error of the database.
     pub typed_errors: u64,
-    /// Writers ended by SIGBUS because the disk under their map had failed.
+    /// Number of writers that SIGBUS ended, because the disk under their memory map had failed.
     pub bus_errors: u64,
 }

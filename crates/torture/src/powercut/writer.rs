@@ -1,4 +1,4 @@
-//! The writing process, and its reports to the oracle through a pipe that survives power cuts.
+//! The writing process, which reports to the oracle (the judging process) through a pipe that survives power cuts.
 //!
 //! ```text
 //! o            the file is open (created, if it was missing)
@@ -17,29 +17,29 @@ use crate::workload::script::{Script, number_of, small_tuning};
 use std::path::Path;
 use tidalite::{Database, Durability, Options, Result};
 
-/// A line from the writer.
+/// A line that the writer has reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Said {
-    /// The file is open.
+    /// The writer has opened the file.
     Opened,
-    /// The durable commit of this transaction begins, or a sync of it.
+    /// The durable commit of the transaction with this number begins, or a sync that makes it durable.
     Begun(u64),
-    /// That commit or sync is acknowledged as durable.
+    /// The commit or sync of this transaction is acknowledged as durable.
     Acknowledged(u64),
     /// The lazy commit of this transaction begins.
     Trying(u64),
-    /// That commit is acknowledged: it survives the death of this process.
+    /// The lazy commit of this transaction is acknowledged: it survives the death of this process.
     Lazy(u64),
-    /// This transaction is committed, visible only in this process.
+    /// The transaction with this number is committed, but visible only in this process.
     Visible(u64),
-    /// An error.
+    /// An error occurred.
     Failed(String),
-    /// Result of the next attempt to commit.
+    /// Result of the next attempt to commit after an error.
     Again(String),
 }
 
 impl Said {
-    /// Parses a line.
+    /// Parses a line from the writer; `None` for an incomplete line.
     #[must_use]
     pub fn parse(line: &str) -> Option<Self> {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
@@ -57,22 +57,23 @@ impl Said {
     }
 }
 
-/// Every lazy transaction with a number divisible by this is made durable by a sync.
+/// A lazy transaction whose number is a multiple of this number is made durable by a sync.
 const SYNCED: u64 = 5;
 
 fn one_line(error: &tidalite::Error) -> String {
     error.to_string().replace('\n', " ")
 }
 
-/// Options for opening the file.
+/// Options with which the writer and the oracle open the file.
 pub fn options(map: bool) -> Options {
     Options::new().tuning(small_tuning().map(map))
 }
 
-/// Writes until an error, or `--commits` transactions, and reports each step. `--bug` enables a deliberate bug.
+/// Runs transactions until an error occurs, or for `--commits` transactions, and reports each step. `--bug` enables a
+/// deliberate bug.
 ///
 /// # Errors
-/// Invalid arguments.
+/// If arguments are invalid.
 pub fn run(arguments: &Arguments) -> std::result::Result<(), String> {
     let path = arguments.text("--file").ok_or("--file is needed")?;
     let script = Script::new(arguments.number("--script", 0)?);
@@ -89,7 +90,7 @@ pub fn run(arguments: &Arguments) -> std::result::Result<(), String> {
     let mut opened = None;
     if let Err(error) = write(path, &script, &options, commits, &mut opened) {
         say(&format!("e {}", one_line(&error)));
-        // No commit may succeed after a failed sync; after another error one may succeed.
+        // After a failed sync no commit may succeed; after any other error a commit may succeed.
         if let Some((db, next)) = opened {
             let again = again(&db, &script, next);
             say(&match again {
@@ -140,7 +141,7 @@ fn write(
 
 fn again(db: &Database, script: &Script, number: u64) -> Result<()> {
     let model = model_of(&db.begin_read()?)?;
-    // Announced, because the commit may survive.
+    // The commit is reported before it begins, because it may survive a power cut.
     let begun = || say(&format!("b {number}"));
     script.step(db, number, &model, Durability::Durable, begun)?;
     say(&format!("a {number}"));

@@ -1,8 +1,9 @@
-//! Transactions that lend series to appenders: separate or shared series, batches or rows in round robin, appenders
-//! that run concurrently or one after another. Batches have enough rows for an appender to build leaves and blocks of
-//! runs itself.
+//! Transactions that lend series to appenders (threads that add and encode rows): separate or shared series, batches or
+//! rows in round robin, appenders that run concurrently or one after another. Batches have enough rows for an appender
+//! to build leaves and blocks of runs itself.
 //!
-//! The model predicts the content: two appenders open at once never write the same time of a series.
+//! The model can predict the content, because two appenders that are open at the same time never write the same time of
+//! a series.
 
 use super::names::{APPENDED, SERIES, keeps_several, merge_of, series_name, value_of};
 use super::points::{KEPT_ROWS_MAX, insert, inserted, rows_in, series};
@@ -13,15 +14,15 @@ use std::ops::Range;
 use tidalite::{Appender, MergePolicy, Result, SeriesAppender, Steps, WriteTxn};
 use tidalite_testkit::rng::Rng;
 
-/// Maximum number of rows an appender takes before another appender may continue.
+/// Maximum number of rows that an appender takes before another appender may continue.
 const TURN_ROWS_MAX: u64 = 300;
-/// Start times of batches are below this; small, so that they overlap existing rows.
+/// Upper bound of the times at which batches start; small, so that batches overlap existing rows.
 const START_MAX: u64 = 300;
-/// Number of rows of a batch that usually stays in the tail page, together with rows of other series.
+/// Range of row counts of a batch that usually stays in the tail page, together with rows of other series.
 const FEW: (i64, i64) = (1, 40);
-/// Number of rows of a batch of which two or three justify run blocks of their own.
+/// Range of row counts of a batch; two or three such batches justify blocks of a run of their own.
 const BLOCKS: (i64, i64) = (270, 400);
-/// Number of rows of a batch that justifies a leaf.
+/// Range of row counts of a batch that justifies a leaf of its own.
 const LEAF: (i64, i64) = (520, 800);
 
 /// A batch of rows for one series.
@@ -31,7 +32,7 @@ struct Batch {
     times: Vec<i64>,
     flags: Vec<u64>,
     values: Vec<u64>,
-    /// Whether the rows are inserted as columns, not row by row.
+    /// True if the rows are inserted as columns instead of row by row.
     as_columns: bool,
 }
 
@@ -39,27 +40,27 @@ struct Batch {
 #[derive(Default)]
 struct Feed {
     batches: Vec<Batch>,
-    /// Remaining pieces: a batch and a range of its rows.
+    /// The pieces that are left: index of a batch, and a range of its rows.
     pieces: VecDeque<(usize, Range<usize>)>,
-    /// Whether the appender is dropped at the end instead of finished.
+    /// True if the appender is dropped at the end instead of being finished.
     dropped: bool,
 }
 
 /// How the series of the appenders relate to each other.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Lie {
-    /// Each appender has a contiguous range of series of its own.
+    /// Each appender has a contiguous range of series that no other appender uses.
     Apart,
-    /// Appenders share series; each appender uses its own times.
+    /// Appenders share series, but each appender uses times that no other appender uses.
     Among,
-    /// An appender starts after the previous one has ended, with any series and times.
+    /// An appender starts after the previous appender has ended, with any series and times.
     OneByOne,
 }
 
 /// Lends the transaction to a few appenders, all of which end before this function returns.
 ///
 /// # Errors
-/// An error of the database.
+/// Returns an error of the database.
 pub(crate) fn lend(
     tx: &mut WriteTxn,
     next: &mut Model,
@@ -67,7 +68,7 @@ pub(crate) fn lend(
     shape: &Shape,
 ) -> Result<()> {
     let lie = *rng.pick(&[Lie::Apart, Lie::Apart, Lie::Among, Lie::OneByOne]);
-    // With four appenders, each has the minimum memory, and a few hundred rows justify blocks.
+    // With four appenders, each has only the minimum memory, so that a few hundred rows justify blocks of a run.
     let lent = *rng.pick(&[1, 2, 4, 4]);
     let names = names(tx, next, rng, shape)?;
     let feeds: Vec<_> = (0..lent)
@@ -99,16 +100,16 @@ pub(crate) fn lend(
     Ok(())
 }
 
-/// The series available to appenders, ordered by id; mostly the series reserved for appenders.
+/// The names of the series that appenders may use, ordered by series id; mostly series reserved for appenders.
 fn names(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng, shape: &Shape) -> Result<Vec<String>> {
     let mut names: Vec<_> = (SERIES..SERIES + APPENDED).map(series_name).collect();
     // Rows with a merge policy other than `Replace` go through the transaction one at a time, and threads would make
-    // their order random, so threaded runs leave these series out.
+    // the order of these rows random. So runs with threads leave such series out.
     if rng.one_in(4) && !shape.threads {
         names.push(series_name(rng.below(SERIES)));
     }
-    // Appenders create missing series, with the default policy. With threads, the ids of the new series would depend on
-    // timing, and so would the assignment of rows to appenders. So threaded runs create the series beforehand.
+    // Appenders create missing series, with the default policy. With threads, the ids of new series would depend on
+    // timing, and so would the assignment of rows to appenders. So runs with threads create the series beforehand.
     if rng.one_in(3) && !shape.threads {
         names.retain(|name| merge_of(name) == MergePolicy::Replace);
         return Ok(names);
@@ -122,7 +123,7 @@ fn names(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng, shape: &Shape) -> R
     Ok(numbered.into_iter().map(|(_, name)| name).collect())
 }
 
-/// Sometimes the transaction itself first inserts rows at the same times, which are older than all rows of the
+/// Sometimes the transaction itself inserts rows at the same times first; these rows are older than all rows of the
 /// appenders.
 fn rows_before(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng, feeds: &[Feed]) -> Result<()> {
     for batch in feeds.iter().flat_map(|feed| &feed.batches) {
@@ -139,7 +140,7 @@ fn rows_before(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng, feeds: &[Feed
     Ok(())
 }
 
-/// The rows for the `n`-th of `lent` appenders.
+/// Creates the rows for the `n`-th of `lent` appenders.
 fn feed(
     names: &[String],
     next: &Model,
@@ -159,8 +160,8 @@ fn feed(
         Lie::Among | Lie::OneByOne => names,
     };
     let usual = *match lie {
-        // The blocks of the first appender are flushed late, and leaves of the later appenders must not be stored
-        // before them.
+        // The blocks of the first appender are flushed late, and leaves of later appenders must not be stored before
+        // these blocks.
         Lie::OneByOne if n == 0 => &BLOCKS,
         Lie::OneByOne => rng.pick(&[FEW, LEAF]),
         Lie::Apart | Lie::Among => rng.pick(&[FEW, FEW, BLOCKS, BLOCKS, LEAF]),
@@ -180,7 +181,7 @@ fn feed(
         if keeps_several(merge) && next.series.get(name).map_or(0, rows_in) > KEPT_ROWS_MAX {
             continue;
         }
-        // Interleave the times of the appenders.
+        // The times of the appenders interleave, so that no two appenders use the same time.
         let (every, at) = if lie == Lie::Among { (lent, n) } else { (1, 0) };
         let times = times(rng, count).into_iter();
         let flagged = rng.one_in(4);
@@ -199,7 +200,7 @@ fn feed(
     feed
 }
 
-/// Times of a batch: ascending, descending, or with some late and some repeated times.
+/// Creates the times of a batch: ascending, descending, or with some late and some repeated times.
 fn times(rng: &mut Rng, count: usize) -> Vec<i64> {
     let start = rng.below(START_MAX) as i64;
     let count = count as i64;
@@ -213,7 +214,7 @@ fn times(rng: &mut Rng, count: usize) -> Vec<i64> {
 }
 
 impl Feed {
-    /// Splits the batches into pieces: one batch after another, or one row of each in turn.
+    /// Splits the batches into pieces: one batch after another, or one row of each batch in turn.
     fn cut(&mut self, rng: &mut Rng) {
         let lengths: Vec<_> = self.batches.iter().map(|own| own.times.len()).collect();
         if rng.one_in(3) {
@@ -262,7 +263,7 @@ fn insert_into(
     series.insert_point(Steps(time), flags as i64, f64::from_bits(value))
 }
 
-/// Applies rows of a batch to the model, when all of them were accepted.
+/// Applies rows of a batch to the model, after the database has accepted all of them.
 fn note(batch: &Batch, rows: Range<usize>, next: &mut Model) {
     let own = next.series.entry(batch.name.clone()).or_default();
     for row in rows {
@@ -271,7 +272,7 @@ fn note(batch: &Batch, rows: Range<usize>, next: &mut Model) {
     }
 }
 
-/// Inserts rows one by one, as some may be refused.
+/// Inserts rows one by one, because some rows may be refused.
 fn try_each(
     appender: &mut Appender<'_>,
     batch: &Batch,
@@ -289,14 +290,14 @@ fn try_each(
 
 fn end(appender: Appender<'_>, dropped: bool) -> Result<()> {
     if dropped {
-        // The commit reports an error of the appender.
+        // The commit of the transaction reports an error of an appender.
         drop(appender);
         return Ok(());
     }
     appender.finish()
 }
 
-/// One thread feeds all appenders, in a random order.
+/// Feeds all appenders from one thread, in a random order.
 fn in_turn(
     mut feeds: Vec<(Appender<'_>, Feed)>,
     next: &mut Model,
@@ -335,7 +336,7 @@ fn in_turn(
     Ok(())
 }
 
-/// Each appender runs on its own thread.
+/// Runs each appender on its own thread.
 fn beside(appenders: Vec<Appender<'_>>, feeds: &[Feed]) -> Result<()> {
     std::thread::scope(|scope| {
         let threads: Vec<_> = appenders

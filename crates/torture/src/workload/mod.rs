@@ -1,4 +1,4 @@
-//! Seeded transactions over tables and series, applied to both a database and the model.
+//! Random transactions over tables and series, determined by a seed and applied to both a database and the model.
 //!
 //! ```text
 //! shape        how often each kind of operation occurs

@@ -1,17 +1,17 @@
-//! Names and numbers of tables and series, and the ranges of their values and times.
+//! The names and numbers of tables and series, and the ranges of values and times.
 
 use tidalite::MergePolicy;
 use tidalite_testkit::rng::Rng;
 
-/// Series that the transaction's own thread appends to, with every merge policy.
+/// Number of series to which the transaction's own thread appends; they have every merge policy.
 pub(crate) const SERIES: u64 = 5;
-/// Additional series, which appenders fill (`appenders.rs`) and every other operation uses too.
+/// Number of additional series, which appenders fill (`appenders.rs`) and every other operation uses, too.
 pub(crate) const APPENDED: u64 = 6;
-/// Number of tables.
+/// Number of tables with single values.
 pub(crate) const TABLES: u64 = 2;
-/// Largest time in a workload; small, so that late rows and overwrites occur.
+/// Largest time of a row; small, so that late rows and overwrites occur.
 pub const TIME_MAX: i64 = 6_000;
-/// Number of keys in a table of sets, and number of different values for a key.
+/// Number of keys in a table of sets, and (below) number of different values of a key.
 pub(crate) const MULTI_KEYS: u64 = 4;
 pub(crate) const MULTI_VALUES: u64 = 200;
 /// Number of nested tables.
@@ -35,12 +35,12 @@ pub fn merge_of(name: &str) -> MergePolicy {
     }
 }
 
-/// Whether a series with this policy may have several rows at one time.
+/// True if a series with this merge policy may have several rows at one time.
 pub(crate) fn keeps_several(merge: MergePolicy) -> bool {
     matches!(merge, MergePolicy::KeepAll | MergePolicy::KeepDistinct)
 }
 
-/// Name of a random point series.
+/// Name of a random series with the default schema.
 pub(crate) fn any_series(rng: &mut Rng) -> String {
     series_name(rng.below(SERIES + APPENDED))
 }

@@ -10,10 +10,10 @@ use tidalite::retention::Retention;
 use tidalite::{Durability, Result, WriteTxn};
 use tidalite_testkit::rng::Rng;
 
-/// Number of different pin names.
+/// Number of different names of pins.
 const PINS: u64 = 2;
 
-/// Pins the transaction or removes a pin. Returns true if this makes the commit durable.
+/// Pins the commit of the transaction, or removes a pin. Returns true if this makes the commit durable.
 ///
 /// # Errors
 /// An error of the database.
@@ -48,7 +48,7 @@ pub fn operations(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng, shape: &Sh
     Ok(())
 }
 
-/// A random durability.
+/// Chooses a random durability for a commit.
 pub fn durability(rng: &mut Rng, shape: &Shape) -> Durability {
     match () {
         () if chance(rng, shape.none_one_in) => Durability::None,
@@ -79,7 +79,7 @@ fn operation(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng, shape: &Shape) 
     }
 }
 
-/// Adds or removes a policy. Only `Database::maintain` applies policies.
+/// Adds or removes a retention policy. Only `Database::maintain` applies policies.
 fn policy(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
     let name = format!("r{}", rng.below(2));
     if rng.one_in(3) {

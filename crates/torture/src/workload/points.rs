@@ -1,4 +1,4 @@
-//! Operations on point series, and on annotations of series.
+//! Operations on series with the default schema (flags and value), and on annotations of series.
 
 use super::names::{SERIES, TIME_MAX, any_series, keeps_several, merge_of, series_name, value_of};
 use super::shape::{Shape, chance};
@@ -7,14 +7,14 @@ use std::collections::BTreeMap;
 use tidalite::{MergePolicy, Result, SeriesMut, Steps, WriteTxn};
 use tidalite_testkit::rng::Rng;
 
-/// Maximum number of rows of a series that keeps duplicates before it gets no more batches.
+/// Maximum number of rows of a series that keeps duplicates; a series with more rows gets no more batches.
 pub(crate) const KEPT_ROWS_MAX: u64 = 8_000;
 
 pub(crate) fn series<'t>(tx: &'t mut WriteTxn, name: &str) -> Result<SeriesMut<'t>> {
     tx.open_series(name).merge(merge_of(name)).open()
 }
 
-/// Inserts a point into a series and into its model.
+/// Inserts a row into a series and into the model of the series.
 pub(crate) fn insert(
     series: &mut SeriesMut<'_>,
     rows: &mut Rows,
@@ -25,7 +25,7 @@ pub(crate) fn insert(
     inserted(series.info().merge, rows, (time, row), done)
 }
 
-/// Applies an insert to the model, and checks that its result follows the merge policy.
+/// Applies an insert to the model, and checks that the result of the insert follows the merge policy.
 pub(crate) fn inserted(
     merge: MergePolicy,
     rows: &mut Rows,
@@ -37,7 +37,7 @@ pub(crate) fn inserted(
             return match done {
                 Err(error) if error.time() == Some(time) => Ok(()),
                 Ok(()) => panic!("a row at {time} is taken twice"),
-                // A disk error may come before the time check.
+                // The insert may fail with a disk error before the database checks the time.
                 Err(error) => Err(error),
             };
         }
@@ -94,7 +94,7 @@ pub(super) fn append(
     Ok(())
 }
 
-/// Appends a batch with several rows at one time, some at existing times.
+/// Appends a batch with several rows at one time, of which some are at existing times.
 fn append_kept(
     series: &mut SeriesMut<'_>,
     rows: &mut Rows,
@@ -124,7 +124,7 @@ pub(super) fn late(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result
     let mut series = series(tx, &name)?;
     for _ in 0..rng.below(6) {
         let at = match rows.last_key_value() {
-            // Tests the order of arrival of rows at one time across transactions.
+            // Begins at the last times of earlier transactions, to test the order of arrival of rows at one time.
             Some((&last, _)) if keeps_several(series.info().merge) => {
                 rng.between((last - 3).max(0), last)
             }
@@ -161,7 +161,7 @@ pub(super) fn delete(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Resu
     Ok(())
 }
 
-/// Converts some or all leaves of a series to the cold form; its rows do not change.
+/// Rewrites some or all leaves of a series in cold form, which does not change the rows.
 pub(super) fn cool(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
     let name = any_series(rng);
     next.series.entry(name.clone()).or_default();

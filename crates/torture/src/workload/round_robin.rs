@@ -2,8 +2,8 @@
 //! such rows (`Options::flush_threads`).
 //!
 //! The content of the file does not depend on the number of threads or on the size of the write buffer. The positions
-//! of pages do, because pages are allocated in the order in which threads finish. So a run whose every write must
-//! follow from its seed does not use these operations, and a run with helper threads is judged as recorded.
+//! of pages do, because pages are allocated in the order in which threads finish. So a run in which the seed must
+//! determine every write does not use these operations, and a run with helper threads is judged as it was recorded.
 
 use super::names::{SERIES, series_name, value_of};
 use super::points::series;
@@ -12,14 +12,15 @@ use crate::model::Model;
 use tidalite::{Result, Steps, WriteTxn};
 use tidalite_testkit::rng::Rng;
 
-/// Size of the write buffer that triggers a flush: with two series in turn, each has more than a vector by then.
+/// Size in bytes of the write buffer at which it is flushed: with two series in turn, each has more rows than a vector
+/// by then.
 pub(crate) const WRITE_BUFFER_BYTES: usize = 64 << 10;
-/// Number of rounds of two series: enough rows to fill the write buffer.
+/// Range of the number of rounds over two series: enough rows to fill the write buffer.
 const ROUNDS: (i64, i64) = (1_500, 1_800);
-/// Start times are below this, so that the times may exist already and contents stay small.
+/// Upper bound of start times; small, so that times may exist already and contents stay small.
 const START_MAX: i64 = 600;
 
-/// Appends to two series in turn. The write buffer becomes full on the way.
+/// Appends rows to two series in turn, so many that the write buffer becomes full meanwhile.
 ///
 /// # Errors
 /// An error of the database.
@@ -39,7 +40,7 @@ pub(crate) fn feed(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result
             let rows = next.series.entry(name.clone()).or_default();
             rows.insert(time, vec![[0, value.to_bits()]]);
         }
-        // The transaction allocates pages of its own in between.
+        // In between, the transaction also allocates pages for another table.
         if rng.one_in(600) {
             put(tx, next, rng)?;
         }
@@ -71,7 +72,7 @@ mod tests {
             for round in 0..3 {
                 let mut tx = db.begin_write().unwrap();
                 feed(&mut tx, &mut model, &mut rng).unwrap();
-                // Rows of later rounds overlap existing rows.
+                // Only the rows of the first round are new; rows of later rounds overlap existing rows.
                 if round == 0 {
                     let beside = tx.delta_work().rows_encoded_by_helpers;
                     assert_eq!(beside > 0, threads > 0, "{beside} rows");

@@ -1,8 +1,9 @@
-//! Numbered transactions for a writing process, and an oracle in another process that knows the content after each.
+//! Numbered transactions for a writing process, and an oracle in another process that knows the content after each
+//! transaction.
 //!
-//! Transaction n of a script depends only on the seed, on n and on the content after n - 1. Its commit also stores its
-//! number. So the number in the file identifies its newest transaction, and an oracle without access to the
-//! file knows the digest for that number and whether that number was acknowledged.
+//! Transaction n of a script depends only on the seed, on n and on the content after transaction n - 1, and it stores
+//! the number n. So the number in the file identifies the newest transaction of the file, and an oracle without access
+//! to the file knows the digest for that number and whether that number was acknowledged.
 
 use super::operations::operations;
 use super::shape::{Shape, chance};
@@ -12,13 +13,13 @@ use tidalite::storage::MemoryStorage;
 use tidalite::{Database, Durability, Options, ReadTxn, Result, Tuning, WriteTxn};
 use tidalite_testkit::rng::{Rng, mix};
 
-/// Options for opening a database. The file grows and shrinks in small steps, hence often. Leaves of larger
+/// Options for opening a database. The file grows and shrinks in small steps, and therefore often. Leaves of larger
 /// transactions are written early, and a few hundred rows of an appender justify blocks of a run.
 pub fn small_steps() -> Options {
     Options::new().tuning(small_tuning())
 }
 
-/// The tuning of [`small_steps`].
+/// The tuning parameters that [`small_steps`] sets.
 pub fn small_tuning() -> Tuning {
     Tuning::new()
         .growth_bytes(16 << 10, 256 << 10)
@@ -27,7 +28,7 @@ pub fn small_tuning() -> Tuning {
         .write_buffer_bytes(256 << 10)
 }
 
-/// Length of a phase: this many transactions without lazy commits, then as many with them.
+/// Number of transactions in a phase: phases without lazy commits alternate with phases that have them.
 const STRETCH: u64 = 12;
 
 /// The table that stores the transaction number.
@@ -37,14 +38,14 @@ const KEY: &[u8] = b"number";
 /// A numbered sequence of transactions.
 #[derive(Clone, Copy, Debug)]
 pub struct Script {
-    /// Determines every transaction.
+    /// The seed, which determines every transaction.
     pub seed: u64,
-    /// Shape of the transactions; its rollback rate is not used.
+    /// Shape of the transactions: how often each kind of operation occurs. The rollback rate is not used.
     pub shape: Shape,
 }
 
 impl Script {
-    /// The script of a seed. Its appenders run on threads of their own.
+    /// Creates the script of a seed. Its appenders run on threads of their own.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let shape = Shape {
@@ -59,8 +60,8 @@ impl Script {
     }
 
     /// Durability of transaction `number`. The first durable `OneFlush` commit creates the redo log. The log then takes
-    /// durable commits of both kinds, unless they follow a lazy one. So in every other phase the script has no lazy
-    /// commits, to fill the log.
+    /// durable commits of both kinds, unless they follow a lazy commit. So the script has no lazy commits in every
+    /// other phase, to fill the log.
     #[must_use]
     pub fn durability(&self, number: u64) -> Durability {
         let mut rng = Rng::new(mix(self.seed ^ 0xd0 ^ mix(number)));
@@ -107,7 +108,7 @@ impl Script {
     }
 }
 
-/// Number of the newest transaction in a snapshot; 0 before the first.
+/// Number of the newest transaction in a snapshot; 0 if there is no transaction yet.
 ///
 /// # Errors
 /// An error of the database.
@@ -124,7 +125,7 @@ pub fn number_of(snap: &ReadTxn) -> Result<u64> {
     Ok(number)
 }
 
-/// Computes the digest after each transaction of a script, using its own database in memory.
+/// Computes the digest of the content after each transaction of a script, in a database of its own in memory.
 pub struct Oracle {
     script: Script,
     shadow: Database,
@@ -133,7 +134,7 @@ pub struct Oracle {
 }
 
 impl Oracle {
-    /// An oracle before the first transaction.
+    /// Creates an oracle that stands before the first transaction.
     ///
     /// # Errors
     /// An error of the database in memory.
@@ -147,8 +148,8 @@ impl Oracle {
         })
     }
 
-    /// Describes the differences from the content after transaction `number`, which must be the newest that was passed
-    /// to `digest`.
+    /// Describes how `found` differs from the content after transaction `number`, which must be the newest transaction
+    /// that was passed to `digest`.
     #[must_use]
     pub fn differs(&self, number: u64, found: &Model) -> String {
         if self.digests.len() as u64 != number + 1 {

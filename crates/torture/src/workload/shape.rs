@@ -2,29 +2,29 @@
 
 use tidalite_testkit::rng::Rng;
 
-/// Parameters of a workload. In every `_one_in` field, 0 means never.
+/// Parameters of a workload. In every field whose name ends in `_one_in`, 0 means never.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     /// Maximum number of operations in a transaction.
     pub operations_max: u64,
-    /// One in this many appends is a batch of more than a vector.
+    /// One in this many appends is a batch of more rows than a vector holds.
     pub bulk_one_in: u64,
-    /// One in this many commits is `None`.
+    /// One in this many commits has the durability `None`.
     pub none_one_in: u64,
-    /// One in this many of the other commits is `Lazy`.
+    /// One in this many of the other commits has the durability `Lazy`.
     pub lazy_one_in: u64,
-    /// One in this many of the commits that remain is `OneFlush`.
+    /// One in this many of the commits that are neither `None` nor `Lazy` has the durability `OneFlush`.
     pub one_flush_one_in: u64,
     /// One in this many transactions pins its commit, and as many remove a pin.
     pub pin_one_in: u64,
     /// One in this many transactions is rolled back.
     pub rollback_one_in: u64,
-    /// One in this many operations lends series to appenders.
+    /// One in this many operations lends series to appenders (threads that add and encode rows).
     pub appenders_one_in: u64,
     /// One in this many operations appends to series in round robin (`round_robin.rs`).
     pub turns_one_in: u64,
-    /// Whether appenders run on threads of their own: the content is then deterministic, the positions in the file are
-    /// not. Otherwise one thread calls them in an order given by the seed.
+    /// True if appenders run on threads of their own: the content is then deterministic, but the positions in the file
+    /// are not. Otherwise one thread calls the appenders in an order that the seed determines.
     pub threads: bool,
 }
 
@@ -46,7 +46,7 @@ impl Default for Shape {
 }
 
 impl Shape {
-    /// Small transactions, nearly all durable.
+    /// A workload of small transactions, of which nearly all are durable.
     #[must_use]
     pub fn small_and_durable() -> Self {
         Self {
@@ -64,7 +64,7 @@ impl Shape {
     }
 }
 
-/// True with probability 1 / `one_in`; never if `one_in` is 0.
+/// True with probability 1 / `one_in`; never true if `one_in` is 0.
 pub(crate) fn chance(rng: &mut Rng, one_in: u64) -> bool {
     one_in > 0 && rng.one_in(one_in)
 }

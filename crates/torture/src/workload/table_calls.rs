@@ -1,5 +1,5 @@
-//! Random table operations other than put and remove. The result of each is checked, and its effect applied to the
-//! model.
+//! Random table operations other than put and remove. The result of each operation is checked, and its effect is
+//! applied to the model.
 
 use super::names::{MULTI_KEYS, MULTI_VALUES, TABLES};
 use crate::model::{Model, Pairs};
@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tidalite::{ErrorKind, Result, SetTableMut, TableMut, WriteTxn};
 use tidalite_testkit::rng::Rng;
 
-/// Bytes of a key of a table of sets, and of each of its values.
+/// Length in bytes of a key of a table of sets, and of each value.
 const MULTI_VALUE_BYTES: usize = 9;
 
 fn value(rng: &mut Rng) -> Vec<u8> {
@@ -21,7 +21,7 @@ fn key(rng: &mut Rng) -> Vec<u8> {
     format!("k{:03}", rng.below(150)).into_bytes()
 }
 
-/// Does one such operation on a table of single values or of sets.
+/// Performs one random operation on a table of single values or of sets.
 pub(crate) fn call(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
     if rng.one_in(2) {
         let keys = next.multis.entry("m0".to_owned()).or_default();
@@ -67,7 +67,7 @@ fn of_values(table: &mut TableMut<'_>, pairs: &mut Pairs, rng: &mut Rng) -> Resu
             pairs.insert(key, value);
         }
         3..=4 => {
-            // Half of the calls expect the current value.
+            // Half of the calls expect the current value, the other half another value.
             let other = rng.one_in(2).then(|| vec![7]);
             let expected = if rng.one_in(2) { other } else { was.clone() };
             let new = (!rng.one_in(3)).then_some(value);

@@ -73,7 +73,7 @@ pub(super) fn remove_many(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) ->
     Ok(())
 }
 
-/// Inserts a few or many values of one key.
+/// Inserts a few or many values of one key into a table of sets.
 pub(super) fn multi(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
     let key = vec![b'm', rng.below(MULTI_KEYS) as u8];
     let keys = next.multis.entry("m0".to_owned()).or_default();

@@ -12,20 +12,20 @@ use tidalite::{
 };
 use tidalite_testkit::rng::Rng;
 
-/// Number of different names.
+/// Number of different names of series.
 pub(crate) const WIDE: u64 = 4;
-/// Maximum number of rows before a series gets no more batches.
+/// Maximum number of rows of a series; a series with more rows gets no more batches.
 const ROWS_MAX: u64 = 1_500;
 /// Minimum and maximum number of rows of a batch; a batch may have fewer rows than justify a leaf, or more.
 const STRETCH: (i64, i64) = (300, 1_100);
-/// Maximum number of rows at one time from single inserts.
+/// Maximum number of rows at one time that single inserts create.
 const SAME_TIME_MAX: usize = 60;
 /// Minimum and maximum number of columns of a new series.
 const BEGIN_WITH: (i64, i64) = (3, 8);
-/// Number of different common texts.
+/// Number of different texts that occur often.
 const WORDS: u64 = 40;
 
-/// All columns, in the order in which series get them.
+/// All columns, in the order in which they are added to a series.
 fn all_columns() -> Vec<Column> {
     vec![
         Column::nullable("value", ColumnType::F64),
@@ -49,13 +49,13 @@ fn any_name(rng: &mut Rng) -> String {
     wide_name(rng.below(WIDE))
 }
 
-/// A random existing series.
+/// The name of a random existing series of several columns; `None` if there are none.
 fn any_there(model: &Model, rng: &mut Rng) -> Option<String> {
     let names: Vec<&String> = model.wide.keys().collect();
     (!names.is_empty()).then(|| (*rng.pick(&names)).clone())
 }
 
-/// Performs one random operation on one of these series.
+/// Performs one random operation on a series of several columns.
 pub(crate) fn work(
     tx: &mut WriteTxn,
     next: &mut Model,
@@ -74,7 +74,7 @@ pub(crate) fn work(
     }
 }
 
-/// The series with this name; a new series starts with some of the columns.
+/// Opens the series with this name; a new series gets some of the columns.
 fn open<'t, 'm>(
     tx: &'t mut WriteTxn,
     next: &'m mut Model,
@@ -108,7 +108,7 @@ fn any<'t, 'm>(
     open(tx, next, rng, &name)
 }
 
-/// A random text: most are common, some are new, a few are longer than a page.
+/// Creates a random text: most are common, some are new, a few are longer than a page.
 fn text(rng: &mut Rng, long_one_in: u64) -> String {
     if rng.one_in(long_one_in) {
         let part = format!("a long text, number {} ", rng.u64());
@@ -175,7 +175,7 @@ fn append(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng, shape: &Shape) -> 
         let row = row(&wide.columns, rng, 20);
         insert(&mut series, wide, start + i * step, row)?;
     }
-    // A transaction sees its own writes.
+    // Reads the series inside the transaction, which must see its own writes.
     if rng.one_in(8) {
         let found = Arc::new(wide_of(&series.view()?)?);
         let differs = differs(Some(&Arc::new(wide.clone())), Some(&found));
@@ -184,11 +184,11 @@ fn append(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng, shape: &Shape) -> 
     Ok(())
 }
 
-/// Inserts hundreds of rows as columns.
+/// Inserts hundreds of rows as columns in one call.
 fn stretch(series: &mut SeriesMut<'_>, wide: &mut Wide, rng: &mut Rng) -> Result<()> {
     let count = rng.between(STRETCH.0, STRETCH.1);
     let last = wide.rows.last_key_value().map_or(0, |(&time, _)| time);
-    // One refused row refuses the whole batch.
+    // If the policy refuses one row, it refuses the whole batch, so the batch must begin after all existing rows.
     let start = match wide.merge {
         MergePolicy::Error => last + 1,
         _ => rng.between(0, last + 1),
@@ -215,7 +215,7 @@ fn late(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
     let (mut series, wide) = any(tx, next, rng)?;
     for _ in 0..rng.below(6) {
         let time = match wide.rows.last_key_value() {
-            // Tests the order of arrival of rows at one time across transactions.
+            // Begins at the last times of earlier transactions, to test the order of arrival of rows at one time.
             Some((&last, _)) if keeps_several(wide.merge) => rng.between((last - 3).max(0), last),
             _ => rng.between(0, TIME_MAX),
         };
@@ -265,7 +265,7 @@ fn remove(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
     Ok(())
 }
 
-/// Renames a series to a free name, or to a taken name, which changes nothing.
+/// Renames a series to a free name, or tries to rename it to a taken name, which must change nothing.
 fn rename(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
     let Some(from) = any_there(next, rng) else {
         return Ok(());
@@ -306,7 +306,7 @@ fn delete(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
     Ok(())
 }
 
-/// Sets an annotation of a series, or converts its leaves to the cold form; its rows do not change.
+/// Sets an annotation of a series, or rewrites its leaves in cold form; the rows do not change.
 fn aside(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
     let name = any_name(rng);
     let mut series = open(tx, next, rng, &name)?.0;
@@ -327,7 +327,7 @@ mod tests {
     use std::collections::BTreeSet;
     use tidalite::storage::MemoryStorage;
 
-    /// Number of commits in the run.
+    /// Number of commits in this test.
     const COMMITS: u64 = 300;
 
     #[test]
@@ -373,7 +373,7 @@ mod tests {
         let mut model = Model::default();
         model.wide.insert("w0".to_owned(), Arc::new(wide.clone()));
         let first = model.digest();
-        // Changing a text, the policy or a time changes the digest.
+        // A change of a text, of the policy or of a time must change the digest.
         let mut digest = |wide: &Wide| {
             model.wide.insert("w0".to_owned(), Arc::new(wide.clone()));
             model.digest()

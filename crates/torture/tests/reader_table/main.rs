@@ -30,8 +30,8 @@ macro_rules! table {
             use crate::$with::protocol;
             use crate::$with::sync::{AtomicU64, Ordering, fence};
 
-            /// The slots; the owner, users and idle bits of the first slot's handle; the published state; the newest
-            /// state of the reader's own handle; and the page.
+            /// The reader slots; the owner, users and idle bits of the handle that has the first slot; the published
+            /// state; the newest state of the reader's own handle; and the page.
             pub(crate) struct Table {
                 pub(crate) slots: [AtomicU64; 2],
                 pub(crate) owner: AtomicU64,
@@ -55,12 +55,13 @@ macro_rules! table {
                     })
                 }
 
-                /// Enters a published state into a slot.
+                /// Enters a published state into a slot; returns false if a newer state was published meanwhile.
                 fn enters(&self, slot: &AtomicU64, word: u64, known: u64) -> bool {
                     protocol::enter(slot, word, &[(&self.published, known)])
                 }
 
-                /// Like `Snapshot::begin`: enters the known state, then checks it again.
+                /// Works like `Snapshot::begin`: enters the known state into the slot, then checks that no newer state
+                /// was published.
                 fn begin(&self, slot: &AtomicU64) {
                     let mut known = 1;
                     while !self.enters(slot, known, known) {
@@ -77,7 +78,7 @@ macro_rules! table {
                     protocol::give_back(slot, &self.owner, Some((&self.idle, 1)));
                 }
 
-                /// A reader in the writer's own process, which also sees commits that are not published yet.
+                /// A reader in the same process as the writer, which also sees commits that are not published yet.
                 pub(crate) fn read_own(&self, slot: usize) {
                     let slot = &self.slots[slot];
                     let newest = [(&self.published, 1), (&self.local, 1)];
@@ -87,13 +88,13 @@ macro_rules! table {
                     protocol::give_back(slot, &self.owner, Some((&self.idle, 1)));
                 }
 
-                /// The writer shows state 2 only to its own handle.
+                /// The writer makes state 2 visible only to its own handle.
                 pub(crate) fn write_own(&self) {
                     self.local.store(2, Ordering::SeqCst);
                     self.overwrite();
                 }
 
-                /// Like the writer: publishes state 2, and overwrites pages that no reader holds.
+                /// Works like the writer: publishes state 2, and overwrites pages that no reader holds.
                 pub(crate) fn write(&self) {
                     protocol::publish(&self.published, 2);
                     self.overwrite();
@@ -106,7 +107,8 @@ macro_rules! table {
                     }
                 }
 
-                /// An evictable reader: its copy counts only if the slot is still its own.
+                /// Works like an evictable reader: the copy that it reads counts only if the slot still belongs to the
+                /// reader.
                 pub(crate) fn copy(&self, slot: usize) {
                     let slot = &self.slots[slot];
                     let word = 1 | protocol::EVICTABLE;
@@ -122,7 +124,7 @@ macro_rules! table {
                     );
                 }
 
-                /// Puts state 1 into the first slot at the start.
+                /// Enters state 1 into the first slot at the start of the model.
                 pub(crate) fn enter(&self) {
                     assert!(self.enters(&self.slots[0], 1, 1));
                 }
@@ -136,7 +138,8 @@ macro_rules! table {
                     assert_eq!(seen, OLD, "a page that is held was overwritten");
                 }
 
-                /// Parks a snapshot after a read, and reads again if it was not evicted.
+                /// Parks a snapshot (gives up its pages for a while) after a read, and reads again if it was not
+                /// evicted.
                 pub(crate) fn park(&self, slot: usize) {
                     let slot = &self.slots[slot];
                     let parked = 1 | protocol::PARKED;
@@ -151,7 +154,7 @@ macro_rules! table {
                     protocol::give_back(slot, &self.owner, Some((&self.idle, 1)));
                 }
 
-                /// One of two users of the first slot, which was entered before.
+                /// One of two users of the first slot, into which a state was entered before.
                 pub(crate) fn share(&self) {
                     self.look_at_page();
                     if protocol::is_last(&self.users) {
@@ -159,7 +162,7 @@ macro_rules! table {
                     }
                 }
 
-                /// Reads through the handle's one idle slot, if it is available.
+                /// Reads through the one idle slot of the handle, if that slot is available.
                 pub(crate) fn read_idle(&self) -> bool {
                     let Some(bit) = protocol::take_idle(&self.idle) else {
                         return false;
@@ -188,7 +191,7 @@ macro_rules! table {
                     }
                 }
 
-                /// Publishes state 2, and overwrites the page if all its readers can be evicted.
+                /// Publishes state 2, and overwrites the page if all readers of the page can be evicted.
                 pub(crate) fn evict(&self) {
                     protocol::publish(&self.published, 2);
                     for slot in &self.slots {
@@ -201,14 +204,14 @@ macro_rules! table {
                             return;
                         }
                     }
-                    // Pages are written by a system call, which is a barrier.
+                    // A system call writes the page, which acts as a memory barrier.
                     fence(Ordering::SeqCst);
                     self.page.store(NEW, Ordering::Relaxed);
                 }
             }
 
-            /// Runs every interleaving of these threads and `last`, on a table prepared by `first`; then `end` checks
-            /// the table.
+            /// Runs every interleaving of these threads and `last`, on a table that `first` has prepared; then `end`
+            /// checks the table.
             pub(crate) fn model(
                 first: fn(&Table),
                 threads: &'static [fn(&Table)],
@@ -257,8 +260,8 @@ fn a_page_of_a_state_that_one_handle_sees_is_never_overwritten() {
     );
 }
 
-/// A slot is cleared before its next owner can take it. A late clear by the previous owner would remove the next
-/// owner's state.
+/// A slot must be cleared before its next owner can take it, because a late clear by the previous owner would remove
+/// the next owner's state.
 #[test]
 fn a_slot_that_is_given_back_is_cleared_before_others_have_it() {
     sound::model(
@@ -322,7 +325,7 @@ fn a_slot_of_the_dead_is_cleaned_before_others_have_it() {
     );
 }
 
-/// Shows that the model detects errors: with weaker orderings, a page is overwritten under its reader.
+/// Shows that the model detects errors: with weaker memory orderings, a page is overwritten while a reader holds it.
 #[test]
 #[should_panic(expected = "a page that is held was overwritten")]
 fn weaker_orderings_are_found_out() {

@@ -1,4 +1,4 @@
-//! The protocol with correctly ordered atomics.
+//! The protocol of the reader table with correctly ordered atomics.
 
 #[expect(clippy::duplicate_mod, reason = "once for each kind of atomics")]
 #[expect(unreachable_pub, reason = "public in its own crate")]

@@ -1,5 +1,5 @@
-//! loom's atomics. loom treats a sequentially consistent access as acquire and release only, so each such access here
-//! has a sequentially consistent fence after a store and before a load, which matches the processor.
+//! Atomics of the model checker loom. loom treats a sequentially consistent access as acquire and release only, so each
+//! such access here has a sequentially consistent fence after a store and before a load, which matches the processor.
 
 pub(crate) use loom::sync::atomic::{Ordering, fence};
 

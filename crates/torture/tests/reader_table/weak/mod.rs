@@ -1,4 +1,4 @@
-//! The protocol with relaxed accesses in place of sequentially consistent ones.
+//! The protocol of the reader table with relaxed accesses in place of sequentially consistent accesses.
 
 #[expect(unreachable_pub, reason = "public in its own crate")]
 #[path = "../../../../disk/src/lock/protocol.rs"]

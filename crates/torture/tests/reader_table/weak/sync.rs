@@ -1,4 +1,4 @@
-//! loom's atomics, every access relaxed.
+//! Atomics of the model checker loom, in which every access is relaxed.
 
 pub(crate) use loom::sync::atomic::{Ordering, fence};
 
