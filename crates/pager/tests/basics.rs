@@ -1,4 +1,4 @@
-//! Create, write, read under snapshots, reopen and check a file; freed pages are reused.
+//! Tests that create a file, write it, read it under snapshots, reopen it and check it; freed pages must be reused.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -19,7 +19,8 @@ fn options() -> Options {
     }
 }
 
-/// Writes a number into a page. The app area of these tests is a pointer to that page.
+/// Writes a number into a page and returns the pointer to the page. In these tests the app area of a commit contains
+/// this pointer.
 fn put(txn: &mut WriteTxn, old: &Ptr, number: u8) -> Ptr {
     let ptr = if old.is_null() {
         txn.new_page(Kind::KvLeaf, 7).unwrap()
@@ -201,7 +202,7 @@ fn pages_written_behind_are_read_back() {
         *ptr = txn.seal_page(ptr).unwrap();
     }
     txn.commit(&[], Durability::Durable).unwrap();
-    // Far more pages than the memory bound were changed.
+    // The transaction has changed far more pages than fit into the memory limit, so many were written early.
     let spilled = pager.metrics().pages_spilled;
     assert!(
         spilled >= 200 - 2 * 16,
@@ -224,7 +225,8 @@ fn pages_written_behind_are_read_back() {
     assert_eq!(problems.len(), 1, "{problems:?}");
 }
 
-/// Adds more complete pages than the memory bound allows. Some are then changed, some freed, and the rest left alone.
+/// The test adds more complete pages than the memory limit permits. Some of them are then changed, some freed, and
+/// the others left alone.
 #[test]
 fn bulk_pages_are_written_behind_and_may_be_changed_all_the_same() {
     for dirty_pages in [16, 20_000] {
@@ -235,7 +237,7 @@ fn bulk_pages_are_written_behind_and_may_be_changed_all_the_same() {
         let storage = Monitor::new(Arc::new(MemoryStorage::new()));
         let pager = Pager::open_storage(storage, &options).unwrap();
         let mut txn = pager.begin_write().unwrap();
-        // So many that some are written early, even with the larger memory bound.
+        // The transaction adds so many pages that some are written early, even with the larger memory limit.
         let count = 10_000u32;
         let mut ptrs = Vec::new();
         for number in 0..count {

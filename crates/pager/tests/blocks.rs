@@ -16,7 +16,7 @@ fn sealed() -> (Vec<u8>, Ptr) {
     (bytes, ptr)
 }
 
-/// This includes the checksum stored in the block, which the checksum in the pointer does not cover.
+/// The test also flips bits of the checksum stored in the block, which the checksum in the pointer does not cover.
 #[test]
 fn every_bit_of_a_block_counts() {
     let (bytes, ptr) = sealed();

@@ -1,4 +1,4 @@
-//! A check of the blocks at the head of a file: traces of a crash are notes, damage is a problem.
+//! Tests of the check of the blocks at the head of a file: traces of a crash must be notes, damage must be a problem.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -32,7 +32,7 @@ fn open(image: &[u8], read_only: bool) -> (Arc<SimDisk>, Pager) {
     (storage, pager)
 }
 
-/// Checks the whole file; the report also contains problems of the toy structure.
+/// Checks the whole file; the report also contains problems of the toy data structure.
 fn checked(pager: &Pager) -> CheckReport {
     let mut check = pager.begin_check().unwrap();
     let root = root_of(check.snapshot().app());
@@ -52,8 +52,8 @@ fn newest(pager: &Pager) -> u64 {
     id_of(pager.begin_read().unwrap().app())
 }
 
-/// Returns the bytes of a file two commits before `newest`, and after it. The record of the newest commit has replaced
-/// the record of the older state, since both are written to the same pair of meta blocks.
+/// Returns the bytes of a file two commits before the commit `newest`, and after it. The meta record of the newest
+/// commit has replaced the older meta record, since both are written to the same pair of meta blocks.
 fn two_states(newest: u64) -> (Vec<u8>, Vec<u8>) {
     let storage = Arc::new(SimDisk::new());
     let pager = Pager::open_storage(storage.clone(), &options(false)).unwrap();
@@ -63,7 +63,7 @@ fn two_states(newest: u64) -> (Vec<u8>, Vec<u8>) {
     (old, storage.image())
 }
 
-/// The numbers of the two blocks that hold the newest record.
+/// Returns the block numbers of the two meta blocks with the newest meta record.
 fn newest_pair(old: &[u8], new: &[u8]) -> [usize; 2] {
     let txn =
         |image: &[u8], at: usize| u64::from_le_bytes(image[at + 24..at + 32].try_into().unwrap());
@@ -82,8 +82,8 @@ fn newest_pair(old: &[u8], new: &[u8]) -> [usize; 2] {
     [pair[0] * BLOCK, pair[1] * BLOCK]
 }
 
-/// A power cut between the two copies of a new record leaves one of them old or torn. Nothing is lost, and a writer
-/// heals it, so a check adds a note and finds no problem.
+/// A power failure between the writes of the two copies of a new meta record leaves one copy old or torn. No data is
+/// lost, and a writer repairs the copy, so a check must add a note and find no problem.
 #[test]
 fn a_power_cut_between_the_copies_of_the_newest_record_leaves_no_problem() {
     tidalite_testkit::watch();
@@ -108,8 +108,8 @@ fn a_power_cut_between_the_copies_of_the_newest_record_leaves_no_problem() {
                 assert_eq!(newest(&pager), commits);
                 assert!(storage.image() == image, "a reader wrote");
 
-                // A handle for writing repairs the block when it opens the file, so its check finds nothing. If it sees
-                // damage later, that damage is new.
+                // A handle for writing repairs the block when it opens the file, so its check finds no problem. If
+                // such a handle finds damage later, that damage is new.
                 let (storage, pager) = open(&image, false);
                 let healed = checked(&pager);
                 assert!(healed.is_clean() && healed.notes.is_empty(), "{healed:?}");
@@ -122,8 +122,8 @@ fn a_power_cut_between_the_copies_of_the_newest_record_leaves_no_problem() {
     }
 }
 
-/// A crash never damages blocks of both pairs, or a superblock. A check must report these as damage, although a writer
-/// repairs them.
+/// A crash never damages blocks of both pairs, or a superblock. A check must report such blocks as damage, although a
+/// writer repairs them.
 #[test]
 fn damage_that_no_crash_leaves_stays_a_problem() {
     tidalite_testkit::watch();

@@ -1,5 +1,5 @@
-//! Tests of rarely used options: reuse of the most recently freed pages, poisoned freed pages, readahead, and opening
-//! at the record before the newest.
+//! Tests of rarely used options: reuse of the most recently freed pages, overwriting freed pages with a pattern,
+//! readahead, and opening at the meta record before the newest.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::collections::BTreeSet;
@@ -12,7 +12,7 @@ use tidalite_testkit::Monitor;
 
 const PAGE: usize = 512;
 
-/// Pages of a commit that changes everything.
+/// Number of pages that a commit replaces if it changes all pages.
 const CHANGED_PAGES: u64 = 6000;
 
 fn options() -> Options {
@@ -23,7 +23,7 @@ fn options() -> Options {
     }
 }
 
-/// Options that open a file at the record before the newest.
+/// Returns options that open a file at the meta record before the newest.
 fn older_record() -> Options {
     Options {
         older_record: true,
@@ -34,14 +34,15 @@ fn older_record() -> Options {
     }
 }
 
-/// Adds a page that contains this number.
+/// Adds a page that contains `number`, and returns the pointer to it.
 fn page(txn: &mut tidalite_pager::WriteTxn, number: u64) -> Ptr {
     let ptr = txn.new_page(Kind::KvLeaf, 7).unwrap();
     txn.page_mut(&ptr).unwrap()[64..72].copy_from_slice(&number.to_le_bytes());
     txn.seal_page(&ptr).unwrap()
 }
 
-/// Frees pages. Returns the address of the page freed last, and the addresses of the pages that the next commits take.
+/// Frees pages. Returns the address of the page that was freed last, and the addresses of the pages that the next
+/// commits allocate.
 fn places(recent_first: bool) -> (u64, BTreeSet<u64>) {
     let options = Options {
         recent_first,
@@ -52,7 +53,7 @@ fn places(recent_first: bool) -> (u64, BTreeSet<u64>) {
     let mut txn = pager.begin_write().unwrap();
     let all: Vec<Ptr> = (0..200).map(|number| page(&mut txn, number)).collect();
     txn.commit(b"", Durability::Durable).unwrap();
-    // Free a long range at lower addresses first, and a single page at a higher address last.
+    // A long range at lower addresses is freed first, and a single page at a higher address last.
     for part in [&all[..100], &all[150..151]] {
         let mut txn = pager.begin_write().unwrap();
         part.iter().for_each(|ptr| txn.free_page(ptr));
@@ -101,7 +102,7 @@ fn a_page_that_became_free_is_poisoned() {
             txn.set_user_data(&[round]).unwrap();
             txn.commit(b"c", Durability::Durable).unwrap();
         }
-        // A snapshot retains the old version.
+        // The snapshot retains the old version of the page.
         assert_eq!(held.page(&ptr).unwrap()[64], 9);
         drop(held);
         for round in 0..4u8 {
@@ -201,7 +202,7 @@ fn one_may_look_before_opening_and_open_the_record_before() {
     assert_eq!(pager.begin_read().unwrap().app(), [3]);
     drop(pager);
 
-    // A damaged record is reported, not healed.
+    // A damaged meta record must be reported, not repaired.
     let mut bytes = before.clone();
     bytes[4096 + 100] ^= 1;
     std::fs::write(&path, &bytes).unwrap();
@@ -212,8 +213,8 @@ fn one_may_look_before_opening_and_open_the_record_before() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// Makes commits that each replace all pages. Returns the length of the file, and how many of the `CHANGED_PAGES` pages
-/// are intact in the record before the newest. Reading any other page must return an error.
+/// Makes commits that each replace all pages. Returns the length of the file, and the number of the `CHANGED_PAGES`
+/// pages that are intact in the meta record before the newest. Reading any other page must return an error.
 fn after_commits_that_change_everything(keep_older: bool) -> (u64, usize) {
     let memory = Arc::new(MemoryStorage::new()) as Arc<dyn Storage>;
     let watched = match keep_older {
@@ -233,12 +234,12 @@ fn after_commits_that_change_everything(keep_older: bool) -> (u64, usize) {
         old.for_each(|ptr| txn.free_page(ptr));
         let new = (0..CHANGED_PAGES).map(|n| page(&mut txn, number(commit, n)));
         commits.push(new.collect());
-        // Each of these commits gets a record, since it is too large for the redo log.
+        // Each of these commits writes a meta record, since it is too large for the redo log.
         txn.set_user_data(&[commit]).unwrap();
         txn.commit(&[commit], Durability::Durable).unwrap();
     }
     let bytes = pager.stat().unwrap().file_bytes;
-    // The pages of the seventh commit are free now, and a lazy commit may use them.
+    // The pages of the seventh commit are free now, so a lazy commit may allocate them.
     let mut txn = pager.begin_write().unwrap();
     (0..CHANGED_PAGES).for_each(|n| {
         page(&mut txn, number(9, n));
@@ -262,7 +263,7 @@ fn after_commits_that_change_everything(keep_older: bool) -> (u64, usize) {
 fn the_record_before_the_newest_stays_whole_on_request() {
     let (with, whole) = after_commits_that_change_everything(true);
     assert_eq!(whole as u64, CHANGED_PAGES);
-    // Without the option, some pages are overwritten or truncated; reading them returns an error.
+    // Without the option `keep_older`, some pages are overwritten or truncated; reading them returns an error.
     let (without, whole) = after_commits_that_change_everything(false);
     assert!((whole as u64) < CHANGED_PAGES, "nothing was used again");
     assert!(

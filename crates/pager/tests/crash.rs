@@ -1,4 +1,4 @@
-//! Power cuts after every operation of random runs, and the proof that these tests find bugs.
+//! Simulates power failures after every operation of random runs, and proves that these tests find deliberate bugs.
 //!
 //! To run more seeds: `TIDALITE_CRASH_SEEDS=1000 cargo test -p tidalite-pager --test crash power -- --nocapture`. To
 //! repeat one seed: `TIDALITE_CRASH_SEED=17`.

@@ -1,4 +1,4 @@
-//! A database on a block device (here a loop device), with the lock file elsewhere.
+//! Tests of a database on a block device (here a loop device), with the lock file in a folder.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -34,7 +34,7 @@ impl Drop for Folder {
 struct Loop(PathBuf);
 
 impl Loop {
-    /// Attaches a file. If this process may not do that, prints a message and returns `None`.
+    /// Attaches a file as a loop device. If this process lacks the permission, prints a message and returns `None`.
     fn attach(file: &Path) -> Option<Self> {
         for program in ["losetup", "/usr/sbin/losetup", "/sbin/losetup"] {
             let made = Command::new(program)
@@ -126,7 +126,7 @@ fn a_device_becomes_a_database_and_stays_one() {
     let uuid = pager.uuid();
     let second = Pager::open(path, &open).unwrap();
     assert_eq!(second.begin_read().unwrap().txn(), extent.birth);
-    // A device in use may not be overwritten, even on request.
+    // A device that is in use must not be overwritten, even on request.
     let wipe = Options {
         mode: OpenMode::Create,
         overwrite_device: true,
@@ -148,7 +148,7 @@ fn a_device_becomes_a_database_and_stays_one() {
     );
     drop((pager, second));
 
-    // Attach the device again, and read with and without a memory map.
+    // The device is attached again, and read with and without a memory map.
     for map in [true, false] {
         let pager = Pager::open(
             path,
@@ -190,7 +190,7 @@ fn a_device_becomes_a_database_and_stays_one() {
 fn the_content_of_a_device_is_not_overwritten() {
     let folder = Folder::new("holds");
     let backing = backing(&folder, 4 * MIB);
-    // A signature at the end, where some formats keep theirs.
+    // The device has a signature at its end, where some formats store one.
     let file = OpenOptions::new().write(true).open(&backing).unwrap();
     file.write_all_at(b"somebody's", 4 * MIB - 512).unwrap();
     let before = std::fs::read(&backing).unwrap();
@@ -209,7 +209,7 @@ fn the_content_of_a_device_is_not_overwritten() {
         overwrite_device: true,
         ..create
     };
-    // Claim the device exclusively, as a mounted file system does.
+    // The device is claimed exclusively, as a mounted file system does.
     let claim = OpenOptions::new()
         .read(true)
         .custom_flags(0o200)
@@ -251,7 +251,7 @@ fn a_full_device_is_an_ordinary_error() {
         free(&pager, &extents.remove(0));
         extents.push(fill(&pager, MIB, round + 100).unwrap());
     }
-    // Truncating and punching leave the device unchanged.
+    // Freed space must not change the device: a device cannot be truncated or punched.
     for extent in extents.drain(1..) {
         free(&pager, &extent);
     }
@@ -271,7 +271,7 @@ fn a_full_device_is_an_ordinary_error() {
     drop(reader);
     drop(pager);
 
-    // A device that is too small for a database is refused.
+    // Creating a database on a device that is too small for it must fail.
     drop(device);
     let Some(device) = Loop::attach(&self::backing(&folder, 8192)) else {
         return;
@@ -301,7 +301,7 @@ fn a_lock_file_elsewhere_is_the_same_for_all() {
         matches!(found, Error::Disk(DiskError::OpenElsewhere { .. })),
         "{found}"
     );
-    // Another database cannot use the lock file at the same time.
+    // Another database must not use the lock file at the same time.
     let other = Pager::open(folder.0.join("other.tdl"), &here)
         .err()
         .unwrap();
@@ -310,7 +310,7 @@ fn a_lock_file_elsewhere_is_the_same_for_all() {
         "{other}"
     );
     assert!(!folder.0.join("other.tdl").exists(), "nor is it made");
-    // A copy under the name of the data file is the same database, but another file.
+    // A copy of the data file under its name is the same database, but another file, so opening it must fail.
     let away = folder.0.join("away.tdl");
     fs::rename(&path, &away).unwrap();
     fs::copy(&away, &path).unwrap();
@@ -322,7 +322,7 @@ fn a_lock_file_elsewhere_is_the_same_for_all() {
     );
     fs::rename(&away, &path).unwrap();
     drop((pager, beside));
-    // The record of the lazy commit is in the lock file at the other path.
+    // The meta record of the lazy commit is in the lock file at the path given in the options.
     let pager = Pager::open(&path, &here).unwrap();
     assert_eq!(pager.begin_read().unwrap().app(), b"one");
 }
@@ -365,7 +365,7 @@ fn warming_up_reads_the_file_ahead() {
     }
 }
 
-/// Bytes that this process has locked in memory, as reported by the system.
+/// Number of bytes that this process has locked in memory, as the system reports it.
 fn kept_in_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmLck:"));
@@ -398,10 +398,10 @@ fn lock_in_memory_locks_the_requested_bytes() {
     rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
     let gone = (0..32).filter(|i| in_memory(&file, i * (128 << 10)) == Some(false));
     assert_eq!(gone.count(), 0);
-    // Locked files are written and grow as usual.
+    // While the file is locked in memory, it can be written and can grow as usual.
     fill(&pager, MIB, 2).unwrap();
     assert_eq!(kept_in_memory(), Some(whole));
-    // Space by which another handle has grown the file is locked too.
+    // Space by which another handle has made the file longer is locked as well.
     let before = pager.lock_in_memory(u64::MAX).unwrap();
     let other = Pager::open(&path, &Options::default()).unwrap();
     fill(&other, 16 * MIB, 3).unwrap();
@@ -412,7 +412,7 @@ fn lock_in_memory_locks_the_requested_bytes() {
     pager.lock_in_memory(MIB).unwrap();
     drop(pager);
     assert_eq!(kept_in_memory(), Some(0));
-    // Without a map nothing can be locked.
+    // Without a memory map, no bytes can be locked.
     let options = Options {
         map: false,
         ..Options::default()

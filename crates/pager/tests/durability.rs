@@ -1,5 +1,5 @@
-//! The promises of each kind of commit, without crashes: tickets, lazy commits across reopening, automatic syncs,
-//! failed barriers. (For the redo log see tests/redo.rs, for crashes tests/crash.rs and tests/lazy.rs.)
+//! Tests of the guarantees of each kind of commit, without crashes: tickets, lazy commits across reopening, automatic
+//! syncs, failed barriers. (For the redo log see tests/redo.rs, for crashes tests/crash.rs and tests/lazy.rs.)
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -60,7 +60,8 @@ fn tickets_of_many_commits_share_one_flush() {
     assert_eq!(problems(&pager).unwrap(), [""; 0]);
 }
 
-/// Each phase of a commit has a histogram. Its count is the number of commits, records or flushes that had this phase.
+/// Each phase of a commit must have a histogram. Its count is the number of commits, meta records or flushes that had
+/// this phase.
 #[test]
 fn every_phase_of_a_commit_has_its_histogram() {
     tidalite_testkit::watch();
@@ -100,7 +101,7 @@ fn a_check_while_commits_wait_for_their_sync_is_clean() {
     let pager = open(&Arc::new(SimDisk::new()), &options());
     commit(&pager, 1, Durability::Durable).wait().unwrap();
     for id in 2..30 {
-        // A commit with `Durability::None` on top of waiting commits has no record of its own.
+        // A commit with `Durability::None` on top of waiting commits has no meta record.
         let last = if id % 3 == 0 {
             Durability::None
         } else {
@@ -114,9 +115,9 @@ fn a_check_while_commits_wait_for_their_sync_is_clean() {
     }
 }
 
-/// After a failed sync, the system's cache shows blocks of the redo log that no later sync writes to the medium. The
-/// commit in them was not acknowledged. The next open may still find it, and must then rewrite it completely before any
-/// commit builds on it.
+/// After a failed sync, the system's cache contains blocks of the redo log that no later sync writes to the medium.
+/// The commit in these blocks was not acknowledged. The next open may still find the commit, and must then write it
+/// again completely before any commit builds on it.
 #[test]
 fn a_commit_whose_barrier_failed_is_written_again() {
     tidalite_testkit::watch();
@@ -140,7 +141,7 @@ fn a_commit_whose_barrier_failed_is_written_again() {
         let pager = open();
         assert_eq!(id_of(pager.begin_read().unwrap().app()), 30);
         drop(pager);
-        // The commit must survive whichever of the writes before the failed sync are lost.
+        // The commit must survive, whichever of the writes before the failed sync are lost.
         let replay = Replay::at_end(&disk.recording());
         for seed in 0..40 {
             let image = replay.power_cut(&mut Rng::new(seed));
@@ -188,16 +189,16 @@ fn a_flush_beside_a_sync_that_failed_acknowledges_nothing() {
         assert!(matches!(waited, Err(Error::Poisoned { .. })), "{waited:?}");
         tap.set_hook(None);
         drop((ticket, pager, tap));
-        // Either state may be found, since both were committed: it is unknown whether the data of the second reached
-        // the medium.
+        // The database may be at either commit: it is unknown whether the data of the second commit reached the
+        // medium.
         let pager = open(&Arc::new(SimDisk::from_image(disk.image())), &options());
         assert!(id_of(pager.begin_read().unwrap().app()) <= 2);
     }
 }
 
-/// A commit removes a pin and waits for its sync. A lazy commit on top of it is published, so another handle may write.
-/// The durable record still has the pin, and after a power cut the pin is back. The other handle must therefore keep
-/// the pinned pages.
+/// A commit removes a pin and waits for its sync. A lazy commit on top of it is published, so another handle may
+/// write. The durable meta record still has the pin, and after a power failure the pin exists again. The other handle
+/// must therefore keep the pages of the pinned version.
 #[test]
 fn another_handle_keeps_what_a_pin_of_the_durable_record_holds() {
     tidalite_testkit::watch();
@@ -226,7 +227,7 @@ fn another_handle_keeps_what_a_pin_of_the_durable_record_holds() {
     for id in 121..200 {
         drop(commit(&second, id, Durability::Lazy));
     }
-    // A power cut: everything written has reached the medium, but the lock area is lost.
+    // Simulates a power failure at which all writes have reached the medium, but the lock area is lost.
     let image = Arc::new(SimDisk::from_image(disk.image()));
     let pager = Pager::open_storage(image, &options()).unwrap();
     let pinned = pager.begin_read_at("old").unwrap().expect("still pinned");
@@ -269,7 +270,7 @@ fn a_lazy_commit_outlives_its_handle_and_none_does_not() {
     let folder = std::env::temp_dir().join(name);
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join("a.tdl");
-    // The content of these commits is in the record itself, so no pages need verification.
+    // The data of these commits are in the meta record itself, so no pages need verification.
     let options = Options {
         verifier: Some(Verifier::new(|_| Ok(()))),
         ..Options::default()
@@ -283,7 +284,7 @@ fn a_lazy_commit_outlives_its_handle_and_none_does_not() {
     page(&pager, 1, Durability::Durable);
     page(&pager, 2, Durability::Lazy);
     page(&pager, 3, Durability::Lazy);
-    // A commit with `Durability::None` neither waits for a sync nor makes one.
+    // A commit with `Durability::None` neither waits for a sync nor causes one.
     let before = pager.metrics().syncs;
     for _ in 0..50 {
         page(&pager, 4, Durability::None);
@@ -295,7 +296,7 @@ fn a_lazy_commit_outlives_its_handle_and_none_does_not() {
     assert_eq!(pager.begin_read().unwrap().app(), [3]);
     page(&pager, 5, Durability::None);
     pager.close().unwrap();
-    // Without the lock area, as after a system crash, only synced commits remain.
+    // Without the lock area, as after a system crash, only synced commits may remain.
     std::fs::remove_file(folder.join("a.tdl-lock")).unwrap();
     let pager = open();
     assert_eq!(pager.begin_read().unwrap().app(), [5]);
@@ -341,8 +342,8 @@ fn lazy_commits_become_durable_by_bytes_by_time_and_in_the_background() {
     assert!(pager.metrics().records > 0);
 }
 
-/// A flush writes a record because many commits wait for the next record, or because a commit was too large for the
-/// redo log. Other commits continue during that flush. The flushes after it must append to the log again.
+/// A flush writes a meta record because many commits wait for the next meta record, or because a commit was too large
+/// for the redo log. Other commits are made during that flush. Later flushes must append to the redo log again.
 #[test]
 fn the_log_goes_on_after_a_record_that_others_did_not_wait_for() {
     tidalite_testkit::watch();
@@ -360,8 +361,8 @@ fn the_log_goes_on_after_a_record_that_others_did_not_wait_for() {
         }
         let appends = pager.metrics().appends;
         assert!(appends > 0, "there is a log");
-        // Make a commit inside each sync, unless a transaction is open. Keep its ticket, since dropping it here would
-        // wait for the flush under way.
+        // Makes a commit inside each sync, unless a transaction is open. The ticket of the commit is kept, since
+        // dropping it here would wait for the running flush.
         let id = Arc::new(AtomicU64::new(4));
         let tickets: Arc<Mutex<Vec<Ticket>>> = Arc::default();
         let (beside, next, kept) = (pager.clone(), id.clone(), tickets.clone());
@@ -405,8 +406,8 @@ fn the_log_goes_on_after_a_record_that_others_did_not_wait_for() {
     }
 }
 
-/// The log holds only one copy of the blocks of `OneFlush` commits, so damage to a block undoes such a commit. A pin
-/// must not be undone that way.
+/// The redo log has only one copy of the blocks of `OneFlush` commits, so damage to a block undoes such a commit. A
+/// commit with a pin must not be undone that way.
 #[test]
 fn a_commit_with_a_pin_does_not_go_to_the_log() {
     tidalite_testkit::watch();
@@ -425,7 +426,7 @@ fn a_commit_with_a_pin_does_not_go_to_the_log() {
     assert!(after.records > before.records);
 }
 
-/// Pages of a lazy commit do not stay pending after durable commits have followed it.
+/// Pages that a lazy commit has freed must become reusable after durable commits have followed it.
 #[test]
 fn pages_of_a_lazy_commit_come_back_after_durable_ones() {
     tidalite_testkit::watch();

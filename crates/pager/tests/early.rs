@@ -1,6 +1,6 @@
-//! Large transactions whose leaves are written while they are open, compared with a model. After they are written,
-//! pages are changed again, freed, or retained by a savepoint or a reader of uncommitted state; some transactions are
-//! rolled back.
+//! Tests of large transactions whose leaves are written while the transactions are open, compared with a model. After
+//! pages are written, they are changed again, freed, or retained by a savepoint or a reader of uncommitted data; some
+//! transactions are rolled back.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -17,9 +17,9 @@ use tidalite_pager::{
 use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Monitor, Op, SimDisk};
 
-/// Number of pages; enough for a transaction to be large.
+/// Number of pages that a transaction changes, which is enough for the transaction to count as large.
 const PAGES: u64 = 2600;
-/// Offsets of a page's number and of its last version.
+/// Offsets in a page of its number and of the version that was written last.
 const NUMBER_AT: usize = 100;
 const VERSION_AT: usize = 4000;
 
@@ -53,7 +53,7 @@ fn seal(txn: &mut WriteTxn, model: &mut Model) {
     }
 }
 
-/// Changes all pages in random order, some of them twice.
+/// Changes all pages in random order; some pages are changed twice.
 fn change_all(txn: &mut WriteTxn, model: &mut Model, rng: &mut Rng, version: u64, again: u64) {
     let start = rng.below(PAGES);
     for step in 0..PAGES {
@@ -64,10 +64,10 @@ fn change_all(txn: &mut WriteTxn, model: &mut Model, rng: &mut Rng, version: u64
     }
 }
 
-/// A storage for which a background thread writes pages, and which delays its writes.
+/// A storage in memory that makes the transaction use a background thread for writes, and that delays writes.
 struct Beside {
     memory: Arc<dyn Storage>,
-    /// Whether writes by the background thread fail.
+    /// Whether writes of the background thread fail.
     fails: AtomicBool,
 }
 
@@ -93,14 +93,14 @@ fn beside_of(memory: Arc<dyn Storage>) -> Arc<Beside> {
     Arc::new(Beside { memory, fails })
 }
 
-/// A storage in memory. `beside`: like a file, it lets a background thread write pages.
+/// Returns a storage in memory. If `beside` is set, it lets a background thread write pages, as a file does.
 fn storage(beside: bool) -> Arc<dyn Storage> {
     let memory: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
     let lent = if beside { beside_of(memory) } else { memory };
     Monitor::new(lent)
 }
 
-/// Runs random transactions. Returns whether some page was written twice.
+/// Runs random transactions. Returns whether any page was written twice.
 fn run(seed: u64, dirty_bytes_max: usize, beside: bool) -> bool {
     let mut rng = Rng::new(seed);
     let options = Options {
@@ -114,7 +114,7 @@ fn run(seed: u64, dirty_bytes_max: usize, beside: bool) -> bool {
         let version = round * 100;
         let mut txn = pager.begin_write().unwrap();
         let mut next = model.clone();
-        // Usually few pages are changed again; sometimes so many that early writing ends.
+        // Usually a few pages are changed again; sometimes so many that write-behind stops.
         let again = [0, 40, 40, 3][rng.below(4) as usize];
         change_all(&mut txn, &mut next, &mut rng, version, again);
         let kind = rng.below(4);
@@ -160,7 +160,7 @@ fn run(seed: u64, dirty_bytes_max: usize, beside: bool) -> bool {
         model = next;
         look(&pager.begin_read().unwrap(), &model);
     }
-    // End with a durable commit, whatever the other commits were.
+    // The last commit is durable, whatever the other commits were.
     let mut txn = pager.begin_write().unwrap();
     change(&mut txn, &mut model, 0, 9999);
     seal(&mut txn, &mut model);
@@ -191,7 +191,7 @@ fn pages_that_were_written_behind_may_be_changed_all_the_same() {
     );
 }
 
-/// Bulk pages that are changed before they are written are still written early, like any other page.
+/// Bulk pages that are changed before they are written must still be written early, like any other page.
 #[test]
 fn bulk_pages_that_are_changed_do_not_stay_in_memory() {
     tidalite_testkit::watch();
@@ -226,8 +226,8 @@ fn bulk_pages_that_are_changed_do_not_stay_in_memory() {
     look(&pager.begin_read().unwrap(), &model);
 }
 
-/// Pages handed to the background thread are freed, and an extent takes their places. Pending writes of the thread must
-/// not overwrite the extent.
+/// Pages that were passed to the background thread are freed, and an extent is allocated at their addresses. Pending
+/// writes of the thread must not overwrite the extent.
 #[test]
 fn pages_given_up_do_not_overwrite_later_ones() {
     tidalite_testkit::watch();
@@ -265,8 +265,8 @@ fn pages_given_up_do_not_overwrite_later_ones() {
     }
 }
 
-/// The background thread cannot write. The commit returns the error and has no effect. After a rollback to a savepoint,
-/// the transaction writes its pages itself.
+/// The writes of the background thread fail. The commit must return the error and have no effect. After a rollback to
+/// a savepoint, the transaction must write its pages itself.
 #[test]
 fn pages_that_the_thread_failed_to_write_do_not_count_as_written() {
     tidalite_testkit::watch();

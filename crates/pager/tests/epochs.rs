@@ -1,4 +1,4 @@
-//! Savepoints and readers of uncommitted state, compared with a model, while pages are written early.
+//! Tests of savepoints and readers of uncommitted data, compared with a model, while pages are written early.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -18,8 +18,8 @@ fn pager(dirty_pages: usize) -> Pager {
     Pager::open_storage(Monitor::new(Arc::new(SimDisk::new())), &options).unwrap()
 }
 
-/// One random transaction with savepoints and readers. Returns the content after it, which is `before` if it was rolled
-/// back.
+/// Runs one random transaction with savepoints and readers. Returns the contents after the transaction, which are
+/// `before` if it was rolled back.
 fn transaction(pager: &Pager, rng: &mut Rng, id: u64, before: &Content) -> Content {
     let mut txn = pager.begin_write().unwrap();
     let (mut root, mut content) = (root_of(txn.app()), before.clone());
@@ -40,7 +40,8 @@ fn transaction(pager: &Pager, rng: &mut Rng, id: u64, before: &Content) -> Conte
             }
             3 if !savepoints.is_empty() => {
                 drop(savepoints.swap_remove(rng.index(savepoints.len())));
-                // Forget the other savepoints too: a rollback to one invalidates later ones, so their order matters.
+                // The other savepoints are dropped as well: a rollback to one savepoint invalidates later ones, so
+                // their order would matter.
                 savepoints.clear();
             }
             4 => readers.push((txn.reader().unwrap(), root, content.clone())),
@@ -151,12 +152,12 @@ fn a_savepoint_is_of_one_transaction_and_one_branch() {
     txn.rollback_to(&outer).unwrap();
     let undone = txn.rollback_to(&inner);
     assert!(matches!(undone, Err(Error::NoSavepoint)));
-    // A dropped savepoint has no effect: the page is changed in place.
+    // A dropped savepoint has no effect, so the page may be changed in place.
     let page = txn.new_page(Kind::KvLeaf, 1).unwrap();
     drop(txn.savepoint().unwrap());
     assert!(txn.may_change(&page));
     assert_eq!(txn.shadow(&page).unwrap(), page);
-    // A rollback also restores user data.
+    // A rollback also restores the user data.
     txn.set_user_data(b"a").unwrap();
     let savepoint = txn.savepoint().unwrap();
     txn.set_user_data(b"b").unwrap();
@@ -190,7 +191,8 @@ fn going_back_mends_a_transaction_that_failed() {
     assert_eq!(problems(&pager).unwrap(), [""; 0]);
 }
 
-/// The base of a transaction is retained for its readers, whatever is committed after it has ended.
+/// The commit on which a transaction builds must be retained for readers of its uncommitted data, whatever is
+/// committed after the transaction has ended.
 #[test]
 fn the_base_of_a_transaction_stays_as_long_as_its_readers() {
     tidalite_testkit::watch();

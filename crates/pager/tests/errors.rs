@@ -1,4 +1,4 @@
-//! Each reason for which a file cannot be opened has its own clear error.
+//! Tests that each reason for which a file cannot be opened has a clear error of its own.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -15,7 +15,7 @@ use tidalite_testkit::image::{
     COMPATIBLE_AT, INCOMPATIBLE_AT, READ_ONLY_AT, VERSION_AT, with_superblocks,
 };
 
-/// A separate directory for one test.
+/// A folder for one test, which is removed afterwards.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -57,7 +57,8 @@ fn kind_of<T>(result: Result<T, Error>) -> Option<ErrorKind> {
     }
 }
 
-/// A new file is first written under a temporary name. A file or link that already has that name is left unchanged.
+/// A new file is first written under a temporary name. A file or symbolic link that already has the temporary name
+/// must not be changed.
 #[test]
 fn a_new_file_is_not_written_through_a_link() {
     tidalite_testkit::watch();
@@ -124,7 +125,8 @@ fn an_exclusive_handle_has_the_file_alone() {
     assert!(refused(open_as(&path, OpenMode::Open, true)));
     drop(first);
     open(&path).unwrap();
-    // An opening waits for an exclusive handle that ends soon. On a busy computer the end may come too late.
+    // An opening handle waits for an exclusive handle that is closed soon. On a busy computer the exclusive handle
+    // may be closed too late.
     let waits = |_| {
         let first = Pager::open(&path, &alone).unwrap();
         std::thread::scope(|scope| {
@@ -224,7 +226,8 @@ fn a_truncated_file_is_reported_at_open() {
     txn.commit(&[1], Durability::Durable).unwrap();
     assert_eq!(pager.begin_read().unwrap().page(&ptr).unwrap()[40], 1);
     drop(pager);
-    // The page is the first after the head. The file may be cut right after it, since the rest is space grown ahead.
+    // The page is the first page after the head. The file may be truncated right after it, since the rest of the file
+    // is space reserved for growth.
     let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
     file.set_len(28 << 10).unwrap();
     drop(open(&path).unwrap());
@@ -280,7 +283,7 @@ fn user_data_stays_until_it_is_set_anew() {
     txn.set_user_data(&full).unwrap();
     txn.commit(&[1], Durability::Durable).unwrap();
     let before = pager.begin_read().unwrap();
-    // User data stays if it is not set, or if it is set and rolled back.
+    // The user data must stay if they are not set, or if they are set and rolled back.
     let txn = pager.begin_write().unwrap();
     assert_eq!(txn.user_data(), full);
     txn.commit(&[2], Durability::Durable).unwrap();
@@ -291,7 +294,7 @@ fn user_data_stays_until_it_is_set_anew() {
     drop(pager);
     let pager = open(&folder.file()).unwrap();
     assert_eq!(pager.begin_read().unwrap().user_data(), full);
-    // A change of the user data alone is a commit.
+    // A change of the user data alone must make a commit.
     let old = pager.begin_read().unwrap();
     let mut txn = pager.begin_write().unwrap();
     txn.set_user_data(b"log 17").unwrap();
@@ -352,7 +355,7 @@ fn closing_cuts_pages_that_were_added_ahead() {
         drop(pager);
         let len = fs::metadata(&path).unwrap().len();
         let needed = (24 << 10) + (round + 1) * 8_192_000;
-        // Beyond the needed space, the file has only the reserve, and less than one growth step.
+        // Beyond the needed space, the file must have only the reserve, and less than one growth step.
         assert!(
             (needed + (1 << 20)..needed + (2 << 20)).contains(&len),
             "{len} bytes, {open_pages} pages while open"

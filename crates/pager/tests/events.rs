@@ -1,4 +1,4 @@
-//! Events received by the logger, and checks of a file after a power cut.
+//! Tests of the events that the logger receives, and of checks of a file after a power failure.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -58,7 +58,7 @@ fn unusual_events_are_logged() {
         Event::SlowCommit { .. }
     )));
 
-    // A reader that retains 4 MiB while the file grows.
+    // A reader retains 4 MiB while the file must grow, so an event is expected.
     let reader = pager.begin_read().expect("a snapshot");
     let mut txn = pager.begin_write().expect("a writer");
     txn.free_extent(&extent);
@@ -76,7 +76,7 @@ fn unusual_events_are_logged() {
     }
     assert!(has(&heard, |event| matches!(event, Event::Cut { .. })));
 
-    // The process dies after a lazy commit, and half of a meta block is overwritten with garbage.
+    // The process is killed after a lazy commit, and half of a meta block is overwritten with random bytes.
     let txn = pager.begin_write().expect("a writer");
     txn.commit(b"lazy", Durability::Lazy).expect("a commit");
     memory.kill_all();
@@ -108,7 +108,7 @@ fn a_torn_record_that_does_not_count_is_not_damage() {
     let check = || {
         let pager = Pager::open_storage(storage(), &read_only).expect("the database");
         let mut check = pager.begin_check().expect("a check");
-        // Claim the only extent of the file.
+        // Claims the only extent of the file.
         check.claim(6 * 4096, 3, "an extent");
         check.finish()
     };
@@ -120,7 +120,8 @@ fn a_torn_record_that_does_not_count_is_not_damage() {
     let report = check();
     assert!(report.is_clean(), "{:?}", report.problems);
     assert_eq!(report.notes.len(), 2, "{:?}", report.notes);
-    // Now a block of the other pair, which has the newest record, is damaged too. That is a problem.
+    // A block of the other pair of meta blocks, which has the newest meta record, is damaged as well. That must be a
+    // problem.
     disk.flip_bit(4096 + 4096 * newest + 2000, 1);
     assert!(!check().is_clean());
 }

@@ -1,7 +1,8 @@
-//! A disk that fails at every single call in turn, once or from then on: it is full, or has errors, short writes, or
-//! failing syncs. The operations include all kinds of commits, tickets, pins, readers, compaction and images. A failure
-//! either rolls a transaction back or poisons the file. The state found later is exactly the acknowledged one, or a
-//! later commit with a record. Another test flips bits, which must be healed or reported.
+//! Tests with a simulated disk that fails at every single call in turn, once or from then on: it is full, or has
+//! errors, short writes, or failing syncs. The operations include all kinds of commits, tickets, pins, readers,
+//! compaction and images. A failure either rolls a transaction back or poisons the file. The commit found later is
+//! exactly the acknowledged one, or a later commit with a meta record. Another test flips bits, which must be
+//! repaired or reported.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 #[path = "toy/days.rs"]
@@ -30,7 +31,7 @@ fn open(disk: &Arc<SimDisk>) -> Result<Pager, Error> {
     Pager::open_storage(monitor, &options())
 }
 
-/// A disk with some commits, their content, and the number of the last one.
+/// Returns the bytes of a disk after some commits, and the contents of the last commit.
 fn prepared(seed: u64, commits: u64) -> (Vec<u8>, Content) {
     let disk = Arc::new(SimDisk::new());
     let pager = open(&disk).unwrap();
@@ -39,7 +40,7 @@ fn prepared(seed: u64, commits: u64) -> (Vec<u8>, Content) {
     for id in 1..=commits {
         commit(&pager, &mut rng, id, Durability::Durable, &mut content).unwrap();
     }
-    // Closing empties the redo log, so that damage is not repaired from it.
+    // Closing empties the redo log, so that damage cannot be repaired from the log.
     pager.close().unwrap();
     (disk.image(), content)
 }
@@ -68,10 +69,10 @@ fn content_of(pager: &Pager) -> Content {
     read(&reader, &root_of(reader.app()), &mut |_, _| {}).unwrap()
 }
 
-/// Length of the redo log: so short that a few commits fill it.
+/// Length of the redo log in bytes, which is so short that a few commits fill the log.
 const LOG_BYTES: u64 = 16 << 10;
 
-/// Small commits that fill the redo log several times.
+/// Operations with small commits that fill the redo log several times.
 const LOGGED: Day = Day {
     before: &[
         Commit(Durable),
@@ -121,7 +122,7 @@ const LOGGED: Day = Day {
     seed: 41,
 };
 
-/// Starts with a log that the open must replay and turn into a record.
+/// Operations that start with a redo log that opening must replay and for which it must write a meta record.
 const SETTLED: Day = Day {
     by_power_cut: true,
     steps: &[
@@ -202,7 +203,7 @@ const MIXED: Day = Day {
     seed: 35,
 };
 
-/// Lazy commits that a thread makes durable between and during commits.
+/// Lazy commits that a background thread makes durable between and during commits.
 const FLUSHED: Day = Day {
     before: &[Commit(Durable), Small(Lazy)],
     steps: &[
@@ -228,7 +229,7 @@ const FLUSHED: Day = Day {
     ..LOGGED
 };
 
-/// Runs all three days with every call failing in turn, once and from then on.
+/// Runs the first three days (sequences of operations) with every call failing in turn, once and from then on.
 fn at_every_call_of_all(kind: FaultKind) -> Tally {
     let mut tally = Tally::default();
     for (day, calls_min) in [(&LOGGED, 90), (&SETTLED, 20), (&MIXED, 150)] {
@@ -240,7 +241,7 @@ fn at_every_call_of_all(kind: FaultKind) -> Tally {
     tally
 }
 
-/// If any call fails while a new file is created, the open returns an error and has no other effect.
+/// If any call fails while a new file is created, opening must return an error and have no other effect.
 #[test]
 fn a_file_that_cannot_be_made() {
     for kind in [
@@ -276,7 +277,8 @@ fn the_days_use_the_log_and_fill_it() {
         log_bytes: 4 << 20,
         ..LOGGED
     });
-    // With an endless log, fewer records are written: some commits above got a record only because the log was full.
+    // With a very long redo log, fewer meta records are written: some commits above wrote a meta record only because
+    // the log was full.
     assert!(logged.appends >= 10 && logged.records >= endless.records + 2);
 }
 
@@ -318,13 +320,13 @@ fn a_thread_flushes_while_calls_fail() {
     }
 }
 
-/// If truncation fails, the file keeps the space. No commit fails because of that.
+/// If truncation fails, the file keeps the space, and no commit may fail.
 #[test]
 fn a_file_that_cannot_be_cut() {
     let mut tally = Tally::default();
     for forever in [false, true] {
         let calls = at_every_call(&MIXED, FaultKind::CutFails, forever, &mut tally);
-        // The day has at least this many truncations.
+        // The sequence of operations must cause at least this many truncations.
         assert!(calls >= 5, "only {calls} calls to fail");
     }
     assert_eq!(tally.rolled_back + tally.poisoned + tally.not_opened, 0);
@@ -400,7 +402,8 @@ fn each_bit_flip_is_healed_or_reported() {
         }
         let clean = found.is_ok_and(|problems| problems.is_empty());
         if at < 24 << 10 {
-            // Damage in the head is harmless: a read-only handle reports it, a writer repairs it at opening.
+            // Damage in the head is harmless: a read-only handle must report the damage, and a writer must repair it
+            // at opening.
             let told = !clean || noted;
             assert_eq!(told, read_only, "flip at byte {at} of the head");
         } else if covered[at] {
@@ -409,7 +412,7 @@ fn each_bit_flip_is_healed_or_reported() {
     }
 }
 
-/// The checks at the end of a day, not the monitor, must find these bugs.
+/// The checks at the end of a sequence of operations, not the monitor, must find these bugs.
 #[test]
 fn deliberate_bugs_are_found_by_failing_calls() {
     let of_pager = Deliberate::Pager;

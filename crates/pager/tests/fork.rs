@@ -1,9 +1,9 @@
-//! A forked child neither uses nor keeps the handles of its parent.
+//! Tests that a forked child neither uses nor keeps the handles of its parent.
 
 use std::time::{Duration, Instant};
 use tidalite_pager::{DiskError, Durability, Error, Kind, Options, PageWrite, Pager, ReaderKind};
 
-/// A child neither finishes nor changes the work of its parent.
+/// A forked child must neither complete nor change the work of its parent.
 #[test]
 fn a_forked_child_commits_and_flushes_nothing_of_its_parent() {
     let folder = std::env::temp_dir().join(format!("tidalite-forked-{}", std::process::id()));
@@ -42,7 +42,7 @@ fn a_forked_child_commits_and_flushes_nothing_of_its_parent() {
     std::fs::remove_dir_all(&folder).expect("removed");
 }
 
-/// Checks made in a forked child. Returns the failed ones as bits; 0 means none.
+/// Runs checks in a forked child. Returns the failed checks as bits; 0 means that no check failed.
 fn in_child(pager: &Pager, path: &std::path::Path) -> i32 {
     let mut wrong = 0;
     let forked = |result: Option<Error>| matches!(result, Some(Error::Disk(DiskError::Forked)));
@@ -50,7 +50,7 @@ fn in_child(pager: &Pager, path: &std::path::Path) -> i32 {
     wrong |= i32::from(!forked(pager.begin_write().err())) << 1;
     wrong |= i32::from(!forked(pager.stat().err())) << 2;
     match Pager::open(path, &Options::default()) {
-        // The parent is writing.
+        // The parent holds a write transaction at this time.
         Ok(own) => {
             wrong |= i32::from(own.begin_read().is_err()) << 3;
             wrong |= i32::from(!matches!(own.try_begin_write(), Ok(None))) << 4;
@@ -62,13 +62,13 @@ fn in_child(pager: &Pager, path: &std::path::Path) -> i32 {
 
 #[expect(unsafe_code, reason = "the test forks")]
 fn fork() -> i32 {
-    // SAFETY: the children below allocate, which glibc permits after a fork, and end with `_exit`.
+    // SAFETY: the forked children only allocate memory, which glibc permits after a fork, and end with `_exit`.
     unsafe { libc::fork() }
 }
 
 #[expect(unsafe_code, reason = "the test forks")]
 fn leave(status: i32) -> ! {
-    // SAFETY: ends a child without running the exit handlers of the parent.
+    // SAFETY: `_exit` ends a child without running the exit handlers of the parent.
     unsafe { libc::_exit(status) }
 }
 
@@ -92,7 +92,7 @@ fn a_forked_child_neither_uses_nor_keeps_what_its_parent_opened() {
     let child = fork();
     if child == 0 {
         let wrong = in_child(&pager, &path);
-        // Dropping these in the child must leave the parent its slot and the writer lock.
+        // If the child drops these values, the parent must keep its reader slot and the writer lock.
         drop((snapshot, txn, pager));
         leave(wrong);
     }
@@ -103,7 +103,7 @@ fn a_forked_child_neither_uses_nor_keeps_what_its_parent_opened() {
     txn.commit(b"one", Durability::Durable).expect("a commit");
     drop((snapshot, pager));
 
-    // A process that holds the writer lock and a snapshot forks and dies; the child lives on.
+    // A process that holds the writer lock and a snapshot forks and dies, while its child continues to run.
     let parent = fork();
     if parent == 0 {
         let pager = Pager::open(&path, &Options::default()).ok();
@@ -119,7 +119,8 @@ fn a_forked_child_neither_uses_nor_keeps_what_its_parent_opened() {
     assert_eq!(wait(parent), 0);
     let begun = Instant::now();
     let pager = Pager::open(&path, &Options::default()).expect("the file");
-    // The grandchild releases the inherited locks when it first runs, perhaps a moment after its parent has ended.
+    // The grandchild releases the inherited locks when it first runs, which may be a moment after its parent has
+    // ended.
     while !pager.readers().expect("a listing").is_empty() {
         assert!(begun.elapsed() < Duration::from_secs(2), "still a reader");
         std::thread::sleep(Duration::from_millis(1));

@@ -1,6 +1,6 @@
-//! A process was killed while it created a database: the file is complete and has its name, but the directory was not
-//! synced, and the temporary name may still exist. The next open for writing syncs the directory and removes the
-//! temporary name before any commit is acknowledged.
+//! Tests of a database whose creating process was killed: the file is complete and has its name, but the directory
+//! was not synced, and the temporary name may still exist. The next open for writing must sync the directory and
+//! remove the temporary name before any commit is acknowledged.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -13,9 +13,9 @@ use tidalite_pager::{Durability, OpenMode, Options, Pager};
 
 const FILE: &str = "TIDALITE_HALF_CREATED_FILE";
 
-/// Taken by each test, so that one runs at a time. One test starts processes. Until such a child executes its program,
-/// it holds the locks of all open files, even of files that the other test has closed since; these then seem to be in
-/// use.
+/// Locked by each test, so that only one test runs at a time. One test starts processes. Until such a child executes
+/// its program, it holds the locks of all open files, even of files that the other test has closed since; these files
+/// then seem to be in use.
 static ALONE: Mutex<()> = Mutex::new(());
 
 struct Folder(PathBuf);
@@ -59,7 +59,7 @@ fn names(path: &Path) -> u64 {
     fs::metadata(path).unwrap().nlink()
 }
 
-/// The state after a process was killed before it removed the temporary name.
+/// The creating process was killed before it removed the temporary name.
 #[test]
 fn opening_for_writing_removes_the_temporary_name() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -67,7 +67,8 @@ fn opening_for_writing_removes_the_temporary_name() {
     let folder = Folder::new("half-created");
     let path = folder.at("plant.tdl");
     let others = [
-        // Names that must stay: of another file, without a number, of a shorter name, with a suffix.
+        // These names must stay: a name of another file, a name without a number, a shorter name, and a name with a
+        // suffix.
         "plant.tdl.new-77",
         "plant.tdl.new-7x",
         "plan.tdl.new-7",
@@ -102,7 +103,7 @@ fn opening_for_writing_removes_the_temporary_name() {
     }
 }
 
-/// Not a test: the process that is started under strace runs this.
+/// This is not a test of its own: the process that is started under strace runs this function.
 #[test]
 fn opens_and_commits() {
     if let Ok(path) = std::env::var(FILE) {
@@ -114,7 +115,7 @@ fn opens_and_commits() {
 }
 
 /// Runs a process that opens the file and commits. Returns the number of its directory syncs, and whether they come
-/// before the first sync of the file; `None` if strace is missing or may not trace.
+/// before the first sync of the file; `None` if strace is missing or lacks permission.
 fn directory_syncs(folder: &Folder, path: &Path) -> Option<(usize, bool)> {
     let log = folder.at("log");
     let done = Command::new("strace")
@@ -151,16 +152,16 @@ fn the_directory_is_synced_where_a_killed_process_may_not_have_done_it() {
     let folder = Folder::new("half-created-directory");
     let path = folder.at("plant.tdl");
     drop(open(&path, false));
-    // Nothing is committed yet. The process that created the file may have been killed right before it synced the
-    // directory.
+    // The file has no commits yet. The process that created the file may have been killed right before it synced the
+    // directory, so opening must sync it.
     let Some(found) = directory_syncs(&folder, &path) else {
         println!("skipped: no strace that may trace");
         return;
     };
     assert_eq!(found, (1, true), "a new file");
-    // That process has committed, so the directory is known to be synced.
+    // The first process has committed, so the directory is known to be synced.
     assert_eq!(directory_syncs(&folder, &path), Some((0, false)));
-    // A restoring process that was killed before the sync leaves commits and a second name.
+    // A process that restored the file and was killed before the directory sync leaves commits and a second name.
     fs::hard_link(&path, folder.at("plant.tdl.new-7")).unwrap();
     assert_eq!(directory_syncs(&folder, &path), Some((1, true)));
     assert_eq!(directory_syncs(&folder, &path), Some((0, false)));

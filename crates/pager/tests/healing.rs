@@ -1,5 +1,5 @@
-//! A sync fails while damaged blocks are healed at opening. Unsynced writes of a killed process may be lost with it, so
-//! no commit that builds on them may be acknowledged.
+//! Tests in which a sync fails while damaged blocks are repaired at opening. Unsynced writes of a killed process may
+//! be lost with it, so no commit that builds on them may be acknowledged.
 
 use std::sync::Arc;
 use tidalite_pager::{
@@ -9,7 +9,7 @@ use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Fault, FaultKind, Replay, SimDisk};
 
 const PAGES: u64 = 6;
-/// The blocks to damage: all meta blocks, and one superblock.
+/// Byte offsets of the blocks that the test damages: all meta blocks, and one superblock.
 const BLOCKS: [usize; 5] = [4096, 8192, 16384, 20480, 0];
 
 fn open(disk: &Arc<SimDisk>, memory: &LockMemory) -> Result<Pager, Error> {
@@ -31,7 +31,7 @@ fn commit(pager: &Pager, fill: u8, durability: Durability) {
     txn.commit(&app, durability).expect("committed");
 }
 
-/// The content found, if it is complete.
+/// Returns the contents of the database, or an error text if they are incomplete.
 fn content(pager: &Pager) -> Result<u8, String> {
     let snapshot = pager.begin_read().map_err(|error| error.to_string())?;
     let Some((at, fill)) = snapshot.app().split_first_chunk::<8>() else {
@@ -45,8 +45,9 @@ fn content(pager: &Pager) -> Result<u8, String> {
     }
 }
 
-/// Makes a lazy commit, kills its process, damages a block, and lets a sync fail while the block is healed. Then opens
-/// the file again, without a reboot in between, and makes a durable commit, which a power cut must not undo.
+/// Makes a lazy commit, kills its process, damages a block, and makes a sync fail while the block is repaired. Then
+/// opens the file again, without a reboot in between, and makes a durable commit, which a power failure must not
+/// undo.
 fn run(damaged: usize) -> Result<u8, String> {
     let disk = Arc::new(SimDisk::new());
     let memory = LockMemory::new();
@@ -59,7 +60,7 @@ fn run(damaged: usize) -> Result<u8, String> {
     let area = memory.image();
     drop(pager);
     disk.set_fault(None);
-    // Write the damage as a disk operation, so that it reaches the medium like the synced record.
+    // The damage is a disk write of its own, so that it reaches the medium like the synced meta record.
     let mut block = disk.image()[damaged..damaged + 4096].to_vec();
     block[40] ^= 1;
     disk.write_at(damaged as u64, &block).expect("written");

@@ -1,5 +1,5 @@
-//! Files damaged on purpose, with all checksums corrected. They must cause no panic and no hang; impossible values must
-//! be typed errors.
+//! Tests with files that are damaged on purpose and whose checksums are all corrected. They must not cause a panic or
+//! a hang; impossible values must cause typed errors.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -15,7 +15,7 @@ use tidalite_testkit::rng::Rng;
 use toy::{app, apply, changes, id_of, options, problems, read, root_of};
 
 const BLOCK: usize = 4096;
-/// Offsets of fields, see docs/format.md sections 3 and 4.
+/// Offsets of fields in meta records and free-space pages, as sections 3 and 4 of docs/format.md state.
 const FREE_ROOT_AT: usize = 72;
 const ROOT_LIST_AT: usize = 48;
 const ROOT_DIRECTORY_AT: usize = 128;
@@ -31,7 +31,7 @@ fn prepared() -> Vec<u8> {
         let root = apply(&mut txn, &old, &changes(&mut rng, id)).unwrap();
         txn.commit(&app(&root, id), Durability::Durable).unwrap();
     }
-    // A commit that touches most slots makes the record rewrite the free-space structure.
+    // A commit that changes most slots makes the meta record rewrite the free-space structure.
     let mut txn = pager.begin_write().unwrap();
     let old = root_of(txn.app());
     let many: Vec<_> = (0..toy::SLOTS).map(|slot| (slot, 61)).collect();
@@ -69,7 +69,7 @@ fn spoil(rng: &mut Rng, bytes: &mut [u8], from: usize) {
     }
 }
 
-/// Damages one field of the newest record or the free-space structure, and corrects the checksums.
+/// Damages one field of the newest meta record or of the free-space structure, and corrects the checksums.
 fn damage(rng: &mut Rng, image: &mut [u8]) {
     let birth = |image: &[u8], block: usize| Header::decode(&image[block * BLOCK..]).birth;
     let pair = if birth(image, 1) > birth(image, 2) {
@@ -80,7 +80,7 @@ fn damage(rng: &mut Rng, image: &mut [u8]) {
     let mut meta = image[pair * BLOCK..(pair + 1) * BLOCK].to_vec();
     let root = Ptr::decode(&meta, FREE_ROOT_AT);
     let page = toy::PAGE;
-    // The path from the root of the free-space structure: each pointer with its place.
+    // The path from the root of the free-space structure down: each pointer with its position.
     let mut way = vec![(root, 0, FREE_ROOT_AT)];
     let depth = rng.below(4);
     if depth > 0 && !root.is_null() {
@@ -117,7 +117,7 @@ fn damage(rng: &mut Rng, image: &mut [u8]) {
             sealed.encode(target, at);
         }
     } else {
-        // Leave the uuid as it is; otherwise this would be the record of another file.
+        // The UUID is left as it is, since otherwise this would be the meta record of another file.
         let from = *rng.pick(&[48, 64, 72, 104, 2048]);
         let to = (from + 64).min(BLOCK);
         spoil(rng, &mut meta[..to], from);
@@ -140,7 +140,7 @@ fn damage(rng: &mut Rng, image: &mut [u8]) {
     }
 }
 
-/// Runs all operations on a damaged file. They may only return typed errors.
+/// Runs all operations on a damaged file. They may only succeed or return typed errors.
 fn use_it(image: Vec<u8>, rng: &mut Rng) -> Result<(), Error> {
     let options = Options {
         page_size: toy::PAGE,
@@ -186,8 +186,8 @@ fn a_hostile_file_never_brings_a_panic() {
     assert!(refused > 300 && used > 300, "{refused} {used}");
 }
 
-/// A process that may write the lock file can forge any record with valid checksums. The worst result of an open must
-/// be a typed error, and the durable commit must stay.
+/// A process that may write the lock file can forge any meta record with valid checksums. Opening must at worst
+/// return a typed error, and the durable commit must stay.
 #[test]
 fn a_hostile_unsynced_meta_does_no_harm_to_the_durable_commit() {
     const UNSYNCED_META_AT: usize = 4096;
@@ -216,7 +216,8 @@ fn a_hostile_unsynced_meta_does_no_harm_to_the_durable_commit() {
         let mut area = area.clone();
         let record = &mut area[UNSYNCED_META_AT..UNSYNCED_META_AT + UNSYNCED_META_BYTES];
         for _ in 0..=rng.below(2) {
-            // Change pointers and counts, the app area, or the changes, but not the fields that name the base record.
+            // Changes pointers and counts, the app area, or the lists of free space, but not the fields that name the
+            // base record.
             let at = *rng.pick(&[56, 384, 1920, 2048]) + 8 * rng.index(20);
             let value = match rng.below(4) {
                 0 => rng.u64(),

@@ -1,5 +1,5 @@
-//! A transaction changes pages in place while a background thread writes other pages. Late writes of the thread must
-//! not overwrite the pages changed in place.
+//! Tests of a transaction that changes pages in place while a background thread writes other pages. Late writes of
+//! the thread must not overwrite the pages changed in place.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -14,20 +14,20 @@ use tidalite_pager::{
     Durability, Kind, MemoryStorage, Options, PageRead, PageWrite, Pager, Ptr, Storage, WriteTxn,
 };
 
-/// Number of pages; enough for a transaction to be large.
+/// Number of pages that the large transaction adds, which is enough for it to count as large.
 const PAGES: u64 = 2600;
-/// Number of changed pages; more than a transaction changes in place.
+/// Number of changed pages, which is more than a transaction changes in place.
 const CHANGED: usize = 100;
-/// Offset of a page's content.
+/// Offset in a page of the word that the test writes.
 const WORD_AT: usize = 100;
 
 /// A storage that allows any page to be changed in place, and delays the writes of leaves.
 #[derive(Default)]
 struct Lent {
     memory: MemoryStorage,
-    /// Pages whose change in place has begun.
+    /// Offsets of the pages whose change in place has begun.
     begun: Arc<Mutex<BTreeSet<u64>>>,
-    /// Whether the background thread has written one of these pages afterwards.
+    /// Whether the background thread has written one of the pages in `begun` after its change had begun.
     hit: AtomicBool,
 }
 
@@ -97,7 +97,7 @@ fn new_page(txn: &mut WriteTxn, word: u64) -> Ptr {
     ptr
 }
 
-/// Changes pages of earlier commits, seals them, and commits.
+/// Changes pages of earlier commits, seals them, and commits the transaction.
 fn change(mut txn: WriteTxn, pages: &mut [Ptr], word: u64, durability: Durability) {
     for ptr in pages {
         *ptr = txn.shadow(ptr).unwrap();
@@ -116,8 +116,8 @@ fn look(pager: &Pager, pages: &[Ptr], word: u64) {
     }
 }
 
-/// Leaves of a large transaction are handed to the background thread and freed. Copies of older pages take their
-/// places.
+/// Leaves of a large transaction are passed to the background thread and freed. Copies of older pages are then
+/// allocated at their addresses.
 #[test]
 fn no_page_is_changed_in_place_while_a_thread_writes_beside() {
     tidalite_testkit::watch();
@@ -129,7 +129,8 @@ fn no_page_is_changed_in_place_while_a_thread_writes_beside() {
     let options = Options {
         log_bytes: 0,
         reserve_bytes: 0,
-        // Only a little more than the pages in use at a time, so that freed places are reused soon.
+        // The file has room for only a few more pages than are in use at a time, so that freed addresses are reused
+        // soon.
         file_bytes_max: (PAGES + 3 * CHANGED as u64) * 4096,
         ..Options::default()
     };
@@ -141,7 +142,7 @@ fn no_page_is_changed_in_place_while_a_thread_writes_beside() {
     }
     txn.commit(b"", Durability::Durable).unwrap();
     for round in 1..4 {
-        // The transaction after a lazy one changes pages in place.
+        // The transaction after a lazy commit changes pages in place.
         change(
             pager.begin_write().unwrap(),
             &mut pages,

@@ -1,4 +1,5 @@
-//! The second file under power cuts: commits are complete on both disks, whichever of them loses writes.
+//! Tests of the second file under power failures: commits must be complete on both disks, whichever of the disks
+//! loses writes.
 //!
 //! To run more seeds: `TIDALITE_LARGE_SEEDS=100 cargo test -p tidalite-pager --test large -- --nocapture`.
 
@@ -17,11 +18,11 @@ const SLOTS: usize = 12;
 const SEEDS: u64 = 10;
 const COMMITS: u64 = 30;
 
-/// Event on either disk, in order.
+/// Event on either of the two disks, in the order in which the events happened.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Op(usize),
-    /// A commit is acknowledged as durable.
+    /// The commit with this number is acknowledged as durable.
     Durable(u64),
 }
 
@@ -91,7 +92,7 @@ fn options() -> Options {
     }
 }
 
-/// One value: its place, and the seed of its bytes. An empty slot has zero pages.
+/// One value of the test: its address, its length, and the seed of its bytes. An empty slot has zero pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Slot {
     addr: u64,
@@ -147,7 +148,7 @@ impl Content {
         Self { id, slots }
     }
 
-    /// Fails unless all named values are present.
+    /// Returns an error unless all values are present.
     fn verify(&self, reader: &impl PageRead) -> Result<(), String> {
         for slot in self.slots.iter().filter(|slot| slot.pages > 0) {
             let bytes = reader.bytes(slot.addr, slot.pages as usize * 512);
@@ -168,7 +169,7 @@ fn problems(pager: &Pager) -> Vec<String> {
     check.finish().problems
 }
 
-/// One commit that removes some values and adds some.
+/// Makes one commit that removes some values and adds some.
 fn commit(pager: &Pager, rng: &mut Rng, durability: Durability) -> Result<Content, String> {
     let text = |error: tidalite_pager::Error| error.to_string();
     let mut txn = pager.begin_write().map_err(text)?;
@@ -183,7 +184,7 @@ fn commit(pager: &Pager, rng: &mut Rng, durability: Durability) -> Result<Conten
         if rng.one_in(5) {
             continue;
         }
-        // Some are too small for the second file.
+        // Some values are too small for the second file.
         let pages = rng.below(40) + 1;
         let extent = txn.alloc_value(pages, pages * 512).map_err(text)?;
         assert_eq!(extent.addr >= 1 << 62, pages >= 2, "where it belongs");
@@ -255,7 +256,7 @@ fn record(seed: u64) -> Result<Run, String> {
             return Err(format!("check after {}: {found:?}", history.len() - 1));
         }
         if rng.one_in(8) {
-            // Make everything durable and close, so that no lazy commits are left.
+            // Makes all commits durable and closes the handle, so that no lazy commits are left.
             readers.clear();
             pager.sync().map_err(|error| error.to_string())?;
             let id = history.len() as u64 - 1;
@@ -272,7 +273,7 @@ fn record(seed: u64) -> Result<Run, String> {
     })
 }
 
-/// Power cuts after every operation of either disk. Returns the number of states examined.
+/// Simulates a power failure after every operation of either disk. Returns the number of disk states examined.
 fn examine(seed: u64) -> Result<u64, String> {
     let run = record(seed)?;
     let recordings = run.disks.clone().map(|disk| disk.disk.recording());

@@ -1,4 +1,5 @@
-//! Lazy commits, tickets and group commit under power cuts and kills, and the proof that these tests find bugs.
+//! Tests of lazy commits, tickets and group commit under power failures and kills, and the proof that these tests
+//! find deliberate bugs.
 //!
 //! To repeat one seed: `TIDALITE_CRASH_SEED=17 cargo test -p tidalite-pager --test lazy crash`.
 

@@ -1,4 +1,4 @@
-//! Two handles on one file: neither relies on space that the other has truncated.
+//! Tests of two handles on one file: neither handle may rely on space that the other has truncated.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::path::Path;
@@ -41,7 +41,7 @@ fn a_file_that_another_handle_has_cut_grows_again() {
     for (as_extent, durability) in [
         (false, Durability::Durable),
         (true, Durability::Durable),
-        // Lazy commits write through the memory map.
+        // Lazy commits write pages through the memory map.
         (false, Durability::Lazy),
     ] {
         let (a, b) = (open(&path), open(&path));
@@ -58,7 +58,8 @@ fn a_file_that_another_handle_has_cut_grows_again() {
             txn.commit(b"short", Durability::Durable).unwrap();
         }
         assert!(len() < longest / 2, "{} of {longest} bytes", len());
-        // Needs more pages than are free now, but fewer than the file had before the other handle truncated it.
+        // The transaction needs more pages than are free now, but fewer than the file had before the other handle
+        // truncated it.
         let mut txn = a.begin_write().unwrap();
         let (mut taken, mut extent) = (Vec::new(), None);
         if as_extent {

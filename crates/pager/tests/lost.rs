@@ -1,5 +1,5 @@
-//! Missing durable commits, when the damage exceeds the redundancy of the file: each open reports them, and the
-//! evidence is not overwritten without consent.
+//! Tests of lost durable commits, when the damage exceeds the redundancy of the file: each open must report the loss,
+//! and the evidence must not be overwritten without consent.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -16,7 +16,7 @@ use tidalite_testkit::{Hook, SimDisk, forward_storage};
 use toy::{app, apply, id_of, problems, read, root_of};
 
 const BLOCK: usize = 4096;
-/// The blocks of the two pairs of meta records.
+/// Block numbers of the two copies of a meta record, for each of the two pairs.
 const PAIRS: [[usize; 2]; 2] = [[1, 4], [2, 5]];
 
 fn options(log_bytes: u64) -> Options {
@@ -61,7 +61,7 @@ fn newest(pager: &Pager) -> u64 {
     id_of(pager.begin_read().unwrap().app())
 }
 
-/// Whether the newest commit is complete and unchanged.
+/// Whether the data of the newest commit are complete and unchanged.
 fn is_whole(pager: &Pager) -> bool {
     let reader = pager.begin_read().unwrap();
     read(&reader, &root_of(reader.app()), &mut |_, _| {}).is_ok()
@@ -71,8 +71,8 @@ fn word(image: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(image[at..at + 8].try_into().unwrap())
 }
 
-/// For each flush in the redo log of the newest record, the numbers of its blocks, including all copies. See
-/// docs/format.md section 3.
+/// Returns, for each flush in the redo log of the newest meta record, the numbers of its blocks, including all
+/// copies. docs/format.md describes the fields in section 3.
 fn flushes_of(image: &[u8]) -> Vec<Vec<usize>> {
     let newest = PAIRS.iter().map(|pair| pair[0] * BLOCK);
     let newest = newest.max_by_key(|at| word(image, at + 48)).unwrap();
@@ -101,8 +101,8 @@ fn refused(opened: Result<Pager, Error>) -> LostCommits {
     }
 }
 
-/// Asserts the behaviour of every handle of a file that lacks commits: it shows commit `found`, and reports `cause` and
-/// the newest known commit.
+/// Asserts the behaviour of every kind of handle of a file that lacks commits: the handle shows commit `found`, and
+/// reports `cause` and the newest known commit.
 fn is_told(image: &[u8], found: u64, known: u64, cause: LossCause) {
     let disk = disk_of(image);
     let lost = refused(open(&disk, &options(256 << 10)));
@@ -110,7 +110,8 @@ fn is_told(image: &[u8], found: u64, known: u64, cause: LossCause) {
     assert_eq!(lost.newest.0, known, "{lost}");
     assert!(disk.image() == image, "who was refused has written");
 
-    // A reader sees the remaining state and the report, and so does a second reader that opens the file later.
+    // A reader must see the commits that remain and report the loss, and so must a second reader that opens the file
+    // later.
     let memory = LockMemory::new();
     let beside = |options: &Options| Pager::open_storage_with(disk.clone(), &memory, options);
     let (one, two) = (beside(&reading()).unwrap(), beside(&reading()).unwrap());
@@ -121,7 +122,7 @@ fn is_told(image: &[u8], found: u64, known: u64, cause: LossCause) {
         );
         let problems = problems(reader).unwrap();
         assert!(problems.contains(&lost.to_string()), "{problems:?}");
-        // If the record is stale, later commits may have overwritten pages that it needs.
+        // If the meta record is out of date, later commits may have overwritten pages that it needs.
         let sound = is_whole(reader) && problems.len() == 1;
         assert!(sound || cause == LossCause::Record, "{problems:?}");
     }
@@ -129,7 +130,7 @@ fn is_told(image: &[u8], found: u64, known: u64, cause: LossCause) {
     assert!(disk.image() == image, "a reader has written");
     drop((one, two));
 
-    // A handle that accepts the loss can write, and reports the loss. Its next commit ends the loss.
+    // A handle that accepts the loss can write, and reports the loss. Its next commit ends the report of the loss.
     let events = Arc::new(Mutex::new(Vec::new()));
     let told = Arc::clone(&events);
     let logger = Logger::new(move |event| told.lock().unwrap().push(event.clone()));
@@ -154,7 +155,7 @@ fn is_told(image: &[u8], found: u64, known: u64, cause: LossCause) {
     assert_eq!((newest(&pager), pager.recovery().lost), (1039, None));
 }
 
-/// Damages each flush of the log in turn: one block, in all its copies.
+/// Damages each flush of the redo log in turn: one of its blocks, in all copies.
 #[test]
 fn a_hole_in_the_log_stops_writers_and_is_reported() {
     tidalite_testkit::watch();
@@ -179,22 +180,23 @@ fn a_hole_in_the_log_stops_writers_and_is_reported() {
             if number + 1 < flushes.len() {
                 is_told(&damaged, found, known, LossCause::Log);
             } else {
-                // A damaged last flush looks like one interrupted by a power cut, which was not acknowledged.
+                // A damaged last flush looks like a flush that a power failure has interrupted, which was not
+                // acknowledged.
                 assert_eq!((found, reader.recovery().lost), (38, None));
             }
         }
     }
 }
 
-/// The disk has dropped the writes of both copies of the newest record. Their places still hold the record from two
-/// commits earlier. But the blocks of the redo log name the dropped record.
+/// The disk has dropped the writes of both copies of the newest meta record. In their place, the meta record from two
+/// commits earlier is still on the disk, but the blocks of the redo log name the dropped record.
 #[test]
 fn a_log_shows_that_the_newest_record_is_stale() {
     tidalite_testkit::watch();
     for before in 20..26 {
         let disk = Arc::new(SimDisk::new());
         let pager = open(&disk, &options(256 << 10)).unwrap();
-        // Create a log. Later records name its place.
+        // Creates a redo log, whose place later meta records name.
         (1..before).for_each(|id| commit(&pager, id, Durability::Durable));
         pager.checkpoint().unwrap();
         let old = disk.image();
@@ -223,8 +225,8 @@ fn a_log_shows_that_the_newest_record_is_stale() {
     }
 }
 
-/// Without a log, the loss is noticed only when a page of the older record has been overwritten. Wrong content is never
-/// returned: a read returns the content of the older record, or an error.
+/// Without a redo log, the loss is noticed only when a page of the older meta record has been overwritten. Wrong data
+/// must never be returned: a read returns the data of the older meta record, or an error.
 #[test]
 fn a_page_of_a_later_commit_shows_that_the_newest_record_is_stale() {
     tidalite_testkit::watch();
@@ -237,7 +239,7 @@ fn a_page_of_a_later_commit_shows_that_the_newest_record_is_stale() {
         (1..commits).for_each(|id| commit(&pager, id, Durability::Durable));
         let old = disk.image();
         commit(&pager, commits, Durability::Durable);
-        // These commits may reuse pages that the newest record does not need any more.
+        // These commits may reuse pages that the newest meta record does not need any more.
         let lazy = rng.below(4);
         (0..lazy).for_each(|id| commit(&pager, 1000 + id, Durability::Lazy));
         let mut image = disk.image();
@@ -266,7 +268,7 @@ fn a_page_of_a_later_commit_shows_that_the_newest_record_is_stale() {
     assert!(told > 10 && silent > 10, "{told} told, {silent} silent");
 }
 
-/// True if the page to which a pointer in the record points was overwritten by an intact page of another commit.
+/// Whether the page to which a pointer in the meta record points was overwritten by an intact page of another commit.
 fn is_written_over(image: &[u8], pointer: usize) -> bool {
     let ptr = Ptr::decode(image, pointer);
     let page = ptr.addr as usize..ptr.addr as usize + toy::PAGE;
@@ -277,12 +279,12 @@ fn is_written_over(image: &[u8], pointer: usize) -> bool {
         })
 }
 
-/// Only a page of the free-space structure was overwritten. It alone must reveal the loss, since no page of the layers
-/// above does.
+/// Only a page of the free-space structure was overwritten. This page alone must reveal the loss, since no page of
+/// tables or series does.
 #[test]
 fn a_page_of_the_free_space_alone_shows_that_the_newest_record_is_stale() {
     tidalite_testkit::watch();
-    // Offsets in the record of the pointers to the free space's root and to the directory of freed ranges
+    // Offsets in the meta record of the pointers to the root of the free space and to the directory of freed ranges
     // (docs/format.md section 3).
     const POINTERS: [usize; 2] = [72, 120];
     let newest = |image: &[u8]| {
@@ -299,7 +301,7 @@ fn a_page_of_the_free_space_alone_shows_that_the_newest_record_is_stale() {
     let disk = Arc::new(SimDisk::new());
     let pager = open(&disk, &options(0)).unwrap();
     let mut alone = [0; POINTERS.len()];
-    // Each reader keeps freed ranges from being reused.
+    // Each reader prevents freed ranges from being reused.
     let mut readers = Vec::new();
     for id in 1..400 {
         if id % 7 == 0 {
@@ -320,7 +322,7 @@ fn a_page_of_the_free_space_alone_shows_that_the_newest_record_is_stale() {
         if id == 1 || !POINTERS.iter().any(moved) {
             continue;
         }
-        // Further commits reuse pages that the newest record no longer needs.
+        // Further commits reuse pages that the newest meta record no longer needs.
         let beside = disk_of(&image);
         let lazy = open(&beside, &options(0)).unwrap();
         (0..40).for_each(|id| commit(&lazy, 1000 + id, Durability::Lazy));
@@ -349,7 +351,7 @@ fn a_page_of_the_free_space_alone_shows_that_the_newest_record_is_stale() {
 /// A disk that runs a callback before a read.
 struct Reads {
     disk: Arc<SimDisk>,
-    /// Number of reads before the callback.
+    /// Number of reads that are still to be made before the callback runs.
     left: Mutex<u64>,
     hook: Mutex<Option<Hook>>,
 }
@@ -368,8 +370,9 @@ impl Storage for Reads {
     forward_storage!(disk: write_at, sync, sync_all, len, grow);
 }
 
-/// While a handle opens the file, at any of its reads, another handle begins to write. The new commits overwrite pages
-/// of the record that the open has found, but no commit is lost. The open must not be refused because of lost commits.
+/// While a handle opens the file, at any of its reads, another handle begins to write. The new commits overwrite
+/// pages of the meta record that the opening handle has found, but no commit is lost. Opening must not fail because
+/// of lost commits.
 #[test]
 fn commits_beside_an_opening_handle_are_no_loss() {
     tidalite_testkit::watch();
@@ -381,7 +384,7 @@ fn commits_beside_an_opening_handle_are_no_loss() {
             let pager = open(&disk, &options).unwrap();
             (1..20).for_each(|id| commit(&pager, id, Durability::Durable));
             drop(pager);
-            // The first handle has written nothing yet.
+            // The first handle has not written to the file yet.
             let memory = LockMemory::new();
             let first = Pager::open_storage_with(disk.clone(), &memory, &options).unwrap();
             let writes = move || (20..30).for_each(|id| commit(&first, id, Durability::Durable));

@@ -1,6 +1,6 @@
-//! The data file is replaced, renamed or deleted while another process has it open and commits. This program starts
-//! itself as that process: an environment variable names the role of the child, and the child's messages are lines that
-//! begin with `child: `.
+//! Tests in which the data file is replaced, renamed or deleted while another process has it open and commits. The
+//! test program starts itself as that process: an environment variable names the role of the child, and the child's
+//! messages are lines that begin with `child: `.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -22,9 +22,10 @@ const ROLE: &str = "TIDALITE_MOVED_ROLE";
 const FILE: &str = "TIDALITE_MOVED_FILE";
 /// Number of commits that are in the file before the test begins.
 const BEFORE: u64 = 5;
-/// Time after which a child gives up if its commits are not refused.
+/// Time after which a child process stops if its commits do not fail.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Maximum time until a process notices that the file was renamed: 20 ms, and two ticks of a coarse clock.
+/// Maximum time in nanoseconds until a process notices that the file was renamed: 20 ms, and two ticks of a coarse
+/// clock.
 const NOTICED_NS: u64 = 40_000_000;
 
 struct Folder(PathBuf);
@@ -56,7 +57,7 @@ fn open(path: &Path) -> Result<Pager, Error> {
     Pager::open(path, &options())
 }
 
-/// Nanoseconds of a clock shared by all processes.
+/// Returns the time in nanoseconds on a clock that all processes share.
 fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
@@ -72,14 +73,14 @@ fn commit(pager: &Pager, durability: Durability) -> Result<u64, Error> {
     Ok(id)
 }
 
-/// The number of the newest commit, after reading all its content.
+/// Returns the number of the newest commit, after reading all its data.
 fn look(pager: &Pager) -> u64 {
     let reader = pager.begin_read().unwrap();
     read(&reader, &root_of(reader.app()), &mut |_, _| {}).unwrap();
     id_of(reader.app())
 }
 
-/// Creates and closes a database with a few commits.
+/// Creates a database with a few commits and closes it.
 fn create(path: &Path) {
     let pager = open(path).unwrap();
     for _ in 0..BEFORE {
@@ -104,7 +105,7 @@ fn is_moved<T>(done: Result<T, Error>) -> bool {
     matches!(done, Err(Error::Disk(DiskError::FileMoved { .. })))
 }
 
-/// Makes commits until one is refused; returns the times at which they were acknowledged.
+/// Makes commits until one fails; returns the times at which the commits were acknowledged.
 fn commit_until_refused(pager: &Pager, durability: Durability, done: &AtomicU64) -> Vec<u64> {
     let mut acknowledged = Vec::new();
     let begun = Instant::now();
@@ -129,7 +130,7 @@ fn commit_until_refused(pager: &Pager, durability: Durability, done: &AtomicU64)
     }
 }
 
-/// Not a test: the child processes run this, each in its role.
+/// This is not a test of its own: the child processes run this function, each in its role.
 #[test]
 fn role_of_a_child() {
     let (Ok(role), Ok(path)) = (std::env::var(ROLE), std::env::var(FILE)) else {
@@ -157,7 +158,7 @@ fn role_of_a_child() {
             .flat_map(|thread| thread.join().unwrap());
         all.collect()
     });
-    // Reads still work, and no operation falsely reports durability.
+    // Reads must still work, and no operation may falsely report durability.
     assert_eq!(id_of(held.app()), before);
     look(&pager);
     assert!(is_moved(pager.begin_write()));
@@ -225,18 +226,19 @@ impl Drop for Process {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
-    /// `cp plant.tdl copy; mv copy plant.tdl`, as a restore or rsync does.
+    /// A copy is renamed over the file (`cp plant.tdl copy; mv copy plant.tdl`), as a restore or rsync does.
     CopyOver,
     Delete,
-    /// Another database is renamed over it.
+    /// Another database is renamed over the file.
     OtherOver,
-    /// The file is renamed, and a copy gets its old name.
+    /// The file is renamed, and a copy of it gets the old name.
     Away,
 }
 
 const WAYS: [Way; 4] = [Way::CopyOver, Way::Delete, Way::OtherOver, Way::Away];
 
-/// A process commits, the file is moved, and the process is refused; then others open the file at the path.
+/// A process commits, the file is moved, and the commits of the process must fail; then other handles open the file
+/// at the path.
 fn move_it(way: Way, role: &str, acknowledged_max: u64) {
     tidalite_testkit::watch();
     let folder = Folder::new(&format!("moved-{way:?}-{}", role.replace(' ', "-")));
@@ -271,8 +273,8 @@ fn move_it(way: Way, role: &str, acknowledged_max: u64) {
         after <= acknowledged_max,
         "{way:?}, {role}: {after} acknowledged"
     );
-    // While the process runs, no other handle may open another file at this path, even for reading, and none is
-    // created.
+    // While the process runs, no other handle may open another file at this path, even for reading, and no file may
+    // be created.
     let to_read = Options {
         read_only: true,
         mode: OpenMode::Open,
@@ -290,7 +292,7 @@ fn move_it(way: Way, role: &str, acknowledged_max: u64) {
     }
     assert_eq!(path.exists(), way != Way::Delete);
     child.ends_well();
-    // The records left in the lock file belong to the moved file and do not apply here.
+    // The meta records left in the lock file belong to the moved file and must not be used for the file at this path.
     let pager = open(&path).unwrap();
     if way == Way::Delete {
         assert_eq!(pager.begin_read().unwrap().app(), b"");
@@ -322,7 +324,7 @@ fn at_most_one_lazy_commit_is_acknowledged_after_the_file_was_moved() {
     }
 }
 
-/// Threads share flushes. A thread may learn late that its commit was acknowledged before the move.
+/// Several threads share flushes. A thread may learn late that its commit was acknowledged before the file was moved.
 #[test]
 fn no_flush_acknowledges_commits_after_the_file_was_moved() {
     for way in WAYS {
@@ -330,7 +332,8 @@ fn no_flush_acknowledges_commits_after_the_file_was_moved() {
     }
 }
 
-/// A killed process leaves lazy commits in the lock file. They apply to the file that it had open, not to a copy.
+/// A killed process leaves lazy commits in the lock file. They must apply to the file that the process had open, not
+/// to a copy.
 #[test]
 fn lazy_commits_do_not_apply_to_a_file_restored_over_theirs() {
     tidalite_testkit::watch();
@@ -350,7 +353,7 @@ fn lazy_commits_do_not_apply_to_a_file_restored_over_theirs() {
     assert_eq!(problems(&pager).unwrap(), Vec::<String>::new());
 }
 
-/// Changes of links to the file, and of the name of its folder, do not count as a move of the file.
+/// Changes of links to the file, and of the name of its folder, must not count as a move of the file.
 #[test]
 fn links_and_renamed_folders_do_not_move_a_file() {
     tidalite_testkit::watch();
@@ -363,7 +366,7 @@ fn links_and_renamed_folders_do_not_move_a_file() {
     let pager = open(&link).unwrap();
     let goes_on = || commit(&pager, Durability::Durable).unwrap();
     goes_on();
-    // Removing the link does not move the file itself.
+    // Removing the symbolic link does not move the file itself.
     fs::remove_file(&link).unwrap();
     goes_on();
     let second = folder.at("second.tdl");
@@ -381,7 +384,7 @@ fn links_and_renamed_folders_do_not_move_a_file() {
     let newest = goes_on();
     assert_eq!(look(&other), newest);
     drop(other);
-    // Put another file at the old path.
+    // Another file is created at the old path.
     fs::create_dir(&data).unwrap();
     fs::write(&path, b"another").unwrap();
     match commit(&pager, Durability::Durable) {
@@ -391,7 +394,7 @@ fn links_and_renamed_folders_do_not_move_a_file() {
     assert_eq!(look(&pager), newest, "reading goes on");
 }
 
-/// The lock file stores device and inode of the data file, so that a copied lock file does not apply to another file.
+/// The lock file stores device and inode of the data file, so that a copied lock file must not apply to another file.
 #[test]
 fn the_lock_file_names_the_inode_of_the_data_file() {
     tidalite_testkit::watch();

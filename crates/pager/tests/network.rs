@@ -1,4 +1,5 @@
-//! A database on a network file system, to which other computers may write, is opened exclusively or not at all.
+//! Tests that a database on a network file system, to which other computers may write, can be opened only
+//! exclusively.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -10,7 +11,7 @@ use tidalite_pager::{DiskError, Error, Options, Pager};
 const NFS: u32 = 0x6969;
 const EXT4: u32 = 0xef53;
 
-/// Runs a test with a folder and a subfolder. The subfolder is treated as a mounted file system of this kind.
+/// Runs a test with a folder and a subfolder, which is treated as a mounted file system of this kind.
 fn with_mount<T>(name: &str, kind: u32, test: impl FnOnce(&Path, &Path) -> T) -> T {
     let name = format!("tidalite-network-{name}-{}", std::process::id());
     let here = std::env::temp_dir().join(name);
@@ -48,7 +49,7 @@ fn a_database_there_is_refused_unless_it_is_opened_exclusively() {
         is_refused(&path, &shared, &path);
         assert_eq!(fs::read_dir(mount).unwrap().count(), 0, "nothing is made");
         drop(Pager::open(&path, &exclusive).unwrap());
-        // Now that the file exists, writers and readers are refused alike.
+        // Now that the file exists, opening it for writing or reading must fail in the same way.
         is_refused(&path, &shared, &path);
         let reading = Options {
             read_only: true,

@@ -1,7 +1,7 @@
-//! Several real processes on one file: this program starts itself. An environment variable names the role of a child;
-//! the child's messages are lines that begin with `child: `.
+//! Tests with several real processes on one file. The test program starts itself; an environment variable names the
+//! role of a child; the child's messages are lines that begin with `child: `.
 //!
-//! The content after commit n follows from n alone, so any process can verify the state shown by any other.
+//! The contents after commit n follow from n alone, so any process can verify the commits of any other.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -61,8 +61,8 @@ fn open_to_read(path: &Path) -> Result<Pager, Error> {
     Pager::open(path, &options)
 }
 
-/// Opens a file that this process has closed, and retries for a while. A child that another test starts at this moment
-/// may hold the file until it executes its program.
+/// Opens a file that this process has closed, and retries for a while. A child that another test starts at this
+/// moment may hold the file until the child executes its program.
 fn soon(open: impl Fn() -> Result<Pager, Error>) -> Pager {
     let begun = Instant::now();
     loop {
@@ -78,7 +78,7 @@ fn soon(open: impl Fn() -> Result<Pager, Error>) -> Pager {
     }
 }
 
-/// The contents by commit, computed on demand.
+/// The expected contents of each commit, computed on demand.
 struct Model(Vec<Content>);
 
 impl Model {
@@ -109,7 +109,7 @@ fn commit(pager: &Pager, durability: Durability) -> Result<u64, Error> {
     Ok(id)
 }
 
-/// The number of the newest commit, after comparing its content.
+/// Returns the number of the newest commit, after comparing its contents with the model.
 fn look(pager: &Pager, model: &mut Model) -> u64 {
     let reader = pager.begin_read().unwrap();
     let id = id_of(reader.app());
@@ -135,7 +135,7 @@ fn order() -> String {
     line.trim().to_owned()
 }
 
-/// Not a test: the child processes run this, each in its role.
+/// This is not a test of its own: the child processes run this function, each in its role.
 #[test]
 fn role_of_a_child() {
     let (Ok(role), Ok(path)) = (std::env::var(ROLE), std::env::var(FILE)) else {
@@ -235,7 +235,7 @@ impl Process {
         Self::start_by(&[], role, path)
     }
 
-    /// Like `start`. `by`: another program with its arguments, which starts the child.
+    /// Like `start`, but `by`, another program with its arguments, starts the child.
     fn start_by(by: &[&str], role: &str, path: &Path) -> Self {
         let own = std::env::current_exe().unwrap();
         let mut words = by.iter().map(std::ffi::OsStr::new).chain([own.as_os_str()]);
@@ -293,7 +293,7 @@ impl Process {
         self.child.wait().unwrap();
     }
 
-    /// All messages of a child, which must end successfully.
+    /// Returns all messages of a child, which must end successfully.
     fn all(mut self) -> Vec<u64> {
         drop(self.input.take());
         assert!(self.child.wait().unwrap().success());
@@ -376,7 +376,7 @@ fn a_reader_keeps_its_snapshot_under_any_writer() {
     let mut other = Some(open(&path).unwrap());
     let mut model = Model::new();
     for round in 0..80 {
-        // Write through two handles of this process in turn, and later through new ones.
+        // Two handles of this process write in turn, and later new handles.
         let writer = if round % 2 == 0 {
             &pager
         } else {
@@ -403,7 +403,8 @@ fn a_reader_keeps_its_snapshot_under_any_writer() {
 fn a_killed_reader_holds_nothing() {
     let folder = Folder::new("killed-reader");
     let path = folder.file();
-    // Each commit has a record, so its freed pages are retained for the reader, not for one of the commits.
+    // Each commit writes a meta record, so pages that it frees are retained only for the reader, not for older
+    // commits.
     let options = Options {
         log_bytes: 0,
         ..options()
@@ -453,7 +454,7 @@ fn readers_killed_at_random_leave_no_slot_behind() {
         }
         assert_eq!(pager.readers().unwrap(), [], "round {round}");
     }
-    // The slots of dead processes were reused.
+    // The reader slots of dead processes must have been reused.
     let image = fs::read(folder.lock()).unwrap();
     let used = u64::from_ne_bytes(image[392..400].try_into().unwrap());
     assert!(used < 32, "{used} slots were used");
@@ -483,7 +484,8 @@ fn a_reader_in_another_pid_namespace_counts() {
     assert_eq!(holder.told(), "holds 5");
     let readers = pager.readers().unwrap();
     assert_eq!(readers.len(), 1);
-    // The reader's process number is the small one in its own namespace; here that number belongs to another process.
+    // The reported process id is the small number that the reader has in its own PID namespace; in this namespace
+    // that number belongs to another process.
     assert!(readers[0].process < 10, "{readers:?}");
     for _ in 0..40 {
         commit(&pager, Durability::Durable).unwrap();
@@ -522,7 +524,7 @@ fn a_killed_writer_blocks_no_process_and_loses_nothing() {
         let id = commit(&pager, Durability::Durable).unwrap();
         let waited = begun.elapsed();
         assert!(waited < Duration::from_secs(3), "{waited:?}");
-        // The writer may have died between its last sync and its message.
+        // The writer may have been killed between its last sync and its message.
         assert!(id == found + 1 || id == found + 2, "{id} after {found}");
         assert_eq!(look(&pager, &mut model), id);
     }
@@ -678,7 +680,7 @@ fn a_lock_file_that_disappears_or_is_of_no_use() {
     let path = folder.file();
     let pager = open(&path).unwrap();
     commit(&pager, Durability::Durable).unwrap();
-    // The lock file is moved away while it is in use. The next open must fail, since it would use another lock file.
+    // The lock file is renamed while it is in use. The next open must fail, since it would use another lock file.
     fs::rename(folder.lock(), folder.0.join("away")).unwrap();
     assert!(matches!(
         open(&path),
@@ -692,7 +694,7 @@ fn a_lock_file_that_disappears_or_is_of_no_use() {
     fs::rename(folder.0.join("away"), folder.lock()).unwrap();
     let second = open(&path).unwrap();
     assert_eq!(look(&second, &mut Model::new()), 2);
-    // A lock file that is deleted or overwritten while it is not in use is created anew.
+    // A lock file that is deleted or overwritten while it is not in use must be created anew.
     drop((pager, second));
     fs::remove_file(folder.lock()).unwrap();
     assert_eq!(
@@ -709,7 +711,7 @@ fn a_lock_file_that_disappears_or_is_of_no_use() {
         commit(&pager, Durability::Durable).unwrap();
         assert_clean(&pager);
     }
-    // A folder with the name of the lock file.
+    // A folder has the name of the lock file.
     fs::remove_file(folder.lock()).unwrap();
     fs::create_dir(folder.lock()).unwrap();
     assert!(matches!(
@@ -720,7 +722,7 @@ fn a_lock_file_that_disappears_or_is_of_no_use() {
     assert_eq!(look(&reader, &mut Model::new()), 5);
     let also = open_to_read(&path).unwrap();
     fs::remove_dir(folder.lock()).unwrap();
-    // A writer would not see these readers.
+    // A writer would not detect these readers, so opening for writing must fail.
     assert!(matches!(
         open(&path),
         Err(Error::Disk(DiskError::OpenElsewhere { .. }))
@@ -765,7 +767,7 @@ fn a_failed_sync_stops_all_until_all_have_closed() {
     assert_eq!(commit(&open(), Durability::Durable).unwrap(), 3);
 }
 
-/// A failed sync in another process stops all handles. strace makes the syncs of that process fail.
+/// A failed sync in another process must stop all handles. strace makes the syncs of that process fail.
 #[test]
 fn a_failed_sync_of_another_process_stops_all() {
     let strace = "strace -f -qq -o /dev/null -e inject=fdatasync,pwritev2:error=EIO";
@@ -801,7 +803,8 @@ fn a_failed_sync_of_another_process_stops_all() {
     );
 }
 
-/// The callback about a long-lived reader in another process gets the process number and the retained bytes.
+/// The callback about a long-lived reader in another process must get the process id and the number of retained
+/// bytes.
 #[test]
 fn a_long_reader_of_another_process_is_named() {
     use std::sync::{Arc, Mutex};

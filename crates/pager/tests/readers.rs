@@ -21,7 +21,7 @@ fn open(options: &Options) -> Pager {
     Pager::open_storage(Monitor::new(Arc::new(MemoryStorage::new())), options).unwrap()
 }
 
-/// Rewrites every slot.
+/// Makes a commit that rewrites every slot of the toy data structure.
 fn churn(pager: &Pager) -> Result<u64, Error> {
     let mut txn = pager.begin_write()?;
     let id = id_of(txn.app()) + 1;
@@ -106,7 +106,7 @@ fn renewing_goes_on_to_the_newest_commit() {
 #[test]
 fn a_long_reader_is_waited_for_evicted_or_endured() {
     tidalite_testkit::watch();
-    // The callback decides to wait, and ends the reader at the third call.
+    // The callback decides to wait, and drops the snapshot of the reader at the third call.
     let held: Arc<Mutex<Option<Snapshot>>> = Arc::default();
     let (asked_times, theirs) = (Arc::new(AtomicU32::new(0)), Arc::clone(&held));
     let times = Arc::clone(&asked_times);
@@ -127,7 +127,8 @@ fn a_long_reader_is_waited_for_evicted_or_endured() {
     assert_eq!(asked_times.load(Ordering::Relaxed), 3);
     assert!(held.lock().unwrap().is_none());
 
-    // The callback decides to evict: an evictable reader is evicted, another one is tolerated.
+    // The callback decides to evict: an evictable reader is evicted; any other reader is tolerated, and the file
+    // grows.
     let pager = open(&asked(|_| LongReaderAction::Evict));
     churn(&pager).unwrap();
     let evictable = pager.begin_read_evictable().unwrap();
@@ -150,7 +151,7 @@ fn a_long_reader_is_waited_for_evicted_or_endured() {
     let mut more = Vec::new();
     while pager.stat().unwrap().file_bytes <= size + (400 << 10) && look(&evictable).is_ok() {
         churn(&pager).unwrap();
-        // One more fixed reader makes the file grow.
+        // Another reader that cannot be evicted makes the file grow.
         more.push(pager.begin_read().unwrap());
     }
     assert!(evicted(look(&evictable)));
@@ -226,7 +227,7 @@ fn parked_snapshots_resume_or_report_their_eviction() {
     assert_eq!(look(&reader).unwrap(), 1);
 }
 
-/// A disk of limited size.
+/// A disk of limited size, on which the file cannot grow beyond the limit.
 #[derive(Default)]
 struct Small {
     memory: MemoryStorage,
@@ -313,8 +314,8 @@ fn a_waiting_writer_learns_the_current_writer() {
     assert_eq!(a.writer(), None);
 }
 
-/// Another snapshot can be begun from a shown state only while that state is the newest commit of all handles, and only
-/// in the same handle.
+/// A snapshot of a commit that an earlier snapshot showed can be begun only while this commit is the newest of all
+/// handles, and only in the same handle.
 #[test]
 fn an_unchanged_newest_snapshot_is_reused() {
     tidalite_testkit::watch();
@@ -358,7 +359,7 @@ fn an_unchanged_newest_snapshot_is_reused() {
         one.readers().unwrap().is_empty(),
         "nothing is left of what was in vain"
     );
-    // The state of a pin is not the newest one, even if nothing was committed since: it does not contain the pin.
+    // The commit of a pin is not the newest one, even if no commit has followed: it does not contain the pin.
     let mut txn = one.begin_write().unwrap();
     txn.pin("now").unwrap();
     let (data, id) = (txn.app().to_vec(), id_of(txn.app()));
@@ -369,7 +370,7 @@ fn an_unchanged_newest_snapshot_is_reused() {
     assert_eq!(one.pins().unwrap().len(), 1);
     drop(pinned);
     drop((one, other));
-    // A shown state does not keep the file open.
+    // A commit that a snapshot has shown does not keep the file open.
     let alone = Options {
         exclusive: true,
         ..options()
@@ -378,8 +379,8 @@ fn an_unchanged_newest_snapshot_is_reused() {
     assert!(alone.begin_read_as(&shown).unwrap().is_none());
 }
 
-/// A reader begins, reads and ends while another handle holds the writer lock with uncommitted pages, and a third one
-/// waits for the lock.
+/// A reader must begin, read and end without waiting while another handle holds the writer lock with uncommitted
+/// pages, and a third handle waits for the lock.
 #[test]
 fn readers_wait_for_no_writer() {
     tidalite_testkit::watch();
@@ -420,8 +421,8 @@ fn readers_wait_for_no_writer() {
     assert_eq!(look(&reading.begin_read().unwrap()).unwrap(), before + 2);
 }
 
-/// Readers of both kinds begin and end in threads of two handles while both handles write and evict. Data returned to
-/// an evictable reader must be correct, and other readers must never be evicted.
+/// Evictable and other readers begin and end in threads of two handles while both handles write and evict. Data
+/// returned to an evictable reader must be correct, and other readers must never be evicted.
 #[test]
 fn readers_and_writers_of_two_handles_in_a_crowd() {
     tidalite_testkit::watch();
@@ -469,7 +470,7 @@ fn readers_and_writers_of_two_handles_in_a_crowd() {
     assert!(problems(&handles[0]).unwrap().is_empty());
 }
 
-/// Handles that once had many snapshots give their unused reader slots to other handles.
+/// Handles that once had many snapshots must give their unused reader slots to other handles.
 #[test]
 fn idle_handles_leave_room_for_the_snapshots_of_others() {
     tidalite_testkit::watch();
@@ -486,7 +487,7 @@ fn idle_handles_leave_room_for_the_snapshots_of_others() {
     assert_eq!(other.readers().unwrap().len(), held.len());
 }
 
-/// Reading threads do not contend for cache lines: once a thread has a reader slot, its reads write no shared word.
+/// Reading threads must not contend for cache lines: once a thread has a reader slot, its reads write no shared word.
 #[test]
 fn a_read_writes_no_word_that_is_shared() {
     tidalite_testkit::watch();

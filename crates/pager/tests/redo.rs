@@ -1,4 +1,5 @@
-//! The redo log: its use, its cost, its promises, and damage to it. (For crashes see tests/crash.rs and tests/lazy.rs.)
+//! Tests of the redo log: when it is used, its cost, its guarantees, and damage to it. (For crashes see
+//! tests/crash.rs and tests/lazy.rs.)
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -33,7 +34,7 @@ fn commit(pager: &Pager, id: u64, durability: Durability) {
     txn.commit(&app(&root, id), durability).unwrap();
 }
 
-/// Creates a database with the commits from 1 up to, but not including, `below`.
+/// Creates a database with the commits from 1 up to, but not including, commit `below`.
 fn filled(below: u64, durability: Durability) -> (Arc<SimDisk>, Pager) {
     let disk = Arc::new(SimDisk::new());
     let pager = open(&disk);
@@ -41,7 +42,7 @@ fn filled(below: u64, durability: Durability) -> (Arc<SimDisk>, Pager) {
     (disk, pager)
 }
 
-/// The number of the newest commit, after reading its content and checking the file.
+/// Returns the number of the newest commit, after reading its data and checking the file.
 fn newest(pager: &Pager) -> u64 {
     let reader = pager.begin_read().unwrap();
     let id = id_of(reader.app());
@@ -51,14 +52,15 @@ fn newest(pager: &Pager) -> u64 {
     id
 }
 
-/// The disk after a power cut at which all writes were on the medium. Only the lock file is lost.
+/// Returns the disk after a power failure at which all writes had reached the medium. Only the lock file is lost.
 fn after_power_cut(disk: &SimDisk) -> Arc<SimDisk> {
     Arc::new(SimDisk::from_image(disk.image()))
 }
 
-/// Byte offset of the log, and the number of its blocks that begin with a checksum.
+/// Returns the byte offset of the redo log, and the number of its blocks that begin with a checksum.
 fn log_of(image: &[u8]) -> (usize, usize) {
-    // docs/format.md section 3: the record with the higher sequence number contains the place of the log.
+    // According to section 3 of docs/format.md, the meta record with the higher sequence number contains the place of
+    // the redo log.
     let word = |at: usize| u64::from_le_bytes(image[at..at + 8].try_into().unwrap());
     let newest = [4096, 8192]
         .into_iter()
@@ -79,7 +81,8 @@ fn a_commit_with_one_barrier_is_one_sync() {
     let disk = Arc::new(SimDisk::new());
     let pager = open(&disk);
     commit(&pager, 1, Durability::Durable);
-    // The first `OneFlush` commit creates the log, which a record must name; it is not logged itself.
+    // The first `OneFlush` commit creates the redo log. A meta record must name the log, so this commit is not in the
+    // log itself.
     commit(&pager, 2, Durability::OneFlush);
     for id in 3..40 {
         let (before, durability) = (pager.metrics(), [Durability::OneFlush, Durability::Durable]);
@@ -95,7 +98,7 @@ fn a_commit_with_one_barrier_is_one_sync() {
             0
         );
     }
-    // A lazy commit is not in the log, so a record follows it.
+    // A lazy commit is not in the redo log, so the next durable commit writes a meta record.
     commit(&pager, 40, Durability::Lazy);
     let before = pager.metrics();
     commit(&pager, 41, Durability::OneFlush);
@@ -112,7 +115,7 @@ fn small_durable_commits_that_follow_each_other_go_to_a_log() {
         (9..15).contains(&metrics.records) && metrics.appends > 40,
         "{metrics:?}"
     );
-    // With this option there is no log.
+    // With this option, no redo log is created.
     let without = Options {
         log_bytes: 0,
         ..options()
@@ -132,10 +135,10 @@ fn small_durable_commits_that_follow_each_other_go_to_a_log() {
 fn a_commit_with_many_extents_skips_the_log() {
     tidalite_testkit::watch();
     let (_, pager) = filled(20, Durability::Durable);
-    // The log would store these zeros in few bytes, but the decision counts the bytes of the extents.
+    // The redo log would store these zeros in few bytes, but the decision counts the bytes of the extents.
     let sizes = [(60 << 10, true), (80 << 10, false), (60 << 10, true)];
     for (id, (bytes, is_logged)) in (20..).step_by(2).zip(sizes) {
-        // A small commit comes first, so that the log is complete up to the measured commit.
+        // A small commit comes first, so that the redo log is complete up to the measured commit.
         commit(&pager, id, Durability::OneFlush);
         let before = pager.metrics();
         let mut txn = pager.begin_write().unwrap();
@@ -177,7 +180,7 @@ fn log_bytes(pager: &Pager) -> u64 {
     pager.stat().unwrap().log_pages * toy::PAGE as u64
 }
 
-/// A file of limited length keeps most of the space for data.
+/// In a file of limited length, the redo log must leave most of the space for data.
 #[test]
 fn the_log_of_a_bounded_file_is_an_eighth_of_it() {
     tidalite_testkit::watch();
@@ -193,8 +196,8 @@ fn the_log_of_a_bounded_file_is_an_eighth_of_it() {
     assert_eq!(newest(&pager), 599);
 }
 
-/// A log that is too small for its file is replaced by a longer log. If that does not fit, the next one has the same
-/// length as before.
+/// A redo log that is too small for its file is replaced by a longer log. If a longer log does not fit, the next log
+/// has the same length as before.
 #[test]
 fn where_a_longer_log_does_not_fit_there_is_one_as_long_as_before() {
     tidalite_testkit::watch();
@@ -224,12 +227,12 @@ fn where_a_longer_log_does_not_fit_there_is_one_as_long_as_before() {
     }
 }
 
-/// Without the lock file the newest commits are only in the log.
+/// Without the lock file, the newest commits are only in the redo log.
 #[test]
 fn opening_after_a_power_cut_records_the_commits_of_the_log() {
     tidalite_testkit::watch();
     let disk = Arc::new(SimDisk::new());
-    // Every commit records its time in a separate block.
+    // Every commit stores its time in a separate block.
     let noting = Options {
         clock_step: Duration::from_nanos(1),
         ..options()
@@ -246,7 +249,7 @@ fn opening_after_a_power_cut_records_the_commits_of_the_log() {
         (newest(&again), again.txn_at(i64::MAX).unwrap()),
         (49, seen)
     );
-    // Going back through the commit times, both handles report the same commits.
+    // For all earlier commit times, the two handles must report the same commits.
     let mut time = seen.unwrap().1;
     for _ in 0..40 {
         let (before, after) = (pager.txn_at(time - 1), again.txn_at(time - 1));
@@ -290,8 +293,8 @@ fn a_read_only_handle_overlays_the_log_and_writes_nothing() {
     let (one, two) = (open(&reads), open(&reads));
     assert_eq!([newest(&one), newest(&two)], [49, 49]);
     assert!(disk.image() == before, "something was written");
-    // A writer that opens the file beside readers turns the log into a record first. The readers' snapshots do not
-    // change.
+    // A writer that opens the file while readers have it open first writes a meta record for the commits in the redo
+    // log. The readers' snapshots must not change.
     let held = one.begin_read().unwrap();
     let writer = open(&options());
     assert_eq!(newest(&writer), 49);
@@ -304,8 +307,9 @@ fn a_read_only_handle_overlays_the_log_and_writes_nothing() {
     read(&held, &root_of(held.app()), &mut |_, _| {}).unwrap();
 }
 
-/// Damages each block of the log in turn. A `Durable` commit has two copies of each block and is not lost. If a
-/// `OneFlush` commit with successors is damaged, opening goes back to the commit before it and reports the loss.
+/// Damages each block of the redo log in turn. A `Durable` commit has two copies of each block and must not be lost.
+/// If a `OneFlush` commit with later commits is damaged, opening must go back to the commit before it and report the
+/// loss.
 #[test]
 fn one_damaged_block_undoes_no_durable_commit() {
     tidalite_testkit::watch();
@@ -331,7 +335,7 @@ fn one_damaged_block_undoes_no_durable_commit() {
             } else if found < 38 {
                 assert_eq!(told, Some(txn), "block {block}");
             } else {
-                // A damaged last flush looks like an unfinished one.
+                // A damaged last flush looks like a flush that was not completed.
                 assert_eq!(told, None, "block {block} of {blocks}, {found}");
             }
             commit(&pager, 100, Durability::Durable);
@@ -340,8 +344,8 @@ fn one_damaged_block_undoes_no_durable_commit() {
     }
 }
 
-/// A logged page is rebuilt from its base. If the base is damaged, reading the page returns an error; all other pages
-/// are intact.
+/// A page in the redo log is rebuilt from its base page. If the base page is damaged, reading the rebuilt page must
+/// return an error; all other pages are intact.
 #[test]
 fn a_damaged_base_page_is_reported_when_it_is_read() {
     let (disk, pager) = filled(30, Durability::Durable);
@@ -357,8 +361,8 @@ fn a_damaged_base_page_is_reported_when_it_is_read() {
     assert!(read(&reader, &root_of(reader.app()), &mut |_, _| {}).is_err());
 }
 
-/// Two handles write in turn, as two processes would. Each sees the commits of the other in the log, whether the other
-/// was closed or killed.
+/// Two handles write in turn, as two processes would. Each handle must see the commits of the other handle in the
+/// redo log, whether the other handle was closed or its process killed.
 #[test]
 fn handles_take_turns_over_one_log() {
     tidalite_testkit::watch();
@@ -400,7 +404,8 @@ fn a_file_that_is_made_shorter_gives_its_log_up() {
     assert_eq!(newest(&pager), 32);
 }
 
-/// A log created when the file was long lies at the end of the file. It moves when the space before it becomes free.
+/// A redo log that was created when the file was long lies at the end of the file. The log must move when the space
+/// before it becomes free.
 #[test]
 fn a_log_at_the_end_of_a_file_does_not_keep_it_long() {
     tidalite_testkit::watch();
@@ -429,7 +434,7 @@ fn a_log_at_the_end_of_a_file_does_not_keep_it_long() {
     assert_eq!(newest(&open(&after_power_cut(&disk))), 39);
 }
 
-/// As long as the log is intact, salvage begins with the same state that opening would show.
+/// As long as the redo log is intact, salvage must begin with the same commit that opening would show.
 #[test]
 fn salvage_begins_with_the_newest_commit_in_the_log() {
     let (disk, _pager) = filled(50, Durability::Durable);
@@ -446,7 +451,7 @@ fn salvage_begins_with_the_newest_commit_in_the_log() {
     }
 }
 
-/// A backup has its own record, and no log.
+/// A backup has a meta record of its own, and no redo log.
 #[test]
 fn a_backup_contains_commits_that_are_only_in_the_log() {
     tidalite_testkit::watch();

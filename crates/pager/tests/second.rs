@@ -1,5 +1,5 @@
-//! The second file with several handles: a handle without it, or with another second file, may not write. Also read
-//! errors of the second file.
+//! Tests of the second file with several handles: a handle that lacks the second file, or has another one, must not
+//! write. They also cover read errors of the second file.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -21,7 +21,7 @@ fn open(first: &Arc<SimDisk>, second: Option<&Arc<SimDisk>>, memory: &LockMemory
     Pager::open_storages(first.clone(), second, memory, &options).unwrap()
 }
 
-/// Commits a value in the second file; returns its address.
+/// Commits a value that is stored in the second file; returns its address.
 fn put(pager: &Pager, durability: Durability) -> Result<u64, Error> {
     let mut txn = pager.begin_write()?;
     let extent = txn.alloc_value(2, 1024)?;
@@ -30,7 +30,8 @@ fn put(pager: &Pager, durability: Durability) -> Result<u64, Error> {
     Ok(extent.addr)
 }
 
-/// A handle without the second file could otherwise commit pointers to values in that file, which it cannot sync.
+/// A handle without the second file could otherwise commit pointers to values in that file, which the handle cannot
+/// sync.
 #[test]
 fn a_handle_without_the_second_file_refuses_to_write_once_there_is_one() {
     tidalite_testkit::watch();
@@ -45,8 +46,8 @@ fn a_handle_without_the_second_file_refuses_to_write_once_there_is_one() {
     put(&with, Durability::Durable).unwrap();
 }
 
-/// Two handles open a database without a second file, and each names one in its options. The first handle to commit
-/// decides which is used.
+/// Two handles open a database without a second file, and each names a second file in its options. The first handle
+/// that commits decides which file is used.
 #[test]
 fn values_go_to_the_second_file_that_the_database_names() {
     tidalite_testkit::watch();

@@ -1,4 +1,4 @@
-//! Costs of small transactions, checked by counters: pages that a commit takes, writes and retains.
+//! Tests of the costs of small transactions by counters: pages that a commit allocates, writes and retains.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -21,7 +21,7 @@ fn open(options: Options) -> (Arc<SimDisk>, Pager) {
     (disk, pager)
 }
 
-/// Commits a transaction that allocates this many pages and frees none.
+/// Commits a transaction that allocates `pages` pages and frees no pages.
 fn take(pager: &Pager, pages: u64, id: u64, frees_space: bool) {
     let mut txn = pager.begin_write().unwrap();
     if frees_space {
@@ -35,8 +35,8 @@ fn take(pager: &Pager, pages: u64, id: u64, frees_space: bool) {
     txn.commit(&id.to_le_bytes(), Durability::Lazy).unwrap();
 }
 
-/// Transactions that remove something may take more pages than they free as long as the file can grow. (Regression: the
-/// reserve, which is a share of the space in use, became larger than the free space, and the commit was refused.)
+/// Transactions that remove data may allocate more pages than they free as long as the file can grow. (Regression:
+/// the reserve, which is a share of the space in use, became larger than the free space, and the commit failed.)
 #[test]
 fn removing_is_not_refused_while_the_file_can_grow() {
     tidalite_testkit::watch();
@@ -46,7 +46,7 @@ fn removing_is_not_refused_while_the_file_can_grow() {
     }
 }
 
-/// Commits version `id` of one slot; returns the number of pages written.
+/// Commits version `id` of one slot of the toy data structure; returns the number of pages written.
 fn push(pager: &Pager, id: u64, durability: Durability) -> u64 {
     let mut txn = pager.begin_write().unwrap();
     let old = toy::root_of(txn.app());
@@ -60,8 +60,8 @@ fn content(snapshot: &Snapshot) -> toy::Content {
     toy::read(snapshot, &toy::root_of(snapshot.app()), &mut |_, _| ()).unwrap()
 }
 
-/// Commits with `Durability::None` write no page, and each reader sees the content of its own commit. The next durable
-/// commit writes the pages that are still in use, each once.
+/// Commits with `Durability::None` must write no page, and each reader must see the data of its own commit. The next
+/// durable commit must write the pages that are still in use, each once.
 #[test]
 fn commits_that_promise_nothing_are_written_once_and_late() {
     tidalite_testkit::watch();
@@ -70,7 +70,7 @@ fn commits_that_promise_nothing_are_written_once_and_late() {
     let before = pager.metrics();
     let mut readers = Vec::new();
     for id in 2..300 {
-        // No whole page is written. (Slots that are extents are written at once, but do not count here.)
+        // No whole page is written. (Slots that are extents are written at once, but are not counted here.)
         assert_eq!(push(&pager, id, Durability::None), 0);
         if id % 40 == 0 {
             readers.push((id, pager.begin_read().unwrap()));
@@ -82,7 +82,7 @@ fn commits_that_promise_nothing_are_written_once_and_late() {
     assert_eq!(pager.metrics().writes, before.writes);
     let kept: Vec<_> = readers.iter().map(|(_, reader)| content(reader)).collect();
     let pages = push(&pager, 300, Durability::Durable);
-    // These are one root, at most twelve branches, the leaves in pages, and the free-space structure.
+    // The pages are one root, at most twelve branches, the leaves in pages, and the free-space structure.
     assert!((20..160).contains(&pages), "{pages} pages");
     let writes = pager.metrics().writes - before.writes;
     assert!(writes <= pages, "{writes} writes of {pages} pages");
@@ -101,7 +101,7 @@ fn commits_that_promise_nothing_are_written_once_and_late() {
     assert_eq!(content(&again), last);
 }
 
-/// Beyond the bound for unwritten pages, a commit writes them, and they leave the memory.
+/// A commit that would exceed the limit for unwritten pages must write them, so that they leave the memory.
 #[test]
 fn pages_kept_in_memory_are_bounded() {
     tidalite_testkit::watch();
@@ -120,7 +120,7 @@ fn pages_kept_in_memory_are_bounded() {
     assert_eq!(toy::problems(&pager).unwrap(), [""; 0]);
 }
 
-/// Neighbouring pages are written together.
+/// Adjacent pages must be written by one call.
 #[test]
 fn neighbours_are_one_write() {
     tidalite_testkit::watch();

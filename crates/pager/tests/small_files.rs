@@ -1,5 +1,5 @@
-//! Small files: their length, growth steps, the reserve for transactions that free space, and the empty redo log after
-//! closing.
+//! Tests of small files: their length, growth steps, the reserve for transactions that free space, and the empty redo
+//! log after closing.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -18,7 +18,7 @@ fn open(disk: &Arc<SimDisk>, page_size: usize) -> Pager {
     Pager::open_storage(storage, &options).unwrap()
 }
 
-/// Replaces pages by copies that contain this number; missing pages are created.
+/// Replaces the pages by copies that contain `number`; missing pages are created.
 fn write(pager: &Pager, pages: &mut Vec<Ptr>, many: usize, number: u64) {
     let mut txn = pager.begin_write().unwrap();
     txn.free_space();
@@ -38,7 +38,7 @@ fn write(pager: &Pager, pages: &mut Vec<Ptr>, many: usize, number: u64) {
         .unwrap();
 }
 
-/// The data file without its lock file, as if copied to another machine.
+/// Returns the data file without its lock file, as if the data file were copied to another machine.
 fn data_file_alone(disk: &SimDisk) -> Arc<SimDisk> {
     Arc::new(SimDisk::from_image(disk.image()))
 }
@@ -54,7 +54,7 @@ fn a_closed_file_has_an_empty_log_and_gives_its_pages_back() {
             for number in 1..=commits {
                 write(&pager, &mut pages, 1, number);
             }
-            // The log is created after a few small commits.
+            // The redo log is created after a few small commits.
             assert_eq!(pager.metrics().appends > 0, commits > 10, "{page_size}");
             pager.close().unwrap();
             let file_bytes = disk.image().len() as u64;
@@ -73,7 +73,7 @@ fn a_closed_file_has_an_empty_log_and_gives_its_pages_back() {
     }
 }
 
-/// A killed handle leaves commits in the log. This proves that the log was in use in the test above.
+/// A killed handle leaves commits in the redo log. This proves that the log was in use in the test above.
 #[test]
 fn a_file_that_was_not_closed_has_commits_in_the_log() {
     tidalite_testkit::watch();
@@ -86,7 +86,8 @@ fn a_file_that_was_not_closed_has_commits_in_the_log() {
     assert!(open(&alone, 4096).recovery().replayed > 0);
 }
 
-/// Each growth costs a sync of the length. A small file therefore grows once per doubling, not once per commit.
+/// Each growth of the file costs a sync of the length. A small file must therefore grow only when its length has
+/// doubled, not at each commit.
 #[test]
 fn the_steps_of_a_small_file_double() {
     tidalite_testkit::watch();
@@ -112,8 +113,8 @@ fn the_steps_of_a_small_file_double() {
     }
 }
 
-/// On a disk without a free byte, a transaction can copy every page of a small file, again and again. No removal needs
-/// more than that.
+/// On a full disk, a transaction must be able to copy every page of a small file, again and again. Removing data
+/// never needs more than that.
 #[test]
 fn the_reserve_of_a_small_file_is_a_copy_of_it() {
     tidalite_testkit::watch();

@@ -1,4 +1,5 @@
-//! Space of the file: it is truncated and punched, keeps to its bounds, and space can be freed on a full disk.
+//! Tests of the space of the file: the file is truncated and punched, its length stays within the limits, and space
+//! can be freed on a full disk.
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -16,7 +17,7 @@ const MIB: u64 = 1 << 20;
 fn options() -> Options {
     Options {
         shrink_bytes: 2 * MIB,
-        // Without a log the file contains only the pages of the test. (For a log at the end of a file see
+        // Without a redo log, the file contains only the pages of the test. (For a redo log at the end of a file see
         // tests/redo.rs.)
         log_bytes: 0,
         ..Options::default()
@@ -92,7 +93,7 @@ fn the_tail_is_cut_when_no_snapshot_ends_there() {
     drop(reader);
     idle(&pager, 6);
     assert!(len() < 5 * MIB, "{} bytes", len());
-    // The file grows again.
+    // After the truncation, the file must be able to grow again.
     let extent = fill(&pager, 4 * MIB);
     let mut check = pager.begin_check().unwrap();
     check.claim(extent.addr, extent.pages, "the extent");
@@ -128,7 +129,7 @@ fn long_free_ranges_become_holes_and_small_commits_go_elsewhere() {
         return;
     }
     assert!(len > 20 * MIB, "what lies behind stays where it is");
-    // Small commits use free pages outside of the holes.
+    // Small commits must use free pages outside of the punched holes.
     for i in 0..20u8 {
         let mut txn = pager.begin_write().unwrap();
         let page = txn.new_page(tidalite_pager::Kind::KvLeaf, 1).unwrap();
@@ -151,12 +152,12 @@ fn long_free_ranges_become_holes_and_small_commits_go_elsewhere() {
             .all(|&byte| byte == 1)
     );
     drop(snapshot);
-    // A large extent may use the punched space.
+    // A large extent may use the space of punched holes.
     let again = fill(&pager, 12 * MIB);
     assert!(again.addr < last.addr, "in the hole");
 }
 
-/// A storage that records its growth.
+/// A storage in memory that records how the file grows.
 #[derive(Default)]
 struct Growing {
     memory: MemoryStorage,
@@ -191,8 +192,8 @@ fn small_commit(pager: &Pager, pages: u64) {
         .expect("committed");
 }
 
-/// Small commits grow the file by one step, which is written with zeros. A bulk write only reserves space. A minimum
-/// length is reached at once.
+/// Small commits must grow the file by one step, which is written with zeros. A bulk write must only reserve space. A
+/// minimum length must be reached at once.
 #[test]
 fn the_file_grows_by_its_step_in_zeros_and_is_reserved_for_bulk_writes() {
     tidalite_testkit::watch();
@@ -208,7 +209,7 @@ fn the_file_grows_by_its_step_in_zeros_and_is_reserved_for_bulk_writes() {
         growth_bytes_max: STEP,
         ..options()
     });
-    // First reach the length from which the file grows by whole steps.
+    // The file must first reach the length from which it grows by whole steps.
     while storage.len().expect("its length") < STEP {
         small_commit(&pager, 3);
     }
@@ -222,7 +223,7 @@ fn the_file_grows_by_its_step_in_zeros_and_is_reserved_for_bulk_writes() {
     fill(&pager, 4 * MIB);
     let grown = storage.taken();
     assert!(!grown.is_empty() && grown.iter().all(|(_, how)| *how == Growth::Reserve));
-    // Between the two bounds, the growth is in proportion to the file length.
+    // Between the minimum and the maximum, a growth step is proportional to the file length.
     let (pager, storage) = open(Options {
         growth_bytes_min: STEP,
         growth_bytes_max: 16 * STEP,
@@ -240,7 +241,7 @@ fn the_file_grows_by_its_step_in_zeros_and_is_reserved_for_bulk_writes() {
         step > 7 * STEP && step < 16 * STEP,
         "{step} bytes for 8 MiB"
     );
-    // A minimum length is reached at once.
+    // The file must reach its minimum length at once.
     let (pager, storage) = open(Options {
         file_bytes_min: 3 * MIB,
         ..options()
@@ -273,13 +274,14 @@ fn exceeding_the_file_bound_is_a_typed_error_and_rolls_back() {
     fill(&pager, 2 * MIB);
 }
 
-/// On a full disk, an ordinary transaction is refused, but a transaction that frees space is not. Afterwards there is
-/// space again.
+/// On a full disk, an ordinary transaction must fail, but a transaction that frees space must not. Afterwards there
+/// must be space again.
 #[test]
 fn the_reserve_frees_space_on_a_full_disk() {
     tidalite_testkit::watch();
     let disk = Arc::new(SimDisk::new());
-    // Prevent punching: a full disk would have no room for the data that is to fill a hole.
+    // The option prevents holes from being punched: a full disk would have no room for the data that must fill a
+    // hole.
     let options = Options {
         shrink_bytes: 16 * MIB,
         ..options()
@@ -293,7 +295,7 @@ fn the_reserve_frees_space_on_a_full_disk() {
         forever: true,
         kind: FaultKind::NoSpace,
     }));
-    // Allocate until the disk is full.
+    // The test allocates extents until the disk is full.
     let refused = loop {
         let mut txn = pager.begin_write().unwrap();
         match txn.alloc_extent(16) {
@@ -311,7 +313,7 @@ fn the_reserve_frees_space_on_a_full_disk() {
         matches!(refused, Error::Disk(DiskError::DiskFull { .. })),
         "{refused}"
     );
-    // A transaction that takes pages without freeing any is refused even if it claims to free space.
+    // A transaction that allocates pages without freeing any must fail even if it declares that it frees space.
     let mut txn = pager.begin_write().unwrap();
     txn.free_space();
     let taken = txn.alloc_extent(40).unwrap();
@@ -321,8 +323,8 @@ fn the_reserve_frees_space_on_a_full_disk() {
         refused,
         Err(Error::Disk(DiskError::DiskFull { .. }))
     ));
-    // A transaction may take a page or two more than it frees, until an eighth of the reserve (of fewer than 256 pages)
-    // is used up.
+    // A transaction may allocate a page or two more than it frees, until an eighth of the reserve (of fewer than 256
+    // pages) is used up.
     let mut lost = 0;
     let refused = loop {
         let mut txn = pager.begin_write().unwrap();
@@ -339,7 +341,7 @@ fn the_reserve_frees_space_on_a_full_disk() {
         "{refused}"
     );
     assert!((2..16 + 256 / 8).contains(&lost), "{lost} pages");
-    // Transactions that copy some pages to free others succeed, any number of times.
+    // Transactions that copy some pages to free others must succeed, any number of times.
     let mut rounds = 0;
     while let Some(extent) = extents.pop() {
         let mut txn = pager.begin_write().unwrap();
@@ -359,13 +361,13 @@ fn the_reserve_frees_space_on_a_full_disk() {
     );
 }
 
-/// The reserve is not punched. On a full disk a hole has no room for new data, and deleting anything would be
-/// impossible.
+/// Holes must not be punched in the reserve. On a full disk a hole has no room for new data, and no data could be
+/// deleted.
 #[test]
 fn holes_leave_the_reserve_written() {
     tidalite_testkit::watch();
     let disk = Arc::new(SimDisk::new());
-    // Free space is punched even if it is much less than the reserve, and the file grows little in advance.
+    // Holes are punched even if the free space is much less than the reserve, and the file grows little in advance.
     let options = Options {
         shrink_bytes: 64 << 10,
         growth_bytes_min: 64 << 10,
@@ -390,7 +392,7 @@ fn holes_leave_the_reserve_written() {
         forever: true,
         kind: FaultKind::NoSpace,
     }));
-    // A deletion that first copies 200 pages still succeeds.
+    // A deletion that first copies 200 pages must still succeed.
     let mut txn = pager.begin_write().unwrap();
     txn.free_space();
     for _ in 0..200 {
@@ -401,13 +403,13 @@ fn holes_leave_the_reserve_written() {
     txn.commit(b"deleted", Durability::Durable).unwrap();
 }
 
-/// A disk that checks the file right after every truncation: it must open after the death of the process, and after a
-/// power cut at which all writes were on the medium.
+/// A simulated disk that checks the file right after every truncation: it must open after the process was killed, and
+/// after a power failure at which all writes had reached the medium.
 struct Cuts {
     disk: SimDisk,
     memory: LockMemory,
     options: Options,
-    /// Number of truncations, and descriptions of the states that did not open.
+    /// Number of truncations, and descriptions of the disk states that could not be opened.
     seen: Mutex<(u64, Vec<String>)>,
 }
 
@@ -426,7 +428,7 @@ impl Storage for Cuts {
         ];
         for (what, image, memory) in crashes {
             let disk = Arc::new(SimDisk::from_image(image));
-            // A user who wants to discard the newest commit opens the record before it.
+            // A user who wants to discard the newest commit opens the meta record before it.
             let older = Options {
                 older_record: true,
                 read_only: true,
@@ -448,8 +450,9 @@ impl Storage for Cuts {
     }
 }
 
-/// A record may count free pages at the end of the file, because the bitmaps describe them. New bitmaps describe fewer
-/// pages, and then the file may be truncated, but only as far as every record that opening may find allows.
+/// A meta record may count free pages at the end of the file, because the bitmaps describe these pages. New bitmaps
+/// describe fewer pages, and then the file may be truncated, but only as far as every meta record that opening may
+/// find permits.
 #[test]
 fn a_file_is_never_cut_below_a_record_that_may_be_found() {
     tidalite_testkit::watch();
@@ -503,7 +506,7 @@ fn a_file_is_never_cut_below_a_record_that_may_be_found() {
                 if rng.one_in(2) {
                     drop(pager);
                 } else {
-                    // The newest record then belongs to a lazy commit.
+                    // Without a sync at close, the newest meta record belongs to a lazy commit.
                     pager.close_without_sync();
                 }
                 pager = open();

@@ -153,7 +153,7 @@ impl Changes {
         self.put(first..last, &new[..count]);
     }
 
-    /// Replaces ranges by up to three others. (`Vec::splice` takes several times as long for so few.)
+    /// Replaces the ranges at `place` by up to three others. (`Vec::splice` takes several times as long for so few.)
     fn put(&mut self, place: Range<usize>, new: &[Change]) {
         let ranges = &mut self.ranges;
         let (old, count) = (place.len(), new.len());

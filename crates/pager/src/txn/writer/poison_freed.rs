@@ -1,15 +1,16 @@
-//! Overwriting of freed pages, to detect reads of freed data.
+//! Overwrites freed pages with a pattern, to detect reads of freed pages.
 
 use super::Writer;
 use crate::commit::files::Files;
 
-/// Fill byte of free pages.
+/// Byte with which freed pages are filled.
 const PATTERN: u8 = 0xdb;
-/// Bytes that are written at a time.
+/// Number of bytes that are written by one call.
 const WRITE_BYTES: usize = 64 << 10;
 
 impl Writer {
-    /// Overwrites freed pages. A failed write is ignored, since nothing should read these pages.
+    /// Overwrites pages that were freed since the last call. A failed write is ignored, since these pages should not
+    /// be read.
     pub(super) fn poison(&mut self, files: &Files) {
         if !files.options.poison_freed || files.options.read_only {
             return;

@@ -1,9 +1,9 @@
 //! The writer's view of the second file: extents for transactions, growth, holes, and truncation.
 //!
 //! Invariants
-//! 1. The file may be shorter than its recorded free space says, by free pages at its end, because only the next record
-//!    stores the new length after a truncation. Before an extent is handed out, the file is grown to the end of that
-//!    extent.
+//! 1. The file may be shorter than its recorded free space says, by free pages at its end, because only the next meta
+//!    record stores the new length after a truncation. Before an extent is allocated, the file is grown to the end of
+//!    that extent.
 //! 2. Only free pages are cut off. Pages reachable from a live snapshot, a pin or one of the newest durable records are
 //!    not free.
 
@@ -16,12 +16,13 @@ use crate::format::layout::{LARGE_AT, is_large_page};
 use crate::options::event::Event;
 use crate::space::TxnSpace;
 
-/// When it must grow, the second file grows by an additional eighth of its length, within these limits (bytes).
+/// Minimum and maximum number of bytes by which the second file grows beyond the need: an eighth of its length within
+/// these limits.
 const STEP_MIN: u64 = 1 << 20;
 const STEP_MAX: u64 = 64 << 20;
 
 impl Writer {
-    /// Allocates an extent of the second file for a transaction; grows that file if necessary.
+    /// Allocates an extent of the second file for a transaction, and grows the second file if necessary.
     pub(crate) fn alloc_large(
         &mut self,
         shared: &Shared,
@@ -89,8 +90,8 @@ impl Writer {
         Ok(page)
     }
 
-    /// Called after a commit with a record: cuts free space off the end of the second file, and punches holes for long
-    /// free ranges inside it, one region per commit.
+    /// Truncates free space at the end of the second file, and punches holes for long free ranges inside it, one
+    /// region per commit. Called after a commit with a meta record.
     pub(super) fn trim_large(&mut self, files: &Files, compacts: bool) {
         self.cut_large(files, compacts);
         let (Some(large), Some(file)) = (self.space.large.as_deref_mut(), &files.large) else {
@@ -111,7 +112,7 @@ impl Writer {
         }
     }
 
-    /// Truncates the file if the gain is large. Keeps one growth step, unless the file is being compacted.
+    /// Truncates the second file if much space is gained. Keeps one growth step, unless the file is being compacted.
     fn cut_large(&mut self, files: &Files, compacts: bool) {
         let (Some(large), Some(file)) = (self.space.large.as_deref_mut(), &files.large) else {
             return;

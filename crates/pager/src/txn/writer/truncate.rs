@@ -1,5 +1,5 @@
-//! Shrinking the file: free space at its end is cut off, and holes are punched for long free ranges inside, which
-//! returns them to the file system.
+//! Returns free space to the file system: free space at the end of the file is truncated, and holes are punched for
+//! long free ranges inside the file.
 //!
 //! Invariants
 //! 1. Nothing is cut off that a live snapshot may read. The file stays as long as the page count of each record that
@@ -11,22 +11,24 @@ use crate::commit::files::Files;
 use crate::commit::shared::Shared;
 use crate::options::event::Event;
 
-/// Minimum length of a free range to punch.
+/// Minimum length in bytes of a free range for which a hole is punched.
 pub(super) const PUNCH_BYTES_MIN: u64 = 1 << 20;
 
-/// A log that exceeds this part of the file (1/n) may be given up at close. It is recreated after a few small commits.
+/// A redo log longer than one n-th of the file, where n is this number, may be freed at close. It is created again
+/// after a few small commits.
 const LOG_PART: u64 = 8;
 
-/// At close the file keeps space grown ahead if that is less than this part of it (1/n), and less than a step.
+/// At close the file keeps space reserved for growth if it is less than one n-th of the file, where n is this number,
+/// and less than a growth step.
 const KEPT_PART: u64 = 32;
 
 impl Writer {
-    /// Called after a commit with a record: cuts free space off the file's end, and punches holes for long free ranges
-    /// inside it, one region per commit.
+    /// Truncates free space at the end of the file, and punches holes for long free ranges inside the file, one
+    /// region per commit. Called after a commit with a meta record.
     pub(crate) fn trim(&mut self, shared: &Shared, compacts: bool) {
         self.trim_large(&shared.files, compacts);
         let page_bytes = shared.files.page_size as u64;
-        // A compaction cuts off every free page at the end; otherwise a small gain is not worth the cut.
+        // A compaction truncates every free page at the end; otherwise a small gain is not worth a truncation.
         let much = if compacts {
             1
         } else {
@@ -46,14 +48,14 @@ impl Writer {
         let stretch = PUNCH_BYTES_MIN.min(shared.files.options.shrink_bytes) / page_bytes;
         let stretch = stretch.max(1);
         let kept = much + self.reserve_pages(&shared.files);
-        // A compaction punches no holes: it fills the free ranges and then cuts off the end.
+        // A compaction punches no holes: it fills the free ranges with data and then truncates the end of the file.
         if compacts || self.cannot_punch || self.space.written_free_pages() < kept + stretch {
             return;
         }
         let end = self.space.pages();
         for (page, pages) in self.space.map.unpunched(stretch) {
             if page + pages == end {
-                // This range will be cut off with the end of the file.
+                // This range will be truncated with the end of the file.
                 break;
             }
             let pages = pages.min(self.space.written_free_pages().saturating_sub(kept));
@@ -66,7 +68,7 @@ impl Writer {
                 .punch(page * page_bytes, pages * page_bytes)
             {
                 Ok(true) => self.space.map.punch(page, pages),
-                // On failure the file only takes more space than necessary.
+                // If punching fails, the file only takes more space than necessary.
                 Ok(false) | Err(_) => {
                     self.cannot_punch = true;
                     break;
@@ -75,14 +77,14 @@ impl Writer {
         }
     }
 
-    /// Minimum length of the file after a cut, in pages. It is the maximum of: the end of the used and held pages plus
-    /// a growth step (none in a compaction); the end of any live snapshot; the page counts of all records that opening
-    /// may find (the durable ones, the unsynced one and the one being written); the length set by the options. `None`
-    /// if one of these is unknown.
+    /// Returns the minimum length of the file in pages after a truncation. It is the maximum of: the end of the pages
+    /// that are used or held by snapshots plus a growth step (no growth step in a compaction); the end of any live
+    /// snapshot; the page counts of all meta records that opening may find (the durable ones, the unsynced one and
+    /// the one being written); the length set by the options. `None` if one of these is unknown.
     fn least_pages(&mut self, shared: &Shared, compacts: bool) -> Option<u64> {
         let mut live = shared.live();
         live.extend(self.space.durable);
-        // Keep entries above `newest`: the commit being made is not among the live transactions yet.
+        // Entries above `newest` are kept, since the commit being made is not among the live transactions yet.
         let newest = live.iter().max().copied().unwrap_or(0);
         self.ends
             .retain(|txn, _| *txn > newest || live.contains(txn));
@@ -100,7 +102,8 @@ impl Writer {
         Some(least.max(shared.files.bounds.least_bytes() / page_bytes))
     }
 
-    /// Truncates the file to `least` pages if that cuts off at least `much` pages. Free pages for the reserve stay.
+    /// Truncates the file to `least` pages if this removes at least `much` pages. Free pages for the reserve are
+    /// kept.
     fn cut(&mut self, files: &Files, least: u64, much: u64) {
         let pages = self.space.pages();
         if least >= pages {
@@ -121,8 +124,8 @@ impl Writer {
         }
     }
 
-    /// Number of pages in use behind the log, if the log is a large part of the file and these pages are few compared
-    /// with it. Giving up such a log at close shortens the file.
+    /// Returns the number of pages in use after the redo log, if the log is a large part of the file and these pages
+    /// are few compared with it. Freeing the pages of such a log at close shortens the file.
     pub(crate) fn pages_behind_ballast(&self) -> Option<u64> {
         let redo = self.meta.redo?;
         let behind = self.space.end().saturating_sub(redo.page + redo.pages);
@@ -130,9 +133,9 @@ impl Writer {
         ballast.then_some(behind)
     }
 
-    /// Called at close, when there are no readers: cuts off space grown ahead. Pages counted by the newest durable
-    /// record stay, since the newest record of all may belong to a lazy commit and count fewer pages. Pages counted by
-    /// the previous durable record stay too, if that record is kept.
+    /// Truncates space that was reserved for growth; called at close, when there are no readers. Pages counted by the
+    /// newest durable meta record stay, since the newest meta record of all may belong to a lazy commit and count
+    /// fewer pages. Pages counted by the previous durable meta record stay, too, if that record is kept.
     pub(crate) fn cut_at_close(&mut self, shared: &Shared) {
         let page_bytes = shared.files.page_size as u64;
         let durable = shared.pipeline.durable();
@@ -140,7 +143,8 @@ impl Writer {
         let older = if self.keeps_older(&shared.files.options) {
             let [_, older] = self.space.durable;
             let Some(&pages) = self.ends.get(&older) else {
-                // The file length that the previous durable record requires is unknown.
+                // The file length that the previous durable meta record requires is unknown, so the file is not
+                // truncated.
                 return;
             };
             pages
