@@ -5,9 +5,9 @@
 //! typed     as printed; also, \\ is a backslash, and characters beyond ASCII stand for their UTF-8 bytes
 //! ```
 //!
-//! Invariant: printed text can be typed and gives the original bytes.
+//! Invariant: printed text can be typed again and gives the original bytes.
 
-/// Two hex digits per byte.
+/// Formats bytes as hexadecimal, with two digits per byte.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
@@ -16,7 +16,8 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
         .collect()
 }
 
-/// Printable ASCII as it is, other bytes and the backslash as a backslash and two digits.
+/// Formats bytes as text: printable ASCII as it is, other bytes and the backslash as a backslash and two hexadecimal
+/// digits.
 pub(crate) fn escaped(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for byte in bytes {
@@ -30,7 +31,7 @@ pub(crate) fn escaped(bytes: &[u8]) -> String {
     text
 }
 
-/// Bytes of hex digits; `None` for anything else.
+/// Parses hexadecimal digits; `None` if the text contains anything else.
 pub(crate) fn unhex(text: &[u8]) -> Option<Vec<u8>> {
     let (pairs, rest) = text.as_chunks::<2>();
     if !rest.is_empty() {
@@ -43,7 +44,8 @@ pub(crate) fn unhex(text: &[u8]) -> Option<Vec<u8>> {
         .collect()
 }
 
-/// The bytes of the printed form; a doubled backslash is also accepted.
+/// Parses text in the form that `escaped` prints; a doubled backslash is also accepted. Returns `None` for an invalid
+/// escape.
 pub(crate) fn unescaped(text: &[u8]) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -63,8 +65,8 @@ pub(crate) fn unescaped(text: &[u8]) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Like `escaped`, for a command line: a leading dash is escaped, so that the text is not parsed as an option, except
-/// in a negative number.
+/// Formats bytes like `escaped`, for use on a command line: a leading dash is escaped, so that the text is not parsed
+/// as an option, except in a negative number.
 pub(crate) fn typeable(bytes: &[u8]) -> String {
     match bytes.strip_prefix(b"-") {
         Some(rest) if !is_number(rest) => format!("\\2d{}", escaped(rest)),
@@ -72,7 +74,7 @@ pub(crate) fn typeable(bytes: &[u8]) -> String {
     }
 }
 
-/// Digits, with or without a decimal point between them.
+/// Whether the text consists of digits, with or without a decimal point between them.
 fn is_number(text: &[u8]) -> bool {
     let digits = |text: &[u8]| !text.is_empty() && text.iter().all(u8::is_ascii_digit);
     match text.iter().position(|byte| *byte == b'.') {

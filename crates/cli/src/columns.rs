@@ -1,4 +1,4 @@
-//! Selects the column of a series that a command works on, and the columns that it prints.
+//! Selects the column of a series that a command works on, and the columns that the command prints.
 //!
 //! ```text
 //! --column given    that column
@@ -15,7 +15,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use tidalite::{Schema, SeriesInfo};
 
-/// The column selected by the user.
+/// The number of the column that the user has selected, or else of the default column.
 pub(crate) fn column_of(info: &SeriesInfo, wanted: &ColumnArg) -> Outcome<usize> {
     match &wanted.column {
         Some(name) => column_named(info, name),
@@ -23,7 +23,7 @@ pub(crate) fn column_of(info: &SeriesInfo, wanted: &ColumnArg) -> Outcome<usize>
     }
 }
 
-/// The column with this name.
+/// The number of the column with this name; an error if the series has no such column.
 pub(crate) fn column_named(info: &SeriesInfo, name: &str) -> Outcome<usize> {
     info.schema.column(name).ok_or_else(|| {
         let names: Vec<&str> = info
@@ -37,7 +37,8 @@ pub(crate) fn column_named(info: &SeriesInfo, name: &str) -> Outcome<usize> {
     })
 }
 
-/// Like [`column_of`], for a command that computes these figures: a column of texts has only `count`.
+/// Selects a column like [`column_of`], for a command that computes these figures. The only figure of a text column is
+/// `count`.
 pub(crate) fn figures_column(
     info: &SeriesInfo,
     wanted: &ColumnArg,
@@ -57,7 +58,7 @@ pub(crate) fn figures_column(
     Ok(column)
 }
 
-/// Like [`column_of`], for a command that draws or combines values.
+/// Selects a column like [`column_of`], for a command that draws or combines values: it must hold numbers.
 pub(crate) fn numeric_column(info: &SeriesInfo, wanted: &ColumnArg) -> Outcome<usize> {
     let column = column_of(info, wanted)?;
     refuse_texts(info, column)?;
@@ -92,7 +93,7 @@ fn refuse_texts(info: &SeriesInfo, column: usize) -> Outcome {
     })
 }
 
-/// The columns that hold numbers.
+/// The numbers of the columns that hold numeric values.
 fn numbers_of(schema: &Schema) -> Vec<usize> {
     let columns = schema.columns.iter().enumerate();
     columns
@@ -111,7 +112,7 @@ fn default_column(schema: &Schema) -> usize {
         .unwrap_or(schema.columns.len().saturating_sub(1))
 }
 
-/// The columns to print: all, but the flags of the default point only on request.
+/// The numbers of the columns to print: all columns, but the flags of the default point only if `flags` is true.
 pub(crate) fn shown_columns(schema: &Schema, flags: bool) -> Vec<usize> {
     let hide_flags = !flags && schema.columns == Schema::point().columns;
     (0..schema.columns.len())
@@ -119,7 +120,7 @@ pub(crate) fn shown_columns(schema: &Schema, flags: bool) -> Vec<usize> {
         .collect()
 }
 
-/// The names of the columns to print for any of these series, in order of first occurrence.
+/// The names of all columns to print for these series, each once, in order of first occurrence.
 pub(crate) fn all_shown_columns(infos: &[Arc<SeriesInfo>], flags: bool) -> Vec<String> {
     let (mut names, mut known) = (Vec::new(), HashSet::new());
     for info in infos {

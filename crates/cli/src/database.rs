@@ -1,4 +1,5 @@
-//! Access to the library for commands: opening with clear errors, selecting series, times in a series' own unit.
+//! Access of commands to the library: opening a database with clear errors, selecting series, and converting times to
+//! the unit of a series.
 
 use crate::args::{RangeArgs, VersionArgs};
 use crate::exit::{Exit, Failure, Outcome};
@@ -14,7 +15,7 @@ use tidalite::{
     Timestamp, Tuning, Unit, Value,
 };
 
-/// Maximum number of names that are suggested when a pattern matches nothing.
+/// Maximum number of series names that are suggested when a pattern matches nothing.
 const SUGGESTIONS: usize = 3;
 
 /// Opens an existing database for reading.
@@ -34,14 +35,14 @@ fn warn_of_lost_commits(path: &Path, database: &Database) {
     eprintln!("next: {}", after_lost_commits(&path));
 }
 
-/// Advice for a database that lacks durable commits.
+/// Advice for the user of a database that lacks durable commits.
 fn after_lost_commits(path: &str) -> String {
     format!(
         "`tidalite check {path}` lists all damage; restore a backup (tidalite restore), or save the remaining data: tidalite salvage {path} new.tdl; to write without these commits, add --accept-lost-commits"
     )
 }
 
-/// Like `open`, but returns the library's error and does not warn.
+/// Opens an existing database for reading, like `open`, but returns the library's error and does not warn.
 pub(crate) fn try_open(path: &Path) -> tidalite::Result<Database> {
     store::options()
         .mode(OpenMode::Open)
@@ -55,20 +56,20 @@ pub(crate) fn open_to_write(path: &Path) -> Outcome<Database> {
     patiently(path, OpenMode::Open)
 }
 
-/// Length of a file or block device; 0 if it cannot be determined.
+/// Length in bytes of a file or block device; 0 if it cannot be determined.
 pub(crate) fn length_of(path: &Path) -> u64 {
     use std::io::{Seek, SeekFrom};
     let end = std::fs::File::open(path).and_then(|mut file| file.seek(SeekFrom::End(0)));
     end.unwrap_or(0)
 }
 
-/// Opens a database for a backup: for writing, because commits that are not durable yet are first made durable; for
-/// reading if the user may not write.
+/// Opens a database for a backup: for writing, because commits that are not durable yet must become durable first; only
+/// for reading if the user may not write.
 pub(crate) fn open_to_back_up(path: &Path) -> Outcome<Database> {
     refuse_missing(path)?;
     match store::options().mode(OpenMode::Open).open(path) {
         Err(error) if error.kind() == ErrorKind::PermissionDenied => open(path),
-        // The remaining commits can be copied, and should be before the next write.
+        // The commits that are still present can be backed up, and should be before the next write.
         Err(error) if error.kind() == ErrorKind::CommitsLost => open(path),
         opened => opened
             .map_err(|error| failure(path, &error))
@@ -82,7 +83,7 @@ pub(crate) fn open_or_create(path: &Path) -> Outcome<Database> {
     patiently(path, OpenMode::CreateOrOpen)
 }
 
-/// Opens for writing, and prints a message while another process is writing.
+/// Opens a database for writing. Prints a message while another process has the writer lock.
 fn patiently(path: &Path, mode: OpenMode) -> Outcome<Database> {
     let tells = Tuning::new().on_wait(|writer| {
         eprintln!(
@@ -114,7 +115,7 @@ pub(crate) fn refuse_wrong_place(path: &Path) -> Outcome {
     }
 }
 
-/// Rejects a missing file or a folder before anything is opened.
+/// Returns an error for a missing file or a folder, before anything is opened.
 pub(crate) fn refuse_missing(path: &Path) -> Outcome {
     match std::fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => Err(a_folder(path)),
@@ -133,7 +134,8 @@ fn a_folder(path: &Path) -> Failure {
         .hint("a database is one file, usually called something.tdl")
 }
 
-/// Like `failure`, for a call on a series with this unit, in which a time of the error is shown.
+/// Converts an error like `failure`, for a call on a series with this unit. If the error contains a time, it is shown
+/// as a date.
 pub(crate) fn failure_in(path: &Path, error: &tidalite::Error, unit: Unit) -> Failure {
     let failure = failure(path, error);
     match (error.series(), error.time()) {
@@ -191,14 +193,15 @@ pub(crate) fn failure(path: &Path, error: &tidalite::Error) -> Failure {
     }
 }
 
-/// The damage alone, without the next steps that the library names.
+/// The text of the damage alone, without the next steps that the library's error names.
 fn damage(error: &tidalite::Error) -> String {
     error
         .corrupt()
         .map_or_else(|| error.to_string(), ToString::to_string)
 }
 
-/// A file of another version, an operation that a structure does not support, or a network file system.
+/// The failure for a file of another version, for an operation that a structure does not support, or for a network file
+/// system.
 fn unsupported(path: &Path, error: &tidalite::Error) -> Failure {
     let shown = path.display();
     let named = format!("{shown}: {error}");
@@ -212,7 +215,7 @@ fn unsupported(path: &Path, error: &tidalite::Error) -> Failure {
     }
 }
 
-/// A database, its lock file or its writer lock in use by another process.
+/// The failure for a database, lock file or writer lock that another process uses.
 fn locked(path: &Path, error: &tidalite::Error) -> Failure {
     let shown = path.display();
     match (error.path(), error.process(), error.io_error()) {
@@ -233,16 +236,17 @@ fn locked(path: &Path, error: &tidalite::Error) -> Failure {
     }
 }
 
-/// An error of the operating system: of opening a file, of a call on an open one, a full disk; and all others.
+/// The failure for an error of the operating system (when opening a file, in a call on an open file, for a full disk),
+/// and for all other errors.
 fn of_the_system(path: &Path, error: &tidalite::Error) -> Failure {
     use std::io::ErrorKind::{BrokenPipe, StorageFull};
     let named = || Failure::new(Exit::Failure, format!("{}: {error}", path.display()));
     match (error.path(), error.io_error()) {
-        // The file may be the lock file, not the database.
+        // The path may belong to the lock file instead of the database.
         (Some(file), Some(source)) => Failure::file("cannot open", file, source),
         (Some(_), None) => Failure::new(Exit::Failure, error)
             .hint("set --lock-path FILE, equally for all processes that use the database"),
-        // The pipe is standard output, whose reader has closed it (`copy FILE - | head`).
+        // The broken pipe is standard output, whose reader has closed it (`copy FILE - | head`).
         (None, Some(source)) if source.kind() == BrokenPipe => {
             Failure::from(std::io::Error::from(BrokenPipe))
         }
@@ -257,14 +261,14 @@ fn of_the_system(path: &Path, error: &tidalite::Error) -> Failure {
     }
 }
 
-/// A database opened for reading, with the path for messages.
+/// A snapshot of a database that was opened for reading, with the path for messages.
 pub(crate) struct Reader<'a> {
     path: &'a Path,
     txn: ReadTxn,
 }
 
 impl<'a> Reader<'a> {
-    /// Opens the version selected by the user.
+    /// Opens the version that the user has selected.
     pub(crate) fn open(version: &'a VersionArgs) -> Outcome<Self> {
         let path = version.file.as_path();
         Self::at(&open(path)?, path, version.pin.as_deref())
@@ -275,7 +279,7 @@ impl<'a> Reader<'a> {
         Self::at(&open(path)?, path, None)
     }
 
-    /// Opens the version of a pin, or the newest without one.
+    /// Takes a snapshot of a pin, or of the newest version if no pin is given.
     pub(crate) fn at(database: &Database, path: &'a Path, pin: Option<&str>) -> Outcome<Self> {
         let txn = match pin {
             Some(pin) => database.begin_read_at(pin),
@@ -290,7 +294,7 @@ impl<'a> Reader<'a> {
         failure(self.path, error)
     }
 
-    /// The series that a pattern selects, ordered by name; an error if there are none.
+    /// Lists the series that a pattern selects, ordered by name; returns an error if there are none.
     pub(crate) fn select(&self, pattern: &str) -> Outcome<Vec<Arc<SeriesInfo>>> {
         let mut found = self.txn.list(pattern).map_err(|error| match error {
             error if error.kind() == ErrorKind::InvalidName => Failure::usage(error).hint(
@@ -313,7 +317,7 @@ impl<'a> Reader<'a> {
         Ok(found)
     }
 
-    /// The series that any of the patterns selects, without duplicates, in the order of the patterns.
+    /// Lists the series that any of the patterns selects, each once, in the order of the patterns.
     pub(crate) fn select_all(&self, patterns: &[String]) -> Outcome<Vec<Arc<SeriesInfo>>> {
         let (mut all, mut known) = (Vec::new(), HashSet::new());
         for pattern in patterns {
@@ -351,7 +355,7 @@ impl<'a> Reader<'a> {
         ))
     }
 
-    /// Opens the series of a list entry.
+    /// Opens a series of a list that `select` has returned.
     pub(crate) fn series(&self, info: &SeriesInfo) -> Outcome<Series<'_>> {
         let found = self
             .txn
@@ -360,13 +364,14 @@ impl<'a> Reader<'a> {
         found.ok_or_else(|| Failure::not_found(format!("there is no series {}", info.label())))
     }
 
-    /// Opens a series by id, if this version has it.
+    /// Opens the series with this id; returns `None` if it does not exist in this version.
     pub(crate) fn series_if_there(&self, id: SeriesId) -> Outcome<Option<Series<'_>>> {
         let found = self.txn.series_by_id(id);
         found.map_err(|error| self.fail(&error))
     }
 
-    /// First and last times of the ranges in which a series differs from an older version of the same file.
+    /// First and last times of the ranges in which a series differs from its state in an older version of the same
+    /// file.
     pub(crate) fn changed_since(
         &self,
         older: &Self,
@@ -381,7 +386,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Whether this is the full name of a series, with its tags in any order, or the label of a series without a name.
+/// Whether `name` is the full name of a series, with its tags in any order, or the label of a series without a name.
 pub(crate) fn is_called(info: &SeriesInfo, name: &str) -> bool {
     match &info.name {
         Some(own) => SeriesName::parse(name).is_ok_and(|name| name == *own),
@@ -394,10 +399,10 @@ pub(crate) fn to_nanos(unit: Unit, time: i64) -> Nanos {
     (Nanos::from(time) - Nanos::from(unit.steps_to_1970())) * Nanos::from(unit.nanos())
 }
 
-/// Converts a time to steps of the unit, or says why a series with that name cannot store it.
+/// Converts a time to steps of the unit. The error text says why a series with this name cannot store the time.
 pub(crate) fn step_at(unit: Unit, nanos: Nanos, series: &str) -> Result<i64, String> {
     let size = unit.nanos();
-    // Most times fit in 64 bits, where a division takes a fraction of the time.
+    // Most times fit in 64 bits, in which a division takes a fraction of the time.
     let (whole, rest) = match i64::try_from(nanos) {
         Ok(nanos) => (Nanos::from(nanos / size), Nanos::from(nanos % size)),
         Err(_) => (nanos / Nanos::from(size), nanos % Nanos::from(size)),
@@ -418,15 +423,15 @@ pub(crate) fn step_at(unit: Unit, nanos: Nanos, series: &str) -> Result<i64, Str
     })
 }
 
-/// The first step of the unit that is not before this time; it may be out of range for a series.
+/// The first step of the unit that is not before this time; the step may be out of range for a series.
 fn to_steps(unit: Unit, nanos: Nanos) -> i128 {
     let step = Nanos::from(unit.nanos());
     let whole = nanos.div_euclid(step) + Nanos::from(nanos.rem_euclid(step) > 0);
     whole + Nanos::from(unit.steps_to_1970())
 }
 
-/// A width in steps of the unit. It must be a whole number of steps: windows of a rounded width would not be those
-/// requested.
+/// Converts a width to steps of the unit. The width must be a whole number of steps: windows of a rounded width would
+/// not be the ones that the user has requested.
 pub(crate) fn width_in(unit: Unit, nanos: i64, text: &str) -> Outcome<i64> {
     let step = unit.nanos();
     if nanos < step {
@@ -442,7 +447,7 @@ pub(crate) fn width_in(unit: Unit, nanos: i64, text: &str) -> Outcome<i64> {
     Ok(nanos / step)
 }
 
-/// The selected time range of a series; `from` is inclusive, `to` exclusive. The default is all times.
+/// The time range that the user has selected; `from` is inclusive, `to` exclusive. Without options it is all times.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Span {
     from: Option<Nanos>,
@@ -451,7 +456,7 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    /// The range selected by the user.
+    /// Parses the range that the user has selected.
     pub(crate) fn of(args: &RangeArgs) -> Outcome<Self> {
         let read = |text: &Option<String>| match text {
             Some(text) => read_any(text, &args.zone.tz).map(Some).map_err(|why| {
@@ -472,7 +477,7 @@ impl Span {
         })
     }
 
-    /// Whether no range is given.
+    /// Whether the user has selected no range, so that all times are meant.
     pub(crate) fn is_everything(&self) -> bool {
         self.from.is_none() && self.to.is_none() && self.last.is_none()
     }
@@ -489,7 +494,7 @@ impl Span {
             to = to.min(to_steps(unit, nanos) - 1);
         }
         if let Some(width) = self.last {
-            // Later than the newest time minus the width.
+            // The first step that is later than the newest time minus the width.
             let steps = -(-width).div_euclid(unit.nanos());
             from = from.max(to - i128::from(steps) + 1);
         }
@@ -498,7 +503,7 @@ impl Span {
         (from <= to).then_some((from, to))
     }
 
-    /// The range as timestamps, for several series together: --last counts from their newest point.
+    /// The range as timestamps, for several series together. The width of --last counts back from their newest point.
     pub(crate) fn on_clock(&self, series: &[Series<'_>]) -> (Bound<Timestamp>, Bound<Timestamp>) {
         let time = |nanos: Nanos| {
             Timestamp(i64::try_from(nanos).unwrap_or(if nanos < 0 { i64::MIN } else { i64::MAX }))
@@ -528,17 +533,17 @@ impl Span {
     }
 }
 
-/// A stored word as a cell.
+/// Formats a stored word as a cell.
 pub(crate) fn word_cell(column: &Column, word: u64) -> Cell {
     value_cell(column.value(word))
 }
 
-/// A stored word of a series as a cell, with its text if the column holds texts.
+/// Formats a stored word of a series as a cell; if the column holds texts, reads the text.
 pub(crate) fn series_cell(series: &Series<'_>, column: usize, word: u64) -> tidalite::Result<Cell> {
     Ok(value_cell(series.value(column, word)?))
 }
 
-/// A value as a cell.
+/// Formats a value as a cell.
 pub(crate) fn value_cell(value: Value) -> Cell {
     match value {
         Value::Null => Cell::Missing,
@@ -551,7 +556,7 @@ pub(crate) fn value_cell(value: Value) -> Cell {
     }
 }
 
-/// A time of a series as a cell.
+/// Formats a time of a series as a cell.
 pub(crate) fn time_cell(show: &TimeShow, unit: Unit, time: i64) -> Cell {
     Cell::Text(show.show(to_nanos(unit, time)))
 }
@@ -561,7 +566,7 @@ mod tests {
     use super::*;
     use tidalite_testkit::{DiskError, FileError};
 
-    /// Error messages for a database that cannot be opened at its location.
+    /// The error messages for a database that was moved, or that is on a network file system, name the next step.
     #[test]
     fn files_that_were_moved_and_network_file_systems_have_a_next_step() {
         let path = Path::new("plant.tdl");

@@ -3,12 +3,12 @@
 use std::fmt::Display;
 use std::io;
 
-/// Exit codes. `tidalite --help` lists them, scripts rely on them.
+/// The exit codes. `tidalite --help` lists them, and scripts rely on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// The command has succeeded.
     Ok = 0,
-    /// The system rejected an operation: permission, disk full, an I/O error.
+    /// The operating system rejected an operation: permission denied, disk full, an I/O error.
     Failure = 1,
     /// The command line is wrong.
     Usage = 2,
@@ -27,13 +27,13 @@ pub(crate) enum Exit {
 pub(crate) struct Failure {
     /// Exit code of the process.
     pub exit: Exit,
-    /// One sentence: the problem and its place.
+    /// The problem and its place, in one sentence.
     pub message: String,
     /// The next step, as a sentence or a command.
     pub hint: Option<String>,
 }
 
-/// Result of every command.
+/// The result of every command: a value, or the failure to report.
 pub(crate) type Outcome<T = ()> = Result<T, Failure>;
 
 impl Failure {
@@ -62,13 +62,13 @@ impl Failure {
         self
     }
 
-    /// Prefixes the message with its subject.
+    /// Puts the subject of the failure in front of its message.
     pub(crate) fn about(mut self, what: impl Display) -> Self {
         self.message = format!("{what}: {}", self.message);
         self
     }
 
-    /// A failed system call on a file named by the user.
+    /// The failure for a system call on a file that the user has named.
     pub(crate) fn file(doing: &str, path: &std::path::Path, source: &io::Error) -> Self {
         let path = path.display();
         match source.kind() {
@@ -83,8 +83,8 @@ impl Failure {
     }
 }
 
-/// Errors of writing to standard output. If its reader has closed the pipe (`| head`) the program ends
-/// quietly.
+/// Converts errors of writing to standard output. If the reader of standard output has closed the pipe (`| head`), the
+/// program ends quietly.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {

@@ -1,4 +1,4 @@
-//! Output of an export: standard output, or a file, compressed according to its name.
+//! The output of an export: standard output, or a file that is compressed according to its name.
 //!
 //! A file gets its final name only when it is complete.
 
@@ -13,14 +13,14 @@ use std::path::{Path, PathBuf};
 /// Number of uncompressed bytes in one Zstandard frame.
 const FRAME: usize = 4 << 20;
 
-/// Compression of the output.
+/// The compression of the output.
 enum Packing<W: Write> {
     Plain(W),
     Gzip(GzEncoder<W>),
     Zstd(Frames<W>),
 }
 
-/// An export in progress.
+/// The output file of an export in progress.
 pub(crate) struct Target {
     packing: Packing<BufWriter<File>>,
     unfinished: PathBuf,
@@ -28,7 +28,7 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// Creates a file, which must not exist unless `replace`.
+    /// Creates the output file. It must not exist yet, unless `replace` is true.
     pub(crate) fn create(path: &Path, replace: bool) -> Outcome<Self> {
         if !replace && path.exists() {
             return Err(Failure::new(
@@ -40,7 +40,7 @@ impl Target {
         let mut unfinished = path.as_os_str().to_owned();
         unfinished.push(".part");
         let unfinished = PathBuf::from(unfinished);
-        // Removes a file that a killed export has left. If it is a symbolic link, the link is removed and not followed.
+        // Removes a file that an interrupted export has left. If it is a symbolic link, the link itself is removed.
         let _ = std::fs::remove_file(&unfinished);
         let file = File::create_new(&unfinished)
             .map_err(|error| Failure::file("cannot write", &unfinished, &error))?;
@@ -60,7 +60,7 @@ impl Target {
         })
     }
 
-    /// Completes the file and gives it its name.
+    /// Completes the file and gives it its final name.
     pub(crate) fn finish(mut self) -> Outcome {
         let done = match &mut self.packing {
             Packing::Plain(out) => out.flush(),
@@ -73,7 +73,7 @@ impl Target {
 }
 
 impl Drop for Target {
-    /// Removes the incomplete file after a failure. After `finish` no file has its temporary name.
+    /// Removes the incomplete file after a failure. After `finish`, no file has the temporary name any more.
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.unfinished);
     }
@@ -93,7 +93,7 @@ impl Write for Target {
     }
 }
 
-/// Zstandard, with one frame per batch of bytes; consecutive frames are one stream (RFC 8878).
+/// A writer of Zstandard frames, each for a batch of bytes; consecutive frames are one stream (RFC 8878).
 struct Frames<W> {
     out: W,
     waiting: Vec<u8>,

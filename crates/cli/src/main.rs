@@ -72,7 +72,7 @@ fn run(cli: &Cli, messages: Palette) -> Outcome {
     dispatch::dispatch(cli, &mut terminal)
 }
 
-/// Errors of writing to standard error are ignored.
+/// Prints a failure to standard error; errors of this writing are ignored.
 fn report(failure: &Failure, palette: Palette) {
     if failure.exit == Exit::Ok {
         return;

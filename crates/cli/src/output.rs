@@ -2,15 +2,16 @@
 //!
 //! Invariants:
 //! 1. CSV and JSON have every number in the shortest form that reads back to the same bits. JSON has no NaN or infinite
-//!    numbers: they are written as one of the texts of [`beyond_json`]; `null` is a missing value.
-//! 2. A table never prints a control character: names come from files that may be hostile.
-//! 3. Rows are streamed: a table buffers at most [`MEASURED_ROWS`] rows to find its column widths.
+//!   numbers, so these are written as texts ([`beyond_json`]); `null` is a missing value.
+//! 2. The output format *table* never contains a control character, because names come from files that may be made to
+//!   attack.
+//! 3. Rows are streamed: for the format *table*, at most [`MEASURED_ROWS`] rows are buffered to find the column widths.
 
 use crate::style::Palette;
 use clap::ValueEnum;
 use std::io::{self, Write};
 
-/// Number of rows of a table that decide the widths of its columns.
+/// Number of rows from which the widths of the columns are computed in the output format *table*.
 const MEASURED_ROWS: usize = 500;
 
 /// Format of rows.
@@ -27,26 +28,27 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// Whether rows name their series, for this number of series. CSV and JSON always do, so that a script finds the
-    /// same columns whatever a pattern matches; a table need not name its only series.
+    /// Whether each printed row names its series, if there are this many series. CSV and JSON rows always do, so that a
+    /// script finds the same columns whatever a pattern matches; in the output format *table* the name of an only
+    /// series is omitted.
     pub(crate) fn names_series(self, series: usize) -> bool {
         series > 1 || !self.is_table()
     }
 
-    /// Whether columns without information may be omitted.
+    /// Whether this is the output format *table*, in which columns without information may be omitted.
     pub(crate) fn is_table(self) -> bool {
         self == Self::Table
     }
 }
 
-/// One field.
+/// One cell of the output.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Cell {
-    /// A name or a time.
+    /// A name, a time or another text.
     Text(String),
-    /// A value as stored.
+    /// A value as it is stored; it is printed with all digits.
     Float(f64),
-    /// A computed value: a table rounds it, see [`computed_text`].
+    /// A computed value; the output format *table* rounds it, see [`computed_text`].
     Computed(f64),
     /// A signed integer.
     Int(i64),
@@ -54,15 +56,15 @@ pub(crate) enum Cell {
     Unsigned(u64),
     /// A truth value.
     Bool(bool),
-    /// A decimal with a fixed number of digits after the point.
+    /// A decimal with a fixed number of digits after the decimal point.
     Decimal(tidalite::Decimal),
-    /// A count: a table groups its digits.
+    /// A count; the output format *table* separates the thousands with commas.
     Count(u64),
     /// A missing value.
     Missing,
 }
 
-/// A column of the output.
+/// A column of the output: its header and its alignment.
 #[derive(Clone, Debug)]
 pub(crate) struct Column {
     name: String,
@@ -70,7 +72,7 @@ pub(crate) struct Column {
 }
 
 impl Column {
-    /// A left-aligned column.
+    /// Creates a left-aligned column, for texts.
     pub(crate) fn text(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -78,7 +80,7 @@ impl Column {
         }
     }
 
-    /// A right-aligned column.
+    /// Creates a right-aligned column, for numbers.
     pub(crate) fn number(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -87,7 +89,7 @@ impl Column {
     }
 }
 
-/// Writes rows under a header.
+/// Writes rows in one of the output formats, under a header.
 pub(crate) struct Sheet<W: Write> {
     out: W,
     format: Format,
@@ -146,7 +148,7 @@ impl<W: Write> Sheet<W> {
         }
     }
 
-    /// Writes the buffered rows, and the header if there was no row.
+    /// Writes the rows that are still buffered, and the header if there was no row.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         match self.format {
             Format::Table if self.widths.is_empty() => self.release()?,
@@ -203,7 +205,7 @@ impl<W: Write> Sheet<W> {
     }
 }
 
-/// Escapes control characters, so that a name cannot move the cursor or change colours.
+/// Escapes control characters in a text, so that a name cannot move the terminal's cursor or change colours.
 pub(crate) fn printable(text: &str) -> String {
     if !text.chars().any(char::is_control) {
         return text.to_owned();
@@ -219,8 +221,8 @@ pub(crate) fn printable(text: &str) -> String {
     shown
 }
 
-/// The shortest text that reads back to the same float, with an exponent where plain digits
-/// would be long.
+/// Formats a float as the shortest text that reads back to the same float, with an exponent where plain digits would be
+/// long.
 pub(crate) fn float_text(value: f64) -> String {
     let mut text = format!("{value:?}");
     if text.ends_with(".0") {
@@ -229,7 +231,7 @@ pub(crate) fn float_text(value: f64) -> String {
     text
 }
 
-/// Six significant digits, trailing zeros dropped.
+/// Formats a float with six significant digits, without trailing zeros.
 pub(crate) fn rounded_text(value: f64) -> String {
     if !value.is_finite() || value == 0.0 {
         return float_text(value);
@@ -253,8 +255,9 @@ pub(crate) fn rounded_text(value: f64) -> String {
     text
 }
 
-/// Six significant digits, or one decimal place for large values. A value that is exact in fewer digits is printed with
-/// those; a rounded value keeps its zeros: `0.3` is exactly 0.3, and `0.300000` is approximate.
+/// Formats a float with six significant digits, or with one decimal place if it is large. A value that is exact in
+/// fewer digits is printed with those; a rounded value keeps its zeros: `0.3` is exactly 0.3, and `0.300000` is
+/// approximate.
 pub(crate) fn computed_text(value: f64) -> String {
     let exact = float_text(value);
     if !value.is_finite() || value == 0.0 {
@@ -282,13 +285,13 @@ pub(crate) fn computed_text(value: f64) -> String {
     }
 }
 
-/// A count with the matching noun: `1 row`, `2 rows`, `1,234 rows`.
+/// Formats a count with the matching noun: `1 row`, `2 rows`, `1,234 rows`.
 pub(crate) fn plural(count: u64, one: &str, many: &str) -> String {
     let noun = if count == 1 { one } else { many };
     format!("{} {noun}", grouped(count))
 }
 
-/// 1234567 as `1,234,567`.
+/// Formats a count with commas between the thousands: `1,234,567`.
 pub(crate) fn grouped(count: u64) -> String {
     let digits = count.to_string();
     let mut shown = String::with_capacity(digits.len() + digits.len() / 3);
@@ -301,7 +304,7 @@ pub(crate) fn grouped(count: u64) -> String {
     shown
 }
 
-/// 1536 as `1.5 KiB`.
+/// Formats a number of bytes with a unit: 1536 as `1.5 KiB`.
 #[expect(clippy::cast_precision_loss, reason = "shown with three digits")]
 pub(crate) fn bytes_text(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
@@ -345,7 +348,7 @@ fn exact_text(cell: &Cell) -> String {
     }
 }
 
-/// RFC 4180: a field with a comma, a quote or a line end is quoted.
+/// Writes a line of CSV. As in RFC 4180, a field with a comma, a quote or a line end is quoted.
 fn csv_line(out: &mut impl Write, fields: &[String]) -> io::Result<()> {
     for (index, field) in fields.iter().enumerate() {
         if index > 0 {
@@ -384,8 +387,8 @@ fn json_line(out: &mut impl Write, columns: &[Column], cells: &[Cell]) -> io::Re
     out.write_all(b"}\n")
 }
 
-/// The text for a number that JSON does not have (as in JavaScript, Python and Protocol Buffers); `import` reads it
-/// back.
+/// The text that stands for a number that JSON does not have (as in JavaScript, Python and Protocol Buffers); `import`
+/// can read it. `None` for all other numbers.
 fn beyond_json(value: f64) -> Option<&'static str> {
     match value {
         f64::INFINITY => Some("Infinity"),
@@ -395,7 +398,7 @@ fn beyond_json(value: f64) -> Option<&'static str> {
     }
 }
 
-/// 1234567 as `1.23 million`.
+/// Formats a large number with three digits: 1234567 as `1.23 million`.
 pub(crate) fn rate_text(rate: f64) -> String {
     #[expect(
         clippy::cast_possible_truncation,

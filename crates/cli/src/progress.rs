@@ -6,18 +6,18 @@ use std::cell::Cell;
 use std::io::{IsTerminal, Write};
 use tidalite::maintenance::Progress as Now;
 
-/// Number of lines written over the whole operation.
+/// Number of progress lines that are written over the whole operation.
 const LINES: u64 = 10;
 
-/// Displays the progress reported by an operation's callback.
+/// Displays the progress that the callback of a long operation reports.
 pub(crate) struct Progress {
     bar: ProgressBar,
-    /// Number of lines written; `None` if lines are off.
+    /// Number of progress lines written so far; `None` if no lines are to be written.
     lines: Option<Cell<u64>>,
 }
 
 impl Progress {
-    /// `lines`: write lines if standard error is not a terminal.
+    /// Creates the display. With `lines`, progress lines are written if standard error is not a terminal.
     pub(crate) fn new(quiet: bool, lines: bool) -> Self {
         let is_terminal = std::io::stderr().is_terminal();
         let target = if quiet || !is_terminal {
@@ -37,14 +37,14 @@ impl Progress {
         Self { bar, lines }
     }
 
-    /// Updates the display; `indicatif` limits the rate of drawing.
+    /// Updates the display; `indicatif` limits how often the bar is drawn.
     pub(crate) fn show(&self, now: &Now<'_>) {
         if let Some(told) = &self.lines {
             let parts = (now.done_bytes.saturating_mul(LINES)) / now.total_bytes.max(1);
             if parts > told.get() {
                 told.set(parts);
                 let percent = parts * 100 / LINES;
-                // Standard error may be closed, which is not an error here.
+                // Standard error may be closed; that is not an error of the operation.
                 drop(writeln!(std::io::stderr(), "{percent} %: {}", message(now)));
             }
             return;
@@ -54,13 +54,13 @@ impl Progress {
         self.bar.set_message(message(now));
     }
 
-    /// Removes the bar.
+    /// Removes the progress bar.
     pub(crate) fn clear(&self) {
         self.bar.finish_and_clear();
     }
 }
 
-/// The text beside the bar.
+/// The text beside the progress bar: bytes done and in total, and the structure being processed.
 fn message(now: &Now<'_>) -> String {
     let (done, total) = (bytes_text(now.done_bytes), bytes_text(now.total_bytes));
     format!("{done} of {total}, {}", printable(now.what))

@@ -11,17 +11,17 @@ struct Said {
     exclusive: bool,
     lock_path: Option<PathBuf>,
     accept_lost_commits: bool,
-    /// The second file, and the minimum length of values that are stored there.
+    /// Path of the second file, and the minimum length in bytes of values that are stored there.
     large: Option<(PathBuf, u64)>,
     durability: Durability,
-    /// Page size of a file that is created.
+    /// Page size in bytes for a file that is created.
     page_size: Option<usize>,
 }
 
-/// Set once, before any command runs.
+/// The options of the command line; set once, before any command runs.
 static SAID: OnceLock<Said> = OnceLock::new();
 
-/// Stores the options for all files that are opened later.
+/// Stores the options of the command line for all files that are opened later.
 pub(crate) fn listen(cli: &Cli) {
     let durability =
         match said_of(&cli.command).map_or(DurabilityName::Durable, |said| said.durability) {
@@ -30,7 +30,7 @@ pub(crate) fn listen(cli: &Cli) {
             DurabilityName::Lazy => Durability::Lazy,
         };
     let lock_path = cli.lock_path.clone();
-    // Called only once: the program has one command line.
+    // The options are not set yet, because this function is called only once.
     let _ = SAID.set(Said {
         exclusive: cli.exclusive,
         lock_path,
@@ -70,8 +70,8 @@ fn created_by(command: &Command) -> Option<&CreatedArg> {
     }
 }
 
-/// Options for the file that the command names. (Not for a second one, such as a copy: its lock file has the default
-/// path.)
+/// Options for opening the file that the command names. (They are not for a second file, such as a copy, whose lock
+/// file has the default path.)
 pub(crate) fn options() -> Options {
     let said = |flag: fn(&Said) -> bool| SAID.get().is_some_and(flag);
     let mut options = Options::new()
@@ -89,7 +89,7 @@ pub(crate) fn options() -> Options {
     options
 }
 
-/// Path of the second file, if given on the command line.
+/// Path of the second file, if the user has given it on the command line.
 pub(crate) fn second_file() -> Option<&'static Path> {
     let said = SAID.get()?.large.as_ref();
     said.map(|(path, _)| path.as_path())
@@ -100,13 +100,13 @@ fn durability() -> Durability {
         .map_or(Durability::Durable, |said| said.durability)
 }
 
-/// Commits with the selected durability.
+/// Commits with the durability that the user has selected.
 pub(crate) fn commit(txn: WriteTxn) -> tidalite::Result<()> {
     txn.commit_with(durability()).map(drop)
 }
 
-/// Ends a command that has opened the database for writing. The redo log is empty afterwards: the data file alone is
-/// the whole database. With --durability lazy nothing is synced, as the user has requested.
+/// Closes the database at the end of a command that has written to it. The redo log is empty afterwards: the data file
+/// alone is the whole database. With --durability lazy nothing is synced, as the user has requested.
 pub(crate) fn close(database: Database) -> tidalite::Result<()> {
     match durability() {
         Durability::Durable | Durability::OneFlush => database.close(),

@@ -1,4 +1,4 @@
-//! Colours, on a terminal only.
+//! Colours of the output, used only on a terminal.
 
 use clap::ValueEnum;
 use clap::builder::styling::{AnsiColor, Style, Styles};
@@ -17,7 +17,7 @@ pub(crate) enum ColorWhen {
     Never,
 }
 
-/// Colours of the output; plain text if colours are off.
+/// The colours of a stream; with colours off, text stays plain.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Palette {
     on: bool,
@@ -30,7 +30,7 @@ const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 const GOOD: Style = AnsiColor::Green.on_default().bold();
 const COMMAND: Style = AnsiColor::Cyan.on_default();
 
-/// Colours of the lines of a plot, distinguishable also with red-green colour blindness.
+/// Colours of the lines of a plot, which can be distinguished with red-green colour blindness, too.
 const LINES: [AnsiColor; 6] = [
     AnsiColor::Cyan,
     AnsiColor::Yellow,
@@ -41,10 +41,11 @@ const LINES: [AnsiColor; 6] = [
 ];
 
 impl Palette {
-    /// No colours.
+    /// The palette without colours.
     pub(crate) const PLAIN: Self = Self { on: false };
 
-    /// The colours for text that is written to this stream.
+    /// The palette for text that is written to this stream, with colours if the stream is a terminal or the user wants
+    /// them.
     pub(crate) fn of(when: ColorWhen, stream: &impl IsTerminal) -> Self {
         let on = match when {
             ColorWhen::Always => true,
@@ -90,13 +91,13 @@ impl Palette {
         self.paint(COMMAND, text)
     }
 
-    /// The colour of the n-th line of a plot.
+    /// Paints a text in the colour of the plot line with this index.
     pub(crate) fn line(self, index: usize, text: impl Display) -> String {
         self.paint(LINES[index % LINES.len()].on_default(), text)
     }
 }
 
-/// Colours of `--help`.
+/// The colours that clap uses for `--help`.
 pub(crate) const fn help_styles() -> Styles {
     Styles::styled()
         .header(AnsiColor::Green.on_default().bold())

@@ -1,5 +1,5 @@
-//! The quickstart in a clone: its commands run as printed, and its answers are recomputed from the CSV file without the
-//! library.
+//! The quickstart in a clone of the repository: its commands run as printed, and its answers are recomputed from the
+//! CSV file without the library.
 
 #![expect(
     clippy::unwrap_used,
@@ -14,10 +14,10 @@ use std::time::Instant;
 
 const BY_CARGO: &str = "cargo run --release -q --";
 
-/// Measurements by name and airport: hour and value, in the order of the file.
+/// Measurements by name and airport: the hour and the value of each, in the order of the file.
 type Measured = BTreeMap<(String, String), Vec<(String, f64)>>;
 
-/// The path of this crate now. Another clone that shares the target directory may have built the test.
+/// The path of this crate at run time. Another clone that shares the target directory may have built the test.
 fn crate_root() -> PathBuf {
     let now = std::env::var_os("CARGO_MANIFEST_DIR");
     now.map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from)
@@ -27,7 +27,7 @@ fn clone_root() -> PathBuf {
     crate_root().join("../..")
 }
 
-/// The sample, parsed by splitting at commas: it has no quotes.
+/// The sample data, parsed by splitting lines at commas: there are no quotes in it.
 fn sample() -> Measured {
     let path = crate_root().join("sample/nyc-weather-2013.csv.gz");
     let mut text = String::new();
@@ -51,7 +51,7 @@ fn sample() -> Measured {
     measured
 }
 
-/// A command and the output below it.
+/// A command that quickstart has printed, and the output below it.
 struct Step {
     command: String,
     answer: String,
@@ -73,7 +73,7 @@ fn steps(output: &str) -> Vec<Step> {
     steps
 }
 
-/// Runs a printed command in a shell, in the clone.
+/// Runs a printed command in a shell, in the clone of the repository.
 fn paste(command: &str) -> String {
     let rest = command
         .strip_prefix(BY_CARGO)
@@ -93,7 +93,7 @@ fn paste(command: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The answer as rows of fields.
+/// The printed answer as rows of fields, without the header.
 fn rows(answer: &str) -> Vec<Vec<String>> {
     let lines = answer.lines().take_while(|line| !line.is_empty()).skip(1);
     lines
@@ -193,14 +193,14 @@ fn the_quickstart_keeps_its_word() {
             .any(|c| ('\u{2801}'..='\u{28ff}').contains(&c))
     );
 
-    // The other commands run too, including the import by hand over the stored weather.
+    // The other printed commands run too, including the import by hand into the database with the weather.
     paste(&steps[0].command);
     for step in &steps[7..] {
         paste(&step.command);
     }
     assert!(folder.join("pressure.svg").exists());
     assert!(!folder.join("quickstart-generated.tdl").exists());
-    // A second run replaces its own file.
+    // A second run replaces the file that the first run has made.
     quickstart("1000");
     std::fs::remove_dir_all(&folder).unwrap();
 }
@@ -225,7 +225,7 @@ fn how_hot(sample: &Measured, answer: &str) {
     assert_eq!(rows.len(), 3);
     for (row, airport) in rows.iter().zip(["EWR", "JFK", "LGA"]) {
         let temps = points(sample, "temp", airport);
-        // Of equal values, the first one counts.
+        // Of several equal values, the first one counts.
         let coldest = temps.iter().fold(
             &temps[0],
             |best, this| if this.1 < best.1 { this } else { best },
@@ -248,7 +248,7 @@ fn heat_wave(sample: &Measured, answer: &str) {
     assert_eq!(rows.len(), 7);
     for (row, day) in rows.iter().zip(14..) {
         assert_eq!(row[0], format!("2013-07-{day}T00:00:00-04:00"));
-        // In summer a day in New York is from 4:00 to 4:00 UTC.
+        // In summer a day in New York lasts from 4:00 to 4:00 UTC.
         let from = format!("2013-07-{day}T04:00:00Z");
         let to = format!("2013-07-{}T04:00:00Z", day + 1);
         let temps: Vec<f64> = points(sample, "temp", "JFK")

@@ -1,18 +1,19 @@
-//! Filters by value: `--where` of several commands.
+//! Filters by value: the option `--where` of several commands.
 
 use std::ops::Bound;
 
-/// A range of values.
+/// A range of values, with a lower and an upper bound.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Values {
-    /// The lower bound.
+    /// Lower bound of the values.
     pub low: Bound<f64>,
-    /// The upper bound.
+    /// Upper bound of the values.
     pub high: Bound<f64>,
 }
 
 impl Values {
-    /// Parses `0..100`, `4..`, `..0`, `3`; with `<` next to the dots that end is exclusive: `4<..`, `0..<100`.
+    /// Parses a range such as `0..100`, `4..`, `..0` or `3`; with `<` next to the dots, that end is exclusive: `4<..`,
+    /// `0..<100`.
     fn parse(text: &str) -> Result<Self, String> {
         let number = |text: &str| match text.trim().parse::<f64>() {
             Ok(value) if !value.is_nan() => Ok(value),
@@ -38,17 +39,18 @@ impl Values {
     }
 }
 
-/// A filter for rows of a join.
+/// A filter for the rows of a join: a series, and the range in which its values must lie.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Wanted {
-    /// Pattern of the series, as in other commands.
+    /// Pattern that selects the series, as in other commands.
     pub pattern: String,
-    /// The range of its values.
+    /// Range in which the series' values must lie.
     pub values: Values,
 }
 
 impl Wanted {
-    /// Parses `power=0..100`, `power=..0`, `wind{mast="1"}=4<..`, `state=3`. Tags contain `=` too: the last one counts.
+    /// Parses a filter such as `power=0..100`, `power=..0`, `wind{mast="1"}=4<..` or `state=3`. Tags contain `=`, too,
+    /// so the last `=` separates series and range.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let Some((pattern, range)) = text.rsplit_once('=') else {
             return Err("give a series, =, and a range of values: power=0..100".to_owned());
@@ -60,17 +62,17 @@ impl Wanted {
     }
 }
 
-/// A filter for points of a series.
+/// A filter for the points of a series: a column, and the range in which its values must lie.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Filter {
-    /// The column; `None` for the column that the command queries.
+    /// Name of the column; `None` for the column that the command queries.
     pub column: Option<String>,
-    /// The range of its values.
+    /// Range in which the column's values must lie.
     pub values: Values,
 }
 
 impl Filter {
-    /// Parses `4..`, `temp=0<..100`.
+    /// Parses a filter such as `4..` or `temp=0<..100`.
     fn parse(text: &str) -> Result<Self, String> {
         let (column, range) = match text.rsplit_once('=') {
             Some((column, range)) => (Some(column.trim().to_owned()), range),

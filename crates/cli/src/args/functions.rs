@@ -1,20 +1,20 @@
-//! Functions over rows, as written on the command line.
+//! Functions over the rows of a series, as the user writes them on the command line.
 
 use crate::time::width_nanos;
 use clap::ValueEnum;
 
-/// One second.
+/// One second in nanoseconds.
 const SECOND: i64 = 1_000_000_000;
 
 /// A function over the rows of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RowFunction {
     Difference,
-    /// Per this many nanoseconds.
+    /// Change of the value per this many nanoseconds.
     Derivative(i64),
     Rate(i64),
     Mean(Mean),
-    /// Difference between a value and the mean before it.
+    /// Difference between a value and the mean of the values before it.
     Error(Mean),
     Sum,
 }
@@ -23,14 +23,14 @@ pub(crate) enum RowFunction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mean {
     OfRows(usize),
-    /// Over this many nanoseconds.
+    /// Mean of the values in the last this many nanoseconds.
     Over(i64),
     Exponential(usize),
     ExponentialOver(i64),
 }
 
 impl Mean {
-    /// Parses the argument of `mean` and `ewma`: a number of rows, or a width.
+    /// Parses the argument of `mean` and `ewma`: a number of rows, or a width in time.
     fn parse(exponential: bool, argument: &str) -> Result<Self, String> {
         match (argument.parse::<usize>(), exponential) {
             (Ok(0), _) => Err("a mean needs at least one row".to_owned()),
@@ -50,7 +50,8 @@ impl Mean {
 }
 
 impl RowFunction {
-    /// Parses `difference`, `derivative(1s)`, `rate(1s)`, `mean(10)`, `mean(10m)`, `ewma(10)`, `mean-error(10)`, `sum`.
+    /// Parses a function such as `difference`, `derivative(1s)`, `rate(1s)`, `mean(10)`, `mean(10m)`, `ewma(10)`,
+    /// `mean-error(10)` or `sum`.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let (name, argument) = match text.strip_suffix(')').and_then(|text| text.split_once('(')) {
             Some((name, argument)) => (name, Some(argument)),

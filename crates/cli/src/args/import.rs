@@ -288,14 +288,14 @@ impl UnitName {
     }
 }
 
-/// A column with its type.
+/// A column of `--columns` with its type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TypedColumn {
-    /// `COLUMN[=NAME]`
+    /// The column as the user writes it: `COLUMN[=NAME]`.
     pub wish: String,
-    /// Its type.
+    /// Type of the column's values.
     pub ty: ColumnType,
-    /// Whether a row may have no value.
+    /// Whether a row may have no value in this column.
     pub nullable: bool,
 }
 

@@ -171,13 +171,14 @@ pub(crate) enum Command {
     Man(ManArgs),
 }
 
-/// Parses the command line; an error ends the program.
+/// Parses the command line. An error prints a message and ends the program.
 pub(crate) fn parse() -> Cli {
     let mut matches = with_negative_numbers(Cli::command()).get_matches();
     Cli::from_arg_matches_mut(&mut matches).unwrap_or_else(|error| error.exit())
 }
 
-/// Lets every option accept `-1`: its parser then reports the error, instead of clap reporting an unknown option.
+/// Lets every option accept a value such as `-1`: if it is wrong, the option's parser reports this, instead of clap
+/// reporting an unknown option.
 fn with_negative_numbers(command: clap::Command) -> clap::Command {
     command
         .mut_args(|arg| match arg.get_action().takes_values() {

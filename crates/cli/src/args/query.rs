@@ -416,7 +416,7 @@ pub(crate) struct PlotArgs {
     pub height: Option<u32>,
 }
 
-/// The functions with a number to draw: all except the times.
+/// A parser for the functions that `plot` can draw: all except those whose value is a time.
 fn drawable() -> impl TypedValueParser<Value = Function> {
     let all = Function::value_variants().iter();
     let drawable =

@@ -11,7 +11,7 @@ use crate::terminal::Terminal;
 use crate::time::TimeShow;
 use tidalite::Steps;
 
-/// `tidalite aggregate`
+/// Runs the command `tidalite aggregate`.
 pub(crate) fn run(args: &AggregateArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let reader = Reader::open(&args.file)?;
     let infos = reader.select(&args.which.pattern)?;

@@ -1,4 +1,4 @@
-//! `annotate`: annotations and merge policies of series.
+//! `annotate`: lists and changes annotations of series, and changes merge policies.
 
 use crate::args::{AnnotateArgs, MergeName};
 use crate::database::{Reader, failure, open_to_write};
@@ -7,7 +7,7 @@ use crate::output::{Cell, Column, plural};
 use crate::store;
 use crate::terminal::Terminal;
 
-/// `tidalite annotate`
+/// Runs the command `tidalite annotate`.
 pub(crate) fn run(args: &AnnotateArgs, terminal: &mut Terminal<'_>) -> Outcome {
     if args.set.is_empty() && args.remove.is_empty() && args.merge.is_none() {
         return list(args, terminal);

@@ -1,4 +1,4 @@
-//! `candles`: a series in chunks, at the boundaries that the file stores.
+//! `candles`: prints a series in chunks, at the boundaries that the file stores.
 
 use super::figures::Figures;
 use crate::args::{CandlesArgs, Function};
@@ -11,7 +11,7 @@ use crate::time::TimeShow;
 use tidalite::Steps;
 use tidalite::query::CandleSize;
 
-/// Columns printed for a candle, after its times.
+/// Names and functions of the columns that are printed for a candle, after its times.
 const FIGURES: [(&str, Function); 6] = [
     ("count", Function::Count),
     ("open", Function::First),
@@ -21,7 +21,7 @@ const FIGURES: [(&str, Function); 6] = [
     ("mean", Function::Mean),
 ];
 
-/// `tidalite candles`
+/// Runs the command `tidalite candles`.
 pub(crate) fn run(args: &CandlesArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let reader = Reader::open(&args.file)?;
     let infos = reader.select(&args.which.pattern)?;

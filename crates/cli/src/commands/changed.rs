@@ -1,4 +1,4 @@
-//! `changed`: the times at which a version differs from an older one.
+//! `changed`: prints the times at which a version differs from an older version.
 
 use crate::args::ChangedArgs;
 use crate::database::{Reader, open, time_cell};
@@ -9,7 +9,7 @@ use crate::time::TimeShow;
 use std::sync::Arc;
 use tidalite::{SeriesInfo, Steps};
 
-/// `tidalite changed`
+/// Runs the command `tidalite changed`.
 pub(crate) fn run(args: &ChangedArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let path = &args.file.file;
     let database = open(path)?;
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &ChangedArgs, terminal: &mut Terminal<'_>) -> Outcome {
     Ok(sheet.finish()?)
 }
 
-/// The series that the pattern selects in either version, under their current names if they still exist.
+/// The series that the pattern selects in the newer or the older version, under their newer names if they still exist.
 fn of_either(now: &Reader<'_>, then: &Reader<'_>, pattern: &str) -> Outcome<Vec<Arc<SeriesInfo>>> {
     let (mut infos, older) = match (now.select(pattern), then.select(pattern)) {
         (Ok(infos), Ok(older)) => (infos, older),

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tidalite::maintenance::{CheckReport, Finding, HitSeries, LossCause, LostCommits, Place};
 use tidalite::{Error, ErrorKind};
 
-/// The report of `check` as one JSON document.
+/// Prints the report of `check` as one JSON document.
 pub(crate) fn check_json(report: &CheckReport, terminal: &mut Terminal<'_>) -> Outcome {
     let document = json!({
         "clean": report.is_clean(),
@@ -32,7 +32,7 @@ pub(crate) fn check_json(report: &CheckReport, terminal: &mut Terminal<'_>) -> O
     print(&document, terminal)
 }
 
-/// Missing durable commits.
+/// Converts the report of missing durable commits to JSON.
 fn lost_json(lost: &LostCommits) -> Value {
     let damaged = match lost.cause {
         LossCause::Log => "log",
@@ -46,7 +46,7 @@ fn lost_json(lost: &LostCommits) -> Value {
     })
 }
 
-/// The document printed instead of the report if a check could not begin or could not finish.
+/// Prints the JSON document for a check that could not begin or could not finish.
 pub(crate) fn failed_json(
     error: Option<&Error>,
     failure: &Failure,
@@ -69,8 +69,8 @@ fn print(document: &Value, terminal: &mut Terminal<'_>) -> Outcome {
     Ok(terminal.out.flush()?)
 }
 
-/// The kind of an error, by the library's name. For errors in the bytes of the file also the structure, the address,
-/// and the found and the expected content.
+/// Converts an error to JSON: the kind, by the library's name, and for an error in the bytes of the file also the
+/// structure, the address, and the found and the expected content.
 fn error_json(error: &Error) -> Value {
     let facts = error.found_and_expected();
     let head = |kind: &str, (found, expected): (&str, &str)| {
@@ -121,7 +121,7 @@ fn error_json(error: &Error) -> Value {
     }
 }
 
-/// One finding: the affected data, the address and the problem.
+/// Converts a finding to JSON: the affected data, the address and the problem.
 pub(crate) fn finding_json(finding: &Finding) -> Value {
     let keys = |place: &str, name: &str, from: &[u8], to: Option<&[u8]>| {
         json!({
@@ -157,7 +157,7 @@ pub(crate) fn finding_json(finding: &Finding) -> Value {
             "place": "delta",
             "from_series": from.map(|(id, _)| id.0),
             "to_series": to.map(|(id, _)| id.0),
-            // Null if any row of the delta may be affected.
+            // The list is null if any row of the delta may be affected.
             "series": from.map(|_| series.iter().map(hit_json).collect::<Vec<_>>()),
             "more_series": more_series,
         }),

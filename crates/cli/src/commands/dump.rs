@@ -1,4 +1,4 @@
-//! `dump`: tables as text, in the format of `mdb_dump` and `mdbx_dump`. `load.rs` reads it.
+//! `dump`: prints tables as text, in the format of `mdb_dump` and `mdbx_dump`. `load.rs` reads this text.
 //!
 //! ```text
 //! VERSION=3
@@ -15,7 +15,7 @@
 //! DATA=END
 //! ```
 //!
-//! Extensions of that format:
+//! Extensions of the format of those programs:
 //!
 //! ```text
 //! escaped=1               in the header: the table's name has control characters, and is escaped as in format=print
@@ -42,10 +42,11 @@ use std::io::Write;
 use std::path::Path;
 use tidalite::{ReadTxn, Table};
 
-/// Minimum of `mapsize`: the default of LMDB's and libmdbx's loaders is too small for most tables.
+/// Minimum of the number `mapsize` in a header: the default of the loaders of LMDB and libmdbx is too small for most
+/// tables.
 const MAP_BYTES_MIN: u64 = 32 << 20;
 
-/// `tidalite dump`
+/// Runs the command `tidalite dump`.
 pub(crate) fn dump(args: &DumpArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let path = &args.file.file;
     let snap = open(path)?
@@ -116,7 +117,7 @@ fn section(snap: &ReadTxn, name: &str, lines: &mut Lines<'_>) -> Outcome {
     Ok(lines.out.write_all(b"DATA=END\n")?)
 }
 
-/// Writes the rows of a table, nested or not. Recursion is as deep as the tables are nested.
+/// Writes the rows of a table, including nested tables. Recursion is as deep as tables are nested.
 fn rows(table: &Table<'_>, lines: &mut Lines<'_>) -> Outcome {
     let path = lines.path;
     let fail = |error: tidalite::Error| failure(path, &error);
@@ -142,14 +143,14 @@ fn rows(table: &Table<'_>, lines: &mut Lines<'_>) -> Outcome {
     Ok(())
 }
 
-/// Output of the lines of a section, and their format.
+/// The output for the lines of a section, and the format of these lines.
 struct Lines<'o> {
     path: &'o Path,
     out: &'o mut dyn Write,
     print: bool,
-    /// Flags of the table in the header.
+    /// Flags of the table in LMDB or libmdbx, as listed in the header.
     flags: &'o [ForeignFlag],
-    /// Lengths of the first key and of the first value.
+    /// Lengths in bytes of the first key and of the first value; `None` before these are known.
     first_bytes: [Option<usize>; 2],
 }
 

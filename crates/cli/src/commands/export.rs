@@ -15,7 +15,7 @@ use std::sync::Arc;
 use tidalite::query::Join;
 use tidalite::{Selection, Series, SeriesInfo, Steps, Timestamp};
 
-/// `tidalite export`
+/// Runs the command `tidalite export`.
 pub(crate) fn run(args: &ExportArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let reader = Reader::open(&args.file)?;
     let infos = match &args.patterns[..] {
@@ -58,7 +58,7 @@ struct Export<'a> {
 }
 
 impl Export<'_> {
-    /// Writes all rows and returns their number.
+    /// Writes all rows and returns the number of lines written.
     fn write(&self, infos: &[Arc<SeriesInfo>], out: &mut dyn Write) -> Outcome<u64> {
         if self.args.wide {
             self.wide(infos, out)
@@ -84,7 +84,7 @@ impl Export<'_> {
                     nanos.rem_euclid(unit.nanos()),
                 );
                 match i64::try_from(whole) {
-                    // A number if it is exact.
+                    // The time is printed as a number if it is a whole number of units.
                     Ok(whole) if rest == 0 => Cell::Int(whole),
                     _ => Cell::Text(decimal(nanos, unit.nanos())),
                 }
@@ -93,7 +93,7 @@ impl Export<'_> {
         }
     }
 
-    /// One line per row, series after series.
+    /// Writes one line per row, series after series.
     fn long(&self, infos: &[Arc<SeriesInfo>], out: &mut dyn Write) -> Outcome<u64> {
         let names = all_shown_columns(infos, self.args.flags);
         let columns = [Column::text("series"), Column::text("time")]
@@ -141,8 +141,8 @@ impl Export<'_> {
         Ok(rows)
     }
 
-    /// One line for each time and combination of tags, with a column per metric, or per column of a series that has
-    /// several.
+    /// Writes one line for each time and combination of tags, with an output column per metric, or per column of a
+    /// series that has several.
     fn wide(&self, infos: &[Arc<SeriesInfo>], out: &mut dyn Write) -> Outcome<u64> {
         let (mut groups, mut tags) = (BTreeMap::new(), Vec::new());
         let mut values: Vec<(String, &str)> = Vec::new();
@@ -160,7 +160,8 @@ impl Export<'_> {
                 match values.iter().find(|(known, _)| *known == value) {
                     None => values.push((value, name.metric())),
                     Some((_, metric)) if *metric == name.metric() => {}
-                    // For example the metric `a.b`, and the column `b` of `a`.
+                    // Two series would write one output column, for example the metric `a.b`, and the column `b` of the
+                    // metric `a`.
                     Some(_) => return Err(two_columns(&value)),
                 }
             }
@@ -199,8 +200,8 @@ impl Export<'_> {
         Ok(rows)
     }
 
-    /// Writes the rows of series with the same tags. Returns the number of lines, and of points that have no place in
-    /// them.
+    /// Writes the rows of series with the same tags. Returns the number of lines, and the number of points for which no
+    /// line has a place.
     fn group(
         &self,
         own: &[(String, String)],
@@ -216,7 +217,7 @@ impl Export<'_> {
                 *cell = Cell::Text(value.clone());
             }
         }
-        // The output columns and the selected rows of each series.
+        // For each series, its output columns and the selected rows.
         let mut places = Vec::new();
         let mut points = 0;
         for series in &group {
@@ -264,7 +265,7 @@ impl Export<'_> {
                         None => Cell::Missing,
                     };
                 }
-                // A row of nulls is a row, too.
+                // A row that has only nulls counts as a row, too.
                 any |= words.is_some();
                 placed += u64::from(words.is_some());
             }
@@ -278,7 +279,8 @@ impl Export<'_> {
     }
 }
 
-/// The columns of a series that --wide writes, with their names: the metric, or `metric.column` if there are several.
+/// The columns of a series that --wide writes, each with the name of the output column: the metric, or `metric.column`
+/// if the series has several columns.
 fn wide_columns(info: &SeriesInfo) -> Vec<(usize, String)> {
     let metric = info.name.as_ref().map_or("", |name| name.metric());
     let shown = shown_columns(&info.schema, false);
@@ -299,7 +301,7 @@ fn two_columns(name: &str) -> Failure {
         .hint("omit --wide, or choose other series")
 }
 
-/// For example `log.json`, `log.jsonl.gz`.
+/// Whether the file's name is a name for JSON, such as `log.json` or `log.jsonl.gz`.
 fn is_json(path: &std::path::Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let name = name.trim_end_matches(".gz").trim_end_matches(".zst");
@@ -308,7 +310,7 @@ fn is_json(path: &std::path::Path) -> bool {
         .any(|end| name.ends_with(end))
 }
 
-/// Nanoseconds as a decimal number of a longer unit, with every digit.
+/// Formats nanoseconds as a decimal number of a longer unit, with every digit.
 fn decimal(nanos: i128, unit: i128) -> String {
     let sign = if nanos < 0 { "-" } else { "" };
     let (whole, rest) = (nanos.abs() / unit, nanos.abs() % unit);

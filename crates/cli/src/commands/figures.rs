@@ -7,16 +7,17 @@ use crate::time::TimeShow;
 use clap::ValueEnum;
 use tidalite::{Aggregate, ColumnType, Decimal, Figure, Unit};
 
-/// Formats an aggregate as cells.
+/// Formats an aggregate as cells, one for each function.
 pub(crate) struct Figures<'a> {
-    /// Functions chosen by the user.
+    /// The functions that the user has chosen.
     pub functions: &'a [Function],
-    /// Format of times.
+    /// Time zone and format of the times.
     pub show: &'a TimeShow,
 }
 
 impl Figures<'_> {
-    /// The figures to query if all printed cells of this column can be computed from floats; otherwise `None`.
+    /// The figures to request from a query if all cells of this column can be computed from floats; otherwise `None`,
+    /// and whole aggregates are needed.
     pub(crate) fn as_floats(&self, column: &tidalite::Column) -> Option<Vec<Figure>> {
         let is_float = column.ty == ColumnType::F64;
         let figure = |&function: &Function| {
@@ -29,7 +30,7 @@ impl Figures<'_> {
         self.functions.iter().map(figure).collect()
     }
 
-    /// One cell per function, from the values of the figures returned by `as_floats`.
+    /// Formats one cell per function from the values of the figures that `as_floats` has returned.
     pub(crate) fn float_cells(&self, values: &[Option<f64>]) -> impl Iterator<Item = Cell> {
         let functions = self.functions.iter().zip(values);
         functions.map(|(function, value)| match (function, value) {
@@ -47,7 +48,7 @@ impl Figures<'_> {
         })
     }
 
-    /// One output column per function.
+    /// Makes one output column per function.
     pub(crate) fn columns(&self) -> impl Iterator<Item = Column> {
         self.functions.iter().map(|function| {
             let name = function
@@ -61,7 +62,7 @@ impl Figures<'_> {
         })
     }
 
-    /// One cell per function.
+    /// Formats one cell per function from an aggregate.
     pub(crate) fn cells(
         &self,
         aggregate: &Aggregate,
@@ -107,7 +108,7 @@ impl Figures<'_> {
     }
 }
 
-/// The library's figure for a function; `None` if it can only be read from a full aggregate.
+/// The library's figure for a function; `None` if the function needs a whole aggregate.
 pub(crate) fn figure_of(function: Function) -> Option<Figure> {
     Some(match function {
         Function::Count => Figure::Count,
@@ -122,7 +123,7 @@ pub(crate) fn figure_of(function: Function) -> Option<Figure> {
     })
 }
 
-/// The value of a function as a number to draw; `None` for a time.
+/// The value of a function as a number to draw; `None` if it is a time.
 pub(crate) fn drawn(function: Function, of: &Aggregate) -> Option<f64> {
     #[expect(clippy::cast_precision_loss, reason = "a position in a picture")]
     let count = |count: u64| Some(count as f64);

@@ -7,7 +7,7 @@ use crate::exit::{Failure, Outcome};
 use std::ops::Bound;
 use tidalite::{Query, SeriesInfo};
 
-/// A filter: a column and the bounds of its values.
+/// A filter: the number of a column, and the bounds of its values.
 pub(super) type ValueFilter = (usize, (Bound<f64>, Bound<f64>));
 
 /// Adds filters to a query.
@@ -16,7 +16,7 @@ pub(super) fn filtered<'s>(query: Query<'s>, filters: &[ValueFilter]) -> Query<'
     filters.iter().fold(query, filter)
 }
 
-/// The filters for one series; `column` is the column that the command queries.
+/// Converts the filters of the command line for one series; `column` is the column that the command queries.
 pub(super) fn of(
     args: &FilterArgs,
     info: &SeriesInfo,
@@ -36,7 +36,7 @@ pub(super) fn on(column: usize, values: Values) -> ValueFilter {
     (column, (values.low, values.high))
 }
 
-/// The error if there are no points, or none that match the filters.
+/// The error if the selected range has no points, or none that match the filters.
 pub(super) fn nothing(args: &FilterArgs, span: &Span) -> Failure {
     if args.filters.is_empty() {
         return span.nothing();

@@ -1,4 +1,4 @@
-//! Flags of LMDB and libmdbx for key orders that tables here do not have, by their names in the header of a dump.
+//! Flags of LMDB and libmdbx for key orders that Tidalite's tables do not have, by their names in the header of a dump.
 //!
 //! ```text
 //! integerkey   keys are native integers, on a little-endian machine the least byte first, ordered as numbers
@@ -8,11 +8,12 @@
 //! dupfixed     values of a key have one length (mdbx_dump calls it dupfix)
 //! ```
 //!
-//! When reversed, such bytes have the same order here. A table here does not store its original flags.
+//! If the bytes of such keys are reversed, Tidalite's order of bytes is their original order. Tidalite does not store
+//! the original flags of a table.
 
 use crate::args::ForeignFlag;
 
-/// Key or value of a pair.
+/// The part of a pair to which a flag applies: key or value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     Key = 0,
@@ -20,7 +21,7 @@ pub(super) enum Part {
 }
 
 impl ForeignFlag {
-    /// The flag for a word in a header.
+    /// The flag with this name in a header.
     pub(super) fn named(word: &str) -> Option<Self> {
         match word {
             "integerkey" => Some(Self::IntegerKey),
@@ -32,7 +33,7 @@ impl ForeignFlag {
         }
     }
 
-    /// Word of the flag in a header.
+    /// The name of the flag in a header.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::IntegerKey => "integerkey",
@@ -43,13 +44,14 @@ impl ForeignFlag {
         }
     }
 
-    /// Whether only tables of sets can have the flag.
+    /// Whether the flag is about values of a set, so that only tables of sets can have it.
     pub(super) fn of_values(self) -> bool {
         !matches!(self, Self::IntegerKey | Self::ReverseKey)
     }
 }
 
-/// Whether bytes are reversed when loaded, and when dumped again.
+/// Whether these flags require that the bytes of this part are reversed when they are loaded, and again when they are
+/// dumped.
 pub(super) fn turns(flags: &[ForeignFlag], part: Part) -> bool {
     let (integer, reverse) = match part {
         Part::Key => (ForeignFlag::IntegerKey, ForeignFlag::ReverseKey),
@@ -58,8 +60,8 @@ pub(super) fn turns(flags: &[ForeignFlag], part: Part) -> bool {
     flags.contains(&integer) || flags.contains(&reverse)
 }
 
-/// Error text if a key or value of this length cannot be in a table with these flags whose first has the length
-/// `first`.
+/// The error text for a key or value of this length if a table with these flags cannot contain it; `first` is the
+/// length of the first one.
 pub(super) fn problem(
     flags: &[ForeignFlag],
     part: Part,

@@ -14,26 +14,26 @@ use crate::terminal::Terminal;
 use std::collections::HashMap;
 use tidalite::{Column as Own, ColumnType, Query, Series, Steps, Value};
 
-/// Maximum memory for exact counters.
+/// Maximum memory in bytes for exact counters.
 const EXACT_BYTES_MAX: usize = 256 << 20;
 
-/// Memory per number in a map that is half full and copied as it grows: the word and its count, three times.
+/// Memory in bytes per number in a map that is half full and copied as it grows: the word and its count, three times.
 const NUMBER_BYTES: usize = 48;
 
-/// Memory per text in addition to its bytes: as for a number, plus its location.
+/// Memory in bytes per text, in addition to its own bytes: as for a number, plus the place of the text.
 const TEXT_BYTES: usize = 120;
 
-/// Counters of an estimate: a count is too high by at most a thousandth of all values.
+/// Number of counters for an estimate: with this number, a count is too high by at most a thousandth of all values.
 const COUNTERS: usize = 1_000;
 
-/// Frequency of a value.
+/// How often a value occurs: the exact number, or bounds of the number.
 enum Often {
     Exactly(u64),
     Between(u64, u64),
 }
 
 impl Often {
-    /// `count`, `at_least`, `at_most`.
+    /// The cells of the columns `count`, `at_least` and `at_most`.
     fn cells(&self) -> [Cell; 3] {
         match *self {
             Self::Exactly(count) => [count, count, count].map(Cell::Unsigned),
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &ScanArgs, values: usize, terminal: &mut Terminal<'_>) -
     if !any {
         return Err(span.nothing());
     }
-    // A table omits columns that would be empty or redundant.
+    // A printed table omits columns that would be empty or the same on each line.
     let format = args.format.format;
     let with_series = format.names_series(infos.len());
     let all = !format.is_table();
@@ -112,8 +112,8 @@ fn chosen<T>(all: [T; 4], shown: [bool; 4]) -> impl Iterator<Item = T> {
     all.filter_map(|(one, shown)| shown.then_some(one))
 }
 
-/// Every value with its count, the most frequent first, and equally frequent values in ascending order; `None` if the
-/// values take more memory than `bytes_max`.
+/// Counts every value. The most frequent value comes first, and equally frequent values are in ascending order. Returns
+/// `None` if the values take more memory than `bytes_max`.
 fn exactly(
     series: &Series<'_>,
     range: &Query<'_>,
@@ -161,7 +161,7 @@ fn numbers(
     Ok(fits.then(|| counted.filter(|(value, _)| *value != Value::Null).collect()))
 }
 
-/// One word for the values that count as equal: all NaN that are not null, and both zeros.
+/// The word under which a value is counted: one for all NaN that are not null, and one for both zeros.
 fn one_word(own: &Own, word: u64) -> u64 {
     if !matches!(own.ty, ColumnType::F64 | ColumnType::F32) {
         return word;
@@ -189,7 +189,7 @@ fn texts(
         if failed.is_some() || bytes > bytes_max {
             return;
         }
-        // Each text of a vector is looked up once.
+        // Words are counted first, so that each distinct text of a vector is looked up once.
         let mut words: HashMap<u64, u64> = HashMap::new();
         for &word in vector.words(column) {
             *words.entry(word).or_default() += 1;
@@ -218,7 +218,7 @@ fn texts(
     Ok((bytes <= bytes_max).then(|| counts.into_values().collect()))
 }
 
-/// Order by number or by text.
+/// Compares two values: as values of their type if both have the same one, otherwise as texts.
 fn in_order(a: &Value, b: &Value) -> std::cmp::Ordering {
     match (a, b) {
         (Value::F64(a), Value::F64(b)) => a.total_cmp(b),
@@ -230,7 +230,7 @@ fn in_order(a: &Value, b: &Value) -> std::cmp::Ordering {
     }
 }
 
-/// The most frequent values, estimated in little memory.
+/// Finds the most frequent values with estimated counts, in little memory.
 fn roughly(
     range: &Query<'_>,
     column: usize,
@@ -238,7 +238,7 @@ fn roughly(
 ) -> tidalite::Result<Vec<(Value, Often)>> {
     let found = range.frequent_items(column, COUNTERS.max(values))?;
     let found = found.into_iter().take(values);
-    // Counts of rows, therefore whole numbers.
+    // The floats are counts of rows, so they are whole numbers.
     let between = |low: f64, high: f64| Often::Between(low as u64, high as u64);
     Ok(found
         .map(|one| {
@@ -264,7 +264,7 @@ mod tests {
         let columns = [("x", ColumnType::F64), ("text", ColumnType::String)];
         let schema = Schema::new(Unit::Seconds, columns);
         let mut series = txn.series_with("a", &schema).unwrap();
-        // Every value once or twice, and one value a hundred times.
+        // Every value occurs once or twice, and one value a hundred times.
         for row in 0..20_000_i64 {
             let x = if row % 200 == 0 {
                 42.5

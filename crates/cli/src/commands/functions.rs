@@ -13,7 +13,7 @@ use tidalite::{Selection, Steps, Unit};
 
 type Dots<'s> = Box<dyn Iterator<Item = tidalite::Result<Dot>> + 's>;
 
-/// `tidalite scan --fn`
+/// Runs the command `tidalite scan --fn`.
 pub(crate) fn scan(args: &ScanArgs, function: RowFunction, terminal: &mut Terminal<'_>) -> Outcome {
     let reader = Reader::open(&args.file)?;
     let infos = reader.select(&args.which.pattern)?;
@@ -87,7 +87,7 @@ fn applied<'s>(
     })
 }
 
-/// `tidalite join --combine`
+/// Runs the command `tidalite join --combine`.
 pub(crate) fn combine(
     args: &JoinArgs,
     join: Join,

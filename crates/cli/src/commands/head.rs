@@ -1,4 +1,4 @@
-//! `stat --head`: reads the head of a file without opening the database.
+//! `stat --head`: prints the head of a file without opening the database.
 
 use crate::args::StatArgs;
 use crate::database::failure;

@@ -1,4 +1,4 @@
-//! `import`: stores files as series.
+//! `import`: stores the rows of files as series.
 
 use super::unfinished::{self, Unfinished};
 use crate::args::{ImportArgs, InputForm, MergeName, OnError};
@@ -22,16 +22,16 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// A bad row within this many first lines may not be data: a title, or a line of units.
+/// If a bad row is among this many first lines, it may be a title or a line of units, and not data.
 const FIRST_LINES: u64 = 10;
 
-/// Maximum number of bad rows, and of bad values, that are described; the others are only counted.
+/// Maximum number of bad rows, and of bad values, that are described; further ones are only counted.
 const BAD_ROWS_SHOWN: u64 = 10;
 
-/// `tidalite import`
+/// Runs the command `tidalite import`.
 pub(crate) fn run(args: &ImportArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let began = Instant::now();
-    // Opened before the database is created: a wrong file name should not leave an empty database.
+    // Inputs are opened before the database is created, so that a wrong file name does not leave an empty database.
     let mut inputs = Vec::new();
     for path in &args.inputs {
         inputs.push((path.as_path(), source::open(path)?));
@@ -83,8 +83,8 @@ pub(crate) fn run(args: &ImportArgs, terminal: &mut Terminal<'_>) -> Outcome {
     Ok(())
 }
 
-/// Adds what remains after a failure to the message, and removes the file if this import created it and committed
-/// nothing.
+/// Adds to the message of a failure which rows are stored nevertheless, and removes the database if this import created
+/// it and committed nothing.
 fn after_failure(failure: Failure, args: &ImportArgs, tally: Tally, is_new: bool) -> Failure {
     if tally.commits > 0 {
         return Failure {
@@ -156,7 +156,7 @@ fn summary(path: &Path, tally: Tally, took: Duration, terminal: &mut Terminal<'_
     Ok(terminal.out.flush()?)
 }
 
-/// Destination of an input.
+/// The place where the rows of an input go, and the options for it.
 struct Target<'t, 'a> {
     loader: &'t mut Loader<'a>,
     local: &'t mut LocalTally,
@@ -253,7 +253,7 @@ fn one_input(
                 }
             }
             for why in loader.take_bad_cells() {
-                // A row that is left out takes all of its cells along.
+                // If the whole row is left out, its bad cells are not reported one by one.
                 if stored.is_ok() {
                     let line = batch.line(row, &mut lines);
                     leave_empty(&BadRow { line, why }, loader);
@@ -288,9 +288,9 @@ fn one_input(
     Ok(())
 }
 
-/// Finds damage of a compressed input, of which a bad row may be the first sign.
+/// Reads on in a compressed input to find damage, of which a bad row may be the first sign.
 fn damage_behind(batches: &mut Batches, is_packed: bool) -> Option<Failure> {
-    /// Maximum number of further batches that are read to find damage: those of 256 MiB of input.
+    /// Maximum number of further batches that are read to find damage: the batches of 256 MiB of input.
     const BATCHES_MAX: usize = 1024;
     for _ in 0..if is_packed { BATCHES_MAX } else { 0 } {
         match batches.next() {
@@ -309,7 +309,7 @@ fn local_times(args: &ImportArgs) -> Policy {
     }
 }
 
-/// Reports unused columns: a forgotten tag would mix series.
+/// Reports columns that are not used, because a forgotten tag would mix the rows of several series.
 fn mention_left_out(what: &str, layout: &Layout, terminal: &Terminal<'_>) {
     let Some(first) = layout.left_out.first() else {
         return;
@@ -325,7 +325,7 @@ fn mention_left_out(what: &str, layout: &Layout, terminal: &Terminal<'_>) {
     );
 }
 
-/// The name of a column, with the number of its numeric cells if it has any.
+/// Formats the name of a column, with the number of its numeric cells if it has any.
 fn described(column: &LeftOut) -> String {
     let name = printable(&column.name);
     match column.numbers {
@@ -359,7 +359,7 @@ fn stopped(what: &str, bad: &BadRow, first_lines: Option<&str>, args: &ImportArg
     ))
 }
 
-/// Describes one of the first rows or values that are left out.
+/// Prints a description of a row or value that is left out, if it is one of the first.
 fn tell(lost: &str, what: &str, bad: &BadRow, number: u64, terminal: &Terminal<'_>) {
     let mut stderr = std::io::stderr().lock();
     let mark = terminal.messages.warning(format!("{lost}:"));

@@ -14,10 +14,10 @@ use std::path::Path;
 use tidalite::maintenance::{Restore, Salvage, Watch};
 use tidalite::{ErrorKind, Timestamp};
 
-/// Maximum number of losses that are printed.
+/// Maximum number of losses that `salvage` prints.
 const SHOWN: usize = 100;
 
-/// `tidalite backup`
+/// Runs the command `tidalite backup`.
 pub(crate) fn backup(args: &BackupArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let path = &args.file.file;
     let fail = |error: tidalite::Error| failure(path, &error);
@@ -82,7 +82,7 @@ fn create_new(path: &Path) -> Outcome<File> {
     })
 }
 
-/// `tidalite restore`
+/// Runs the command `tidalite restore`.
 pub(crate) fn restore(args: &RestoreArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let path = &args.file;
     if path.exists() {
@@ -125,7 +125,7 @@ pub(crate) fn restore(args: &RestoreArgs, terminal: &mut Terminal<'_>) -> Outcom
     Ok(terminal.out.flush()?)
 }
 
-/// `tidalite salvage`
+/// Runs the command `tidalite salvage`.
 pub(crate) fn salvage(args: &SalvageArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let (from, to) = (&args.file.file, &args.to);
     if !from.exists() || from.is_dir() {
@@ -183,7 +183,7 @@ pub(crate) fn salvage(args: &SalvageArgs, terminal: &mut Terminal<'_>) -> Outcom
         .hint("a backup may hold the missing data"))
 }
 
-/// `tidalite pins`
+/// Runs the command `tidalite pins`.
 pub(crate) fn pins(args: &PinsArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let path = &args.file.file;
     let fail = |error: tidalite::Error| failure(path, &error);
@@ -228,7 +228,7 @@ pub(crate) fn pins(args: &PinsArgs, terminal: &mut Terminal<'_>) -> Outcome {
     Ok(sheet.finish()?)
 }
 
-/// `tidalite page`
+/// Runs the command `tidalite page`.
 pub(crate) fn page(args: &PageArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let path = &args.file.file;
     let found = open(path)?
@@ -279,7 +279,7 @@ pub(crate) fn page(args: &PageArgs, terminal: &mut Terminal<'_>) -> Outcome {
     Ok(out.flush()?)
 }
 
-/// `tidalite stat --weights`
+/// Runs the command `tidalite stat --weights`.
 pub(crate) fn weights(args: &StatArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let path = &args.file.file;
     let weights = open(path)?

@@ -1,4 +1,4 @@
-//! `join`: several series side by side.
+//! `join`: prints several series side by side, joined on time.
 
 use super::filters::ValueFilter;
 use crate::args::{JoinArgs, JoinKind};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use tidalite::query::Join;
 use tidalite::{Selection, SeriesInfo};
 
-/// `tidalite join`
+/// Runs the command `tidalite join`.
 pub(crate) fn run(args: &JoinArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let join = match (args.kind, args.tolerance) {
         (JoinKind::AsOf, tolerance) => Join::AsOf {

@@ -1,11 +1,12 @@
-//! Keys and values of tables as typed: text, hexadecimal, or numbers in order-preserving encoding.
+//! Keys and values of tables in the forms that the user may type: text, hexadecimal, or numbers that are stored in an
+//! order-preserving encoding.
 
 use crate::args::KvForm;
 use crate::bytes::{unescaped, unhex};
 use crate::exit::{Failure, Outcome};
 use tidalite::Ordered;
 
-/// The bytes of a text in this form.
+/// Parses a text that is typed in this form to the bytes that are stored.
 pub(super) fn bytes_of(form: KvForm, text: &str) -> Outcome<Vec<u8>> {
     fn number<T: Ordered + std::str::FromStr>(text: &str) -> Option<Vec<u8>> {
         text.parse().ok().map(|number: T| number.to_key())

@@ -12,7 +12,7 @@ use std::io::Read;
 use std::path::Path;
 use tidalite::{ErrorKind, Ordered, ReadTxn, Table, TableCursor, WriteTxn};
 
-/// `tidalite kv`
+/// Runs the command `tidalite kv`.
 pub(crate) fn run(args: &KvArgs, terminal: &mut Terminal<'_>) -> Outcome {
     match &args.command {
         KvCommand::Get { place, key, raw } => get(place, key, *raw, terminal),
@@ -97,13 +97,13 @@ pub(crate) fn run(args: &KvArgs, terminal: &mut Terminal<'_>) -> Outcome {
     }
 }
 
-/// Prints one line that confirms the change.
+/// Prints one line that confirms a change.
 fn told(what: &str, terminal: &mut Terminal<'_>) -> Outcome {
     writeln!(terminal.out, "{}", printable(what))?;
     Ok(terminal.out.flush()?)
 }
 
-/// The text to type for these bytes.
+/// Formats stored bytes as the text that the user would type in this form.
 fn text_of(form: KvForm, bytes: &[u8]) -> Outcome<String> {
     fn number<T: Ordered + ToString>(bytes: &[u8]) -> Option<String> {
         T::from_key(bytes).map(|number| number.to_string())
@@ -151,7 +151,7 @@ impl KvPlace {
         text_of(self.value_form(), value)
     }
 
-    /// The keys of the enclosing nested tables.
+    /// The keys that lead to the nested table that the options select.
     fn path(&self) -> Outcome<Vec<Vec<u8>>> {
         self.path.iter().map(|key| self.key(key)).collect()
     }
@@ -165,7 +165,7 @@ impl KvPlace {
         db.begin_read().map_err(|error| self.fail(&error))
     }
 
-    /// A table with one value per key, nested if the options say so.
+    /// Opens the table with one value per key, or the nested table, that the options select.
     fn table<'s>(&self, snap: &'s ReadTxn) -> Outcome<Table<'s>> {
         let fail = |error: tidalite::Error| self.fail(&error);
         let table = snap.table(&self.table).map_err(fail)?;
@@ -196,7 +196,7 @@ impl KvPlace {
     }
 }
 
-/// Runs `work`, which changes a whole table and returns whether the table exists.
+/// Opens the database and runs `work`, which changes a whole table and returns whether the table exists.
 fn change(
     path: &Path,
     table: &str,
@@ -220,7 +220,7 @@ fn absent(key: &str) -> Failure {
     .hint("tidalite kv scan prints the table")
 }
 
-/// Prints a value for `get`.
+/// Prints a value for `kv get`.
 fn print(place: &KvPlace, value: &[u8], raw: bool, terminal: &mut Terminal<'_>) -> Outcome {
     if raw {
         return Ok(terminal.out.write_all(value)?);
@@ -267,7 +267,7 @@ fn get(place: &KvPlace, key: &str, raw: bool, terminal: &mut Terminal<'_>) -> Ou
     Ok(terminal.out.flush()?)
 }
 
-/// The value of `put`: typed, or read from standard input or a file.
+/// Reads the value for `kv put`: typed, or from standard input or a file.
 fn given(place: &KvPlace, value: Option<&str>, file: Option<&Path>) -> Outcome<Vec<u8>> {
     match (value, file) {
         (_, Some(file)) => {
@@ -291,7 +291,7 @@ fn clear(place: &KvPlace) -> Outcome {
         let snap = db.begin_read().map_err(fail)?;
         let multi = place.is_multi(&snap)?;
         if !multi {
-            // Fails if the table is missing.
+            // This returns an error if the table does not exist.
             place.table(&snap)?;
         }
         multi
@@ -339,7 +339,7 @@ fn put(place: &KvPlace, (key, value): (&str, &[u8]), new: bool, make_multi: bool
     };
     let mut tx = db.begin_write().map_err(fail)?;
     let stored = if multi || make_multi {
-        // Rejects a table of single values.
+        // This returns an error if the table has single values and not sets.
         let mut table = tx.raw_set_table(&place.table).map_err(fail)?;
         table.put(&key_bytes, value).map_err(fail)?
     } else {
@@ -372,7 +372,7 @@ fn holds_a_table(table: &tidalite::TableMut<'_>, key: &[u8]) -> tidalite::Result
     Ok(cursor.seek(key)? && cursor.is_nested())
 }
 
-/// Removes a pair, or all pairs of a key; returns the number of removed values.
+/// Removes a pair, or all pairs of a key; returns the number of values removed.
 fn del(place: &KvPlace, key: &str, value: Option<&str>, all: bool) -> Outcome<u64> {
     let bytes = place.key(key)?;
     let multi = place.is_multi(&place.snapshot()?)?;
@@ -494,8 +494,8 @@ fn scan(place: &KvPlace, bounds: &Bounds, terminal: &mut Terminal<'_>) -> Outcom
     Ok(terminal.out.flush()?)
 }
 
-/// The text of the value at the cursor; `None` if the value is outside the bounds. A nested table shows its number of
-/// pairs.
+/// The text of the value at the cursor; `None` if the value is outside the bounds. For a nested table the text is the
+/// number of its pairs.
 fn shown(
     place: &KvPlace,
     bounds: &Bounds,

@@ -1,4 +1,4 @@
-//! `kv stat`: tables and their pages, in the familiar layout of `mdb_stat` and `mdbx_stat`.
+//! `kv stat`: prints tables and their pages, in the familiar layout of `mdb_stat` and `mdbx_stat`.
 
 use super::key_forms::bytes_of;
 use crate::args::{KvForm, KvStatArgs};
@@ -12,7 +12,7 @@ use tidalite::maintenance::TableShape;
 use tidalite::monitor::Reader;
 use tidalite::{Database, ReadTxn};
 
-/// `tidalite kv stat`
+/// Runs the command `tidalite kv stat`.
 pub(crate) fn run(args: &KvStatArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let path = &args.file.file;
     let fail = |error: tidalite::Error| failure(path, &error);
@@ -81,7 +81,7 @@ fn reader_table(readers: &[Reader], out: &mut dyn Write) -> Outcome {
     Ok(())
 }
 
-/// One table, with single values or sets.
+/// Prints the statistics of one table, of single values or of sets.
 fn one(snap: &ReadTxn, name: &str, args: &KvStatArgs, out: &mut dyn Write) -> Outcome {
     let path = &args.file.file;
     let fail = |error: tidalite::Error| failure(path, &error);
@@ -123,7 +123,7 @@ fn one(snap: &ReadTxn, name: &str, args: &KvStatArgs, out: &mut dyn Write) -> Ou
     Ok(())
 }
 
-/// One line per table.
+/// Prints one line per table.
 fn list(snap: &ReadTxn, out: &mut dyn Write, fail: impl Fn(tidalite::Error) -> Failure) -> Outcome {
     for name in snap.tables().map_err(&fail)? {
         let shown = printable(&name);

@@ -1,7 +1,7 @@
 //! `load`: reads tables from the text format of `dump`, `mdb_dump` and `mdbx_dump` (see `dump.rs`), or from plain
 //! lines: key, value, key, value.
 //!
-//! Header lines without a meaning here are ignored: sizes of pages and maps, numbers of readers, canaries.
+//! Header lines that have no meaning for Tidalite are ignored: sizes of pages and maps, numbers of readers, canaries.
 
 use super::foreign::{self, Part};
 use crate::args::{ForeignFlag, LoadArgs};
@@ -16,20 +16,20 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use tidalite::{Database, TableMut, WriteTxn};
 
-/// Table name for a section without one.
+/// Name of the table for a section whose header has no name.
 const MAIN_TABLE: &str = "main";
 
-/// Bytes of pairs in one transaction of `load`.
+/// Number of bytes of pairs in one transaction of `load`.
 const BATCH_BYTES: usize = 32 << 20;
 
 #[derive(Debug, Default)]
 struct Head {
-    /// Bytes of the name in the header, which may not be UTF-8.
+    /// Bytes of the table's name in the header, which may not be UTF-8.
     name: Option<Vec<u8>>,
-    /// Whether the name is escaped like data.
+    /// Whether the name is escaped in the same way as data.
     escaped: bool,
     print: bool,
-    /// Whether there is no header: lines are data from the first character on, and the table ends with the input.
+    /// Whether the input has no header: lines are data from the first character on, and the table ends with the input.
     plain: bool,
     multi: bool,
     flags: Vec<ForeignFlag>,
@@ -37,7 +37,7 @@ struct Head {
 }
 
 impl Head {
-    /// Converts bytes so that their order here is their order in the source.
+    /// Converts the bytes of a key or value so that Tidalite sorts them in the order of the source.
     fn here(&self, part: Part, mut bytes: Vec<u8>) -> Vec<u8> {
         if foreign::turns(&self.flags, part) {
             bytes.reverse();
@@ -46,7 +46,7 @@ impl Head {
     }
 }
 
-/// `tidalite load`
+/// Runs the command `tidalite load`.
 pub(crate) fn load(args: &LoadArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let path = &args.file.file;
     let mut input: Box<dyn BufRead> = match args.input.as_deref() {
@@ -119,7 +119,7 @@ fn section(
     )?)
 }
 
-/// Warns about flags of the table that are not kept.
+/// Warns about flags of the table that Tidalite does not store.
 fn lost(head: &Head, name: &str, path: &Path) {
     if head.flags.is_empty() {
         return;
@@ -148,7 +148,7 @@ struct Lines<'i> {
 }
 
 impl Lines<'_> {
-    /// The next line without its line end.
+    /// The next line of the input without its line end; `None` at the end of the input.
     fn next(&mut self) -> Outcome<Option<&[u8]>> {
         self.text.clear();
         self.number += 1;
@@ -165,7 +165,7 @@ impl Lines<'_> {
             .hint("the format is that of mdb_dump: `tidalite dump --help` shows it")
     }
 
-    /// The error for a name that is not UTF-8. (With invalid bytes replaced, two such names could become one.)
+    /// The error for a table name that is not UTF-8. (If invalid bytes were replaced, two such names could become one.)
     fn not_text(&self, name: &[u8]) -> Failure {
         let shown = crate::bytes::escaped(name);
         let what = format!("the table's name {shown} is not UTF-8");
@@ -292,12 +292,12 @@ fn read_pairs(
     Ok(stored)
 }
 
-/// The pairs of a section of sets, up to the end of a batch.
+/// Iterator over the pairs in a section of a table of sets, up to the end of a batch.
 struct Pairs<'p, 'l> {
     lines: &'p mut Lines<'l>,
     head: &'p Head,
     bytes: usize,
-    /// Set if the pairs ended before the end of the batch: at the end of the section, or at an invalid line.
+    /// Why the pairs ended before the end of the batch, if they did: the end of the section, or an invalid line.
     end: Option<Outcome<()>>,
 }
 
@@ -311,7 +311,7 @@ impl<'p, 'l> Pairs<'p, 'l> {
         }
     }
 
-    /// The next pair; `None` at the end of the section.
+    /// Reads the next pair; `None` at the end of the section.
     fn pair(&mut self) -> Outcome<Option<(Vec<u8>, Vec<u8>)>> {
         let Self { lines, head, .. } = self;
         let key = match read_bytes(lines, head)? {
@@ -352,7 +352,7 @@ impl Iterator for Pairs<'_, '_> {
     }
 }
 
-/// Creates the table and advances its sequence to the number in the header.
+/// Creates the table of a section and advances its sequence to the number in the header.
 fn make(tx: &mut WriteTxn, name: &str, head: &Head) -> tidalite::Result<()> {
     if head.multi {
         let mut table = tx.raw_set_table(name)?;
@@ -366,7 +366,7 @@ fn make(tx: &mut WriteTxn, name: &str, head: &Head) -> tidalite::Result<()> {
     Ok(())
 }
 
-/// Advances a table's sequence to this number.
+/// Advances a table's sequence to this number, if it has not got there yet.
 fn catch_up(table: &mut TableMut<'_>, sequence: u64) -> tidalite::Result<()> {
     let missing = sequence.saturating_sub(table.view()?.sequence());
     if missing > 0 {
@@ -375,7 +375,7 @@ fn catch_up(table: &mut TableMut<'_>, sequence: u64) -> tidalite::Result<()> {
     Ok(())
 }
 
-/// Stores a pair; returns whether it was stored.
+/// Stores a pair; returns false if `keep` is true and the key exists already, so that nothing was stored.
 fn put(
     tx: &mut WriteTxn,
     (name, path): (&str, &[Vec<u8>]),
@@ -391,13 +391,13 @@ fn put(
     Ok(true)
 }
 
-/// A line of data.
+/// A line of data in a section.
 enum Line {
     Bytes(Vec<u8>),
-    /// Beginning of a nested table, with the next number of its sequence, and its end.
+    /// The beginning of a nested table, with the next number of its sequence.
     Open(u64),
     Close,
-    /// End of the section.
+    /// The end of the section.
     End,
 }
 

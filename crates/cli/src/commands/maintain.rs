@@ -11,7 +11,7 @@ use std::time::Duration;
 use tidalite::Database;
 use tidalite::retention::{Budget, CapState, ClockReading, Holder, Maintained};
 
-/// Maximum number of pins and readers that are named.
+/// Maximum number of pins and readers that are listed as the reason for a long file.
 const HOLDERS_SHOWN: usize = 5;
 
 fn budget(args: &RetentionArgs) -> Budget {
@@ -22,7 +22,7 @@ fn budget(args: &RetentionArgs) -> Budget {
     }
 }
 
-/// Prints the rows that would be removed.
+/// Prints the rows that `--apply` would remove, and changes nothing.
 pub(super) fn preview(
     database: &Database,
     args: &RetentionArgs,
@@ -65,7 +65,7 @@ pub(super) fn preview(
     Ok(())
 }
 
-/// Removes the rows.
+/// Applies the policies, and prints what was removed.
 pub(super) fn apply(
     database: &Database,
     args: &RetentionArgs,
@@ -123,7 +123,7 @@ fn told(done: &Maintained, terminal: &mut Terminal<'_>) -> Outcome {
     Ok(terminal.out.flush()?)
 }
 
-/// Messages about an exceeded cap, or about a file larger than the cap.
+/// Messages about bytes in use that exceed the cap, or about a file that is larger than the cap.
 fn about_cap(cap: &CapState, more: bool) -> Vec<String> {
     let mut lines = Vec::new();
     let bound = bytes_text(cap.cap_bytes);

@@ -1,4 +1,4 @@
-//! One file per command.
+//! The commands of the program, one file per command.
 
 pub(crate) mod aggregate;
 pub(crate) mod annotate;

@@ -1,20 +1,20 @@
-//! `completions` and `man`: generated from the definition of the command line.
+//! `completions` and `man`: prints texts that are generated from the definition of the command line.
 
 use crate::args::{Cli, CompletionsArgs, ManArgs};
 use crate::exit::{Failure, Outcome};
 use clap::CommandFactory;
 use std::io::Write;
 
-/// `tidalite completions`
+/// Runs the command `tidalite completions`.
 pub(crate) fn completions(args: &CompletionsArgs, out: &mut dyn Write) -> Outcome {
-    // Rendered to memory: the generator panics if it cannot write.
+    // The script is written to memory first, because the generator panics if it cannot write.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "tidalite", &mut script);
     out.write_all(&script)?;
     Ok(out.flush()?)
 }
 
-/// `tidalite man`
+/// Runs the command `tidalite man`.
 pub(crate) fn man(args: &ManArgs, out: &mut dyn Write) -> Outcome {
     let Some(folder) = &args.dir else {
         clap_mangen::Man::new(Cli::command()).render(&mut *out)?;

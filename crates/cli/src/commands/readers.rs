@@ -8,7 +8,7 @@ use crate::terminal::Terminal;
 use std::time::Duration;
 use tidalite::monitor::{Reader, ReaderKind, WriterSeen};
 
-/// `tidalite readers`
+/// Runs the command `tidalite readers`.
 pub(crate) fn run(args: &ReadersArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let path = &args.file.file;
     let database = open(path)?;

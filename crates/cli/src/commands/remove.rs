@@ -9,12 +9,12 @@ use crate::terminal::Terminal;
 use crate::time::TimeShow;
 use tidalite::{SeriesInfo, Steps, WriteTxn};
 
-/// `tidalite remove`
+/// Runs the command `tidalite remove`.
 pub(crate) fn run(args: &RemoveArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let path = &args.file.file;
     let fail = |error: tidalite::Error| failure(path, &error);
     let span = Span::of(&args.range)?;
-    // The write transaction is open, and the listed series cannot be changed by another writer.
+    // A write transaction is open meanwhile, so that no other writer can change the listed series.
     let (database, mut txn) = if args.dry_run {
         (open(path)?, None)
     } else {
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &RemoveArgs, terminal: &mut Terminal<'_>) -> Outcome {
         return Err(span.nothing());
     }
     drop(reader);
-    // Committed before the report: a failed commit must not be reported as a removal.
+    // The commit comes before the report, because a removal whose commit failed must not be reported.
     if let Some(txn) = txn {
         store::commit(txn).map_err(fail)?;
         store::close(database).map_err(fail)?;
@@ -74,17 +74,18 @@ pub(crate) fn run(args: &RemoveArgs, terminal: &mut Terminal<'_>) -> Outcome {
     Ok(())
 }
 
-/// Removed data of one series.
+/// The removed data of one series.
 struct Gone {
     rows: u64,
-    /// The first and the last removed point; `None` for a series without points.
+    /// Times of the first and the last removed point; `None` for a series without points.
     range: Option<(i64, i64)>,
-    /// Points that remain; `None` if the series is removed.
+    /// Number of points that remain; `None` if the whole series is removed.
     left: Option<u64>,
 }
 
 impl Gone {
-    /// `None` if only points in a span are removed and the series has none there.
+    /// Determines what would be removed from a series; `None` if only points in a span are to be removed and the series
+    /// has none there.
     fn of(reader: &Reader<'_>, info: &SeriesInfo, span: &Span) -> Outcome<Option<Self>> {
         let fail = |error: tidalite::Error| reader.fail(&error);
         let series = reader.series(info)?;
@@ -130,7 +131,7 @@ impl Gone {
     }
 }
 
-/// `tidalite rename`
+/// Runs the command `tidalite rename`.
 pub(crate) fn rename(args: &RenameArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let path = &args.file.file;
     let fail = |error: tidalite::Error| failure(path, &error);

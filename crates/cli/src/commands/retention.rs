@@ -1,4 +1,4 @@
-//! `retention`: lists, sets and removes the policies.
+//! `retention`: lists, sets, removes and applies retention policies.
 
 use super::maintain;
 use crate::args::{KeepFromName, RetentionArgs};
@@ -10,7 +10,7 @@ use crate::terminal::Terminal;
 use std::time::Duration;
 use tidalite::retention::{KeepFrom, Retention};
 
-/// `tidalite retention`
+/// Runs the command `tidalite retention`.
 pub(crate) fn run(args: &RetentionArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let path = &args.file.file;
     let fail = |error: tidalite::Error| failure(path, &error);

@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use tidalite::{ColumnType, Direction, Row, Schema, Series, SeriesInfo, Steps};
 
-/// `tidalite scan`
+/// Runs the command `tidalite scan`.
 pub(crate) fn run(args: &ScanArgs, terminal: &mut Terminal<'_>) -> Outcome {
     if let Some(function) = args.function {
         return super::functions::scan(args, function, terminal);
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &ScanArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let mut label = (None, String::new());
     let mut print = |series: &Series<'_>, row: &Row| {
         printed += 1;
-        // The label is reused, because rows of a series mostly follow each other.
+        // The label of the last series is reused, because rows of one series mostly follow each other.
         if label.0 != Some(series.id()) {
             label = (Some(series.id()), series.info().label());
         }
@@ -96,7 +96,8 @@ impl Scan<'_> {
         })
     }
 
-    /// Passes rows of a series in a direction to `print`: skips `offset` rows and stops after `limit`.
+    /// Passes the rows of a series in this direction to `print`: skips the first `offset` rows and stops after `limit`
+    /// rows.
     fn each(
         &self,
         info: &SeriesInfo,
@@ -128,7 +129,7 @@ impl Scan<'_> {
         })
     }
 
-    /// The newest rows of a series in ascending order.
+    /// The newest `most` rows of a series, in ascending order of time.
     fn newest(&self, info: &SeriesInfo, series: &Series<'_>, most: u64) -> Outcome<Vec<Row>> {
         let mut rows = Vec::new();
         self.each(
@@ -163,8 +164,8 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// The newest rows of several series together: they are among the newest of each. Rows with the same time are in
-    /// the order of the series.
+    /// The newest rows of several series together, which are among the newest rows of each series. Rows with the same
+    /// time are in the order of the series.
     fn tail_of_all(
         &self,
         infos: &[Arc<SeriesInfo>],
@@ -179,7 +180,7 @@ impl Scan<'_> {
             for row in self.newest(info, own, most as u64)? {
                 all.push((to_nanos(unit, row.time), place, row));
             }
-            // Drops rows early: with many series nearly all rows are too old.
+            // Old rows are dropped early: with many series nearly all rows are too old.
             if all.len() > most.saturating_mul(2) {
                 keep_newest(&mut all, most);
             }
@@ -195,13 +196,14 @@ impl Scan<'_> {
     }
 }
 
-/// Sorts by time and drops the oldest rows.
+/// Sorts the rows by time and keeps only the newest `most` of them.
 fn keep_newest(rows: &mut Vec<(Nanos, usize, Row)>, most: usize) {
     rows.sort_by_key(|(time, place, _)| (*time, *place));
     rows.drain(..rows.len().saturating_sub(most));
 }
 
-/// The column that a regular expression applies to.
+/// The number of the string column to which a regular expression is applied: the column with this name, or else the
+/// last one.
 fn text_column(info: &SeriesInfo, name: Option<&str>) -> Outcome<usize> {
     let columns = &info.schema.columns;
     let found = match name {
@@ -220,7 +222,7 @@ fn text_column(info: &SeriesInfo, name: Option<&str>) -> Outcome<usize> {
     })
 }
 
-/// `tidalite latest`
+/// Runs the command `tidalite latest`.
 pub(crate) fn latest(args: &LatestArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let reader = Reader::open(&args.file)?;
     let infos = reader.select(&args.which.pattern)?;
@@ -236,16 +238,16 @@ pub(crate) fn latest(args: &LatestArgs, terminal: &mut Terminal<'_>) -> Outcome 
     Ok(sheet.finish()?)
 }
 
-/// Prints points of several series as one table.
+/// Prints the points of several series under one header.
 struct Printer {
-    /// Column names: a series without one of the columns has empty cells there.
+    /// Names of the printed columns. A series without one of these columns has empty cells there.
     names: Vec<String>,
     with_series: bool,
     show: TimeShow,
 }
 
 impl Printer {
-    /// For series with the same columns.
+    /// Creates a printer for series with the same columns.
     fn new(
         infos: &[Arc<SeriesInfo>],
         with_series: bool,
@@ -285,7 +287,7 @@ impl Printer {
         })
     }
 
-    /// For any series: all columns that at least one of them has.
+    /// Creates a printer for any series: it prints all columns that at least one of them has.
     fn of_all(infos: &[Arc<SeriesInfo>], zone: jiff::tz::TimeZone) -> Self {
         Self {
             names: all_shown_columns(infos, false),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tidalite::query::Names;
 use tidalite::{MergePolicy, Schema};
 
-/// `tidalite series`
+/// Runs the command `tidalite series`.
 pub(crate) fn run(args: &SeriesArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let reader = Reader::open(&args.file)?;
     let infos = reader.select(&args.which.pattern)?;
@@ -19,7 +19,7 @@ pub(crate) fn run(args: &SeriesArgs, terminal: &mut Terminal<'_>) -> Outcome {
         return show_names(&names, args, terminal);
     }
     let show = TimeShow::new(args.zone.tz.clone());
-    // Most databases hold only default points, for which the column would be the same in every line.
+    // Most databases hold only default points; then the column with the schema would be the same on every line.
     let all_columns = !args.format.format.is_table();
     let schemas = all_columns || infos.iter().any(|info| info.schema != Schema::point());
     let mut columns = vec![
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &SeriesArgs, terminal: &mut Terminal<'_>) -> Outcome {
     Ok(sheet.finish()?)
 }
 
-/// `tidalite series --names`
+/// Runs the command `tidalite series --names`.
 fn show_names(names: &Names, args: &SeriesArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let columns = vec![
         Column::text("kind"),

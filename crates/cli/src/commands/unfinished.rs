@@ -1,14 +1,15 @@
-//! Removes a new database if a signal ends the import before the first commit.
+//! Removes a newly created database if a signal ends the import before the first commit.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Path of the new file until the first commit begins.
+/// The path of the new database until its first commit begins; then `None`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Unfinished(Arc<Mutex<Option<PathBuf>>>);
 
 impl Unfinished {
-    /// Removes this file and its lock file if Ctrl-C or another signal ends the program before the first commit.
+    /// From now on, removes this database and its lock file if Ctrl-C or another signal ends the program before the
+    /// first commit.
     pub(crate) fn watch(path: &Path) -> Self {
         let own = Self(Arc::new(Mutex::new(Some(path.to_owned()))));
         #[cfg(target_os = "linux")]
@@ -16,13 +17,13 @@ impl Unfinished {
         own
     }
 
-    /// Keeps the file from now on.
+    /// Called before the first commit: from now on a signal does not remove the database.
     pub(crate) fn keep(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Signals that the program's parent ignores, as `nohup` does, stay ignored. Only Linux lists them without a call
-    /// of the C library; on other systems an empty database is left.
+    /// Handles the signals that end the program. Signals that the program's parent ignores, as `nohup` does, stay
+    /// ignored. Only Linux lists these without a call of the C library; on other systems an empty database is left.
     #[cfg(target_os = "linux")]
     fn listen(&self) {
         use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -37,19 +38,19 @@ impl Unfinished {
         let own = self.clone();
         std::thread::spawn(move || {
             for signal in &mut signals {
-                // Locked until the program ends: no commit can begin.
+                // The lock is held until the program ends, so that no commit can begin any more.
                 let mut path = own.0.lock().unwrap_or_else(PoisonError::into_inner);
                 if let Some(path) = path.take() {
                     remove(&path);
                 }
-                // The program ends as it would have without this handler.
+                // The program then ends as it would have without this handler.
                 let _ = signal_hook::low_level::emulate_default_handler(signal);
             }
         });
     }
 }
 
-/// Removes a database and its lock file.
+/// Removes a database file and its lock file.
 pub(crate) fn remove(path: &Path) {
     let _ = std::fs::remove_file(path);
     let mut lock = path.to_owned().into_os_string();
@@ -57,7 +58,7 @@ pub(crate) fn remove(path: &Path) {
     let _ = std::fs::remove_file(lock);
 }
 
-/// A bit for each ignored signal; all bits if that cannot be determined.
+/// A bit mask of the signals that this process ignores, with all bits set if these cannot be determined.
 #[cfg(target_os = "linux")]
 fn ignored_signals() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `stat`, `check`, `copy`, `compact`: commands for the whole file.
+//! `stat`, `check`, `copy`, `compact`: commands that work on the whole file.
 
 use crate::args::{CheckArgs, CompactArgs, CopyArgs, StatArgs};
 use crate::database::{
@@ -19,7 +19,7 @@ use tidalite::{Database, ErrorKind, Timestamp};
 /// Maximum number of problems that `check` prints; a broken file may have one per page.
 const PROBLEMS_SHOWN: usize = 100;
 
-/// `tidalite stat`
+/// Runs the command `tidalite stat`.
 pub(crate) fn stat(args: &StatArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let path = &args.file.file;
     if args.weights {
@@ -59,7 +59,7 @@ pub(crate) fn stat(args: &StatArgs, terminal: &mut Terminal<'_>) -> Outcome {
     Ok(sheet.finish()?)
 }
 
-/// Name, value and meaning of every figure.
+/// Name, value and meaning of every statistic that `stat` prints.
 fn figures(stat: &Stat) -> Vec<(&'static str, Cell, &'static str)> {
     let page = stat.page_size as u64;
     let used = stat
@@ -160,7 +160,7 @@ fn figures(stat: &Stat) -> Vec<(&'static str, Cell, &'static str)> {
     ]
 }
 
-/// `tidalite check`
+/// Runs the command `tidalite check`.
 pub(crate) fn check(args: &CheckArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let path = &args.file.file;
     let progress = Progress::new(args.quiet, args.progress);
@@ -173,7 +173,7 @@ pub(crate) fn check(args: &CheckArgs, terminal: &mut Terminal<'_>) -> Outcome {
         "restore a backup (tidalite restore), or save what is intact: tidalite salvage {} new.tdl",
         path.display()
     );
-    // Also for damage that leaves no data to check.
+    // The advice is also given for damage that leaves no data to check.
     let advise = |failure: Failure| match failure.exit {
         Exit::Damage => failure.hint(&advice),
         _ => failure,
@@ -248,7 +248,7 @@ pub(crate) fn check(args: &CheckArgs, terminal: &mut Terminal<'_>) -> Outcome {
     .hint(advice))
 }
 
-/// `tidalite copy`
+/// Runs the command `tidalite copy`.
 pub(crate) fn copy(args: &CopyArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let (from, to) = (&args.file.file, &args.copy);
     let watch = Watch::new().bytes_per_second(args.rate.bytes());
@@ -279,7 +279,7 @@ pub(crate) fn copy(args: &CopyArgs, terminal: &mut Terminal<'_>) -> Outcome {
         true => open_to_back_up(from)?,
         false => open(from)?,
     };
-    // Written to a temporary name and renamed: a file with the final name is complete.
+    // The copy is written under a temporary name and then renamed, so that a file with the final name is complete.
     let mut part = to.clone().into_os_string();
     part.push(".part");
     let part = std::path::PathBuf::from(part);
@@ -309,7 +309,7 @@ pub(crate) fn copy(args: &CopyArgs, terminal: &mut Terminal<'_>) -> Outcome {
     Ok(terminal.out.flush()?)
 }
 
-/// Writes a file page by page and syncs it.
+/// Writes an image, a copy of the database page by page, to a new file, and syncs that file.
 fn image(database: &Database, to: &std::path::Path, watch: Watch<'_>) -> tidalite::Result<u64> {
     let opened = std::fs::File::create_new(to)?;
     let mut out = io::BufWriter::with_capacity(1 << 20, opened);
@@ -318,7 +318,7 @@ fn image(database: &Database, to: &std::path::Path, watch: Watch<'_>) -> tidalit
     Ok(bytes)
 }
 
-/// `tidalite compact`
+/// Runs the command `tidalite compact`.
 pub(crate) fn compact(args: &CompactArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let path = &args.file.file;
     let database = open_to_write(path)?;
@@ -350,7 +350,7 @@ pub(crate) fn compact(args: &CompactArgs, terminal: &mut Terminal<'_>) -> Outcom
         }
     };
     store::close(database).map_err(|error| failure(path, &error))?;
-    // Closing the database frees the redo log of small commits.
+    // The size is measured after closing, because closing the database frees the redo log.
     let after = std::fs::metadata(path)
         .ok()
         .filter(std::fs::Metadata::is_file)
@@ -378,7 +378,7 @@ pub(crate) fn compact(args: &CompactArgs, terminal: &mut Terminal<'_>) -> Outcom
     Ok(terminal.out.flush()?)
 }
 
-/// The error of a copy, which names the written file if that is where it occurred.
+/// The error of a copy. It is about the written file if the error occurred there, otherwise about the database.
 fn copy_failure(from: &std::path::Path, to: &std::path::Path, error: &tidalite::Error) -> Failure {
     match (error.path(), error.io_error()) {
         (Some(_), Some(source)) => Failure::file("cannot open", to, source),
@@ -400,7 +400,7 @@ fn discard(part: &std::path::Path) {
     let _ = std::fs::remove_file(lock);
 }
 
-/// Makes the new name durable.
+/// Syncs the folder of a renamed file, so that the new name is durable.
 fn sync_folder(file: &std::path::Path) -> io::Result<()> {
     let folder = match file.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,

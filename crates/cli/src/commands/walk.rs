@@ -1,8 +1,9 @@
-//! Iterates over rows of a series in either direction, all rows or those that match, until the caller stops.
+//! Iterates over the rows of a series in either direction, until the caller stops: over all rows, or over those with
+//! matching values or texts.
 //!
-//! The library returns rows that match filters and expressions for one interval at a time. A walk queries chunks, each
-//! of twice as many rows as the one before: a query for ten rows of a billion does not read them all, and a query for
-//! all needs few chunks.
+//! The library returns rows that match filters and expressions for one interval at a time. A walk queries one chunk
+//! after the other, each with twice as many rows as the one before: a query for ten rows of a billion does not read
+//! them all, and a query for all rows needs few chunks.
 
 use super::filters::{ValueFilter, filtered};
 use crate::database::Reader;
@@ -11,35 +12,35 @@ use regex::Regex;
 use std::ops::ControlFlow;
 use tidalite::{Direction, Row, Series, Steps};
 
-/// Rows of the first chunk.
+/// Number of rows in the first chunk.
 const PIECE_ROWS: u64 = 16 * 1024;
 
-/// Maximum rows of a chunk: the matches of a backward chunk are held in memory.
+/// Maximum number of rows in a chunk: the matches in a chunk that is read backward are held in memory.
 const PIECE_ROWS_MAX: u64 = 4 * 1024 * 1024;
 
-/// Selection of rows.
+/// The rows that a walk returns.
 pub(super) enum Wanted<'a> {
     All,
-    /// Rows whose text in this column matches.
+    /// The rows whose text in the column with this number matches.
     Matching(usize, &'a Regex),
-    /// Rows whose values lie in all of these ranges.
+    /// The rows whose values lie in all of these ranges.
     Filtered(Vec<ValueFilter>),
 }
 
-/// Callback that takes a row and returns whether to continue.
+/// Callback that receives a row and returns whether the walk continues.
 type Take<'t> = dyn FnMut(&Row) -> Outcome<ControlFlow<()>> + 't;
 
-/// An iteration over rows of one series.
+/// A walk over the rows of one series in a range of times.
 pub(super) struct Walk<'a> {
     pub(super) reader: &'a Reader<'a>,
     pub(super) series: &'a Series<'a>,
-    /// First and last time, both inclusive.
+    /// First and last time of the walk, both included.
     pub(super) range: (i64, i64),
     pub(super) wanted: Wanted<'a>,
 }
 
 impl Walk<'_> {
-    /// Passes the rows to `take`, except the first `offset`.
+    /// Passes the rows in this direction to `take`, without the first `offset` rows.
     pub(super) fn each(&self, direction: Direction, offset: u64, take: &mut Take<'_>) -> Outcome {
         if let Wanted::All = self.wanted {
             return self.all(direction, offset, take);
@@ -72,8 +73,8 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Uses a cursor instead of chunks: it can stop at a limit or at a closed pipe, and skips rows by the counts in the
-    /// tree.
+    /// Passes all rows to `take`, with a cursor instead of chunks: a cursor can stop at a limit or at a closed pipe,
+    /// and skips rows by the counts in the tree.
     fn all(&self, direction: Direction, offset: u64, take: &mut Take<'_>) -> Outcome {
         let fail = |error: tidalite::Error| self.reader.fail(&error);
         let (from, to) = self.range;
@@ -102,7 +103,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// The last time, in this direction, of a chunk of this many rows from the start of the range.
+    /// The last time, in this direction, of a chunk that begins at the start of the range and has this many rows.
     fn edge(&self, direction: Direction, (from, to): (i64, i64), rows: u64) -> Outcome<i64> {
         let fail = |error: tidalite::Error| self.reader.fail(&error);
         let mut cursor = self.series.cursor();
@@ -125,7 +126,7 @@ impl Walk<'_> {
         })
     }
 
-    /// Passes the matching rows of a chunk to `take`.
+    /// Passes the matching rows of one chunk to `take`, in this direction.
     fn piece(
         &self,
         direction: Direction,

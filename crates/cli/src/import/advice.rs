@@ -1,9 +1,10 @@
-//! Recognises inputs that cannot be imported as they are and advises how to convert them.
+//! Recognises inputs that cannot be imported as they are, and advises the user how to convert them.
 
 use crate::exit::Failure;
 use crate::output::printable;
 
-/// First bytes of formats that are not text, with the name of the format and advice on how to convert it to CSV.
+/// The first bytes of formats that are not text, each with the name of the format and advice on how to convert it to
+/// CSV.
 const FORMATS: [(&[u8], &str, &str); 14] = [
     (b"PAR1", "a Parquet file", PARQUET),
     (b"ARROW1", "an Arrow (Feather) file", ARROW),
@@ -52,17 +53,17 @@ const NETCDF: &str =
     "write its variables as CSV first, for example with xarray: to_dataframe, to_csv";
 const UTF_16: &str = "convert it: iconv -f utf-16 -t utf-8 FILE | tidalite import DATABASE.tdl -";
 
-/// Advice for text that is not UTF-8.
+/// Advice for an input whose text is not UTF-8.
 pub(crate) const NOT_UTF_8: &str =
     "convert the file: iconv -f latin1 -t utf-8 FILE | tidalite import DATABASE.tdl -";
 
-/// Day numbers of Excel between the years 1954 and 2119.
+/// The numbers by which Excel counts the days between the years 1954 and 2119.
 const EXCEL_DAYS: std::ops::RangeInclusive<f64> = 20_000.0..=80_000.0;
 
-/// Maximum number of example cells in a message.
+/// Maximum number of example cells that a message shows.
 const EXAMPLES_MAX: usize = 5;
 
-/// Number of first lines that are searched for the header.
+/// Number of lines at the beginning of an input that are searched for the header.
 const LINES_MAX: usize = 200;
 
 /// The error for an input whose first bytes belong to another format.
@@ -84,7 +85,8 @@ pub(crate) fn foreign(head: &[u8], what: &str) -> Option<Failure> {
     refuse(is, next)
 }
 
-/// The error for numbers that were guessed to count from 1970 although all of them would then lie in its first days.
+/// The error for a time column of numbers: they were guessed to count from 1970, but then all of them would lie in the
+/// first days of 1970.
 pub(crate) fn near_1970(column: &str, first: &str, last: &str, unit: &str) -> Failure {
     let is_day = |text: &str| text.parse().is_ok_and(|day: f64| EXCEL_DAYS.contains(&day));
     let failure = Failure::bad_input(format!(
@@ -101,7 +103,7 @@ pub(crate) fn near_1970(column: &str, first: &str, last: &str, unit: &str) -> Fa
     }
 }
 
-/// The error if no column holds numbers. `cells`: the name of each column and an example cell, if it has one.
+/// The error if no column holds numbers. `cells` has the name of each column, and an example cell if there is one.
 pub(crate) fn no_numbers(cells: &[(&str, Option<&str>)]) -> Failure {
     let shown: Vec<String> = cells
         .iter()
@@ -146,7 +148,7 @@ fn shortened(cell: &str) -> String {
     }
 }
 
-/// Advice on lines that stand before the header, or between the header and the rows.
+/// Advice on skipping lines that stand before the header, or between the header and the rows.
 pub(crate) fn lines_to_skip(head: &[u8], delimiter: Option<u8>) -> Option<String> {
     let text = String::from_utf8_lossy(head);
     let lines: Vec<&str> = text.lines().take(LINES_MAX).collect();
@@ -208,7 +210,7 @@ fn begins_with_a_digit(field: &str) -> bool {
     digits.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// The error for JSON that is one array.
+/// The error for an input that is a single JSON array instead of JSON lines.
 pub(crate) fn json_array(head: &[u8], what: &str) -> Option<Failure> {
     let inner = head
         .trim_ascii_start()
@@ -223,7 +225,7 @@ pub(crate) fn json_array(head: &[u8], what: &str) -> Option<Failure> {
         b'"' | b'0'..=b'9' | b'-' | b']' => {
             "the input must have one JSON object per line, such as {\"time\":\"2014-06-01T00:10:00Z\",\"value\":1.5}"
         }
-        // The bracket belongs to a name, so the input is not a JSON array.
+        // The bracket belongs to a column name, so the input is not a JSON array.
         _ => return None,
     };
     Some(Failure::bad_input(format!("{what} is a JSON array")).hint(next))

@@ -1,15 +1,15 @@
-//! A reader that reads ahead on its own thread, to decompress and to parse rows on two cores.
+//! A reader that reads ahead in a thread of its own, so that decompressing and parsing can use two cores.
 
 use std::io::{self, Read};
 use std::sync::mpsc::{Receiver, sync_channel};
 
-/// Bytes of one block.
+/// Number of bytes in one block.
 const BLOCK: usize = 256 * 1024;
 
-/// Maximum number of blocks that wait to be read.
+/// Maximum number of blocks that were read ahead and wait to be used.
 const WAITING: usize = 8;
 
-/// The input as read by another thread. After this is dropped, that thread ends with its next block.
+/// An input that another thread reads ahead. After this value is dropped, that thread ends with its next block.
 pub(crate) struct ReadAhead {
     blocks: Receiver<io::Result<Vec<u8>>>,
     block: Vec<u8>,
@@ -17,7 +17,7 @@ pub(crate) struct ReadAhead {
 }
 
 impl ReadAhead {
-    /// Starts to read the input that `open` returns. An error is reported at its place in the stream.
+    /// Starts a thread that reads the input that `open` returns. An error is returned at its place in the stream.
     pub(crate) fn start<R: Read>(open: impl FnOnce() -> io::Result<R> + Send + 'static) -> Self {
         let (send, blocks) = sync_channel(WAITING);
         std::thread::spawn(move || {
@@ -29,7 +29,7 @@ impl ReadAhead {
                 let mut block = Vec::with_capacity(BLOCK);
                 let read = input.by_ref().take(BLOCK as u64).read_to_end(&mut block);
                 let last = read.is_err() || block.is_empty();
-                // Data that were decompressed before the error are valid, and are returned before it.
+                // Data that were decompressed before the error are valid, so they are returned before the error.
                 let sent = if block.is_empty() {
                     Ok(())
                 } else {
@@ -57,7 +57,7 @@ impl Read for ReadAhead {
         if self.at == self.block.len() {
             match self.blocks.recv() {
                 Ok(block) => (self.block, self.at) = (block?, 0),
-                // The other thread has ended.
+                // The other thread has ended, so there is no more input.
                 Err(_) => return Ok(0),
             }
         }

@@ -1,4 +1,4 @@
-//! Rows of one block of the input, with the errors of its bad lines and cells.
+//! A batch: the rows of one block of the input, with the errors of its bad lines and cells.
 
 use crate::import::blocks::{Block, LinesBefore};
 use crate::import::local_times::LocalRows;
@@ -7,45 +7,45 @@ use crate::import::texts::Texts;
 use crate::time::Nanos;
 use std::collections::HashMap;
 
-/// A line or cell that could not be used.
+/// The position of a line or cell that could not be used, and the reason.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct BadRow {
-    /// Number of the line, counted from 1 with the header; zero if it is not known.
+    /// Number of the line, counted from 1 including the header; zero if the number is not known.
     pub line: u64,
-    /// The reason.
+    /// The reason why the line or cell could not be used.
     pub why: String,
 }
 
 /// The rows of one block.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
-    /// The block that holds the rows.
+    /// The block of the input that the rows were parsed from.
     pub block: Block,
-    /// Number of the thread that has parsed it.
+    /// Number of the thread that has parsed the block.
     pub reader: usize,
-    /// Time of each row.
+    /// Time of each row, in nanoseconds since 1970.
     pub times: Vec<Nanos>,
     /// Offset in the block at which each row begins.
     starts: Vec<u32>,
-    /// Number of each row's combination of tags.
+    /// For each row, the number of its combination of tags.
     pub tags: Vec<u32>,
     /// The values of each row, row after row.
     pub values: Vec<Option<Number>>,
-    /// The values if the columns have types: raw words; for texts, their numbers in `texts`.
+    /// The values as stored words, if the columns have types; a text is stored as its number in `texts`.
     pub words: Vec<u64>,
     pub texts: Texts,
-    /// Tags of the combinations that occur here for the first time.
+    /// The tags of those combinations that occur here for the first time in this thread.
     pub combinations: Vec<Vec<String>>,
-    /// Bad lines, each with the number of rows of the batch before it.
+    /// Bad lines, each with the number of rows in this batch that precede it.
     pub bad: Vec<(usize, BadRow)>,
-    /// Bad cells that are stored as null, each with its row in the batch.
+    /// Bad cells that are stored as null, each with the number of its row in this batch.
     pub bad_cells: Vec<(usize, BadRow)>,
-    /// Rows with local times that clocks repeat or skip.
+    /// The rows whose local times clocks repeat or skip.
     pub local: LocalRows,
 }
 
 impl Batch {
-    /// Clears the batch for the rows of a block.
+    /// Clears the batch, to be filled with the rows of this block.
     pub(crate) fn begin(&mut self, block: Block, reader: usize) {
         self.block = block;
         self.reader = reader;
@@ -61,21 +61,21 @@ impl Batch {
         self.local.clear();
     }
 
-    /// Ends a row whose values have been pushed.
+    /// Completes a row after its values were pushed.
     pub(crate) fn end_row(&mut self, time: Nanos, start: usize, tags: u32) {
         self.times.push(time);
-        // Offsets fit in 32 bits: a block is little longer than the longest row.
+        // The offset fits in 32 bits, because a block is only a little longer than the longest row.
         self.starts.push(u32::try_from(start).unwrap_or(u32::MAX));
         self.tags.push(tags);
     }
 
-    /// The line number of a row.
+    /// The number of the line at which a row begins, in the whole input.
     pub(crate) fn line(&self, row: usize, before: &mut LinesBefore) -> u64 {
         self.block.line_of(self.starts[row] as usize, before)
     }
 }
 
-/// The combinations of tags that a thread has seen.
+/// The combinations of tags that one thread has seen so far, with their numbers.
 #[derive(Debug, Default)]
 pub(crate) struct Combinations {
     /// Number of the thread.
@@ -91,7 +91,7 @@ impl Combinations {
         }
     }
 
-    /// The number of a combination. A new combination is added to the batch.
+    /// The number of a combination of tags in this thread. A combination that is new is added to the batch.
     pub(crate) fn number(&mut self, tags: &[String], batch: &mut Batch) -> u32 {
         if let Some(number) = self.numbers.get(tags) {
             return *number;

@@ -6,41 +6,41 @@
 //!    end otherwise.
 //! 3. `line` of a block is the number of its first line in the whole input.
 //!
-//! Quotes are interpreted as the CSV reader does: a quote at the beginning of a field opens quotes, two quotes within
-//! them are one, and a quote inside a field that began without one is an ordinary character.
+//! Quotes are interpreted as the CSV reader does: a quote at the beginning of a field opens a quotation, two quotes
+//! within it stand for one, and a quote inside a field that began without one is an ordinary character.
 
 use crate::import::record::{ROW_BYTES_MAX, endless};
 use std::io::{self, Read};
 
-/// Bytes that are read at a time, and the size of most blocks.
+/// Number of bytes that are read at a time, which is also the size of most blocks.
 pub(crate) const BLOCK_BYTES: usize = 256 * 1024;
 
-/// Where a record ends.
+/// The rule that says where a record ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ends {
-    /// At the end of a line, unless it stands in quotes.
+    /// A record ends at the end of a line, unless the line end is within quotes.
     Csv {
-        /// The separator of fields.
+        /// The character that separates fields.
         delimiter: u8,
     },
-    /// At the end of each line.
+    /// A record ends at the end of each line.
     Lines,
 }
 
-/// A part of the input.
+/// A part of the input that consists of whole records.
 #[derive(Debug, Default)]
 pub(crate) struct Block {
     /// Number of the block, counted from 0.
     pub number: u64,
-    /// The line of its first byte, counted from 1.
+    /// Number of the line of the block's first byte in the input, counted from 1.
     pub line: u64,
     /// The bytes of the block, which are whole records.
     pub bytes: Vec<u8>,
-    /// Whether the block is a single record that the end of the input cuts off within quotes.
+    /// Whether the block is a single record that ends within quotes, because the input ends there.
     pub is_open: bool,
 }
 
-/// Counts the lines of a block up to ascending offsets.
+/// Counts the lines of a block up to offsets that ascend from call to call.
 #[derive(Debug, Default)]
 pub(crate) struct LinesBefore {
     at: usize,
@@ -48,12 +48,12 @@ pub(crate) struct LinesBefore {
 }
 
 impl Block {
-    /// The line of the record that begins at this offset; empty lines before it are skipped.
+    /// Number of the line of the record that begins at this offset; empty lines in front of the record are skipped.
     pub(crate) fn line_of(&self, start: usize, before: &mut LinesBefore) -> u64 {
         self.line_in(&self.bytes, start, before)
     }
 
-    /// Like `line_of`, for a block whose bytes have been taken out.
+    /// Does the same as `line_of`, for a block whose bytes have been taken out and are given as `bytes`.
     pub(crate) fn line_in(&self, bytes: &[u8], start: usize, before: &mut LinesBefore) -> u64 {
         let start = bytes.len().min(start);
         let start = start + empty_lines(&bytes[start..]);
@@ -66,7 +66,7 @@ impl Block {
     }
 }
 
-/// The line of a quote that is opened and not closed.
+/// Number of the line with a quote that is opened and never closed; `None` if there is none.
 pub(crate) fn open_quote(bytes: &[u8], delimiter: u8) -> Option<u64> {
     let (mut place, mut opened) = (Place::Begin, None);
     for (at, &byte) in bytes.iter().enumerate() {
@@ -99,30 +99,30 @@ pub(crate) fn lines_in(bytes: &[u8]) -> u64 {
     bytes.iter().filter(|byte| **byte == b'\n').count() as u64
 }
 
-/// State of the scanner: the position of the next byte.
+/// The state of the scanner: where the next byte stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Place {
-    /// At the beginning of a field.
+    /// The next byte is at the beginning of a field.
     #[default]
     Begin,
-    /// In a field without quotes, or after the closing quote.
+    /// The next byte is in a field without quotes, or after a closing quote.
     Field,
     Quoted,
-    /// After a quote within quotes, which closes them unless another one follows.
+    /// The next byte follows a quote within quotes. That quote has closed them, unless the next byte is another quote.
     Quote,
 }
 
-/// Splits an input into blocks.
+/// Splits an input into blocks that consist of whole records.
 pub(crate) struct Blocks<R> {
     input: R,
     ends: Ends,
     block_bytes: usize,
-    /// Bytes that were read and are not in a block yet.
+    /// Bytes that were read from the input and do not belong to a block yet.
     rest: Vec<u8>,
-    /// Number of bytes of `rest` that were scanned, and the state after them.
+    /// Number of bytes of `rest` that were scanned; `place` is the state after these.
     looked: usize,
     place: Place,
-    /// End of the last complete record found in `rest`.
+    /// Offset in `rest` of the end of the last complete record.
     cut: usize,
     number: u64,
     line: u64,
@@ -147,23 +147,23 @@ impl<R: Read> Blocks<R> {
         }
     }
 
-    /// Sets the line number of the first byte.
+    /// Sets the line number of the first byte of the input.
     pub(crate) fn begin_at_line(mut self, line: u64) -> Self {
         self.line = line;
         self
     }
 
-    /// Sets the size of blocks.
+    /// Sets the size in bytes of blocks, for tests.
     #[cfg(test)]
     pub(crate) fn of_bytes(mut self, block_bytes: usize) -> Self {
         self.block_bytes = block_bytes;
         self
     }
 
-    /// The next block; `None` after the last.
+    /// Reads the next block; `None` after the last one.
     ///
     /// # Errors
-    /// Errors of the input, after all records before them were returned; a record longer than [`ROW_BYTES_MAX`].
+    /// Errors of the input, after all records before the error were returned; a record longer than [`ROW_BYTES_MAX`].
     pub(crate) fn next(&mut self) -> io::Result<Option<Block>> {
         loop {
             if !self.ended {
@@ -230,7 +230,7 @@ impl<R: Read> Blocks<R> {
         block
     }
 
-    /// Searches the new bytes for the last end of a record.
+    /// Scans the bytes that are new in `rest` for the last end of a record.
     fn look(&mut self) {
         let new = &self.rest[self.looked..];
         let Ends::Csv { delimiter } = self.ends else {
@@ -245,7 +245,8 @@ impl<R: Read> Blocks<R> {
         } else if self.place != Place::Quoted
             && let Some(last) = new.last()
         {
-            // A carriage return as last byte may be followed by a line feed.
+            // If the last byte is a carriage return, a line feed may follow, so the record does not end before the next
+            // byte is known.
             let behind_return = || {
                 let returns = new[..new.len() - 1].iter();
                 returns.clone().rposition(|byte| *byte == b'\r')
@@ -311,7 +312,8 @@ mod tests {
         read
     }
 
-    /// Random bytes with delimiters, line ends and quotes: blocks of any size give the same records as the whole input.
+    /// The inputs are random bytes with delimiters, line ends and quotes. Blocks of any size must give the same records
+    /// as the whole input.
     #[test]
     fn records_lie_within_blocks() {
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;

@@ -1,14 +1,15 @@
-//! One field of a record: whether it is null, its text, its value.
+//! One field of a record: whether it is null, its text, and its value.
 
 use crate::import::number::double;
 use csv::ByteRecord;
 use tidalite::{ColumnType, Decimal, Value};
 
-/// Words that mean "no value". Compared after trimming, exactly as written.
+/// The words that mean "no value". A field is trimmed and then compared exactly, with upper and lower case.
 #[derive(Clone, Debug)]
 pub(crate) struct Nulls {
     words: Vec<String>,
-    /// Whether a word begins with this byte. Most fields begin with another byte and need no comparison.
+    /// For each byte, whether one of the words begins with it. Most fields begin with another byte and need no
+    /// comparison.
     begins: [bool; 256],
 }
 
@@ -19,7 +20,7 @@ impl Default for Nulls {
 }
 
 impl Nulls {
-    /// Creates the set of these words. An empty field is null in any case.
+    /// Creates the set of these words. An empty field counts as null in any case.
     pub(crate) fn new(words: Vec<String>) -> Self {
         let mut begins = [false; 256];
         for byte in words.iter().filter_map(|word| word.bytes().next()) {
@@ -36,21 +37,21 @@ impl Nulls {
     }
 }
 
-/// Error text for bytes that are not text.
+/// Error text for a field whose bytes are not UTF-8.
 pub(crate) const NOT_UTF_8: &str = "is not UTF-8 text";
 
-/// A field as trimmed text.
+/// The text of a field without white space at its ends.
 pub(crate) fn field(record: &ByteRecord, index: usize) -> Result<&str, String> {
     whole_field(record, index).map(str::trim)
 }
 
-/// A field untrimmed.
+/// The text of a field with white space at its ends.
 pub(crate) fn whole_field(record: &ByteRecord, index: usize) -> Result<&str, String> {
     let bytes = record.get(index).unwrap_or_default();
     std::str::from_utf8(bytes).map_err(|_| format!("field {} {NOT_UTF_8}", index + 1))
 }
 
-/// A field as a value of a type; `None` if it cannot be parsed.
+/// Parses the text of a field as a value of this type; `None` if that is not possible.
 pub(crate) fn read_value(text: &str, ty: ColumnType) -> Option<Value> {
     Some(match ty {
         ColumnType::F64 => Value::F64(double(text).ok()?),
@@ -70,7 +71,7 @@ pub(crate) fn read_value(text: &str, ty: ColumnType) -> Option<Value> {
     })
 }
 
-/// The nearest 32-bit float, unless the number is out of its range.
+/// The 32-bit float nearest to a number; `None` if the number is out of the range of such floats.
 fn single(text: &str) -> Option<f32> {
     let (double, single) = (double(text).ok()?, text.parse::<f32>().ok()?);
     let is_beyond = double.is_finite() != single.is_finite() || (double == 0.0) != (single == 0.0);

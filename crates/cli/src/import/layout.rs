@@ -1,9 +1,9 @@
-//! Assigns roles to the columns: time, tags, values.
+//! Assigns a role to each column of an input: time, tag or value.
 //!
-//! A column is named by its header or by its number, counted from 1; `=NAME` after it gives
-//! it another name in the database. Roles that the user does not set are found in a sample of the
-//! first rows: the time is the first column whose fields mostly parse as times, values are all
-//! other columns at least half of whose fields parse as numbers.
+//! A column is given by its header or by its number, counted from 1; `=NAME` after it gives the column another name in
+//! the database. Roles that the user does not set are found in a sample of the first rows: the time is the first column
+//! whose fields mostly parse as times; values are all other columns in which at least half of the fields parse as
+//! numbers.
 
 use crate::args::TypedColumn;
 use crate::exit::{Failure, Outcome};
@@ -16,49 +16,49 @@ use csv::ByteRecord;
 use jiff::tz::TimeZone;
 use tidalite::Column;
 
-/// Numbers that were guessed to be times are rejected if all of them lie within ten days of 1970.
+/// Guessed times that are plain numbers are rejected if all of them lie within ten days of 1970, in nanoseconds.
 const NEAR_1970: Nanos = 10 * 86_400 * 1_000_000_000;
 
-/// The user's options for the columns.
+/// The user's options that assign roles to columns.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Wishes {
-    /// The first line holds names.
+    /// Whether the first line holds the names of the columns.
     pub header: bool,
-    /// `--time`
+    /// The option `--time`: the column with the time.
     pub time: Option<String>,
-    /// `--time-format`
+    /// The option `--time-format`: the format of the times.
     pub time_format: Option<TimeFormat>,
-    /// `--tz`, for times without an offset.
+    /// The option `--tz`: the zone of times without an offset.
     pub zone: Option<TimeZone>,
-    /// `--ambiguous` and `--nonexistent`, for local times that clocks repeat or skip.
+    /// The options `--ambiguous` and `--nonexistent`, for local times that clocks repeat or skip.
     pub local_times: Policy,
-    /// `--tag`
+    /// The options `--tag`: the columns that become tags.
     pub tags: Vec<String>,
-    /// `--series`: in place of `tags`.
+    /// The option `--series`, in place of `tags`: the column with the full name of each row's series.
     pub series: Option<String>,
-    /// `--value`; empty: every numeric column.
+    /// The options `--value`: the columns with values; if empty, every numeric column.
     pub values: Vec<String>,
-    /// `--columns`: in place of `values`, with a type each.
+    /// The option `--columns`, in place of `values`: the columns of one series, each with its type.
     pub columns: Vec<TypedColumn>,
-    /// `--on-error null`: a bad cell of a value column is stored as null.
+    /// The option `--on-error null`: a bad cell of a value column is stored as null.
     pub bad_cells_are_null: bool,
 }
 
-/// A column that is used.
+/// A column of the input that is used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Named {
-    /// Index in a record.
+    /// Index of the column's field in a record.
     pub index: usize,
-    /// Name in the database.
+    /// Name of the column in the database.
     pub name: String,
 }
 
-/// A column that is not used.
+/// A column of the input that is not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LeftOut {
-    /// Name in the header.
+    /// Name of the column in the header.
     pub name: String,
-    /// Cells of the sample that are numbers, and all cells that are not null.
+    /// Number of cells in the sample that are numbers; `cells` is the number of all cells that are not null.
     pub numbers: usize,
     pub cells: usize,
 }
@@ -68,23 +68,23 @@ pub(crate) struct LeftOut {
 pub(crate) struct Layout {
     /// Number of fields of every record.
     pub width: usize,
-    /// The time column.
+    /// The column with the time.
     pub time: Named,
-    /// Parser of the time.
+    /// Parser of the times.
     pub reader: TimeReader,
     /// Columns that become tags; with `names_series`, the column with the full series name.
     pub tags: Vec<Named>,
-    /// Whether a column names the series of each row.
+    /// Whether a column contains the name of each row's series.
     pub names_series: bool,
-    /// Columns that become one series each, or the columns of one series.
+    /// Columns that become one series each or, with `typed`, the columns of one series.
     pub values: Vec<Named>,
-    /// Schema of the columns of one series; empty if each column becomes a series.
+    /// Schema of the columns if they form one series; empty if each column becomes a series.
     pub typed: Vec<Column>,
-    /// Columns that the options do not mention and that hold few numbers or none.
+    /// Columns that the options do not mention and that hold few or no numbers.
     pub left_out: Vec<LeftOut>,
 }
 
-/// Header names that mean a time, in lower case.
+/// Header names, in lower case, of columns that are likely to hold times.
 const TIME_NAMES: [&str; 11] = [
     "time",
     "timestamp",
@@ -100,7 +100,7 @@ const TIME_NAMES: [&str; 11] = [
 ];
 
 impl Layout {
-    /// Decides the roles. `names`: the header, or `column1`, `column2`... `sample`: the first records.
+    /// Assigns the roles. `names` is the header, or `column1`, `column2` and so on; `sample` are the first records.
     pub(crate) fn decide(
         names: &[String],
         sample: &[ByteRecord],
@@ -181,7 +181,7 @@ impl Layout {
         ))
     }
 
-    /// Advice to select the columns by number, with another name for one of them.
+    /// Advice to select the columns by number, and to give one of them another name.
     fn with_another_name(&self, renamed: &Named) -> String {
         const SHOWN: usize = 12;
         let is_value = self.values.contains(renamed);
@@ -229,7 +229,8 @@ impl Layout {
     }
 }
 
-/// The names of the columns, and whether each was missing in the header. A missing name is replaced: `column1`.
+/// The names of the columns, and for each whether the header lacked it. A missing name is replaced by one such as
+/// `column1`.
 fn numbered(names: &[String]) -> (Vec<String>, Vec<bool>) {
     let named = names.iter().enumerate().map(|(index, name)| match name {
         name if name.is_empty() => (format!("column{}", index + 1), true),
@@ -244,14 +245,15 @@ fn shown(column: &Named) -> String {
 
 struct Table<'a> {
     names: &'a [String],
-    /// Columns without a name in the header: an index written by pandas, or an empty column after a trailing separator.
+    /// For each column, whether the header lacks its name: an index written by pandas, or an empty column after a
+    /// trailing separator.
     unnamed: &'a [bool],
     sample: &'a [ByteRecord],
     nulls: &'a Nulls,
 }
 
 impl Table<'_> {
-    /// A column by its header or number, optionally followed by `=NAME`.
+    /// Finds a column by its header or number, which `=NAME` may follow.
     fn find(&self, wish: &str) -> Outcome<Named> {
         if let Some(index) = self.index_of(wish)? {
             return Ok(Named {
@@ -310,7 +312,7 @@ impl Table<'_> {
         names.join(" ") + more
     }
 
-    /// The fields of a column in the sample, without nulls.
+    /// The fields of a column in the sample that are not null.
     fn fields(&self, index: usize) -> impl Iterator<Item = &str> {
         self.sample
             .iter()
@@ -332,7 +334,7 @@ impl Table<'_> {
                 let reader = TimeReader::new(format.clone(), TimeZone::UTC);
                 self.mostly(index, |text| reader.read(text).is_ok())
             }
-            // A number without a unit is taken for a time only in a column whose name says so.
+            // A plain number is taken for a time only in a column whose name says so.
             None => self.likely_format(index) == Some(TimeFormat::Iso),
         };
         let by_name = self.names.iter().enumerate().find(|(index, name)| {
@@ -361,8 +363,8 @@ impl Table<'_> {
         Ok((column, format))
     }
 
-    /// The format of most fields of a column. A few broken fields do not prevent detection; they are
-    /// reported later, as bad rows.
+    /// The time format of most fields of a column. A few broken fields do not prevent detection; they are reported
+    /// later, as bad rows.
     fn likely_format(&self, index: usize) -> Option<TimeFormat> {
         let readable = |text: &str| TimeFormat::detect([text]).is_some();
         if !self.mostly(index, readable) {
@@ -371,7 +373,7 @@ impl Table<'_> {
         TimeFormat::detect(self.fields(index).filter(|text| readable(text)))
     }
 
-    /// Whether at least half of the fields match, and at least one.
+    /// Whether at least half of the column's fields match, and at least one.
     fn mostly(&self, index: usize, is_so: impl Fn(&str) -> bool) -> bool {
         let (mut yes, mut all) = (0_usize, 0_usize);
         for text in self.fields(index) {
@@ -421,7 +423,8 @@ impl Table<'_> {
         }
     }
 
-    /// Columns that are not time, tag or value. Without a name only those with text: the others are row numbers.
+    /// The columns that are not time, tag or value. A column without a name is listed only if it contains text;
+    /// otherwise it holds row numbers.
     fn others(&self, time: &Named, tags: &[Named], values: &[Named]) -> Vec<LeftOut> {
         let taken = |index| {
             [time]
@@ -447,14 +450,14 @@ impl Table<'_> {
             .collect()
     }
 
-    /// Number of cells of a column that are numbers, and of the other cells that are not null.
+    /// Number of cells of a column that are numbers, and number of its other cells that are not null.
     fn numbers_and_others(&self, index: usize) -> (usize, usize) {
         let is_number = |text: &&str| text.parse::<f64>().is_ok();
         let numbers = self.fields(index).filter(is_number).count();
         (numbers, self.fields(index).count() - numbers)
     }
 
-    /// A cell of a column that is not a number if there is one, otherwise the first.
+    /// An example cell of a column: the first that is not a number, or else the first.
     fn example(&self, index: usize) -> Option<&str> {
         let is_word = |text: &&str| text.parse::<f64>().is_err();
         let word = self.fields(index).find(is_word);
@@ -517,7 +520,7 @@ mod tests {
         let layout = decide(&Wishes::default()).unwrap();
         assert_eq!(layout.time.index, 1);
         assert_eq!(*layout.reader.format(), TimeFormat::Iso);
-        // A column with nulls only may hold numbers later.
+        // A column that has only nulls in the sample may hold numbers later, so it is a value column.
         assert_eq!(names(&layout.values), ["temp", "gust"]);
         let left_out: Vec<_> = layout.left_out.iter().map(|own| &own.name[..]).collect();
         assert_eq!(left_out, ["site", "note"]);

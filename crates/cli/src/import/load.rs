@@ -1,9 +1,9 @@
-//! Stores rows in series.
+//! Stores the rows of an import in series.
 //!
 //! Invariants:
 //! 1. Points wait in one buffer per series and are written in batches; all buffers together hold about
 //!    [`WAITING_BYTES_MAX`] at most.
-//! 2. A series is created with its first value: a column with nulls only does not create one.
+//! 2. A series is created with its first value: a column that has only nulls does not create a series.
 //! 3. A commit includes all rows before it: buffers are written before every commit.
 //! 4. An existing series keeps its unit of time and its columns: times are converted to its unit, and single values are
 //!    stored only in the columns of the default point, or in a lone column `value` of whole numbers. Whether a series
@@ -27,76 +27,76 @@ use tidalite::{
     SeriesName, Steps, Unit, WriteTxn,
 };
 
-/// Maximum bytes of buffered rows, all buffers together.
+/// Maximum number of bytes of buffered rows in all buffers together.
 const WAITING_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// Number of points in one buffer at which they are written: four vectors of the file format.
+/// Number of points in one buffer at which the buffer is written: four vectors of the file format.
 const STRETCH: usize = 4096;
 
-/// Memory of a buffered single value: its time and its word.
+/// Number of bytes in memory of a buffered single value: its time and its word.
 const POINT_BYTES: usize = size_of::<i64>() + size_of::<u64>();
 
-/// Counts of an import.
+/// Counts of an import, for its summary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
-    /// Rows read.
+    /// Number of rows read.
     pub rows: u64,
-    /// Values read.
+    /// Number of values read.
     pub points: u64,
-    /// Committed values that replaced others at the same time, or were left out.
+    /// Number of committed values that replaced others at the same time, and of those left out for this reason.
     pub replaced: Replaced,
-    /// Series that received values.
+    /// Number of series that received values.
     pub series: u64,
-    /// Rows that were left out.
+    /// Number of rows that were left out because they are bad.
     pub bad_rows: u64,
-    /// Cells that were left out of stored rows.
+    /// Number of bad cells that were left out of stored rows.
     pub bad_cells: u64,
-    /// Durable commits.
+    /// Number of commits made.
     pub commits: u64,
 }
 
 impl Tally {
-    /// Values of the import that are in the database.
+    /// Number of values of the import that are in the database.
     pub(crate) fn stored(&self) -> u64 {
         let lost = self.replaced.own + self.replaced.left_out;
         self.points.saturating_sub(lost)
     }
 }
 
-/// A series that receives rows.
+/// A series that receives rows, with its buffered rows.
 struct Slot {
     name: String,
     id: Option<SeriesId>,
-    /// The unit of its times, known as soon as a value arrives.
+    /// Unit of the series' times; known as soon as the first value arrives.
     unit: Option<Unit>,
-    /// `--columns`; `None` for single values.
+    /// Columns of `--columns`; `None` for a series of single values.
     typed: Option<Arc<[Column]>>,
-    /// Type of single values, known with the unit. A new series stores doubles; while all of its values are still
-    /// buffered, it may change to whole numbers, for values that a double cannot represent.
+    /// Type of a series of single values, known together with the unit. A new series stores doubles; while all of its
+    /// values are still buffered, the type may change to whole numbers, for values that a double cannot represent.
     single: ColumnType,
     is_new: bool,
-    /// Whether the series is known to have these columns.
+    /// Whether it was checked that the series has these columns.
     is_checked: bool,
     times: Vec<i64>,
-    /// The buffered values of each column: raw words, or numbers of texts.
+    /// The buffered values of each column, as stored words; for texts, as their numbers in `texts`.
     words: Vec<Vec<u64>>,
     texts: Texts,
-    /// Times of the rows, to find rows that may replace others.
+    /// Summary of the rows' times, to find out whether rows may replace others.
     order: Times,
-    /// Whether its merge policy is `Replace`: the newer row of a time wins.
+    /// Whether the merge policy of the series is `Replace`: the newer row of a time wins.
     replaces: bool,
-    /// Memory of the buffered rows.
+    /// Number of bytes in memory of the buffered rows.
     waiting_bytes: usize,
 }
 
 impl Slot {
-    /// The word of a single value.
+    /// Converts a single value to the word that the series stores.
     ///
     /// # Errors
-    /// Why the series cannot store the value.
+    /// The reason why the series cannot store the value.
     fn word(&mut self, number: Number) -> Result<u64, String> {
         let word = number.word(self.single);
-        // All values of the series are still buffered.
+        // The type of the series can still change, because all of its values are buffered.
         if word.is_err()
             && self.is_new
             && self.id.is_none()
@@ -108,7 +108,7 @@ impl Slot {
         word
     }
 
-    /// Adds the time of a row whose words have been pushed.
+    /// Completes a buffered row whose words were pushed, by adding its time.
     fn end_row(&mut self, time: i64, bytes: usize) {
         self.order.push(time);
         self.times.push(time);
@@ -119,15 +119,15 @@ impl Slot {
 /// Names and properties of the series that receive the rows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Aim<'a> {
-    /// `--prefix`: before every name.
+    /// The option `--prefix`: a text in front of every series name.
     pub prefix: &'a str,
-    /// `--into`: the series that receives all columns of the input.
+    /// The option `--into`: name of the series that receives all columns of the input.
     pub into: Option<&'a str>,
-    /// `--merge`: handling of a second point at the same time.
+    /// The option `--merge`: policy for a second point at the same time.
     pub merge: Option<MergePolicy>,
-    /// `--unit`: unit of the times of new series.
+    /// The option `--unit`: unit of the times of new series.
     pub unit: Unit,
-    /// `--on-error null`: a value that its series cannot store is left out of its row.
+    /// The option `--on-error null`: a value that its series cannot store is left out of its row.
     pub bad_cells_are_null: bool,
 }
 
@@ -136,11 +136,11 @@ pub(crate) struct Aim<'a> {
 pub(crate) struct Columns {
     /// Columns that become tags; with `names_series`, the column with the full series name.
     pub tags: Vec<Named>,
-    /// Whether a column names the series of each row.
+    /// Whether a column contains the name of each row's series.
     pub names_series: bool,
-    /// Columns that become one series each, or the columns of one series.
+    /// Columns that become one series each or, with `typed`, the columns of one series.
     pub values: Vec<Named>,
-    /// Schema of the columns of one series; empty if each column becomes a series.
+    /// Schema of the columns if they form one series; empty if each column becomes a series.
     pub typed: Arc<[Column]>,
 }
 
@@ -155,10 +155,10 @@ impl Columns {
     }
 }
 
-/// The open transaction.
+/// The open transaction of an import.
 struct Open {
     txn: WriteTxn,
-    /// A snapshot of the newest commit before it.
+    /// A snapshot of the commit on which the transaction was begun.
     before: ReadTxn,
 }
 
@@ -179,22 +179,23 @@ fn begin<'o>(
     Ok(open.insert(now))
 }
 
-/// Writes rows to a database.
+/// Writes the rows of an import to a database.
 pub(crate) struct Loader<'a> {
     database: Database,
     path: &'a Path,
     aim: Aim<'a>,
     open: Option<Open>,
     slots: Vec<Slot>,
-    /// Slots by name: inputs with other columns may write to the same series.
+    /// Index of each series' slot by name; inputs with different columns may write to the same series.
     by_name: HashMap<String, usize>,
-    /// For the current input, by reader thread and number of the combination of tags: the slots of that combination.
+    /// For the current input: the slots by reader thread and by number of the combination of tags.
     by_tags: Vec<Vec<Vec<usize>>>,
-    /// Zeros for the flags column, as many as the longest batch.
+    /// Zeros for the column of flags, as many as the longest batch that was written.
     flags: Vec<u64>,
-    /// Time and word of each value of the current row; the series may differ in units and types.
+    /// Time and word of each value of the current row, converted for its series; the series may differ in units and
+    /// types.
     points: Vec<Option<(i64, u64)>>,
-    /// Why values of the last row were left out.
+    /// The reasons why values of the last row were left out.
     bad_cells: Vec<String>,
     waiting_bytes: usize,
     tally: Tally,
@@ -222,17 +223,17 @@ impl<'a> Loader<'a> {
         self.tally
     }
 
-    /// Prepares the loader for the next input, whose columns may be others.
+    /// Prepares the loader for the next input, which may have other columns.
     pub(crate) fn next_input(&mut self) {
         self.by_tags.clear();
     }
 
-    /// Counts a row that was left out.
+    /// Counts a row that was left out because it is bad.
     pub(crate) fn bad_row(&mut self) {
         self.tally.bad_rows += 1;
     }
 
-    /// Counts a cell that was left out.
+    /// Counts a cell that was left out because it is bad.
     pub(crate) fn bad_cell(&mut self) {
         self.tally.bad_cells += 1;
     }
@@ -242,8 +243,8 @@ impl<'a> Loader<'a> {
         std::mem::take(&mut self.bad_cells)
     }
 
-    /// Creates the slots of the new combinations of tags in a batch: with `typed` columns one slot for each
-    /// combination, otherwise one for each value column.
+    /// Creates the slots for the combinations of tags that are new in a batch: with `typed` columns one slot for each
+    /// combination, otherwise one for each combination and value column.
     pub(crate) fn meet(&mut self, batch: &Batch, columns: &Columns) -> Outcome {
         let into = self.aim.into.map(|name| Named {
             index: 0,
@@ -251,7 +252,8 @@ impl<'a> Loader<'a> {
         });
         let values = match &into {
             Some(into) => std::slice::from_ref(into),
-            // All value columns go into one series, whose name is in the row: one of the columns is enough to find it.
+            // All value columns go into a single series, whose name is in the row, so one column is enough to find the
+            // slot.
             None if !columns.typed.is_empty() => &columns.values[..1],
             None => &columns.values,
         };
@@ -268,12 +270,13 @@ impl<'a> Loader<'a> {
         Ok(())
     }
 
-    /// Adds one row of a batch passed to `meet`. The inner error says why a series cannot store its time or a value.
+    /// Adds one row of a batch that was passed to `meet`. The inner error says why a series cannot store the row's time
+    /// or a value.
     pub(crate) fn row(&mut self, batch: &Batch, row: usize) -> Outcome<Result<(), String>> {
         let (nanos, tags) = (batch.times[row], batch.tags[row] as usize);
         let width = self.by_tags[batch.reader][tags].len();
         let values = &batch.values[row * width..(row + 1) * width];
-        // A row is stored whole or not at all: all of it is converted before anything is buffered.
+        // A row is stored whole or not at all, so all of its values are converted before any is buffered.
         let mut known = None;
         self.points.clear();
         for (column, value) in values.iter().enumerate() {
@@ -334,8 +337,8 @@ impl<'a> Loader<'a> {
         Ok(Ok(()))
     }
 
-    /// Adds one row of a batch passed to `meet` to one series with these columns. The inner error says why the series
-    /// cannot store its time.
+    /// Adds one row of a batch that was passed to `meet` to the single series with these columns. The inner error says
+    /// why the series cannot store the row's time.
     pub(crate) fn typed_row(
         &mut self,
         batch: &Batch,
@@ -384,7 +387,7 @@ impl<'a> Loader<'a> {
         Ok(Ok(()))
     }
 
-    /// Commits all rows so far.
+    /// Commits all rows that were added so far.
     pub(crate) fn commit(&mut self) -> Outcome {
         self.hand_over_all()?;
         self.count_replaced()?;
@@ -396,10 +399,10 @@ impl<'a> Loader<'a> {
         Ok(())
     }
 
-    /// Counts the points that this transaction replaces.
+    /// Counts the points that the rows of this transaction replace.
     ///
     /// # Errors
-    /// `BadInput` if it replaces too many points of the import itself and `--merge` is not given.
+    /// `BadInput` if the rows replace too many points of the import itself and `--merge` is not given.
     fn count_replaced(&mut self) -> Outcome {
         let path = self.path;
         let fail = |error: tidalite::Error| failure(path, &error);
@@ -435,7 +438,7 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// Closes the database; uncommitted rows are discarded.
+    /// Closes the database; rows that are not committed are discarded.
     pub(crate) fn close(mut self) -> Outcome {
         drop(self.open.take());
         store::close(self.database).map_err(|error| failure(self.path, &error))
@@ -453,7 +456,7 @@ impl<'a> Loader<'a> {
             .cloned();
         if let Some(&index) = self.by_name.get(&name) {
             if self.slots[index].typed != typed {
-                // Another input has other columns for this series: whether they fit is checked at the next write.
+                // Another input has other columns for this series. Whether these fit is checked at the next write.
                 self.hand_over(index)?;
                 let slot = &mut self.slots[index];
                 slot.words
@@ -482,7 +485,7 @@ impl<'a> Loader<'a> {
         Ok(self.slots.len() - 1)
     }
 
-    /// The name in the row, with the prefix.
+    /// Parses the series name in the row, with the prefix in front of it.
     fn named(&self, texts: &[String]) -> Outcome<SeriesName> {
         let name = SeriesName::parse(texts.first().map_or("", String::as_str));
         let name = name.and_then(|name| {
@@ -505,7 +508,7 @@ impl<'a> Loader<'a> {
         })
     }
 
-    /// The series of a slot if it existed before the transaction.
+    /// The catalog entry of a slot's series, if the series existed before the transaction.
     fn series_before(&mut self, index: usize) -> Outcome<Option<SeriesInfo>> {
         let path = self.path;
         let fail = |error: tidalite::Error| failure(path, &error);
@@ -519,8 +522,9 @@ impl<'a> Loader<'a> {
         Ok(Some(series.info().clone()))
     }
 
-    /// The unit of a series of single values, at its first value. An existing series must have the columns of the
-    /// default point, or a lone column `value`: in other columns the values would be misplaced.
+    /// Determines the unit and the type of a series of single values, when its first value arrives. An existing series
+    /// must have the columns of the default point, or a lone column `value`: in other columns the values would be
+    /// misplaced.
     fn unit_of_values(&mut self, index: usize) -> Outcome<Unit> {
         let there = self.series_before(index)?;
         let slot = &mut self.slots[index];
@@ -543,7 +547,7 @@ impl<'a> Loader<'a> {
         Ok(())
     }
 
-    /// Writes the buffered rows of a series, which is created with its first row.
+    /// Writes the buffered rows of a series to the transaction. A new series is created now.
     fn hand_over(&mut self, index: usize) -> Outcome {
         let path = self.path;
         let fail = |error: tidalite::Error| failure(path, &error);
@@ -603,7 +607,8 @@ impl<'a> Loader<'a> {
     }
 }
 
-/// Appends rows of named columns. Numbers of texts are converted to the words that the series has for these texts.
+/// Appends the buffered rows of a series with typed columns. Numbers of buffered texts are converted to the words that
+/// the series has for these texts.
 fn append_typed(
     series: &mut SeriesMut<'_>,
     columns: &[Column],
@@ -611,7 +616,8 @@ fn append_typed(
 ) -> tidalite::Result<()> {
     let is_text = |column: &Column| column.ty.is_text();
     if !slot.replaces && columns.iter().any(is_text) {
-        // The series must check the time before it stores the texts: a row that is left out must not leave any.
+        // The series must check the time before it stores the texts of a row: a row that is left out must not leave
+        // texts behind.
         let mut values = Vec::with_capacity(columns.len());
         for (row, &time) in slot.times.iter().enumerate() {
             values.clear();
@@ -646,7 +652,7 @@ fn append_typed(
     series.append_rows(&slot.times, &words)
 }
 
-/// The columns of a series of single values.
+/// The columns that a new series of single values gets.
 fn single_columns(ty: ColumnType) -> Vec<Column> {
     match ty {
         ColumnType::F64 => Schema::point().columns,

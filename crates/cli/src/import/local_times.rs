@@ -1,56 +1,56 @@
-//! Local times that clocks repeat or skip: the policy for them, and the affected rows of a batch. `resolver` decides on
-//! these rows.
+//! Local times that clocks repeat or skip: the policy for them, and the affected rows of a batch. `resolver.rs` decides
+//! which instants are meant.
 
 use crate::args::{AmbiguousName, NonexistentName};
 use crate::time::{Moment, Nanos, TimeShow};
 use jiff::tz::TimeZone;
 
-/// Policy for a local time that clocks repeat.
+/// The policy for a local time that clocks repeat, so that it stands for two instants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Ambiguous {
     /// Infer the instant from the order of the rows.
     #[default]
     Infer,
-    /// Take the instant before the change.
+    /// Take the instant before the clocks are set back.
     Earlier,
-    /// Take the instant after the change.
+    /// Take the instant after the clocks are set back.
     Later,
     /// Reject the row.
     Refuse,
 }
 
-/// Policy for a local time that clocks skip.
+/// The policy for a local time that clocks skip, so that it stands for no instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Nonexistent {
     /// Reject the row.
     #[default]
     Refuse,
-    /// Move it forward by the length of the gap.
+    /// Move the time forward by the length of the gap.
     Shift,
 }
 
-/// The user's policy for both.
+/// The user's policy for local times that clocks repeat, and for local times that clocks skip.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Policy {
-    /// `--ambiguous`
+    /// The option `--ambiguous`.
     pub ambiguous: Ambiguous,
-    /// `--nonexistent`
+    /// The option `--nonexistent`.
     pub nonexistent: Nonexistent,
 }
 
-/// A row whose local time stands for two instants.
+/// A row whose local time stands for two instants, because clocks were set back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Twofold {
     /// Number of the row in its batch.
     pub row: usize,
-    /// Before clocks are set back.
+    /// The instant before the clocks are set back.
     pub earlier: Nanos,
-    /// After clocks are set back.
+    /// The instant after the clocks are set back.
     pub later: Nanos,
 }
 
 impl Twofold {
-    /// Error text if the row is rejected.
+    /// The error text for the row if it is rejected.
     pub(crate) fn complaint(&self, zone: &TimeZone) -> String {
         let show = TimeShow::new(zone.clone());
         let [earlier, later] = [self.earlier, self.later].map(|instant| show.show(instant));
@@ -61,16 +61,16 @@ impl Twofold {
     }
 }
 
-/// Number of rows with such times.
+/// Counts of rows whose local times clocks repeat or skip.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LocalTally {
-    /// Repeated times of which one instant was taken.
+    /// Number of repeated times for which one of the two instants was taken.
     pub repeated: u64,
-    /// Of these, times without evidence for either instant.
+    /// Number of those repeated times for which nothing showed which instant is meant.
     pub guessed: u64,
-    /// Repeated times that were rejected.
+    /// Number of repeated times whose rows were rejected.
     pub refused: u64,
-    /// Skipped times, moved or rejected according to the policy.
+    /// Number of skipped times, which were moved or rejected according to the policy.
     pub skipped: u64,
 }
 
@@ -82,7 +82,7 @@ impl LocalTally {
         self.skipped += other.skipped;
     }
 
-    /// Lines for the summary of an import.
+    /// The lines about local times in the summary of an import.
     pub(crate) fn lines(&self, policy: Policy) -> Vec<String> {
         let mut lines = Vec::new();
         if self.repeated > 0 {
@@ -122,14 +122,14 @@ impl LocalTally {
     }
 }
 
-/// The rows of a batch with such times.
+/// The rows of a batch whose local times clocks repeat or skip.
 #[derive(Debug, Default)]
 pub(crate) struct LocalRows {
-    /// Rows that wait for a decision; until then their time is the earlier instant.
+    /// Rows for which an instant must still be chosen; until then their time is the earlier instant.
     pub twofold: Vec<Twofold>,
-    /// Rows that were rejected, in ascending order.
+    /// Rows that were rejected, in ascending order of their numbers.
     pub refused: Vec<Twofold>,
-    /// Counts for the rows of the batch.
+    /// Counts of the rows of this batch.
     pub tally: LocalTally,
 }
 
@@ -140,7 +140,7 @@ impl LocalRows {
         self.tally = LocalTally::default();
     }
 
-    /// The preliminary instant of a row's time, or an error if the row is rejected.
+    /// The instant that a row gets for the time being, or an error if the row is rejected.
     pub(crate) fn settle(
         &mut self,
         moment: Moment,
@@ -177,7 +177,7 @@ impl LocalRows {
         }
     }
 
-    /// Records the time of a row that is stored.
+    /// Records a row that is stored, if its local time is repeated or was skipped.
     pub(crate) fn note(&mut self, row: usize, moment: Moment, policy: Policy) {
         if let Moment::Ambiguous { earlier, later } = moment {
             if policy.ambiguous == Ambiguous::Infer {

@@ -1,4 +1,4 @@
-//! Import of files: bytes, records, rows, series.
+//! Import of files, in four stages: bytes, records, rows, series.
 //!
 //! ```text
 //! source      a file, plain, gzipped or in zstd, or standard input; counts the bytes read

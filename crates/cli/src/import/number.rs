@@ -1,30 +1,31 @@
-//! Lossless numbers of an input.
+//! Numbers of an input, without loss of digits.
 //!
-//! Most are doubles. From 2^53 on a double cannot represent every whole number, so such a number keeps its digits until
-//! the type of its series is known; a series that begins with such numbers stores whole numbers. A number that would
-//! not read back as it was written is rejected: digits that a double does not have, and magnitudes beyond its range.
+//! Most numbers are stored as doubles. From 2^53 on a double cannot represent every whole number, so such a number
+//! keeps its digits until the type of its series is known; a series that begins with such numbers stores whole numbers.
+//! A number that could not be read back as it was written is rejected: one with digits that a double does not have, or
+//! with a magnitude beyond the range of doubles.
 
 use crate::output::printable;
 use tidalite::ColumnType;
 
-/// 2^53: from here on a double cannot represent every whole number.
+/// 2^53: from this number on a double cannot represent every whole number.
 const EXACT_BELOW: f64 = 9_007_199_254_740_992.0;
 
-/// A number of an input.
+/// A number of an input, in a type that represents it exactly.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Number {
     /// A double: a fraction, a whole number below 2^53, or one beyond 64 bits that a double represents exactly.
     Float(f64),
-    /// A whole number. `read` returns it only from 2^53 on, or up to -2^53.
+    /// A whole number of a signed type. `read` returns it only for magnitudes from 2^53 on.
     Int(i64),
-    /// A whole number. `read` returns it only from 2^63 on.
+    /// A whole number of an unsigned type. `read` returns it only for numbers from 2^63 on.
     UInt(u64),
 }
 
 /// The double nearest to a number.
 ///
 /// # Errors
-/// A predicate for the text, such as `is no number` or that it is beyond the range of doubles.
+/// The end of a sentence about the text, such as `is not a number`, or that it is beyond the range of doubles.
 pub(crate) fn double(text: &str) -> Result<f64, &'static str> {
     let float: f64 = text.parse().map_err(|_| "is not a number")?;
     if float.is_finite() && float != 0.0 {
@@ -41,13 +42,13 @@ pub(crate) fn double(text: &str) -> Result<f64, &'static str> {
 }
 
 impl Number {
-    /// Reads a number.
+    /// Parses a number.
     ///
     /// # Errors
-    /// A predicate for the text, such as `is no number`.
+    /// The end of a sentence about the text, such as `is not a number`.
     pub(crate) fn read(text: &str) -> Result<Self, &'static str> {
         let float = double(text)?;
-        // One comparison decides for nearly all numbers.
+        // For nearly all numbers this single comparison decides.
         if float.abs() < EXACT_BELOW || !float.is_finite() {
             return Ok(Self::Float(float));
         }
@@ -67,7 +68,7 @@ impl Number {
         }
     }
 
-    /// The number that a word of a column stands for.
+    /// The number that a stored word of a column stands for.
     fn of(word: u64, ty: ColumnType) -> Self {
         match ty {
             ColumnType::I64 => Self::Int(word.cast_signed()),
@@ -76,10 +77,10 @@ impl Number {
         }
     }
 
-    /// The word that a column of this type stores.
+    /// The word that a column of this type stores for the number.
     ///
     /// # Errors
-    /// Why the column cannot store it.
+    /// The reason why a column of this type cannot store the number.
     pub(crate) fn word(self, ty: ColumnType) -> Result<u64, String> {
         match ty {
             ColumnType::I64 => match self.whole().and_then(|whole| i64::try_from(whole).ok()) {
@@ -97,7 +98,7 @@ impl Number {
         }
     }
 
-    /// The value as a whole number; `None` for a fraction and for negative zero.
+    /// The number as a whole number; `None` for a fraction and for negative zero.
     fn whole(self) -> Option<i128> {
         match self {
             Self::Int(whole) => Some(whole.into()),
@@ -111,7 +112,7 @@ impl Number {
         }
     }
 
-    /// The double that is exactly equal.
+    /// The double that is exactly equal to the number; `None` if there is none.
     fn double(self) -> Option<f64> {
         #[expect(clippy::cast_precision_loss, reason = "compared with what it was")]
         #[expect(clippy::cast_possible_truncation, reason = "below 2^65")]
@@ -139,8 +140,8 @@ impl Number {
     }
 }
 
-/// The first type that can store all of `words`, which have type `of`, and the number `more`; and `words` converted to
-/// that type.
+/// The first type that can represent `more` and all of `words`, which are stored in the type `of`; and `words`
+/// converted to that type. `None` if there is no such type.
 pub(crate) fn type_of_all(
     words: &[u64],
     of: ColumnType,
@@ -230,7 +231,7 @@ mod tests {
             Some((U64, words(&[1, 2])))
         );
         assert_eq!(type_of_all(&[7], I64, largest), Some((U64, vec![7])));
-        // Whole numbers that doubles can represent, too.
+        // A double can represent these whole numbers, too.
         let half = Number::Float(0.5);
         let even = 1_u64 << 60;
         assert_eq!(

@@ -6,7 +6,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::time::Instant;
 
-/// The bar of one input.
+/// The progress bar of one input.
 pub(crate) struct Progress {
     bar: ProgressBar,
     bytes: BytesRead,
@@ -39,25 +39,25 @@ impl Progress {
         }
     }
 
-    /// Updates the bar; `indicatif` limits the rate of drawing.
+    /// Updates the progress bar; `indicatif` limits how often it is drawn.
     pub(crate) fn show(&self, rows: u64) {
         self.bar.set_position(self.bytes.get());
         let message = message(rows, self.began.elapsed().as_secs_f64());
         self.bar.set_message(message);
     }
 
-    /// Hides the bar while `tell` writes to standard error.
+    /// Hides the progress bar while `tell` writes to standard error.
     pub(crate) fn aside(&self, tell: impl FnOnce()) {
         self.bar.suspend(tell);
     }
 
-    /// Removes the bar.
+    /// Removes the progress bar.
     pub(crate) fn clear(&self) {
         self.bar.finish_and_clear();
     }
 }
 
-/// The text beside the bar.
+/// The text beside the progress bar: rows, and rows per second.
 fn message(rows: u64, seconds: f64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "shown with a few digits")]
     let rate = rows as f64 / seconds.max(1e-9);
@@ -71,7 +71,7 @@ mod tests {
     use std::io;
     use std::sync::{Arc, Mutex};
 
-    /// A terminal that records its output.
+    /// A terminal for tests that records its output.
     #[derive(Clone, Debug, Default)]
     struct Paper(Arc<Mutex<String>>);
 

@@ -7,12 +7,12 @@
 //! ```
 //!
 //! Invariants:
-//! 1. Batches keep the order of the lines. A bad line is reported in the batch of the rows around it, with the number
-//!    of rows of that batch before it.
-//! 2. Each reader thread numbers combinations of tags on its own: `combinations` of a batch lists the tags of the
-//!    numbers that occur there for the first time in this thread. A thread takes blocks in order, so a number is
-//!    defined before it is used.
-//! 3. A bounded number of blocks is in flight, so memory is bounded whichever thread is slower.
+//! 1. Batches keep the order of the lines. A bad line is reported in the batch with the rows around it, together with
+//!   the number of rows in that batch that precede it.
+//! 2. Each reader thread numbers combinations of tags on its own. The list `combinations` of a batch has the tags for
+//!   the numbers that occur there for the first time in this thread. A thread takes blocks in order, so a number is
+//!   defined before it is used.
+//! 3. At most a fixed number of blocks is being processed at a time, so memory is bounded whichever thread is slower.
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::import::batch::{Batch, Combinations};
@@ -23,28 +23,29 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-/// Maximum number of reader threads. With more, the storing thread is the bottleneck.
+/// Maximum number of reader threads. With more of them, the storing thread would be the bottleneck.
 const READERS_MAX: usize = 16;
 
-/// Maximum number of finished batches that wait, for each reader thread.
+/// Maximum number of parsed batches that wait to be stored, for each reader thread.
 const WAITING: usize = 2;
 
-/// A batch, and the error that ended parsing after its rows.
+/// A parsed batch, and the error that ended parsing after its rows, if there was one.
 type Done = (Batch, Outcome);
 
-/// The next item: a batch that is being parsed, or `None` after the last.
+/// A channel that will deliver the next batch, or `None` after the last batch.
 type Coming = Outcome<Option<Receiver<Done>>>;
 
-/// Batches of one input, in order.
+/// The batches of one input, in the order of the input.
 pub(crate) struct Batches {
     coming: Receiver<Coming>,
     spare: Arc<Mutex<Vec<Batch>>>,
-    /// The error to report after the last returned batch.
+    /// The error to return after the last batch.
     failed: Option<Failure>,
 }
 
 impl Batches {
-    /// Parses rows on other threads, one for each core, until the end, the first error, or until this is dropped.
+    /// Starts threads that parse rows, one for each core, until the end, the first error, or until this value is
+    /// dropped.
     pub(crate) fn start<R: Read + Send + 'static>(rows: Rows<R>) -> Self {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         Self::on(rows, cores.min(READERS_MAX))
@@ -68,12 +69,12 @@ impl Batches {
         }
     }
 
-    /// The next batch; `None` after the last.
+    /// Waits for the next batch; `None` after the last.
     pub(crate) fn next(&mut self) -> Outcome<Option<Batch>> {
         if let Some(failure) = self.failed.take() {
             return Err(failure);
         }
-        // A thread that has panicked must not be taken for the end of the input.
+        // If a thread has panicked, this must not be taken for the end of the input.
         let lost = |_| Failure::new(Exit::Failure, "a thread that reads rows has ended");
         let Some(batch) = self.coming.recv().map_err(lost)?? else {
             return Ok(None);
@@ -83,14 +84,14 @@ impl Batches {
         Ok(Some(batch))
     }
 
-    /// Takes a batch back to reuse its memory.
+    /// Takes a batch back after its rows were stored, to reuse its memory.
     pub(crate) fn recycle(&self, batch: Batch) {
         let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
         spare.push(batch);
     }
 }
 
-/// A block to parse, and the channel for its batch.
+/// A block to be parsed, and the channel through which its batch is returned.
 type Work = (Block, SyncSender<Done>);
 
 fn take_apart<R: Read>(
@@ -129,7 +130,7 @@ fn read(
             spare.pop().unwrap_or_default()
         };
         let read = reading.read(block, &mut known, &mut batch);
-        // If the receiver was dropped the batch is not needed any more, and the blocks will end too.
+        // If the receiver was dropped, the batch is not needed any more, and no more blocks will follow.
         let _ = done.send((batch, read));
     }
 }
@@ -161,7 +162,7 @@ mod tests {
         text
     }
 
-    /// All rows and errors of the batches, in order.
+    /// All rows and errors of the batches as lines, in order.
     fn told(mut batches: Batches) -> (Vec<String>, Outcome) {
         let mut lines = Vec::new();
         let mut known: Vec<Vec<Vec<String>>> = vec![Vec::new(); 8];

@@ -1,8 +1,8 @@
-//! Records of an input of either form: CSV, or one JSON object a line. A record is a list of texts, one for each
+//! Records of an input in either form: CSV, or one JSON object per line. A record is a list of texts, one for each
 //! column.
 //!
-//! Keys of nested objects are joined with dots: `{"wind": {"speed": 7}}` has a column
-//! `wind.speed`. A list is taken as its text.
+//! The keys of nested objects are joined with dots: `{"wind": {"speed": 7}}` has a column `wind.speed`. A list becomes
+//! its own text.
 
 use crate::import::field::NOT_UTF_8;
 use csv::{ByteRecord, Position};
@@ -12,17 +12,17 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Read};
 
-/// Maximum bytes of one row, including bytes that the reader has buffered beyond it.
+/// Maximum length in bytes of one row, including the bytes after it that the reader has buffered.
 pub(crate) const ROW_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
-/// Objects nested deeper than this are taken as text.
+/// Maximum depth of nested objects; an object that is nested deeper becomes its own text.
 const DEPTH_MAX: usize = 16;
 
-/// A reader of records.
+/// A reader of records in one of the two forms.
 pub(crate) enum Records<R> {
-    /// Separated by commas or by another character.
+    /// CSV: fields are separated by commas or by another character.
     Csv(csv::Reader<Fence<R>>),
-    /// JSON lines.
+    /// JSON lines: each line is an object.
     Json(JsonLines<R>),
 }
 
@@ -40,7 +40,8 @@ impl<R: Read> Records<R> {
         Self::Csv(reader)
     }
 
-    /// Reads the next record; `Ok(false)` at the end. The inner error is for a line that is not a record.
+    /// Reads the next record into `record`; returns `Ok(false)` at the end of the input. The inner error is for a line
+    /// that is not a record.
     pub(crate) fn next(&mut self, record: &mut ByteRecord) -> io::Result<Result<bool, String>> {
         match self {
             Self::Csv(reader) => {
@@ -55,11 +56,11 @@ impl<R: Read> Records<R> {
     }
 }
 
-/// Ends reading if a row does not end: a quote that is opened and never closed would
-/// read the rest of the file into memory.
+/// A reader that fails if a row does not end: a quote that is opened and never closed would otherwise make the CSV
+/// reader take the rest of the file into memory.
 pub(crate) struct Fence<R> {
     inner: R,
-    /// Bytes since the last row began; the owner resets it.
+    /// Number of bytes read since the current row began; the owner resets this number at each row.
     since: u64,
 }
 
@@ -79,38 +80,38 @@ pub(crate) fn endless(why: &str) -> io::Error {
     io::Error::other(format!("a row does not end within {most} MiB: {why}"))
 }
 
-/// One JSON object a line.
+/// A reader of JSON lines, which are one object per line.
 pub(crate) struct JsonLines<R> {
     input: BufReader<R>,
-    /// Columns by key, in the order in which they were first seen.
+    /// Index of each column by its key, in the order in which the keys were first seen.
     columns: HashMap<String, usize>,
-    /// Handling of keys that are not among the columns.
+    /// Handling of keys that are not in `columns`.
     keys: Keys,
     line: Vec<u8>,
     number: u64,
-    /// Bytes of all lines so far.
+    /// Number of bytes of all lines read so far.
     bytes: u64,
     fields: Vec<String>,
 }
 
-/// Handling of a key that is not a column.
+/// The handling of a key that is not a column yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keys {
-    /// It becomes a column.
+    /// The key becomes a new column.
     Learn,
-    /// It is ignored: the user has named the columns.
+    /// The key is ignored, because the user has named the columns.
     PassOver,
     /// The line is rejected, because the value of the key would be lost.
     Refuse,
 }
 
 impl<R: Read> JsonLines<R> {
-    /// Starts without columns and adds each new key as one.
+    /// Creates a reader without columns, in which each new key becomes a column.
     pub(crate) fn new(input: R) -> Self {
         Self::of_columns(input, HashMap::new(), Keys::Learn)
     }
 
-    /// Starts with known columns.
+    /// Creates a reader with these columns.
     pub(crate) fn of_columns(input: R, columns: HashMap<String, usize>, keys: Keys) -> Self {
         Self {
             input: BufReader::with_capacity(128 * 1024, input),
@@ -123,7 +124,7 @@ impl<R: Read> JsonLines<R> {
         }
     }
 
-    /// The columns in order.
+    /// The keys of the columns, in the order of the columns.
     pub(crate) fn names(&self) -> Vec<String> {
         let mut names = vec![String::new(); self.columns.len()];
         for (name, index) in &self.columns {
@@ -132,7 +133,7 @@ impl<R: Read> JsonLines<R> {
         names
     }
 
-    /// The columns that were found, by key.
+    /// The columns that were found: the index of each key.
     pub(crate) fn into_columns(self) -> HashMap<String, usize> {
         self.columns
     }
@@ -170,7 +171,7 @@ impl<R: Read> JsonLines<R> {
         Ok(told.map(|()| true))
     }
 
-    /// Parses the line into `fields`.
+    /// Parses the line that was read into the fields of its columns.
     fn object(&mut self) -> Result<(), String> {
         for field in &mut self.fields {
             field.clear();
@@ -197,7 +198,7 @@ impl<R: Read> JsonLines<R> {
     }
 }
 
-/// Writes the values of an object to the fields of their columns.
+/// Writes the values of a JSON object, and of objects nested in it, to the fields of their columns.
 struct Flat<'a> {
     columns: &'a mut HashMap<String, usize>,
     fields: &'a mut Vec<String>,
@@ -273,7 +274,7 @@ impl<'de> Visitor<'de> for &mut Flat<'_> {
     }
 }
 
-/// A text, borrowed unless it has escapes.
+/// A JSON text, which is borrowed unless it contains escapes.
 struct Text<'a>(Cow<'a, str>);
 
 impl<'de: 'a, 'a> serde::Deserialize<'de> for Text<'a> {
@@ -348,7 +349,7 @@ mod tests {
         assert!(error.to_string().contains("does not end"), "{error}");
     }
 
-    /// A row of the maximum length, and one that is a byte longer.
+    /// The test reads a row of the maximum length, and one that is a byte longer.
     #[test]
     fn a_row_has_so_many_bytes_and_not_one_more() {
         let most = ROW_BYTES_MAX as usize;

@@ -1,54 +1,55 @@
-//! Counts points that replace others at the same time in the same series, and decides whether an import may do so.
+//! Counts the points of an import that replace others at the same time in the same series, and decides whether that is
+//! accepted.
 //!
-//! Times are not kept. A row after all rows of its series is new, which one comparison shows. Only if some row was not,
-//! the rows of the series are counted before the commit: the difference between the rows written and the rows added is
-//! the number of replaced points.
+//! The times of rows are not kept. A row after all rows of its series is new, which one comparison shows. Only if some
+//! row was not after all others, the rows of the series are counted before the commit: the number of rows written minus
+//! the number of rows added is the number of replaced points.
 //!
-//! Counts alone tell exactly whether points of the import itself or older points were replaced, unless the import both
-//! overlaps older rows of a series and goes back in time within it. In that case as many as possible are taken for
-//! older points.
+//! These counts tell exactly whether points of the import itself or older points were replaced, unless the import both
+//! overlaps older rows of a series and goes back in time within it. In that case as many replaced points as possible
+//! are counted as older points.
 
 use crate::exit::Failure;
 use crate::output::{grouped, printable};
 use tidalite::{Result, Series, Steps};
 
-/// An import fails if it replaces more than one in this many of its own points.
+/// An import is refused if it replaces more than one in this many of its own points.
 const OWN_REPLACED_PART: u64 = 1000;
 
-/// Times of the rows that an import adds to one series.
+/// A summary of the times of the rows that an import adds to one series.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Times {
-    /// Last time of the series before the import.
+    /// Time of the last row that the series had before the import.
     older_last: Option<i64>,
-    /// First and last time of the import.
+    /// Times of the first and the last row of the import.
     own: Option<(i64, i64)>,
-    /// Whether some row of the import was not later than all rows that the import added before it.
+    /// Whether some row of the import was not later than all rows that the import had added before it.
     goes_back: bool,
-    /// Whether some row of this transaction was not after all rows of the series.
+    /// Whether some row of this transaction was not later than all rows of the series.
     may_replace: bool,
-    /// Rows of this transaction, and of the import's transactions before it.
+    /// Number of rows in this transaction; `committed` is the number in the import's earlier transactions.
     rows: u64,
     committed: u64,
 }
 
-/// Number of replaced points, and of points not stored because their times were taken.
+/// Number of replaced points, and number of points that were not stored because their times already had rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Replaced {
-    /// Points of the import itself.
+    /// Number of replaced points of the import itself.
     pub own: u64,
-    /// Points that were stored before.
+    /// Number of replaced points that were stored before the import.
     pub older: u64,
-    /// Points that the merge policy of their series left out.
+    /// Number of points that the merge policy of their series left out.
     pub left_out: u64,
 }
 
 impl Times {
-    /// Sets the last time of a series that exists.
+    /// Sets the time of the last row of a series that already exists.
     pub(crate) fn begin_behind(&mut self, last: Option<i64>) {
         self.older_last = self.older_last.max(last);
     }
 
-    /// Adds the time of a row.
+    /// Adds the time of one row.
     pub(crate) fn push(&mut self, time: i64) {
         let (first, last) = self.own.unwrap_or((time, i64::MIN));
         let goes_back = self.own.is_some() && time <= last;
@@ -58,13 +59,13 @@ impl Times {
         self.rows += 1;
     }
 
-    /// Whether the rows of the series must be counted to know how many were replaced.
+    /// Whether the rows of the series must be counted to know how many points were replaced.
     pub(crate) fn may_replace(&self) -> bool {
         self.may_replace
     }
 
-    /// Compares the series before and after the rows of this transaction. `replaces` is true if its merge policy is
-    /// `Replace`.
+    /// Compares the series before and after the rows of this transaction were written. `replaces` is true if the merge
+    /// policy of the series is `Replace`.
     pub(crate) fn replaced(
         &self,
         before: Option<&Series<'_>>,
@@ -97,7 +98,7 @@ impl Times {
         })
     }
 
-    /// Resets the counts of the transaction. Called after it is committed.
+    /// Starts the counts of the next transaction. Called after a commit.
     pub(crate) fn end_transaction(&mut self) {
         self.committed += std::mem::take(&mut self.rows);
         self.may_replace = false;
@@ -111,12 +112,12 @@ impl Replaced {
         self.left_out += other.left_out;
     }
 
-    /// Whether so many of the import's own points are lost that a mistake is likely.
+    /// Whether so many of the import's own points were replaced that a mistake is likely.
     pub(crate) fn is_suspicious(&self, points: u64) -> bool {
         self.own.saturating_mul(OWN_REPLACED_PART) > points
     }
 
-    /// The error of an import that loses too many of its own points. `example` is a series that loses some.
+    /// The error of an import that loses too many of its own points. `example` is the name of a series that loses some.
     pub(crate) fn refusal(&self, points: u64, example: &str) -> Failure {
         Failure::bad_input(format!(
             "{} of {} points would be replaced by other points of this import, at the same time in the same series (such as {})",

@@ -1,22 +1,23 @@
 //! Infers from the order of the rows which instant a repeated local time stands for.
 //!
 //! When clocks are set back, the local times of an hour occur twice: each stands for two instants. The threads that
-//! parse blocks cannot know which one is meant, because that depends on the rows before and after; they record both.
-//! The batches then pass in order through a [`Resolver`], which decides for each combination of tags separately:
+//! parse blocks cannot know which instant is meant, because that depends on the rows before and after; they record both
+//! instants. The batches then pass in order through a [`Resolver`], which decides for each combination of tags
+//! separately:
 //!
 //! 1. A *run* is a sequence of consecutive rows with repeated times. Most rows around it ascend, or most descend;
 //!    otherwise the order is not conclusive and all rows of the run are rejected.
-//! 2. Ascending rows: the second pass of the hour begins where a time is not after the one before it. If that happens
-//!    twice, the rows of the run are rejected. Descending rows: the same in reverse.
+//! 2. In ascending rows, the second pass of the hour begins where a time is not after the time before it. If that
+//!   happens more than once, the rows of the run are rejected. Descending rows are treated in the same way in reverse.
 //! 3. If it does not happen, only one pass may be present. Every place where the second pass could begin is tried
-//!    (before the run, between two of its rows, after it). The best place leaves most steps as long as the one before
-//!    the run; then its longest step is shortest; then it is the last, which takes the earlier instants. Times that
-//!    only the last rule decides are counted as guessed.
+//!   (before the run, between two of its rows, after it). The best place is the one at which most steps are as long as
+//!   the step before the run; among several, the one whose longest step is shortest; among several, the last, which
+//!   takes the earlier instants. Times that only the last rule decides are counted as guessed.
 //!
 //! Invariants:
 //! 1. Batches are returned in order, and only after each of their rows is resolved or rejected.
-//! 2. At most [`WAITING_MAX`] batches wait for the end of a run. Then the rows of the runs so far, and all later ones,
-//!    are resolved by rule 2.
+//! 2. At most [`WAITING_MAX`] batches wait for the end of a run. Beyond that, the rows of the runs so far, and all
+//!   later rows of these runs, are resolved by rule 2.
 
 use crate::exit::{Failure, Outcome};
 use crate::import::batch::Batch;
@@ -25,14 +26,14 @@ use crate::import::readers::Batches;
 use crate::time::Nanos;
 use std::collections::{HashMap, VecDeque};
 
-/// Maximum number of batches that wait: 32 MiB of input, about an hour of 200 rows a second.
+/// Maximum number of batches that wait: 32 MiB of input, which is about an hour of 200 rows per second.
 const WAITING_MAX: usize = 128;
 
-/// One in this many steps may go against the direction of the others: one input may consist of several files, one after
+/// Of this many steps, one may go against the direction of the others: an input may consist of several files, one after
 /// the other.
 const STEPS_PER_EXCEPTION: u64 = 4;
 
-/// The decision for a row.
+/// The decision which instant a row gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Earlier,
@@ -40,30 +41,30 @@ enum Verdict {
     Refused,
 }
 
-/// A row of a run that is not resolved.
+/// A row of a run for which no instant was chosen yet.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     batch: u64,
     twofold: Twofold,
 }
 
-/// Consecutive rows with repeated times.
+/// A run: consecutive rows with repeated local times, of one combination of tags.
 #[derive(Debug)]
 struct Run {
     pending: Vec<Pending>,
-    /// Distance between the two instants of each row.
+    /// Distance in nanoseconds between the two instants of each row.
     fold: Nanos,
-    /// The time of the row before the run, and the step to that row.
+    /// Time of the row before the run; `step` is the distance from the row before that one.
     before: Option<Nanos>,
     step: Option<Nanos>,
-    /// The earlier instant of the newest row.
+    /// The earlier instant of the newest row in the run.
     newest: Nanos,
-    /// Set once rows had to be resolved before the run ended: the direction of the rows, and how often a time was not
-    /// after the one before it in that direction.
+    /// Set if rows had to be resolved before the run ended: the direction of the rows, and the number of times that
+    /// were not after the time before them in that direction.
     forced: Option<(Option<Way>, u32)>,
 }
 
-/// Direction of most rows.
+/// Whether the times of most rows ascend or descend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     Up,
@@ -83,7 +84,7 @@ impl Steps {
         self.down += u64::from(to < from);
     }
 
-    /// The direction of most steps; `None` if neither prevails.
+    /// The direction of most steps; `None` if neither direction prevails.
     fn way(self) -> Option<Way> {
         if self.down * STEPS_PER_EXCEPTION <= self.up {
             Some(Way::Up)
@@ -95,7 +96,7 @@ impl Steps {
     }
 }
 
-/// The rows of one combination of tags.
+/// The state of the rows with one combination of tags.
 #[derive(Debug, Default)]
 struct Track {
     last: Option<Nanos>,
@@ -104,11 +105,11 @@ struct Track {
     run: Option<Run>,
 }
 
-/// Decisions on rows of batches, each with whether it was guessed.
+/// Decisions on rows, each with whether it is only a guess.
 type Decided = Vec<(Pending, Verdict, bool)>;
 
 impl Track {
-    /// Takes a row whose time is one instant.
+    /// Takes a row whose local time stands for a single instant.
     fn plain(&mut self, time: Nanos, decided: &mut Decided) {
         if self.run.is_some() {
             self.end_run(Some(time), decided);
@@ -143,7 +144,7 @@ impl Track {
         }
     }
 
-    /// Resolves the rows of a run whose end is not known yet.
+    /// Resolves the rows of a run before the end of the run is known, because too many batches wait.
     fn force(&mut self, decided: &mut Decided) {
         let Some(run) = &mut self.run else { return };
         let (way, mut turns) = match run.forced {
@@ -171,7 +172,7 @@ impl Track {
         run.forced = Some((way, turns));
     }
 
-    /// Resolves the run that ends before a row of this time, or with the input.
+    /// Resolves the rows of the current run, which ends before a row of the time `next`, or with the input (`None`).
     fn end_run(&mut self, next: Option<Nanos>, decided: &mut Decided) {
         let Some(run) = self.run.take() else { return };
         let way = run.way(self.steps, next);
@@ -192,7 +193,7 @@ fn taken(row: Twofold, verdict: Verdict) -> Option<Nanos> {
 }
 
 impl Run {
-    /// Direction of the rows around the run; of its own rows only if there are no others.
+    /// The direction of the rows around the run; the rows of the run itself count only if there are no others.
     fn way(&self, steps: Steps, next: Option<Nanos>) -> Option<Way> {
         let (mut around, mut within) = (steps, Steps::default());
         if let (Some(before), Some(first)) = (self.before, self.pending.first()) {
@@ -213,7 +214,7 @@ impl Run {
         })
     }
 
-    /// The decision for each row, and whether it is guessed.
+    /// The decision for each row of the run, and whether the decisions are only a guess.
     fn verdicts(&self, way: Option<Way>, next: Option<Nanos>) -> (Vec<Verdict>, bool) {
         let mut times: Vec<Nanos> = self.pending.iter().map(|row| row.twofold.earlier).collect();
         let count = times.len();
@@ -227,7 +228,7 @@ impl Run {
                 (before, behind) = (behind, before);
             }
         }
-        // Rows out of order are not evidence for the steps.
+        // A row that is out of order next to the run says nothing about the length of steps, so it is left out.
         before = before.filter(|before| *before < times[0]);
         behind = behind.filter(|behind| *behind > times[count - 1]);
         let turns = times.windows(2).filter(|pair| pair[1] <= pair[0]).count();
@@ -247,15 +248,15 @@ impl Run {
         (verdicts, guessed)
     }
 
-    /// How many of the ascending times belong to the first pass, and whether that is only a guess.
+    /// The number of ascending times that belong to the first pass, and whether that number is only a guess.
     fn likely_turn(
         &self,
         times: &[Nanos],
         before: Option<Nanos>,
         behind: Option<Nanos>,
     ) -> (usize, bool) {
-        // The steps if no second pass begins. After the last row it begins at the latest: that step is measured from
-        // the later instant.
+        // These are the steps if no second pass begins within the run. After the last row it begins at the latest, so
+        // that step is measured from the later instant.
         let mut steps = vec![before.map(|before| times[0] - before)];
         steps.extend(times.windows(2).map(|pair| Some(pair[1] - pair[0])));
         steps.push(behind.map(|behind| behind - times[times.len() - 1] - self.fold));
@@ -282,27 +283,27 @@ impl Run {
     }
 }
 
-/// Resolves repeated local times.
+/// Chooses the instants of repeated local times, for all batches of one input.
 pub(crate) struct Resolver {
-    /// Whether every row is inspected: without local times there is nothing to resolve.
+    /// Whether rows must be inspected: times with an offset are never repeated.
     is_local: bool,
     waiting_max: usize,
     keys: HashMap<Vec<String>, usize>,
-    /// For each reader thread, the tracks of its combinations of tags.
+    /// For each reader thread, the index in `tracks` for each of its numbers of combinations of tags.
     by_reader: Vec<Vec<usize>>,
     tracks: Vec<Track>,
-    /// Tracks that have a run with unresolved rows.
+    /// Indices of the tracks that have a run with unresolved rows.
     open: Vec<usize>,
-    /// Batches that wait, and the number of their unresolved rows.
+    /// Batches that wait, each with the number of its unresolved rows.
     waiting: VecDeque<(Batch, usize)>,
-    /// Number of the first batch in `waiting`.
+    /// Number of the first batch in `waiting`, counted from the beginning of the input.
     first: u64,
-    /// The result to return after the waiting batches.
+    /// The result to return after all waiting batches: the end of the input, or an error.
     end: Option<Outcome>,
 }
 
 impl Resolver {
-    /// Creates the resolver of one input. `is_local` is true if its times may be local.
+    /// Creates the resolver for one input. `is_local` is true if the input may have local times.
     pub(crate) fn new(is_local: bool) -> Self {
         Self {
             is_local,
@@ -317,7 +318,7 @@ impl Resolver {
         }
     }
 
-    /// The next batch whose rows are resolved; `None` after the last.
+    /// Returns the next batch whose rows are all resolved; `None` after the last.
     pub(crate) fn next(&mut self, batches: &mut Batches) -> Outcome<Option<Batch>> {
         self.next_of(|| batches.next())
     }
@@ -355,7 +356,7 @@ impl Resolver {
         }
     }
 
-    /// Takes a batch in, or returns it at once if there is nothing to resolve.
+    /// Adds a batch to those that wait, or returns it at once if it has nothing to resolve.
     fn take(&mut self, batch: Batch) -> Option<Batch> {
         if self.by_reader.len() <= batch.reader {
             self.by_reader.resize_with(batch.reader + 1, Vec::new);

@@ -1,5 +1,5 @@
-//! Converts records to rows: a time, tags, values. A line that cannot be converted is reported with
-//! its number; the caller decides whether the import continues.
+//! Converts records to rows, each with a time, tags and values. A line that cannot be converted is reported with its
+//! number; the caller decides whether the import continues.
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::import::advice::{self, foreign, json_array, lines_to_skip};
@@ -19,45 +19,45 @@ use std::io::{Chain, Cursor, Read};
 use tidalite::limits::TEXT_BYTES_MAX;
 use tidalite::{Column, ColumnType, SeriesName, Value};
 
-/// Number of rows from which the roles of the columns are decided.
+/// Number of rows in the sample from which the roles of the columns are decided.
 const SAMPLE_ROWS: usize = 1000;
 
-/// Maximum number of bytes from which the roles of the columns are decided.
+/// Maximum number of bytes in the sample from which the roles of the columns are decided.
 const SAMPLE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// Bytes read after a zero byte to find out whether compressed data are damaged.
+/// Number of bytes that are read after a zero byte was found, to find out whether compressed data are damaged.
 const DAMAGE_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
-/// UTF-8 text may begin with this mark.
+/// The byte order mark with which UTF-8 text may begin.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Format of an input.
+/// The format of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// CSV; without a delimiter the first line decides.
+    /// CSV with this delimiter; with `None`, the first line shows the delimiter.
     Csv(Option<u8>),
-    /// One JSON object a line.
+    /// JSON lines: one object per line.
     JsonLines,
 }
 
-/// The whole input, including the bytes that were read to inspect it.
+/// A reader of the whole input, beginning with the bytes that were already read to inspect it.
 type Whole<R> = Chain<Cursor<Vec<u8>>, Chain<Cursor<Vec<u8>>, R>>;
 
-/// An input whose columns are known: its blocks, and how to parse them.
+/// An input with known columns: its blocks, and the way to parse them.
 pub(crate) struct Rows<R> {
     pub(crate) blocks: Blocks<Whole<R>>,
     pub(crate) reading: Reading,
-    /// Advice on the first lines, in case one of them cannot be parsed.
+    /// Advice about the first lines, for the case that one of them cannot be parsed.
     pub(crate) advice: Option<String>,
 }
 
 /// Converts blocks of an input to rows.
 #[derive(Debug)]
 pub(crate) struct Reading {
-    /// Name of the input in messages.
+    /// Name of the input, for messages.
     what: String,
     form: Known,
-    /// Whether the first record holds names.
+    /// Whether the first record holds the names of the columns.
     header: bool,
     layout: Layout,
     nulls: Nulls,
@@ -67,7 +67,7 @@ pub(crate) struct Reading {
     bad_cells_are_null: bool,
 }
 
-/// Details of the format.
+/// The format of an input, with everything that is needed to parse it.
 #[derive(Debug)]
 enum Known {
     Csv {
@@ -79,7 +79,7 @@ enum Known {
     },
 }
 
-/// Records all bytes that are read through it.
+/// A reader that keeps all bytes that are read through it.
 struct Kept<R> {
     inner: R,
     bytes: Vec<u8>,
@@ -94,8 +94,8 @@ impl<R: Read> Read for Kept<R> {
 }
 
 impl<R: Read> Rows<R> {
-    /// Reads the header and a sample, and decides the roles of the columns. `what` names the input in
-    /// messages; without a form it is JSON lines if the first byte is a brace.
+    /// Reads the header and a sample, and decides the roles of the columns. `what` is the name of the input in
+    /// messages. If `form` is not given, an input whose first byte is a brace is read as JSON lines.
     pub(crate) fn open(
         mut input: R,
         what: &str,
@@ -105,7 +105,7 @@ impl<R: Read> Rows<R> {
     ) -> Outcome<Self> {
         let mut head = read_head(&mut input).map_err(|error| unreadable(what, &error))?;
         refuse_what_is_no_text(&head, &mut input, what)?;
-        // Windows editors write the byte order mark before JSON too.
+        // Editors on Windows write the byte order mark before JSON, too.
         if head.starts_with(BYTE_ORDER_MARK) {
             head.drain(..BYTE_ORDER_MARK.len());
         }
@@ -148,7 +148,7 @@ impl<R: Read> Rows<R> {
         };
         let header = wishes.header && ends != Ends::Lines;
         for record in sample.iter_mut().flatten() {
-            // The first lines were parsed before all keys had been seen.
+            // The first lines were parsed before all keys were known, so their records are too short.
             while ends == Ends::Lines && record.len() < names.len() {
                 record.push_field(b"");
             }
@@ -187,8 +187,8 @@ impl<R: Read> Rows<R> {
             Ends::Csv { .. } => lines_to_skip(&kept.bytes, None),
             Ends::Lines => None,
         };
-        // The sample is parsed again with the rest. Empty lines are skipped, so that the first record (the names) is in
-        // the first block.
+        // The sample is parsed again with the rest of the input. Empty lines are skipped, so that the first record (the
+        // names) is in the first block.
         let empty = match ends {
             Ends::Csv { .. } => empty_lines(&kept.bytes),
             Ends::Lines => 0,
@@ -217,15 +217,15 @@ impl<R: Read> Rows<R> {
 }
 
 impl Reading {
-    /// The error if the input cannot be read.
+    /// The failure if the input cannot be read.
     pub(crate) fn unreadable(&self, error: &std::io::Error) -> Failure {
         unreadable(&self.what, error)
     }
 
-    /// Parses the rows of a block.
+    /// Parses the rows of a block into a batch.
     ///
     /// # Errors
-    /// A record that does not end; the rows before it are in the batch.
+    /// A record that does not end; the rows before that record are in the batch.
     pub(crate) fn read(
         &self,
         block: Block,
@@ -233,8 +233,8 @@ impl Reading {
         batch: &mut Batch,
     ) -> Outcome {
         batch.begin(block, known.reader);
-        // The CSV reader strips a byte order mark at its beginning. In later blocks the mark is part of a field, hence
-        // the line feed in front.
+        // The CSV reader strips a byte order mark at the beginning of its input. In later blocks such bytes are part of
+        // a field, so a line feed is put in front.
         let front: &[u8] = if batch.block.number == 0 { b"" } else { b"\n" };
         let bytes = std::mem::take(&mut batch.block.bytes);
         let input = front.chain(&bytes[..]);
@@ -296,7 +296,8 @@ impl Reading {
         }
     }
 
-    /// The time of a record, whose values are appended to the batch. If the record is bad nothing is appended.
+    /// Parses a record: returns its time, and appends its values to the batch. If the record is bad, nothing is
+    /// appended.
     fn read_row(
         &self,
         record: &ByteRecord,
@@ -324,7 +325,8 @@ impl Reading {
         tags.resize_with(layout.tags.len(), String::new);
         for (slot, column) in tags.iter_mut().zip(&layout.tags) {
             let text = field(record, column.index)?;
-            // A repeated series name is not parsed again: rows of a series often follow each other.
+            // If the series name is the same as in the last row, it is not parsed again: rows of a series often follow
+            // each other.
             if layout.names_series && text != slot {
                 slot.clear();
                 SeriesName::parse(text).map_err(|error| {
@@ -386,7 +388,7 @@ impl Reading {
     }
 }
 
-/// The number in a field; `None` if it is null.
+/// Parses the number in a field; `None` if the field is null.
 fn number(record: &ByteRecord, column: &Named, nulls: &Nulls) -> Result<Option<Number>, String> {
     let text = field(record, column.index)?;
     if nulls.contains(text) {
@@ -399,7 +401,7 @@ fn number(record: &ByteRecord, column: &Named, nulls: &Nulls) -> Result<Option<N
     number.map(Some)
 }
 
-/// The word of a null cell in a nullable column.
+/// The word for a null cell in this column; an error if the column is not nullable.
 fn null_word(column: &Column) -> Result<u64, String> {
     match column.ty.is_text() {
         true => Ok(NO_TEXT),
@@ -438,7 +440,7 @@ fn take_sample<R: Read>(
     Ok(sample)
 }
 
-/// The word of a field of a typed column; for a text, its number in `texts`.
+/// Converts a field of a typed column to a word; for a text, the word is its number in `texts`.
 fn typed(
     record: &ByteRecord,
     named: &Named,
@@ -446,7 +448,7 @@ fn typed(
     nulls: &Nulls,
     texts: &mut Texts,
 ) -> Result<u64, String> {
-    // Blanks are part of a string. In a string column that is not nullable, null words are strings too.
+    // Blanks are part of a string. In a string column that is not nullable, words that mean null are strings, too.
     let is_string = column.ty == ColumnType::String;
     let text = if is_string {
         whole_field(record, named.index)?
@@ -488,7 +490,7 @@ fn typed(
     })
 }
 
-/// The first bytes, enough to recognise the format.
+/// Reads the first bytes of the input, enough to recognise its format.
 fn read_head(input: &mut impl Read) -> std::io::Result<Vec<u8>> {
     let mut head = Vec::new();
     input.take(64 * 1024).read_to_end(&mut head)?;
@@ -504,7 +506,8 @@ fn refuse_what_is_no_text(head: &[u8], rest: &mut impl Read, what: &str) -> Outc
         return Err(failure);
     }
     if let Some(at) = head.iter().position(|byte| *byte == 0) {
-        // Damaged compressed data may decompress to arbitrary bytes before the damage is detected.
+        // Damaged compressed data may decompress to arbitrary bytes before the damage is detected, so the input is read
+        // on.
         let read = std::io::copy(&mut rest.take(DAMAGE_BYTES_MAX), &mut std::io::sink());
         read.map_err(|error| unreadable(what, &error))?;
         let line = 1 + lines_in(&head[..at]);
@@ -517,7 +520,7 @@ fn refuse_what_is_no_text(head: &[u8], rest: &mut impl Read, what: &str) -> Outc
     Ok(())
 }
 
-/// Improves the error of columns that were not found if the first bytes show the reason.
+/// Improves the error for columns that were not found, if the first bytes show the reason.
 fn explained(failure: Failure, bytes: &[u8], delimiter: u8, what: &str) -> Failure {
     if let Some(line) = open_quote(bytes, delimiter) {
         return Failure::bad_input(format!(
@@ -531,11 +534,11 @@ fn explained(failure: Failure, bytes: &[u8], delimiter: u8, what: &str) -> Failu
     }
 }
 
-/// The separator that occurs most often in the first line.
+/// Guesses the separator of fields: the one that occurs most often in the first line.
 fn likely_delimiter(head: &[u8]) -> u8 {
     let first_line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let count = |wanted: u8| first_line.iter().filter(|byte| **byte == wanted).count();
-    // The comma comes last: on a tie `max_by_key` takes the last.
+    // The comma comes last, because `max_by_key` returns the last of several maxima.
     *[b'|', b'\t', b';', b',']
         .iter()
         .max_by_key(|byte| count(**byte))
@@ -622,7 +625,7 @@ mod tests {
 
     fn read_all(text: &str, wishes: &Wishes) -> Outcome<(Vec<String>, Vec<BadRow>)> {
         let whole = read_in_blocks(text, wishes, BLOCK_BYTES)?;
-        // The rows and lines do not depend on where the blocks end.
+        // The rows and line numbers must not depend on where the blocks end.
         for size in [1, 40, 150] {
             assert_eq!(
                 read_in_blocks(text, wishes, size)?,
@@ -769,14 +772,14 @@ mod tests {
         };
         assert!(failure.message.contains("a quote"), "{}", failure.message);
         assert_eq!(failure.exit, Exit::BadInput);
-        // The reader buffers 128 KiB, so a row that is shorter than the limit by this much can always be read.
+        // The reader buffers 128 KiB, so a row whose length is below the limit by twice this much can always be read.
         let note = "x".repeat(usize::try_from(ROW_BYTES_MAX).unwrap() - 2 * 128 * 1024);
         let long = format!("time,a,note\n2014-06-01,1,{note}\n2014-06-02,2,y\n");
         let read = read_in_blocks(&long, &wishes, BLOCK_BYTES).unwrap();
         assert_eq!(read.0.len(), 2);
     }
 
-    /// With line feeds alone and with Windows line ends, and with empty lines in between.
+    /// The inputs have line feeds alone or Windows line ends, and empty lines between the rows.
     #[test]
     fn line_numbers_match_the_input() {
         let wishes = Wishes {
@@ -799,7 +802,7 @@ mod tests {
             .unwrap();
             assert_eq!(good.len(), 3, "{good:?}");
             let lines: Vec<u64> = bad.iter().map(|bad| bad.line).collect();
-            // The time in the last one begins with a byte order mark.
+            // The time in the last bad row begins with a byte order mark.
             assert_eq!(lines, [6, 11, 12], "{bad:?}");
         }
     }

@@ -1,4 +1,4 @@
-//! Opens inputs of an import, and decompresses them.
+//! Opens the inputs of an import, and decompresses them.
 
 use super::ahead::ReadAhead;
 use crate::exit::{Failure, Outcome};
@@ -11,19 +11,19 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A gzip member begins with these bytes (RFC 1952).
+/// First bytes of a gzip member (RFC 1952).
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-/// A Zstandard frame begins with these bytes (RFC 8878).
+/// First bytes of a Zstandard frame (RFC 8878).
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
-/// A skippable frame begins with a byte of 0x50 to 0x5f and these bytes.
+/// The second to fourth byte of a skippable Zstandard frame; the first byte is 0x50 to 0x5f.
 const ZSTD_SKIPPED_MAGIC: [u8; 3] = [0x2a, 0x4d, 0x18];
 
-/// Length of the longest of these signatures.
+/// Length in bytes of the longest of these signatures.
 const MAGIC_BYTES: u64 = 4;
 
-/// Bytes read from the file so far, before decompression.
+/// Number of bytes that were read from the file so far, before decompression.
 #[derive(Clone, Default)]
 pub(crate) struct BytesRead(Arc<AtomicU64>);
 
@@ -50,20 +50,20 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// An opened input.
+/// An input that was opened.
 pub(crate) struct Source {
-    /// The decompressed text.
+    /// A reader of the decompressed text.
     pub reader: Box<dyn Read + Send>,
-    /// Number of bytes of the file that the reader has read so far.
+    /// Number of bytes that were read from the file so far, before decompression.
     pub bytes_read: BytesRead,
-    /// Size of the file; `None` for standard input.
+    /// Size of the file in bytes; `None` for standard input.
     pub bytes_total: Option<u64>,
     /// Whether the file is compressed with gzip or zstd.
     pub is_packed: bool,
 }
 
-/// Opens a file; `-` is standard input. Gzip and Zstandard are recognised by their first bytes, not by name, and
-/// decompressed on a thread of their own.
+/// Opens a file, or standard input for `-`. Compression with gzip or Zstandard is recognised by the first bytes, not by
+/// the name, and decompressed in a thread of its own.
 pub(crate) fn open(path: &Path) -> Outcome<Source> {
     if path.as_os_str() == "-" {
         return decoded(io::stdin(), path, None);
@@ -88,7 +88,7 @@ fn decoded(input: impl Read + Send + 'static, path: &Path, total: Option<u64>) -
         bytes: bytes_read.clone(),
     };
     let mut buffered = BufReader::with_capacity(256 * 1024, counted);
-    // A pipe may deliver its first bytes one by one.
+    // The bytes are read one after the other, because a pipe may deliver them so.
     let mut head = Vec::new();
     (&mut buffered)
         .take(MAGIC_BYTES)
@@ -111,20 +111,20 @@ fn decoded(input: impl Read + Send + 'static, path: &Path, total: Option<u64>) -
     })
 }
 
-/// Whether these are the first bytes of a Zstandard frame or of a skippable frame: parallel compressors write such
-/// frames first.
+/// Whether these are the first bytes of a Zstandard frame or of a skippable frame, with which the output of parallel
+/// compressors begins.
 fn begins_zstd(head: &[u8]) -> bool {
     head.starts_with(&ZSTD_MAGIC)
         || matches!(head, [first, rest @ ..] if first >> 4 == 5 && rest.starts_with(&ZSTD_SKIPPED_MAGIC))
 }
 
-/// Consecutive Zstandard frames, as `cat a.zst b.zst` writes them. Skippable frames are skipped, and the checksum of a
-/// frame is verified if it has one: damage that decompresses without an error would give numbers that were never
-/// measured.
+/// A reader of consecutive Zstandard frames, as `cat a.zst b.zst` writes them. Skippable frames are skipped, and the
+/// checksum of a frame is verified if it has one: damage that decompresses without an error would give numbers that
+/// were never measured.
 struct ZstdFrames<R> {
     input: R,
     decoder: FrameDecoder,
-    /// Whether a frame has begun and not all of its data were returned.
+    /// Whether the decoder is within a frame: a frame has begun, and not all of its data were returned.
     within: bool,
 }
 
@@ -137,7 +137,7 @@ impl<R: BufRead> ZstdFrames<R> {
         }
     }
 
-    /// Goes to the next frame; false after the last.
+    /// Begins the next frame; returns false after the last one.
     fn begin(&mut self) -> io::Result<bool> {
         while !self.input.fill_buf()?.is_empty() {
             let length = match self.decoder.reset(&mut self.input) {
@@ -156,7 +156,7 @@ impl<R: BufRead> ZstdFrames<R> {
         Ok(false)
     }
 
-    /// Verifies the checksum of the frame whose data were returned.
+    /// Verifies the checksum of the frame whose data were all returned.
     fn end(&self) -> io::Result<()> {
         let told = self.decoder.get_checksum_from_data();
         if told.is_some() && told != self.decoder.get_calculated_checksum() {
@@ -193,10 +193,10 @@ impl<R: BufRead> Read for ZstdFrames<R> {
     }
 }
 
-/// Consecutive gzip members, as `cat a.gz b.gz` writes them, and zeros after the last, as tapes and fixed-size blocks
-/// have them: `gzip` ignores these, too. Anything else there is damage.
+/// A reader of consecutive gzip members, as `cat a.gz b.gz` writes them. Zeros may follow the last member, as they do
+/// on tapes and in blocks of fixed size: `gzip` ignores these, too. Anything else there is damage.
 struct GzipMembers<R> {
-    /// The current member; `None` after the last one.
+    /// The current gzip member; `None` after the last one.
     member: Option<GzDecoder<R>>,
 }
 
@@ -206,7 +206,7 @@ impl<R: BufRead> GzipMembers<R> {
         Self { member }
     }
 
-    /// Goes to the next member after the end of one, if there is another.
+    /// Begins the next gzip member after the end of the current one, if there is another.
     fn begin(&mut self) -> io::Result<()> {
         let Some(member) = self.member.take() else {
             return Ok(());
@@ -341,8 +341,8 @@ mod tests {
         assert!(read(packed).is_err());
     }
 
-    /// In a frame that decompresses in spite of damage the checksum shows it. This one was made by `zstd` of
-    /// "time,a\n2014-06-01,1\n".
+    /// If damage in a frame does not prevent its decompression, the checksum shows the damage. `zstd` made this frame
+    /// from "time,a\n2014-06-01,1\n".
     #[test]
     fn another_number_in_a_zstandard_frame_is_damage() {
         let whole = ZSTD_OF_THE_TOOL;

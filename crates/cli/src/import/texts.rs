@@ -1,20 +1,20 @@
-//! A list of texts in one buffer; rows refer to them by number.
+//! A list of texts in one buffer, to which rows refer by number.
 
 use tidalite::{Column, ColumnType, Value};
 
-/// Stands for a missing text.
+/// The number that stands for a missing text.
 pub(crate) const NO_TEXT: u64 = u64::MAX;
 
 /// Texts in the order in which they were added.
 #[derive(Debug, Default)]
 pub(crate) struct Texts {
     bytes: Vec<u8>,
-    /// End offset of each text.
+    /// For each text, the offset of its end in `bytes`.
     ends: Vec<usize>,
 }
 
 impl Texts {
-    /// Adds a text and returns its number.
+    /// Adds a text to the list and returns its number.
     pub(crate) fn push(&mut self, text: &[u8]) -> u64 {
         self.bytes.extend_from_slice(text);
         self.ends.push(self.bytes.len());
@@ -28,18 +28,18 @@ impl Texts {
         Some(&self.bytes[start..end])
     }
 
-    /// Number of texts.
+    /// Number of texts in the list.
     pub(crate) fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Removes the texts that were added last.
+    /// Shortens the list to `len` texts.
     pub(crate) fn truncate(&mut self, len: usize) {
         self.ends.truncate(len);
         self.bytes.truncate(self.ends.last().copied().unwrap_or(0));
     }
 
-    /// A text as a value of a text column; null if it is missing.
+    /// The text with this number as a value of a text column; null if the text is missing.
     pub(crate) fn value(&self, column: &Column, number: u64) -> Value {
         let Some(text) = self.get(number) else {
             return Value::Null;

@@ -1,4 +1,4 @@
-//! The layout of SVG and PNG.
+//! The layout of a plot in SVG and PNG.
 //!
 //! ```text
 //! +--------------------------------------+
@@ -17,33 +17,34 @@ use super::{Extent, Figure, Line, distance};
 use crate::output::printable;
 use crate::time::Nanos;
 
-/// Red, green, blue.
+/// A colour, as red, green and blue.
 pub(crate) type Color = [u8; 3];
 
-/// Alignment of a text relative to its position.
+/// The alignment of a text relative to its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Anchor {
-    /// The text begins here.
+    /// The text begins at its position.
     Start,
-    /// The text is centred here.
+    /// The text is centred at its position.
     Middle,
-    /// The text ends here.
+    /// The text ends at its position.
     End,
 }
 
-/// A drawing surface, in units of one pixel at normal resolution, from the top left.
+/// A surface to draw on. The unit of coordinates is one pixel at normal resolution, and the origin is the top left
+/// corner.
 pub(crate) trait Canvas {
     /// Draws a filled rectangle.
     fn rect(&mut self, x: f64, y: f64, width: f64, height: f64, color: Color);
-    /// Draws a connected line with round ends; a single point is a dot.
+    /// Draws a connected line with round ends; a single point becomes a dot.
     fn polyline(&mut self, points: &[(f64, f64)], width: f64, color: Color);
-    /// Draws translucent boxes side by side (left, top, width, height), from left to right.
+    /// Draws translucent boxes side by side, from left to right, each given as left, top, width and height.
     fn veil(&mut self, boxes: &[(f64, f64, f64, f64)], color: Color);
-    /// Draws one line of text; `y` is its base line.
+    /// Draws one line of text at `x`; `y` is the base line of the text.
     fn text(&mut self, x: f64, y: f64, size: f64, anchor: Anchor, color: Color, text: &str);
 }
 
-/// Width of every character as a share of the font size.
+/// Width of every character, as a fraction of the font size.
 pub(crate) const CHARACTER_WIDTH: f64 = 0.6;
 
 const BACKGROUND: Color = [255, 255, 255];
@@ -52,7 +53,7 @@ const FAINT_INK: Color = [98, 106, 120];
 const GRID: Color = [230, 233, 238];
 const AXIS: Color = [150, 158, 170];
 
-/// Colours of the lines, distinguishable also with red-green colour blindness.
+/// Colours of the lines, which can be distinguished with red-green colour blindness, too.
 const LINES: [Color; 8] = [
     [31, 111, 180],
     [222, 120, 20],
@@ -69,26 +70,27 @@ const TEXT_SIZE: f64 = 12.5;
 const MARGIN: f64 = 18.0;
 const LEGEND_ROW: f64 = 20.0;
 
-/// Space between the head and the plot.
+/// Height of the space between the title and legend and the plot.
 const HEAD_GAP: f64 = 18.0;
 
-/// Height below the plot, for the labels of the times.
+/// Height of the space below the plot, for the labels of the times.
 const FOOT: f64 = MARGIN + TEXT_SIZE + 8.0;
 
-/// Minimum share of the height for the plot: the legend, the subtitle and the title are omitted first, in this order.
+/// Minimum fraction of the picture's height for the plot: if there is less room, the legend, the subtitle and the title
+/// are omitted, in this order.
 const PLOT_SHARE: f64 = 0.4;
 
-/// Minimum share of the width for the plot: the labels of the values are omitted first.
+/// Minimum fraction of the picture's width for the plot: if there is less room, the labels of the values are omitted.
 const PLOT_SHARE_ACROSS: f64 = 0.5;
 
-/// Width and height of the smallest picture with room for a plot: 33 of 90 lines are left between the margin and the
-/// foot.
+/// Width and height in pixels of the smallest picture that has room for a plot: 33 of 90 pixel rows are left between
+/// the margin and the foot.
 pub(crate) const SIZE_MIN: (u32, u32) = (160, 90);
 
-/// Maximum number of points that are drawn with a dot each.
+/// Maximum number of points of a line at which each point gets a dot.
 const DOTTED_MAX: usize = 60;
 
-/// Maximum number of legend labels; further lines are only counted.
+/// Maximum number of lines that are named in the legend; further lines are only counted.
 pub(crate) const LEGEND_MAX: usize = 24;
 
 /// Draws the figure on a canvas of this size.
@@ -106,7 +108,7 @@ pub(crate) fn draw(figure: &Figure, width: f64, height: f64, canvas: &mut impl C
     }
 }
 
-/// The framed area in which values are drawn.
+/// The framed area of the picture in which values are drawn.
 struct Plot {
     left: f64,
     right: f64,
@@ -173,7 +175,7 @@ impl Plot {
             canvas.polyline(&[(x, self.bottom), (x, self.bottom + 4.0)], 1.0, AXIS);
             let half = text_width(label, TEXT_SIZE) / 2.0;
             let center = x.max(half).min(width - MARGIN / 2.0 - half);
-            // The label may be wider than the picture.
+            // A label may be wider than the picture; then it is omitted.
             if center - half < free_from.max(0.0) {
                 continue;
             }
@@ -220,7 +222,7 @@ impl Plot {
     }
 }
 
-/// Draws title and legend if the plot keeps its share; returns the top of the plot.
+/// Draws the title and the legend if the plot keeps its minimum height; returns the top of the plot.
 fn head(figure: &Figure, width: f64, height: f64, canvas: &mut impl Canvas) -> f64 {
     let top_max = height - FOOT - height * PLOT_SHARE;
     let mut y = MARGIN + TITLE_SIZE * 0.8;
@@ -245,7 +247,7 @@ fn head(figure: &Figure, width: f64, height: f64, canvas: &mut impl Canvas) -> f
     y + HEAD_GAP
 }
 
-/// Draws the names of the lines from `y` on, in at most `rows_max` rows; returns the lower end.
+/// Draws the names of the lines from `y` downward, in at most `rows_max` rows; returns the lower end of the legend.
 fn legend(
     figure: &Figure,
     width: f64,
@@ -266,7 +268,7 @@ fn legend(
         }
         x += entry + 16.0;
     }
-    // The last row counts the lines that are not named.
+    // The last row of the legend says how many lines are not named.
     if rows.len() > rows_max || rows.len() == rows_max && figure.lines.len() > LEGEND_MAX {
         rows.truncate(rows_max - 1);
     }
@@ -310,7 +312,7 @@ fn text_width(text: &str, size: f64) -> f64 {
     text.chars().count() as f64 * size * CHARACTER_WIDTH
 }
 
-/// The text, cut with an ellipsis if it is too wide.
+/// The text, shortened with an ellipsis if it is wider than `width`.
 fn fitting(text: &str, size: f64, width: f64) -> String {
     let text = printable(text);
     #[expect(
@@ -330,7 +332,7 @@ mod tests {
     use super::*;
     use crate::plot::tests::points;
 
-    /// Checks that everything is drawn within the picture.
+    /// A canvas for tests, which checks that everything is drawn within the picture.
     struct Bounds {
         width: f64,
         height: f64,
@@ -431,7 +433,7 @@ mod tests {
         };
         let has = |texts: &[String], text: &str| texts.iter().any(|own| own == text);
         assert!(has(&texts(5, 250.0), "and 4 more"), "{:?}", texts(5, 250.0));
-        // At some height between the two, one row of the legend fits.
+        // At some height between 180 and 250, exactly one row of the legend fits.
         let counted = |height: u32| has(&texts(5, f64::from(height)), "5 series");
         assert!((180..250).any(counted));
         assert!(!has(&texts(5, 180.0), "5 series"));

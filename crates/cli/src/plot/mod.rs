@@ -1,4 +1,4 @@
-//! Plots of series.
+//! Plots of series, drawn in the terminal, as SVG or as PNG.
 //!
 //! ```text
 //! mod       the figure: lines of points, and their reduction to the resolution
@@ -20,53 +20,53 @@ pub(crate) mod terminal;
 use crate::time::Nanos;
 use jiff::tz::TimeZone;
 
-/// A line is interrupted at a gap longer than this many usual steps.
+/// A line is interrupted at a gap that is longer than this many usual steps between its points.
 const GAP_STEPS: f64 = 5.0;
 
-/// A value at a time.
+/// A point of a line: a value at a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Point {
-    /// Nanoseconds since 1970.
+    /// Time of the point, in nanoseconds since 1970.
     pub time: Nanos,
-    /// The value. If it is not finite, the line is interrupted here.
+    /// Value of the point. If it is not finite, the line is interrupted here.
     pub value: f64,
 }
 
-/// The lowest and the highest value of a time range.
+/// The lowest and the highest value in a range of times.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Extent {
-    /// First and last nanosecond since 1970.
+    /// First and last time of the range, in nanoseconds since 1970.
     pub times: (Nanos, Nanos),
     /// Lowest and highest value, both finite.
     pub values: (f64, f64),
 }
 
-/// A line of the figure: one series.
+/// A line of the figure, for one series.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Line {
-    /// Text in the legend.
+    /// Name of the line in the legend.
     pub label: String,
-    /// Points in ascending order of time.
+    /// Points of the line, in ascending order of time.
     pub points: Vec<Point>,
-    /// The lowest and highest values, drawn pale behind the points if these are means.
+    /// The lowest and highest values by range of times, which are drawn pale behind the points if the points are means.
     pub band: Vec<Extent>,
 }
 
-/// The input of a renderer.
+/// A figure: the input of a renderer.
 #[derive(Clone, Debug)]
 pub(crate) struct Figure {
     /// Text above the picture.
     pub title: String,
     /// Smaller text below the title.
     pub subtitle: String,
-    /// Lines of the figure: at least one, each with a finite value.
+    /// Lines of the figure: at least one, each with at least one finite value.
     pub lines: Vec<Line>,
-    /// Time zone of the labels.
+    /// Time zone for the labels of the times.
     pub zone: TimeZone,
 }
 
 impl Figure {
-    /// First and last time of all lines.
+    /// First and last time of all lines, in nanoseconds since 1970.
     pub(crate) fn time_span(&self) -> (Nanos, Nanos) {
         let times = || {
             let points = self.lines.iter().flat_map(|line| &line.points);
@@ -95,8 +95,8 @@ impl Figure {
 }
 
 impl Line {
-    /// The connected parts: a missing value or a gap far longer than the usual step
-    /// interrupts the line. `pixel` is the time per pixel; shorter gaps are not visible.
+    /// Divides the line into connected parts: a missing value, or a gap far longer than the usual step, interrupts the
+    /// line. `pixel` is the time that one pixel covers; a gap that is shorter is not visible.
     pub(crate) fn segments(&self, pixel: f64) -> Vec<Vec<Point>> {
         let gap = (self.usual_step() * GAP_STEPS).max(pixel * 1.5);
         let mut segments = Vec::new();
@@ -118,7 +118,7 @@ impl Line {
         segments
     }
 
-    /// The median distance of neighbours in time.
+    /// The median distance between neighbouring points in time.
     fn usual_step(&self) -> f64 {
         let mut steps: Vec<f64> = self
             .points
@@ -139,8 +139,8 @@ pub(crate) fn distance(from: Nanos, to: Nanos) -> f64 {
     (to - from) as f64
 }
 
-/// Keeps the first, lowest, highest and last point of every pixel column: the picture is
-/// the same to the pixel for any number of points.
+/// Keeps only the first, lowest, highest and last point of every pixel column. The picture is the same, pixel by pixel,
+/// for any number of points.
 pub(crate) fn reduce(points: &[Point], columns: usize) -> Vec<Point> {
     let (Some(first), Some(last)) = (points.first(), points.last()) else {
         return Vec::new();
@@ -152,7 +152,7 @@ pub(crate) fn reduce(points: &[Point], columns: usize) -> Vec<Point> {
     let column_of = |point: &Point| (point.time - first.time) * columns as i128 / (span + 1);
     let mut kept = Vec::with_capacity(columns * 4);
     for bucket in points.chunk_by(|a, b| column_of(a) == column_of(b)) {
-        // `chunk_by` never returns an empty bucket.
+        // The bucket has at least one point, because `chunk_by` never returns an empty one.
         let by_value = |wanted: std::cmp::Ordering| {
             let mut best = 0;
             for (index, point) in bucket.iter().enumerate() {

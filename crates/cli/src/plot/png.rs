@@ -16,10 +16,10 @@ use std::io::{self, Write};
 
 const SIGNATURE: [u8; 8] = [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n'];
 
-/// 72 dots per inch, for a picture at normal resolution.
+/// Number of pixels per metre that the file states: 72 dots per inch, for a picture at normal resolution.
 const PIXELS_A_METRE: f64 = 2834.65;
 
-/// The bytes of the file.
+/// Encodes the pixels as the bytes of a PNG file.
 pub(crate) fn encode(raster: &Raster) -> io::Result<Vec<u8>> {
     let row_bytes = raster.width * 3;
     let mut rows = ZlibEncoder::new(Vec::new(), Compression::default());
@@ -73,7 +73,7 @@ mod tests {
     use crate::plot::{Figure, Line, raster, tests::points};
     use std::io::Read;
 
-    /// Decodes the output of `encode`.
+    /// Decodes a file that `encode` has made, and returns its pixels.
     fn decode(file: &[u8]) -> Vec<u8> {
         assert!(file.starts_with(&SIGNATURE));
         let mut rest = &file[8..];

@@ -1,32 +1,32 @@
-//! A canvas of pixels: anti-aliased lines, and a bitmap font scaled down smoothly.
+//! A canvas of pixels, with anti-aliased lines and a bitmap font that is scaled down smoothly.
 //!
-//! The font is Spleen 32x64 (`spleen-font`): at a third of its size or less its corners are not visible.
+//! The font is Spleen 32x64 (`spleen-font`): at a third of its size or less, the steps in its outlines are not visible.
 
 use super::Figure;
 use super::chart::{self, Anchor, CHARACTER_WIDTH, Canvas, Color};
 use spleen_font::{FONT_32X64, PSF2Font};
 
-/// Height of a character's cell at font size one; the cell is half as wide.
+/// Height of a character's cell at font size one; the cell is half as wide as high.
 const CELL_HEIGHT: f64 = CHARACTER_WIDTH * 2.0;
 
-/// Share of the cell above the base line.
+/// Fraction of the cell's height that is above the base line.
 const ASCENT: f64 = 0.78;
 
-/// Size of a glyph in the font.
+/// Width and height of a glyph in the font, in pixels.
 const GLYPH: (usize, usize) = (32, 64);
 
-/// Samples per pixel of text, in each direction.
+/// Number of samples per pixel of text, in each direction.
 const SAMPLES: usize = 4;
 
-/// An image in red, green and blue, row by row.
+/// An image of pixels with red, green and blue, row by row.
 pub(crate) struct Raster {
-    /// Pixels per row.
+    /// Number of pixels per row.
     pub width: usize,
     /// Number of rows.
     pub height: usize,
-    /// Three bytes per pixel.
+    /// The pixels, with three bytes each.
     pub pixels: Vec<u8>,
-    /// Pixels per unit.
+    /// Number of pixels per unit of the canvas's coordinates.
     pub scale: f64,
     coverage: Vec<u8>,
 }
@@ -42,7 +42,7 @@ impl Raster {
         }
     }
 
-    /// The pixels touched by a range of coordinates, clipped at the edge of the picture.
+    /// The range of pixels that a range of coordinates touches, clipped at the edge of the picture.
     fn clip(low: f64, high: f64, limit: usize) -> std::ops::Range<usize> {
         #[expect(
             clippy::cast_possible_truncation,
@@ -62,8 +62,8 @@ impl Raster {
         }
     }
 
-    /// Marks the pixels covered by a thick segment with round ends. The maximum over all segments of a
-    /// line counts: joints are not darker than the rest.
+    /// Marks the pixels that a thick segment with round ends covers. For each pixel the maximum over all segments of a
+    /// line counts, so that joints are not darker than the rest.
     fn cover(&mut self, from: (f64, f64), to: (f64, f64), half: f64) {
         let reach = half + 1.0;
         let rows = Self::clip(
@@ -75,7 +75,7 @@ impl Raster {
         let length_squared = dx * dx + dy * dy;
         for y in rows {
             let py = y as f64 + 0.5;
-            // The part of the segment near this row limits the columns to check.
+            // Only the part of the segment near this row can cover pixels in it, which limits the columns to check.
             let (mut left, mut right) = (from.0.min(to.0), from.0.max(to.0));
             if dy.abs() > 1e-9 {
                 let at = |row: f64| from.0 + (row - from.1) / dy * dx;
@@ -133,13 +133,13 @@ impl Raster {
     }
 }
 
-/// Opacity of a veil, where 255 is opaque.
+/// Opacity of translucent boxes, where 255 is opaque.
 const VEIL: u8 = 64;
 
 impl Canvas for Raster {
     fn veil(&mut self, boxes: &[(f64, f64, f64, f64)], color: Color) {
         let s = self.scale;
-        // The end of one box is the beginning of the next: no column is coloured twice.
+        // Each box begins where the one before it ends, so that no pixel column is coloured twice.
         let mut free_from = 0;
         for (x, y, width, height) in boxes {
             let columns = Self::clip(x * s, (x + width) * s, self.width);
@@ -210,7 +210,7 @@ impl Canvas for Raster {
                 Anchor::End => length,
             };
         let top = y * self.scale - height * ASCENT;
-        // The bundled font is valid; without it a picture has no labels.
+        // The bundled font is valid, so this does not fail; without a font the picture would have no labels.
         let Ok(mut font) = PSF2Font::new(FONT_32X64) else {
             return;
         };
@@ -237,8 +237,8 @@ fn glyph_rows(font: &mut PSF2Font<'_>, c: char) -> Option<Vec<[bool; GLYPH.0]>> 
     )
 }
 
-/// Renders the figure to pixels. `width` and `height` are the size of the picture; its content is drawn
-/// `scale` times as large as with one pixel per unit.
+/// Draws the figure as pixels. `width` and `height` are the size of the picture in pixels; its content is drawn `scale`
+/// times as large as with one pixel per unit.
 pub(crate) fn render(figure: &Figure, width: u32, height: u32, scale: f64) -> Raster {
     let mut canvas = Raster::new(width as usize, height as usize, scale);
     chart::draw(

@@ -1,4 +1,4 @@
-//! Axis ticks: round values, and customary times.
+//! The scales of the axes, with ticks at round values and customary times.
 
 use crate::output::rounded_text;
 use crate::time::Nanos;
@@ -9,18 +9,19 @@ use jiff::{SignedDuration, Span, Timestamp};
 /// The vertical axis.
 #[derive(Clone, Debug)]
 pub(crate) struct ValueScale {
-    /// Value at the bottom.
+    /// Value at the bottom of the axis.
     pub low: f64,
-    /// Value at the top; above `low`.
+    /// Value at the top of the axis, which is greater than `low`.
     pub high: f64,
-    /// Round values in between, with their labels.
+    /// The ticks: round values between `low` and `high`, with their labels.
     pub ticks: Vec<(f64, String)>,
 }
 
 impl ValueScale {
-    /// An axis that covers these values, with about this many ticks.
+    /// Creates an axis that covers the values from `low` to `high`, with about this many ticks.
     pub(crate) fn over(low: f64, high: f64, ticks_max: usize) -> Self {
-        // A constant gets room on both sides. Halved first to avoid overflow.
+        // A line of constant value gets room on both sides. The values are halved before the subtraction, which could
+        // overflow otherwise.
         let margin = if low < high {
             (high / 2.0 - low / 2.0) * 0.1
         } else {
@@ -31,7 +32,8 @@ impl ValueScale {
         let step = round_step((high / 2.0 - low / 2.0) * 2.0 / ticks_max.max(1) as f64);
         let mut ticks = Vec::new();
         let first = (low / step).ceil();
-        // Each tick is a multiple of the step: a running sum would drift, and not advance if rounding drops a step.
+        // Each tick is computed as a multiple of the step: a running sum would drift, and would not advance if the step
+        // is lost in rounding.
         for number in 0..=ticks_max {
             let value = (first + number as f64) * step;
             if !value.is_finite() || value > high {
@@ -46,13 +48,13 @@ impl ValueScale {
         Self { low, high, ticks }
     }
 
-    /// Position of a value: 0 at the bottom, 1 at the top.
+    /// Position of a value on the axis: 0 at the bottom, 1 at the top.
     pub(crate) fn place(&self, value: f64) -> f64 {
         ((value / 2.0 - self.low / 2.0) / (self.high / 2.0 - self.low / 2.0)).clamp(0.0, 1.0)
     }
 }
 
-/// The next larger of 1, 2, 5 times a power of ten.
+/// The next larger number that is 1, 2 or 5 times a power of ten.
 fn round_step(rough: f64) -> f64 {
     if !rough.is_finite() || rough <= f64::MIN_POSITIVE {
         return if rough.is_finite() {
@@ -78,11 +80,11 @@ fn round_step(rough: f64) -> f64 {
 /// The horizontal axis.
 #[derive(Clone, Debug)]
 pub(crate) struct TimeScale {
-    /// Time at the left.
+    /// Time at the left end of the axis, in nanoseconds since 1970.
     pub from: Nanos,
-    /// Time at the right; after `from`.
+    /// Time at the right end of the axis, which is later than `from`.
     pub to: Nanos,
-    /// Round times in between, with their labels.
+    /// The ticks: round times between `from` and `to`, with their labels.
     pub ticks: Vec<(Nanos, String)>,
 }
 
@@ -103,7 +105,7 @@ const DAY: i64 = 24 * HOUR;
 const COARSE_TICKS_MAX: usize = 8;
 
 impl TimeScale {
-    /// An axis over these times with at most about this many ticks.
+    /// Creates an axis for the times from `from` to `to`, with at most about this many ticks.
     pub(crate) fn over(from: Nanos, to: Nanos, ticks_max: usize, zone: &TimeZone) -> Self {
         if from >= to {
             return Self::at(from, zone);
@@ -113,7 +115,7 @@ impl TimeScale {
         Self { from, to, ticks }
     }
 
-    /// The axis for a single time, which is its only tick.
+    /// Creates the axis for a single time, which is its only tick.
     fn at(time: Nanos, zone: &TimeZone) -> Self {
         let shown = Timestamp::from_nanosecond(time).map(|timestamp| {
             let at = timestamp.to_zoned(zone.clone()).datetime();
@@ -128,10 +130,10 @@ impl TimeScale {
         }
     }
 
-    /// An axis with as many ticks as have room for their labels; `room` is in characters.
+    /// Creates an axis with as many ticks as there is room for their labels; `room` is the width in characters.
     pub(crate) fn fitting(from: Nanos, to: Nanos, room: usize, zone: &TimeZone) -> Self {
         // A short span may lie between two round times of a coarse step: then the next finer step that has a tick is
-        // used. If labels do not fit side by side, the picture omits all but the first.
+        // used. If the labels do not fit side by side, the picture omits all but the first.
         let coarse = |ticks_max| Self::over(from, to, ticks_max, zone);
         let mut scale = (2..=COARSE_TICKS_MAX)
             .map(coarse)
@@ -145,7 +147,7 @@ impl TimeScale {
                 .map(|(_, label)| label.chars().count())
                 .max();
             let widest = widest.unwrap_or(0);
-            // The outermost labels may extend beyond the axis by half.
+            // The outermost labels may extend beyond the axis by half of their width.
             if !finer.ticks.is_empty() && (widest + 1) * finer.ticks.len() <= room + widest {
                 scale = finer;
             }
@@ -153,13 +155,13 @@ impl TimeScale {
         scale
     }
 
-    /// Position of a time: 0 at the left, 1 at the right.
+    /// Position of a time on the axis: 0 at the left, 1 at the right.
     pub(crate) fn place(&self, time: Nanos) -> f64 {
         super::distance(self.from, time) / super::distance(self.from, self.to)
     }
 }
 
-/// The smallest customary step of at least this length.
+/// The smallest customary step that has at least this length in nanoseconds.
 fn step_for(rough: i128) -> Step {
     let mut small = 1;
     while small < SECOND {
@@ -200,7 +202,7 @@ fn step_for(rough: i128) -> Step {
     Step::Years(power)
 }
 
-/// The ticks; `None` beyond the calendar.
+/// The ticks of an axis; `None` if a time is beyond the calendar.
 fn ticks(from: Nanos, to: Nanos, step: Step, zone: &TimeZone) -> Option<Vec<(Nanos, String)>> {
     let start = Timestamp::from_nanosecond(from)
         .ok()?
@@ -208,7 +210,7 @@ fn ticks(from: Nanos, to: Nanos, step: Step, zone: &TimeZone) -> Option<Vec<(Nan
         .datetime();
     let mut at = floor(start, step)?;
     let mut ticks: Vec<(Nanos, String)> = Vec::new();
-    // Bounded by the choice of the step; the limit is for zones with unusual rules.
+    // The choice of the step bounds the number of ticks; the limit of the loop is for zones with unusual rules.
     for _ in 0..1000 {
         let instant = zone
             .to_ambiguous_timestamp(at)
@@ -268,7 +270,7 @@ fn floor(at: DateTime, step: Step) -> Option<DateTime> {
     })
 }
 
-/// The part of the time that changes from tick to tick, or the larger unit if that changes.
+/// The label of a tick: the part of the time that changes from tick to tick, or the larger unit if that changes here.
 fn label(at: DateTime, step: Step) -> String {
     let text = match step {
         Step::Years(_) => return at.year().to_string(),
@@ -384,7 +386,7 @@ mod tests {
     #[test]
     fn ticks_follow_the_clocks_of_the_zone() {
         let zone = zone_named("America/New_York").unwrap();
-        // The night in which clocks go back has 25 hours; ticks stay at 0, 6, 12, 18.
+        // The night in which clocks are set back has 25 hours; the ticks stay at 0, 6, 12 and 18 o'clock.
         assert_eq!(
             labels("2013-11-03", "2013-11-04", 5, &zone),
             ["Nov 3", "06:00", "12:00", "18:00", "Nov 4"]

@@ -1,4 +1,4 @@
-//! A canvas that writes SVG.
+//! A canvas that writes an SVG document.
 
 use super::Figure;
 use super::chart::{self, Anchor, Canvas, Color};
@@ -75,7 +75,7 @@ fn hex([red, green, blue]: Color) -> String {
     format!("#{red:02x}{green:02x}{blue:02x}")
 }
 
-/// Escapes text for XML: the five special characters as entities, control characters removed.
+/// Escapes a text for XML: the five special characters become entities, and control characters are removed.
 fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
@@ -92,7 +92,7 @@ fn escaped(text: &str) -> String {
     safe
 }
 
-/// Renders the figure as an SVG document of this size.
+/// Draws the figure as an SVG document of this size in pixels.
 pub(crate) fn render(figure: &Figure, width: u32, height: u32) -> String {
     let mut canvas = Svg {
         body: String::new(),
@@ -129,7 +129,7 @@ mod tests {
         assert!(!text.contains("<script>") && !text.contains('\u{1b}'));
         assert!(text.contains("a &amp; b"));
         assert!(text.starts_with("<svg ") && text.ends_with("</svg>\n"));
-        // One line of two points, and one isolated dot.
+        // The picture has a line of two points, and an isolated point, which is drawn as a dot.
         assert!(text.contains("<circle"));
     }
 }

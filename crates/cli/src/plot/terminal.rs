@@ -1,4 +1,4 @@
-//! Plots with braille dots: every character is a cell of two by four dots.
+//! Plots with braille characters in the terminal: every character is a cell of two by four dots.
 //!
 //! ```text
 //! bit of a dot in a cell      0 3
@@ -14,18 +14,18 @@ use crate::output::printable;
 use crate::style::Palette;
 use std::fmt::Write;
 
-/// Dots per cell, across and down.
+/// Number of dots per cell, across and down.
 const DOTS: (usize, usize) = (2, 4);
 
-/// Bits of a cell's dots, by row and column.
+/// Number of the bit in a braille character for each dot of a cell, by row and column.
 const BITS: [[u8; 2]; 4] = [[0, 3], [1, 4], [2, 5], [6, 7]];
 
-/// Size of the picture in characters, labels included.
+/// Size of the picture in characters.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Size {
-    /// Width.
+    /// Width of the picture, labels included.
     pub columns: usize,
-    /// Height, without title and labels.
+    /// Height of the plot, without title and labels.
     pub rows: usize,
 }
 
@@ -112,7 +112,7 @@ impl Grid {
     }
 }
 
-/// Renders the figure as lines of text.
+/// Draws the figure as lines of text.
 pub(crate) fn render(figure: &Figure, size: Size, palette: Palette) -> String {
     let rows = size.rows.max(3);
     let (low, high) = figure.value_span();
@@ -123,7 +123,7 @@ pub(crate) fn render(figure: &Figure, size: Size, palette: Palette) -> String {
         .map(|(_, text)| text.chars().count())
         .max()
         .unwrap_or(1);
-    // The width without label, space and axis.
+    // The width that is left for the plot, without the label, a space and the axis.
     let columns = size.columns.saturating_sub(label_width + 2).max(10);
     let (from, to) = figure.time_span();
     let times = TimeScale::fitting(from, to, columns, &figure.zone);
@@ -179,7 +179,7 @@ fn head(figure: &Figure, palette: Palette, indent: usize, text: &mut String) {
     }
 }
 
-/// Writes one row of cells; neighbouring cells of one colour are painted together.
+/// Writes one row of cells; neighbouring cells of one colour are painted together, with a single escape sequence.
 fn body(cells: &[Cell], grid_line: bool, palette: Palette, text: &mut String) {
     let used = cells
         .iter()

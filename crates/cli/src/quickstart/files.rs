@@ -1,4 +1,4 @@
-//! Removes the database of an earlier run.
+//! Removes the database that an earlier quickstart has left.
 
 use crate::exit::{Failure, Outcome};
 use std::path::Path;

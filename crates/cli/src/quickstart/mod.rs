@@ -1,4 +1,4 @@
-//! `quickstart`: the first minute with the program.
+//! `quickstart`: a demonstration for the first minute with the program.
 //!
 //! ```text
 //! mod        the steps, in order
@@ -29,21 +29,21 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tidalite::{Database, OpenMode, Options};
 
-/// The sample data, whose origin `sample/README.md` describes.
+/// The sample data; `sample/README.md` describes their origin.
 const SAMPLE: &[u8] = include_bytes!("../../sample/nyc-weather-2013.csv.gz");
 
-/// Path of this file in a clone of the repository.
+/// Path of the file with the sample data in a clone of the repository.
 const SAMPLE_PATH: &str = "crates/cli/sample/nyc-weather-2013.csv.gz";
 
-/// Name prefix of every series of the sample.
+/// Prefix of the name of every series of the sample.
 const PREFIX: &str = "weather.";
 
 const FILE_NAME: &str = "quickstart.tdl";
 
-/// Runs a parsed command line: the tour shows commands of the program.
+/// Function that runs a parsed command line, because the demonstration runs commands of the program.
 pub(crate) type Dispatch = fn(&Cli, &mut Terminal<'_>) -> Outcome;
 
-/// `tidalite quickstart`
+/// Runs the command `tidalite quickstart`.
 pub(crate) fn run(
     args: &QuickstartArgs,
     dispatch: Dispatch,
@@ -72,7 +72,7 @@ struct Tour {
     program: String,
 }
 
-/// The file's path without `./` in front: it is printed in commands.
+/// Path of the database in this folder, without `./` in front, because it is printed in commands.
 fn file_in(folder: &Path) -> PathBuf {
     if folder == Path::new(".") {
         PathBuf::from(FILE_NAME)
@@ -81,7 +81,8 @@ fn file_in(folder: &Path) -> PathBuf {
     }
 }
 
-/// The command that starts this program: through cargo in a clone, otherwise as it was started.
+/// The command that starts this program: through cargo in a clone of the repository, otherwise as the user has started
+/// it.
 fn program() -> String {
     if Path::new("Cargo.toml").exists() && Path::new(SAMPLE_PATH).exists() {
         return "cargo run --release -q --".to_owned();
@@ -91,7 +92,7 @@ fn program() -> String {
         .map_or_else(|| "tidalite".to_owned(), |path| quoted(&path))
 }
 
-/// Quotes a word for a shell.
+/// Quotes a word for a shell, if it needs quotes.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -101,7 +102,7 @@ fn quoted(word: &str) -> String {
 }
 
 impl Tour {
-    /// Prints a command ready to paste, and runs it.
+    /// Prints a command so that the user can paste it, and runs it.
     fn command(&self, words: &[String], terminal: &mut Terminal<'_>) -> Outcome {
         self.show(words, terminal)?;
         let cli = Cli::try_parse_from(
@@ -120,7 +121,7 @@ impl Tour {
         Ok(())
     }
 
-    /// Stores the sample in a new file and prints its size there.
+    /// Stores the sample in a new file and prints how much space it takes there.
     fn store(&self, terminal: &mut Terminal<'_>) -> Outcome {
         let palette = terminal.palette;
         writeln!(
@@ -248,8 +249,7 @@ impl Tour {
     }
 }
 
-/// Creates a new database with this name. A database of an earlier quickstart is replaced; any other file is left
-/// alone.
+/// Creates a new database at this path. A database of an earlier quickstart is replaced; any other file is left alone.
 fn fresh(path: &Path) -> Outcome<Database> {
     if let Some(folder) = path.parent()
         && !folder.as_os_str().is_empty()

@@ -2,17 +2,17 @@
 
 use std::path::Path;
 
-/// A question with the command that answers it.
+/// A question about the sample data, with the command that answers it.
 pub(crate) struct Question {
     /// The question as text.
     pub text: &'static str,
     command: &'static str,
-    /// The arguments after the file.
+    /// The arguments of the command after the database file.
     arguments: &'static [&'static str],
 }
 
 impl Question {
-    /// The command line, without the program.
+    /// The words of the command line, without the name of the program.
     pub(crate) fn words(&self, file: &Path) -> Vec<String> {
         words(self.command, file, self.arguments)
     }
@@ -72,12 +72,12 @@ pub(crate) fn all() -> &'static [Question] {
     ]
 }
 
-/// The command that plots a year.
+/// The words of the command that plots a year of temperatures.
 pub(crate) fn picture(file: &Path) -> Vec<String> {
     words("plot", file, &[r#"weather.temp{origin="JFK"}"#])
 }
 
-/// Commands for further exploration.
+/// Commands that the user can try next.
 pub(crate) fn to_try(file: &Path) -> Vec<Vec<String>> {
     let svg = file.with_file_name("pressure.svg").display().to_string();
     vec![

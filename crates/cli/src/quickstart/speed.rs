@@ -1,4 +1,4 @@
-//! Ten million generated points: written, committed, aggregated, read.
+//! Measures the speed with generated points: they are written, committed, aggregated and read.
 
 use super::files::remove_database;
 use crate::args::QuickstartArgs;
@@ -14,14 +14,14 @@ const FILE_NAME: &str = "quickstart-generated.tdl";
 
 const SERIES: &str = "generated.walk";
 
-/// Points per generated batch.
+/// Number of points that are generated at a time.
 const BATCH: usize = 64 * 1024;
 
-/// Times of the points: from 2020-01-01, one every second.
+/// Time of the first point, 2020-01-01, in nanoseconds since 1970; the points follow at intervals of one second.
 const START: i64 = 1_577_836_800_000_000_000;
 const STEP: i64 = 1_000_000_000;
 
-/// Writes the points to a separate file, which is removed at the end.
+/// Writes the points to a separate file, which is removed at the end, and prints the durations.
 pub(crate) fn run(args: &QuickstartArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let path = args.dir.join(FILE_NAME);
     if path.exists() {
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &QuickstartArgs, terminal: &mut Terminal<'_>) -> Outcome
         "\n{}\nA random walk with two decimals, one point a second, in one thread; generating is not counted.",
         terminal.palette.bold(heading)
     )?;
-    // Flushed before the work, because standard output may be buffered.
+    // The heading is flushed before the work begins, because standard output may be buffered.
     terminal.out.flush()?;
     let measured = measure(&path, args.points, terminal);
     let removed = remove_database(&path);
@@ -116,7 +116,7 @@ fn text(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), rounded_text)
 }
 
-/// 0.000123 as `123 µs`.
+/// Formats a duration: 0.000123 as `123 µs`.
 fn time_text(seconds: f64) -> String {
     if seconds < 1e-3 {
         format!("{:.0} µs", seconds * 1e6)
@@ -127,7 +127,7 @@ fn time_text(seconds: f64) -> String {
     }
 }
 
-/// Returns the sum of the written values and the time for writing them, without the time for generating them.
+/// Writes the points. Returns the sum of their values and the time for writing, without the time for generating them.
 fn write(database: &tidalite::Database, points: u64) -> tidalite::Result<(f64, Duration)> {
     let mut walk = Walk {
         state: 1,
@@ -166,7 +166,7 @@ fn write(database: &tidalite::Database, points: u64) -> tidalite::Result<(f64, D
 fn read(series: &Series<'_>) -> tidalite::Result<f64> {
     let mut sums = [0.0; 8];
     series.query(..).for_each_vector(|vector| {
-        // Eight sums, to make the additions independent of each other.
+        // Eight sums are kept, so that the additions do not depend on each other.
         let mut eights = vector.f64(1).chunks_exact(8);
         for eight in &mut eights {
             for (sum, value) in sums.iter_mut().zip(eight) {
@@ -178,21 +178,21 @@ fn read(series: &Series<'_>) -> tidalite::Result<f64> {
     Ok(sums.iter().sum())
 }
 
-/// The bounds of the middle third of the time range.
+/// First and last time of the middle third of the series.
 fn middle(series: &Series<'_>) -> (i64, i64) {
     let (first, last) = series.span().unwrap_or((0, 3));
     let third = (last - first) / 3;
     (first + third, last - third + 1)
 }
 
-/// A random walk with steps of up to half a unit up or down, in hundredths.
+/// A random walk with steps of up to half a unit up or down, in values with two decimal places.
 struct Walk {
     state: u64,
     hundredths: i64,
 }
 
 impl Walk {
-    /// splitmix64
+    /// Returns the next value. The algorithm of the random numbers is splitmix64.
     fn next(&mut self) -> f64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.state;

@@ -131,7 +131,7 @@ fn a_quote_that_is_not_closed_is_named() {
         "time,note\n2014-06-01,\"a\n2014-06-02,b\n",
         &["a quote that begins in line 2 is not closed"],
     );
-    // Otherwise the rows after the open quote would silently become part of a cell.
+    // Without the error, the rows after the open quote would silently become part of a cell.
     let text = "time,v,note\n2014-06-01,1,a\n2014-06-02,2,\"b\n2014-06-03,3,c\n";
     refused(
         &folder,
@@ -144,8 +144,8 @@ fn a_quote_that_is_not_closed_is_named() {
     assert!(ran.ok().starts_with("1 rows"));
 }
 
-/// pandas writes a data frame with an unnamed index column. The import uses such a column only if there is no other
-/// one.
+/// pandas writes a data frame with an index column that has no name. The import uses such a column only if there is no
+/// other.
 #[test]
 fn a_column_without_a_name_is_used_only_if_needed() {
     let folder = Folder::new("a_column_without_a_name");
@@ -239,7 +239,7 @@ fn negative_numbers_are_wrong_values() {
     }
 }
 
-/// An interrupted first import leaves no file behind. (That ignored signals stay ignored is not tested, because the
+/// An interrupted first import leaves no file behind. (It is not tested that ignored signals stay ignored, because the
 /// shell would need `trap`.)
 #[test]
 #[cfg(target_os = "linux")]

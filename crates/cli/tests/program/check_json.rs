@@ -9,7 +9,7 @@ use tidalite_testkit::rng::Rng;
 
 const PAGE: usize = 4096;
 
-/// The report of a check that found damage.
+/// Runs `check --json` on a damaged file, and returns its report.
 fn damage_of(folder: &Folder, file: &str) -> Value {
     let ran = folder.say(&format!("check {file} --json"));
     let report = serde_json::from_str(&ran.out).unwrap();
@@ -22,7 +22,7 @@ pub(crate) fn findings<'v>(report: &'v Value, place: &str) -> Vec<&'v Value> {
     all.filter(|finding| finding["place"] == place).collect()
 }
 
-/// The database with one bit flipped in the middle of a page.
+/// Opens the database after flipping one bit in the middle of a page.
 fn with_damage(folder: &Folder, sound: &[u8], page: usize) -> Database {
     let mut damaged = sound.to_vec();
     damaged[page * PAGE + 1700] ^= 4;
@@ -64,7 +64,7 @@ pub(crate) fn bytes_of(text: &Value) -> Vec<u8> {
     bytes
 }
 
-/// Keys with every byte value, and a common prefix much longer than 64 bytes.
+/// A key for this number. The keys contain every byte value, and have a common prefix much longer than 64 bytes.
 fn key(number: u32) -> Vec<u8> {
     let mut key: Vec<u8> = (0..120u32).map(|i| (i * 37 + 200) as u8).collect();
     key.extend(number.to_be_bytes());
@@ -78,7 +78,7 @@ fn a_damaged_table_leaf_is_reported_with_exactly_its_keys() {
     let mut tx = db.begin_write().unwrap();
     let mut table = tx.table("a table").unwrap();
     for number in 0..1500 {
-        // Every hundredth value has overflow pages of its own.
+        // Every hundredth value is so long that it has pages of its own.
         let len = if number % 100 == 0 { 9000 } else { 70 };
         table.put(&key(number), &vec![number as u8; len]).unwrap();
     }
@@ -96,7 +96,7 @@ fn a_damaged_table_leaf_is_reported_with_exactly_its_keys() {
             let lost: Vec<u32> = (0..1500).filter(lost).collect();
             let report = damage_of(&folder, "damaged.tdl");
             if lost.is_empty() {
-                // The damaged byte is padding after the value, in its last page.
+                // The damaged byte is padding after a value, in the value's last page, so nothing is lost.
                 continue;
             }
             let told = findings(&report, "table");
@@ -116,7 +116,7 @@ fn a_damaged_table_leaf_is_reported_with_exactly_its_keys() {
     assert!(leaves > 5 && single > 2, "{leaves} {single}");
 }
 
-/// The times of a series that cannot be read, out of all written times.
+/// The times of a series whose rows cannot be read any more, out of all times that were written.
 fn lost_times(txn: &ReadTxn, name: &str, times: impl Iterator<Item = i64>) -> BTreeSet<i64> {
     let series = txn.series(name).unwrap().unwrap();
     let lost = |time: &i64| {
@@ -167,7 +167,7 @@ fn a_damaged_series_leaf_is_reported_with_exactly_its_times() {
                     told.extend(texts.values().filter(|time| span.contains(time)));
                 }
             }
-            // Looks up every tenth time and the ends only, because single reads are slow.
+            // Only every tenth time and the ends are looked up, because single reads are slow.
             let looked: BTreeSet<i64> = (0..40_000)
                 .filter(|i| i % 10 == 0)
                 .map(|i| i * 1_000_000_000)
@@ -187,7 +187,7 @@ fn a_damaged_series_leaf_is_reported_with_exactly_its_times() {
 /// Creates series of two layouts with few rows each, which stay in the delta. Their ids and layouts are in different
 /// orders, so a run does not have them in the order of ids.
 fn waiting_rows(folder: &Folder) -> BTreeMap<String, Vec<i64>> {
-    // Without a redo log, which would hold copies of the newest pages.
+    // There is no redo log, because it would hold copies of the newest pages.
     let options = Options::new().tuning(Tuning::new().log_bytes(0));
     let db = options.open(folder.path("front.tdl")).unwrap();
     let mut rng = Rng::new(11);
@@ -250,8 +250,8 @@ fn damaged_rows_are_reported_with_series_names_and_times() {
         for finding in findings(&report, "series") {
             add(finding);
         }
-        // A series with a damaged newest block cannot be opened: the readable rows are the rows saved by salvage, block
-        // by block.
+        // A series with a damaged newest block cannot be opened, so its readable rows are found by salvage, block by
+        // block.
         let saved = folder.path("saved.tdl");
         let _ = std::fs::remove_file(&saved);
         tidalite::maintenance::Salvage::of(folder.path("damaged.tdl"))
@@ -343,7 +343,7 @@ fn an_unreadable_head_is_reported_as_json() {
         assert!(document["error"]["address"].is_u64(), "{document}");
         document["error"].clone()
     };
-    // Both superblocks are intact, but no meta record is.
+    // Case: both superblocks are intact, but no meta record is.
     let mut damaged = sound.clone();
     for block in [1, 2, 4, 5] {
         damaged[block * PAGE..][..PAGE].fill(0x5a);
@@ -351,7 +351,7 @@ fn an_unreadable_head_is_reported_as_json() {
     let told = error(damaged, 4);
     assert_eq!(told["kind"], "Corrupt", "{told}");
     assert!(told["address"].as_u64().unwrap() < 6 * PAGE as u64);
-    // The whole head is destroyed.
+    // Case: the whole head of the file is destroyed.
     let mut damaged = sound;
     damaged[..6 * PAGE].fill(0);
     assert_eq!(error(damaged, 5)["kind"], "NotADatabase");

@@ -1,6 +1,5 @@
 //! Cases that a new user meets early: pipes in both directions, windows of zero width, values of nested keys, series
 //! that cannot be drawn.
-//! drawn.
 
 use crate::support::{Folder, Ran};
 use std::process::Stdio;

@@ -1,4 +1,4 @@
-//! Databases at other places: with a lock file of another name, and on a block device.
+//! Databases at unusual places: with a lock file of another name, and on a block device.
 
 use crate::support::Folder;
 use std::process::Command;

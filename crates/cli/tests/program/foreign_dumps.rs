@@ -1,7 +1,7 @@
 //! Dumps of other databases as input of `load`: text of `mdb_dump`, text of `mdbx_dump`, and damaged text.
 //!
-//! The fixtures hold the same seven tables: one of bytes, one of sorted duplicates, and one for each order that tables
-//! here do not have.
+//! The fixtures hold the same seven tables: one of bytes, one of sorted duplicates, and one for each order that
+//! Tidalite's tables do not have.
 
 use crate::support::Folder;
 use std::process::Stdio;
@@ -12,7 +12,7 @@ const FIXTURES: [(&str, &str); 3] = [
     ("mdbx -p", include_str!("fixtures/mdbx_dump_print.txt")),
 ];
 
-/// The part of a dump between the header of a table and its end.
+/// The lines of a dump between the header of a table and the table's end.
 fn data<'d>(dump: &'d str, table: &str) -> &'d str {
     let (_, section) = dump.split_once(&format!("database={table}\n")).unwrap();
     let (_, section) = section.split_once("HEADER=END\n").unwrap();
@@ -43,7 +43,7 @@ fn tables_of_every_kind_keep_their_order() {
         assert_eq!(scan("revdup"), "k\tab\nk\tacb\nk\tba\n");
         let plain = "\\0a\t\na b\t\\00\\ff\ngr\\c3\\bcn\t~\\7f\n";
         assert!(scan("plain").starts_with(plain), "{tool}");
-        // The original flags of each table are reported, and restore the original order.
+        // The program reports the original flags of each table, and with these flags it restores the original order.
         for (table, flags) in [
             ("fixed", "dupfixed"),
             ("intdup", "dupfixed,integerdup"),
@@ -153,7 +153,7 @@ fn names_that_are_no_text_do_not_fall_into_one_table() {
         "n: 1 pair\n"
     );
     assert_eq!(folder.say("kv get a.tdl n k").ok(), "2\n");
-    // An escaped name that is not UTF-8.
+    // Case: an escaped name that is not UTF-8.
     let escaped = [b"VERSION=3\nescaped=1\n", &section(b"n\\ff", b"3")[10..]].concat();
     folder.write("escaped.dump", escaped);
     folder
@@ -166,7 +166,7 @@ fn odd_ends_are_read_and_damage_is_named_with_its_line() {
     let folder = Folder::new("foreign-ends");
     let head = "VERSION=3\nformat=print\ntype=btree\nHEADER=END\n";
     for (number, (text, pairs)) in [
-        // No line end after the last line; empty lines between sections and at the end; empty keys and values.
+        // Cases: no line end after the last line; empty lines between sections and at the end; empty keys and values.
         (format!("{head} a\n 1\nDATA=END"), 1),
         (
             format!("\n{head} a\n 1\nDATA=END\n\n\n{head} b\n 1\nDATA=END\n\n"),
@@ -174,7 +174,7 @@ fn odd_ends_are_read_and_damage_is_named_with_its_line() {
         ),
         (format!("{head} \n \n a\n \nDATA=END\n"), 2),
         (format!("{head}DATA=END\n"), 0),
-        // Flags set to 0, unknown header lines, and no version.
+        // Case: flags set to 0, unknown header lines, and no version.
         (
             format!("integerkey=0\ndupsort=0\ncolour=red\n{head} ab\n 1\nDATA=END\n"),
             1,
@@ -243,7 +243,7 @@ fn odd_ends_are_read_and_damage_is_named_with_its_line() {
             "VERSION=3\nsequence=x\nHEADER=END\n".to_owned(),
             "line 2: a sequence",
         ),
-        // A name with a line end, which neither tool escapes.
+        // Case: a name with a line end, which neither tool escapes.
         (
             "VERSION=3\ndatabase=a\nb\nHEADER=END\n".to_owned(),
             "line 3: a header line",
@@ -252,7 +252,7 @@ fn odd_ends_are_read_and_damage_is_named_with_its_line() {
         folder.write("bad.dump", &text);
         folder.say("load bad.tdl bad.dump").failed(5, &[told]);
     }
-    // A table of another kind exists already.
+    // Case: a table of another kind exists already.
     folder.write("dup.dump", format!("dupsort=1\n{head} a\n 1\nDATA=END\n"));
     folder
         .say("load 0.tdl dup.dump")

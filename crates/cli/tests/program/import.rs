@@ -37,7 +37,7 @@ fn these_words_are_null_unless_others_are_given() {
         folder.say("scan a.tdl v --format csv").ok(),
         "series,time,value\nv,2014-06-08T00:00:00Z,2.5\n"
     );
-    // If --null is given, its default words are bad values, but the empty field is still null.
+    // If --null is given, the default words for null are bad values, but an empty field is still null.
     folder
         .run(&["import", "b.tdl", "a.csv", "--value", "v", "--null", "-"])
         .failed(5, &["a.csv, line 3: `NA`", "--null"]);
@@ -80,7 +80,7 @@ fn nan_is_a_value_and_survives_an_export() {
         );
         let words = ["-inf", ",inf", ",-0\n"];
         assert!(words.iter().all(|word| before.contains(word)), "{before}");
-        // A row of nulls is stored in a nullable column, and is not a point otherwise.
+        // A row that has only nulls is stored if the column is nullable; otherwise it is not a point.
         let rows = if file == "b" { 8 } else { 6 };
         assert_eq!(before.lines().count(), 1 + rows, "{before}");
     }
@@ -311,7 +311,7 @@ fn bad_rows_stop_the_import_and_store_nothing() {
         !folder.path("a.tdl").exists(),
         "a file created for nothing stays behind"
     );
-    // A failed import does not change existing content.
+    // A failed import does not change the existing content of the database.
     folder.write("good.csv", "time,v\n2014-05-01,1\n");
     folder.say("import a.tdl good.csv").ok();
     folder
@@ -448,7 +448,7 @@ fn a_forgotten_tag_is_mentioned() {
     let ran = folder.say("import b.tdl a.csv --tag site");
     assert!(ran.err.is_empty(), "{}", ran.err);
     assert!(!ran.ok().contains("replaced"));
-    // Under another merge policy, set now or at creation, no point is replaced.
+    // Under a merge policy other than `replace`, set now or at creation, no point is replaced.
     for merge in ["--merge keep-distinct", ""] {
         let out = folder.say(&format!("import c.tdl a.csv {merge}")).ok();
         assert!(!out.contains("replaced"), "{out}");
@@ -480,7 +480,7 @@ fn points_that_replace_others_anywhere_are_counted_or_refused() {
         assert!(out.contains("20,000 points of this import were"), "{out}");
         std::fs::remove_file(folder.path("z.tdl")).unwrap();
     }
-    // With the tag nothing is lost, and importing again replaces older points, without an error.
+    // With the option --tag nothing is lost, and importing again replaces older points, without an error.
     let out = folder.say("import y.tdl two.csv --tag sensor").ok();
     assert!(
         out.starts_with("40,000 rows, 40,000 points in 2 series"),
@@ -492,7 +492,7 @@ fn points_that_replace_others_anywhere_are_counted_or_refused() {
         out.contains("40,000 points that were stored before were replaced"),
         "{out}"
     );
-    // Few points of many may be replaced without --merge.
+    // Without --merge, an import may replace a few of many points.
     folder.write("few.csv", format!("{text}A,1700000000,9\n"));
     let out = folder.say("import x.tdl few.csv --tag sensor").ok();
     assert!(out.contains("1 point of this import was"), "{out}");
@@ -508,7 +508,7 @@ fn points_that_replace_others_anywhere_are_counted_or_refused() {
     );
 }
 
-/// One series with a column of every type; its printed rows can be imported again.
+/// A series has a column of every type, and the printed rows can be imported again.
 #[test]
 fn columns_of_every_type_in_one_series() {
     let folder = Folder::new("columns_of_every_type_in_one_series");
@@ -545,7 +545,7 @@ fn columns_of_every_type_in_one_series() {
     assert!(sum.ends_with(",1,1.250\n"), "{sum}");
     folder.say("check a.tdl").ok();
     folder.say("export a.tdl --output b.csv log").ok();
-    // A value that does not fit makes a bad row.
+    // A value that does not fit its column makes the row a bad row.
     folder.write("bad.csv", "time,level\n2014-06-01,1.5\n");
     folder
         .say("import b.tdl bad.csv --into log --columns level:i64")

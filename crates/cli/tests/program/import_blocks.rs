@@ -1,13 +1,13 @@
-//! Inputs of many blocks, which parallel threads read: the rows, their order and the lines in errors must be those of
-//! the file.
+//! Inputs of many blocks, which several threads parse: the rows, their order and the line numbers in errors must be the
+//! same as in the file.
 
 use crate::support::Folder;
 use std::fmt::Write;
 
-/// Number of rows for which the files below have at least ten blocks.
+/// Number of rows that makes the files below at least ten blocks long.
 const ROWS: usize = 60_000;
 
-/// Text of a row; some texts hold line ends, quotes and commas.
+/// The text for a row; some texts contain line ends, quotes and commas.
 fn note(row: usize) -> String {
     match row % 5 {
         0 => format!("first line {row}\nsecond, \"quoted\" line\r\n"),
@@ -45,7 +45,7 @@ fn rows_in_quotes_across_blocks_come_back_as_they_were() {
     );
     let back = folder.say("export a.tdl").ok();
     assert!(back == csv, "what was exported is not what was imported");
-    // If its time is already taken, the row is left out, and its texts are not added to the series.
+    // If the time of a row already has a row, the new row is left out, and its texts are not added to the series.
     let again = csv.replace("note ", "other ");
     folder.write("b.csv", again);
     for merge in ["keep-first", "keep-distinct"] {
@@ -114,7 +114,7 @@ fn series_in_turn_across_blocks_have_all_their_rows() {
         );
     }
     folder.say("check a.tdl").ok();
-    // The rows as compressed JSON lines.
+    // The same rows are imported again as compressed JSON lines.
     let mut lines = String::new();
     for line in csv.lines().skip(1) {
         let fields: Vec<&str> = line.split(',').collect();
@@ -156,7 +156,7 @@ fn errors_in_late_blocks_have_their_lines() {
             csv += "\n\n";
         }
     }
-    // The line at which each bad row begins.
+    // The number of the line at which each bad row begins.
     let line = |row: usize| 2 + row + row.div_ceil(3) + if row > 30_000 { 2 } else { 0 };
     let lines = [19_999, 39_999, 59_999].map(line);
     for (number, line) in lines.iter().enumerate() {
@@ -186,7 +186,8 @@ fn errors_in_late_blocks_have_their_lines() {
     }
     let out = ran.ok();
     assert!(out.starts_with("59,997 rows, 59,997 points"), "{out}");
-    // A time that the series cannot represent is found when rows are stored, and is reported with its line.
+    // A time that the series cannot represent is found only when rows are stored; it is reported with its line all the
+    // same.
     let late = csv
         .replace(",x,", ",1,")
         .replacen("1401630000,", "1401630000.5,", 1);

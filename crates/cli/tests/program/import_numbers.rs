@@ -2,7 +2,7 @@
 
 use crate::support::Folder;
 
-/// The values of a series as `scan` prints them, without the header.
+/// The values of a series as `scan` prints them, without the header line.
 fn values(folder: &Folder, file: &str, name: &str) -> Vec<String> {
     let out = folder.say(&format!("scan {file} {name} -f csv")).ok();
     let lines = out.lines().skip(1);
@@ -43,7 +43,7 @@ fn whole_numbers_beyond_53_bits_stay_whole() {
         out.contains(",9007199254740991,9007199254740995\n"),
         "{out}"
     );
-    // Importing again changes nothing, small numbers can be stored too, and the export can be imported.
+    // Importing the file again changes nothing, small numbers can be stored, too, and the export can be imported.
     folder.say("import a.tdl a.csv").ok();
     assert_eq!(values(&folder, "a.tdl", "meter"), meter);
     folder.write("small.csv", "time,meter\n2024-01-04,7\n");
@@ -78,7 +78,7 @@ fn values_that_a_series_cannot_store_exactly_are_bad() {
     assert!(ran.err.contains("line 3: series v"), "{}", ran.err);
     assert!(ran.ok().contains("1 value skipped"));
     assert_eq!(values(&folder, "a.tdl", "v"), ["0.5", "9007199254740994"]);
-    // The other order: whole numbers come first, and a fraction after some of them are stored.
+    // In the other order, whole numbers come first, and a fraction follows after some of these are stored.
     let mut csv = "time,n\n".to_owned();
     for second in 0..5_000_u64 {
         csv += &format!("{second},{}\n", 9_007_199_254_740_993 + second);
@@ -111,7 +111,7 @@ fn magnitudes_beyond_a_double_are_refused() {
         folder
             .say("import a.tdl a.csv")
             .failed(5, &["line 2", text, told]);
-        // With the type f64 a number becomes the nearest double, if it is in range.
+        // With the type f64 a number becomes the nearest double, if it is within the range of doubles.
         let ran = folder.say("import a.tdl a.csv --into x --columns v:f64");
         assert_eq!(ran.code == 0, told == "more digits", "{text}: {}", ran.err);
     }

@@ -11,7 +11,7 @@ const UNITS: [(&str, Unit); 5] = [
     ("ticks", Unit::Ticks),
 ];
 
-/// Creates a database with one series, as a program would, and one row at the raw time 7.
+/// Creates a database with one series, as a program would, and inserts one row at the raw time 7.
 fn with_series(folder: &Folder, file: &str, name: &str, schema: &Schema) {
     let database = Database::open(folder.path(file)).unwrap();
     let mut txn = database.begin_write().unwrap();
@@ -22,7 +22,7 @@ fn with_series(folder: &Folder, file: &str, name: &str, schema: &Schema) {
     txn.commit().unwrap();
 }
 
-/// Raw times and words of a column of a series.
+/// The unit of a series, and the raw times and words of one of its columns.
 fn rows(folder: &Folder, file: &str, name: &str, column: usize) -> (Unit, Vec<(i64, u64)>) {
     let database = Database::open(folder.path(file)).unwrap();
     let snapshot = database.begin_read().unwrap();
@@ -81,7 +81,7 @@ fn single_values_go_into_no_other_columns() {
         }
         let after = folder.say(&format!("scan {file} v -f csv --flags")).ok();
         assert_eq!(before, after, "{schema}");
-        // A column without values for the series does not affect it.
+        // A column of the input that has no values for the series does not affect it.
         folder.write("null.csv", "time,v,w\n2014-06-01,,1\n");
         folder
             .say(&format!("import {file} null.csv --value v --value w"))
@@ -97,7 +97,7 @@ fn times_go_into_the_unit_of_the_series() {
         let file = format!("{name}.tdl");
         let columns = Schema::point().columns;
         with_series(&folder, &file, "v", &Schema { unit, columns });
-        // Options for new series do not change an existing one.
+        // Options for new series do not change a series that exists.
         let out = folder.say(&format!("import {file} a.csv --unit ms")).ok();
         assert!(out.starts_with("2 rows, 2 points in 1 series"), "{out}");
         let per_second = 1_000_000_000 / unit.nanos();
@@ -140,7 +140,7 @@ fn a_time_that_the_unit_has_not_is_a_bad_row() {
         folder.say("scan a.tdl v -f csv").ok(),
         "series,time,value\nv,2014-06-01T00:00:00Z,1\nv,2014-06-02T00:00:00Z,4\nv,9000-01-01T00:00:00Z,3\n"
     );
-    // The same in a series of named columns.
+    // The same holds for a series of named columns.
     let into = "--into log --columns v:f64?,w:f64?";
     folder
         .say(&format!("import b.tdl a.csv {into} --unit us"))
@@ -170,7 +170,7 @@ fn an_export_comes_back_in_every_unit() {
             single.insert_point(Steps(time), 0, value).unwrap();
         }
         if unit == Unit::Ticks {
-            // The year 1, which nanoseconds cannot represent.
+            // The time is in the year 1, which nanoseconds since 1970 cannot represent.
             single.insert_point(Steps(0), 0, 1.0).unwrap();
         }
         let mut log = txn.series_with("log", &typed).unwrap();
@@ -195,7 +195,7 @@ fn an_export_comes_back_in_every_unit() {
                 folder.say(&out).ok();
                 let take = format!("import {back} {csv} {take} {format}");
                 folder.say(&format!("{take} --unit {name}")).ok();
-                // Imported again into the existing series.
+                // The export is imported again into the existing series.
                 folder.say(&take).ok();
                 let column = usize::from(series == "v");
                 assert_eq!(

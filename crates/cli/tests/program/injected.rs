@@ -1,11 +1,13 @@
 //! System calls of the program fail or kill it, through `strace -e inject`.
 //!
-//! A longer test, of a process that commits many times: `cargo run --release -p tidalite-torture -- inject`.
+//! The command `cargo run --release -p tidalite-torture -- inject` runs a longer test, of a process that commits many
+//! times.
 
 use crate::support::{Folder, Ran};
 use std::process::{Command, Stdio};
 
-/// Calls that write, sync or extend, with the errors to inject; `KILL` ends the program inside the call.
+/// System calls that write, sync or extend files, each with the errors to inject; `KILL` ends the program inside the
+/// call.
 const CALLS: [(&str, &[&str]); 6] = [
     ("fdatasync", &["EIO", "ENOSPC", "KILL"]),
     ("fsync", &["EIO", "KILL"]),
@@ -14,10 +16,11 @@ const CALLS: [(&str, &[&str]); 6] = [
     ("fallocate", &["ENOSPC", "KILL"]),
     ("ftruncate", &["EIO", "KILL"]),
 ];
-/// Each of the first calls of a kind, this many, fails: once alone and once with all later calls.
+/// For each kind of call, the first this many calls fail: each once alone and once with all later calls.
 const FIRST: usize = 3;
 
-/// A command, a second command that shows its effect, and the output of the second one after and before the first.
+/// Each entry is a command, a second command that shows the effect of the first, and the output of the second command
+/// after and before the first.
 const WORK: [(&str, &str, &str, &str); 4] = [
     (
         "kv put a.tdl config speed 8",
@@ -40,7 +43,7 @@ const WORK: [(&str, &str, &str, &str); 4] = [
     ),
 ];
 
-/// Whether calls can be made to fail on this machine.
+/// Whether `strace` can make calls fail on this machine.
 fn injects() -> bool {
     let probe = Command::new("strace")
         .args(["-f", "--seccomp-bpf", "-qq"])
@@ -49,7 +52,8 @@ fn injects() -> bool {
     probe.is_ok_and(|probe| probe.status.success())
 }
 
-/// Runs a command of which the N-th call of a kind fails; returns whether that call was made, and the result.
+/// Runs a command of which one call fails, selected by `when`; returns whether that call was made, and the result of
+/// the command.
 fn run(folder: &Folder, line: &str, (call, error): (&str, &str), when: &str) -> (bool, Ran) {
     let what = match error {
         "KILL" => "signal=KILL".to_owned(),
@@ -61,7 +65,7 @@ fn run(folder: &Folder, line: &str, (call, error): (&str, &str), when: &str) -> 
     strace
         .args(["-f", "-qq", "-o"])
         .arg(&log)
-        // Stops only at the selected calls; but with this option strace 6.1 sends no signals.
+        // This option stops the program only at the selected calls, but with it strace 6.1 sends no signals.
         .args((error != "KILL").then_some("--seccomp-bpf"))
         .args(["-e", &format!("trace={call}")])
         .args(["-e", &format!("inject={call}:{what}:when={when}")])
@@ -75,8 +79,8 @@ fn run(folder: &Folder, line: &str, (call, error): (&str, &str), when: &str) -> 
     (met, ran)
 }
 
-/// After any failure, acknowledged changes are present. Without an acknowledgement the file has the old data or the
-/// complete change.
+/// After any failure, all acknowledged changes are present. If a change was not acknowledged, the file has the old data
+/// or the complete change.
 #[test]
 fn a_call_that_fails_ends_the_program_and_loses_nothing() {
     if !injects() {
@@ -108,7 +112,8 @@ fn a_call_that_fails_ends_the_program_and_loses_nothing() {
             let _ = std::fs::remove_file(folder.path("a.tdl-lock"));
         };
         let ask = || folder.say(question).out;
-        // The expected output before and after; where `WORK` has none, it is taken from the program.
+        // The expected output before and after the command; where `WORK` does not give it, it is taken from the
+        // program.
         start();
         let was = ask();
         folder.say(line).ok();

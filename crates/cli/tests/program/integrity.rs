@@ -30,7 +30,7 @@ fn check_prints_json() {
     );
 }
 
-/// Second `n` of a day of 2014, in nanoseconds.
+/// The time of second `n` of a day of 2014, in nanoseconds since 1970.
 fn second(n: i64) -> i64 {
     (1_401_580_800 + n) * 1_000_000_000
 }
@@ -160,7 +160,7 @@ fn json_names_keys_and_times() {
     assert!(keys > 5 && long > 5 && times > 3);
 }
 
-/// A limited rate slows a copy down, and the copy is complete.
+/// A limited rate slows the copying down, and the copy is complete all the same.
 #[test]
 fn a_rate_holds_a_copy_back() {
     let folder = Folder::new("a_rate_holds_a_copy_back");

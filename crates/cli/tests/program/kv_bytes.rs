@@ -81,7 +81,7 @@ fn tables_of_multi_values_are_made_by_hand() {
     folder
         .say("kv put a.tdl plain k v --multi")
         .failed(5, &["plain"]);
-    // Keys and values are stored as numbers of fixed length, so they sort as numbers.
+    // Keys and values that are given as numbers are stored with a fixed length, so they sort as numbers.
     let form = "--keys u32 --values i64";
     for (key, value) in [(9, -5), (10, 80), (9, 700), (9, 0)] {
         let line = format!("kv put a.tdl readings {key} {value} --multi {form}");
@@ -221,7 +221,7 @@ fn a_truncated_file_points_to_possible_remedies() {
         }
         assert!(!ran.err.contains("tidalite check"), "{ran:?}");
     };
-    // Most of the file is free space after its first pages, and still all of it is needed.
+    // Most of the file after its first pages is free space, and still a truncated file is damage.
     for end in [100, 5_000, 30_000] {
         refused(&whole[..end]);
     }

@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::io::{ErrorKind, Write};
 use std::process::{Command, Stdio};
 
-/// Runs one of LMDB's tools; `None` if it is not installed.
+/// Runs one of LMDB's tools; returns `None` if the tool is not installed.
 #[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
 fn lmdb(tool: &str, words: &[&OsStr], input: &str) -> Option<String> {
     let mut command = Command::new(tool);
@@ -32,7 +32,7 @@ fn lmdb(tool: &str, words: &[&OsStr], input: &str) -> Option<String> {
     Some(String::from_utf8(done.stdout).unwrap())
 }
 
-/// The lines between header and end of each section.
+/// The lines of each section of a dump, between its header and its end.
 fn data(dump: &str) -> Vec<&str> {
     let sections = dump.split("VERSION=3\n").skip(1);
     sections
@@ -44,7 +44,7 @@ fn scrambled(number: u32) -> u32 {
     number.wrapping_mul(2_654_435_761)
 }
 
-/// A section of pairs, in any order.
+/// A section of a dump with these pairs, which may be in any order.
 fn section(table: &str, flags: &str, pairs: impl Iterator<Item = (Vec<u8>, Vec<u8>)>) -> String {
     let mut text =
         format!("VERSION=3\nformat=bytevalue\ndatabase={table}\ntype=btree\n{flags}HEADER=END\n");
@@ -58,7 +58,7 @@ fn section(table: &str, flags: &str, pairs: impl Iterator<Item = (Vec<u8>, Vec<u
     text + "DATA=END\n"
 }
 
-/// Pseudo-random bytes, without the byte `without`: the other tool does not escape backslashes.
+/// Pseudo-random bytes that do not contain the byte `without`: LMDB's tool does not escape backslashes.
 fn bytes(number: u32, without: u8) -> Vec<u8> {
     let byte = |at: u32| (scrambled(number + at) >> 13) as u8;
     (0..1 + number % 40)
@@ -94,7 +94,7 @@ fn dumps_are_exchanged_with_mdb_load_and_mdb_dump() {
         folder.write("in.dump", &text);
         let file = format!("{name}.tdl");
         folder.run(&["load", &file, "in.dump"]).ok();
-        // Keys and values of the first two have backslashes, which mdb_dump -p does not escape.
+        // Keys and values of the first two tables contain backslashes, which mdb_dump -p does not escape.
         let forms: &[&str] = match name {
             "plain" | "multi" => &[""],
             _ => &["", "-p"],
@@ -123,7 +123,8 @@ fn dumps_are_exchanged_with_mdb_load_and_mdb_dump() {
     }
 }
 
-/// Tables with integer or reversed keys and values go from LMDB into a database and back to LMDB unchanged.
+/// Tables whose keys and values are integers, or are compared in reverse, go from LMDB into a database and back to LMDB
+/// unchanged.
 #[test]
 fn tables_in_other_orders_go_there_and_back() {
     let folder = Folder::new("lmdb-orders");
@@ -174,7 +175,7 @@ fn tables_in_other_orders_go_there_and_back() {
         let file = format!("{number}.tdl");
         folder.run(&["load", &file, "theirs.dump"]).ok();
         let ours = folder.run(&["dump", &file, "t", "--as", flags]).ok();
-        // This dump is in LMDB's order, too.
+        // The dump that this program prints is in LMDB's order, too.
         assert_eq!(data(&ours), data(&theirs), "{flags}");
         let mdb = folder.path(&format!("{number}-back.mdb"));
         lmdb("mdb_load", &["-n".as_ref(), mdb.as_os_str()], &ours).unwrap();

@@ -39,7 +39,7 @@ fn the_order_of_rows_resolves_the_repeated_hour() {
         let out = folder.say(&format!("scan {name} v -f csv")).ok();
         assert_eq!(out, AUTUMN_SCANNED, "{input}");
     }
-    // Times of a series with several columns are read in the same way.
+    // The times of a series with several columns are read in the same way.
     folder
         .say("import d.tdl a.csv --tz Europe/Berlin --into log --columns v:i64 --quiet")
         .ok();
@@ -183,8 +183,8 @@ fn ambiguous_local_times_are_refused_or_decided_by_an_option() {
         .failed(5, &["once.csv, line 2: `2024-10-27 02:00` occurs twice"]);
 }
 
-/// Leap seconds are refused, and 24:00 is midnight. (Regression: a leap second was stored as the second before and
-/// replaced its row.)
+/// Leap seconds are refused, and 24:00 is midnight. (Regression: a leap second was stored as the second before, and
+/// replaced the row of that second.)
 #[test]
 fn leap_seconds_are_refused_and_24_hours_are_midnight() {
     let folder = Folder::new("leap_seconds_and_24_hours");
@@ -214,8 +214,8 @@ fn leap_seconds_are_refused_and_24_hours_are_midnight() {
     );
 }
 
-/// A note says that days do not begin at midnight. (Regression: without it, the daily mean of a day depended on the
-/// range of the query.)
+/// A note says that clocks change within the range, so that windows no longer begin at midnight. (Regression: without
+/// the note, the daily mean of a day depended on the range of the query unnoticed.)
 #[test]
 fn days_that_leave_midnight_are_mentioned() {
     let folder = Folder::new("days_that_leave_midnight");

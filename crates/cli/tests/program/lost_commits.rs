@@ -29,7 +29,7 @@ fn with_log(folder: &Folder, commits: u64) -> Vec<u8> {
     std::fs::read(path).unwrap()
 }
 
-/// The blocks of the redo log, grouped by flush; docs/format.md section 3.
+/// The blocks of the redo log, grouped by the flush that wrote them (docs/format.md, section 3).
 fn flushes(folder: &Folder, bytes: &[u8]) -> Vec<Vec<usize>> {
     let records = inspect(folder.path("a.tdl")).unwrap().records;
     let records = records.into_iter().filter_map(|place| place.record.ok());
@@ -51,8 +51,8 @@ fn flushes(folder: &Folder, bytes: &[u8]) -> Vec<Vec<usize>> {
     flushes
 }
 
-/// If one flush in the middle of the redo log is damaged in all its copies, later commits are missing, and every
-/// command must report it.
+/// If one flush in the middle of the redo log is damaged in all its copies, later commits are lost, and every command
+/// must report this.
 #[test]
 fn every_command_reports_a_damaged_log() {
     let folder = Folder::new("a_damaged_log_is_told");
@@ -78,7 +78,7 @@ fn every_command_reports_a_damaged_log() {
     assert!(finding.contains(&format!("txn {newest}")), "{finding}");
     assert_eq!(folder.say("check a.tdl --quiet").code, 4);
 
-    // Commands that read print a warning first; commands that write are rejected.
+    // Commands that read first print a warning; commands that write are refused.
     for line in [
         "kv stat a.tdl",
         "kv get a.tdl t \\00\\00\\00\\00\\00\\00\\00\\00",
@@ -154,7 +154,7 @@ fn remains_of_a_crash_are_a_note() {
             "a check wrote"
         );
     }
-    // Damage of a superblock is not the effect of a crash, so it is a problem, but the other copy is intact.
+    // Damage of a superblock cannot come from a crash, so it is a problem; the other copy of the superblock is intact.
     let mut damaged = sound.clone();
     damaged[100] ^= 1;
     folder.write("damaged.tdl", &damaged);

@@ -27,7 +27,7 @@ fn the_terminal_picture_has_axes_and_dots() {
         "{out}"
     );
     assert!(out.lines().all(|line| line.chars().count() <= 70), "{out}");
-    // Several series get a legend.
+    // A picture of several series has a legend.
     let out = folder
         .say("plot plant.tdl hb.wind hb.power --by 10m --fn max")
         .ok();

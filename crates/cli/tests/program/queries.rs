@@ -68,7 +68,7 @@ fn windows_of_metrics_stand_side_by_side() {
         lines[0],
         "turbine,time,count(hb.power),max(hb.power),count(hb.wind),max(hb.wind)"
     );
-    // Each cell is equal to the cell of a query for its metric alone.
+    // Each cell is equal to the cell that a query for its metric alone prints.
     let alone = |metric: &str| {
         let line =
             format!("window plant.tdl {metric} --by 1h --fn count,max --group-by turbine -f csv");
@@ -123,7 +123,7 @@ fn scan_takes_ranges_limits_and_flags() {
             "2014-06-01 00:33",
         ])
         .ok();
-    // 00:30 is missing, 00:33 is outside the data.
+    // The window of 00:30 has no value, and 00:33 is outside the data.
     assert_eq!(
         out,
         "time                  value\n\
@@ -153,7 +153,7 @@ fn scan_takes_ranges_limits_and_flags() {
         .run(&["scan", "plant.tdl", "hb.wind", "-n", "2", "-f", "json"])
         .ok();
     assert_eq!(out.lines().count(), 4, "{out}");
-    // Times between the points, and before the first one.
+    // The range begins between two points, or before the first point.
     let out = folder
         .run(&[
             "scan",
@@ -213,7 +213,7 @@ fn aggregate_agrees_with_the_file() {
     assert_eq!((next(), next()), ("-119", "2014-06-01T01:59:00Z"));
     assert_eq!((next(), next()), ("-0", "2014-06-01T00:00:00Z"));
     assert_eq!((next(), next()), ("-0", "-119"));
-    // (n^2 - 1) / 12 is the variance of n successive integers.
+    // The variance of n successive integers is (n^2 - 1) / 12.
     let stddev: f64 = next().parse().unwrap();
     assert!(
         (stddev - (14_399.0_f64 / 12.0).sqrt()).abs() < 1e-9,
@@ -244,7 +244,7 @@ fn windows_begin_where_they_should() {
          \"hb.wind{turbine=\"\"B\"\"}\",2014-06-01T00:00:00Z,60,29.5\n\
          \"hb.wind{turbine=\"\"B\"\"}\",2014-06-01T01:00:00Z,60,89.5\n"
     );
-    // A day in Paris began two hours earlier.
+    // In summer, a day in Paris begins two hours earlier than in UTC.
     let out = folder
         .run(&[
             "window",
@@ -326,7 +326,7 @@ fn an_import_reads_an_export() {
          \"hb.wind{turbine=\"\"A\"\"}\",2014-06-01T01:59:00Z,0,9.5\n\
          \"hb.wind{turbine=\"\"B\"\"}\",2014-06-01T01:59:00Z,0,119\n"
     );
-    // The column of names brings each row back to its series.
+    // The column with the names of the series brings each row back to its series.
     for name in ["long.csv", "long.jsonl.gz"] {
         folder
             .say(&format!("export plant.tdl --output {name}"))
@@ -379,8 +379,8 @@ fn an_import_reads_an_export() {
         .say("import again.tdl twice.csv --series series --merge keep-all --quiet")
         .ok();
     assert_eq!(scan("again.tdl"), twice);
-    // With keep-distinct each point is stored once, although the file has each twice and is imported twice. A point
-    // with another value at the same time is stored, too.
+    // With keep-distinct each point is stored once, although the file has each point twice and is imported twice. A
+    // point with another value at the same time is stored, too.
     for _ in 0..2 {
         folder
             .say("import once.tdl twice.csv --series series --merge keep-distinct --quiet")
@@ -440,7 +440,7 @@ fn groups_of_series_and_filled_gaps() {
         out.starts_with("turbine,time,mean\nA,2014-06-01T00:00:00Z,5\n"),
         "{out}"
     );
-    // Turbine A lacks the power of minute 30.
+    // Turbine A has no power value at minute 30.
     let fill = |what: &str| {
         let range = "--from 2014-06-01T00:29 --to 2014-06-01T00:32";
         let line = format!(
@@ -490,7 +490,7 @@ fn series_side_by_side() {
     assert!(join(&["as-of"]).contains("2014-06-01T00:30:00Z,0.5,290\n"));
     assert!(join(&["as-of", "--tolerance", "30s"]).contains("2014-06-01T00:30:00Z,0.5,\n"));
 
-    // Each --where returns the matching rows of the join without it.
+    // A join with --where returns the matching rows of the join without it.
     let all = join(&["inner"]);
     let wanted = |wind: &dyn Fn(f64) -> bool, power: &dyn Fn(f64) -> bool| {
         let rows = all.lines().skip(1).filter(|row| {
@@ -634,8 +634,8 @@ fn series_are_annotated() {
     assert_eq!(words("copy.tdl"), words("plant.tdl"));
 }
 
-/// For groups and with filled gaps, windows begin at the same times as without: at the zone's offset at the beginning
-/// of the range.
+/// Windows of groups and windows with filled gaps begin at the same times as others: at the zone's offset at the
+/// beginning of the range.
 #[test]
 fn filled_days_of_a_zone_begin_at_local_midnight() {
     let folder = Folder::new("filled_days_of_a_zone_begin_at_local_midnight");
@@ -661,12 +661,12 @@ fn filled_days_of_a_zone_begin_at_local_midnight() {
     );
 }
 
-/// The words of a command line, with all series in one group.
+/// Splits a command line into words, and adds the option that puts all series in one group.
 fn grouped(line: &str) -> Vec<&str> {
     line.split_whitespace().chain(["--group-by", ""]).collect()
 }
 
-/// The value of a figure does not depend on the other selected figures.
+/// The value of a function does not depend on which other functions are printed.
 #[test]
 fn a_figure_alone_equals_the_figure_among_others() {
     let folder = Folder::with_plant("a_figure_alone_equals_the_figure_among_others");
@@ -675,7 +675,7 @@ fn a_figure_alone_equals_the_figure_among_others() {
         let line = format!("window plant.tdl hb.power --by 7m --fn {functions} -f csv");
         let text = folder.say(&line).ok();
         let lines = text.lines().map(|line| {
-            // In this output, commas within names occur only inside quotes.
+            // Commas within names are always inside quotes in this output.
             let (_, fields) = line.split_once("Z,").unwrap_or(("", "head"));
             fields.split(',').map(str::to_owned).collect::<Vec<_>>()
         });

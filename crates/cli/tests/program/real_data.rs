@@ -1,4 +1,4 @@
-//! Two years of a wind farm, if the machine has the data (`TIDALITE_TEST_DATA`).
+//! Imports and queries two years of data of a wind farm, if the machine has the data (`TIDALITE_TEST_DATA`).
 
 use crate::support::Folder;
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ fn a_wind_farm_is_imported_whole() {
     assert!(out.starts_with("420,480 rows"), "{out}");
     folder.say("check hb.tdl").ok();
 
-    // If several rows have the same time, the last one counts, as in the database.
+    // If several rows have the same time, the last one is kept, as in the database.
     let mut text = String::new();
     let file = std::fs::File::open(file).unwrap();
     flate2::read::GzDecoder::new(file)
@@ -66,7 +66,7 @@ fn a_wind_farm_is_imported_whole() {
             [values.len() as f64, low, high],
             "{line}"
         );
-        // The plain sum computed by this test is less exact than the program's.
+        // The plain sum that this test computes is less exact than the sum that the program prints.
         assert!((found[2] - sum).abs() <= magnitude * 1e-11, "{line}: {sum}");
     }
 }

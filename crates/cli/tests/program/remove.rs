@@ -29,9 +29,9 @@ fn points_of_a_range_go_and_the_others_stay() {
     let expected: Vec<&str> = before.lines().filter(|line| !gone(line)).collect();
     assert_eq!(before.lines().count(), expected.len() + 49);
     assert_eq!(rows().lines().collect::<Vec<_>>(), expected);
-    // The range is empty now.
+    // The range has no points any more.
     folder.run(&said).failed(3, &["no point in this range"]);
-    // Removes the last minute of all series; a series with no point in it loses none.
+    // The command removes the last minute of all series; a series without a point in that minute loses nothing.
     let out = folder
         .say("remove plant.tdl hb.power --last 1m -f json")
         .ok();
@@ -44,7 +44,7 @@ fn points_of_a_range_go_and_the_others_stay() {
     assert!(folder.say("remove plant.tdl hb.power --to 2013").code == 3);
 }
 
-/// A name as the program prints it selects only this series, even if it contains a `*`.
+/// A name as the program prints it selects only the series with this name, even if it contains a `*`.
 #[test]
 fn a_printed_name_removes_one_series() {
     let folder = Folder::new("a_printed_name_removes_one_series");
@@ -91,7 +91,7 @@ fn whole_series_go() {
         .say("remove plant.tdl hb.power")
         .failed(3, &["no series in plant.tdl matches `hb.power`"]);
     folder.say("check plant.tdl").ok();
-    // A series without points is removed, too.
+    // Removing all points keeps the series. Afterwards a series without points can be removed, too.
     folder
         .say("remove plant.tdl hb.wind --from 2014 --to 2015")
         .ok();
@@ -105,7 +105,7 @@ fn whole_series_go() {
 #[test]
 fn a_series_gets_another_name() {
     let folder = Folder::with_plant("a_series_gets_another_name");
-    // Times and values, without the leading name.
+    // The rows of a series as times and values, without the name in front.
     let rows = |name: &str| -> Vec<String> {
         let out = folder.run(&["scan", "plant.tdl", name, "-f", "csv"]).ok();
         let own = |line: &str| line.split(",2014-").last().map(str::to_owned);

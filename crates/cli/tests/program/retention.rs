@@ -9,7 +9,7 @@ use tidalite_testkit::rng::Rng;
 
 const DAY: i64 = 86_400 * 1_000_000_000;
 
-/// Imports twelve series, ordered by name and then by time, as in an export.
+/// Creates a folder with a database of twelve series, imported one series after the other, as from an export.
 fn imported(name: &str) -> Folder {
     let folder = Folder::new(name);
     let mut rng = Rng::new(12);
@@ -54,7 +54,7 @@ fn a_cap_counts_space_in_use_and_removes_the_minimum() {
         .ok();
     let out = folder.say("retention r.tdl --apply --dry-run -f csv").ok();
     assert_eq!(out.lines().next(), Some("series,rows,first,last,bytes"));
-    // Removing the oldest leaves of some of the series is enough; each holds 16,384 rows.
+    // It is enough to remove the oldest leaves of some series; each leaf holds 16,384 rows.
     let leaves = out.lines().skip(1).filter(|line| line.contains(",16384,"));
     let (shown, leaves) = (out.lines().count() - 1, leaves.count());
     assert!((1..12).contains(&shown) && shown == leaves, "{out}");
@@ -76,7 +76,7 @@ fn a_cap_counts_space_in_use_and_removes_the_minimum() {
 fn a_clock_that_is_ahead_is_confirmed() {
     let folder = Folder::new("a_clock_that_is_ahead_is_confirmed");
     let now = Timestamp::now().0;
-    // The last commit was a week ago, and the computer has been restarted since.
+    // The newest commit was made a week ago, and the computer has been restarted since.
     let clocks = move || Clocks {
         wall_ns: now - 7 * DAY,
         since_boot_ns: 1,
@@ -111,7 +111,7 @@ fn a_clock_that_is_ahead_is_confirmed() {
         out.starts_with("4 rows removed from 1 series in 1 commit"),
         "{out}"
     );
-    // The clock is confirmed now, so it is trusted.
+    // The clock was confirmed, so it is trusted from now on.
     folder.say("retention a.tdl --apply").ok();
 }
 

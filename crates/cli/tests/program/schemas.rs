@@ -12,7 +12,7 @@ fn folder_with_trades(name: &str) -> Folder {
         [("volume", ColumnType::U64), ("price", ColumnType::I64)],
     );
     let mut trades = txn.series_with("trades", &schema).unwrap();
-    // .NET's ticks of 2020-01-02 12:00, and one hour later.
+    // The times are 2020-01-02 12:00 and one hour later, in the ticks of .NET.
     for (hour, volume, price) in [(0, u64::MAX, -5), (1, 7, i64::MAX)] {
         let ticks = 637_135_632_000_000_000 + hour * 36_000_000_000;
         trades
@@ -67,7 +67,7 @@ fn ticks_and_integers_are_exact() {
     folder
         .say("window a.tdl trades --by 50ns")
         .failed(2, &["shorter than one step"]);
-    // Ticks are 100 ns. Windows of another width would have to be rounded, so they are refused.
+    // A tick is 100 ns. A width that is not a whole number of ticks would have to be rounded, so it is refused.
     for line in [
         "window a.tdl trades --by 150ns",
         "plot a.tdl trades --by 150ns",
@@ -122,7 +122,7 @@ fn a_series_without_a_name_is_found_by_its_guid() {
     );
 }
 
-/// The table has all columns that any series has; a cell is empty if its series lacks the column.
+/// The printed table has all columns that any of the series has; a cell is empty if its series lacks the column.
 #[test]
 fn the_newest_points_of_series_with_other_columns_are_one_table() {
     let folder = folder_with_trades("the_newest_points_of_series_with_other_columns");

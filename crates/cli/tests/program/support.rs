@@ -1,10 +1,10 @@
-//! A folder for every test, and the program run in it.
+//! Support for the tests: a folder for each test, and runs of the program in this folder.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Result of a run.
+/// The result of one run of the program.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: i32,
@@ -23,14 +23,14 @@ impl Ran {
         }
     }
 
-    /// Checks that the run succeeded; returns its output.
+    /// Checks that the run succeeded; returns what it printed.
     #[track_caller]
     pub(crate) fn ok(self) -> String {
         assert_eq!(self.code, 0, "{self:?}");
         self.out
     }
 
-    /// Checks that the run failed with this code and these messages, one of them a next step.
+    /// Checks that the run failed with this exit code, and that its message contains these texts and a next step.
     #[track_caller]
     pub(crate) fn failed(self, code: i32, told: &[&str]) {
         assert_eq!(self.code, code, "{self:?}");
@@ -49,7 +49,7 @@ impl Ran {
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    /// Creates a folder; `name` is the name of the test.
+    /// Creates an empty folder; `name` is the name of the test.
     pub(crate) fn new(name: &str) -> Self {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         let _ = std::fs::remove_dir_all(&path);
@@ -78,12 +78,12 @@ impl Folder {
         Ran::of(self.command(words))
     }
 
-    /// Runs a command line of words without quotes.
+    /// Runs the program with a command line whose words are separated by spaces, without quotes.
     pub(crate) fn say(&self, line: &str) -> Ran {
         self.run(&line.split_whitespace().collect::<Vec<_>>())
     }
 
-    /// A folder with `plant.tdl`: two turbines, one point a minute for two hours.
+    /// Creates a folder with the database `plant.tdl`: two turbines, with one point per minute for two hours.
     pub(crate) fn with_plant(name: &str) -> Self {
         let folder = Self::new(name);
         let mut csv = String::from("time,turbine,wind,power\n");

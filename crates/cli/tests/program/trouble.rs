@@ -1,4 +1,4 @@
-//! Files that are not databases, names without a series, closed pipes.
+//! Errors of everyday use: files that are not databases, names that no series has, closed pipes.
 
 use crate::support::{Folder, Ran};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use tidalite::Options;
 use tidalite_testkit::image::{INCOMPATIBLE_AT, VERSION_AT, with_superblocks};
 
-/// A user without rights.
+/// Id of a user without rights.
 const NOBODY: u32 = 65_534;
-/// Length of the head of a file.
+/// Length in bytes of the head of a database file.
 const HEAD_BYTES: usize = 24 << 10;
 
 #[test]
@@ -36,7 +36,7 @@ fn a_file_that_is_not_a_database_is_named() {
 fn a_truncated_file_is_named() {
     let folder = Folder::with_plant("a_truncated_file_is_named");
     let whole = std::fs::read(folder.path("plant.tdl")).unwrap();
-    // The magic number ends at byte 48.
+    // The file is recognised by its magic number, which ends at byte 48.
     for (len, code, told) in [
         (40, 5, "not a Tidalite database"),
         (100, 4, "damaged"),
@@ -112,7 +112,7 @@ fn a_full_disk_stores_nothing_and_is_reported() {
     }
     folder.write("noise.csv", csv);
     let limited = |line: &str| {
-        // The signal of this limit would end the program, so it is ignored.
+        // The signal that this limit sends would end the program, so the shell ignores it.
         let script = format!(
             "trap '' XFSZ; ulimit -f {}; exec \"$0\" {line}",
             BYTES_MAX / 512
@@ -249,7 +249,7 @@ fn a_database_in_use_can_be_looked_at_and_written_in_turn() {
             .spawn()
             .unwrap();
         let mut pipe = child.stdin.take().unwrap();
-        // With 40,000 rows the import has begun to write, because it reads fewer rows as a sample first.
+        // With 40,000 rows the import has begun to write: it first reads a sample, which has fewer rows.
         let mut rows = format!("time,{series}\n");
         for second in 0..seconds {
             let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
@@ -277,7 +277,7 @@ fn a_database_in_use_can_be_looked_at_and_written_in_turn() {
         let out = folder.say(line).ok();
         assert!(!out.contains("v "), "{out}");
     }
-    // Another writer waits for the writer lock, and prints the process that holds it.
+    // Another writer waits for the writer lock, and prints the id of the process that holds it.
     let (mut second, second_pipe) = import("w", 10);
     drop(second_pipe);
     let mut told = String::new();
@@ -299,7 +299,7 @@ fn permissions_are_respected() {
     use std::os::unix::fs::PermissionsExt;
     let folder = Folder::with_plant("permissions_are_respected");
     std::fs::set_permissions(folder.path("plant.tdl"), PermissionsExt::from_mode(0o000)).unwrap();
-    // The superuser may read any file.
+    // The superuser may read any file; then the test is repeated as another user.
     if std::fs::File::open(folder.path("plant.tdl")).is_err() {
         folder
             .say("series plant.tdl")
@@ -311,8 +311,7 @@ fn permissions_are_respected() {
     folder.say("series plant.tdl").ok();
 }
 
-/// Repeats the test as a user without rights, in a folder that this user can access, because the superuser may read any
-/// file.
+/// Repeats the test as a user without rights, in a folder that this user can access: the superuser may read any file.
 #[cfg(unix)]
 fn a_copy_run_by_nobody(folder: &Folder) {
     use std::os::unix::fs::PermissionsExt;
@@ -345,7 +344,7 @@ fn a_copy_run_by_nobody(folder: &Folder) {
     ] {
         run(words).failed(1, &["plant.tdl", "permission denied"]);
     }
-    // Now reading is allowed, writing is not.
+    // From here on the user may read the database, but not write it.
     mode(&place.join("plant.tdl"), 0o644);
     run(&["series", "plant.tdl"]).ok();
     run(&["import", "plant.tdl", "plant.csv"]).failed(1, &["plant.tdl", "permission denied"]);
@@ -358,7 +357,7 @@ fn a_copy_run_by_nobody(folder: &Folder) {
         backup.status.success() && !backup.stdout.is_empty(),
         "{backup:?}"
     );
-    // The folder of the database is not writable, so the temporary file of the copy is created in another one.
+    // The folder of the database is not writable, so the temporary file of the copy is created in another folder.
     let mut copy = Command::new(&program);
     copy.args(["copy", "plant.tdl", "-"]).current_dir(&place);
     let copy = copy.uid(NOBODY).gid(NOBODY).output().unwrap();

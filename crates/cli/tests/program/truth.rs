@@ -5,8 +5,8 @@ use crate::support::{Folder, Ran};
 use std::io::Read;
 use std::process::Stdio;
 
-/// Imports series with columns of every kind: `mixed` with g, n, msg, x and t, and `words` with a and b, which have no
-/// numbers.
+/// Imports series with columns of every kind: `mixed` with the columns g, n, msg, x and t, and `words` with the columns
+/// a and b, which have no numbers.
 fn with_texts(name: &str) -> Folder {
     let folder = Folder::new(name);
     folder.write(
@@ -56,7 +56,7 @@ fn figures_of_texts_are_refused() {
     folder
         .say("candles z.tdl words --level 0")
         .failed(2, &["`b` of words holds strings"]);
-    // Values of any column can be counted.
+    // The values of any column can be counted, also of a text column.
     let count = folder.say("aggregate z.tdl words --fn count -f csv").ok();
     assert_eq!(count, "series,count\nwords,2\n");
     for more in ["", " --group-by=", " --fill null"] {
@@ -68,7 +68,7 @@ fn figures_of_texts_are_refused() {
             "{count}"
         );
     }
-    // Values of texts can be printed.
+    // The values of a text column can be printed.
     let values = folder.say("join z.tdl words --column a -f csv").ok();
     assert_eq!(values.lines().nth(1), Some("2024-01-01T00:00:00Z,x"));
     folder.say("latest z.tdl words").ok();
@@ -94,7 +94,7 @@ fn the_default_column_is_the_last_one_with_numbers() {
         .say("aggregate z.tdl two --where f=2.. --fn count -f csv")
         .ok();
     assert_eq!(wanted, "series,count\ntwo,1\n");
-    // The series have different columns; the gaps of each are filled in its own.
+    // The series have different columns; the gaps of each series are filled in its own columns.
     let filled = folder
         .say("window z.tdl * --by 1d --fn count --fill null -f csv")
         .ok();
@@ -141,7 +141,7 @@ fn the_columns_do_not_depend_on_the_data() {
     }
     let candles = ["candles", "plant.tdl", one, "--level", "0", "-f", "csv"];
     assert!(head(&candles).starts_with("series,first,last,"));
-    // A table, which is read by people, omits columns that are the same on every line.
+    // The output format *table*, which is read by people, omits columns that are the same on every line.
     assert!(head(&["scan", "plant.tdl", one]).starts_with("time"));
     let filled = ["window", "plant.tdl", one, "--by", "1h", "--fill", "null"];
     assert!(head(&filled).starts_with("time"));
@@ -181,7 +181,7 @@ fn an_empty_window_has_no_points_whatever_fills_it() {
 #[test]
 fn frequent_values_are_counted_exactly() {
     let folder = Folder::new("frequent_values_are_counted_exactly");
-    // One value occurs 380 times, and more other values than the estimate has counters occur once each.
+    // One value occurs 380 times. More other values than the estimate has counters occur once each.
     let mut csv = String::from("time,v\n");
     for n in 0..20_000 {
         let value = if n < 380 { 42 } else { n };
@@ -211,26 +211,26 @@ fn a_wide_export_has_every_column_and_row() {
          2024-01-02T00:00:00Z,00112233-4455-6677-8899-aabbccddee00,,off,,5,x,z\n\
          2024-01-03T00:00:00Z,00112233-4455-6677-8899-aabbccddee00,7,on,01,,,\n"
     );
-    // The export is imported again.
+    // The exported file is imported again.
     folder.write("wide.csv", &wide);
     folder
         .say("import y.tdl wide.csv --into mixed --quiet --columns mixed.g=g:guid,mixed.n=n:i64?,mixed.msg=msg:string,mixed.t=t:bytes")
         .ok();
     let scan = |file: &str| folder.say(&format!("scan {file} mixed -f csv")).ok();
     assert_eq!(scan("y.tdl"), scan("z.tdl"));
-    // A row of nulls is a row.
+    // A row that has only nulls counts as a row.
     folder.write("null.csv", "time,n\n2024-01-01,1\n2024-01-02,\n");
     folder
         .say("import n.tdl null.csv --into n --columns n:i64? --quiet")
         .ok();
     assert_eq!(folder.say("export n.tdl --wide").ok().lines().count(), 3);
-    // Two columns would get the same name.
+    // Two series would write an output column of the same name, which is refused.
     folder.write("other.csv", "time,mixed.n\n2024-01-01,1\n");
     folder.say("import z.tdl other.csv --quiet").ok();
     folder
         .say("export z.tdl --wide")
         .failed(2, &["two columns would be called mixed.n", "--wide"]);
-    // Points that have no place in a row are reported.
+    // Points for which no line has a place are reported.
     folder.write("twice.csv", "time,v\n2024-01-01,1\n2024-01-01,2\n");
     folder
         .say("import twice.tdl twice.csv --merge keep-all --quiet")
@@ -266,7 +266,7 @@ fn pictures_are_not_written_over_and_have_a_least_size() {
         ran.err
     );
     ran.failed(2, &["invalid value 'max-time'"]);
-    // A single point has one label, its time.
+    // A plot of a single point has one label, the time of the point.
     let one = [
         "plot",
         "plant.tdl",
@@ -344,7 +344,8 @@ fn counts_use_the_singular_and_changes_one_line_each() {
     limit.failed(2, &["invalid value '-1' for '--limit"]);
 }
 
-/// A table prints whole numbers exactly, and rounds other numbers so that they do not look like whole numbers.
+/// The output format *table* prints whole numbers exactly, and rounds other numbers so that they do not look like whole
+/// numbers.
 #[test]
 fn a_table_does_not_round_to_whole_numbers() {
     let folder = Folder::new("a_table_does_not_round_to_whole_numbers");

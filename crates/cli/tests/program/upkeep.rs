@@ -67,7 +67,7 @@ fn stat_agrees_with_the_library() {
     let used = number("pages_used");
     let whole = used + number("pages_free") + number("pages_pending");
     assert_eq!(whole * 4096, number("file_bytes"));
-    // Printed with six digits.
+    // These numbers are printed with six digits.
     for (name, expected) in [
         ("bytes_per_point", stat.bytes_per_row().unwrap()),
         (
@@ -89,7 +89,7 @@ fn check_is_clean_or_lists_the_damage() {
     let out = folder.say("check plant.tdl").ok();
     assert!(out.contains("clean"), "{out}");
     assert_eq!(folder.say("check plant.tdl --quiet").ok(), "");
-    // One bit flipped in each of the pages after the head.
+    // One bit is flipped in each page after the head, one page at a time.
     let sound = std::fs::read(folder.path("plant.tdl")).unwrap();
     let mut found = 0;
     for page in 6..sound.len() / 4096 {
@@ -128,8 +128,8 @@ fn compact_keeps_the_content() {
     folder.say("check plant.tdl").ok();
 }
 
-/// A command that succeeds leaves no commit in the redo log: the data file alone is the database, and it is as short as
-/// possible.
+/// A command that succeeds leaves no commit in the redo log: the data file alone is the whole database, and it is as
+/// short as possible.
 #[test]
 fn a_command_that_writes_empties_the_log() {
     for page_size in [512, 4096, 8192] {
@@ -293,7 +293,7 @@ fn the_head_is_shown_be_it_damaged() {
     let stands = format!(",{newest},20");
     assert!(lines.iter().any(|line| line.contains(&stands)), "{whole}");
     assert!(lines[1..].iter().all(|line| line.ends_with(',')), "{whole}");
-    // Damages one copy of a meta record and one of the superblock.
+    // The test damages one copy of a meta record and one copy of the superblock.
     let mut bytes = std::fs::read(folder.path("plant.tdl")).unwrap();
     bytes[20] ^= 1;
     bytes[usize::try_from(look.records[1].at).unwrap() + 20] ^= 1;
@@ -323,7 +323,7 @@ fn pages_have_the_requested_size() {
     // The page size of an existing file does not change.
     folder.say("import a.tdl a.csv --page-size 4096").ok();
     assert!(size());
-    // The option works with every command that creates a file.
+    // Every command that creates a file accepts this option.
     folder.write("pairs", "k\nv\n");
     for line in [
         "kv put c.tdl t k v --page-size 8192",

@@ -1,4 +1,4 @@
-//! Reading the newest points, points selected by value, and older versions.
+//! Reading the newest points, points that are selected by value, and older versions.
 
 use crate::support::Folder;
 use tidalite::{Column, ColumnType, Database, Schema, Steps, Unit};
@@ -51,7 +51,7 @@ fn the_newest_points_come_first_or_alone() {
     folder
         .run(&["scan", "plant.tdl", A, "--reverse", "--offset", "119"])
         .failed(3, &["after the offset"]);
-    // Reads each series backwards, and the newest points of all series together.
+    // The test reads each series backwards, and then the newest points of all series together.
     let told = scan(&["hb.power", "--reverse", "-n", "2"]);
     let times = |told: &str| -> Vec<String> {
         let own = |line: &str| {
@@ -76,7 +76,8 @@ fn the_newest_points_come_first_or_alone() {
     }
 }
 
-/// Points selected by their values equal the filtered rows, over many vectors of a long series.
+/// Points that are selected by their values equal the rows that a filter of all rows leaves, over many vectors of a
+/// long series.
 #[test]
 fn points_are_chosen_by_their_values() {
     let folder = Folder::new("points_are_chosen_by_their_values");
@@ -153,7 +154,7 @@ fn points_are_chosen_by_their_values() {
         lines(&scan("--regex ^late --reverse -n 2 --offset 3")),
         late[3..5]
     );
-    // Aggregates and windows select the same rows.
+    // Aggregates and windows with the same condition select the same rows.
     let out = folder
         .say("aggregate a.tdl s -c temp --where 990<.. --fn count,min,max -f csv")
         .ok();
@@ -178,7 +179,7 @@ fn points_are_chosen_by_their_values() {
         lines(&out).iter().all(|line| line.ends_with("Z,9,995")),
         "{out}"
     );
-    // Invalid queries, and queries without a result.
+    // These are invalid queries, and queries without a result.
     for line in [
         "scan a.tdl s",
         "aggregate a.tdl s",
@@ -303,7 +304,7 @@ fn pins_are_read_and_compared_with() {
         .failed(3, &["matches `new`"]);
 }
 
-/// Every point is in exactly one chunk, and the chunks have the lengths requested.
+/// Every point is in exactly one chunk, and no chunk is longer than requested.
 #[test]
 fn a_series_is_seen_in_pieces() {
     let folder = Folder::new("a_series_is_seen_in_pieces");

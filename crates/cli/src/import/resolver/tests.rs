@@ -5,8 +5,8 @@ use crate::import::local_times::Policy;
 use crate::time::{Moment, TimeFormat, TimeReader, TimeShow, read_any, zone_named};
 use jiff::tz::TimeZone;
 
-/// Resolves rows given as `site time` in batches of `size` rows; returns each as `site instant`, or `site ?` if it was
-/// rejected.
+/// Resolves rows that are given as `site time`, in batches of `size` rows. Returns each as `site instant`, or as `site
+/// ?` if it was rejected.
 fn resolved(zone: &str, rows: &[(&str, &str)], size: usize, waiting_max: usize) -> Vec<String> {
     let zone = zone_named(zone).unwrap();
     let reader = TimeReader::new(TimeFormat::Iso, zone);
@@ -55,8 +55,8 @@ fn resolved(zone: &str, rows: &[(&str, &str)], size: usize, waiting_max: usize) 
     told
 }
 
-/// Local times of one series with the expected result: `e` the earlier, `l` the later instant, `?` rejected, `.` not
-/// ambiguous.
+/// Checks the local times of one series. The character of each is the expected result: `e` for the earlier and `l` for
+/// the later instant, `?` for rejected, `.` for a time that is not ambiguous.
 #[track_caller]
 fn check(zone: &str, rows: &[(&str, char)]) {
     let own = zone_named(zone).unwrap();
@@ -104,7 +104,7 @@ fn the_second_pass_begins_where_times_go_back() {
             ("2024-11-03 02:00", '.'),
         ],
     );
-    // In this zone clocks go back by half an hour.
+    // In this zone clocks are set back by half an hour.
     check(
         "Australia/Lord_Howe",
         &[
@@ -116,7 +116,7 @@ fn the_second_pass_begins_where_times_go_back() {
             ("2024-04-07 02:00", '.'),
         ],
     );
-    // Two autumns in one file, and an input that lies entirely within the hour.
+    // There are two autumns in one file, and then an input that lies entirely within the repeated hour.
     check(
         "Europe/Berlin",
         &[
@@ -146,7 +146,7 @@ fn descending_rows_begin_with_the_second_pass() {
 #[test]
 fn one_pass_alone_is_placed_by_the_steps() {
     let zone = "Europe/Berlin";
-    // The input begins in the second pass, or ends in the first.
+    // The input begins in the second pass of the hour, or ends in the first pass.
     check(
         zone,
         &[
@@ -163,7 +163,7 @@ fn one_pass_alone_is_placed_by_the_steps() {
             ("2024-10-27 02:30", 'e'),
         ],
     );
-    // Steps of 70 minutes: 2:00 belongs to the first pass, 2:10 to the second.
+    // The steps are 70 minutes: 2:00 belongs to the first pass, 2:10 to the second pass.
     check(
         zone,
         &[
@@ -173,7 +173,7 @@ fn one_pass_alone_is_placed_by_the_steps() {
             ("2024-10-27 03:20", '.'),
         ],
     );
-    // Every three hours UTC, then every two hours from an odd hour.
+    // Rows come every three hours in UTC, then every two hours from an odd hour on.
     check(
         zone,
         &[
@@ -190,7 +190,7 @@ fn one_pass_alone_is_placed_by_the_steps() {
             ("2024-10-27 04:00", '.'),
         ],
     );
-    // A device that returns in the second pass after five hours.
+    // A device returns in the second pass of the hour, after five hours without rows.
     check(
         zone,
         &[
@@ -203,7 +203,7 @@ fn one_pass_alone_is_placed_by_the_steps() {
             ("2024-10-27 03:00", '.'),
         ],
     );
-    // The times cannot be decided, because a whole pass is missing.
+    // These times cannot be decided, because a whole pass is missing.
     check(
         zone,
         &[
@@ -241,7 +241,8 @@ fn rows_without_an_order_are_refused() {
     );
 }
 
-/// Two sensors interleaved and one after the other: the rows of each are resolved independently.
+/// The rows of two sensors are interleaved, or one sensor follows the other: the rows of each are resolved
+/// independently.
 #[test]
 fn series_do_not_disturb_each_other() {
     let times = ["01:45", "02:00", "02:30", "02:00", "02:30", "03:00"];
@@ -252,7 +253,7 @@ fn series_do_not_disturb_each_other() {
     let minutes = [105, 120, 150, 180, 210, 240];
     for (rows, of) in [(&after, "one after the other"), (&in_turn, "in turn")] {
         for size in [1, 3, 1000] {
-            // With few waiting batches the second pass is recognised only where a time goes back.
+            // If few batches may wait, the second pass is recognised only where a time goes back.
             for waiting_max in [1, 2, 128] {
                 let told = resolved("Europe/Berlin", rows, size, waiting_max);
                 for site in ["x ", "y "] {
