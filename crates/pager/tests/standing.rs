@@ -1,5 +1,5 @@
-//! Many threads that commit together: the leader thread that leads their flushes, the end of that thread, and the
-//! effect of a failed flush on all threads.
+//! Tests of many threads that commit together: the leader thread that leads flushes for all of them, the end of the
+//! leader thread, and the effect of a failed flush on all threads.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -16,7 +16,8 @@ use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Fault, FaultKind, Replay, SimDisk, Tap};
 use toy::{app, apply, id_of, options, problems, root_of};
 
-/// The threads of this process are counted, so one test runs at a time.
+/// Lock that each test takes, so that one test runs at a time. (The tests examine the threads and open files of the
+/// whole process.)
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
@@ -29,7 +30,7 @@ const BARRIER: Duration = Duration::from_micros(500);
 /// A time longer than any expected wait on any machine.
 const LONG: Duration = Duration::from_secs(20);
 
-/// A database on a medium with slow barriers, so that other commits arrive during one.
+/// Opens a database on a simulated disk with slow syncs, so that other commits arrive during a sync.
 fn slow() -> (Pager, Arc<Tap>, Arc<SimDisk>, LockMemory) {
     let (disk, memory) = (Arc::new(SimDisk::new()), LockMemory::new());
     let tap = Tap::new(disk.clone(), &disk, &memory, Vec::new());
@@ -43,7 +44,7 @@ fn is_leader() -> bool {
     thread::current().name() == Some("tidalite-leader")
 }
 
-/// Makes the next commit. Returns its number when it is durable.
+/// Makes the next commit. Returns the number of the commit when the commit is durable.
 fn commit(pager: &Pager, durability: Durability) -> Result<u64> {
     let mut txn = pager.begin_write()?;
     let (old, id) = (root_of(txn.app()), id_of(txn.app()) + 1);
@@ -53,8 +54,8 @@ fn commit(pager: &Pager, durability: Durability) -> Result<u64> {
     Ok(id)
 }
 
-/// Runs threads that each make this many commits or stop at an error. Returns the newest acknowledged commit, and the
-/// errors.
+/// Runs threads that each make `commits` commits or stop at an error. Returns the newest acknowledged commit, and the
+/// errors of the threads.
 fn together(pager: &Pager, commits: u64, kinds: &[Durability]) -> (u64, Vec<Error>) {
     let newest = AtomicU64::new(0);
     let run = |thread: u64| -> Result<()> {
@@ -75,7 +76,7 @@ fn together(pager: &Pager, commits: u64, kinds: &[Durability]) -> (u64, Vec<Erro
     (newest.into_inner(), errors)
 }
 
-/// Number of files in this folder that this process has open.
+/// Returns the number of files in `folder` that this process has open.
 fn open_in(folder: &Path) -> usize {
     let held = fs::read_dir("/proc/self/fd").unwrap();
     let links = held.filter_map(|fd| fs::read_link(fd.ok()?.path()).ok());
@@ -91,8 +92,9 @@ fn leaders() -> usize {
         .count()
 }
 
-/// Commits of all kinds share flushes that the leader thread leads. All commits are present, and were acknowledged in
-/// order. A single committing thread leads its own flushes. The leader thread ends with the handle.
+/// Commits of all kinds of durability must share flushes that the leader thread leads. All commits must be present,
+/// and be acknowledged in order. A single committing thread must lead its own flushes. The leader thread must end
+/// when the handle is closed.
 #[test]
 fn a_thread_leads_where_many_wait_and_ends_with_the_handle() {
     let _alone = alone();
@@ -118,7 +120,7 @@ fn a_thread_leads_where_many_wait_and_ends_with_the_handle() {
         assert_eq!(id_of(pager.begin_read().unwrap().app()), newest);
         assert_eq!(newest, 20 + 40 * THREADS);
         assert_eq!(problems(&pager).unwrap(), [""; 0]);
-        // The leader thread is off duty now: a single committing thread leads its own flushes again.
+        // The leader thread does not lead any more: a single committing thread leads its own flushes again.
         commit(&pager, kinds[0]).unwrap();
         let off = pager.metrics().flushes_by_leader;
         for _ in 0..5 {
@@ -134,8 +136,8 @@ fn a_thread_leads_where_many_wait_and_ends_with_the_handle() {
     }
 }
 
-/// A barrier fails while the leader thread leads. Every waiting thread gets an error and none continues to sleep. The
-/// acknowledged commits survive a power cut.
+/// A sync fails while the leader thread leads a flush. Every waiting thread must get an error, and no thread may
+/// continue to sleep. The acknowledged commits must survive a power failure.
 #[test]
 fn a_flush_that_fails_under_the_thread_wakes_all() {
     let _alone = alone();
@@ -158,7 +160,7 @@ fn a_flush_that_fails_under_the_thread_wakes_all() {
             thread::sleep(BARRIER);
         })));
         let (newest, errors) = together(&pager, 10_000, &[kind]);
-        // No flush follows the failed one, so the last leader is the one whose flush failed.
+        // No flush follows the failed flush, so the last leader is the thread whose flush failed.
         under_it += u64::from(by_it.load(Ordering::Relaxed));
         assert_eq!(errors.len() as u64, THREADS, "each meets it");
         assert!(
@@ -175,8 +177,8 @@ fn a_flush_that_fails_under_the_thread_wakes_all() {
     assert!(under_it > 6, "{under_it}");
 }
 
-/// A user-supplied storage panics inside a flush, in the leader thread or in a committing thread. Every waiter gets an
-/// error, and the acknowledged commits are present.
+/// A user-supplied storage panics inside a flush, in the leader thread or in a committing thread. Every waiting
+/// thread must get an error, and the acknowledged commits must be present.
 #[test]
 fn a_panic_inside_a_flush_wakes_all() {
     let _alone = alone();
@@ -192,7 +194,8 @@ fn a_panic_inside_a_flush_wakes_all() {
             left -= u32::from(is_leader() == in_leader && left > 0);
             assert!(left > 0, "the storage panics, as it should here");
         })));
-        // With many threads the leader thread leads; a single thread leads its own flush and meets the panic itself.
+        // With many threads, the leader thread leads the flushes. A single thread leads its own flush, so the panic
+        // occurs in this thread.
         let threads = if in_leader { THREADS } else { 1 };
         let newest = AtomicU64::new(0);
         let ended: Vec<_> = thread::scope(|scope| {
@@ -253,15 +256,15 @@ fn a_logger_that_panics_in_a_flush_leaves_no_thread_asleep() {
         let run = || while commit(&pager, Durability::OneFlush).is_ok() {};
         let begun: Vec<_> = (0..THREADS).map(|_| scope.spawn(run)).collect();
         let panicked = begun.into_iter().map(|thread| thread.join().is_err());
-        // Only the thread that led the flush called the logger; it may have been the leader thread, which is not
-        // counted.
+        // Only the thread that led the flush called the logger. It may have been the leader thread, which is not
+        // counted here.
         assert!(panicked.filter(|panicked| *panicked).count() <= 1);
     });
     let again = commit(&pager, Durability::OneFlush);
     assert!(matches!(again, Err(Error::Poisoned { .. })), "{again:?}");
 }
 
-/// Stops the threads when it is dropped, even if an assertion fails.
+/// Stops the threads of a test when this value is dropped, even if an assertion fails.
 struct Stop<'a>(&'a AtomicU64);
 
 impl Drop for Stop<'_> {
@@ -270,7 +273,8 @@ impl Drop for Stop<'_> {
     }
 }
 
-/// While the leader thread leads, a waiter with a timeout returns in time, and a waiter for a record gets one.
+/// While the leader thread leads a flush, a thread that waits with a timeout must return in time, and a thread that
+/// waits for a meta record must get one.
 #[test]
 fn others_than_committers_wait_in_the_background() {
     let _alone = alone();
@@ -305,8 +309,8 @@ fn others_than_committers_wait_in_the_background() {
     assert_eq!(problems(&pager).unwrap(), [""; 0]);
 }
 
-/// As soon as all threads have committed, the file can be closed and opened again at once: the leader thread does not
-/// keep the handle.
+/// As soon as all threads have committed, it must be possible to close the file and to open it again at once: the
+/// leader thread must not keep the handle open.
 #[test]
 fn the_thread_holds_no_handle_that_its_users_have_let_go() {
     let _alone = alone();

@@ -1,5 +1,5 @@
-//! Tests of system calls: short writes continue where they stopped, and every promise of durability is kept by a sync.
-//! Each test runs this program again as a second process.
+//! Tests of system calls: short writes must continue where they stopped, and every promise of durability must be kept
+//! by a sync. Each test runs this program again as a second process.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::print_stdout, reason = "a test says what it skips")]
@@ -34,7 +34,8 @@ impl Drop for Folder {
     }
 }
 
-/// Runs this program again in a role. `by`: another program with its arguments, which starts it.
+/// Runs this program again in the given role. If `by` is not empty, it is the command line of another program, which
+/// starts this program.
 fn run(by: &[&str], role: &str, folder: &Path) -> Output {
     let own = std::env::current_exe().unwrap();
     let mut words = by.iter().map(OsStr::new).chain([own.as_os_str()]);
@@ -84,13 +85,13 @@ fn pattern() -> Vec<u8> {
         .collect()
 }
 
-/// A limit on the file length cuts a write short: the system writes up to the limit and returns the number of bytes.
-/// Writing the rest must return an error, and must not write anywhere else.
+/// A limit on the file length cuts a write short: the system writes up to the limit and returns the number of bytes
+/// written. Writing the rest must return an error, and must not write anywhere else.
 #[test]
 fn writes_that_are_cut_short_go_on_where_they_stopped() {
     let folder = Folder::new("short");
-    // The limit is half a MiB or one MiB, depending on the unit of the shell. Without the trap, the signal XFSZ would
-    // end the process.
+    // The limit is half a MiB or one MiB, depending on the unit of the shell. Without the trap, the signal SIGXFSZ
+    // would end the process.
     let shell = r#"trap "" XFSZ; ulimit -f 1024 || exit 77; exec "$0" "$@""#;
     let output = run(&["sh", "-c", shell], "short writes", &folder.0);
     if output.status.code() == Some(77) {
@@ -102,7 +103,7 @@ fn writes_that_are_cut_short_go_on_where_they_stopped() {
 
 fn write_beyond_the_limit(folder: &Path) {
     let bytes = pattern();
-    // The limit is a power of two; the length of these pieces does not divide it.
+    // The limit is a power of two. It is not a multiple of the length of these pieces, so it cuts a piece.
     let pieces: Vec<&[u8]> = bytes.chunks(300_007).collect();
     type Write<'a> = &'a dyn Fn(&FileStorage) -> std::io::Result<()>;
     let whole = |storage: &FileStorage| storage.write_at(0, &bytes);
@@ -131,7 +132,7 @@ fn write_beyond_the_limit(folder: &Path) {
     }
 }
 
-/// Makes commits with two barriers and a commit in the redo log, in a new file.
+/// Creates a file, and makes commits with two syncs and a commit in the redo log.
 fn commit_in_every_way(folder: &Path) {
     let pager = Pager::open(folder.join("a.tdl"), &Options::default()).unwrap();
     let commit = |durability, pages: usize| {
@@ -147,20 +148,20 @@ fn commit_in_every_way(folder: &Path) {
     };
     commit(Durability::Durable, 1);
     commit(Durability::OneFlush, 1);
-    // The first `OneFlush` commit has created the log, and this one is written to it.
+    // The first `OneFlush` commit has created the redo log, and this commit is written to the redo log.
     commit(Durability::OneFlush, 2);
-    // Needs more pages than the file has, so the file grows.
+    // This commit needs more pages than the file has, so the file grows.
     commit(Durability::Durable, 4000);
 }
 
-/// The system calls of a process, as reported by strace; `None` if strace may not trace.
+/// Returns the system calls of a process, as reported by strace, or `None` if strace is not permitted to trace.
 fn calls(role: &str, folder: &Path) -> Option<Vec<String>> {
     let (output, calls) = injected(&[], role, folder)?;
     expect_success(&output);
     Some(calls)
 }
 
-/// The output and the system calls of a process into which strace injects errors and signals.
+/// Returns the output and the system calls of a process into which strace injects errors and signals.
 fn injected(what: &[&str], role: &str, folder: &Path) -> Option<(Output, Vec<String>)> {
     let log = folder.join("calls");
     let watched = "trace=openat,linkat,renameat2,fsync,fdatasync,pwrite64,pwritev,pwritev2";
@@ -187,7 +188,7 @@ fn injected(what: &[&str], role: &str, folder: &Path) -> Option<(Output, Vec<Str
     Some((output, text.lines().map(str::to_owned).collect()))
 }
 
-/// The calls between the first call that names the file `from` and the first that names `to`.
+/// Returns the system calls from the first call that names the file `from` up to the first call that names `to`.
 fn between<'c>(calls: &'c [String], from: &str, to: &str) -> &'c [String] {
     let at = |name: &str| calls.iter().position(|call| call.contains(name));
     &calls[at(from).unwrap()..at(to).unwrap()]
@@ -198,8 +199,9 @@ fn count(calls: &[String], call: &str, what: &str) -> usize {
     calls.iter().filter(is_one).count()
 }
 
-/// Creation syncs a file before the file gets its name, and its folder afterwards. A commit with two barriers makes two
-/// syncs, and a logged commit one synchronous write. Growth is synced together with the file length.
+/// Creation must sync a file before the file gets its name, and must sync its folder afterwards. A commit with two
+/// syncs must make two system calls that sync, and a commit in the redo log one synchronous write. Growth must be
+/// synced together with the file length.
 #[test]
 fn every_barrier_is_a_call_of_the_system() {
     let folder = Folder::new("barriers");
@@ -226,8 +228,8 @@ fn every_barrier_is_a_call_of_the_system() {
     assert!(count(grown, "fsync", "a.tdl>") > 0, "its length: {grown:?}");
 }
 
-/// On a file system without hard links, a restored file is renamed to its final name. Its folder must still be synced,
-/// by the restoring process or, if that is killed just before, by the next open.
+/// On a file system without hard links, a restored file is renamed to its final name. Its folder must still be
+/// synced: by the restoring process or, if that process is killed just before the sync, by the next open.
 #[test]
 fn the_folder_of_a_restored_file_is_synced_without_hard_links() {
     const NO_LINKS: &str = "inject=linkat:error=EPERM";

@@ -1,5 +1,6 @@
-//! A process dies inside a step, another process continues, and then the power fails. The cases are: unsynced growth, a
-//! record of which one copy is not on the medium yet, and a redo log whose commits a record takes over.
+//! Tests in which a process dies in the middle of an operation, another process continues, and then the power fails.
+//! The operations are: file growth that is not synced, the write of a meta record of which one copy is not on the
+//! medium yet, and the write of a meta record that contains the commits of the redo log.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -13,9 +14,9 @@ use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Fault, FaultKind, Hook, Op, Replay, SimDisk, Tap, forward_storage};
 use toy::{Content, SLOTS, app, apply, id_of, options, read, root_of};
 
-/// Number of power cuts examined in each state.
+/// Number of power failures simulated in each situation.
 const SEEDS: u64 = 24;
-/// Number of commits that scatter free space.
+/// Number of commits made to scatter the free space.
 const SCATTERED: u64 = 100;
 /// Addresses of the four meta blocks.
 const META_BLOCKS: [u64; 4] = [4096, 8192, 16_384, 20_480];
@@ -26,7 +27,7 @@ fn open(disk: &Arc<SimDisk>) -> Result<Pager, Error> {
     Pager::open_storage_with(storage, &LockMemory::new(), &options())
 }
 
-/// Begins a commit that writes one version into some slots.
+/// Begins a commit that writes the given version into some slots.
 fn change(
     pager: &Pager,
     slots: Range<usize>,
@@ -47,14 +48,14 @@ fn commit(pager: &Pager, slots: Range<usize>, version: u64) -> Result<(), Error>
     Ok(())
 }
 
-/// The number and content of the commit that an open file shows.
+/// Returns the number and the content of the commit that an open file shows.
 fn found(pager: &Pager) -> Result<(u64, Content), Error> {
     let snapshot = pager.begin_read()?;
     let content = read(&snapshot, &root_of(snapshot.app()), &mut |_, _| ())?;
     Ok((id_of(snapshot.app()), content))
 }
 
-/// The commit found in an image of the disk.
+/// Returns the number and the content of the commit found in an image of the disk.
 fn found_in(image: Vec<u8>) -> Result<(u64, Content), Error> {
     found(&open(&Arc::new(SimDisk::from_image(image)))?)
 }
@@ -68,7 +69,8 @@ fn die_at(disk: &SimDisk, call: u64) {
 }
 
 /// A process that grows the file is killed at each of its calls. The next process uses the space that it finds. If a
-/// power cut reverts the length of the file, its acknowledged commits must not lie beyond that length.
+/// power failure reverts the length of the file, the acknowledged commits of the next process must not lie beyond
+/// that length.
 #[test]
 fn growth_of_a_killed_process_is_synced_before_a_commit_needs_it() {
     tidalite_testkit::watch();
@@ -80,7 +82,7 @@ fn growth_of_a_killed_process_is_synced_before_a_commit_needs_it() {
         }
         let image = disk.image();
         longer += u64::from(image.len() > killed_while_growing(0).0.image().len());
-        // Commits of several sizes: some need exactly the pages by which the file has grown.
+        // Make commits of several sizes: some need exactly the pages by which the file has grown.
         for slots in [10, 20, 30, 40, 60, 80, 100, SLOTS] {
             let (disk, _) = killed_while_growing(call);
             let pager = open(&disk).unwrap();
@@ -102,7 +104,7 @@ fn growth_of_a_killed_process_is_synced_before_a_commit_needs_it() {
     assert!(longer > 0, "the file was found longer than its record says");
 }
 
-/// A disk whose process was killed at this call of a large commit, with the result of the commit.
+/// Returns a disk whose process was killed at the given call of a large commit, and the result of the commit.
 fn killed_while_growing(call: u64) -> (Arc<SimDisk>, Result<(), Error>) {
     let disk = Arc::new(SimDisk::new());
     let pager = open(&disk).unwrap();
@@ -114,9 +116,9 @@ fn killed_while_growing(call: u64) -> (Arc<SimDisk>, Result<(), Error>) {
     (disk, done)
 }
 
-/// After a failed sync, the system's cache holds a record that no later sync writes to the medium. A process that makes
-/// that record durable must rewrite both copies, so that damage to one block does not undo commits acknowledged by
-/// `sync`.
+/// After a failed sync, the cache of the operating system has a meta record that no later sync writes to the medium.
+/// A process that makes this meta record durable must rewrite both copies, so that damage to one block does not undo
+/// commits acknowledged by `sync`.
 #[test]
 fn sync_brings_both_copies_of_a_found_record_to_the_medium() {
     tidalite_testkit::watch();
@@ -140,12 +142,12 @@ fn sync_brings_both_copies_of_a_found_record_to_the_medium() {
             if call >= calls {
                 break;
             }
-            // This call was not a sync.
+            // The call was not a sync, so the fault did not occur.
             continue;
         }
         let pager = open(&disk).unwrap();
-        // The pages of the second commit may be lost with the failed sync. The record that names them was not written
-        // then either.
+        // The pages of the second commit may be lost with the failed sync. The meta record that points to them was
+        // not written then either.
         let Ok(expected) = found(&pager) else {
             continue;
         };
@@ -169,9 +171,9 @@ fn sync_brings_both_copies_of_a_found_record_to_the_medium() {
     assert!(newer > 0, "a record was found whose sync had failed");
 }
 
-/// A process is killed at each call while it rewrites the newest record, so one copy may not be on the medium. The next
-/// process rewrites the record too, and the power fails after each of its operations. It must begin with the copy that
-/// may not be on the medium.
+/// A process is killed at each call while it rewrites the newest meta record, so one copy may not be on the medium.
+/// The next process rewrites the meta record too, and the power fails after each of its operations. It must begin
+/// with the copy that may not be on the medium.
 #[test]
 fn a_death_inside_a_confirmation_leaves_one_copy_whole() {
     tidalite_testkit::watch();
@@ -224,8 +226,9 @@ fn a_death_inside_a_confirmation_leaves_one_copy_whole() {
     assert!(deaths >= 4 * 2, "killed {deaths} times");
 }
 
-/// A commit waits for the log, but the next flush writes a record that contains it. Another commit arrives during that
-/// flush. The log that begins with the record must contain only commits that the record lacks.
+/// A commit waits for a write to the redo log, but the next flush writes a meta record that contains the commit.
+/// Another commit arrives during that flush. The redo log that follows the meta record must contain only commits that
+/// are not in the meta record.
 #[test]
 fn a_new_log_omits_commits_of_its_record() {
     tidalite_testkit::watch();
@@ -244,7 +247,7 @@ fn a_new_log_omits_commits_of_its_record() {
         version
     };
     commit(&pager, 0..SLOTS, next()).unwrap();
-    // The second of these creates the log.
+    // The second of these commits creates the redo log.
     for _ in 0..6 {
         let ticket = change(&pager, 0..1, next(), Durability::OneFlush).unwrap();
         ticket.wait().unwrap();
@@ -276,8 +279,8 @@ fn a_new_log_omits_commits_of_its_record() {
     assert!(pager.metrics().appends > appends);
 }
 
-/// The last barrier of the previous flush has covered the data of a commit, so its own flush need not sync the data.
-/// But that barrier did not cover the file length that the commit needs, so the flush must sync the length.
+/// The last sync of the previous flush has covered the data of a commit, so its own flush need not sync the data. But
+/// that sync did not cover the file length that the commit needs, so the flush must sync the length.
 #[test]
 fn growth_of_a_commit_whose_data_is_synced_is_synced_too() {
     tidalite_testkit::watch();
@@ -286,7 +289,7 @@ fn growth_of_a_commit_whose_data_is_synced_is_synced_too() {
     let tap = Tap::new(storage, &disk, &memory, Vec::new());
     let options = Options {
         log_bytes: 0,
-        // Nothing is truncated, so the flush of the first commit has no length to sync.
+        // Nothing is truncated, so the flush of the first commit has no changed length to sync.
         shrink_bytes: 1 << 20,
         ..options()
     };
@@ -321,7 +324,7 @@ fn growth_of_a_commit_whose_data_is_synced_is_synced_too() {
     is_kept(&pager, &disk, 4);
 }
 
-/// A lazy commit that was found in the lock area is made durable together with the file length that it needs.
+/// A lazy commit that was found in the lock area must be made durable together with the file length that it needs.
 #[test]
 fn growth_of_a_lazy_commit_that_was_found_is_synced() {
     tidalite_testkit::watch();
@@ -345,7 +348,7 @@ fn growth_of_a_lazy_commit_that_was_found_is_synced() {
     is_kept(&pager, &disk, 3);
 }
 
-/// Small commits that follow unsynced growth are durable too, with each kind of durable commit.
+/// Small commits that follow unsynced file growth must be durable too, with each kind of durable commit.
 #[test]
 fn commits_after_growth_that_is_not_synced_are_durable() {
     tidalite_testkit::watch();
@@ -369,7 +372,7 @@ fn commits_after_growth_that_is_not_synced_are_durable() {
     }
 }
 
-/// Asserts that this version survives any power cut now.
+/// Asserts that this version would survive any power failure at this moment.
 fn is_kept(pager: &Pager, disk: &Arc<SimDisk>, version: u64) {
     let expected = found(pager).unwrap();
     assert_eq!(expected.0, version);
@@ -384,14 +387,14 @@ fn is_kept(pager: &Pager, disk: &Arc<SimDisk>, version: u64) {
     }
 }
 
-/// A lock file from another instant names lazy commits that build on the record before the newest one. They count only
-/// if they also name the newest record by its checksum. Otherwise that record may belong to another history of the
-/// file, in which these commits were never made.
+/// A lock file from another time names lazy commits that build on the meta record before the newest one. They must
+/// count only if they also name the newest meta record by its checksum. Otherwise that meta record may belong to
+/// another history of the file, in which these commits were never made.
 #[test]
 fn unsynced_metas_of_another_history_of_the_file_do_not_count() {
     tidalite_testkit::watch();
     let (disk, memory) = (Arc::new(SimDisk::new()), LockMemory::new());
-    // Prevent truncation and punching of free pages.
+    // Prevent truncation and hole punching of free pages.
     let options = Options {
         shrink_bytes: 1 << 20,
         ..options()
@@ -406,13 +409,13 @@ fn unsynced_metas_of_another_history_of_the_file_do_not_count() {
     }
     let lock_file = memory.image();
     assert_eq!(found(&pager).unwrap().0, 3);
-    // The pages of the lazy commits are in the file; without the lock file these commits are not found.
+    // The pages of the lazy commits are in the file, but without the lock file these commits are not found.
     let other = Arc::new(SimDisk::from_image(disk.image()));
     drop(pager);
     let pager = open_next_to(&other, &LockMemory::new());
     let txn = pager.begin_write().unwrap();
     let root = root_of(txn.app());
-    // A commit that writes no page.
+    // Make a commit that writes no page.
     txn.commit(&app(&root, 4), Durability::Durable).unwrap();
     let expected = found(&pager).unwrap();
     assert_eq!(expected.0, 4);
@@ -441,8 +444,8 @@ fn a_backup_of_the_newest_version_is_of_one_version() {
                 .backup(Some("base"), None, &mut full, &mut |_, _, _| Ok(()))
                 .unwrap();
         }
-        // Scatter the free space until it does not fit in a record, so that a backup reads pages of the free-space
-        // structure.
+        // Scatter the free space until its list does not fit in a meta record, so that a backup reads pages of the
+        // free-space lists.
         for version in 2..SCATTERED {
             let from = version as usize * 53 % (SLOTS - 20);
             commit(&pager, from..from + 20, version).unwrap();
@@ -450,7 +453,7 @@ fn a_backup_of_the_newest_version_is_of_one_version() {
         let expected = found(&pager).unwrap();
         let busy = pager.clone();
         *reads.hook.lock().unwrap() = Some(Box::new(move || {
-            // The writer lock must be free here, so the read does not belong to a commit.
+            // The writer lock must be free here, so this read was not made by a commit.
             let is_free = busy.try_begin_write().unwrap().is_some();
             for version in SCATTERED..SCATTERED + 3 {
                 assert!(is_free, "the backup reads before it writes");
@@ -484,7 +487,7 @@ fn a_backup_of_the_newest_version_is_of_one_version() {
     }
 }
 
-/// A stream that makes some commits, which rewrite everything, before it accepts each part.
+/// A stream that makes some commits, which rewrite all slots, before it accepts each part of the backup.
 struct CommitsWhileWritten<'a> {
     pager: &'a Pager,
     version: u64,

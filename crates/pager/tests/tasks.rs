@@ -1,4 +1,4 @@
-//! Tickets as futures, and two handles of one file that write in turn.
+//! Tests of tickets as futures, and of two handles of one file that write in turn.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,7 +17,7 @@ impl Wake for Unpark {
     }
 }
 
-/// A single-threaded runtime that polls these tickets until all are complete.
+/// A single-threaded runtime: polls the given tickets until all are complete, and returns their results.
 fn block_on(tickets: Vec<Ticket>) -> Vec<Result<u64, Error>> {
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut context = Context::from_waker(&waker);
@@ -70,7 +70,7 @@ fn tickets_are_futures_that_share_a_flush() {
         31u64.to_le_bytes()
     );
 
-    // A commit that cannot become durable returns an error.
+    // The ticket of a commit that cannot become durable must return an error.
     let ticket = commit(&pager, 99, Durability::Lazy);
     disk.set_fault(Some(Fault {
         at_call: 0,

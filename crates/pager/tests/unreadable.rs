@@ -1,6 +1,6 @@
-//! Read errors of the medium, temporary or permanent. When meta blocks are unreadable, an older state must never be
-//! mistaken for the newest. In another test every read of a process fails in turn: an unreadable block is a typed
-//! error, and nothing is lost.
+//! Tests of read errors of the medium, temporary or permanent. When meta blocks are unreadable, an older commit must
+//! never be mistaken for the newest. In another test every read of a process fails in turn: an unreadable block must
+//! cause a typed error, and nothing may be lost.
 
 #[path = "toy/days.rs"]
 mod days;
@@ -20,7 +20,7 @@ use tidalite_pager::Durability::{Durable, Lazy, OneFlush};
 use tidalite_pager::{DiskError, Durability, Error, MemoryStorage, Options, Pager, Storage};
 use tidalite_testkit::FaultKind;
 
-/// Addresses of the four meta blocks, by pair and copy.
+/// Addresses of the four meta blocks, by meta record and copy.
 const BLOCKS: [u64; 4] = [4096, 16384, 8192, 20480];
 
 /// A file with some unreadable blocks.
@@ -82,7 +82,7 @@ fn blocks_that_cannot_be_read_hide_no_commit() {
     }
 }
 
-/// Commits after a power cut: opening replays the log and turns it into a record.
+/// Commits after a power failure: opening the file replays the redo log and writes its commits as a meta record.
 const CUT: Day = Day {
     before: &[
         Commit(Durable),
@@ -117,7 +117,7 @@ const CUT: Day = Day {
     seed: 35,
 };
 
-/// Commits after a kill: opening finds an unsynced meta record.
+/// Commits after a kill: opening the file finds an unsynced meta record.
 const KILLED: Day = Day {
     by_power_cut: false,
     ..CUT

@@ -1,5 +1,5 @@
-//! A state that only the lock file names is verified before use. This includes everything that it points to: pinned
-//! versions, the table of pins, the clock, and the lists of free space.
+//! Tests of a commit that is named only by the lock file. Such a commit must be verified before use, with everything
+//! that it points to: pinned versions, the table of pins, the clock, and the free-space lists.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -13,7 +13,7 @@ use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Replay, SimDisk};
 use toy::{SLOTS, app, apply, id_of, problems, read, root_of};
 
-/// Unit that a medium writes atomically.
+/// Number of bytes that a medium writes atomically.
 const SECTOR: usize = 512;
 /// The numbers of the last durable commit, of the commit with a pin among the lazy commits after it, and of the newest.
 const DURABLE: u64 = 60;
@@ -34,7 +34,8 @@ fn commit(pager: &Pager, id: u64, durability: Durability, pin: bool) -> Ticket {
     txn.commit_ticket(&app(&root, id), durability).unwrap()
 }
 
-/// Loses each sector that was written since the newest durable commit, while the lock file stays unchanged.
+/// Simulates the loss of each sector that was written since the newest durable commit, while the lock file stays
+/// unchanged.
 #[test]
 fn a_lost_sector_of_anything_that_the_lock_file_leads_to_is_noticed() {
     tidalite_testkit::watch();
@@ -58,7 +59,7 @@ fn a_lost_sector_of_anything_that_the_lock_file_leads_to_is_noticed() {
     for id in DURABLE + 1..PINNED {
         drop(commit(&pager, id, Durability::Lazy, false));
     }
-    // Commits with pins are durable. This one is not waited for, so it gets no record.
+    // Commits with pins are durable. The test does not wait for this commit, so it gets no meta record.
     let mut txn = pager.begin_write().unwrap();
     txn.unpin("held").unwrap();
     txn.pin("again").unwrap();
@@ -112,7 +113,7 @@ fn a_lost_sector_of_anything_that_the_lock_file_leads_to_is_noticed() {
     assert!(dropped > 100 && unused > 0);
 }
 
-/// A forged record could make the traversal endless, so all reads together are bounded.
+/// A forged meta record could make the traversal of the pages endless, so the total number of reads must be bounded.
 #[test]
 fn reads_of_an_unrecorded_state_are_bounded() {
     const READS_MAX: u64 = 1 << 20;
@@ -147,8 +148,8 @@ fn reads_of_an_unrecorded_state_are_bounded() {
     assert!(bytes < 32 * len, "{bytes} bytes read of {len}");
 }
 
-/// Commits in the redo log are replayed from it. The lock file names them too, but the loss of their pages is not
-/// reported, since the log restores them.
+/// Commits in the redo log must be replayed from it. The lock file names them too, but the loss of their pages must
+/// not be reported, since the redo log restores them.
 #[test]
 fn commits_in_the_log_need_no_word_of_the_lock_file() {
     tidalite_testkit::watch();

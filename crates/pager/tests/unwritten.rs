@@ -1,5 +1,5 @@
-//! Pages of commits with `Durability::None`, which are only in memory: with each kind of reader, before each kind of
-//! commit, on a full disk, and after closing without a sync.
+//! Tests of the pages of commits with `Durability::None`, which are only in memory: with each kind of reader, before
+//! each kind of commit, on a full disk, and after the file is closed without a sync.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -66,7 +66,7 @@ fn what(rng: &mut Rng) -> What {
     }
 }
 
-/// One transaction. Its uncommitted state is read, and sometimes the changes are rolled back and made again.
+/// Makes one transaction. Its uncommitted changes are read, and sometimes the changes are rolled back and made again.
 fn step(
     pager: &Pager,
     rng: &mut Rng,
@@ -127,7 +127,8 @@ fn run(place: &Place, seed: u64, map: bool) {
     let mut pager = place.open(&options);
     let mut model: Content = vec![0; toy::SLOTS];
     let (mut readers, mut pinned) = (Vec::new(), None);
-    // States that reopening may find: the newest durable state, and later states with a record.
+    // Commits that may be found when the file is opened again: the newest durable commit, and later commits with a
+    // meta record.
     let mut found_next = vec![model.clone()];
     for id in 1..150 {
         let at = format!("seed {seed}, step {id}");
@@ -145,7 +146,7 @@ fn run(place: &Place, seed: u64, map: bool) {
             },
             Err(Error::Disk(DiskError::DiskFull { .. })) => {}
             Err(error) => {
-                // A record could not be written, so the handle must be poisoned.
+                // A meta record could not be written, so the handle must be poisoned.
                 assert!(toy::is_disk_error(&error), "{at}: {error}");
                 assert!(pager.begin_write().is_err(), "{at}: {error}");
                 return;

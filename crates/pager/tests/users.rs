@@ -1,5 +1,6 @@
-//! Permissions of a second user beside the writer. This program starts itself as that user, from a folder accessible to
-//! all. These tests need the superuser; without it they report that they are skipped.
+//! Tests of the permissions of a second user that reads while a writer is active. This program starts itself as that
+//! user, from a folder accessible to all. These tests need the superuser; without it they report that they are
+//! skipped.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -22,8 +23,8 @@ fn is_superuser() -> bool {
     fs::metadata("/proc/self").unwrap().uid() == 0
 }
 
-/// Taken by each test, so that one runs at a time: a child that is being started briefly holds the open files of this
-/// process.
+/// Lock that each test takes, so that one test runs at a time: a child process that is being started briefly has the
+/// files of this process open.
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// A folder that everyone can read, with a copy of this program in it.
@@ -49,7 +50,7 @@ impl Place {
         self.0.join("plant.tdl-lock")
     }
 
-    /// Starts this program as another user in this group; returns its output.
+    /// Starts this program as another user in the given group. Returns the output of the program.
     fn as_somebody(&self, group: u32, role: &str) -> String {
         let mut command = Command::new(self.0.join("program"));
         command
@@ -89,7 +90,7 @@ fn open(path: &Path, read_only: bool) -> Result<Pager, Error> {
     Pager::open(path, &options)
 }
 
-/// Not a test: the process of the other user runs this.
+/// This is not a test of its own: the process of the other user runs this function.
 #[test]
 fn child() {
     let Ok(role) = std::env::var(ROLE) else {
@@ -112,8 +113,8 @@ fn child() {
     }
 }
 
-/// A member of the group that may read the database can read beside the writer. Other users get an error, which names
-/// the file that refuses access.
+/// A member of the group that may read the database must be able to read while a writer is active. Other users must
+/// get an error that names the file that refuses access.
 #[test]
 fn readers_of_the_group_read_beside_the_writer() {
     if !is_superuser() {
@@ -126,7 +127,7 @@ fn readers_of_the_group_read_beside_the_writer() {
     drop(open(&place.file(), false).unwrap());
     chown(place.file(), None, Some(READERS)).unwrap();
     set_mode(&place.file(), 0o640);
-    // The next lock file has the permissions of the data file.
+    // The next lock file must get the permissions of the data file.
     fs::remove_file(place.lock()).unwrap();
     let writer = open(&place.file(), false).unwrap();
     assert_eq!(mode_of(&place.lock()), 0o660);
@@ -137,7 +138,7 @@ fn readers_of_the_group_read_beside_the_writer() {
     let held = writer.begin_write().unwrap();
     assert_eq!(place.as_somebody(READERS, "read"), "reads one");
     drop(held);
-    // Even if everyone may read the data file, the lock file is not accessible to everyone.
+    // Even if everyone may read the data file, the lock file must not be accessible to everyone.
     set_mode(&place.file(), 0o644);
     let lock = fs::canonicalize(place.lock()).unwrap();
     let lock = lock.display();
@@ -146,7 +147,7 @@ fn readers_of_the_group_read_beside_the_writer() {
     set_mode(&place.file(), 0o646);
     let refused = format!("cannot open {lock} PermissionDenied");
     assert_eq!(place.as_somebody(OTHERS, "write"), refused);
-    // A mode that was set by hand on the lock file is respected and kept.
+    // Permissions that someone has set for the lock file must be respected and kept.
     set_mode(&place.lock(), 0o666);
     assert_eq!(place.as_somebody(OTHERS, "read"), "reads one");
     drop(writer);
@@ -156,7 +157,7 @@ fn readers_of_the_group_read_beside_the_writer() {
     assert_eq!(place.as_somebody(OTHERS, "read"), "reads one");
 }
 
-/// When the superuser inspects a database of another user, the new lock file must not lock the owner out.
+/// When the superuser opens a database of another user, the new lock file must not lock that user out.
 #[test]
 fn a_lock_file_has_the_owner_of_the_database() {
     if !is_superuser() {

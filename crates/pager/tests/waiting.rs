@@ -1,5 +1,5 @@
-//! Durability and waiting across transactions: syncs that cover commits of other handles, tickets with timeouts, the
-//! background flusher, and the writer lock after a failed sync.
+//! Tests of durability and waiting across transactions: syncs that cover commits of other handles, tickets with
+//! timeouts, the background flusher, and the writer lock after a failed sync.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -38,7 +38,7 @@ fn fail(disk: &SimDisk, at_call: u64, kind: FaultKind) {
     }));
 }
 
-/// Asserts that after any power cut now, this commit or a later one is found.
+/// Asserts that after any power failure at this moment, commit `id` or a later commit is found.
 fn expect_kept(disk: &SimDisk, id: u64) {
     let replay = Replay::at_end(&disk.recording());
     for seed in 0..40 {
@@ -51,8 +51,9 @@ fn expect_kept(disk: &SimDisk, id: u64) {
     }
 }
 
-/// A process is killed during the flush of its lazy commit. The next open finds the record of that commit, perhaps only
-/// in the system's cache. A `sync` must then make everything durable, although this process has committed nothing.
+/// A process is killed during the flush of its lazy commit. The next open finds the meta record of that commit,
+/// perhaps only in the cache of the operating system. A `sync` must then make everything durable, although this
+/// process has committed nothing.
 #[test]
 fn a_sync_makes_sure_of_the_record_that_was_found() {
     tidalite_testkit::watch();
@@ -84,7 +85,7 @@ fn a_sync_makes_sure_of_the_record_that_was_found() {
     assert!(found[1] > 0 && found[2] > 0, "{found:?}");
 }
 
-/// Closing a file that was only read writes nothing.
+/// Closing a file that was only read must write nothing.
 #[test]
 fn closing_a_file_that_was_only_read_writes_nothing() {
     tidalite_testkit::watch();
@@ -117,7 +118,7 @@ fn a_sync_covers_what_other_handles_have_committed() {
     drop(commit(&a, 3, Durability::Lazy));
     b.sync().unwrap();
     expect_kept(&disk, 3);
-    // Commits that another handle has made durable cost nothing.
+    // Syncing commits that another handle has made durable must cost nothing.
     commit(&a, 4, Durability::Durable).wait().unwrap();
     a.checkpoint().unwrap();
     let calls = disk.calls();
@@ -126,8 +127,8 @@ fn a_sync_covers_what_other_handles_have_committed() {
     assert_eq!(disk.calls(), calls);
 }
 
-/// A writer of another handle is active; or a writer of the same handle, and the commit of the ticket has no record
-/// yet.
+/// A thread waits for the ticket of a commit while another transaction is open: one of another handle, or one of the
+/// same handle while the commit has no meta record yet. The wait must time out.
 #[test]
 fn waiting_for_a_ticket_times_out_while_another_writes() {
     tidalite_testkit::watch();
@@ -151,8 +152,8 @@ fn waiting_for_a_ticket_times_out_while_another_writes() {
     }
 }
 
-/// A commit waits for its flush when a sync of another transaction fails. The handle must not keep the writer lock for
-/// a commit that will never be published.
+/// A commit waits for its flush when a sync of another transaction fails. The handle must not keep the writer lock
+/// for a commit that will never be published.
 #[test]
 fn after_a_failed_sync_no_thread_waits_for_the_writer_lock() {
     tidalite_testkit::watch();
@@ -196,15 +197,15 @@ fn checkpoint(mut txn: WriteTxn, id: u64, durability: Durability) -> Result<Writ
     Ok(next)
 }
 
-/// Two threads, one in this handle and one in another, begin to wait for the writer lock before the first checkpoint.
-/// They get it only after the last.
+/// Two threads, one in this handle and one in another, begin to wait for the writer lock before the first checkpoint
+/// of a transaction. They must get it only after the last checkpoint.
 #[test]
 fn checkpoints_keep_the_writer_lock() {
     tidalite_testkit::watch();
     use Durability::{Durable, Lazy, None, OneFlush};
     for durability in [Durable, OneFlush, Lazy, None] {
         let (disk, memory) = (Arc::new(SimDisk::new()), LockMemory::new());
-        // Lazy commits are due at once: a checkpoint makes them durable itself.
+        // Lazy commits must be made durable at once, so each checkpoint makes its own commit durable.
         let options = Options {
             sync_bytes: Some(1),
             ..options()
@@ -223,7 +224,8 @@ fn checkpoints_keep_the_writer_lock() {
                 });
             }
             for id in 2..10 {
-                // Longer than the time for which a running thread may take the lock before a waiting one.
+                // This time is longer than the time for which a running thread may take the lock before a waiting
+                // one.
                 let between = told.recv_timeout(Duration::from_millis(15));
                 assert!(between.is_err(), "{between:?} before {id}, {durability:?}");
                 txn = checkpoint(txn, id, durability).unwrap();
@@ -243,7 +245,7 @@ fn checkpoints_keep_the_writer_lock() {
     }
 }
 
-/// The background flusher cannot help here, since it waits for the writer lock all the time.
+/// Lazy checkpoints must become durable without the background flusher, which waits for the writer lock all the time.
 #[test]
 fn lazy_checkpoints_become_durable_without_the_flusher() {
     tidalite_testkit::watch();
@@ -272,8 +274,9 @@ fn lazy_checkpoints_become_durable_without_the_flusher() {
 }
 
 /// A writer makes a chain of checkpoints. Another thread waits for a commit before the chain, or for one of the
-/// checkpoints; its wait begins before or during the chain. The commit must become durable although the thread does not
-/// get the writer lock, and before the chain ends. The writing thread may wait for that thread, too.
+/// checkpoints; its wait begins before or during the chain. The commit must become durable although the waiting
+/// thread does not get the writer lock, and before the chain ends. The writing thread may wait for the other thread,
+/// too.
 #[test]
 fn a_commit_becomes_durable_while_another_holds_the_writer_lock() {
     tidalite_testkit::watch();
@@ -283,7 +286,7 @@ fn a_commit_becomes_durable_while_another_holds_the_writer_lock() {
         let b = open(&disk, &memory, &options());
         commit(&a, 1, Durability::Durable).wait().unwrap();
         let early = commit(&a, 2, before);
-        // Results of the waiting threads.
+        // This channel transports the results of the waiting threads.
         let (tell, told) = channel();
         let mut txn = a.begin_write().unwrap();
         thread::scope(|scope| {
@@ -295,7 +298,7 @@ fn a_commit_becomes_durable_while_another_holds_the_writer_lock() {
             waits();
             thread::sleep(Duration::from_millis(5));
             if before == Durability::None {
-                // This commit has no record. The wait lasts until one of the checkpoints has a record.
+                // This commit has no meta record. The wait lasts until one of the checkpoints has a meta record.
                 assert!(told.try_recv().is_err() && !early.is_durable());
                 assert!(!early.wait_for(Duration::from_millis(5)).unwrap());
             }
@@ -319,8 +322,8 @@ fn a_commit_becomes_durable_while_another_holds_the_writer_lock() {
     }
 }
 
-/// A handle keeps the writer lock for a flush. It must release the lock after the flush, in whatever order the flush
-/// and a transaction end.
+/// A handle keeps the writer lock for a flush. It must release the lock after the flush, whichever of the flush and a
+/// transaction ends first.
 #[test]
 fn the_writer_lock_passes_on_when_a_flush_and_a_transaction_end_at_once() {
     tidalite_testkit::watch();
@@ -345,8 +348,8 @@ fn the_writer_lock_passes_on_when_a_flush_and_a_transaction_end_at_once() {
     }
 }
 
-/// Whichever call of a checkpoint fails, the writer lock is released afterwards, and the file has the commit of the
-/// checkpoint or the one before.
+/// Whichever call of a checkpoint fails, the writer lock must be released afterwards, and the file must have the
+/// commit of the checkpoint or the one before.
 #[test]
 fn a_checkpoint_that_fails_passes_the_writer_lock_on() {
     tidalite_testkit::watch();

@@ -1,5 +1,6 @@
-//! Crash tests: record a random run, and examine the file after a power cut at every operation. The file is opened
-//! again, the power is also cut during that, and the state found is compared with the promises.
+//! Crash tests: a random run is recorded, and the file is examined after a power failure at every operation. The file
+//! is opened again, the power also fails during that, and the commit that is found is compared with the promises of
+//! durability.
 
 #![allow(unreachable_pub, reason = "shared by several test programs")]
 
@@ -12,7 +13,7 @@ use tidalite_pager::{Durability, LockMemory, Pager, Storage};
 use tidalite_testkit::rng::{Rng, mix};
 use tidalite_testkit::{Fault, FaultKind, Monitor, Op, Recording, Replay, SimDisk};
 
-/// Marks in the recording: commit `id` begins to be stored, or it is acknowledged as durable.
+/// Marks in the recording: commit `id` begins to be stored, or commit `id` is acknowledged as durable.
 const BEGUN: u64 = 0;
 const ACKNOWLEDGED: u64 = 1;
 
@@ -24,15 +25,15 @@ pub struct Run {
     first: Vec<u64>,
 }
 
-/// One in this many crash states is checked through a read-only handle before a writer heals anything.
+/// One in this many crashed files is checked through a read-only handle before a writer repairs anything.
 const READ_ONLY_ONE_IN: u64 = 2;
 
-/// Number of crash states examined.
+/// Counts of the crashed files examined.
 #[derive(Default)]
 pub struct Tally {
     pub states: u64,
     pub nested: u64,
-    /// Number of states checked before a writer opened the file.
+    /// Number of crashed files checked before a writer opened them.
     pub read_only: u64,
 }
 
@@ -49,8 +50,8 @@ fn open(disk: &Arc<SimDisk>, watch: bool) -> (Result<Pager, String>, Option<Arc<
     (pager.map_err(|e| e.to_string()), Some(monitor))
 }
 
-/// Runs a random workload with kills and failing syncs on a fresh disk. `watch`: check the write protocol with the
-/// monitor.
+/// Runs a random workload with kills and failing syncs on a fresh disk. `watch`: whether to check the order of writes
+/// and syncs with the monitor.
 pub fn record(seed: u64, commits: u64, watch: bool) -> Result<Run, String> {
     let mut rng = Rng::new(seed);
     let empty = Arc::new(SimDisk::new());
@@ -97,7 +98,7 @@ pub fn record(seed: u64, commits: u64, watch: bool) -> Result<Run, String> {
             violations(&monitor)?;
             match acknowledged {
                 Err(error) if error.starts_with("check") => return Err(error),
-                // After a failed sync or a killed process, open the remaining state again.
+                // After a failed sync or a killed process, open the file as it is now.
                 Err(_) => break,
                 Ok(()) => {}
             }
@@ -167,7 +168,8 @@ fn commit(
     Ok(())
 }
 
-/// Examines power cuts after every operation of the run. At each, `images` random outcomes are examined.
+/// Simulates power failures after every operation of the run. For each operation, `images` random outcomes are
+/// examined.
 pub fn judge(run: &Run, seed: u64, images: u64, tally: &mut Tally) -> Judged {
     let mut rng = Rng::new(mix(seed));
     let mut replay = Replay::new(&run.recording);
@@ -204,7 +206,7 @@ pub fn judge(run: &Run, seed: u64, images: u64, tally: &mut Tally) -> Judged {
     Ok(())
 }
 
-/// Damages one block of the head, which must not undo an acknowledged commit.
+/// Damages one block of the file head. This must not undo an acknowledged commit.
 fn one_damaged_block(run: &Run, image: &[u8], allowed: &[u64], rng: &mut Rng) -> Judged {
     let mut image = image.to_vec();
     let block = rng.index(6) * 4096;
@@ -213,7 +215,7 @@ fn one_damaged_block(run: &Run, image: &[u8], allowed: &[u64], rng: &mut Rng) ->
     judge_disk(run, &disk, allowed).map(|_| ())
 }
 
-/// Opens the file, compares its content and checks it. Returns the commit that was found.
+/// Opens the file, compares its content with the run, and checks it. Returns the number of the commit that was found.
 fn judge_disk(run: &Run, disk: &Arc<SimDisk>, allowed: &[u64]) -> Result<(Pager, u64), String> {
     let pager = open(disk, false).0.map_err(|e| format!("open: {e}"))?;
     let reader = pager.begin_read().map_err(|e| e.to_string())?;
@@ -234,7 +236,8 @@ fn judge_disk(run: &Run, disk: &Arc<SimDisk>, allowed: &[u64]) -> Result<(Pager,
     Ok((pager, id))
 }
 
-/// Checks some of the states through a read-only handle, before anything is repaired. A crash must leave no damage.
+/// Checks some of the crashed files through a read-only handle, before anything is repaired. A crash must leave no
+/// damage.
 fn checked_read_only(disk: &Arc<SimDisk>, rng: &Rng, tally: &mut Tally) -> Judged {
     // Use a copy of the random generator, so that this choice does not change the rest of the run.
     if !rng.clone().one_in(READ_ONLY_ONE_IN) {
@@ -261,7 +264,8 @@ fn look(
     if !nest {
         return Ok(());
     }
-    // The file was healed when it was opened. Make a few commits, and cut the power after each operation since then.
+    // The file was repaired when it was opened. Make a few commits, and let the power fail after each operation since
+    // then.
     let mut history = run.history.clone();
     for next in (1 << 32)..(1 << 32) + 2 {
         commit(&disk, &pager, rng, next, true, &mut history)

@@ -1,6 +1,6 @@
-//! A *day* is a list of steps of a process on a disk. Each day is repeated with every call to the disk failing in turn,
-//! either this call alone or all calls from it on. The remaining state is judged exactly: as the process continues,
-//! after a kill, after a power cut, and after reopening.
+//! A *day* is a list of steps of a process on a disk. Each day is repeated with every call to the disk failing in
+//! turn: either only this call, or this call and all later calls. The remaining file is judged exactly: as the
+//! process continues, after a kill, after a power failure, and after the file is opened again.
 
 #![allow(unreachable_pub, reason = "shared by several test programs")]
 #![allow(dead_code, reason = "each test uses its part of it")]
@@ -20,7 +20,7 @@ use tidalite_testkit::{Fault, FaultKind, Monitor, Op, Replay, SimDisk};
 
 /// Shortest pause between two flushes of the background flusher.
 const PAUSE: Duration = Duration::from_millis(1);
-/// Number of power cuts examined at the end of a day, and again after a commit of the next process.
+/// Number of power failures simulated at the end of a day, and again after a commit of the next process.
 const CUTS: u64 = 2;
 
 /// Totals over all days of a test.
@@ -29,7 +29,7 @@ pub struct Tally {
     pub days: u64,
     pub rolled_back: u64,
     pub poisoned: u64,
-    /// Days on which the failed call had no visible effect.
+    /// Number of days on which the failed call had no visible effect.
     pub unnoticed: u64,
     pub not_opened: u64,
     pub evicted: u64,
@@ -53,10 +53,10 @@ impl Drop for Place {
 #[derive(Clone, Copy, Debug)]
 pub struct Day {
     pub before: &'static [Step],
-    /// Whether the first process ends by a power cut, which also loses the lock area and unsynced writes.
+    /// Whether the first process ends by a power failure, which also loses the lock area and unsynced writes.
     pub by_power_cut: bool,
     pub steps: &'static [Step],
-    /// Lazy commits are made durable after this many bytes.
+    /// Number of bytes of lazy commits after which they are made durable.
     pub sync_bytes: Option<u64>,
     /// Whether the background flusher makes lazy commits durable.
     pub flusher: bool,
@@ -91,7 +91,7 @@ fn open(
 }
 
 impl Process {
-    /// Judges the state left by this process while the fault persists, and again after the disk has recovered. Then
+    /// Judges the file left by this process while the fault persists, and again after the disk has recovered. Then
     /// judges the next process.
     fn end(mut self, mut machine: Machine, day: &Day, rng: &mut Rng, tally: &mut Tally) {
         if let Err(error) = self.read() {
@@ -144,8 +144,8 @@ impl Process {
         machine.exact = self.exact.clone();
         drop(self);
         if day.flusher && poisoned {
-            // The flusher may keep the lock area a moment longer, but the file can be reopened only when all handles
-            // are closed. Continue with a copy of the area.
+            // The flusher may use the lock area a moment longer, but the file can be opened again only when all
+            // handles are closed. Continue with a copy of the lock area.
             machine.memory = memory_of(&machine.memory.image());
         }
         let mut next = machine
@@ -164,7 +164,7 @@ impl Process {
     }
 }
 
-/// The disk, and the other state that outlives a process.
+/// A simulated machine: the disk, and the other data that outlives a process.
 struct Machine {
     disk: Arc<SimDisk>,
     memory: LockMemory,
@@ -172,8 +172,8 @@ struct Machine {
 }
 
 impl Machine {
-    /// Starts the next process, if it can open the file. (The monitor has read the head before the first call that may
-    /// fail.)
+    /// Starts the next process, if it can open the file. (The monitor has read the head of the file before the first
+    /// call that may fail.)
     fn process(&self, day: &Day, storage: Arc<Monitor>) -> Result<Process> {
         let from = self.exact.after_kill(&self.memory.image());
         let (evicted, first_op) = (Arc::default(), self.disk.operations() as usize);
@@ -214,7 +214,7 @@ impl Machine {
         self.disk.set_fault(None);
     }
 
-    /// Judges the state after a kill of the process now, and after power cuts.
+    /// Judges the file after a kill of the process at this moment, and after power failures at this moment.
     fn judge(&self, rng: &mut Rng) {
         let (exact, area) = (&self.exact, self.memory.image());
         let killed = exact.look(self.disk.image(), &area, exact.after_kill(&area), true);
@@ -230,7 +230,7 @@ impl Machine {
     }
 }
 
-/// Runs a day with this fault. Returns false if the day has too few calls for the fault to occur.
+/// Runs a day with the given fault. Returns false if the day has too few calls for the fault to occur.
 fn live(day: &Day, fault: Fault, tally: &mut Tally) -> bool {
     let _place = Place(format!("{fault:?}, seed {}", day.seed));
     let mut rng = Rng::new(mix(fault.at_call));
@@ -240,7 +240,7 @@ fn live(day: &Day, fault: Fault, tally: &mut Tally) -> bool {
         exact: Exact::empty(),
     };
     if !day.before.is_empty() {
-        // Without the flusher, whose thread would outlive the kill for a moment.
+        // Run without the flusher, because its thread would outlive the kill for a moment.
         let alone = Day {
             flusher: false,
             ..*day
@@ -283,8 +283,8 @@ fn live(day: &Day, fault: Fault, tally: &mut Tally) -> bool {
         }
     }
     if day.flusher {
-        // After this sync the flusher has nothing to do, or the file is poisoned. So the state does not change while it
-        // is judged.
+        // After this sync the flusher has nothing to do, or the file is poisoned. So the file does not change while
+        // it is judged.
         let failed = process.step(Step::Sync).err();
         process.failures.extend(failed);
     }
@@ -293,7 +293,7 @@ fn live(day: &Day, fault: Fault, tally: &mut Tally) -> bool {
     enough
 }
 
-/// Runs the day with every call failing in turn; returns the number of calls.
+/// Runs the day with every call failing in turn. Returns the number of calls.
 pub fn at_every_call(day: &Day, kind: FaultKind, forever: bool, tally: &mut Tally) -> u64 {
     let fault = |at_call| Fault {
         at_call,

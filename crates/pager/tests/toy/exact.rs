@@ -1,9 +1,11 @@
-//! A model of a run: content and pins of each commit by its number, the commits acknowledged with each durability, and
-//! the commits with a record, which may be found. The model judges a file that a process has left:
+//! A model of a run. It knows the content and the pins of each commit by the number of the commit, the commits
+//! acknowledged with each durability, and the commits with a meta record, which may be found later. The model judges
+//! a file that a process has left:
 //!
-//! 1. The commit found is the newest acknowledged commit that had to survive, or a later one with a record. A commit
-//!    that failed before it had a record, or a commit with `Durability::None`, is never found.
-//! 2. The content of the commit is as in the model, byte by byte. So are its pins, and each pin shows the pinned state.
+//! 1. The commit found is the newest acknowledged commit that had to survive, or a later commit with a meta record. A
+//!    commit that failed before it had a meta record, or a commit with `Durability::None`, is never found.
+//! 2. The content of the commit is as in the model, byte by byte. So are its pins, and each pin shows the pinned
+//!    commit.
 //! 3. The check of the file finds no problem.
 
 #![allow(unreachable_pub, reason = "shared by several test programs")]
@@ -23,27 +25,27 @@ const POISON_AT: usize = 128;
 
 pub type Judged<T = ()> = Result<T, String>;
 
-/// The state after a commit.
+/// The content and the pins after a commit.
 #[derive(Clone)]
 pub struct Version {
     pub content: Content,
-    /// The pinned commits by name.
+    /// The pinned commits by the name of the pin.
     pub pins: BTreeMap<String, u64>,
-    /// Whether the commit has a record or may have one, so that it may be found.
+    /// Whether the commit has a meta record or may have one, so that it may be found.
     pub recorded: bool,
     /// Whether the commit has succeeded, so that later commits build on it.
     pub whole: bool,
 }
 
-/// All commits of a run, and the newest acknowledged one of each kind; 0 is the empty file.
+/// All commits of a run, and the newest acknowledged commit of each kind. Number 0 stands for the empty file.
 #[derive(Clone)]
 pub struct Exact {
     pub versions: BTreeMap<u64, Version>,
-    /// The newest commit that must survive a power cut.
+    /// Number of the newest commit that must survive a power failure.
     pub durable: u64,
-    /// The newest commit that must survive the death of the process.
+    /// Number of the newest commit that must survive the death of the process.
     pub lazy: u64,
-    /// The newest commit that this process must see.
+    /// Number of the newest commit that this process must see.
     pub shown: u64,
 }
 
@@ -63,12 +65,12 @@ impl Exact {
         }
     }
 
-    /// The number of the next commit.
+    /// Returns the number of the next commit.
     pub fn next(&self) -> u64 {
         self.versions.keys().last().map_or(1, |last| last + 1)
     }
 
-    /// The newest commit on which the next one builds.
+    /// Returns the number of the newest commit that has succeeded. The next commit builds on it.
     pub fn newest(&self) -> u64 {
         let mut whole = self.versions.iter().filter(|(_, version)| version.whole);
         whole.next_back().map_or(0, |(id, _)| *id)
@@ -78,7 +80,7 @@ impl Exact {
         self.versions.get_mut(&id).expect("a commit of this run")
     }
 
-    /// Called when everything is made durable. That gives a record to the newest commit even if it had
+    /// Must be called when everything is made durable. The newest commit gets a meta record then, even if it had
     /// `Durability::None`.
     pub fn may_be_recorded(&mut self) {
         let newest = self.newest();
@@ -94,8 +96,8 @@ impl Exact {
         }
     }
 
-    /// Called after the process has ended: commits visible only to it are lost, and the run continues from the commit
-    /// `found`.
+    /// Must be called after the process has ended: commits visible only to the process are lost, and the run
+    /// continues from the commit `found`.
     pub fn goes_on_from(&mut self, found: u64) {
         for (id, version) in &mut self.versions {
             version.whole = version.whole && *id <= found || *id == found;
@@ -105,7 +107,7 @@ impl Exact {
         self.lazy = self.lazy.min(found);
     }
 
-    /// The commit that survives the death of the process.
+    /// Returns the number of the commit that survives the death of the process.
     pub fn after_kill(&self, area: &[u8]) -> u64 {
         match is_poisoned(area) {
             true => self.durable,
@@ -113,13 +115,14 @@ impl Exact {
         }
     }
 
-    /// Whether this commit may be found, if commits older than `from` must not be found.
+    /// Returns whether commit `id` may be found, if commits older than `from` must not be found.
     pub fn allows(&self, id: u64, from: u64) -> bool {
         let version = self.versions.get(&id);
         id == from || id > from && version.is_some_and(|version| version.recorded)
     }
 
-    /// The commit that an open file shows, if its state is complete.
+    /// Returns the number of the commit that an open file shows, after all of its content and pins have been
+    /// compared.
     pub fn shown_by(&self, pager: &Pager) -> Judged<u64> {
         let words = |error: tidalite_pager::Error| error.to_string();
         let reader = pager.begin_read().map_err(words)?;
@@ -159,7 +162,8 @@ impl Exact {
         Ok(id)
     }
 
-    /// Judges an open file, in which commits older than `from` must not be found; returns the commit found.
+    /// Judges an open file, in which commits older than `from` must not be found. Returns the number of the commit
+    /// found.
     pub fn judge(&self, pager: &Pager, from: u64) -> Judged<u64> {
         let id = self.shown_by(pager)?;
         if !self.allows(id, from) {
@@ -175,8 +179,7 @@ impl Exact {
     }
 
     /// Opens the file that a process has left, and judges it. Then makes one more durable commit, which must be found
-    /// again.
-    /// `killed`: only the process has died, so no write is lost.
+    /// again. `killed`: whether only the process has died, so that no write is lost.
     pub fn look(&self, image: Vec<u8>, area: &[u8], from: u64, killed: bool) -> Judged<u64> {
         let words = |error: tidalite_pager::Error| error.to_string();
         let disk = Arc::new(SimDisk::from_image(image));
@@ -208,7 +211,7 @@ impl Exact {
 }
 
 impl Version {
-    /// This version with additional changes, not committed yet.
+    /// Returns this version with additional changes, which are not committed yet.
     pub fn with(mut self, changes: &[(usize, u64)]) -> Self {
         for &(slot, version) in changes {
             self.content[slot] = version;
@@ -218,12 +221,12 @@ impl Version {
     }
 }
 
-/// Whether the lock area marks the file as poisoned.
+/// Returns whether the lock area marks the file as poisoned.
 pub fn is_poisoned(area: &[u8]) -> bool {
     area[POISON_AT..POISON_AT + 8] != [0; 8]
 }
 
-/// The lock area left by a killed process; empty after a power cut.
+/// Returns the lock area left by a killed process. `area` is empty after a power failure.
 pub fn memory_of(area: &[u8]) -> LockMemory {
     let mut image = LockMemory::new().image();
     image[..area.len()].copy_from_slice(area);

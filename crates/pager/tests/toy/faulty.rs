@@ -1,8 +1,8 @@
 //! A process on a disk that may fail. Its steps are commits of every kind, tickets, pins, readers, compaction and
-//! images of the file. It records acknowledgements, and continues after each error.
+//! images of the file. It notes the acknowledged commits, and continues after each error.
 //!
 //! The process has one thread and makes the same calls for the same steps, so that each call in turn can be made to
-//! fail. Only the background flusher, if there is one, is an exception.
+//! fail. The only exception is the background flusher, if the process has one.
 
 #![allow(unreachable_pub, reason = "shared by several test programs")]
 #![allow(dead_code, reason = "each test uses its part of it")]
@@ -28,24 +28,24 @@ pub enum Step {
     Ticket(Durability),
     /// Waits for the oldest ticket.
     Wait,
-    /// A commit that continues with a next transaction, which is rolled back.
+    /// A commit followed by another transaction of the same writer, which is rolled back.
     GoOn(Durability),
     /// A commit of a transaction of which a part was rolled back before.
     Savepoint(Durability),
     RollBack,
     Sync,
     Checkpoint,
-    /// Commits, and pins the commit.
+    /// Makes a commit, and pins it with this name.
     Pin(&'static str),
     Unpin(&'static str),
     Hold,
     HoldEvictable,
     Park,
     Unpark,
-    /// Reads all held snapshots, and the newest state.
+    /// Reads all open snapshots, and the newest commit.
     Read,
     LetGo,
-    /// Moves the data in the second half of the file.
+    /// Moves the data that lies in the second half of the file.
     Compact(Durability),
     /// Makes an image of the file, during which a commit is made.
     Image,
@@ -54,7 +54,7 @@ pub enum Step {
     Doze,
 }
 
-/// A process that has the file open, with the state of its steps and the model of its commits.
+/// A process that has the file open, with the readers and tickets of its steps and the model of its commits.
 pub struct Process {
     pub disk: Arc<SimDisk>,
     pub memory: LockMemory,
@@ -74,9 +74,10 @@ pub struct Process {
 }
 
 impl Process {
-    /// Makes the next commit, whose changes `fill` applies to the newest state. Returns its number and its result.
-    /// `pins`: a name, and whether to pin or unpin it. `flushes`: whether the call may lead a flush. If that flush
-    /// fails, the call returns an error although the commit was made; otherwise an error means that there is no commit.
+    /// Makes the next commit, with changes that `fill` makes to the newest commit. Returns the number and the result
+    /// of the commit. `pins`: a name, and whether to pin or unpin it. `flushes`: whether the call may lead a flush.
+    /// If that flush fails, the call returns an error although the commit was made; otherwise an error means that the
+    /// commit was not made.
     fn commit<T>(
         &mut self,
         (durability, flushes): (Durability, bool),
@@ -136,7 +137,7 @@ impl Process {
         Ok((id, ticket))
     }
 
-    /// Makes a commit, and waits for it if it is a durable one.
+    /// Makes a commit, and waits for it if its durability is `Durable` or `OneFlush`.
     fn whole(
         &mut self,
         durability: Durability,
@@ -247,7 +248,7 @@ impl Process {
                 let found = problems(&self.pager)?;
                 // The check reports a block that cannot be read as a problem.
                 let unread = self.disk.fault_hit() && !struck && self.kind == FaultKind::ReadFails;
-                // After the write of a record has failed, its meta blocks are undefined.
+                // After a failed write of a meta record, the content of its meta blocks is undefined.
                 let poisoned = is_poisoned(&self.memory.image());
                 let known = |problem: &String| poisoned && problem.starts_with("meta ");
                 assert!(unread || found.iter().all(known), "{found:?}");
@@ -273,7 +274,8 @@ impl Process {
         }
     }
 
-    /// Asserts that held snapshots are unchanged, and that the newest state is as new as the acknowledged commits.
+    /// Asserts that open snapshots are unchanged, and that the newest visible commit is at least as new as the
+    /// acknowledged commits.
     pub fn read(&mut self) -> Result<()> {
         let reader = self.pager.begin_read()?;
         let id = id_of(reader.app());
@@ -311,7 +313,7 @@ impl Process {
     }
 }
 
-/// The new root, and the changes.
+/// The pointer to the new root, and the changes made.
 type Filled = (tidalite_pager::Ptr, Vec<(usize, u64)>);
 
 fn random(txn: &mut WriteTxn, rng: &mut Rng, id: u64) -> Result<Filled> {

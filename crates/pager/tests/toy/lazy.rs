@@ -1,16 +1,17 @@
-//! Crash tests with commits of every durability, tickets, and commits during a flush. A run has one thread and follows
-//! from its seed. Three kinds of crash are examined after every operation:
+//! Crash tests with commits of every durability, tickets, and commits during a flush. A run has one thread and is
+//! determined by its seed. Three kinds of crash are examined after every operation:
 //!
-//! 1. A power cut, at which the lock area is lost.
-//! 2. A power cut of the disk, combined with the lock area of the same instant, an earlier or a later one. This happens
-//!    when a disk disappears and returns while the system runs, or when a folder is copied or a backup restored.
+//! 1. A power failure, at which the lock area is lost.
+//! 2. A power failure of the disk, combined with the lock area of the same moment, an earlier or a later one. This
+//!    happens when a disk disappears and returns while the system runs, or when a folder is copied or a backup
+//!    restored.
 //! 3. The death of the process. The lock area stays, perhaps with a half-written unsynced meta record.
 //!
-//! Some of the states are continued with another run and its crashes, to depth 3.
+//! Some of the crashed files are used by another run, whose crashes are examined too, to depth 3.
 //!
-//! Promises: after a power cut, the newest commit acknowledged as durable is found, or a later one, whatever the lock
-//! area says. After the death of the process, the newest commit acknowledged as durable or lazy is found, or a later
-//! one. (After a failed sync, lazy commits are not promised.)
+//! Promises: after a power failure, the newest commit acknowledged as durable is found, or a later one, whatever is
+//! in the lock area. After the death of the process, the newest commit acknowledged as durable or lazy is found, or a
+//! later one. (After a failed sync, lazy commits are not promised.)
 
 #![allow(unreachable_pub, reason = "shared by several test programs")]
 
@@ -26,8 +27,8 @@ use tidalite_testkit::{
     Fault, FaultKind, Hook, Monitor, Note, Op, Recording, Replay, SimDisk, Tap,
 };
 
-/// Length of the part of a lock area that is kept after a crash: its words and the unsynced meta records. The rest
-/// describes readers and handles, which die with the process.
+/// Number of bytes at the start of a lock area that are kept after a crash: the fields of the file and the unsynced
+/// meta records. The rest describes readers and handles, which die with the process.
 const LOCK_BYTES: usize = 12_288;
 const UNSYNCED_META_AT: usize = 4096;
 const SECOND_UNSYNCED_META_AT: usize = 8192;
@@ -38,22 +39,23 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// One in this many crash states is checked through a read-only handle before a writer repairs anything.
+/// One in this many crashed files is checked through a read-only handle before a writer repairs anything.
 const READ_ONLY_ONE_IN: u64 = 2;
 
-/// Number of crash states examined.
+/// Counts of the crashed files examined.
 #[derive(Default)]
 pub struct Tally {
     pub cuts: u64,
-    /// Power cuts of the disk alone, after which the lock area is still there; or the disk was replaced.
+    /// Number of power failures of the disk alone, after which the lock area still exists or belongs to another time.
     pub kept: u64,
     pub kills: u64,
     pub nested: u64,
-    /// Number of states checked before a writer opened the file.
+    /// Number of crashed files checked before a writer opened them.
     pub read_only: u64,
 }
 
-/// Contents of commits by number, and whether each has a record, so that it may be found.
+/// Contents of commits by the number of the commit, and whether each commit has a meta record, so that it may be
+/// found.
 #[derive(Clone, Default)]
 struct History {
     contents: BTreeMap<u64, Content>,
@@ -67,7 +69,7 @@ struct Run {
     history: History,
 }
 
-/// State of a running process.
+/// The disk of a running process, the history of its commits, and the number of the next commit.
 struct World {
     disk: Arc<SimDisk>,
     history: Arc<Mutex<History>>,
@@ -117,7 +119,7 @@ fn commit(
 
 /// Waits for a commit and marks it as acknowledged.
 fn settled(world: &World, pager: &Pager, (id, ticket): &(u64, Ticket)) -> Judged {
-    // Waiting gives a record even to a commit with `Durability::None`.
+    // Waiting gives a meta record even to a commit with `Durability::None`.
     lock(&world.history).recorded.insert(*id, true);
     ticket.wait().map_err(|error| error.to_string())?;
     let reader = pager.begin_read().map_err(|error| error.to_string())?;
@@ -128,7 +130,8 @@ fn settled(world: &World, pager: &Pager, (id, ticket): &(u64, Ticket)) -> Judged
     Ok(())
 }
 
-/// Records a run that begins with a state of disk and lock area: commits of all kinds, kills and reopenings.
+/// Records a run that begins with the given disk and lock area. The run consists of commits of all kinds, kills, and
+/// reopenings of the file.
 fn record(
     (image, area): (&[u8], &[u8]),
     history: History,
@@ -157,7 +160,7 @@ fn record(
         let storage = Arc::clone(&tap) as Arc<dyn Storage>;
         let pager = Pager::open_storage_with(storage, &memory, &options())
             .map_err(|error| format!("open: {error}"))?;
-        // Make more commits during each sync. They must not wait for it.
+        // Make more commits during each sync. They must not wait for the sync.
         let waiting: Arc<Mutex<Vec<(u64, Ticket)>>> = Arc::default();
         let (inside, kept, weak) = (
             Arc::clone(&world),
@@ -229,7 +232,7 @@ fn memory_of(area: &[u8]) -> LockMemory {
     LockMemory::from_image(&image)
 }
 
-/// Runs the steps of one process, until they are done or the disk fails.
+/// Runs the steps of one process, until all steps are done or the disk fails.
 fn life(
     world: &World,
     pager: &Pager,
@@ -290,7 +293,7 @@ fn life(
     Ok(())
 }
 
-/// The promises at one moment: the newest commits acknowledged as durable and as lazy, and the newest begun commit.
+/// The promises at one moment: the newest commits acknowledged as durable and as lazy, and the newest commit begun.
 #[derive(Clone, Copy, Debug, Default)]
 struct Promise {
     durable: u64,
@@ -300,7 +303,7 @@ struct Promise {
     has_lost: bool,
 }
 
-/// The state after a crash: the file, and the lock area.
+/// The data that remains after a crash: the file, and the lock area.
 #[derive(Clone, Copy)]
 struct State<'a> {
     image: &'a [u8],
@@ -350,7 +353,7 @@ impl Explorer<'_> {
                     Note::Area(number) => {
                         let next = &run.locks[number as usize];
                         let torn = torn(area, next, &mut self.rng);
-                        // The commit of a half-written record has not been acknowledged yet.
+                        // The commit of a half-written meta record has not been acknowledged yet.
                         let by = if torn == *next { promise } else { before };
                         let from = by.durable.max(by.lazy);
                         before = promise;
@@ -400,7 +403,8 @@ impl Explorer<'_> {
         Ok(())
     }
 
-    /// A lock area to combine with the disk after a power cut: from the same instant, an earlier one, or a later one.
+    /// Returns a lock area to combine with the disk after a power failure: the one of the same moment, an earlier
+    /// one, or a later one.
     fn kept<'r>(
         &mut self,
         run: &'r Run,
@@ -483,7 +487,7 @@ impl Explorer<'_> {
     }
 }
 
-/// The first operations of a run, as readable text.
+/// Returns the first operations of a run as readable text.
 fn described(run: &Run, count: usize) -> String {
     let line = |(at, op): (usize, &Op)| match op {
         Op::Write(address, bytes) => format!("{at}: write {address} +{}\n", bytes.len()),
@@ -507,7 +511,8 @@ fn described(run: &Run, count: usize) -> String {
     ops.map(line).collect()
 }
 
-/// The lock area while an unsynced meta record is being written. Its words are written in ascending order.
+/// Returns the lock area as it is while an unsynced meta record is being written. Its words are written in ascending
+/// order.
 fn torn(before: &[u8], after: &[u8], rng: &mut Rng) -> Vec<u8> {
     let same = |from: usize, to: usize| before[from..to] == after[from..to];
     // An area that is being reset is invalid until it is complete.
@@ -554,7 +559,7 @@ pub fn examine(seed: u64, commits: u64, images: u64, tally: &mut Tally) -> Judge
     explorer.judge(&run, Promise::default(), 1)
 }
 
-/// Records a run under the monitor of the write protocol, without crashes.
+/// Records a run without crashes, while the monitor checks the order of writes and syncs.
 pub fn watch(seed: u64, commits: u64) -> Judged {
     let mut rng = Rng::new(seed);
     record(

@@ -1,5 +1,5 @@
-//! A simple structure for crash tests. It has a root page, branch pages, and leaves that are pages or extents. The
-//! content of a leaf is computed from its slot and version; any other content reveals a bug.
+//! A simple data structure for crash tests. It has a root page, branch pages, and leaves that are pages or extents.
+//! The content of a leaf is computed from its slot and version, so any other content reveals a bug.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 #![allow(unreachable_pub, reason = "shared by several test programs")]
@@ -18,7 +18,7 @@ const FAN: usize = 12;
 pub const SLOTS: usize = FAN * FAN;
 const ENTRIES_AT: usize = 64;
 
-/// The version of each slot; 0 is an empty slot.
+/// The version of each slot. Version 0 means an empty slot.
 pub type Content = Vec<u64>;
 
 pub fn options() -> Options {
@@ -26,11 +26,11 @@ pub fn options() -> Options {
         page_size: PAGE,
         growth_bytes_min: 16 << 10,
         growth_bytes_max: 32 << 10,
-        // So small that files are truncated and punched all the time.
+        // This number is so small that files are truncated and holes are punched all the time.
         shrink_bytes: 8 << 10,
         reserve_bytes: 8 << 10,
         dirty_bytes_max: 64 * PAGE,
-        // So small that a few commits fill the log.
+        // This number is so small that a few commits fill the redo log.
         log_bytes: 24 << 10,
         roots: Some(|app| vec![root_of(app)]),
         verifier: Some(Verifier::new(verify)),
@@ -52,7 +52,7 @@ fn entry(bytes: &[u8], i: usize) -> Ptr {
     Ptr::decode(bytes, ENTRIES_AT + i * 32)
 }
 
-/// The app area: the root and the number of the commit.
+/// Returns the app area of a commit: the pointer to the root and the number of the commit.
 pub fn app(root: &Ptr, id: u64) -> Vec<u8> {
     let mut bytes = vec![0; 40];
     root.encode(&mut bytes, 0);
@@ -73,7 +73,7 @@ pub fn root_of(app: &[u8]) -> Ptr {
     }
 }
 
-/// Applies changes (slot, version) and seals; returns the new root.
+/// Applies changes, given as (slot, version), and seals the changed pages. Returns the pointer to the new root.
 pub fn apply<W: PageWrite>(w: &mut W, root: &Ptr, changes: &[(usize, u64)]) -> Result<Ptr> {
     let mut root = if root.is_null() {
         w.new_page(Kind::KvBranch, 1)?
@@ -158,7 +158,8 @@ fn set_extent<W: PageWrite>(w: &mut W, old: &Ptr, slot: usize, version: u64) -> 
     Ok(ptr)
 }
 
-/// Reads everything and compares each byte; `claim` is called with every range, as (address, bytes).
+/// Reads all slots and compares each byte. Calls `claim` with every range in use, as (address, bytes). Returns the
+/// version of each slot.
 pub fn read<R: PageRead>(r: &R, root: &Ptr, claim: &mut dyn FnMut(u64, u64)) -> Result<Content> {
     let mut content = vec![0; SLOTS];
     if root.is_null() {
@@ -200,7 +201,7 @@ pub fn read<R: PageRead>(r: &R, root: &Ptr, claim: &mut dyn FnMut(u64, u64)) -> 
     Ok(content)
 }
 
-/// Reads all pages that are newer than the durable record.
+/// Reads all pages that are newer than the durable meta record.
 fn verify(state: &Unrecorded<'_>) -> Result<()> {
     let young = |ptr: &Ptr| ptr.birth > state.since();
     let root = root_of(state.app());
@@ -225,7 +226,8 @@ fn verify(state: &Unrecorded<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Slots, with their versions, that have data at or beyond this address. Storing them again moves the data.
+/// Returns the slots, with their versions, that have data at or beyond this address. Storing the slots again moves
+/// the data.
 pub fn beyond<R: PageRead>(r: &R, root: &Ptr, boundary: u64) -> Result<Vec<(usize, u64)>> {
     let mut found = Vec::new();
     if root.is_null() {
@@ -255,7 +257,7 @@ pub fn beyond<R: PageRead>(r: &R, root: &Ptr, boundary: u64) -> Result<Vec<(usiz
     Ok(found)
 }
 
-/// The problems found by a full check.
+/// Returns the problems found by a full check.
 pub fn problems(pager: &Pager) -> Result<Vec<String>> {
     let mut check: Check = pager.begin_check()?;
     let root = root_of(check.snapshot().app());
@@ -272,7 +274,8 @@ pub fn problems(pager: &Pager) -> Result<Vec<String>> {
     Ok(check.finish().problems)
 }
 
-/// The problems found by a check through a read-only handle, which writes nothing. A crash must leave none.
+/// Returns the problems found by a check through a read-only handle, which writes nothing. A crash must leave no
+/// problems.
 pub fn problems_read_only(storage: Arc<dyn Storage>, memory: &LockMemory) -> Result<Vec<String>> {
     let options = Options {
         read_only: true,
@@ -285,7 +288,7 @@ pub fn problems_read_only(storage: Arc<dyn Storage>, memory: &LockMemory) -> Res
     problems(&pager)
 }
 
-/// A random set of changes: mostly small, sometimes most slots.
+/// Returns a random set of changes: usually of few slots, sometimes of most slots.
 pub fn changes(rng: &mut Rng, id: u64) -> Vec<(usize, u64)> {
     let count = match rng.below(12) {
         0 => 60 + rng.index(60),
@@ -307,7 +310,7 @@ pub fn describe(result: Result<Vec<String>>) -> std::result::Result<(), String> 
     }
 }
 
-/// True for errors that a disk fault may cause.
+/// Returns whether a disk fault may cause this error.
 pub fn is_disk_error(error: &Error) -> bool {
     matches!(
         error,
