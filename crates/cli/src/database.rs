@@ -134,8 +134,8 @@ fn a_folder(path: &Path) -> Failure {
         .hint("a database is one file, usually called something.tdl")
 }
 
-/// Converts an error like `failure`, for a call on a series with this unit. If the error contains a time, it is shown
-/// as a date.
+/// Converts an error like `failure`, for a call on a series with this unit. If the error contains a time, the message
+/// shows that time as a date.
 pub(crate) fn failure_in(path: &Path, error: &tidalite::Error, unit: Unit) -> Failure {
     let failure = failure(path, error);
     match (error.series(), error.time()) {

@@ -14,7 +14,7 @@ use std::io::{self, Write};
 /// Number of rows from which the widths of the columns are computed in the output format *table*.
 const MEASURED_ROWS: usize = 500;
 
-/// Format of rows.
+/// Format in which rows are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// Aligned columns, for reading: computed figures are rounded to six significant digits, and large ones to one
@@ -50,9 +50,9 @@ pub(crate) enum Cell {
     Float(f64),
     /// A computed value; the output format *table* rounds it, see [`computed_text`].
     Computed(f64),
-    /// A signed integer.
+    /// A signed integer, printed with all digits.
     Int(i64),
-    /// An unsigned integer.
+    /// An unsigned integer, printed with all digits.
     Unsigned(u64),
     /// A truth value.
     Bool(bool),
@@ -60,7 +60,7 @@ pub(crate) enum Cell {
     Decimal(tidalite::Decimal),
     /// A count; the output format *table* separates the thousands with commas.
     Count(u64),
-    /// A missing value.
+    /// A missing value, printed as `-`, as an empty CSV field, or as `null` in JSON.
     Missing,
 }
 

@@ -61,7 +61,7 @@ pub(super) fn turns(flags: &[ForeignFlag], part: Part) -> bool {
 }
 
 /// The error text for a key or value of this length if a table with these flags cannot contain it; `first` is the
-/// length of the first one.
+/// length of the first key or value in the table.
 pub(super) fn problem(
     flags: &[ForeignFlag],
     part: Part,

@@ -156,7 +156,7 @@ fn summary(path: &Path, tally: Tally, took: Duration, terminal: &mut Terminal<'_
     Ok(terminal.out.flush()?)
 }
 
-/// The place where the rows of an input go, and the options for it.
+/// The loader to which the rows of an input go, and the options for this input.
 struct Target<'t, 'a> {
     loader: &'t mut Loader<'a>,
     local: &'t mut LocalTally,

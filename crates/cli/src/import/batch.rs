@@ -78,7 +78,7 @@ impl Batch {
 /// The combinations of tags that one thread has seen so far, with their numbers.
 #[derive(Debug, Default)]
 pub(crate) struct Combinations {
-    /// Number of the thread.
+    /// Number of the thread whose combinations these are.
     pub reader: usize,
     numbers: HashMap<Vec<String>, u32>,
 }

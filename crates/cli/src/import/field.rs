@@ -8,8 +8,8 @@ use tidalite::{ColumnType, Decimal, Value};
 #[derive(Clone, Debug)]
 pub(crate) struct Nulls {
     words: Vec<String>,
-    /// For each byte, whether one of the words begins with it. Most fields begin with another byte and need no
-    /// comparison.
+    /// For each byte, whether one of the null words begins with this byte. Most fields begin with another byte and need
+    /// no comparison.
     begins: [bool; 256],
 }
 

@@ -70,7 +70,7 @@ pub(crate) struct Layout {
     pub width: usize,
     /// The column with the time.
     pub time: Named,
-    /// Parser of the times.
+    /// Parser for the texts in the time column.
     pub reader: TimeReader,
     /// Columns that become tags; with `names_series`, the column with the full series name.
     pub tags: Vec<Named>,
@@ -229,8 +229,8 @@ impl Layout {
     }
 }
 
-/// The names of the columns, and for each whether the header lacked it. A missing name is replaced by one such as
-/// `column1`.
+/// The names of the columns, and for each column whether the header lacked its name. A missing name is replaced by a
+/// name such as `column1`.
 fn numbered(names: &[String]) -> (Vec<String>, Vec<bool>) {
     let named = names.iter().enumerate().map(|(index, name)| match name {
         name if name.is_empty() => (format!("column{}", index + 1), true),
@@ -373,7 +373,7 @@ impl Table<'_> {
         TimeFormat::detect(self.fields(index).filter(|text| readable(text)))
     }
 
-    /// Whether at least half of the column's fields match, and at least one.
+    /// Whether at least half of the column's fields match `is_so`, and at least one field does.
     fn mostly(&self, index: usize, is_so: impl Fn(&str) -> bool) -> bool {
         let (mut yes, mut all) = (0_usize, 0_usize);
         for text in self.fields(index) {

@@ -485,7 +485,7 @@ impl<'a> Loader<'a> {
         Ok(self.slots.len() - 1)
     }
 
-    /// Parses the series name in the row, with the prefix in front of it.
+    /// Parses the name of the series that a row contains, and puts the prefix in front.
     fn named(&self, texts: &[String]) -> Outcome<SeriesName> {
         let name = SeriesName::parse(texts.first().map_or("", String::as_str));
         let name = name.and_then(|name| {

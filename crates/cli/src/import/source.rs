@@ -88,7 +88,7 @@ fn decoded(input: impl Read + Send + 'static, path: &Path, total: Option<u64>) -
         bytes: bytes_read.clone(),
     };
     let mut buffered = BufReader::with_capacity(256 * 1024, counted);
-    // The bytes are read one after the other, because a pipe may deliver them so.
+    // All bytes of the signature are awaited, because a pipe may deliver them one by one.
     let mut head = Vec::new();
     (&mut buffered)
         .take(MAGIC_BYTES)

@@ -152,7 +152,7 @@ pub(crate) fn reduce(points: &[Point], columns: usize) -> Vec<Point> {
     let column_of = |point: &Point| (point.time - first.time) * columns as i128 / (span + 1);
     let mut kept = Vec::with_capacity(columns * 4);
     for bucket in points.chunk_by(|a, b| column_of(a) == column_of(b)) {
-        // The bucket has at least one point, because `chunk_by` never returns an empty one.
+        // The bucket has at least one point, because `chunk_by` never returns an empty slice.
         let by_value = |wanted: std::cmp::Ordering| {
             let mut best = 0;
             for (index, point) in bucket.iter().enumerate() {

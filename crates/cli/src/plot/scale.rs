@@ -6,7 +6,7 @@ use jiff::civil::{DateTime, date};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Span, Timestamp};
 
-/// The vertical axis.
+/// The scale of the vertical axis: its range of values, and its ticks.
 #[derive(Clone, Debug)]
 pub(crate) struct ValueScale {
     /// Value at the bottom of the axis.
@@ -77,7 +77,7 @@ fn round_step(rough: f64) -> f64 {
     round * power
 }
 
-/// The horizontal axis.
+/// The scale of the horizontal axis: its range of times, and its ticks.
 #[derive(Clone, Debug)]
 pub(crate) struct TimeScale {
     /// Time at the left end of the axis, in nanoseconds since 1970.

@@ -102,7 +102,7 @@ fn quoted(word: &str) -> String {
 }
 
 impl Tour {
-    /// Prints a command so that the user can paste it, and runs it.
+    /// Prints a command in a form that the user can paste, and runs the command.
     fn command(&self, words: &[String], terminal: &mut Terminal<'_>) -> Outcome {
         self.show(words, terminal)?;
         let cli = Cli::try_parse_from(

@@ -140,7 +140,7 @@ fn a_time_that_the_unit_has_not_is_a_bad_row() {
         folder.say("scan a.tdl v -f csv").ok(),
         "series,time,value\nv,2014-06-01T00:00:00Z,1\nv,2014-06-02T00:00:00Z,4\nv,9000-01-01T00:00:00Z,3\n"
     );
-    // The same holds for a series of named columns.
+    // A time that is not a whole step is a bad row in a series of named columns, too.
     let into = "--into log --columns v:f64?,w:f64?";
     folder
         .say(&format!("import b.tdl a.csv {into} --unit us"))

@@ -108,8 +108,8 @@ pub(crate) fn remove_series<W: PageWrite>(w: &mut W, tree: &mut Tree, id: Series
     Ok(())
 }
 
-/// Callback that receives the series of each sound annotation, or the series (if known) and the description of a
-/// damaged one.
+/// Callback that receives the series of each sound annotation, or, for a damaged annotation, the series (if known) and
+/// a description of the damage.
 pub(crate) type Found<'f> = dyn FnMut(std::result::Result<(SeriesId, &str), String>) + 'f;
 
 /// Checks every annotation whose tree key is `at` or greater, and moves `at` forward as it reads. Passes each

@@ -36,7 +36,7 @@ const AHEAD_AT: usize = SINCE_BOOT_AT + 8;
 /// Size in bytes of the commit clock as stored in the app area with the roots.
 pub(crate) const CLOCK_BYTES: usize = AHEAD_AT + 8;
 
-/// The commit clock as one commit stored it.
+/// The commit clock as it was stored with one commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CommitClock {
     pub(crate) time_ns: i64,

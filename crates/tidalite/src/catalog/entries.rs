@@ -44,9 +44,9 @@ const SEVERAL: u8 = 32;
 pub struct SeriesInfo {
     /// Number of the series in this file; numbers are assigned consecutively from 0.
     pub id: SeriesId,
-    /// Name of the series, if it has one.
+    /// Name of the series; `None` if the series has no name.
     pub name: Option<SeriesName>,
-    /// GUID of the series, if it has one.
+    /// GUID of the series; `None` if the series has no GUID.
     pub guid: Option<[u8; 16]>,
     /// Columns of the series, and its unit of time.
     pub schema: Schema,

@@ -128,7 +128,8 @@ impl Retention {
         let policy = Self {
             pattern: pattern.to_owned(),
             keep: bound(KEEP_AT).map(Duration::from_nanos),
-            // Other values decode as `Now`; the comparison with the re-encoded policy below then rejects them.
+            // Invalid values decode as `Newest` here; the comparison with the re-encoded policy below then rejects
+            // them.
             keep_from: match bytes[FROM_AT] {
                 0 => KeepFrom::Now,
                 _ => KeepFrom::Newest,

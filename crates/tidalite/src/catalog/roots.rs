@@ -63,23 +63,23 @@ pub(crate) mod owner {
 pub(crate) struct Roots {
     pub(crate) next_series: u64,
     pub(crate) next_table: u64,
-    /// Table name -> table id, root.
+    /// Tree that maps a table's name to its id and root.
     pub(crate) tables: Tree,
-    /// Canonical series name -> series id.
+    /// Tree that maps the canonical name of a series to its id.
     pub(crate) names: Tree,
-    /// GUID -> series id.
+    /// Tree that maps the GUID of a series to its id.
     pub(crate) guids: Tree,
-    /// Series id -> name, GUID, schema.
+    /// Tree that maps the id of a series to its name, GUID and schema.
     pub(crate) series: Tree,
-    /// Series id -> series record.
+    /// Tree that maps the id of a series to the record with the root of its rows.
     pub(crate) records: Tree,
-    /// Extents of the series leaves.
+    /// Tree of the extents into which leaves of series are packed.
     pub(crate) extents: Tree,
-    /// Name -> retention policy.
+    /// Tree that maps a name to a retention policy.
     pub(crate) policies: Tree,
-    /// Strings, bytes and GUIDs of rows (texts.rs).
+    /// Tree of the strings, bytes and GUIDs to which rows refer (texts.rs).
     pub(crate) texts: Tree,
-    /// Annotations of series (annotations.rs).
+    /// Tree of the annotations of series (annotations.rs).
     pub(crate) annotations: Tree,
     pub(crate) delta: DeltaRoot,
     /// Commit clock as of the newest commit; `None` in a new file.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tidalite_pager::{LockMemory, Pager, Storage};
 
 impl Options {
-    /// Opens the file.
+    /// Opens the database file at `path` with these options.
     ///
     /// # Errors
     /// An error of the operating system; the file is not a database, has another format version or is damaged; the

@@ -115,7 +115,7 @@ pub struct ParkedRead {
 }
 
 impl ParkedRead {
-    /// Resumes the snapshot.
+    /// Resumes the parked snapshot.
     ///
     /// # Errors
     /// [`Evicted`](crate::ErrorKind::Evicted) if a writer evicted the snapshot; else as for [`Database::begin_read`].
@@ -123,7 +123,7 @@ impl ParkedRead {
         ReadTxn::begin(self.pages.unpark()?, self.scan_threads)
     }
 
-    /// Resumes the snapshot, or takes a new one of the newest commit if a writer evicted the old one.
+    /// Resumes the parked snapshot or, if a writer has evicted it, takes a new snapshot of the newest commit.
     ///
     /// # Errors
     /// As for [`Database::begin_read`].

@@ -12,7 +12,7 @@ const CLOSING_BYTES: u64 = 256 << 10;
 impl Database {
     /// Makes everything durable, empties the log of small commits and closes this handle: the data file alone is then
     /// the whole database. (Clones, snapshots and other processes keep the file open.) If the log is a large part of a
-    /// small file, the file gives back its pages.
+    /// small file, the pages of the log are freed and cut off.
     ///
     /// # Errors
     /// As for `sync`.

@@ -119,7 +119,7 @@ impl<'a> Running<'a> {
         self.moved(bytes as u64)
     }
 
-    /// Calls the progress callback, if there is one; returns `Cancelled` if it stops the operation.
+    /// Calls the progress callback, if there is one; returns the error `Cancelled` if the callback stops the operation.
     pub(crate) fn tell(&mut self) -> tidalite_pager::Result<()> {
         let progress = Progress {
             done_bytes: self.done,

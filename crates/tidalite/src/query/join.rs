@@ -77,7 +77,8 @@ impl<'r> JoinedRow<'r> {
         self.present[i].then(|| &self.newest[i].1[..])
     }
 
-    /// The time of the row of series `i`, if it has one; in an as-of join this is at or before `time`.
+    /// The time of the row of series `i`, if that series has a row in this result; in an as-of join this time is at or
+    /// before `time`.
     ///
     /// # Panics
     /// If the series does not exist.

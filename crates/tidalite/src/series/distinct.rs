@@ -40,7 +40,8 @@ fn mix(print: u64, word: u64) -> u64 {
 }
 
 impl SeriesMut<'_> {
-    /// Buffers a row after the other rows of its time, unless it is equal to one of them; the result says which.
+    /// Buffers a row after the other rows of its time, unless it is equal to one of them. The result says whether the
+    /// row was buffered or left out.
     pub(crate) fn keep_distinct(&mut self, time: i64, words: &[u64]) -> Result<Taken> {
         self.learn_newest()?;
         if self.guard().is_newer(time) != Some(true) {

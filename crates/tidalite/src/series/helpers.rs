@@ -85,7 +85,7 @@ impl<'a> Helpers<'a> {
             let helper = |_| {
                 let own = self.snapshot.clone();
                 let work = &work;
-                // If a thread cannot be started, the other threads do its part.
+                // If a thread cannot be started, the other threads do all jobs.
                 Worker::start_scoped(scope, "scan", move || (work(&own), own)).ok()
             };
             let helpers: Vec<_> = (1..jobs.min(self.threads + 1)).filter_map(helper).collect();

@@ -89,7 +89,7 @@ impl<'t, 'n> SeriesOpener<'t, 'n> {
         self
     }
 
-    /// Opens the series, or creates it.
+    /// Opens the series with these requirements, or creates it.
     ///
     /// # Errors
     /// `InvalidName` for an invalid name; `Schema` if the series exists with another schema or another merge policy

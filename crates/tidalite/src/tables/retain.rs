@@ -66,8 +66,7 @@ impl TableMut<'_> {
         }
     }
 
-    /// Calls `keep` for the entries of a range, and collects runs of unwanted entries until there are `RUNS_MAX` of
-    /// them.
+    /// Calls `keep` for the entries of a range, and collects runs of unwanted entries until there are `RUNS_MAX` runs.
     fn unwanted(
         &self,
         (from, to): &Ends,

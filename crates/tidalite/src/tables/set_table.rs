@@ -69,7 +69,7 @@ impl<'a, K: ?Sized, V: ?Sized> SetTable<'a, K, V> {
         }
     }
 
-    /// The same table with keys and values as plain bytes.
+    /// This table with keys and values as plain bytes.
     #[must_use]
     pub fn bytes(&self) -> SetTable<'a> {
         SetTable::new(self.pages, self.tree, self.named.clone())
@@ -110,7 +110,7 @@ impl<K: TableKey + ?Sized, V: TableKey + ?Sized> SetTable<'_, K, V> {
         Ok(self.tree.values_of(&self.pages, &key.key_code())?)
     }
 
-    /// Whether a pair exists.
+    /// Whether the table contains the pair (`key`, `value`).
     ///
     /// # Errors
     /// A damaged or unreadable page.

@@ -142,7 +142,7 @@ impl<'t, K: TableKey + ?Sized, V: TableKey + ?Sized> SetTableMut<'t, K, V> {
         })
     }
 
-    /// Appends a pair that is greater than all others.
+    /// Appends a pair, which must be greater than all pairs in the table.
     ///
     /// # Errors
     /// `OutOfOrder` if the pair is not greater than the last one, and then nothing has changed; otherwise as for `put`.
@@ -366,7 +366,7 @@ impl<'t, K: TableKey + ?Sized, V: TableKey + ?Sized> SetTableMut<'t, K, V> {
         })
     }
 
-    /// Removes all pairs.
+    /// Removes all pairs of the table.
     ///
     /// # Errors
     /// A damaged page.

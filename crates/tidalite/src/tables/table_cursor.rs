@@ -1,4 +1,4 @@
-//! Read cursors of tables.
+//! Cursors for reading tables with one value per key.
 
 use crate::catalog::table_name::Named;
 use crate::tables::codec::{TableKey, TableValue, key_of, lent_of, value_of};

@@ -378,7 +378,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
         Ok(())
     }
 
-    /// Appends an entry whose key is greater than all other keys.
+    /// Appends an entry, whose key must be greater than all keys in the table.
     ///
     /// # Errors
     /// `OutOfOrder` if the key is not greater than the last one, and then nothing has changed; otherwise as for `put`.

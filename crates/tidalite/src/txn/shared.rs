@@ -36,8 +36,8 @@ pub(crate) struct Shared {
     left: Mutex<Option<Left>>,
     /// The compaction pass in progress, if there is one.
     pub(crate) pass: Mutex<Option<Pass>>,
-    /// Number of the newest commit at the end of the last compaction through this handle, if nothing was left to do;
-    /// otherwise 0.
+    /// Number of the newest commit at the end of the last completed compaction through this handle; 0 if there was
+    /// none, or if a reader or a pin retained pages then.
     pub(crate) compacted: AtomicU64,
     pub(crate) newest: NewestCommit,
     /// Readings of the clocks when the file was opened.
@@ -128,8 +128,8 @@ impl Shared {
     /// Keeps a write buffer for the next transaction and returns the buffer's epoch. `used` is the number of slots that
     /// the last transaction used.
     pub(crate) fn give_write_buffer(&self, mut write_buffer: Box<WriteBuffer>, used: usize) -> u64 {
-        // Each use of the buffer costs time for each of its slots, so the slots are kept only if most of them were
-        // unused.
+        // Each use of the buffer costs time for each of its slots, so the slots are kept only if at least half of them
+        // were used.
         if used >= write_buffer.slots() / 2 {
             write_buffer.forget_rows();
         } else if used > 0 || !write_buffer.is_empty() {

@@ -32,7 +32,7 @@ use tidalite_kv::{AppendCursor, Tree};
 use tidalite_pager::{Durability, PageRead, PageWrite, Ticket};
 use tidalite_series::EncodedVectors;
 
-/// Result of a commit.
+/// Result of a commit: its number, and the amount of data written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Commit {
     /// Number of the commit.
@@ -109,8 +109,8 @@ impl WriteTxn {
         let leaves = Leaves::new(&roots, write_buffer.budget_bytes(), shared.leaf_vectors);
         let open = shared.newest.writer_series.take(&roots);
         if !open.is_of(&write_buffer) {
-            // The known series have changed, so the slots of the buffer may belong to series that have other columns by
-            // now.
+            // The buffer is not in the state in which the known series left it: its slots may belong to series that
+            // have other columns by now.
             write_buffer.reset();
         }
         Ok(Self {

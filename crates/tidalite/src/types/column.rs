@@ -24,9 +24,9 @@ use tidalite_codec::ColumnType as WordType;
 pub enum ColumnType {
     /// An `f64`. Every bit pattern is kept, including the payload of a NaN.
     F64,
-    /// An `i64`.
+    /// A signed integer of 64 bits, `i64`.
     I64,
-    /// A `u64`.
+    /// An unsigned integer of 64 bits, `u64`.
     U64,
     /// An `f32`. Every bit pattern is kept. Reads return the value as an `f64`.
     F32,

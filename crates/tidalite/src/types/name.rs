@@ -77,7 +77,7 @@ impl SeriesName {
         Ok(name)
     }
 
-    /// Parses a name.
+    /// Parses a series name, such as `wind.speed{farm="hb"}`.
     ///
     /// # Errors
     /// [`InvalidName`](crate::ErrorKind::InvalidName) with the position and the problem.

@@ -146,7 +146,7 @@ fn a_thinned_database_gets_as_short_as_a_copy() {
         let fresh = std::fs::metadata(&copy).unwrap().len();
         println!("{long} bytes, then {short}; a copy has {fresh}");
         assert!(short * 10 <= fresh * 12, "{short}, a copy has {fresh}");
-        // There is nothing left to do.
+        // A further step finds nothing left to move.
         assert!(db.compact(1 << 20).unwrap().done);
         drop(db);
         let db = Database::open(&path).unwrap();

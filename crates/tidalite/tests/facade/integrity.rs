@@ -518,7 +518,7 @@ fn a_read_only_check_changes_nothing() {
     assert!(report.notes[0].contains("byte 4096"), "{:?}", report.notes);
     drop(db);
     assert!(std::fs::read(&path).unwrap() == bytes);
-    // Opening the file for writing heals it.
+    // Opening the file for writing repairs the damaged copies.
     assert_clean(&Database::open(&path).unwrap());
 }
 

@@ -74,7 +74,7 @@ fn large_values_lie_in_the_second_file() {
         for i in 0..15 {
             table.remove(&[i]).unwrap();
         }
-        // This value is rolled back.
+        // The value stored here is rolled back below.
         let savepoint = tx.savepoint().unwrap();
         tx.table("pictures")
             .unwrap()
@@ -112,7 +112,7 @@ fn large_values_lie_in_the_second_file() {
     verify(&db, 15, 40);
     assert_clean(&db);
 
-    // A copy combines both files in one. An image holds one file only, so it is refused.
+    // A copy combines both files in one. An image holds only the first file, so making one is refused.
     let copy = folder.file("copy.tdl");
     db.copy().to(&copy).unwrap();
     let refused = db.image().to_writer(&mut Vec::new()).err().unwrap();

@@ -9,7 +9,7 @@ use tidalite_pager::LostCommits;
 pub struct CheckReport {
     /// Problems and the data that they affect; empty for a sound file.
     pub findings: Vec<Finding>,
-    /// The same findings as text, one sentence each.
+    /// The text of each finding, as one sentence.
     pub problems: Vec<String>,
     /// Number of problems that are damaged copies of the blocks at the head of the file; the next handle that opens the
     /// file for writing rewrites these copies.

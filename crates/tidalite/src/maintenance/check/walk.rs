@@ -114,7 +114,7 @@ impl<'a, 'w> Walk<'a, 'w> {
         self.delta(&series, report)
     }
 
-    /// Records damage as a finding for the file, and returns `None` for it; returns other errors.
+    /// Records damage as a finding for the file and then returns `None`; returns all other errors.
     pub(super) fn note<T>(&mut self, what: &str, result: Result<T>) -> Result<Option<T>> {
         self.note_of(Place::File, what, result)
     }

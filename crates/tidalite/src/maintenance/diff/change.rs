@@ -4,7 +4,7 @@ use crate::catalog::entries::SeriesInfo;
 use crate::catalog::retention::Retention;
 use crate::types::error::Result;
 
-/// One difference between a version and an older one.
+/// A difference between a version and an older version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Change<'a> {

@@ -20,7 +20,8 @@ pub struct Budget {
 }
 
 impl Default for Budget {
-    /// One second, a thousand series per commit, and the time of [`Database::clock`](crate::Database::clock).
+    /// The default budget: one second, a thousand series per commit, and the time of
+    /// [`Database::clock`](crate::Database::clock).
     fn default() -> Self {
         Self {
             time: Duration::from_secs(1),

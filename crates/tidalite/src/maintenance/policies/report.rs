@@ -1,4 +1,4 @@
-//! The report of maintenance.
+//! The report that a call of maintenance returns.
 
 use crate::catalog::commit_clock::ClockReading;
 use crate::maintenance::cold::Cooled;
@@ -15,7 +15,7 @@ pub enum Holder {
         /// The version that the pin retains.
         txn: TxnId,
     },
-    /// A snapshot in use.
+    /// A snapshot that some process holds.
     Reader {
         /// Id of the process that holds the snapshot.
         process: u32,

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use tidalite_base::SeriesId;
 use tidalite_pager::RawFile;
 
-/// A salvage in progress.
+/// The state of a salvage while it runs.
 pub(super) struct Rescue<'r, 'a> {
     pub(super) raw: &'r RawFile,
     /// The roots of the newest commit, if they could be read.

@@ -184,7 +184,8 @@ fn rows_of(
     Ok(told)
 }
 
-/// Like [`rows_of`], for a table of the catalog; passes keys and values to `f`.
+/// Passes the readable entries of a catalog table to `f`, as keys and values, and returns the ranges of keys that are
+/// lost.
 pub(super) fn values_of(
     raw: &RawFile,
     found: &Collected,

@@ -37,7 +37,7 @@ use std::hash::Hash;
 /// A frequent or heavy item, with bounds of its weight.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Frequent<T> {
-    /// The item.
+    /// The frequent item: a number, a text, or whatever was added.
     pub item: T,
     /// Upper bound of the item's weight; for counted items, of the number of occurrences.
     pub weight: f64,
@@ -89,7 +89,8 @@ struct Counter<T> {
 }
 
 impl<T: Clone + Eq + Hash> SpaceSaving<T> {
-    /// Creates an empty summary with this many counters, at least one. Memory is allocated as items arrive.
+    /// Creates an empty summary with this many counters, or with one if `capacity` is 0. Memory is allocated as items
+    /// arrive.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         Self {
@@ -312,9 +313,9 @@ impl<F: Figures> Query<'_, F> {
         self.weighed(self.column(column)?, None, capacity)
     }
 
-    /// Like [`frequent_items`](Self::frequent_items), but each row counts with its value in the column `weight` instead
-    /// of 1: for example, to find the clients that sent most bytes. Rows in which the weight is null, not finite, or
-    /// not above 0 do not count.
+    /// The values of a column that are heaviest, like [`frequent_items`](Self::frequent_items), but each row counts
+    /// with its value in the column `weight` instead of 1: for example, to find the clients that sent most bytes. Rows
+    /// in which the weight is null, not finite, or not above 0 do not count.
     ///
     /// # Errors
     /// As for `frequent_items`; `Schema` if the weights are texts; `InvalidInput` if they add up to more than a float

@@ -1,4 +1,4 @@
-//! Running means.
+//! The trait that all kinds of running mean implement.
 
 use super::dot::Dot;
 use crate::types::error::Result;

@@ -165,7 +165,8 @@ pub trait DotFunctions: Iterator<Item = Result<Dot>> + Sized {
         Derivative::new(self, per)
     }
 
-    /// Like `derivative`, for a counter: a value that falls means that the counter has restarted at 0.
+    /// The change per `per` steps of time, like `derivative`, of a counter: a value that falls means that the counter
+    /// has restarted at 0.
     fn rate(self, per: i64) -> Rate<Self> {
         Rate::new(self, per)
     }
@@ -201,8 +202,8 @@ pub trait DotFunctions: Iterator<Item = Result<Dot>> + Sized {
         ExponentialMean::new(self, span)
     }
 
-    /// Like `exponential_mean`, with weights that fall with time, to 1/e in each `time_constant`: for rows at irregular
-    /// intervals. If `time_constant` is below 1, the value itself.
+    /// The exponential mean like `exponential_mean`, but with weights that fall with time, to 1/e in each
+    /// `time_constant`: for rows at irregular intervals. If `time_constant` is below 1, the value itself.
     fn exponential_mean_over(self, time_constant: i64) -> ExponentialMeanOver<Self> {
         ExponentialMeanOver::new(self, time_constant)
     }

@@ -1,4 +1,4 @@
-//! Running sums.
+//! The iterator that yields running sums.
 
 use super::dot::{Dot, Sum};
 use crate::types::error::Result;

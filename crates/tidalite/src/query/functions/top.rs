@@ -34,7 +34,7 @@ impl<F: Figures> SelectionQuery<'_, '_, F> {
         self.leaders(k, column, figure, |a, b| b.total_cmp(&a))
     }
 
-    /// Like [`top`](Self::top), for the smallest values of `figure`.
+    /// The `k` series with the smallest value of `figure`, the smallest first; otherwise like [`top`](Self::top).
     ///
     /// # Errors
     /// As for `top`.

@@ -18,7 +18,8 @@ pub enum ErrorKind {
     /// An argument that cannot be used: a text that is not a timestamp, backups out of order, a key with several
     /// values where one was to be changed, weights beyond the range of a float, a cap that no removal reaches.
     InvalidInput,
-    /// An invalid schema, a schema that differs from the one of the series, or a column or value that does not fit it.
+    /// An invalid schema, a schema that differs from the series' own schema, or a column or value that does not fit the
+    /// schema.
     Schema,
     /// A key, value or table of another type than requested: a nested table in place of a value, a table of sets opened
     /// as one of single values, a table opened with types other than those stored with it. The file is sound.
@@ -28,7 +29,7 @@ pub enum ErrorKind {
     /// A limit of docs/limits.md was exceeded. [`Error::limit`](crate::Error::limit) gives the amounts.
     Limit,
     /// Bytes of the file do not match their checksum or contradict each other.
-    /// [`Error::corrupt`](crate::Error::corrupt) describes them.
+    /// [`Error::corrupt`](crate::Error::corrupt) describes these bytes.
     Damaged,
     /// Durable commits are missing, so the file is not opened for writing; nothing was changed.
     /// [`Options::accept_lost_commits`](crate::Options::accept_lost_commits) continues without them.
@@ -60,7 +61,7 @@ pub enum ErrorKind {
     /// An earlier failure ended the transaction or the handle: roll the transaction back; reopen the database after a
     /// failed sync, and after a fork.
     Broken,
-    /// The callback that watches the operation cancelled it.
+    /// The callback that watches an operation has cancelled the operation.
     Cancelled,
 }
 
