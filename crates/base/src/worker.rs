@@ -8,7 +8,7 @@
 //!
 //! Invariants
 //! 1. Dropping a worker stops its thread. A joined thread has ended when the drop returns, except when the thread drops
-//!   its own worker; a detached thread ends soon after.
+//!    its own worker; a detached thread ends soon after.
 //! 2. No wake is lost: a wake that comes before the thread parks ends the next park at once.
 //! 3. `at_end` runs exactly once in a thread that was started, whether the work returns or panics.
 //!

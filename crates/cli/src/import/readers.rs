@@ -8,10 +8,10 @@
 //!
 //! Invariants:
 //! 1. Batches keep the order of the lines. A bad line is reported in the batch with the rows around it, together with
-//!   the number of rows in that batch that precede it.
+//!    the number of rows in that batch that precede it.
 //! 2. Each reader thread numbers combinations of tags on its own. The list `combinations` of a batch has the tags for
-//!   the numbers that occur there for the first time in this thread. A thread takes blocks in order, so a number is
-//!   defined before it is used.
+//!    the numbers that occur there for the first time in this thread. A thread takes blocks in order, so a number is
+//!    defined before it is used.
 //! 3. At most a fixed number of blocks is being processed at a time, so memory is bounded whichever thread is slower.
 
 use crate::exit::{Exit, Failure, Outcome};

@@ -8,16 +8,16 @@
 //! 1. A *run* is a sequence of consecutive rows with repeated times. Most rows around it ascend, or most descend;
 //!    otherwise the order is not conclusive and all rows of the run are rejected.
 //! 2. In ascending rows, the second pass of the hour begins where a time is not after the time before it. If that
-//!   happens more than once, the rows of the run are rejected. Descending rows are treated in the same way in reverse.
+//!    happens more than once, the rows of the run are rejected. Descending rows are treated in the same way in reverse.
 //! 3. If it does not happen, only one pass may be present. Every place where the second pass could begin is tried
-//!   (before the run, between two of its rows, after it). The best place is the one at which most steps are as long as
-//!   the step before the run; among several, the one whose longest step is shortest; among several, the last, which
-//!   takes the earlier instants. Times that only the last rule decides are counted as guessed.
+//!    (before the run, between two of its rows, after it). The best place is the one at which most steps are as long as
+//!    the step before the run; among several, the one whose longest step is shortest; among several, the last, which
+//!    takes the earlier instants. Times that only the last rule decides are counted as guessed.
 //!
 //! Invariants:
 //! 1. Batches are returned in order, and only after each of their rows is resolved or rejected.
 //! 2. At most [`WAITING_MAX`] batches wait for the end of a run. Beyond that, the rows of the runs so far, and all
-//!   later rows of these runs, are resolved by rule 2.
+//!    later rows of these runs, are resolved by rule 2.
 
 use crate::exit::{Failure, Outcome};
 use crate::import::batch::Batch;

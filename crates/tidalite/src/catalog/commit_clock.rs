@@ -11,12 +11,12 @@
 //!
 //! Invariants
 //! 1. The clock never advances past the newest commit by more than the elapsed time plus `STEP_NS`, one hour: a wall
-//!   clock that shows more is *ahead*. The clock then ignores the wall clock and advances by the elapsed time alone,
-//!   without the hour.
+//!    clock that shows more is *ahead*. The clock then ignores the wall clock and advances by the elapsed time alone,
+//!    without the hour.
 //! 2. A commit made while the wall clock is ahead stores the commit clock, not the wall clock: commits alone never
 //!    catch up with a jump, however many there are.
 //! 3. A wall clock behind the commit clock is trusted at once, and the next commit stores the wall clock: an earlier
-//!   time can only make fewer rows too old.
+//!    time can only make fewer rows too old.
 //! 4. Elapsed time is derived from uptime. For a commit of an earlier boot, or of another computer, only the time since
 //!    this handle was opened is known.
 

@@ -3,7 +3,7 @@
 //! Invariants
 //! 1. The newest root of a table is the inline one, if there is one with its id, else the one in the `tables` tree.
 //! 2. A nested table is reachable by exactly one path. If a walk meets the same root twice, the file is damaged on
-//!   purpose.
+//!    purpose.
 
 use crate::catalog::roots::Roots;
 use crate::types::error::Result;

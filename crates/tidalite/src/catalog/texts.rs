@@ -14,8 +14,8 @@
 //! ```
 //!
 //! 1. A number is assigned once, unless it was taken back before any row had it; the last block of a column always
-//!   stays. If two rows of a series have the same word in a column, they therefore have the same text, in every
-//!   version.
+//!    stays. If two rows of a series have the same word in a column, they therefore have the same text, in every
+//!    version.
 //! 2. Short texts go to the dictionary until it is full; each has one number there. All others are written as they
 //!    come.
 //! 3. Block numbers ascend in the order of writing, so the smallest one still used by rows tells which blocks can be

@@ -3,9 +3,9 @@
 //!
 //! Invariants
 //! 1. The thread is only a hint: it uses no rows, reports nothing, and may end at any time. The copier finds again any
-//!   damage that the thread finds.
+//!    damage that the thread finds.
 //! 2. The thread is at most `LEAVES_AHEAD` leaves ahead: the leaves it read are still in memory when the copier needs
-//!   them.
+//!    them.
 //! 3. The thread ends when the copier does, in whichever way (`Copier` is dropped).
 
 use crate::txn::pages::Pages;

@@ -1,14 +1,14 @@
 //! Rows of several series side by side, joined on time.
 //!
 //! 1. A series is *needed* if every result contains a row of this series: all series in an inner join, otherwise the
-//!   series with a filter.
+//!    series with a filter.
 //! 2. The next result is therefore not before the next row of any needed series, and all series skip to that time (a
 //!    leapfrog join). An as-of join cannot skip, because there a row also belongs to later times.
 //! 3. Every result is tested row by row. A filter also skips whole vectors unread, except in the series that an as-of
-//!   join joins to the first one: the current row of such a series must be known even if the filter rejects it.
+//!    join joins to the first one: the current row of such a series must be known even if the filter rejects it.
 //! 4. A backward join gives the same results in reverse order. If a series has several rows at one time, the valid row
-//!   then comes first. In a backward as-of join each row of the first series makes the other series skip to its time.
-//!   They stay there, because their row may also be current for earlier rows of the first series.
+//!    then comes first. In a backward as-of join each row of the first series makes the other series skip to its time.
+//!    They stay there, because their row may also be current for earlier rows of the first series.
 
 use crate::query::many::{Member, SelectionQuery};
 use crate::query::merge::{MergedRows, Source};

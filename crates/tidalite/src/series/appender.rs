@@ -8,19 +8,19 @@
 //!
 //! Invariants:
 //! 1. An appender borrows the transaction: the transaction can be neither committed nor used otherwise until all
-//!   appenders are dropped.
+//!    appenders are dropped.
 //! 2. `WriteTxn::appending` counts the appenders that have not delivered their last rows. A forgotten appender
-//!   (`mem::forget`) stays counted, and the commit is refused.
+//!    (`mem::forget`) stays counted, and the commit is refused.
 //! 3. While an appender changes the transaction under the lock, the transaction's field `broken` reports a panic, in
-//!   case the thread panics; the thread restores the true state before it unlocks.
+//!    case the thread panics; the thread restores the true state before it unlocks.
 //! 4. If the transaction itself has buffered rows of a series, all further rows of that series go through the
 //!    transaction's write buffer.
 //! 5. When an appender ends with rows too few for leaves, it encodes them as blocks of a run, if no other appender has
-//!   opened a series between its own first and last series; otherwise the rows go to the transaction's write buffer.
+//!    opened a series between its own first and last series; otherwise the rows go to the transaction's write buffer.
 //! 6. Blocks may wait for the blocks of other appenders only while no other appender has opened a series between their
-//!   first and last one: an appender that opens such a series first flushes all waiting blocks, and the last appender
-//!   to end flushes the remaining blocks. The blocks of a series are thus in the delta before any later row can be
-//!   added.
+//!    first and last one: an appender that opens such a series first flushes all waiting blocks, and the last appender
+//!    to end flushes the remaining blocks. The blocks of a series are thus in the delta before any later row can be
+//!    added.
 
 mod writer;
 

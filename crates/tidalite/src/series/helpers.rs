@@ -2,7 +2,7 @@
 //!
 //! Invariants
 //! 1. A helper thread reads through its own clone of the snapshot, so that threads write to nothing shared; the clone's
-//!   counters are added to the caller's counters at the end.
+//!    counters are added to the caller's counters at the end.
 //! 2. If several pieces fail, the first error is returned, and no further piece is begun.
 //! 3. No thread outlives the query.
 

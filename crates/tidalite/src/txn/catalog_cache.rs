@@ -4,7 +4,7 @@
 //!
 //! Invariants: 1. All entries belong to one version of the catalog; a snapshot of another version gets another `CatalogCache`.
 //! 2. The absence of a series is not cached: it is looked up each time. 3. There are at most `ENTRIES_MAX` entries per
-//!   kind of key.
+//!    kind of key.
 
 use crate::catalog::entries::SeriesInfo;
 use crate::catalog::roots::{Catalog, Roots};

@@ -4,7 +4,7 @@
 //! 1. A flush that fails or panics breaks the transaction, because it is half done. A worker thread can fail only by a
 //!    panic, which makes this thread panic too (`changing`).
 //! 2. Before a series is read, or changed other than by new rows, its rows in worker threads are collected
-//!   (`finish_background`).
+//!    (`finish_background`).
 
 use crate::txn::write::WriteTxn;
 use crate::types::error::Result;

@@ -8,7 +8,7 @@
 //!    other series only the catalog entry is valid.
 //! 3. The slot of a series that is not open is still valid in the write buffer if `epoch` is the buffer's epoch.
 //! 4. Entries are kept for the next transaction only if the catalog's trees still have the roots that this transaction
-//!   left: each root contains checksums that cover its whole tree, so no other writer has changed the catalog.
+//!    left: each root contains checksums that cover its whole tree, so no other writer has changed the catalog.
 
 use crate::catalog::entries::{SeriesInfo, expect_columns, expect_unit};
 use crate::catalog::roots::{Catalog, Roots};

@@ -3,7 +3,7 @@
 //!
 //! Invariants: 1. All entries belong to one commit: a snapshot never changes, so entries stay valid.
 //! 2. Entries take at most `BYTES_MAX`, counted by `OpenedSeries::bytes`. An entry that would exceed the limit empties
-//!   the cache first; the users of an old entry keep it alive.
+//!    the cache first; the users of an old entry keep it alive.
 
 use crate::catalog::entries::SeriesInfo;
 use std::collections::HashMap;

@@ -3,7 +3,7 @@
 //!
 //! Invariants: 1. All entries belong to one commit: a snapshot never changes, so entries stay valid.
 //! 2. The places of the cache are filled in order and never change. Two threads that look up the same table
-//!   concurrently may fill two places with it.
+//!    concurrently may fill two places with it.
 
 use crate::types::table_types::TableTypes;
 use std::sync::OnceLock;

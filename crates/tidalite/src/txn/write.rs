@@ -8,11 +8,11 @@
 //!
 //! Invariants:
 //! 1. Changes of this transaction are invisible to others before `commit` returns; dropping the transaction rolls it
-//!   back.
+//!    back.
 //! 2. After an operation has failed half-way the transaction is *broken*: reads and the commit are refused; it can only
-//!   be rolled back. An error that comes before any change does not break the transaction.
+//!    be rolled back. An error that comes before any change does not break the transaction.
 //! 3. `open` (`open_series.rs`) holds the open series. It also keeps the series that the previous transaction knew;
-//!   these are opened when they are selected.
+//!    these are opened when they are selected.
 
 use crate::catalog::roots::{INLINE_ROOTS_MAX, Roots};
 use crate::catalog::table_name::Named;

@@ -12,11 +12,11 @@
 //!
 //! Invariants
 //! 1. `heap` contains the number of each counter once, the smallest counter at the root; `Counter::at` is the counter's
-//!   position in the heap. `places` maps each item to the number of its counter.
+//!    position in the heap. `places` maps each item to the number of its counter.
 //! 2. An item with a counter satisfies `weight - error <= true weight <= weight`. An item without a counter weighs at
-//!   most as much as the smallest counter, or nothing while counters are unused.
+//!    most as much as the smallest counter, or nothing while counters are unused.
 //! 3. The sum of all counters is at most `total` (exactly `total` before the first merge): the smallest counter, and
-//!   every error, is therefore at most `total / capacity`.
+//!    every error, is therefore at most `total / capacity`.
 //!
 //! Invariant 3 survives a merge of `a` and `b` with smallest counters `m` and `n` (0 while counters are unused): an
 //! item of both gets the sum of its counters, an item of `a` alone its own counter plus `n`, an item of `b` alone its
