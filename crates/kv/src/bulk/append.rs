@@ -7,11 +7,11 @@
 //!
 //! Invariants
 //! 1. The rows in the builder of a `NextLeaf` are in no page yet. They become a page when the builder is full, when a
-//!   row that does not follow them arrives, and at the end. Until then the table does not count them.
+//!    row that does not follow them arrives, and at the end. Until then the table does not count them.
 //! 2. While leaves are linked, `Tail::path` is the path from the root to the last leaf's branch; the transaction owns
-//!   all of it.
+//!    all of it.
 //! 3. A branch stores the row count of each child. In the branches of `Tail::path` the count of the last entry is out
-//!   of date, except in the lowest branch; at the end `count_last` corrects the other branches.
+//!    of date, except in the lowest branch; at the end `count_last` corrects the other branches.
 //! 4. After an error the cursor has no tail: rows that were held back are lost with the transaction.
 
 use crate::bulk::append_cursor::{AppendCursor, NextLeaf, Tail};

@@ -8,7 +8,8 @@
 //!
 //! Invariants
 //! 1. A tail is valid while the table has the root and the row count stored in the tail, provided that every other
-//! change of the table is followed by `forget`. It only serves speed: without a tail each row is inserted by a descent.
+//!    change of the table is followed by `forget`. It only serves speed: without a tail each row is inserted by a
+//!    descent.
 //! 2. The transaction owns the remembered path; pages that a savepoint or reader has pinned since are detected by
 //!    `may_change`.
 //! 3. Between calls of the public functions a tail has no `next` leaf and no uncounted rows.

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! 1. The buffered values belong to `key` and ascend; none of them is yet in the table, nor in `set`, which has the
-//!   values before them.
+//!    values before them.
 //! 2. After `finish` the table contains all rows that `cursor` and `set` held back.
 
 use crate::bulk::append::PutRow;

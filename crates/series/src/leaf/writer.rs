@@ -6,12 +6,12 @@
 //!
 //! Invariants of an open leaf:
 //! 1. All vectors are encoded. Each except the last has 1024 rows, or fewer if further rows with equal times would not
-//!   fit: rows with equal times are never split across vectors. A shorter last vector is decoded again and extended
-//!   when more rows arrive; until then `last` holds the state of the leaf before that vector.
+//!    fit: rows with equal times are never split across vectors. A shorter last vector is decoded again and extended
+//!    when more rows arrive; until then `last` holds the state of the leaf before that vector.
 //! 2. While `step` is set, all rows are that far apart, every vector but the last has 1024 rows, and `times` is empty;
-//!   otherwise `times` has one entry per vector.
+//!    otherwise `times` has one entry per vector.
 //! 3. While the `word` of a column is set, all rows have this value and `vectors` is empty; otherwise there is one
-//!   entry per vector.
+//!    entry per vector.
 //! 4. Each byte of `payloads` belongs to a vector that has an entry, or to a model.
 
 use crate::leaf::capacity::{DATA_BYTES_SOFT, vectors_max};
