@@ -1,10 +1,10 @@
-//! The command line.
+//! Parses the command line.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Output of `--help`.
+/// The text that `--help` prints.
 pub(crate) const HELP: &str = "\
 Benchmarks of Tidalite against its peers, both in one run on one machine.
 
@@ -45,7 +45,7 @@ options:
   --memory-mib N beyond-memory: memory of the process (default 1024; 0: no bound)
 ";
 
-/// The suites.
+/// The suites of benchmarks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Suite {
     Harlinn,
@@ -53,7 +53,7 @@ pub(crate) enum Suite {
     Mdbx,
     Ioarena,
     BeyondMemory,
-    /// A single engine of `BeyondMemory`, in a process of its own.
+    /// A single engine of the suite `BeyondMemory`, in a process of its own.
     BeyondMemoryOne,
     LongReader,
     Ticks,
@@ -62,20 +62,20 @@ pub(crate) enum Suite {
     Cpu,
     Codec,
     Akumuli,
-    /// The process that `Akumuli` kills.
+    /// The writing process that the suite `Akumuli` kills.
     AkumuliWriter,
 }
 
-/// Suite, sizes, repetitions and paths of a run.
+/// The suite to run, its sizes, number of repetitions and paths.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
     pub(crate) suite: Suite,
     pub(crate) rounds: usize,
-    /// Cases to run; empty for all.
+    /// Names of the cases to run; all cases if empty.
     pub(crate) only: Vec<String>,
-    /// Participating peers; empty for all.
+    /// Names of the participating peers; all peers if empty.
     pub(crate) peers: Vec<String>,
-    /// Directory for the files.
+    /// Directory in which the engines create their files.
     pub(crate) dir: PathBuf,
     pub(crate) json: Option<PathBuf>,
     pub(crate) points: u64,
@@ -83,12 +83,12 @@ pub(crate) struct Options {
     pub(crate) pairs: u64,
     pub(crate) mib: u64,
     pub(crate) memory_mib: u64,
-    /// Names of the cases in the suite, collected while it runs, for the error that lists them.
+    /// Names of the cases that the suite has offered while it ran, for the error that lists them.
     asked: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl Options {
-    /// Whether a case is to run.
+    /// True if the case with this name is to run.
     pub(crate) fn chosen(&self, case: &str) -> bool {
         if self.only.is_empty() {
             return true;
@@ -98,7 +98,7 @@ impl Options {
         self.only.iter().any(|only| only == case)
     }
 
-    /// After the suite has run: an error for a name in `--only` that matched no case.
+    /// After the suite has run, returns an error if a name in `--only` has matched no case.
     pub(crate) fn all_known(&self) -> Result<(), String> {
         let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(unknown) = self.only.iter().find(|only| !asked.contains(*only)) else {
@@ -195,7 +195,7 @@ fn list(value: &str) -> Vec<String> {
         .collect()
 }
 
-/// A positive integer; digits may be grouped with underscores and commas.
+/// Parses a positive integer; digits may be grouped with underscores and commas.
 fn number(option: &str, value: &str) -> Result<u64, String> {
     let digits: String = value.chars().filter(|c| !matches!(c, '_' | ',')).collect();
     match digits.parse() {
@@ -219,7 +219,7 @@ mod tests {
         assert_eq!((options.points, options.rounds), (1_000_000, 5));
         assert_eq!(options.only, ["01", "03r"]);
         assert!(options.chosen("01") && !options.chosen("04"));
-        // 03r is unknown until a suite has asked for it.
+        // The name 03r stays unknown, because no suite has asked for it.
         let unknown = options.all_known().unwrap_err();
         assert_eq!(unknown, "no case is named \"03r\"; --only takes: 01, 04");
         assert!(options.chosen("03r") && options.all_known().is_ok());

@@ -1,7 +1,7 @@
-//! Many engines run the same cases: the participants, their order in each round, and the output.
+//! A contest: many engines run the same cases. Holds the participants, their order in each round, and their results.
 //!
-//! A JSON line is one (case, mode of Tidalite, peer), with the fields of `harlinn` and the costs of both sides. The
-//! table has one row for each (case, engine).
+//! A JSON line describes one (case, mode of Tidalite, peer), with the fields of `harlinn` and the costs of Tidalite and
+//! of the peer. The printed table has one row for each (case, engine).
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,7 +15,7 @@ pub(crate) struct Contest {
     suite: &'static str,
     kinds: Vec<Kind>,
     cases: Vec<Case>,
-    /// Answers by case and round, each with the engine that gave it first.
+    /// The answer in each case and round, with the engine that gave it first.
     answers: BTreeMap<(String, u64), (&'static str, u64)>,
 }
 
@@ -23,12 +23,12 @@ struct Case {
     name: String,
     unit: &'static str,
     less_is_better: bool,
-    /// One sample per round for each engine.
+    /// For each engine, one sample per round.
     sides: Vec<(Kind, Vec<Sample>)>,
 }
 
 impl Contest {
-    /// A contest of these engines.
+    /// Creates a contest of these engines.
     pub(crate) fn among(suite: &'static str, kinds: &[Kind]) -> Self {
         Self {
             suite,
@@ -38,7 +38,8 @@ impl Contest {
         }
     }
 
-    /// Tidalite and a single peer, unless `peers` excludes it. An engine on LMDB counts as `lmdb`.
+    /// Creates a contest of Tidalite and a single peer, unless `peers` excludes that peer. An engine on LMDB counts as
+    /// `lmdb`.
     pub(crate) fn beside(
         suite: &'static str,
         ours: Kind,
@@ -52,7 +53,8 @@ impl Contest {
         })
     }
 
-    /// Tidalite in these modes, and all peers or only the named ones; the name `none` selects no peer.
+    /// Creates a contest of Tidalite in these modes and all peers, or only the named peers; the name `none` selects no
+    /// peer.
     pub(crate) fn new(suite: &'static str, ours: &[Kind], peers: &[String]) -> Result<Self> {
         expect_peers(peers)?;
         let chosen = |peer: &Kind| peers.is_empty() || peers.iter().any(|name| name == peer.name);
@@ -61,14 +63,14 @@ impl Contest {
         Ok(Self::among(suite, &kinds))
     }
 
-    /// The engines in the order of this round. The order rotates, so that each engine goes first in some round.
+    /// The engines in the order of this round. The order rotates, so that each engine comes first in some round.
     pub(crate) fn order(&self, round: usize) -> Vec<Kind> {
         let mut order = self.kinds.clone();
         order.rotate_left(round % self.kinds.len().max(1));
         order
     }
 
-    /// Adds a sample: a rate, or a size or time if less is better.
+    /// Adds a sample: a rate, or with `less_is_better` a size or a time.
     pub(crate) fn add(
         &mut self,
         case: &str,
@@ -104,7 +106,7 @@ impl Contest {
     /// Compares the answer of an engine with the first engine's answer.
     ///
     /// # Errors
-    /// The answers differ: one of them is wrong, and its speed is meaningless.
+    /// If the answers differ: one of them is wrong, so the speed of that engine is meaningless.
     pub(crate) fn check(&mut self, case: &str, step: u64, kind: Kind, answer: u64) -> Result<()> {
         let key = (case.to_owned(), step);
         let (first, expected) = *self.answers.entry(key).or_insert((kind.name, answer));
@@ -115,7 +117,7 @@ impl Contest {
         Err(format!("{suite} {case}: {name} answers {answer}, {first} {expected}").into())
     }
 
-    /// One JSON object for each (case, mode of Tidalite, peer).
+    /// Formats the results as one JSON object for each (case, mode of Tidalite, peer).
     pub(crate) fn json(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for case in &self.cases {
@@ -130,7 +132,8 @@ impl Contest {
                 }
             }
             if ours.is_empty() {
-                // A reference measurement that belongs to neither side.
+                // No mode of Tidalite took part in the case, so it is a reference measurement, such as of the bare
+                // disk.
                 for (peer, their) in &peers {
                     lines.push(self.line(case, (peer.name, their), ("", &Vec::new())));
                 }
@@ -149,7 +152,7 @@ impl Contest {
             median(&our)
         );
         if !their.is_empty() {
-            // Writing to a String cannot fail.
+            // Writing to a `String` cannot fail, so the result is ignored.
             let _ = write!(
                 text,
                 r#","peer":"{}","theirs":{:.4},"ratio":{:.4},"ours_spread":{:.4},"theirs_spread":{:.4},"theirs_cost":{}"#,
@@ -165,7 +168,7 @@ impl Contest {
         text
     }
 
-    /// The table in Markdown. The ratio compares Tidalite's first mode with each peer.
+    /// Formats the results as a table in Markdown. The ratio compares the first mode of Tidalite with each peer.
     pub(crate) fn table(&self) -> String {
         let mut text = String::from(
             "| case | engine | value | unit | ratio | spread | p50 us | p99 us | p99.9 us | max us | CPU s | MB handed over | calls | MB to disk | syncs | file MB |\n\
@@ -214,19 +217,19 @@ impl Contest {
     }
 }
 
-/// How many times better Tidalite is.
+/// How many times better Tidalite is than the peer.
 fn ratio(ours: &[f64], theirs: &[f64], less_is_better: bool) -> f64 {
     let ratio = median(ours) / median(theirs);
     if less_is_better { 1.0 / ratio } else { ratio }
 }
 
-/// Whether `peers` includes the single peer of a suite.
+/// True if `peers` includes the single peer of a suite.
 pub(crate) fn takes_part(peer: &str, peers: &[String]) -> Result<bool> {
     expect_peers(peers)?;
     Ok(peers.is_empty() || peers.iter().any(|name| name == peer))
 }
 
-/// Rejects unknown peer names.
+/// Returns an error if a name is no name of a peer.
 fn expect_peers(peers: &[String]) -> Result<()> {
     let known = |name: &&String| *name == "none" || PEERS.iter().any(|peer| peer.name == **name);
     let Some(name) = peers.iter().find(|name| !known(name)) else {
@@ -236,7 +239,7 @@ fn expect_peers(peers: &[String]) -> Result<()> {
     Err(format!("there is no peer {name}: {}", known.join(", ")).into())
 }
 
-/// Costs of one side: medians over the rounds, but the maximum for the longest operation.
+/// Formats the costs of one engine: medians over the rounds, but the maximum for the longest operation.
 fn cost(samples: &[Sample]) -> String {
     let of =
         |field: &dyn Fn(&Sample) -> f64| median(&samples.iter().map(field).collect::<Vec<f64>>());

@@ -60,7 +60,7 @@ fn main() -> ExitCode {
 
 fn run(options: &Options) -> Result<()> {
     if options.suite == Suite::BeyondMemoryOne {
-        // This process is the one that is measured, so its heap stays as it is.
+        // This process is the one that is measured, so its heap keeps the system's settings.
         return beyond_memory::one(options);
     }
     os::keep_heap();
@@ -91,7 +91,7 @@ fn run(options: &Options) -> Result<()> {
     }
 }
 
-/// Prints the table and writes the lines.
+/// Prints the results as a table, and writes them as JSON lines.
 fn told(contest: &Contest, options: &Options, json: Option<File>) -> Result<()> {
     if let Some(mut json) = json {
         for line in contest.json() {
@@ -138,7 +138,7 @@ fn machine(options: &Options) {
     );
 }
 
-/// Warns of conditions that make the figures worthless.
+/// Prints warnings about conditions that make the measured figures worthless.
 fn warn(options: &Options) {
     if cfg!(debug_assertions) {
         eprintln!("warning: not built with --release: the figures mean nothing");

@@ -1,5 +1,5 @@
-//! Costs of a piece of work: time, its distribution over the operations, CPU, bytes and calls written, waits on the
-//! disk.
+//! Measures the costs of a piece of work: time, the distribution of the times of single operations, processor time,
+//! bytes and calls written, waits for the disk.
 //!
 //! ```text
 //! Meter::start(dir), of(engine, dir)  ...work...  finish(operations) -> Sample
@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 use crate::engine::{Engine, Result};
 use crate::{os, syncs};
 
-/// Runs numbered threads concurrently; returns all their times, and the sum of their answers.
+/// Runs work on numbered threads at the same time; returns the times of all operations, and the sum of the threads'
+/// answers.
 pub(crate) fn side_by_side(
     threads: u64,
     work: impl Fn(u64) -> Result<(Latencies, u64)> + Sync,
@@ -38,14 +39,14 @@ pub(crate) fn side_by_side(
     Ok((latencies, answer))
 }
 
-/// Times of single operations.
+/// The times of single operations.
 #[derive(Default)]
 pub(crate) struct Latencies {
     nanos: Vec<u32>,
 }
 
 impl Latencies {
-    /// Runs an operation and records its time.
+    /// Runs an operation and records the time that it takes.
     #[inline]
     pub(crate) fn time<T>(&mut self, work: impl FnOnce() -> T) -> T {
         let start = Instant::now();
@@ -54,13 +55,13 @@ impl Latencies {
         result
     }
 
-    /// Records a time measured elsewhere.
+    /// Records a time that was measured elsewhere.
     pub(crate) fn keep(&mut self, time: Duration) {
         self.nanos
             .push(u32::try_from(time.as_nanos()).unwrap_or(u32::MAX));
     }
 
-    /// Like `time` for one operation in 32; the others run unmeasured.
+    /// Like `time` for one in 32 operations; the others run without being measured.
     #[inline]
     pub(crate) fn time_some<T>(&mut self, n: u64, work: impl FnOnce() -> T) -> T {
         if n.is_multiple_of(32) {
@@ -70,7 +71,7 @@ impl Latencies {
         }
     }
 
-    /// Adds the times of another thread.
+    /// Adds the times that another thread has recorded.
     pub(crate) fn join(&mut self, other: Self) {
         self.nanos.extend(other.nanos);
     }
@@ -91,7 +92,7 @@ impl Latencies {
     }
 }
 
-/// Times of operations in microseconds.
+/// The distribution of the times of operations, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Spread {
     pub(crate) p50: f64,
@@ -100,22 +101,22 @@ pub(crate) struct Spread {
     pub(crate) max: f64,
 }
 
-/// Costs of one round of one case for one engine.
+/// The costs of one engine in one round of one case.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sample {
-    /// The measured value, in the unit of the case.
+    /// The measured quantity, in the unit of the case.
     pub(crate) value: f64,
     pub(crate) latency: Spread,
-    /// Processor time of all threads, including kernel time.
+    /// Processor time of all threads in seconds, including time in the kernel.
     pub(crate) cpu_seconds: f64,
     pub(crate) written: os::Written,
     pub(crate) syncs: u64,
-    /// Disk space of the files afterwards; 0 if not measured.
+    /// Disk space in bytes that the files take afterwards; 0 if it was not measured.
     pub(crate) file_bytes: u64,
 }
 
 impl Sample {
-    /// A sample with only a value.
+    /// Creates a sample that has only the measured quantity.
     pub(crate) fn of(value: f64) -> Self {
         Self {
             value,
@@ -124,7 +125,7 @@ impl Sample {
     }
 }
 
-/// A running measurement.
+/// A measurement that is running.
 pub(crate) struct Meter<'d> {
     dir: &'d Path,
     start: Instant,
@@ -134,7 +135,7 @@ pub(crate) struct Meter<'d> {
 }
 
 impl<'d> Meter<'d> {
-    /// Starts a measurement; `dir` is the directory of the files.
+    /// Starts a measurement; `dir` is the directory of the engine's files.
     pub(crate) fn start(dir: &'d Path) -> Self {
         Self {
             dir,
@@ -145,15 +146,15 @@ impl<'d> Meter<'d> {
         }
     }
 
-    /// Like `start`, for an engine that itself reports waits that are not counted otherwise: its earlier waits are
-    /// excluded.
+    /// Like `start`, for an engine that itself reports waits for the disk that are not counted otherwise: waits before
+    /// the measurement are excluded.
     pub(crate) fn of(engine: &dyn Engine, dir: &'d Path) -> Self {
         engine.silent_syncs(0);
         Self::start(dir)
     }
 
-    /// Ends the measurement: operations per second, and their costs. `silent_syncs` is the number of waits that are not
-    /// counted otherwise.
+    /// Ends the measurement: returns operations per second and the costs. `silent_syncs` is the number of waits for the
+    /// disk that are not counted otherwise.
     pub(crate) fn finish(self, operations: u64, silent_syncs: u64, latencies: Latencies) -> Sample {
         let seconds = self.start.elapsed().as_secs_f64();
         let (now, then) = (os::written(self.dir), self.written);

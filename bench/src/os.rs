@@ -1,5 +1,5 @@
-//! Facts about the machine that a benchmark needs: preallocated memory, free space, disk blocks
-//! of a file, an empty page cache, and the load from other processes.
+//! Functions of the machine that a benchmark needs: touching memory in advance, free space, disk blocks of a file,
+//! emptying the page cache, and the load from other processes.
 
 #![expect(unsafe_code, reason = "calls of the operating system")]
 
@@ -12,17 +12,17 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// A directory that is removed on drop.
+/// A directory that is removed when this value is dropped.
 pub(crate) struct TempDir(PathBuf);
 
 impl TempDir {
-    /// A fresh directory in the system's temporary directory.
+    /// Creates a new directory in the system's temporary directory.
     #[cfg(test)]
     pub(crate) fn new(name: &str) -> io::Result<Self> {
         Self::within(&std::env::temp_dir(), name)
     }
 
-    /// A fresh directory under `parent`, which is created if needed.
+    /// Creates a new directory under `parent`, which is created if it does not exist.
     pub(crate) fn within(parent: &Path, name: &str) -> io::Result<Self> {
         use std::sync::atomic::{AtomicU32, Ordering};
         static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -40,24 +40,24 @@ impl TempDir {
 
 impl Drop for TempDir {
     fn drop(&mut self) {
-        // A failure only wastes space, and the path shows its origin.
+        // A failure is ignored: it only wastes space, and the path shows where the directory comes from.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
 /// From now on this process keeps freed memory and takes all memory from its heap, so that later allocations reuse
-/// memory that was already touched.
+/// memory that was touched before.
 pub(crate) fn keep_heap() {
-    // SAFETY: sets two numbers of the allocator; -1 means "never trim".
+    // SAFETY: the calls set two numbers of the allocator; -1 means "never trim".
     unsafe {
         libc::mallopt(libc::M_MMAP_MAX, 0);
         libc::mallopt(libc::M_TRIM_THRESHOLD, -1);
     }
 }
 
-/// Touches memory for the page cache and for the heap. A virtual machine whose host has taken away its free memory gets
-/// it back at less than 0.5 GB/s, which must not happen inside a measurement. Touches at most four fifths of the free
-/// memory, so that no cached page is evicted.
+/// Touches memory for the page cache and for the heap. A virtual machine whose host has taken away free memory gets
+/// this memory back at less than 0.5 GB/s, which must not happen inside a measurement. Touches at most four fifths of
+/// the free memory, so that no cached page is evicted.
 pub(crate) fn touch_memory(cache_bytes: u64, heap_bytes: u64) {
     let mut heap: Vec<u8> = Vec::new();
     if heap.try_reserve_exact(heap_bytes as usize).is_ok() {
@@ -73,7 +73,7 @@ pub(crate) fn touch_memory(cache_bytes: u64, heap_bytes: u64) {
     if bytes == 0 {
         return;
     }
-    // SAFETY: a fresh private anonymous map, written and unmapped here; no other code has its address.
+    // SAFETY: the private anonymous map is created, written and unmapped here; no other code has its address.
     unsafe {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
@@ -88,12 +88,12 @@ pub(crate) fn touch_memory(cache_bytes: u64, heap_bytes: u64) {
     }
 }
 
-/// Unused memory in bytes, without caches.
+/// Unused memory of the machine in bytes, without caches.
 pub(crate) fn memory_free() -> u64 {
     proc_field("/proc/meminfo", "MemFree:").unwrap_or(0) * 1024
 }
 
-/// Total memory of this machine in bytes.
+/// Total memory of the machine in bytes.
 pub(crate) fn memory_total() -> u64 {
     proc_field("/proc/meminfo", "MemTotal:").unwrap_or(0) * 1024
 }
@@ -104,7 +104,7 @@ fn proc_field(file: &str, field: &str) -> Option<u64> {
     line.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// Name of the processor, from the kernel.
+/// Name of the processor, as the kernel reports it.
 pub(crate) fn processor() -> String {
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let line = text.lines().find(|line| line.starts_with("model name"));
@@ -114,7 +114,7 @@ pub(crate) fn processor() -> String {
     name.unwrap_or_else(|| "unknown processor".to_owned())
 }
 
-/// Average number of busy tasks over the last minute.
+/// Average number of tasks that were running or waiting to run in the last minute.
 pub(crate) fn load() -> f64 {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split_whitespace()
@@ -128,15 +128,15 @@ pub(crate) fn disk_free(dir: &Path) -> io::Result<u64> {
     let path = CString::new(dir.as_os_str().as_bytes())?;
     // SAFETY: all-zero bytes are a valid `statvfs`, which the call fills.
     let mut stat: libc::statvfs = unsafe { std::mem::zeroed() };
-    // SAFETY: a C string and an out-parameter.
+    // SAFETY: `path` is a C string, and the call sets `stat`.
     if unsafe { libc::statvfs(path.as_ptr(), &raw mut stat) } != 0 {
         return Err(io::Error::last_os_error());
     }
     Ok(stat.f_bavail * stat.f_frsize)
 }
 
-/// Fails if less than `needed` bytes are free below `dir`: a run on a nearly full disk would measure the effects of
-/// that, or fill the disk.
+/// Returns an error if less than `needed` bytes are free below `dir`: a run on a nearly full disk would measure the
+/// effects of the lack of space, or fill the disk.
 pub(crate) fn expect_disk(dir: &Path, needed: u64) -> Result<(), String> {
     let free = disk_free(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
     if free >= needed {
@@ -149,7 +149,7 @@ pub(crate) fn expect_disk(dir: &Path, needed: u64) -> Result<(), String> {
     ))
 }
 
-/// Disk space of the files below `dir`, with holes and partial blocks.
+/// Disk space in bytes that the files below `dir` take: without holes, but with the whole of partly used blocks.
 pub(crate) fn disk_used(dir: &Path) -> io::Result<u64> {
     let mut bytes = 0;
     for entry in fs::read_dir(dir)? {
@@ -163,21 +163,22 @@ pub(crate) fn disk_used(dir: &Path) -> io::Result<u64> {
     Ok(bytes)
 }
 
-/// Amounts written since some start, counted in three places.
+/// Amounts written since some moment, counted in three places.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Written {
-    /// Bytes that this process passed to `write` and similar calls, without bytes stored through a map.
+    /// Number of bytes that this process has passed to `write` and similar calls, without bytes stored through a memory
+    /// map.
     pub(crate) handed: u64,
-    /// Calls of `write` and similar.
+    /// Number of calls of `write` and similar functions.
     pub(crate) calls: u64,
-    /// Bytes of the page cache that this process dirtied (`write_bytes` of `/proc/self/io`). On file systems
-    /// with large folios one changed byte counts as its whole folio, which may be 2 MiB.
+    /// Number of bytes in the page cache that this process has made dirty (`write_bytes` of `/proc/self/io`). On file
+    /// systems with large folios one changed byte counts as its whole folio, which may be 2 MiB.
     pub(crate) dirtied: u64,
-    /// Bytes written to the disk by any process.
+    /// Number of bytes that any process has written to the disk.
     pub(crate) disk: u64,
 }
 
-/// Reads the kernel's counters; zeros if it has none.
+/// Reads the kernel's counters of written amounts; zeros if the kernel has no such counters.
 pub(crate) fn written(dir: &Path) -> Written {
     let field = |name| proc_field("/proc/self/io", name).unwrap_or(0);
     Written {
@@ -188,7 +189,7 @@ pub(crate) fn written(dir: &Path) -> Written {
     }
 }
 
-/// Bytes written to the block device of `dir` since the machine started.
+/// Number of bytes written to the block device of `dir` since the machine started.
 fn disk_written(dir: &Path) -> Option<u64> {
     let device = fs::metadata(dir).ok()?.dev();
     let (major, minor) = (libc::major(device), libc::minor(device));
@@ -203,21 +204,21 @@ pub(crate) fn cpu_seconds() -> f64 {
     spent.user + spent.system
 }
 
-/// Processor use of this process, including all threads.
+/// Processor use of this process, including all threads and the kernel.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Spent {
     user: f64,
     system: f64,
-    /// Page faults.
+    /// Number of page faults.
     faults: i64,
 }
 
 impl Spent {
-    /// Use since the process started.
+    /// Processor use since the process started.
     pub(crate) fn so_far() -> Self {
         // SAFETY: all-zero bytes are a valid `rusage`, which the call fills.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-        // SAFETY: an out-parameter.
+        // SAFETY: the call sets `usage`.
         unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) };
         let seconds = |t: libc::timeval| t.tv_sec as f64 + t.tv_usec as f64 / 1e6;
         Self {
@@ -227,7 +228,7 @@ impl Spent {
         }
     }
 
-    /// Use since `then`.
+    /// Processor use since the moment `then`.
     pub(crate) fn since(then: &Self) -> Self {
         let now = Self::so_far();
         Self {
@@ -250,7 +251,7 @@ impl std::fmt::Display for Spent {
 }
 
 /// Waits until all writes to the file system of `dir` are on the disk, so that one measurement does not pay for the
-/// writes of another. Other file systems are excluded, because `sync` waits even for one that hangs.
+/// writes of another measurement. Other file systems are excluded, because `sync` would wait even for one that hangs.
 pub(crate) fn settle(dir: &Path) -> io::Result<()> {
     let dir = File::open(dir)?;
     // SAFETY: the descriptor is open.
@@ -260,8 +261,8 @@ pub(crate) fn settle(dir: &Path) -> io::Result<()> {
     }
 }
 
-/// Writes the files below `dir` to disk and drops them from the page cache. Fails if more than a hundredth remains
-/// cached, because a "cold" read would then not be cold.
+/// Writes the files below `dir` to disk and drops them from the page cache. Returns an error if more than a hundredth
+/// of a file remains cached, because a "cold" read would then not be cold.
 pub(crate) fn make_cold(dir: &Path) -> io::Result<()> {
     for entry in fs::read_dir(dir)? {
         let path = entry?.path();
@@ -275,7 +276,7 @@ pub(crate) fn make_cold(dir: &Path) -> io::Result<()> {
         unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
         let (cached, pages) = cached_pages(&file)?;
         if cached > 16 && cached * 100 > pages {
-            // Drops the whole cache, which requires root.
+            // Drops the page cache of the whole system, which requires root.
             fs::write("/proc/sys/vm/drop_caches", "1")?;
         }
         let (cached, pages) = cached_pages(&file)?;
@@ -288,7 +289,7 @@ pub(crate) fn make_cold(dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Number of pages of the file in memory, and its total number of pages.
+/// Number of pages of the file that are in memory, and total number of pages of the file.
 fn cached_pages(file: &File) -> io::Result<(usize, usize)> {
     let bytes = file.metadata()?.len() as usize;
     let pages = bytes.div_ceil(4096);
@@ -296,8 +297,8 @@ fn cached_pages(file: &File) -> io::Result<(usize, usize)> {
         return Ok((0, 0));
     }
     let mut resident = vec![0u8; pages];
-    // SAFETY: a shared read-only map of the whole file that is never read, only queried;
-    // `resident` has a byte for each of its pages.
+    // SAFETY: the shared read-only map of the whole file is never read, only queried; `resident` has a byte for each
+    // page.
     unsafe {
         let fd = file.as_raw_fd();
         let at = libc::mmap(
@@ -345,7 +346,7 @@ mod tests {
         let dir = std::env::temp_dir();
         expect_disk(&dir, 1).unwrap();
         let free = disk_free(&dir).unwrap();
-        // Other processes may write or delete files meanwhile.
+        // Other processes may write or delete files meanwhile, so the free space is compared only roughly.
         let refused = expect_disk(&dir, 2 * free + (1 << 40)).unwrap_err();
         let needed = (2 * free + (1 << 40)) >> 20;
         assert!(

@@ -1,4 +1,5 @@
-//! The two record types and the data: the simple data of the article, and a hard set for each type.
+//! The two record types and the data sets: the simple data of the article, and data that is harder to compress for each
+//! type.
 //!
 //! | set | time, 100-ns ticks | rest |
 //! |---|---|---|
@@ -6,7 +7,7 @@
 //! | `NNr` | += 1 s + uniform 0-999 us | value += uniform -0.50..0.50, at two decimals |
 //! | `06r` | the same | ids rise by 1-16; volume 1-1000, whole; price += uniform -50..50 of 1/10,000 |
 
-/// The article's point: 24 bytes.
+/// The point of the article: 24 bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 pub(crate) struct Reading {
@@ -15,7 +16,7 @@ pub(crate) struct Reading {
     pub(crate) value: f64,
 }
 
-/// The article's trade: 40 bytes.
+/// The trade of the article: 40 bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 pub(crate) struct Trade {
@@ -23,20 +24,20 @@ pub(crate) struct Trade {
     pub(crate) bid: u64,
     pub(crate) offer: u64,
     pub(crate) volume: f64,
-    /// The price, in units of 1/10,000.
+    /// Price of the trade, in units of 1/10,000.
     pub(crate) price: i64,
 }
 
 crate::lmdb_engine::plain_words!(Reading, 3, time);
 crate::lmdb_engine::plain_words!(Trade, 5, time);
 
-/// A data set: for each series a source of records in time order.
+/// A data set: a source of records in time order for each series.
 pub(crate) trait Source<P> {
-    /// The next `count` records of a series, of which `from` were returned before.
+    /// The next `count` records of a series, of which `from` records were returned before.
     fn records(&mut self, series: usize, from: u64, count: u64) -> impl Iterator<Item = P>;
 }
 
-/// The data of the article: all values count up.
+/// The simple data of the article, in which all values count up.
 pub(crate) struct Counting;
 
 impl Source<Reading> for Counting {
@@ -63,26 +64,26 @@ impl Source<Trade> for Counting {
     }
 }
 
-/// The hard set: one state for each series.
+/// The data set that is harder to compress: random walks, with one state for each series.
 pub(crate) struct Walks(Vec<Walk>);
 
 #[derive(Clone, Copy)]
 struct Walk {
     random: u64,
     time: i64,
-    /// The value in hundredths, or the price in 1/10,000.
+    /// The current value in hundredths, or the current price in 1/10,000.
     level: i64,
     bid: u64,
     offer: u64,
 }
 
-/// 2020-10-01 in ticks since year 1: the day of the trades in the article.
+/// The day of the trades in the article, 2020-10-01, in ticks of 100 ns since year 1.
 const START_TICKS: i64 = 637_371_072_000_000_000;
 const TICKS_PER_US: i64 = 10;
 const TICKS_PER_S: i64 = 10_000_000;
 
 impl Walks {
-    /// Walks for this many series, all from one seed.
+    /// Creates random walks for this many series, all from one seed.
     pub(crate) fn new(seed: u64, series: usize) -> Self {
         let mut state = seed;
         let walk = |_| Walk {
@@ -97,7 +98,7 @@ impl Walks {
 }
 
 impl Walk {
-    /// Advances the time; returns the 32 remaining random bits.
+    /// Advances the time of the walk; returns the 32 random bits that are left.
     #[inline]
     fn tick(&mut self) -> u64 {
         let random = splitmix(&mut self.random);
@@ -145,13 +146,13 @@ impl Source<Trade> for Walks {
     }
 }
 
-/// A number below `n` from 32 random bits.
+/// Converts 32 random bits to a number below `n`.
 #[inline]
 fn below(bits: u64, n: u64) -> u64 {
     (bits * n) >> 32
 }
 
-/// Sebastiano Vigna's splitmix64: advances the state and returns 64 random bits.
+/// The random number generator splitmix64 of Sebastiano Vigna: advances the state and returns 64 random bits.
 #[inline]
 pub(crate) fn splitmix(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);

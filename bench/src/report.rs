@@ -1,8 +1,8 @@
-//! Medians and spreads; a table for people, lines for programs.
+//! Computes medians and spreads, and formats results as a table for people and as lines for programs.
 
 use std::fmt::Write as _;
 
-/// One quantity measured on both sides, with a value for each round.
+/// A quantity measured for Tidalite and for a peer, with a value for each round.
 pub(crate) struct Line {
     pub(crate) suite: &'static str,
     pub(crate) case: String,
@@ -11,11 +11,11 @@ pub(crate) struct Line {
     pub(crate) peer: &'static str,
     pub(crate) ours: Vec<f64>,
     pub(crate) theirs: Vec<f64>,
-    /// Whether less is better: for sizes, not rates.
+    /// True if less is better, as for sizes; false for rates.
     pub(crate) less_is_better: bool,
 }
 
-/// The middle value, or the mean of the two middle values.
+/// The median: the middle value, or the mean of the two middle values.
 pub(crate) fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -26,7 +26,7 @@ pub(crate) fn median(values: &[f64]) -> f64 {
     }
 }
 
-/// (max - min) / median.
+/// The spread of the values: (maximum - minimum) / median.
 pub(crate) fn spread(values: &[f64]) -> f64 {
     let max = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let min = values.iter().copied().fold(f64::INFINITY, f64::min);
@@ -34,7 +34,7 @@ pub(crate) fn spread(values: &[f64]) -> f64 {
 }
 
 impl Line {
-    /// How many times better Tidalite is; above 1 if it is better.
+    /// How many times better Tidalite is than the peer; above 1 if Tidalite is better.
     pub(crate) fn ratio(&self) -> f64 {
         let ratio = median(&self.ours) / median(&self.theirs);
         if self.less_is_better {
@@ -44,7 +44,8 @@ impl Line {
         }
     }
 
-    /// One JSON object without a line end. It has only Tidalite's values if there was no peer.
+    /// Formats the line as one JSON object without a line end. The object has only the values of Tidalite if there was
+    /// no peer.
     pub(crate) fn json(&self) -> String {
         let Self {
             suite,
@@ -70,7 +71,7 @@ impl Line {
     }
 }
 
-/// The table in Markdown, ready to paste.
+/// Formats the lines as a table in Markdown.
 pub(crate) fn table(lines: &[Line]) -> String {
     let peer = lines.first().map_or("peer", |line| line.peer);
     let mut text = format!(
@@ -85,7 +86,7 @@ pub(crate) fn table(lines: &[Line]) -> String {
             true => String::new(),
             false => text(),
         };
-        // Writing to a String cannot fail.
+        // Writing to a `String` cannot fail, so the result is ignored.
         let _ = writeln!(
             text,
             "| {:<11} | {:<11} | {:>10} | {:>10} | {:>9} | {:>5.0}% | {:>6} |",

@@ -1,9 +1,9 @@
-//! Counts waits on the disk. This file redefines `fsync`, `fdatasync`, `msync` and `sync_file_range` of the C library.
-//! The linker uses these for every engine in the program, in any language; each counts the call and makes the system
-//! call.
+//! Counts waits for the disk. This file redefines `fsync`, `fdatasync`, `msync` and `sync_file_range` of the C library.
+//! The linker uses these functions for every engine in the program, in any language; each function counts the call and
+//! makes the system call.
 //!
-//! A `write` to a descriptor with `O_DSYNC` also waits but is not counted here; engines that do this report it
-//! (`Engine::silent_syncs`).
+//! A `write` to a descriptor with `O_DSYNC` also waits for the disk but is not counted here; engines that use it report
+//! such waits (`Engine::silent_syncs`).
 
 #![expect(
     unsafe_code,
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 static SYNCS: AtomicU64 = AtomicU64::new(0);
 
-/// Number of waits on the disk since the program started.
+/// Number of waits for the disk since the program started.
 pub(crate) fn count() -> u64 {
     SYNCS.load(Ordering::Relaxed)
 }
@@ -24,39 +24,39 @@ fn seen() {
     SYNCS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Same as in the C library.
+/// Behaves like `fsync` of the C library, and counts the call.
 // SAFETY: same name, arguments and effect as the function that it replaces.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn fsync(fd: c_int) -> c_int {
     seen();
-    // SAFETY: a system call that takes a descriptor; `syscall` sets `errno` as the wrapper does.
+    // SAFETY: this system call takes only a descriptor; `syscall` sets `errno` as the C library does.
     unsafe { libc::syscall(libc::SYS_fsync, fd) as c_int }
 }
 
-/// Same as in the C library.
+/// Behaves like `fdatasync` of the C library, and counts the call.
 // SAFETY: same name, arguments and effect as the function that it replaces.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn fdatasync(fd: c_int) -> c_int {
     seen();
-    // SAFETY: as in `fsync`.
+    // SAFETY: this system call takes only a descriptor; `syscall` sets `errno` as the C library does.
     unsafe { libc::syscall(libc::SYS_fdatasync, fd) as c_int }
 }
 
-/// Same as in the C library.
+/// Behaves like `msync` of the C library, and counts the call.
 ///
 /// # Safety
-/// Same as in the C library: the range must be mapped.
+/// As for `msync` of the C library: the range must be mapped.
 // SAFETY: same name, arguments and effect as the function that it replaces.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn msync(at: *mut c_void, bytes: usize, flags: c_int) -> c_int {
     if flags & libc::MS_SYNC != 0 {
         seen();
     }
-    // SAFETY: the caller's range; nothing is read or written by this process.
+    // SAFETY: the caller guarantees that the range is mapped; this process reads and writes nothing in it.
     unsafe { libc::syscall(libc::SYS_msync, at, bytes, flags) as c_int }
 }
 
-/// Same as in the C library.
+/// Behaves like `sync_file_range` of the C library, and counts the call if it waits.
 // SAFETY: same name, arguments and effect as the function that it replaces.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn sync_file_range(fd: c_int, from: i64, len: i64, flags: c_uint) -> c_int {
@@ -64,7 +64,7 @@ pub(crate) extern "C" fn sync_file_range(fd: c_int, from: i64, len: i64, flags: 
     if flags & (libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WAIT_AFTER) != 0 {
         seen();
     }
-    // SAFETY: as in `fsync`.
+    // SAFETY: this system call takes only a descriptor and numbers; `syscall` sets `errno` as the C library does.
     unsafe { libc::syscall(libc::SYS_sync_file_range, fd, from, len, flags) as c_int }
 }
 
@@ -80,7 +80,7 @@ mod tests {
         let before = super::count();
         file.sync_data().unwrap();
         file.sync_all().unwrap();
-        // Other tests of this process may sync meanwhile.
+        // Other tests of this process may sync meanwhile, so the counter may be higher.
         assert!(super::count() >= before + 2);
     }
 }

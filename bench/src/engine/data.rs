@@ -1,7 +1,7 @@
-//! The pairs. A key is computed from its number, and a value is a slice of a pool of random bytes. Making a pair costs
-//! a few nanoseconds, equal for every engine, and a value cannot be compressed.
+//! The pairs that the benchmarks store. A key is computed from its number, and a value is a part of a pool of random
+//! bytes. Creating a pair costs a few nanoseconds, equally for every engine, and values cannot be compressed.
 
-/// Sizes of keys and values.
+/// Lengths of keys and values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub(crate) key_bytes: usize,
@@ -9,16 +9,16 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// Size of a pair in bytes.
+    /// Length of a pair (key and value) in bytes.
     pub(crate) fn pair_bytes(self) -> u64 {
         (self.key_bytes + self.value_bytes) as u64
     }
 }
 
-/// Maximum size of a key in bytes.
+/// Maximum length of a key in bytes.
 const KEY_BYTES_MAX: usize = 24;
 
-/// Size of the pool in bytes; large enough that nearly all values of the small shape differ.
+/// Size of the pool of random bytes; large enough that nearly all small values differ.
 const POOL_BYTES: usize = 1 << 20;
 
 /// A key, stored on the stack.
@@ -40,7 +40,7 @@ impl Key {
         }
     }
 
-    /// A series and a time, 16 bytes.
+    /// A key of 16 bytes made of a series and a time.
     pub(crate) fn of_point(series: u64, time: i64) -> Self {
         Self::new([series, time as u64, 0], 16)
     }
@@ -53,14 +53,14 @@ impl AsRef<[u8]> for Key {
     }
 }
 
-/// Pairs of one shape.
+/// The pairs of one shape, which are computed when needed.
 pub(crate) struct Data {
     pub(crate) shape: Shape,
     pool: Vec<u8>,
 }
 
 impl Data {
-    /// Makes the data, which is equal in every run.
+    /// Creates the data, which is the same in every run.
     pub(crate) fn new(shape: Shape) -> Self {
         let mut random = Random::new(1);
         let words = (POOL_BYTES + shape.value_bytes).div_ceil(8);
@@ -70,15 +70,15 @@ impl Data {
         Self { shape, pool }
     }
 
-    /// Key `n` of the sequence in random order.
+    /// Key `n` of the sequence of keys in random order.
     #[inline]
     pub(crate) fn scattered(&self, n: u64) -> Key {
-        // A bijection of 64 bits, so all keys differ.
+        // The mapping of 64 bits is one-to-one, so all keys differ.
         let first = mixed(n);
         Key::new([first, mixed(first), n], self.shape.key_bytes)
     }
 
-    /// Key `n` of the ascending sequence.
+    /// Key `n` of the sequence of ascending keys.
     #[inline]
     pub(crate) fn ascending(&self, n: u64) -> Key {
         let first = mixed(n);
@@ -92,12 +92,12 @@ impl Data {
         &self.pool[at..at + self.shape.value_bytes]
     }
 
-    /// The first `count` ascending pairs.
+    /// The first `count` pairs with ascending keys.
     pub(crate) fn load(&self, count: u64) -> Ascending<'_> {
         self.between(0, count)
     }
 
-    /// The ascending pairs from number `next` up to, but not including, `end`.
+    /// The pairs with ascending keys from number `next` up to but excluding `end`.
     pub(crate) fn between(&self, next: u64, end: u64) -> Ascending<'_> {
         Ascending {
             data: self,
@@ -107,7 +107,7 @@ impl Data {
     }
 }
 
-/// Pairs in key order.
+/// Iterator over pairs in key order.
 #[derive(Clone)]
 pub(crate) struct Ascending<'d> {
     data: &'d Data,
@@ -129,7 +129,7 @@ impl<'d> Iterator for Ascending<'d> {
     }
 }
 
-/// Deterministic random numbers (SplitMix64).
+/// Generator of deterministic random numbers (SplitMix64).
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -143,7 +143,7 @@ impl Random {
         finish(self.0)
     }
 
-    /// A number below `bound`, which must not be 0.
+    /// A random number below `bound`, which must not be 0.
     #[inline]
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64

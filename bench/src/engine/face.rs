@@ -1,4 +1,4 @@
-//! The interface of every database in the comparison: transactions of puts, gets and scans, and the durability of
+//! The common interface of all databases in the comparison: transactions of puts, gets and scans, and the durability of
 //! commits.
 
 use std::error::Error;
@@ -6,18 +6,18 @@ use std::path::Path;
 
 use super::data::Ascending;
 
-/// Result of every call.
+/// Result of every call of an engine.
 pub(crate) type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
-/// Durability of commits; each engine uses the setting that provides it.
+/// The durability of commits; each engine uses the setting that provides it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Promise {
-    /// The commit survives a power cut when it returns.
+    /// When the commit returns, it survives a power cut.
     Synced,
-    /// After a power cut some of the last commits may be lost; the rest is intact. (LMDB guarantees this only on
-    /// a file system that keeps the order of writes.)
+    /// After a power cut some of the last commits may be lost, but the database is intact. (LMDB guarantees this only
+    /// on a file system that keeps the order of writes.)
     Lazy,
-    /// No guarantee after a power cut; the fastest mode.
+    /// There is no guarantee after a power cut; this is the fastest mode.
     Unsynced,
 }
 
@@ -25,16 +25,16 @@ pub(crate) enum Promise {
 #[derive(Clone, Copy)]
 pub(crate) struct Setup {
     pub(crate) promise: Promise,
-    /// Maximum size of all keys and values in bytes, for sizing maps.
+    /// Maximum length in bytes of all keys and values together, for the size of memory maps.
     pub(crate) data_bytes: u64,
-    /// Cache size in bytes, for engines with their own cache.
+    /// Size of the cache in bytes, for engines that have their own cache.
     pub(crate) cache_bytes: u64,
-    /// Whether reads will be random; engines that can disable kernel readahead then do so.
+    /// True if reads will be at random places; engines that can disable kernel readahead then do so.
     pub(crate) jumping: bool,
 }
 
 impl Setup {
-    /// Options for data that fits in memory and is read at random.
+    /// Options for data that fits in memory and is read at random places.
     pub(crate) fn new(promise: Promise, data_bytes: u64) -> Self {
         Self {
             promise,
@@ -45,7 +45,7 @@ impl Setup {
     }
 }
 
-/// Digest of the keys and values visited by a scan.
+/// Digest of the keys and values that a scan has visited, to compare answers of engines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Digest {
     pub(crate) entries: u64,
@@ -53,7 +53,7 @@ pub(crate) struct Digest {
 }
 
 impl Digest {
-    /// Adds a key and a value.
+    /// Adds a key and its value to the digest.
     #[inline]
     pub(crate) fn add(&mut self, key: &[u8], value: &[u8]) {
         self.entries += 1;
@@ -63,7 +63,7 @@ impl Digest {
             .wrapping_add(touch(value));
     }
 
-    /// A single number for the digest.
+    /// Reduces the digest to a single number.
     pub(crate) fn answer(self) -> u64 {
         self.sum.wrapping_add(self.entries)
     }
@@ -78,14 +78,14 @@ pub(crate) fn touch(bytes: &[u8]) -> u64 {
     }
 }
 
-/// Bytes of pages in the newest commit, and bytes of all pages that cannot be reused.
+/// Number of bytes of the pages in the newest commit, and of all pages that cannot be reused.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InUse {
     pub(crate) newest: u64,
     pub(crate) held: u64,
 }
 
-/// An open database; dropping it closes it.
+/// An open database of an engine; dropping it closes the database.
 pub(crate) trait Engine: Sync {
     /// Runs a write transaction: `work`, then the commit. Rolls back if `work` fails.
     fn write(&self, work: Writing<'_>) -> Result<()>;
@@ -95,7 +95,7 @@ pub(crate) trait Engine: Sync {
     fn begin_read(&self) -> Result<()> {
         self.read(&mut |_| Ok(()))
     }
-    /// Stores ascending pairs above all others in one transaction, by the engine's fastest method.
+    /// Stores pairs with ascending keys, above all existing keys, in one transaction, by the engine's fastest method.
     fn load(&self, pairs: Ascending<'_>) -> Result<()> {
         self.write(&mut |txn| {
             pairs
@@ -103,54 +103,54 @@ pub(crate) trait Engine: Sync {
                 .try_for_each(|(key, value)| txn.put(key.as_ref(), value))
         })
     }
-    /// Makes earlier, less durable commits durable.
+    /// Makes earlier commits of lower durability durable.
     fn flush(&self) -> Result<()>;
-    /// Makes the file as small as the engine can; `false` if unsupported. Engines that can only
-    /// write a compacted copy replace the file with it at the next opening.
+    /// Makes the file as small as the engine can; returns `false` if the engine cannot. Engines that can only write a
+    /// compacted copy replace the file with that copy at the next opening.
     fn compact(&mut self) -> Result<bool> {
         Ok(false)
     }
-    /// Bytes of pages in use; `None` if the engine does not report them.
+    /// Number of bytes of pages in use; `None` if the engine does not report it.
     fn in_use(&self) -> Result<Option<InUse>> {
         Ok(None)
     }
-    /// Pages written by the last commit; `None` if the engine does not report them.
+    /// Number of pages that the last commit has written; `None` if the engine does not report it.
     fn pages_of_last_commit(&self) -> Option<u64> {
         None
     }
-    /// Number of waits on the disk since the last call, within `commits` commits, that are not calls of `fsync` or
-    /// similar functions and so are not counted otherwise.
+    /// Number of waits for the disk since the last call of this function, within `commits` commits, that are not calls
+    /// of `fsync` or similar functions and therefore are not counted otherwise.
     fn silent_syncs(&self, commits: u64) -> u64 {
         let _ = commits;
         0
     }
 }
 
-/// Work inside a write transaction.
+/// Work that is done inside a write transaction.
 pub(crate) type Writing<'w> = &'w mut dyn FnMut(&mut dyn Write) -> Result<()>;
 
-/// Work inside a read transaction.
+/// Work that is done inside a read transaction.
 pub(crate) type Reading<'w> = &'w mut dyn FnMut(&mut dyn Read) -> Result<()>;
 
-/// A write transaction.
+/// A write transaction of an engine.
 pub(crate) trait Write {
     /// Stores a pair, or overwrites its value.
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()>;
-    /// The first bytes of the value as a number, as [`touch`] makes it.
+    /// The first bytes of the value as a number, as [`touch`] computes it; `None` if the key does not exist.
     fn get(&mut self, key: &[u8]) -> Result<Option<u64>>;
-    /// Removes a key; returns whether it existed.
+    /// Removes a key; returns true if it existed.
     fn delete(&mut self, key: &[u8]) -> Result<bool>;
 }
 
-/// A snapshot.
+/// A snapshot of an engine's database.
 pub(crate) trait Read {
-    /// The first bytes of the value as a number, as [`touch`] makes it.
+    /// The first bytes of the value as a number, as [`touch`] computes it; `None` if the key does not exist.
     fn get(&mut self, key: &[u8]) -> Result<Option<u64>>;
-    /// Visits at most `limit` entries, starting with the first one at or after `from`.
+    /// Visits at most `limit` entries, starting with the first entry at or after `from`.
     fn scan(&mut self, from: &[u8], limit: u64) -> Result<Digest>;
 }
 
-/// The series and the time of a key made by `data::Key::of_point`.
+/// The series and the time in a key that was created by `data::Key::of_point`.
 pub(crate) fn point_of(key: &[u8]) -> Result<(u64, i64)> {
     let (series, time) = key.split_at_checked(8).ok_or("a short key")?;
     Ok((
@@ -159,12 +159,12 @@ pub(crate) fn point_of(key: &[u8]) -> Result<(u64, i64)> {
     ))
 }
 
-/// An engine that can participate.
+/// An engine that can take part in a contest.
 #[derive(Clone, Copy)]
 pub(crate) struct Kind {
     pub(crate) name: &'static str,
-    /// Whether this is Tidalite, in one of its modes.
+    /// True if the engine is Tidalite, in one of its modes.
     pub(crate) ours: bool,
-    /// Opens or creates the database in a directory.
+    /// Function that opens or creates the database in a directory.
     pub(crate) open: fn(&Path, &Setup) -> Result<Box<dyn Engine>>,
 }

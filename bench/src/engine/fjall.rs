@@ -1,8 +1,9 @@
-//! fjall (MIT or Apache-2.0): a log-structured tree with a journal; its single-writer transactions.
+//! Adapter for fjall (MIT or Apache-2.0), a log-structured tree with a journal, in its form with single-writer
+//! transactions.
 //!
 //! `Synced`: the journal is synced (`fdatasync`) in each commit. `Lazy`: the journal is written to the system's cache
-//! in each commit. `Unsynced`: it stays in a buffer of the process. Compression, filters and block sizes have their
-//! defaults.
+//! in each commit. `Unsynced`: the journal stays in a buffer of the process. Compression, filters and block sizes have
+//! their defaults.
 
 use std::path::Path;
 
@@ -14,7 +15,7 @@ use ::fjall::{
 use super::data::Ascending;
 use super::{Digest, Engine, Promise, Read, Reading, Result, Setup, Write, Writing, touch};
 
-/// A database with one keyspace.
+/// A fjall database with one keyspace.
 pub(crate) struct Fjall {
     db: SingleWriterTxDatabase,
     pairs: SingleWriterTxKeyspace,
@@ -54,7 +55,7 @@ impl Engine for Fjall {
         })
     }
 
-    /// Ingests sorted tables directly, without the journal.
+    /// Loads sorted tables directly into the database, without the journal.
     fn load(&self, pairs: Ascending<'_>) -> Result<()> {
         let mut ingestion = self.pairs.inner().start_ingestion()?;
         for (key, value) in pairs {
@@ -89,7 +90,8 @@ impl Write for Writer<'_> {
         Ok(self.txn.get(self.pairs, key)?.map(|value| touch(&value)))
     }
 
-    /// fjall writes a tombstone without a lookup, so this call does not look up the key either, and returns true.
+    /// fjall removes a key by writing a tombstone, without a lookup. So this function does not look the key up either,
+    /// and returns true.
     fn delete(&mut self, key: &[u8]) -> Result<bool> {
         self.txn.remove(self.pairs, key);
         Ok(true)

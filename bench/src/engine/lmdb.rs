@@ -1,6 +1,6 @@
-//! LMDB (OpenLDAP Public License), through the crate `lmdb-master-sys`.
+//! Adapter for LMDB (OpenLDAP Public License), through the crate `lmdb-master-sys`.
 //!
-//! `Synced`: its default, `pwrite` and `fdatasync`, then the meta page to a descriptor with `O_DSYNC`.
+//! `Synced`: the default of LMDB, `pwrite` and `fdatasync`, then the meta page through a descriptor with `O_DSYNC`.
 //! `Lazy`: `MDB_NOSYNC`. `Unsynced`: `MDB_NOSYNC` and a writable map.
 
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use super::data::Ascending;
 use super::{Digest, Engine, Promise, Read, Reading, Result, Setup, Write, Writing, touch};
 use crate::lmdb_engine::lmdb::{Env, Txn};
 
-/// An environment.
+/// An LMDB environment, which is one database.
 pub(crate) struct Lmdb {
     env: Env,
     dir: PathBuf,
@@ -31,7 +31,7 @@ impl Lmdb {
             Promise::Unsynced => sys::MDB_NOSYNC | sys::MDB_WRITEMAP,
         };
         let ahead = if setup.jumping { sys::MDB_NORDAHEAD } else { 0 };
-        // The map has room for half-filled pages, pages held by readers, and many transactions.
+        // The memory map has room for half-filled pages, pages that readers hold, and many transactions.
         let map_bytes = setup.data_bytes * 8 + (1 << 30);
         Ok(Self {
             env: Env::open_with(dir, map_bytes as usize, flags | ahead)?,
@@ -103,7 +103,7 @@ impl Read for Reader<'_> {
     fn scan(&mut self, from: &[u8], limit: u64) -> Result<Digest> {
         let mut digest = Digest::default();
         let mut cursor = self.0.cursor()?;
-        // LMDB does not accept an empty key; the smallest possible key means "from the first".
+        // LMDB does not accept an empty key, so the smallest possible key stands for "from the first key".
         let from = if from.is_empty() { &[0][..] } else { from };
         let mut entry = cursor.seek(from)?;
         while let Some((key, value)) = entry {

@@ -1,5 +1,5 @@
-//! The article's engine on LMDB (`lmdb_engine`), behind the common interface: a key is a series and a time, and a value
-//! starts with a float. It is always synced, through a writable map, as in the article.
+//! The engine of the article on LMDB (`lmdb_engine`), behind the common interface: a key is a series and a time, and a
+//! value begins with a float. Every commit is synced, through a writable map, as in the article.
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -8,7 +8,7 @@ use super::{Engine, Reading, Result, Setup, Write, Writing, point_of, touch};
 use crate::lmdb_engine::{self, Guid, SEGMENT_POINTS};
 use crate::records::Reading as Point;
 
-/// The engine; its transactions need exclusive access.
+/// The engine of the article; its transactions need exclusive access.
 pub(crate) struct Segments(Mutex<lmdb_engine::Engine<Point, SEGMENT_POINTS>>);
 
 impl Segments {
@@ -41,7 +41,7 @@ struct Writer<'t>(lmdb_engine::WriteTxn<'t, Point, SEGMENT_POINTS>);
 impl Write for Writer<'_> {
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         let (series, time) = point_of(key)?;
-        // The engine hashes the low half of a GUID.
+        // The engine uses the low half of a GUID as its hash, so that half gets random bytes.
         let half = series.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes();
         let guid = Guid(std::array::from_fn(|i| half[i % 8]));
         self.0.change_timeseries(guid);

@@ -1,7 +1,7 @@
-//! libmdbx (Apache-2.0), through the C library in the crate `mdbx-sys`.
+//! Adapter for libmdbx (Apache-2.0), through the C library in the crate `mdbx-sys`.
 //!
-//! `Synced`: its default, durable. `Lazy`: `MDBX_SAFE_NOSYNC`. `Unsynced`: `MDBX_UTTERLY_NOSYNC` and a writable
-//! map. Geometry: default steps, and an upper bound that is never reached.
+//! `Synced`: the default of libmdbx, durable. `Lazy`: `MDBX_SAFE_NOSYNC`. `Unsynced`: `MDBX_UTTERLY_NOSYNC` and a
+//! writable map. Geometry of the file: default steps, and an upper bound that is never reached.
 
 #![expect(unsafe_code, reason = "libmdbx is a C library")]
 
@@ -23,7 +23,7 @@ struct Error(i32);
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // SAFETY: a string that lives at least until the next call of this thread.
+        // SAFETY: the string lives at least until the next call of this thread.
         let text = unsafe { CStr::from_ptr(mdbx_strerror(self.0)) };
         write!(f, "libmdbx: {}", text.to_string_lossy())
     }
@@ -38,7 +38,7 @@ fn done(code: i32) -> Result<()> {
     }
 }
 
-/// Like `done`; "not found" is not an error.
+/// Like `done`, but the code for "not found" is not an error: returns false.
 fn found(code: i32) -> Result<bool> {
     match code {
         MDBX_NOTFOUND => Ok(false),
@@ -53,19 +53,19 @@ fn val(bytes: &[u8]) -> MDBX_val {
     }
 }
 
-/// The bytes of a value returned by libmdbx.
+/// The bytes of a value that libmdbx has returned.
 ///
 /// # Safety
-/// The transaction of the value must neither write nor end while the result is used.
+/// The transaction in which the value was read must neither write nor end while the result is used.
 unsafe fn bytes<'t>(value: &MDBX_val) -> &'t [u8] {
     if value.iov_len == 0 {
         return &[];
     }
-    // SAFETY: a range of the map; the caller guarantees its lifetime.
+    // SAFETY: the value is a range of the memory map; the caller guarantees its lifetime.
     unsafe { std::slice::from_raw_parts(value.iov_base.cast::<u8>(), value.iov_len) }
 }
 
-/// An environment with its unnamed table.
+/// A libmdbx environment, which is one database, with its unnamed table.
 pub(crate) struct Mdbx {
     env: *mut MDBX_env,
     dbi: MDBX_dbi,
@@ -76,7 +76,7 @@ pub(crate) struct Mdbx {
 // SAFETY: an environment may be used by any thread; transactions stay with the thread that began them, as
 // they live inside one call of `write` or `read`.
 unsafe impl Send for Mdbx {}
-// SAFETY: as above.
+// SAFETY: the reason above for `Send` applies to shared use as well.
 unsafe impl Sync for Mdbx {}
 
 impl Mdbx {
@@ -98,10 +98,10 @@ impl Mdbx {
         let ahead = if setup.jumping { MDBX_NORDAHEAD } else { 0 };
         let upper = setup.data_bytes * 8 + (1 << 30);
         let (level, same) = (MDBX_LOG_ERROR, MDBX_LOGGER_DONTCHANGE);
-        // SAFETY: sets a log level; the "do not change" values are from the header.
+        // SAFETY: the call sets only a log level; the header defines the values for "do not change".
         unsafe { mdbx_setup_debug(level, MDBX_DBG_DONTCHANGE, same) };
         let mut env = ptr::null_mut();
-        // SAFETY: `env` is an out-parameter.
+        // SAFETY: the call sets `env`.
         done(unsafe { mdbx_env_create(&raw mut env) })?;
         let mut this = Self {
             env,
@@ -109,7 +109,7 @@ impl Mdbx {
             dir: dir.to_owned(),
             promise: setup.promise,
         };
-        // SAFETY: `env` was created and not opened; `path` is a C string; -1 means the default.
+        // SAFETY: `env` was created and not opened yet; `path` is a C string; -1 means the default.
         unsafe {
             done(mdbx_env_set_geometry(
                 env,
@@ -124,7 +124,7 @@ impl Mdbx {
         }
         let txn = this.begin(MDBX_TXN_READWRITE)?;
         let mut dbi = 0;
-        // SAFETY: `txn` is live; no name means the unnamed table, which gets these flags while it is empty.
+        // SAFETY: the transaction is open; no name means the unnamed table, which gets these flags while it is empty.
         done(unsafe { mdbx_dbi_open(txn.txn, ptr::null(), table, &raw mut dbi) })?;
         txn.commit()?;
         this.dbi = dbi;
@@ -134,7 +134,7 @@ impl Mdbx {
     fn begin(&self, flags: u32) -> Result<Txn> {
         let mut txn = ptr::null_mut();
         let (parent, context) = (ptr::null_mut(), ptr::null_mut());
-        // SAFETY: the environment is open; `txn` is an out-parameter.
+        // SAFETY: the environment is open; the call sets `txn`.
         done(unsafe { mdbx_txn_begin_ex(self.env, parent, flags, &raw mut txn, context) })?;
         Ok(Txn { txn, dbi: self.dbi })
     }
@@ -142,7 +142,7 @@ impl Mdbx {
 
 impl Drop for Mdbx {
     fn drop(&mut self) {
-        // SAFETY: transactions do not outlive the calls that began them, so none is left.
+        // SAFETY: transactions do not outlive the calls that began them, so none is open.
         unsafe { mdbx_env_close_ex(self.env, false) };
     }
 }
@@ -167,7 +167,7 @@ impl Engine for Mdbx {
     }
 
     fn flush(&self) -> Result<()> {
-        // SAFETY: the environment is open. "Nothing to do" is -1, MDBX_RESULT_TRUE.
+        // SAFETY: the environment is open. The result -1 (MDBX_RESULT_TRUE) means that there was nothing to do.
         match unsafe { mdbx_env_sync_ex(self.env, true, false) } {
             -1 => Ok(()),
             code => done(code),
@@ -183,12 +183,13 @@ impl Engine for Mdbx {
     }
 
     fn silent_syncs(&self, commits: u64) -> u64 {
-        // The meta page is written to a descriptor with O_DSYNC.
+        // In each synced commit, libmdbx writes the meta page through a descriptor with O_DSYNC, which waits for the
+        // disk.
         commits * u64::from(self.promise == Promise::Synced)
     }
 }
 
-/// A transaction; rolled back when dropped.
+/// A transaction of libmdbx, which is rolled back when dropped.
 struct Txn {
     txn: *mut MDBX_txn,
     dbi: MDBX_dbi,
@@ -203,23 +204,23 @@ impl Txn {
 
     fn fetch(&self, key: &[u8]) -> Result<Option<u64>> {
         let (key, mut value) = (val(key), val(&[]));
-        // SAFETY: the transaction is live; `value` is an out-parameter.
+        // SAFETY: the transaction is open; the call sets `value`.
         let code = unsafe { mdbx_get(self.txn, self.dbi, &raw const key, &raw mut value) };
-        // SAFETY: used at once.
+        // SAFETY: the bytes are used at once, while the transaction is open.
         Ok(found(code)?.then(|| touch(unsafe { bytes(&value) })))
     }
 
     fn commit(self) -> Result<()> {
         let txn = self.txn;
         std::mem::forget(self);
-        // SAFETY: the transaction is live, and the call ends it in any case.
+        // SAFETY: the transaction is open, and the call ends it in any case.
         done(unsafe { mdbx_txn_commit_ex(txn, ptr::null_mut()) })
     }
 }
 
 impl Drop for Txn {
     fn drop(&mut self) {
-        // SAFETY: live, as `commit` forgets `self`.
+        // SAFETY: the transaction is open, because `commit` forgets `self`.
         unsafe { mdbx_txn_abort_ex(self.txn, ptr::null_mut()) };
     }
 }
@@ -235,7 +236,7 @@ impl Write for Txn {
 
     fn delete(&mut self, key: &[u8]) -> Result<bool> {
         let key = val(key);
-        // SAFETY: the slice outlives the call; no value means all values of the key.
+        // SAFETY: the slice outlives the call; no value means that all values of the key are removed.
         found(unsafe { mdbx_del(self.txn, self.dbi, &raw const key, ptr::null()) })
     }
 }
@@ -301,11 +302,11 @@ impl sets_face::ReadSets for Txn {
 }
 
 impl Txn {
-    /// Visits entries with one cursor operation for the first and another for the following.
+    /// Visits entries with the cursor operation `first` for the first entry, and `next` for each following entry.
     fn walk(&self, from: &[u8], limit: u64, (first, next): (u32, u32)) -> Result<Digest> {
         let mut digest = Digest::default();
         let mut cursor = ptr::null_mut();
-        // SAFETY: the transaction is live; `cursor` is an out-parameter.
+        // SAFETY: the transaction is open; the call sets `cursor`.
         done(unsafe { mdbx_cursor_open(self.txn, self.dbi, &raw mut cursor) })?;
         let (mut key, mut value) = (val(from), val(&[]));
         let mut op = first;
@@ -313,17 +314,17 @@ impl Txn {
             if digest.entries == limit {
                 break Ok(());
             }
-            // SAFETY: the cursor is live; `key` points at the caller's slice or is overwritten.
+            // SAFETY: the cursor is open; `key` points to the caller's slice or is overwritten.
             let code = unsafe { mdbx_cursor_get(cursor, &raw mut key, &raw mut value, op) };
             match found(code) {
-                // SAFETY: used at once.
+                // SAFETY: the bytes are used at once, while the transaction is open.
                 Ok(true) => digest.add(unsafe { bytes(&key) }, unsafe { bytes(&value) }),
                 Ok(false) => break Ok(()),
                 Err(error) => break Err(error),
             }
             op = next;
         };
-        // SAFETY: opened above, closed once.
+        // SAFETY: the cursor was opened above and is closed only here.
         unsafe { mdbx_cursor_close(cursor) };
         result.map(|()| digest)
     }

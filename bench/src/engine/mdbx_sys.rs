@@ -1,4 +1,4 @@
-//! The part of `mdbx.h` (libmdbx 0.14.4) that the adapter calls, declared by hand; `mdbx-sys` compiles and
+//! The part of `mdbx.h` (libmdbx 0.14.4) that the adapter uses, declared by hand; the crate `mdbx-sys` compiles and
 //! links the library.
 
 #![expect(unsafe_code, reason = "declarations of a C library")]
@@ -6,27 +6,27 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
-// The crate is not used by name, only linked.
+// This import only makes the linker include the library.
 use mdbx_sys as _;
 
-/// Opaque.
+/// Type of an environment, whose fields are hidden.
 #[repr(C)]
 pub(super) struct MDBX_env {
     opaque: [u8; 0],
 }
-/// Opaque.
+/// Type of a transaction, whose fields are hidden.
 #[repr(C)]
 pub(super) struct MDBX_txn {
     opaque: [u8; 0],
 }
-/// Opaque.
+/// Type of a cursor, whose fields are hidden.
 #[repr(C)]
 pub(super) struct MDBX_cursor {
     opaque: [u8; 0],
 }
 /// Handle of a table.
 pub(super) type MDBX_dbi = u32;
-/// A `struct iovec`.
+/// A slice of bytes, a `struct iovec` in the header.
 pub(super) type MDBX_val = libc::iovec;
 
 pub(super) const MDBX_SUCCESS: c_int = 0;
@@ -54,13 +54,13 @@ pub(super) const MDBX_LOG_ERROR: c_int = 1;
 pub(super) const MDBX_DBG_DONTCHANGE: c_int = -1;
 pub(super) const MDBX_LOGGER_DONTCHANGE: *const c_void = usize::MAX as *const c_void;
 
-/// Positions of `enum MDBX_cursor_op`.
+/// Values of `enum MDBX_cursor_op`.
 pub(super) const MDBX_NEXT: c_uint = 8;
 pub(super) const MDBX_NEXT_DUP: c_uint = 9;
 pub(super) const MDBX_SET_KEY: c_uint = 16;
 pub(super) const MDBX_SET_RANGE: c_uint = 17;
 
-// SAFETY: the declarations of `mdbx.h` 0.14.4, argument by argument.
+// SAFETY: the declarations equal those in `mdbx.h` 0.14.4, argument by argument.
 unsafe extern "C" {
     pub(super) fn mdbx_strerror(code: c_int) -> *const c_char;
     pub(super) fn mdbx_setup_debug(level: c_int, flags: c_int, logger: *const c_void) -> c_int;

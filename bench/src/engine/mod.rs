@@ -35,14 +35,14 @@ pub(crate) use face::{
     touch,
 };
 
-/// Tidalite's tables.
+/// The tables of Tidalite.
 pub(crate) const TIDALITE: Kind = Kind {
     name: "tidalite",
     ours: true,
     open: |dir, setup| Ok(Box::new(tidalite::Tables::open(dir, setup)?)),
 };
 
-/// Tidalite's series, for suites whose keys are a series and a time.
+/// The series of Tidalite, for suites whose keys are a series and a time.
 pub(crate) const TIDALITE_SERIES: Kind = Kind {
     name: "tidalite-series",
     ours: true,
@@ -54,7 +54,7 @@ pub(crate) const TIDALITE_SERIES: Kind = Kind {
     },
 };
 
-/// Tidalite's tables, synced with one barrier.
+/// The tables of Tidalite, with commits that wait for one barrier (flush of the disk).
 pub(crate) const TIDALITE_ONE_FLUSH: Kind = Kind {
     name: "tidalite-one-flush",
     ours: true,
@@ -64,14 +64,14 @@ pub(crate) const TIDALITE_ONE_FLUSH: Kind = Kind {
     },
 };
 
-/// Tidalite's tables, always synced with two barriers, as in LMDB.
+/// The tables of Tidalite, with commits that always wait for two barriers (flushes of the disk), as in LMDB.
 pub(crate) const TIDALITE_TWO_BARRIERS: Kind = Kind {
     name: "tidalite-two-barriers",
     ours: true,
     open: |dir, setup| Ok(Box::new(tidalite::Tables::without_log(dir, setup)?)),
 };
 
-/// Tidalite's series, synced with one barrier.
+/// The series of Tidalite, with commits that wait for one barrier (flush of the disk).
 pub(crate) const TIDALITE_SERIES_ONE_FLUSH: Kind = Kind {
     name: "tidalite-series-one-flush",
     ours: true,
@@ -81,21 +81,21 @@ pub(crate) const TIDALITE_SERIES_ONE_FLUSH: Kind = Kind {
     },
 };
 
-/// The article's engine on LMDB: raw points in segments of 8,100.
+/// The engine of the article on LMDB: raw points in segments of 8,100.
 pub(crate) const LMDB_SERIES: Kind = Kind {
     name: "lmdb-series",
     ours: false,
     open: |dir, setup| Ok(Box::new(lmdb_series::Segments::open(dir, setup)?)),
 };
 
-/// LMDB; some suites use only LMDB as a peer.
+/// LMDB, which is the only peer in some suites.
 pub(crate) const LMDB: Kind = Kind {
     name: "lmdb",
     ours: false,
     open: |dir, setup| Ok(Box::new(lmdb::Lmdb::open(dir, setup)?)),
 };
 
-/// Every peer of this build.
+/// All peers of this build.
 pub(crate) const PEERS: &[Kind] = &[
     LMDB,
     Kind {

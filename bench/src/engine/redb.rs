@@ -1,7 +1,7 @@
-//! redb (MIT or Apache-2.0).
+//! Adapter for redb (MIT or Apache-2.0).
 //!
-//! `Synced`: `Durability::Immediate`, one flush, its default. `Lazy` and `Unsynced`: `Durability::None`, which
-//! keeps commits in memory until a durable one.
+//! `Synced`: `Durability::Immediate`, which is the default of redb and flushes the disk once. `Lazy` and `Unsynced`:
+//! `Durability::None`, which keeps commits in memory until a durable commit.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use super::{Digest, Engine, Promise, Read, Reading, Result, Setup, Write, Writin
 
 const PAIRS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("pairs");
 
-/// A database.
+/// A redb database.
 pub(crate) struct Redb {
     db: Database,
     durability: Durability,

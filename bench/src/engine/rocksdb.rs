@@ -1,8 +1,10 @@
-//! RocksDB (GPL-2.0 or Apache-2.0), through the C interface of the system's library; only with the feature `rocksdb`.
+//! Adapter for RocksDB (GPL-2.0 or Apache-2.0), through the C interface of the system's library; only with the feature
+//! `rocksdb`.
 //!
 //! A write transaction is an optimistic transaction; concurrent transactions never write the same key. `Synced`:
-//! `WriteOptions.sync`. `Lazy`: the log is written to the system's cache. `Unsynced`: no log. Bloom filters have ten
-//! bits a key, the cache has the same size as for all engines, there is no compression, and the rest is default.
+//! `WriteOptions.sync`. `Lazy`: the log is written to the system's cache. `Unsynced`: there is no log. Bloom filters
+//! have ten bits per key, the cache has the same size as for all engines, there is no compression, and all other
+//! options have their defaults.
 
 #![expect(unsafe_code, reason = "RocksDB is a C++ library behind a C interface")]
 
@@ -14,11 +16,11 @@ use std::slice;
 
 use super::{Digest, Engine, Promise, Read, Reading, Result, Setup, Write, Writing, touch};
 
-/// Any RocksDB object; opaque.
+/// Pointer to any object of RocksDB, whose fields are hidden.
 type Object = *mut c_void;
 type Fault = *mut *mut c_char;
 
-// SAFETY: the declarations of `rocksdb/c.h` 7.8, with one type for all pointers to objects.
+// SAFETY: the declarations equal those in `rocksdb/c.h` 7.8, with one type for all pointers to objects.
 #[link(name = "rocksdb")]
 unsafe extern "C" {
     fn rocksdb_options_create() -> Object;
@@ -105,29 +107,29 @@ unsafe extern "C" {
     fn rocksdb_free(what: *mut c_void);
 }
 
-/// Runs a call that reports errors through a message.
+/// Runs a call that reports an error as a message; returns the message as an error.
 fn checked<T>(call: impl FnOnce(Fault) -> T) -> Result<T> {
     let mut fault = ptr::null_mut();
     let result = call(&raw mut fault);
     if fault.is_null() {
         return Ok(result);
     }
-    // SAFETY: a C string of the library, freed right after.
+    // SAFETY: the message is a C string of the library, which is freed right after this.
     let text = unsafe { CStr::from_ptr(fault) }
         .to_string_lossy()
         .into_owned();
-    // SAFETY: as above.
+    // SAFETY: the message is a C string of the library and is not used any more.
     unsafe { rocksdb_free(fault.cast()) };
     Err(format!("RocksDB: {text}").into())
 }
 
-/// The first bytes of a pinned slice as a number, as in `touch`; releases the slice.
+/// The first bytes of a pinned slice as a number, as `touch` computes it; releases the slice.
 fn pinned(slice: Object) -> Option<u64> {
     if slice.is_null() {
         return None;
     }
     let mut len = 0;
-    // SAFETY: a live slice, read before it is released.
+    // SAFETY: the slice is valid, and it is read before it is released.
     unsafe {
         let value = rocksdb_pinnableslice_value(slice, &raw mut len);
         let value = touch(slice::from_raw_parts(value.cast(), len));
@@ -136,7 +138,7 @@ fn pinned(slice: Object) -> Option<u64> {
     }
 }
 
-/// A transaction database.
+/// A RocksDB database with optimistic transactions.
 pub(crate) struct Rocks {
     db: Object,
     base: Object,
@@ -150,7 +152,7 @@ unsafe impl Sync for Rocks {}
 impl Rocks {
     pub(crate) fn open(dir: &Path, setup: &Setup) -> Result<Self> {
         let path = CString::new(dir.join("rocksdb").as_os_str().as_bytes())?;
-        // SAFETY: options are created, handed over and destroyed; `path` is a C string.
+        // SAFETY: the options are created, passed on and destroyed here; `path` is a C string.
         unsafe {
             let options = rocksdb_options_create();
             rocksdb_options_set_create_if_missing(options, 1);
@@ -188,7 +190,8 @@ impl Rocks {
 
 impl Drop for Rocks {
     fn drop(&mut self) {
-        // SAFETY: made by `open`, destroyed once; no transaction outlives the call that began it.
+        // SAFETY: `open` created these objects, and they are destroyed only here; no transaction outlives the call that
+        // began it.
         unsafe {
             rocksdb_optimistictransaction_options_destroy(self.txn);
             rocksdb_writeoptions_destroy(self.write);
@@ -200,20 +203,20 @@ impl Drop for Rocks {
 
 impl Engine for Rocks {
     fn write(&self, work: Writing<'_>) -> Result<()> {
-        // SAFETY: all objects are live; no old transaction is passed.
+        // SAFETY: all objects are valid; no old transaction is passed for reuse.
         let txn = unsafe {
             rocksdb_optimistictransaction_begin(self.db, self.write, self.txn, ptr::null_mut())
         };
-        // SAFETY: takes no arguments.
+        // SAFETY: the call takes no arguments.
         let read = unsafe { rocksdb_readoptions_create() };
         let mut writer = Writer { txn, read };
         work(&mut writer)?;
-        // SAFETY: the transaction is live.
+        // SAFETY: the transaction is open.
         checked(|fault| unsafe { rocksdb_transaction_commit(txn, fault) })
     }
 
     fn read(&self, work: Reading<'_>) -> Result<()> {
-        // SAFETY: the database is open; the reader releases both.
+        // SAFETY: the database is open; the reader releases the snapshot and the options.
         let (snapshot, read) = unsafe {
             let snapshot = rocksdb_create_snapshot(self.base);
             let read = rocksdb_readoptions_create();
@@ -239,7 +242,7 @@ impl Engine for Rocks {
 
     fn compact(&mut self) -> Result<bool> {
         self.flush()?;
-        // SAFETY: the database is open; null bounds mean everything.
+        // SAFETY: the database is open; null bounds stand for the whole database.
         unsafe {
             rocksdb_compact_range(self.base, ptr::null(), 0, ptr::null(), 0);
         }
@@ -254,7 +257,8 @@ struct Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        // SAFETY: made by `write`, destroyed once; an uncommitted transaction is rolled back.
+        // SAFETY: `write` created these objects, and they are destroyed only here; an uncommitted transaction is rolled
+        // back.
         unsafe {
             rocksdb_readoptions_destroy(self.read);
             rocksdb_transaction_destroy(self.txn);
@@ -281,7 +285,8 @@ impl Write for Writer {
         Ok(pinned(slice))
     }
 
-    /// RocksDB writes a tombstone without a lookup, so this call does not look up the key either, and returns true.
+    /// RocksDB removes a key by writing a tombstone, without a lookup. So this function does not look the key up
+    /// either, and returns true.
     fn delete(&mut self, key: &[u8]) -> Result<bool> {
         let (at, len) = (key.as_ptr().cast(), key.len());
         // SAFETY: the slice outlives the call, which copies it.
@@ -298,7 +303,7 @@ struct Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        // SAFETY: made by `read`, destroyed once.
+        // SAFETY: `read` created these objects, and they are destroyed only here.
         unsafe {
             rocksdb_readoptions_destroy(self.read);
             rocksdb_release_snapshot(self.db, self.snapshot);
@@ -317,7 +322,7 @@ impl Read for Reader {
 
     fn scan(&mut self, from: &[u8], limit: u64) -> Result<Digest> {
         let mut digest = Digest::default();
-        // SAFETY: the iterator is live until it is destroyed; its slices are used before it moves.
+        // SAFETY: the iterator is valid until it is destroyed; its slices are used before it moves.
         unsafe {
             let iterator = rocksdb_create_iterator(self.db, self.read);
             rocksdb_iter_seek(iterator, from.as_ptr().cast(), from.len());

@@ -1,4 +1,5 @@
-//! Databases with one table of sets, behind an interface of their own: keys and values of eight bytes.
+//! Databases with one table that has a set of values under each key, behind an interface of their own. Keys and values
+//! have eight bytes.
 //!
 //! LMDB and libmdbx use values of fixed length (`DUPFIXED`); redb uses its multimap.
 
@@ -12,7 +13,7 @@ pub(crate) use super::sets_face::{Pairs, ReadSets, ReadingSets, Sets, Word};
 use super::{Digest, Kind, Result, Setup, mdbx};
 use crate::lmdb_engine::lmdb::Env;
 
-/// Opens or creates the database of an engine; `None` if the engine has no multi-values, or none in this mode.
+/// Opens or creates the database of an engine; `None` if the engine has no sets of values, or not in this mode.
 pub(crate) fn open(kind: Kind, dir: &Path, setup: &Setup) -> Result<Option<Box<dyn Sets>>> {
     Ok(Some(match kind.name {
         "tidalite" => Box::new(Ours::open(dir)?),

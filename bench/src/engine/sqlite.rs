@@ -1,6 +1,7 @@
-//! SQLite (public domain), through `rusqlite` with its bundled library: a table without row ids, WAL.
+//! Adapter for SQLite (public domain), through `rusqlite` with its bundled library: a table without row ids, in WAL
+//! mode.
 //!
-//! `Synced`: `synchronous=FULL`. `Lazy`: `NORMAL`. `Unsynced`: `OFF`. The map covers the whole file.
+//! `Synced`: `synchronous=FULL`. `Lazy`: `NORMAL`. `Unsynced`: `OFF`. The memory map covers the whole file.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -86,7 +87,7 @@ impl Engine for Sqlite {
         self.with_reader(|connection| work(&mut Reader(connection)))
     }
 
-    /// SQLite takes the snapshot with the first statement, so this runs one.
+    /// Runs a statement, because SQLite takes the snapshot only with the first statement of a transaction.
     fn begin_read(&self) -> Result<()> {
         self.with_reader(|connection| {
             let mut any = connection.prepare_cached("SELECT 1 FROM pairs LIMIT 1")?;

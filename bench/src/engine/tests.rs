@@ -1,5 +1,5 @@
-//! Every engine gives the same answers to the same transactions, also after closing, after compaction and after
-//! reopening.
+//! Every engine must give the same answers to the same transactions, also after compaction and after the database was
+//! closed and reopened.
 
 use super::data::{Data, Random, Shape};
 use super::*;
@@ -27,7 +27,7 @@ fn every_engine_agrees_with_a_map() {
     }
 }
 
-/// Every durable commit waits for the disk, and the wait must be counted; otherwise the suites would report too few
+/// Every durable commit waits for the disk, and this wait must be counted; otherwise the suites would report too few
 /// waits.
 #[test]
 fn the_waits_of_durable_commits_are_counted() {
@@ -40,7 +40,7 @@ fn the_waits_of_durable_commits_are_counted() {
         let before = syncs::count();
         (20..120).try_for_each(commit).unwrap();
         let waits = syncs::count() - before + engine.silent_syncs(100);
-        // Other tests of this process sync at the same time, so there may be more waits.
+        // Other tests of this process sync at the same time, so the counter may show more waits.
         assert!(waits >= 100, "{}: {waits}", kind.name);
     }
 }

@@ -1,4 +1,4 @@
-//! Tidalite: an ordered table, through the public API.
+//! Adapter for Tidalite: an ordered table, through the public API.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,10 +8,10 @@ use ::tidalite::{Database, Durability, Options, Table, TableMut, Tuning};
 use super::data::Ascending;
 use super::{Digest, Engine, InUse, Promise, Read, Reading, Result, Setup, Write, Writing, touch};
 
-/// The table.
+/// Name of the table.
 const TABLE: &str = "pairs";
 
-/// A database with one table.
+/// A Tidalite database with one table.
 pub(crate) struct Tables {
     db: Option<Database>,
     path: PathBuf,
@@ -19,13 +19,13 @@ pub(crate) struct Tables {
     log: LogSyncs,
 }
 
-/// Counts waits of small commits. They are written to the redo log with `RWF_DSYNC`, which waits for the disk without a
-/// call of `fsync`.
+/// Counts the waits of small commits for the disk. These commits are written to the redo log with `RWF_DSYNC`, which
+/// waits for the disk without a call of `fsync`.
 #[derive(Default)]
 pub(super) struct LogSyncs(AtomicU64);
 
 impl LogSyncs {
-    /// Number of waits since the last call.
+    /// Number of waits since the last call of this function.
     pub(super) fn since(&self, db: &Database) -> u64 {
         let now = db.metrics().appends;
         now.saturating_sub(self.0.swap(now, Ordering::Relaxed))
@@ -37,12 +37,13 @@ impl Tables {
         Self::with(dir, durability(setup.promise))
     }
 
-    /// A database with commits of this durability.
+    /// Opens a database whose commits have this durability.
     pub(crate) fn with(dir: &Path, durability: Durability) -> Result<Self> {
         Self::opened(dir, durability, &Options::new())
     }
 
-    /// Like `open`, without the redo log: every durable commit writes a meta record, with two barriers.
+    /// Like `open`, but without the redo log: every durable commit writes a meta record, with two barriers (flushes of
+    /// the disk).
     pub(crate) fn without_log(dir: &Path, setup: &Setup) -> Result<Self> {
         let options = Options::new().tuning(Tuning::new().log_bytes(0));
         Self::opened(dir, durability(setup.promise), &options)
@@ -69,7 +70,7 @@ impl Tables {
     }
 }
 
-/// Tidalite's durability for a promise.
+/// The durability of Tidalite that provides a promise.
 pub(crate) fn durability(promise: Promise) -> Durability {
     match promise {
         Promise::Synced => Durability::Durable,
@@ -78,7 +79,7 @@ pub(crate) fn durability(promise: Promise) -> Durability {
     }
 }
 
-/// Like `durability`, with one barrier instead of two.
+/// Like `durability`, but with one barrier (flush of the disk) instead of two.
 pub(crate) fn one_flush(promise: Promise) -> Durability {
     match promise {
         Promise::Synced => Durability::OneFlush,
@@ -131,7 +132,7 @@ impl Engine for Tables {
         }))
     }
 
-    /// Replaces the file with a compacted copy.
+    /// Replaces the file by a compacted copy.
     fn compact(&mut self) -> Result<bool> {
         let copy = self.path.with_extension("copy");
         self.db()?.copy().to(&copy)?;

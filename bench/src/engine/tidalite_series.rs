@@ -1,5 +1,5 @@
-//! Tidalite: points of series. A key is a series and a time, and a value starts with a float. Only writes are
-//! supported; the suite `harlinn` measures reads of series.
+//! Adapter for Tidalite: points of series. A key is a series and a time, and a value begins with a float. Only writes
+//! are supported, because the suite `harlinn` measures reads of series.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use ::tidalite::{Database, Durability, SeriesId, Steps, WriteTxn};
 use super::tidalite::LogSyncs;
 use super::{Engine, Reading, Result, Write, Writing, point_of};
 
-/// A database with series.
+/// A Tidalite database with series.
 pub(crate) struct Points {
     db: Database,
     durability: Durability,
@@ -18,7 +18,7 @@ pub(crate) struct Points {
 }
 
 impl Points {
-    /// A database with commits of this durability.
+    /// Opens a database whose commits have this durability.
     pub(crate) fn with(dir: &Path, durability: Durability) -> Result<Self> {
         Ok(Self {
             db: Database::open(dir.join("bench.tdl"))?,

@@ -1,4 +1,4 @@
-//! Reads one series: search, step, for-each. Points are borrowed from the map, never copied.
+//! Reads one series: search, step, for-each. Points are borrowed from the memory map, never copied.
 
 #![cfg_attr(
     not(test),
@@ -12,29 +12,30 @@ use super::key::{self, Guid};
 use super::lmdb::{Cursor, Entry, Result};
 use super::segment::{Point, points_of};
 
-/// Result of a search.
+/// Result of a search for the last point at or before a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// The series is empty.
+    /// The series has no points.
     Empty,
-    /// The cursor is at the newest point before the requested time.
+    /// The cursor is at the newest point before the requested time; there is no point at that time.
     Less,
-    /// The cursor is at exactly the requested time.
+    /// The cursor is at a point of exactly the requested time.
     Equal,
-    /// All points are later; the cursor is at the first.
+    /// All points are later than the requested time; the cursor is at the first point.
     Greater,
 }
 
-/// A stored segment and its position among its neighbours.
+/// A stored segment, and the keys of its neighbours.
 pub(crate) struct Place<'t, P> {
     pub(crate) points: &'t [P],
     pub(crate) key: i64,
     pub(crate) is_first: bool,
-    /// Key of the next segment.
+    /// Key of the next segment of the series; `None` for the last segment.
     pub(crate) next: Option<i64>,
 }
 
-/// The segment for `time`: the last one that starts at or before it, or otherwise the first one of the series.
+/// Finds the segment for `time`: the last segment that begins at or before `time`, or the first segment of the series
+/// if all begin later.
 pub(crate) fn floor_segment<'t, P: Point>(
     cursor: &mut Cursor<'t>,
     series: Guid,
@@ -43,7 +44,7 @@ pub(crate) fn floor_segment<'t, P: Point>(
     let Some((key, points, is_floor)) = seek_floor(cursor, series, time)? else {
         return Ok(None);
     };
-    // Looks at both neighbours: one step back, a seek forward again, then one step further.
+    // Looks at both neighbours of the segment: one step back, a seek forward again, then one step further.
     let is_first = !is_floor || mine::<P>(cursor.previous()?, series).is_none();
     cursor.seek(&key::encode(series, key))?;
     let next = mine::<P>(cursor.next()?, series).map(|(key, _)| key);
@@ -55,13 +56,13 @@ pub(crate) fn floor_segment<'t, P: Point>(
     }))
 }
 
-/// Positions the cursor; also returns whether the segment starts at or before `time`.
+/// Moves the LMDB cursor to the segment for `time`; also returns whether that segment begins at or before `time`.
 fn seek_floor<'t, P: Point>(
     cursor: &mut Cursor<'t>,
     series: Guid,
     time: i64,
 ) -> Result<Option<(i64, &'t [P], bool)>> {
-    // LMDB stops at the entry at or after the key, which is usually one entry too far.
+    // LMDB stops at the first entry at or after the key, which is usually one entry too far.
     let at_or_after = cursor.seek(&key::encode(series, time))?;
     let after = mine(at_or_after, series);
     if let Some((key, points)) = after
@@ -77,7 +78,7 @@ fn seek_floor<'t, P: Point>(
     if let Some((key, points)) = mine(before, series) {
         return Ok(Some((key, points, true)));
     }
-    // No earlier segment: go to the first of the series, if there is one.
+    // There is no earlier segment, so this returns the first segment of the series, if there is one.
     let Some((key, points)) = after else {
         return Ok(None);
     };
@@ -110,14 +111,14 @@ impl<'t, P: Point> SeriesCursor<'t, P> {
         })
     }
 
-    /// Switches to another series; the cursor has no position.
+    /// Switches the cursor to another series; the cursor then has no position.
     pub(crate) fn change_timeseries(&mut self, series: Guid) {
         self.series = series;
         self.segment = &[];
         self.at = 0;
     }
 
-    /// The current point.
+    /// The point at the cursor; `None` if the cursor has no position.
     pub(crate) fn current(&self) -> Option<&'t P> {
         self.segment.get(self.at)
     }
@@ -139,17 +140,17 @@ impl<'t, P: Point> SeriesCursor<'t, P> {
         })
     }
 
-    /// Moves to the first point.
+    /// Moves to the first point; returns false if the series is empty.
     pub(crate) fn first(&mut self) -> Result<bool> {
         Ok(self.search(i64::MIN)? != Found::Empty)
     }
 
-    /// Moves to the last point.
+    /// Moves to the last point; returns false if the series is empty.
     pub(crate) fn last(&mut self) -> Result<bool> {
         Ok(self.search(i64::MAX)? != Found::Empty)
     }
 
-    /// Moves to the next point; at the end, stays and returns false.
+    /// Moves to the next point; at the end of the series, stays there and returns false.
     pub(crate) fn next(&mut self) -> Result<bool> {
         if self.at + 1 < self.segment.len() {
             self.at += 1;
@@ -171,7 +172,7 @@ impl<'t, P: Point> SeriesCursor<'t, P> {
         }
     }
 
-    /// Moves to the previous point; at the end, stays and returns false.
+    /// Moves to the previous point; at the beginning of the series, stays there and returns false.
     pub(crate) fn previous(&mut self) -> Result<bool> {
         if self.at > 0 {
             self.at -= 1;
@@ -204,7 +205,7 @@ impl<'t, P: Point> SeriesCursor<'t, P> {
         Ok(())
     }
 
-    /// Calls `f` with every point; returns their number.
+    /// Calls `f` with every point; returns the number of points.
     #[inline]
     pub(crate) fn for_each(&mut self, mut f: impl FnMut(&P)) -> Result<usize> {
         let mut count = 0;
@@ -215,7 +216,7 @@ impl<'t, P: Point> SeriesCursor<'t, P> {
         Ok(count)
     }
 
-    /// Calls `f` with every point starting with the one at or before `start`; returns their number.
+    /// Calls `f` with every point from the last one at or before `start` on; returns the number of points.
     pub(crate) fn for_each_from(&mut self, start: i64, f: impl FnMut(&P)) -> Result<usize> {
         self.for_each_until(start, None, f)
     }

@@ -1,5 +1,5 @@
-//! The engine and its writing transaction: one modification buffer per series, kept until the
-//! commit, in a map keyed by the low half of the GUID.
+//! The engine of the article and its write transaction: for each series there is one buffer with a modified segment,
+//! kept until the commit, in a map whose hash is the low half of the GUID.
 //!
 //! A buffer holds one whole segment of its series and covers an interval of time. Appends
 //! go to the last segment, which stays in its buffer; an insert elsewhere stores the buffer and
@@ -18,10 +18,10 @@ use super::key::{self, Guid, GuidMap};
 use super::lmdb::{Env, Result, Txn};
 use super::segment::{Point, Segment};
 
-/// An engine's environment in a directory; points of type `P`, `N` per segment.
+/// The engine: an LMDB environment in a directory, with points of type `P` and `N` points per segment.
 pub(crate) struct Engine<P: Point, const N: usize> {
     env: Env,
-    /// Kept between transactions, so that a commit does not free gigabytes.
+    /// The memory of the buffers, kept between transactions so that a commit does not free gigabytes.
     arena: RefCell<Arena<Segment<P, N>>>,
     writing: Cell<bool>,
 }
@@ -36,7 +36,7 @@ impl<P: Point, const N: usize> Engine<P, N> {
         })
     }
 
-    /// Allocates and touches the buffers for this many series beforehand.
+    /// Allocates the buffers for this many series in advance, and touches their memory.
     pub(crate) fn reserve(&self, series: usize) {
         self.arena.borrow_mut().reserve(series);
     }
@@ -44,10 +44,10 @@ impl<P: Point, const N: usize> Engine<P, N> {
     /// Begins a write transaction.
     ///
     /// # Panics
-    /// Another write transaction of this engine is alive.
+    /// If another write transaction of this engine exists.
     pub(crate) fn begin_write(&self) -> Result<WriteTxn<'_, P, N>> {
         assert!(!self.writing.replace(true), "one writer at a time");
-        // SAFETY: the only users of the places were earlier transactions, which have ended.
+        // SAFETY: the places were used only by earlier transactions, which have ended.
         unsafe { self.arena.borrow_mut().recycle() };
         let alone = Alone(&self.writing);
         let txn = self.env.begin(true)?;
@@ -62,23 +62,23 @@ impl<P: Point, const N: usize> Engine<P, N> {
         })
     }
 
-    /// Begins a read transaction on the newest commit.
+    /// Begins a read transaction, which sees the newest commit.
     pub(crate) fn begin_read(&self) -> Result<ReadTxn<'_>> {
         Ok(ReadTxn(self.env.begin(false)?))
     }
 }
 
-/// A snapshot.
+/// A read transaction, which is a snapshot.
 pub(crate) struct ReadTxn<'e>(Txn<'e>);
 
 impl ReadTxn<'_> {
-    /// A cursor over `series`.
+    /// Opens a cursor over `series`.
     pub(crate) fn open_timeseries<P: Point>(&self, series: Guid) -> Result<SeriesCursor<'_, P>> {
         SeriesCursor::new(self.0.cursor()?, series)
     }
 }
 
-/// Marks its engine as having a writer, as long as this value lives.
+/// Marks the engine as having a writer while this value exists.
 struct Alone<'e>(&'e Cell<bool>);
 
 impl Drop for Alone<'_> {
@@ -87,7 +87,7 @@ impl Drop for Alone<'_> {
     }
 }
 
-/// State of one series in the transaction.
+/// State of one series in a write transaction.
 ///
 /// Invariants: (1) `buffer`, if present, holds the segment for `from <= t < until`, where
 /// `None` means no bound; it is empty only if the whole series is; (2) `stored` is the key under
@@ -104,7 +104,7 @@ struct Info<P, const N: usize> {
 impl<P: Point, const N: usize> Info<P, N> {
     #[inline]
     fn segment(&mut self) -> Option<&mut Segment<P, N>> {
-        // SAFETY: the place was taken for this info alone, and the arena outlives it.
+        // SAFETY: the place was taken for this series alone, and the arena outlives the transaction.
         self.buffer.map(|buffer| unsafe { &mut *buffer.as_ptr() })
     }
 
@@ -114,7 +114,7 @@ impl<P: Point, const N: usize> Info<P, N> {
             && self.until.is_none_or(|until| time < until)
     }
 
-    /// Stores a changed buffer, under its new key if the key has changed.
+    /// Stores the buffer if it was changed; under a new key if the first time of the segment has changed.
     fn flush(&mut self, txn: &mut Txn<'_>) -> Result<()> {
         if self.changes == 0 {
             return Ok(());
@@ -160,7 +160,8 @@ impl<P: Point, const N: usize> Info<P, N> {
     }
 }
 
-/// The only write transaction of an engine. Dropping it without a commit rolls it back.
+/// The write transaction of an engine, of which there is only one at a time. Dropping it without a commit rolls it
+/// back.
 pub(crate) struct WriteTxn<'e, P: Point, const N: usize> {
     txn: Txn<'e>,
     engine: &'e Engine<P, N>,
@@ -171,7 +172,7 @@ pub(crate) struct WriteTxn<'e, P: Point, const N: usize> {
 }
 
 impl<P: Point, const N: usize> WriteTxn<'_, P, N> {
-    /// Selects the series for the following calls.
+    /// Selects the series to which the following calls apply.
     #[inline]
     pub(crate) fn change_timeseries(&mut self, series: Guid) {
         self.current = match self.map.get(&series) {
@@ -199,7 +200,7 @@ impl<P: Point, const N: usize> WriteTxn<'_, P, N> {
     /// Inserts a point at any time, or overwrites the point at the same time.
     ///
     /// # Panics
-    /// Called before the first [`WriteTxn::change_timeseries`].
+    /// If it is called before the first [`WriteTxn::change_timeseries`].
     #[inline]
     pub(crate) fn insert(&mut self, point: &P) -> Result<()> {
         let info = &mut self.infos[self.current];
@@ -231,7 +232,7 @@ impl<P: Point, const N: usize> WriteTxn<'_, P, N> {
             rest = segment.insert(&point);
             info.changes += 1;
             let Some(overflow) = rest else { break };
-            // The segment is full: store it and continue in the next one.
+            // The segment is full, so it is stored, and the point that did not fit goes to the next segment.
             info.flush(&mut self.txn)?;
             match info.until {
                 Some(next) => info.load(&self.txn, next)?,
@@ -258,7 +259,7 @@ impl<P: Point, const N: usize> WriteTxn<'_, P, N> {
         SeriesCursor::new(self.txn.cursor()?, info.id)
     }
 
-    /// Stores all buffers, commits and syncs.
+    /// Stores all buffers, commits the transaction and syncs it to the disk.
     pub(crate) fn commit(mut self) -> Result<()> {
         for info in &mut self.infos {
             info.flush(&mut self.txn)?;

@@ -7,15 +7,15 @@
 
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 
-/// Size of a key in bytes.
+/// Length of a key in bytes.
 pub(crate) const KEY_BYTES: usize = 24;
 
-/// Identifies a series.
+/// The GUID of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Guid(pub(crate) [u8; 16]);
 
 impl Guid {
-    /// Bytes 8 to 15: random enough to serve as the hash, as in the article.
+    /// Bytes 8 to 15 of the GUID, which are random enough to serve as the hash, as in the article.
     fn lo(self) -> u64 {
         let [.., a, b, c, d, e, f, g, h] = self.0;
         u64::from_le_bytes([a, b, c, d, e, f, g, h])
@@ -46,10 +46,10 @@ impl Hasher for Identity {
     }
 }
 
-/// A map keyed by the low half of the GUID, without hashing it.
+/// A map whose hash is the low half of the GUID.
 pub(crate) type GuidMap<V> = std::collections::HashMap<Guid, V, BuildHasherDefault<Identity>>;
 
-/// The key of the segment of `series` that starts at `time`.
+/// The key of the segment of `series` that begins at `time`.
 pub(crate) fn encode(series: Guid, time: i64) -> [u8; KEY_BYTES] {
     let mut key = [0; KEY_BYTES];
     key[..16].copy_from_slice(&series.0);
@@ -57,7 +57,7 @@ pub(crate) fn encode(series: Guid, time: i64) -> [u8; KEY_BYTES] {
     key
 }
 
-/// The time in `key`, if the key belongs to `series`.
+/// The time in `key` if the key belongs to `series`; otherwise `None`.
 pub(crate) fn time_of(key: &[u8], series: Guid) -> Option<i64> {
     let (guid, time) = key.split_first_chunk::<16>()?;
     let time = <[u8; 8]>::try_from(time).ok()?;

@@ -1,5 +1,5 @@
-//! The peer: the time series engine of "An Ultrafast Light Timeseries Storage Engine" ported to
-//! Rust, over the same LMDB with the same `MDB_WRITEMAP`.
+//! The peer: the engine of the article "An Ultrafast Light Timeseries Storage Engine", ported to Rust, on the same LMDB
+//! with the same flag `MDB_WRITEMAP`.
 //!
 //! ```text
 //! engine   Engine, WriteTxn: one modification buffer per series, insert or overwrite anywhere
@@ -29,7 +29,7 @@ pub(crate) use engine::{Engine, WriteTxn};
 pub(crate) use key::Guid;
 pub(crate) use segment::{Point, plain_words};
 
-/// Points in a full segment, as in the article: 8 + 8,100 x 24 bytes are 48 pages less 2 KB.
+/// Number of points in a full segment, as in the article: 8 + 8,100 x 24 bytes are 48 pages less 2 KB.
 pub(crate) const SEGMENT_POINTS: usize = 8100;
 
 #[cfg(test)]

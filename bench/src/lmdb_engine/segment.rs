@@ -1,4 +1,5 @@
-//! A segment: up to `N` points, strictly ascending in time. Its first bytes are the LMDB value.
+//! A segment: up to `N` points, strictly ascending in time. Its first bytes (the number of points, then the points) are
+//! the LMDB value.
 //!
 //! ```text
 //! +0          8  number of points n
@@ -12,22 +13,22 @@
 
 use super::arena::AnyBits;
 
-/// A record that is stored as its bytes.
+/// A record that is stored as its bytes in memory.
 ///
 /// # Safety
-/// `repr(C)`, made of 8-byte fields only (no padding), every bit pattern valid.
+/// The type must be `repr(C)`, have only fields of 8 bytes (no padding), and allow every bit pattern.
 pub(crate) unsafe trait Point: Copy + 'static {
-    /// Its time.
+    /// The time of the record.
     fn time(&self) -> i64;
 }
 
-/// Makes a `repr(C)` struct of this many words a [`Point`]. (Defined here to keep `unsafe` in one place.)
+/// Implements [`Point`] for a `repr(C)` struct of this many words. (Defined here to keep `unsafe` in one place.)
 macro_rules! plain_words {
     ($record:ty, $words:literal, $time:ident) => {
         const _: () = assert!(size_of::<$record>() == $words * 8);
 
-        // SAFETY: by its size it is this many words without padding; the caller made it of
-        // integers and floats, for which every bit pattern is valid.
+        // SAFETY: according to its size the struct has this many words and no padding; it consists of integers and
+        // floats, for which every bit pattern is valid.
         #[expect(unsafe_code, reason = "raw points are stored as their bytes")]
         unsafe impl $crate::lmdb_engine::Point for $record {
             #[inline]
@@ -41,7 +42,7 @@ pub(crate) use plain_words;
 
 const HEAD_BYTES: usize = 8;
 
-/// Up to `N` points.
+/// A segment with up to `N` points, in memory.
 ///
 /// Invariants: (1) `len <= N`; (2) `points[..len]` ascend strictly in time.
 #[repr(C)]
@@ -50,8 +51,8 @@ pub(crate) struct Segment<P, const N: usize> {
     points: [P; N],
 }
 
-// SAFETY: a word and an array of points, for which every bit pattern is valid; aligned to 8.
-// (An arbitrary `len` breaks invariant 1, which only causes a panic; `clear` is called first.)
+// SAFETY: the type is a word and an array of points, for which every bit pattern is valid, aligned to 8. (An arbitrary
+// `len` breaks invariant 1, which only causes a panic; `clear` is called first.)
 unsafe impl<P: Point, const N: usize> AnyBits for Segment<P, N> {}
 
 impl<P: Point, const N: usize> Segment<P, N> {
@@ -72,7 +73,7 @@ impl<P: Point, const N: usize> Segment<P, N> {
         self.points().first()
     }
 
-    /// Appends the point if it is after the last one and there is room.
+    /// Appends the point if it is later than the last point and the segment has room; otherwise returns false.
     #[inline]
     pub(crate) fn append(&mut self, point: &P) -> bool {
         let len = self.len();
@@ -84,7 +85,7 @@ impl<P: Point, const N: usize> Segment<P, N> {
         true
     }
 
-    /// Inserts or overwrites; returns the point that no longer fits, if any.
+    /// Inserts a point, or overwrites the point of the same time; returns the point that no longer fits, if any.
     pub(crate) fn insert(&mut self, point: &P) -> Option<P> {
         let len = self.len();
         let at = self.points().partition_point(|p| p.time() < point.time());
@@ -107,7 +108,7 @@ impl<P: Point, const N: usize> Segment<P, N> {
         Some(overflow)
     }
 
-    /// The bytes to store: trimmed to the existing points.
+    /// The bytes to store, without the unused places for points.
     pub(crate) fn bytes(&self) -> &[u8] {
         let bytes = HEAD_BYTES + size_of_val(self.points());
         // SAFETY: `self` is `repr(C)` without padding (`Point`), `bytes <= size_of::<Self>()`.
@@ -121,11 +122,11 @@ impl<P: Point, const N: usize> Segment<P, N> {
     }
 }
 
-/// The points of a stored segment, in place.
+/// The points of a stored segment, without a copy.
 ///
 /// # Panics
-/// If the value is not a segment of such points. The article does not check this; one comparison per 8,100 points costs
-/// the peer nothing.
+/// If the value is not a segment of such points. The article's engine does not check this; one comparison per 8,100
+/// points costs the peer nothing.
 pub(crate) fn points_of<P: Point>(value: &[u8]) -> &[P] {
     let points = &value[HEAD_BYTES..];
     assert!(
@@ -136,6 +137,6 @@ pub(crate) fn points_of<P: Point>(value: &[u8]) -> &[P] {
         points.as_ptr().cast::<P>().is_aligned(),
         "LMDB aligns values of such sizes to 8"
     );
-    // SAFETY: aligned, a whole number of points, every bit pattern valid (`Point`).
+    // SAFETY: the bytes are aligned, they hold a whole number of points, and every bit pattern is valid (`Point`).
     unsafe { std::slice::from_raw_parts(points.as_ptr().cast(), points.len() / size_of::<P>()) }
 }

@@ -1,4 +1,4 @@
-//! Tests with segments of three points, so that every insert soon reaches a boundary, against a `BTreeMap`.
+//! Compares segments of three points, in which every insert soon reaches a boundary, with a `BTreeMap`.
 
 use std::collections::BTreeMap;
 
@@ -179,7 +179,7 @@ fn segments_of_the_articles_size_are_trimmed_at_the_end() {
     let mut txn = engine.begin_write().unwrap();
     txn.change_timeseries(guid(1));
     (0..20_000).for_each(|t| txn.insert(&reading(t, t as f64)).unwrap());
-    // Out of order within the last segment: one overwrite, and two inserts between existing points.
+    // Inserts out of order within the last segment: one overwrites a point, and two go between existing points.
     txn.insert(&reading(19_000, -1.0)).unwrap();
     txn.insert(&reading(20_005, 1.0)).unwrap();
     txn.insert(&reading(20_003, 1.0)).unwrap();

@@ -31,23 +31,23 @@ use crate::engine::{Result, TIDALITE_SERIES};
 use crate::meter::{Latencies, Meter, Sample};
 use crate::os;
 
-/// Number of parts of the series: threads in the article.
+/// Number of parts into which the series are divided, as there are threads in the article.
 const PARTS: usize = 4;
-/// Points per thread in a transaction.
+/// Number of points that a thread appends in one transaction.
 const EACH: u64 = 1_000_000;
 const MANY: u64 = 10_000;
 const OPENS: usize = 11;
 const QUESTIONS: usize = 1001;
 const SECOND: i64 = 1_000_000_000;
 
-/// Figures from the article, and from running its program on a machine with two cores.
+/// Figures from the article, and from running the article's program on a machine with two cores.
 const QUOTED: &str = "\
 quoted, not measured here: four threads in turn 1.9 M points/s (10,000 series), 5.0 M (100), one thread 1.3 M (1);
 a series after the other 4.3 M (10,000), 4.25 M (100); a billion points in 10,000 series are recovered in less than 10 s.
 On a machine of this kind, without syncs: 14 to 25 M points/s at 0.2 to 0.8 bytes (steps); 2 M at 10.7 bytes (walk, 10,000 series).
 ours: four threads append to one transaction (one for one series), a million points each; every transaction synced.";
 
-/// Runs the suite.
+/// Runs the suite `akumuli`.
 pub(crate) fn run(options: &Options) -> Result<Contest> {
     let mut contest = Contest::among("akumuli", &[TIDALITE_SERIES]);
     for _ in 0..options.rounds {
@@ -131,7 +131,7 @@ fn created(path: &Path, series: u64) -> Result<(Database, Vec<SeriesId>)> {
     Ok((db, ids))
 }
 
-/// The series of one thread.
+/// The series of one thread, and the source of their points.
 struct Part {
     ids: Vec<SeriesId>,
     source: Source,
@@ -142,12 +142,12 @@ struct Part {
 }
 
 impl Part {
-    /// Inserts `count` points through an appender.
+    /// Inserts the next `count` points of this part through an appender.
     fn feed(&mut self, count: u64, in_turn: bool, to: &mut Appender<'_>) -> ::tidalite::Result<()> {
         let mut done = 0;
         while done < count {
             let number = self.at % self.ids.len();
-            // In turn: one point per series; otherwise all remaining points of the series.
+            // If `in_turn`, takes one point of each series; otherwise all points that are left of the series.
             let has = self.source.walkers[number].round as u64;
             let run = match in_turn {
                 true => 1,
@@ -171,7 +171,7 @@ impl Part {
     }
 }
 
-/// Divides the series and a total of `rows` rows among threads.
+/// Divides the series, and a total of `rows` rows, among the threads.
 fn parts(ids: &[SeriesId], walk: bool, rows: u64) -> Vec<Part> {
     let len = ids.len().div_ceil(PARTS.min(ids.len()));
     let chunks = ids.chunks(len);
@@ -186,7 +186,8 @@ fn parts(ids: &[SeriesId], walk: bool, rows: u64) -> Vec<Part> {
         .collect()
 }
 
-/// Appends all remaining points of the parts, each on its own thread; `told` gets the number of rows after each commit.
+/// Appends all remaining points of the parts, each part on its own thread; `told` receives the number of rows after
+/// each commit.
 fn append(
     db: &Database,
     parts: &mut [Part],
@@ -227,7 +228,7 @@ fn append(
     Ok(latencies)
 }
 
-/// Measures one line of the article's tables.
+/// Measures one line of the tables in the article.
 fn written(
     case: &str,
     in_turn: bool,
@@ -265,7 +266,8 @@ fn written(
     Ok(())
 }
 
-/// The process that will be killed. It reports acknowledged rows, and continues until its points are written.
+/// The process that will be killed. It reports the number of acknowledged rows, and continues until its points are
+/// written.
 pub(crate) fn writer(options: &Options) -> Result<()> {
     let (db, ids) = created(&options.dir.join("bench.tdl"), MANY.min(options.points))?;
     let mut parts = parts(&ids, true, options.points);
@@ -273,7 +275,7 @@ pub(crate) fn writer(options: &Options) -> Result<()> {
         println!("{done}");
         Ok(std::io::stdout().flush()?)
     })?;
-    // The process keeps working until it is killed.
+    // The process keeps committing until it is killed.
     loop {
         let mut txn = db.begin_write()?;
         for part in &mut parts {
@@ -329,7 +331,7 @@ fn killed(options: &Options, contest: &mut Contest) -> Result<()> {
     if rows < acknowledged {
         return Err(format!("{acknowledged} points were acknowledged, {rows} are there").into());
     }
-    // Only the first open after the kill recovers the file, so it is the one reported.
+    // Only the first opening after the kill has to recover the file, so only its time is reported.
     let kind = TIDALITE_SERIES;
     contest.add("killed-open", "us", true, kind, Sample::of(micros[0]));
     contest.add(
@@ -348,7 +350,7 @@ fn questions(options: &Options, contest: &mut Contest) -> Result<()> {
     let (db, ids) = created(&path, 1)?;
     let mut parts = parts(&ids, true, options.points);
     append(&db, &mut parts, true, |_| Ok(()))?;
-    // Adds rows to the delta, of a thousand other series and of the queried one.
+    // Adds rows of a thousand other series and of the queried series to the delta (rows that are in no leaf yet).
     let mut txn = db.begin_write()?;
     let mut others = Vec::new();
     for n in 0..1000 {

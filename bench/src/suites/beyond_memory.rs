@@ -28,15 +28,16 @@ const SHAPE: Shape = Shape {
     key_bytes: 16,
     value_bytes: 484,
 };
-/// Pairs per load transaction.
+/// Number of pairs in a transaction of the load.
 const FILL: u64 = 20_000;
-/// Duration of the gets in seconds, at the default file size; smaller files take less.
+/// Duration of the gets in seconds at the default file size; with smaller files the gets take less time.
 const GET_SECONDS: f64 = 120.0;
 const MIB_FULL: f64 = 8192.0;
-/// Number of time windows in the gets; the first minute is half of them.
+/// Number of time windows into which the gets are divided; the first minute is half of them.
 const WINDOWS: usize = 24;
 
-/// Runs the suite, with LMDB unless other peers are named. `None` if memory cannot be limited here.
+/// Runs the suite `beyond-memory`, with LMDB as the only peer unless other peers are named. Returns `None` if memory
+/// cannot be limited on this machine.
 pub(crate) fn run(options: &Options) -> Result<Option<Contest>> {
     let peers = match options.peers.as_slice() {
         [] => vec![LMDB.name.to_owned()],
@@ -95,7 +96,7 @@ fn of_one(
     Ok(())
 }
 
-/// Parses a line from the child: an answer or a sample.
+/// Parses a line from the child process: an answer or a sample.
 fn take(line: &str, kind: Kind, contest: &mut Contest) -> Result<()> {
     let words: Vec<&str> = line.split_whitespace().collect();
     if let ["answer", case, answer] = words.as_slice() {
@@ -151,7 +152,7 @@ fn take(line: &str, kind: Kind, contest: &mut Contest) -> Result<()> {
     Ok(())
 }
 
-/// Units of the cases.
+/// The units of the cases, in which the child process reports.
 const UNITS: [&str; 4] = ["pairs/s", "gets/s", "of-steady", "entries/s"];
 
 fn tell(case: &str, unit: &str, sample: &Sample) {
@@ -174,7 +175,7 @@ fn tell(case: &str, unit: &str, sample: &Sample) {
     println!("sample {case} {unit} {}", text.join(" "));
 }
 
-/// The child process: one step of one engine.
+/// The code of the child process: one step of one engine.
 pub(crate) fn one(options: &Options) -> Result<()> {
     group::enter()?;
     let ([step], [name]) = (options.only.as_slice(), options.peers.as_slice()) else {

@@ -33,18 +33,18 @@ use crate::report::{median, short};
 use coders::{CODERS, Coder, Encoded, Room, encodings};
 use columns::{Column, Kind};
 
-/// Results of one coder on one column.
+/// Results of one coder (a compression method) on one column.
 struct Figures {
     coder: Coder,
     bits: f64,
-    /// Millions of values per second, the best of the rounds.
+    /// Speed of encoding (and below, of decoding) in millions of values per second, the best of the rounds.
     encode: f64,
     decode: f64,
-    /// Millions of values per second, decoded and summed.
+    /// Speed in millions of values per second of decoding and adding up the values.
     sum: f64,
 }
 
-/// A column and its results.
+/// A column and the results of all coders on it.
 struct Row {
     name: String,
     kind: Kind,
@@ -117,7 +117,7 @@ fn measured(coder: Coder, column: &Column, options: &Options) -> Result<(Encoded
     };
     let encoded = encode()?;
     let mut room = Room::new();
-    // Decoding must return the encoded words.
+    // Checks that decoding returns the words that were encoded.
     let mut series = column.series.iter();
     let mut rest: &[u64] = &[];
     let mut wrong = 0;
@@ -158,7 +158,7 @@ fn measured(coder: Coder, column: &Column, options: &Options) -> Result<(Encoded
     Ok((encoded, figures))
 }
 
-/// Millions of values per second in the fastest pass of the rounds; a round lasts at least a few milliseconds.
+/// Millions of values per second in the fastest pass of all rounds; a round lasts at least a few milliseconds.
 fn best(values: usize, rounds: usize, work: &mut dyn FnMut() -> Result<()>) -> Result<f64> {
     const SECONDS_MIN: f64 = 0.003;
     let mut best = f64::MAX;
@@ -270,7 +270,7 @@ fn of(row: &Row, coder: Coder) -> Option<&Figures> {
     row.figures.iter().find(|figures| figures.coder == coder)
 }
 
-/// Bits per value that Tidalite's codec needs more than pco.
+/// Number of bits per value that Tidalite's codec needs more than pco.
 fn excess(row: &Row) -> f64 {
     match (of(row, Coder::Ours), of(row, Coder::Pco)) {
         (Some(ours), Some(pco)) => ours.bits - pco.bits,

@@ -1,5 +1,5 @@
-//! `commit`: the costs of durable rows. A row is a series, a time, a float and a word of flags. Tidalite stores it as a
-//! point of a series and, like the peers, as a pair of 16 + 16 bytes in a table.
+//! The suite `commit`: the costs of durable rows. A row is a series, a time, a float and a word of flags. Tidalite
+//! stores it as a point of a series and, like the peers, as a pair of 16 + 16 bytes in a table.
 //!
 //! | case | measured quantity |
 //! |---|---|
@@ -28,18 +28,18 @@ use crate::os;
 
 /// Number of series.
 const SERIES: u64 = 100;
-/// Rows per series before the measurement.
+/// Number of rows in each series before the measurement.
 const ROWS_BEFORE: u64 = 1000;
-/// Numbers of concurrent threads.
+/// Numbers of threads that commit at the same time, one case for each number.
 const THREADS: [u64; 5] = [1, 2, 4, 8, 16];
-/// With several threads up to this many times as many commits are made: threads share syncs, and the measurement would
-/// be too short otherwise.
+/// Factor by which the number of commits may grow with the number of threads: threads share syncs, and the measurement
+/// would otherwise be too short.
 const THREADS_MORE: u64 = 4;
-/// Divisor of the number of commits with a thousand rows, which are more expensive.
+/// Divisor of the number of commits for transactions of a thousand rows, which are more expensive.
 const LARGE_FEWER: u64 = 10;
 
-/// Tidalite with the default durability (the redo log with each block twice, or two barriers), without the redo log,
-/// and with each log block once.
+/// Modes of Tidalite: with the default durability (the redo log with each block twice, or two flushes of the disk),
+/// without the redo log, and with each block of the log once.
 const OURS: [Kind; 5] = [
     TIDALITE,
     TIDALITE_SERIES,
@@ -48,7 +48,7 @@ const OURS: [Kind; 5] = [
     TIDALITE_SERIES_ONE_FLUSH,
 ];
 
-/// Runs the suite.
+/// Runs the suite `commit`.
 pub(crate) fn run(options: &Options) -> Result<Contest> {
     let mut contest = Contest::new("commit", &OURS, &options.peers)?;
     for round in 0..options.rounds {
@@ -151,7 +151,7 @@ impl Side<'_> {
     }
 }
 
-/// Writes row `n`.
+/// Writes the row with number `n`.
 fn put(txn: &mut dyn Write, n: u64) -> Result<()> {
     let (series, row) = (n % SERIES, n / SERIES);
     let key = Key::of_point(series, row as i64 * 1_000_000_000);

@@ -36,23 +36,23 @@ use crate::os;
 use crate::report::median;
 use shape::{Answer, HOSTS, HOUR, METRICS, MINUTE, Question, Row, Side};
 
-/// Nanoseconds between the rows of a host.
+/// Time between two rows of a host in nanoseconds.
 const STEP: i64 = 10_000_000_000;
-/// The first time, 2024-01-01, which is a full hour.
+/// The time of the first row, 2024-01-01, which is a full hour.
 const BEGIN: i64 = 1_704_067_200_000_000_000;
-/// Rows per transaction.
+/// Number of rows in a transaction.
 const EACH: usize = 1_000_000;
-/// Number of repetitions of a query; fewer for queries that are expensive for the slower engine.
+/// Number of repetitions of a query; less for queries that are expensive for the slower engine.
 const ASKED: usize = 21;
 
-/// Runs the suite.
+/// Runs the suite `cpu`.
 pub(crate) fn run(options: &Options) -> Result<Contest> {
     let sqlite = PEERS.iter().copied().find(|kind| kind.name == "sqlite");
     let sqlite = sqlite.ok_or("SQLite is not among the peers")?;
     let mut contest = Contest::beside("cpu", TIDALITE_SERIES, sqlite, &options.peers)?;
     for (name, decimals) in [("int", false), ("dec", true)] {
         for round in 0..options.rounds {
-            // Answers are compared within a round: each side returns its own list.
+            // Answers are compared within a round: each engine returns a list of its answers.
             let mut answers = Vec::new();
             for kind in contest.order(round) {
                 let case = (name, decimals);
@@ -67,7 +67,7 @@ pub(crate) fn run(options: &Options) -> Result<Contest> {
     Ok(contest)
 }
 
-/// All answers of a side with their queries.
+/// All answers of an engine, with their queries.
 type Answers = Vec<(Question, Answer)>;
 
 fn same(answers: &[Answers]) -> Result<()> {
@@ -95,7 +95,7 @@ fn of_one<S: Side>(
     let row_bytes = size_of::<Row>() as u64;
     os::touch_memory(rows * 120, rows * (100 + row_bytes));
     let mut side = S::create(dir.path(), decimals)?;
-    // Creating a row takes 29 ns, half of the time to write it, so rows are created before the measurement.
+    // Creating a row takes 29 ns, half of the time to write the row, so rows are created before the measurement.
     let all: Vec<Row> = Feed::new(decimals).take(rows as usize).collect();
     let mut latencies = Latencies::default();
     let meter = Meter::start(dir.path());
@@ -127,7 +127,7 @@ fn of_one<S: Side>(
     Ok(answers)
 }
 
-/// Median time of one kind of query, in milliseconds.
+/// Median time in milliseconds of one kind of query.
 fn asked<S: Side>(side: &S, what: &str, span: i64, answers: &mut Answers) -> Result<f64> {
     let mut random = Random::new(37);
     let mut millis = Vec::new();
@@ -141,7 +141,7 @@ fn asked<S: Side>(side: &S, what: &str, span: i64, answers: &mut Answers) -> Res
     Ok(median(&millis))
 }
 
-/// A query at a random position within `span`, at full minutes.
+/// A query of this kind at a random position within `span`, beginning at a full minute.
 fn question(what: &str, span: i64, random: &mut Random) -> Question {
     let host = random.below(HOSTS as u64) as usize;
     let mut within = |length: i64| {
@@ -175,7 +175,7 @@ fn question(what: &str, span: i64, random: &mut Random) -> Question {
     }
 }
 
-/// The rows in time order: all hosts every ten seconds.
+/// Iterator over the rows in time order: every ten seconds a row of each host.
 struct Feed {
     random: Random,
     walks: Vec<[i32; METRICS]>,
@@ -210,7 +210,7 @@ impl Iterator for Feed {
         let wide = self.random.next();
         let walk = &mut self.walks[self.next];
         for (n, value) in walk.iter_mut().enumerate() {
-            // A number from -step to step, in hundredths or as an integer.
+            // The value changes by a random number from -step to step, in hundredths or as an integer.
             let noise = (bits ^ (wide >> n)) % (2 * self.step as u64 + 1);
             *value = (*value + noise as i32 - self.step).clamp(0, self.most);
             bits = bits.rotate_right(7);

@@ -1,5 +1,5 @@
-//! The disk's own time for a commit: blocks are overwritten in a file that was written before, and then synced. No
-//! engine that syncs can be faster.
+//! Measures the disk's own time for a commit: blocks are overwritten in a file that was written before, and then
+//! synced. An engine that syncs cannot be faster.
 //!
 //! | case | written before each sync |
 //! |---|---|
@@ -21,21 +21,21 @@ use crate::meter::{Latencies, Meter};
 use crate::os;
 
 const BLOCK: u64 = 4096;
-/// Number of blocks in the file.
+/// Number of blocks in the test file.
 const BLOCKS: u64 = 16 << 10;
-/// Positions of the two copies of a meta record, used alternately.
+/// Block numbers of the two copies of a meta record; two such pairs are used alternately.
 const RECORDS: [[u64; 2]; 2] = [[1, 4], [2, 5]];
-/// First block for all other writes.
+/// Number of the first block that is used for all other writes.
 const FIRST: u64 = 64;
 
-/// The bare disk, without a database.
+/// The bare disk as a participant, without a database.
 const DISK: Kind = Kind {
     name: "disk",
     ours: false,
     open: |_, _| Err("the disk is no database".into()),
 };
 
-/// Runs one round of all cases.
+/// Runs one round of all cases on the bare disk.
 pub(crate) fn run(options: &Options, contest: &mut Contest) -> Result<()> {
     let dir = os::TempDir::within(&options.dir, DISK.name)?;
     os::settle(dir.path())?;
@@ -54,7 +54,7 @@ pub(crate) fn run(options: &Options, contest: &mut Contest) -> Result<()> {
         bytes: vec![0; 8 * BLOCK as usize],
     };
     type Case = (&'static str, fn(&mut Disk) -> io::Result<()>);
-    // The case that makes the file longer comes last.
+    // The case that makes the file longer comes last, because the other cases need a file that was written before.
     let cases: [Case; 7] = [
         ("disk-block", |disk| disk.write_beside(1)?.sync()),
         ("disk-2-blocks", |disk| disk.write_beside(2)?.sync()),
@@ -101,7 +101,7 @@ impl Disk {
         Ok(self)
     }
 
-    /// Writes this many adjacent blocks, after the blocks of the previous commit.
+    /// Writes this many adjacent blocks, which lie after the blocks of the previous commit.
     fn write_beside(&mut self, blocks: u64) -> io::Result<&mut Self> {
         let places = (BLOCKS - FIRST) / blocks;
         let place = self.syncs % places;
@@ -110,7 +110,7 @@ impl Disk {
 
     fn write_scattered(&mut self, blocks: u64) -> io::Result<&mut Self> {
         for _ in 0..blocks {
-            // Knuth's generator: its high bits are random enough for positions.
+            // A random number generator of Knuth, whose high bits are random enough for positions.
             let next = self.random.wrapping_mul(6_364_136_223_846_793_005);
             self.random = next.wrapping_add(1_442_695_040_888_963_407);
             let place = (self.random >> 33) % (BLOCKS - FIRST);

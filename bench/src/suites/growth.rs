@@ -28,18 +28,18 @@ use crate::meter::{Latencies, Meter, Sample};
 use crate::os;
 use crate::report::median;
 
-/// The smallest number of points.
+/// Number of points in the smallest database.
 const POINTS_MIN: u64 = 1_000_000;
 const SERIES_MAX: u64 = 1_000_000;
-/// Rows per transaction.
+/// Number of rows in a transaction.
 const EACH: u64 = 1_000_000;
-/// Numbers of repetitions of short operations.
+/// Number of repetitions of openings and (below) of queries.
 const OPENS: usize = 21;
 const QUESTIONS: usize = 1001;
-/// Number of first queries, each on a newly opened file.
+/// Number of queries that are the first after an opening, each on a newly opened file.
 const FIRSTS: usize = 201;
 
-/// Runs the suite.
+/// Runs the suite `growth`.
 pub(crate) fn run(options: &Options) -> Result<Contest> {
     let mut contest = Contest::among("growth", &[TIDALITE_SERIES]);
     for _ in 0..options.rounds {
@@ -54,12 +54,12 @@ pub(crate) fn run(options: &Options) -> Result<Contest> {
     Ok(contest)
 }
 
-/// Powers of ten times `first`, up to `last`.
+/// `first` times 1, 10, 100 ..., up to `last`.
 fn tenfold(first: u64, last: u64) -> impl Iterator<Item = u64> {
     std::iter::successors(Some(first.max(1)), |n| n.checked_mul(10)).take_while(move |n| *n <= last)
 }
 
-/// Results for one database: points per second, and times in microseconds.
+/// Results for one database: speed of appends, and times in microseconds.
 struct Figures {
     append: Sample,
     open: f64,
@@ -68,7 +68,7 @@ struct Figures {
     latest: f64,
 }
 
-/// Databases of growing size: name, number of series, number of rows.
+/// Measures databases of growing size: name, number of series, number of rows.
 fn axis(
     name: &str,
     sizes: impl Iterator<Item = (u64, u64, u64)>,
@@ -163,7 +163,7 @@ fn of_one(dir: &Path, series: u64, rows: u64) -> Result<Figures> {
         aggregates.push(start.elapsed().as_nanos() as f64 / 1000.0);
         black_box(middle);
     }
-    // The last row belongs to the last series.
+    // The last row that was appended belongs to the last series in turn.
     let last = ids[(rows - 1) as usize % ids.len()];
     let found = snapshot.series_by_id(last)?.map(|one| one.latest());
     let found = found
@@ -191,7 +191,7 @@ fn latest(snapshot: &ReadTxn, id: SeriesId, micros: &mut Vec<f64>) -> Result<()>
     Ok(())
 }
 
-/// Appends all rows, one to each series in turn; also returns the value of the last.
+/// Appends all rows, one to each series in turn; also returns the value of the last row.
 fn appended(db: &Database, dir: &Path, ids: &[SeriesId], rows: u64) -> Result<(Sample, f64)> {
     let mut random = Random::new(29);
     let mut values = vec![10_000i32; ids.len()];

@@ -29,20 +29,20 @@ const SHAPE: Shape = Shape {
     key_bytes: 16,
     value_bytes: 32,
 };
-/// The degrees of durability, and the numbers of operations in the published runs.
+/// The degrees of durability, and the numbers of operations in the published runs of IOArena.
 const DEGREES: [(Promise, &str, u64); 3] = [
     (Promise::Synced, "sync", 10_000),
     (Promise::Lazy, "lazy", 100_000),
     (Promise::Unsynced, "nosync", 1_000_000),
 ];
-/// Repetitions of the four steps in a `batch` transaction.
+/// Number of repetitions of the four steps in a transaction of the case `batch`.
 const BATCH: u64 = 500;
-/// Numbers of concurrent reading threads.
+/// Numbers of threads that read at the same time, one case for each number.
 const THREADS: [u64; 4] = [1, 2, 4, 8];
-/// The value of `--pairs` that corresponds to the published counts.
+/// The value of `--pairs` that corresponds to the published numbers of operations.
 const PAIRS_FULL: u64 = 5_000_000;
 
-/// Runs the suite.
+/// Runs the suite `ioarena`.
 pub(crate) fn run(options: &Options) -> Result<Contest> {
     let ours = [TIDALITE, TIDALITE_ONE_FLUSH];
     let mut contest = Contest::new("ioarena", &ours, &options.peers)?;
@@ -50,7 +50,8 @@ pub(crate) fn run(options: &Options) -> Result<Contest> {
         let count = (full * options.pairs / PAIRS_FULL).clamp(20, full);
         for round in 0..options.rounds {
             for kind in contest.order(round) {
-                // One or two barriers make no difference without syncs.
+                // Without syncs the mode with one flush of the disk does not differ from the default, so it is left
+                // out.
                 if kind.name != TIDALITE_ONE_FLUSH.name || promise == Promise::Synced {
                     Arena::run(kind, (promise, degree), count, options, &mut contest)?;
                 }
@@ -99,7 +100,7 @@ impl Arena<'_> {
 
     fn all(&self, threads: bool, contest: &mut Contest) -> Result<()> {
         let (data, count) = (self.data, self.count);
-        // The other cases need the pairs stored here.
+        // This case always runs, because the other cases need the pairs that it stores.
         self.transactions("set", count, contest, &mut |txn, n| {
             txn.put(data.scattered(n).as_ref(), data.value(n, 0))?;
             Ok(0)
@@ -117,11 +118,12 @@ impl Arena<'_> {
         }
         if self.options.chosen("delete") {
             self.transactions("delete", count, contest, &mut |txn, n| {
-                // Engines that overwrite without a lookup cannot report whether the key existed.
+                // The result is not checked, because engines that remove without a lookup cannot report whether the key
+                // existed.
                 txn.delete(data.scattered(n).as_ref())?;
                 Ok(0)
             })?;
-            // All pairs must be deleted.
+            // Checks that all pairs were deleted.
             let mut left = 0;
             self.engine.read(&mut |reader| {
                 left = reader.scan(&[], 1)?.entries;
@@ -134,8 +136,8 @@ impl Arena<'_> {
         Ok(())
     }
 
-    /// The four steps of `crud`; `n` is the overwritten pair, and the temporary pair has a number beyond all stored
-    /// ones.
+    /// The four steps of `crud`. `n` is the number of the pair that is overwritten; the temporary pair has a number
+    /// above those of all stored pairs.
     fn four(&self, txn: &mut dyn Write, n: u64, version: u64) -> Result<u64> {
         let (old, new) = (self.data.scattered(n), self.data.scattered(self.count + n));
         txn.put(new.as_ref(), self.data.value(self.count + n, version))?;
@@ -145,7 +147,7 @@ impl Arena<'_> {
         got.ok_or_else(|| "a pair that was put is missing".into())
     }
 
-    /// Runs one operation per transaction.
+    /// Runs a number of operations, each in a transaction of its own.
     fn transactions(
         &self,
         name: &str,
@@ -186,7 +188,7 @@ impl Arena<'_> {
         self.tell("batch", sample, answer, contest)
     }
 
-    /// Each thread reads its share of the pairs, in the order in which they were stored.
+    /// Gets pairs on several threads: each thread reads its share of the pairs, in the order in which they were stored.
     fn gets(&self, name: &str, threads: u64, contest: &mut Contest) -> Result<()> {
         if !self.options.chosen(name) {
             return Ok(());

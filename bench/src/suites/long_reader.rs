@@ -24,12 +24,12 @@ const SHAPE: Shape = Shape {
     key_bytes: 16,
     value_bytes: 184,
 };
-/// Overwrites per transaction.
+/// Number of overwritten pairs in a transaction.
 const EACH: u64 = 100;
-/// Pairs per load transaction.
+/// Number of pairs in a transaction of the load.
 const FILL: u64 = 10_000;
 
-/// Runs the suite, with LMDB unless other peers are named.
+/// Runs the suite `long-reader`, with LMDB as the only peer unless other peers are named.
 pub(crate) fn run(options: &Options) -> Result<Contest> {
     let peers = match options.peers.as_slice() {
         [] => vec![LMDB.name.to_owned()],
@@ -51,7 +51,7 @@ fn of_one(kind: Kind, data: &Data, options: &Options, contest: &mut Contest) -> 
     os::settle(dir.path())?;
     let bytes = pairs * SHAPE.pair_bytes();
     os::touch_memory(bytes * 8, bytes);
-    // LMDB needs room in its map for every version of every page.
+    // LMDB needs room in its memory map for every version of every page.
     let setup = Setup::new(Promise::Lazy, bytes * 8 + options.commits * 400);
     let engine = (kind.open)(dir.path(), &setup)?;
     for from in (0..pairs).step_by(FILL as usize) {
@@ -66,7 +66,7 @@ fn of_one(kind: Kind, data: &Data, options: &Options, contest: &mut Contest) -> 
     engine.read(&mut |reader| {
         let first = reader.scan(&[], u64::MAX >> 1)?;
         let meter = Meter::start(dir.path());
-        // Some engines refuse to write on a thread that holds a snapshot.
+        // The writes run on another thread, because some engines refuse to write on a thread that holds a snapshot.
         let written = thread::scope(|scope| {
             let writing = scope.spawn(|| overwrite(&*engine, data, options));
             writing.join()
@@ -98,7 +98,7 @@ fn of_one(kind: Kind, data: &Data, options: &Options, contest: &mut Contest) -> 
     })
 }
 
-/// Runs all overwrites; returns their number and the times of their transactions.
+/// Overwrites all pairs; returns the number of overwritten pairs and the times of the transactions.
 fn overwrite(engine: &dyn Engine, data: &Data, options: &Options) -> Result<(u64, Latencies)> {
     let (mut latencies, mut random) = (Latencies::default(), Random::new(17));
     let mut done = 0;

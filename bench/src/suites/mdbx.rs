@@ -41,7 +41,7 @@ const SMALL: Shape = Shape {
     key_bytes: 16,
     value_bytes: 32,
 };
-/// The large shapes, with the prefixes of their cases.
+/// The shapes of the pairs in the large database, with the prefixes of the names of their cases.
 const LARGE: [(&str, Shape); 2] = [
     (
         "a",
@@ -58,14 +58,14 @@ const LARGE: [(&str, Shape); 2] = [
         },
     ),
 ];
-/// Number of pairs in the published runs; other counts are scaled in proportion to `--pairs`.
+/// Number of pairs in the published runs; other numbers are scaled in proportion to `--pairs`.
 const PAIRS_FULL: u64 = 5_000_000;
-/// Pairs per transaction that fills or removes.
+/// Number of pairs in a transaction of the cases `fill` and `remove`.
 const FILL: u64 = 10_000;
-/// Numbers of concurrent reading threads.
+/// Numbers of threads that read at the same time, one case for each number.
 const THREADS: [u64; 4] = [1, 2, 4, 8];
 
-/// Runs the suite.
+/// Runs the suite `mdbx`.
 pub(crate) fn run(options: &Options) -> Result<Contest> {
     let mut contest = Contest::new("mdbx", &[TIDALITE, TIDALITE_ONE_FLUSH], &options.peers)?;
     for round in 0..options.rounds {
@@ -105,12 +105,12 @@ pub(crate) fn run(options: &Options) -> Result<Contest> {
     Ok(contest)
 }
 
-/// Scales `full` in proportion to the pairs, but not below 20.
+/// Scales the number `full` in proportion to the number of pairs, but not below 20.
 fn scaled(full: u64, options: &Options) -> u64 {
     (full * options.pairs / PAIRS_FULL).clamp(20, full)
 }
 
-/// The small workload, starting with an empty database.
+/// Runs the workload of the small database, which is empty at first.
 fn small(
     kind: Kind,
     promise: Promise,
@@ -147,8 +147,8 @@ fn small(
     Ok(())
 }
 
-/// The small transactions. Transaction n inserts pairs 2n and 2n + 1 after the existing ones, and deletes
-/// pair n, so that each transaction adds one pair.
+/// The transactions of the small workload. Transaction n inserts pairs 2n and 2n + 1 after the existing pairs, and
+/// deletes pair n, so that each transaction adds one pair.
 struct Crud<'d> {
     data: &'d Data,
     before: u64,
@@ -168,7 +168,7 @@ impl<'d> Crud<'d> {
         }
     }
 
-    /// The first existing pair, and the end of the existing pairs.
+    /// Number of the first existing pair, and the number after the last existing pair.
     fn live(&self) -> (u64, u64) {
         (self.done, self.before + 2 * self.done)
     }
@@ -188,7 +188,7 @@ impl<'d> Crud<'d> {
         for n in [next, next + 1] {
             txn.put(data.scattered(n).as_ref(), data.value(n, 0))?;
         }
-        // Chooses among pairs that will still exist.
+        // Chooses among pairs that will still exist after this transaction.
         let mut any = || first + 1 + random.below(next + 1 - first);
         let (update, read) = (any(), any());
         txn.put(
@@ -205,7 +205,7 @@ impl<'d> Crud<'d> {
     }
 }
 
-/// Gets on several threads, each in its own snapshot.
+/// Random gets on several threads, each in its own snapshot.
 struct Gets<'g> {
     data: &'g Data,
     key: &'g (dyn Fn(&Data, &mut Random) -> crate::engine::data::Key + Sync),
@@ -213,7 +213,7 @@ struct Gets<'g> {
 }
 
 impl Gets<'_> {
-    /// The sample, and the sum of the answers.
+    /// Runs the gets; returns the sample, and the sum of the answers.
     fn run(&self, engine: &dyn Engine, dir: &Path, threads: u64) -> Result<(Sample, u64)> {
         let meter = Meter::start(dir);
         let of_thread = |thread| self.of_thread(engine, thread);
@@ -237,10 +237,10 @@ impl Gets<'_> {
     }
 }
 
-/// An open database, and the directory of its files.
+/// An open database of an engine, and the directory of its files.
 type Side<'s> = (&'s dyn Engine, &'s Path);
 
-/// One engine with one large shape.
+/// One engine with one shape of pairs in the large database.
 struct Large<'l> {
     kind: Kind,
     prefix: &'l str,
@@ -275,14 +275,14 @@ impl Large<'_> {
         Ok(dir)
     }
 
-    /// Whether one of these cases is to run.
+    /// True if at least one of these cases is to run.
     fn any(&self, names: &[&str]) -> bool {
         names.iter().any(|name| self.chosen(name))
     }
 
-    /// Runs the cases after loading in key order.
+    /// Loads the pairs in key order, and runs the cases that need the loaded database.
     fn loaded(&self, contest: &mut Contest) -> Result<()> {
-        // Barriers do not affect these cases, so one mode is enough.
+        // Barriers (flushes of the disk) do not affect these cases, so one mode of Tidalite is enough.
         if self.one_flush() {
             return Ok(());
         }
@@ -309,7 +309,7 @@ impl Large<'_> {
         self.gets("get-loaded", &gets, (&*engine, dir.path()), 1, contest)
     }
 
-    /// Fills in random order, and runs all cases that follow.
+    /// Fills the database in random order, and runs all cases that follow.
     fn filled(&self, contest: &mut Contest) -> Result<()> {
         let reads = [
             "get-1",
@@ -369,7 +369,7 @@ impl Large<'_> {
             if engine.compact()? {
                 let sample = Sample::of(start.elapsed().as_secs_f64());
                 contest.add(&self.case("compact"), "s", true, self.kind, sample);
-                // Engines that write a compacted copy replace the file when they open.
+                // Engines that write a compacted copy replace the file by that copy at the next opening.
                 drop(engine);
                 drop(self.open(dir.path())?);
                 self.bytes("bytes-compacted", dir.path(), contest)?;
@@ -447,7 +447,7 @@ impl Large<'_> {
         })
     }
 
-    /// Stores `count` pairs from number `first` on, in transactions of a given size.
+    /// Stores `count` pairs from number `first` on, in transactions of a given number of pairs.
     fn puts(
         &self,
         name: &str,
@@ -456,7 +456,7 @@ impl Large<'_> {
         each: u64,
         contest: &mut Contest,
     ) -> Result<()> {
-        // The cases that read need the filled table in any case.
+        // The case `fill` always runs, because the cases that read need the filled table.
         if !self.chosen(name) && name != "fill" {
             return Ok(());
         }
@@ -479,7 +479,7 @@ impl Large<'_> {
         Ok(())
     }
 
-    /// Removes every second pair; the keys are in random order.
+    /// Removes every second pair in random order.
     fn removed(&self, (engine, dir): Side<'_>, contest: &mut Contest) -> Result<()> {
         let (mut latencies, mut txns, count) = (Latencies::default(), 0, self.pairs / 2);
         let meter = Meter::of(engine, dir);

@@ -20,11 +20,12 @@ use crate::meter::{Latencies, Meter, Sample};
 use crate::os;
 use std::path::Path;
 
-/// Values per key.
+/// Number of values under each key.
 const VALUES: u64 = 10;
-/// Pairs in the other tables for each key in this one: 100,000 keys at the published size.
+/// Number of pairs in the other tables of the suite for each key in this table: this gives 100,000 keys at the
+/// published size.
 const PAIRS_PER_KEY: u64 = 50;
-/// Pairs per fill transaction.
+/// Number of pairs in a transaction of the case `multi-fill`.
 const FILL: u64 = 10_000;
 /// Number of gets for each existing key.
 const GETS: u64 = 5;
@@ -37,7 +38,7 @@ const LOADED: [&str; 4] = [
 ];
 const FILLED: [&str; 3] = ["multi-fill", "multi-bytes-filled", "multi-scan-filled"];
 
-/// Runs the cases.
+/// Runs the cases with several values per key.
 pub(crate) fn run(options: &Options, contest: &mut Contest) -> Result<()> {
     let keys = (options.pairs / PAIRS_PER_KEY).max(20);
     let data = Data::new(Shape {
@@ -72,7 +73,7 @@ impl Side<'_> {
     }
 
     fn any(&self, cases: &[&str]) -> bool {
-        // Asks for every name, so that all names are registered.
+        // Asks for every name, so that the list of known names is complete.
         let chosen = cases.iter().map(|case| self.options.chosen(case));
         chosen.fold(false, |any, chosen| any | chosen)
     }
@@ -82,7 +83,7 @@ impl Side<'_> {
         open(self.kind, dir, &setup)
     }
 
-    /// An empty database; `None` if the engine has no multi-values.
+    /// Creates an empty database; `None` if the engine has no sets of values.
     fn start(&self) -> Result<Option<(os::TempDir, Box<dyn Sets>)>> {
         let dir = os::TempDir::within(&self.options.dir, self.kind.name)?;
         os::settle(dir.path())?;
@@ -156,7 +157,7 @@ impl Side<'_> {
         let keys: Vec<Word> = (0..self.keys)
             .map(|n| Ok(self.data.scattered(n).as_ref().try_into()?))
             .collect::<Result<_>>()?;
-        // Pair `n`: one value for every key, then the next value, which need not be greater.
+        // Pair `n`: pairs go through all keys with one value each, then with the next value, which need not be greater.
         let pair = |n: u64| {
             let key = n % self.keys;
             let value = n / self.keys * 7 % VALUES;
@@ -199,7 +200,7 @@ impl Side<'_> {
     }
 }
 
-/// Value `n` of a key: ascending in `n`, otherwise unpredictable.
+/// Value `n` of a key: ascending in `n`, but with unpredictable differences.
 fn value_of(key: u64, n: u64) -> Word {
     let random = Random::new(key * VALUES + n).next();
     (n << 56 | random >> 8).to_be_bytes()

@@ -31,34 +31,35 @@ const FIELDS: [&str; 3] = ["lat", "lon", "speed"];
 const METRICS: [&str; 10] = [
     "battery", "co2", "door", "humidity", "level", "light", "noise", "power", "rssi", "temp",
 ];
-/// Tables per transaction.
+/// Number of nested tables in a transaction.
 const EACH: u64 = 10_000;
-/// Devices per transaction.
+/// Number of devices in a transaction.
 const DEVICES_EACH: u64 = 1000;
-/// Queries of each kind.
+/// Number of queries of each kind.
 const QUESTIONS: u64 = 100_000;
 
-/// A database with paths of names.
+/// A database whose entries lie in tables at paths of names.
 trait Paths {
-    /// Runs a durable transaction.
+    /// Runs a write transaction and commits it durably.
     fn write(&self, work: &mut dyn FnMut(&mut dyn Put) -> Result<()>) -> Result<()>;
-    /// Runs work in a snapshot.
+    /// Runs work that reads in one snapshot.
     fn read(&self, work: &mut dyn FnMut(&dyn Get) -> Result<()>) -> Result<()>;
 }
 
 trait Put {
-    /// Stores entries of the table at a path.
+    /// Stores entries in the table at a path.
     fn put(&mut self, path: &[&str], entries: &mut dyn Iterator<Item = (&str, u64)>) -> Result<()>;
 }
 
 trait Get {
-    /// The value of an entry of the table at a path.
+    /// The value of an entry in the table at a path; `None` if it does not exist.
     fn get(&self, path: &[&str], name: &str) -> Result<Option<u64>>;
-    /// Looks up an entry in all tables one level below the path: the number of hits, and the sum of their values.
+    /// Looks up an entry in all tables one level below the path; returns the number of entries found, and the sum of
+    /// their values.
     fn get_plus(&self, path: &[&str], name: &str) -> Result<(u64, u64)>;
 }
 
-/// Tidalite, with nested tables.
+/// Tidalite, which stores the paths as nested tables.
 struct Nested(Database);
 
 impl Paths for Nested {
@@ -114,7 +115,7 @@ impl Get for Table<'_> {
     }
 }
 
-/// LMDB with flat keys.
+/// LMDB, which stores each path as one flat key.
 struct Flat(Env);
 
 impl Paths for Flat {
@@ -176,7 +177,7 @@ impl Get for Txn<'_> {
             {
                 (found, sum) = (found + 1, sum.wrapping_add(touch(value)));
             }
-            // Skips everything below this name: seeks to the key after its slash.
+            // Skips all keys below this name: seeks the key after the name's slash.
             wanted.truncate(end);
             wanted.push(b'/' + 1);
         }
@@ -193,7 +194,7 @@ fn open(kind: Kind, dir: &Path, bytes: u64) -> Result<Box<dyn Paths>> {
     })
 }
 
-/// Runs the suite.
+/// Runs the suite `nested`.
 pub(crate) fn run(options: &Options) -> Result<Contest> {
     let mut contest = Contest::beside("nested", TIDALITE, LMDB, &options.peers)?;
     for round in 0..options.rounds {
@@ -207,7 +208,7 @@ pub(crate) fn run(options: &Options) -> Result<Contest> {
     Ok(contest)
 }
 
-/// A participant with its file.
+/// A participant of the contest, with its database.
 struct Peer {
     kind: Kind,
     dir: os::TempDir,
@@ -223,7 +224,7 @@ impl Peer {
         Ok(Self { kind, dir, paths })
     }
 
-    /// Runs this many queries of a case in one snapshot; the sum of the answers must be equal for all participants.
+    /// Runs this many queries of a case in one snapshot; the sum of the answers must be the same for all participants.
     fn ask(
         &self,
         (case, unit): (&'static str, &'static str),
@@ -298,7 +299,7 @@ fn tables(kind: Kind, options: &Options, contest: &mut Contest) -> Result<()> {
     Ok(())
 }
 
-/// Number of names on each level.
+/// Number of names on each level of the topics.
 struct Levels {
     sites: u64,
     rooms: u64,
@@ -324,7 +325,7 @@ impl Levels {
         self.sites * self.rooms * self.devices
     }
 
-    /// The names on the levels of a device.
+    /// The names on the levels above the metrics for device number `n`.
     fn names(&self, n: u64) -> [String; 3] {
         let (room, device) = (n / self.devices, n % self.devices);
         [
@@ -347,7 +348,7 @@ fn topics(kind: Kind, options: &Options, contest: &mut Contest) -> Result<()> {
         latencies.time(|| {
             paths.write(&mut |txn| {
                 (from..(from + DEVICES_EACH).min(devices)).try_for_each(|n| {
-                    // A prime step visits each device once.
+                    // Steps of a prime length visit each device once.
                     let n = n * 7919 % devices;
                     let [site, room, device] = levels.names(n);
                     let values = METRICS.iter().zip(n..);

@@ -22,7 +22,7 @@ use crate::engine::{Engine, Kind, LMDB_SERIES, Promise, Result, Setup, TIDALITE_
 use crate::meter::{Latencies, Meter, Sample};
 use crate::os;
 
-/// Number of series in a case, and the divisor of the number of commits.
+/// For each case its name, the number of series, and the divisor of the number of commits.
 const CASES: [(&str, u64, u64); 3] = [
     ("10000", 10_000, 1),
     ("100000", 100_000, 10),
@@ -30,14 +30,14 @@ const CASES: [(&str, u64, u64); 3] = [
 ];
 /// Maximum duration of a measurement.
 const LONGEST: Duration = Duration::from_secs(60);
-/// With fewer commits than this, as in a trial run, the number of series is reduced.
+/// Number of commits below which, as in a trial run, the number of series is reduced.
 const COMMITS_FULL: u64 = 10_000;
 
-/// Runs the suite.
+/// Runs the suite `ticks`.
 pub(crate) fn run(options: &Options) -> Result<Contest> {
     let mut contest = Contest::beside("ticks", TIDALITE_SERIES, LMDB_SERIES, &options.peers)?;
     for (case, series, fewer) in CASES {
-        // In a trial run, creating all series would dominate.
+        // In a trial run the creation of all series would take most of the time, so there are fewer series.
         let series = (series * options.commits / COMMITS_FULL).clamp(series.min(100), series);
         let commits = options.commits.div_ceil(fewer);
         for round in 0..options.rounds {
@@ -91,7 +91,7 @@ fn of_one(
     let named = |what: &str| format!("{case}-{what}");
     let rate = Sample::of(sample.value / series as f64);
     contest.add(&named("commits"), "commits/s", false, kind, rate);
-    // The article's engine stores through a map, so its writes are the bytes that the disk received.
+    // The engine of the article stores through a memory map, so its written bytes are counted at the disk.
     let bytes = match kind.ours {
         true => sample.written.handed,
         false => sample.written.disk,
@@ -106,7 +106,7 @@ fn of_one(
     Ok(())
 }
 
-/// Sends single points at full speed, and commits every 10 milliseconds.
+/// One thread sends single points at full speed, and commits every 10 milliseconds.
 fn sender(kind: Kind, options: &Options, contest: &mut Contest) -> Result<()> {
     let dir = os::TempDir::within(&options.dir, kind.name)?;
     let commits = options.commits.div_ceil(10);
@@ -121,7 +121,7 @@ fn sender(kind: Kind, options: &Options, contest: &mut Contest) -> Result<()> {
         due += Duration::from_millis(10);
         let sending = Instant::now();
         engine.write(&mut |txn| {
-            // Reading the clock costs as much as a point, so it is not read after each point.
+            // Reading the clock costs as much as a point, so the clock is read only after every 32 points.
             loop {
                 for _ in 0..32 {
                     feed.one(txn)?;
@@ -142,7 +142,7 @@ fn sender(kind: Kind, options: &Options, contest: &mut Contest) -> Result<()> {
     Ok(())
 }
 
-/// The points, series by series, round by round.
+/// The points to write: in each round one point of each series.
 struct Feed {
     random: Random,
     /// The current value of each series, in hundredths.

@@ -1,14 +1,14 @@
-//! A kernel memory group (cgroup), below the group of this process. It limits the memory of its processes and their
-//! page cache. Dropping `Group` removes the group; its processes must have ended by then.
+//! A kernel memory group (cgroup) below the group of this process. It limits the memory of the processes in it,
+//! including their page cache. Dropping `Group` removes the group; its processes must have ended by then.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The variable that names the group for a child to enter.
+/// Environment variable with the path of the group that a child process has to enter.
 pub(super) const VARIABLE: &str = "TIDALITE_BENCH_MEMORY_GROUP";
 
-/// A group with a memory limit.
+/// A cgroup with a memory limit.
 pub(super) struct Group(PathBuf);
 
 impl Group {
@@ -37,7 +37,7 @@ impl Drop for Group {
     }
 }
 
-/// The group directory of this process, and the name of the limit file.
+/// The cgroup directory of this process, and the name of the file that sets the limit.
 fn parent() -> io::Result<(PathBuf, &'static str)> {
     let text = fs::read_to_string("/proc/self/cgroup")?;
     let path_of = |controller: &str| {
@@ -48,7 +48,7 @@ fn parent() -> io::Result<(PathBuf, &'static str)> {
             has.then(|| path.trim_start_matches('/').to_owned())
         })
     };
-    // cgroup v1 has a tree for each resource, v2 has one tree for all.
+    // cgroup v1 has a directory tree for each resource, v2 has one tree for all resources.
     if let Some(path) = path_of("memory") {
         let root = Path::new("/sys/fs/cgroup/memory");
         return Ok((root.join(path), "memory.limit_in_bytes"));
@@ -59,7 +59,7 @@ fn parent() -> io::Result<(PathBuf, &'static str)> {
     }
 }
 
-/// Moves this process into the group that its parent created, if any.
+/// Moves this process into the group that its parent process has created, if there is one.
 pub(super) fn enter() -> io::Result<()> {
     match std::env::var_os(VARIABLE) {
         Some(path) => fs::write(

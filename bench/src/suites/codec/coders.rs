@@ -1,4 +1,4 @@
-//! Tidalite's codec and the others behind one interface, from a block of words to bytes and back.
+//! Tidalite's codec and the other coders behind one interface, from a block of words to bytes and back.
 
 use tidalite_codec::{Chunk, ColumnType, EncoderState};
 use tidalite_codec::{
@@ -9,16 +9,16 @@ use super::columns::Kind;
 use super::{gorilla, plain_alp};
 use crate::engine::Result;
 
-/// Rows of a vector in Tidalite's codec, ALP and Gorilla.
+/// Number of rows of a vector in Tidalite's codec, ALP and Gorilla.
 const VECTOR: usize = 1024;
-/// Rows that pco and zstd get at once: as many as in a leaf of Tidalite.
+/// Number of rows that pco and zstd get at once: as many as in a leaf of Tidalite.
 const LEAF: usize = 16 * VECTOR;
 
-/// The coders.
+/// The coders (compression methods) that are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Coder {
     Ours,
-    /// Tidalite's cold form: a leaf at a time, of which each vector can be read alone.
+    /// The cold form of Tidalite: encodes a leaf at a time, of which each vector can be decoded alone.
     Cold,
     Pco,
     Zstd,
@@ -26,7 +26,7 @@ pub(crate) enum Coder {
     Alp,
 }
 
-/// All coders, Tidalite's first.
+/// All coders, of which the first are Tidalite's.
 pub(crate) const CODERS: [Coder; 6] = [
     Coder::Ours,
     Coder::Cold,
@@ -36,24 +36,24 @@ pub(crate) const CODERS: [Coder; 6] = [
     Coder::Alp,
 ];
 
-/// An encoded column: consecutive blocks, and where each block ends.
+/// An encoded column: consecutive blocks, and the positions at which they end.
 #[derive(Default)]
 pub(crate) struct Encoded {
     bytes: Vec<u8>,
-    /// End and number of rows of each block.
+    /// End of each block, and number of rows in the block.
     ends: Vec<(usize, usize)>,
-    /// Bytes that a file would not contain.
+    /// Number of bytes that a file would not contain.
     padding: usize,
 }
 
 impl Encoded {
-    /// Size in a file.
+    /// Number of bytes that the column would take in a file.
     pub(crate) fn size(&self) -> usize {
         self.bytes.len() - self.padding
     }
 }
 
-/// Buffers for decoded blocks.
+/// Buffers into which blocks are decoded.
 pub(crate) struct Room {
     words: Vec<u64>,
     floats: Vec<f64>,
@@ -68,14 +68,14 @@ impl Room {
     }
 }
 
-/// A decoded block.
+/// A decoded block, in the form in which its coder returns values.
 pub(crate) enum Seen<'r> {
     Words(&'r [u64]),
     Floats(&'r [f64]),
 }
 
 impl Seen<'_> {
-    /// Whether these are the words that were encoded.
+    /// True if this block equals the words that were encoded.
     pub(crate) fn is(&self, words: &[u64]) -> bool {
         match self {
             Self::Words(seen) => *seen == words,
@@ -93,7 +93,7 @@ impl Seen<'_> {
         }
     }
 
-    /// The sum of the floats, with one loop for all coders.
+    /// The sum of the floats, computed by the same loop for all coders.
     pub(crate) fn sum(&self) -> f64 {
         tidalite_codec::sum_floats(match self {
             Self::Words(words) => tidalite_codec::as_floats(words),
@@ -114,7 +114,7 @@ impl Coder {
         }
     }
 
-    /// Whether the coder supports this kind.
+    /// True if the coder supports this kind of column.
     pub(crate) fn takes(self, kind: Kind) -> bool {
         kind == Kind::Float || matches!(self, Self::Ours | Self::Cold | Self::Pco | Self::Zstd)
     }
@@ -126,7 +126,7 @@ impl Coder {
         }
     }
 
-    /// Encodes a series. The bytes include everything needed for decoding.
+    /// Encodes the words of a series. The bytes include everything that decoding needs.
     pub(crate) fn encode(self, kind: Kind, words: &[u64], to: &mut Encoded) -> Result<()> {
         let mut state = EncoderState::default();
         for block in words.chunks(self.rows()) {
@@ -157,7 +157,7 @@ impl Coder {
         Ok(())
     }
 
-    /// Decodes block by block; `see` gets the words of each block.
+    /// Decodes a column block by block; `see` receives the words of each block.
     pub(crate) fn decode(
         self,
         kind: Kind,
@@ -209,7 +209,7 @@ impl Coder {
     }
 }
 
-/// Size of the length of a payload, which stands before its chunk.
+/// Number of bytes of the length of a payload, which is stored before the chunk.
 const LENGTH_BYTES: usize = 2;
 
 /// Appends the length of a payload, its chunk and the payload.
@@ -219,7 +219,7 @@ fn put(chunk: &Chunk, payload: &[u8], out: &mut Vec<u8>) {
     out.extend(payload);
 }
 
-/// The chunk of a vector of `rows` rows that begins with `bytes`, and the bytes behind the chunk.
+/// Decodes the chunk of a vector of `rows` rows at the beginning of `bytes`; also returns the bytes after the chunk.
 fn behind_chunk(bytes: &[u8], rows: usize) -> Result<(Chunk, &[u8])> {
     let length = u16::from_le_bytes(*bytes.first_chunk().ok_or("no length")?);
     let of = (rows, usize::from(length));
@@ -227,7 +227,7 @@ fn behind_chunk(bytes: &[u8], rows: usize) -> Result<(Chunk, &[u8])> {
     Ok((chunk, &bytes[end..]))
 }
 
-/// The chunk and the payload of a vector of `rows` rows that begins with `bytes`.
+/// Decodes the chunk, and returns the payload, of a vector of `rows` rows at the beginning of `bytes`.
 fn vector(bytes: &[u8], rows: usize) -> Result<(Chunk, &[u8])> {
     let (chunk, behind) = behind_chunk(bytes, rows)?;
     Ok((chunk, &behind[..chunk.len()]))
@@ -243,9 +243,9 @@ fn ours(kind: Kind, block: &[u64], state: &mut EncoderState, out: &mut Vec<u8>) 
     put(&chunk, &payload, out);
 }
 
-/// Encodes a block as a leaf in cold form: the model, if any, after its 16 bytes in the directory; then chunk and
-/// payload of each vector, in whichever form is smaller. Returns the number of bytes that a file would not contain: the
-/// length of the model part.
+/// Encodes a block as a leaf in cold form: first the model, if there is one, with the 16 bytes that describe it in the
+/// directory of a leaf; then chunk and payload of each vector, in the smaller of both forms. Returns the number of
+/// bytes that a file would not contain: the length of the model part.
 fn cold(kind: Kind, block: &[u64], state: &mut EncoderState, out: &mut Vec<u8>) -> usize {
     const MODEL_ENTRY_BYTES: usize = 16;
     let mut hot: Vec<Vec<u8>> = Vec::new();
@@ -301,7 +301,7 @@ fn warm(kind: Kind, bytes: &[u8], out: &mut [u64]) -> Result<()> {
     Ok(())
 }
 
-/// A short description of the encodings in Tidalite's blocks.
+/// Describes in a few words the encodings in the blocks of Tidalite's codec.
 pub(crate) fn encodings(from: &Encoded) -> String {
     let mut counts: Vec<(&str, usize)> = Vec::new();
     let mut at = 0;

@@ -10,16 +10,16 @@ use flate2::read::{DeflateDecoder, MultiGzDecoder};
 
 use crate::engine::Result;
 
-/// Type of the words in a column.
+/// Type of the values in a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Float,
     Integer,
-    /// Timestamps, reported separately from values.
+    /// Timestamps, which are reported separately from values.
     Time,
 }
 
-/// One column, as the words of one or several series.
+/// A column, as the words of one or several series.
 pub(crate) struct Column {
     pub(crate) name: String,
     pub(crate) kind: Kind,
@@ -33,7 +33,7 @@ impl Column {
     }
 }
 
-/// Columns to read from a set of files.
+/// A plan to read columns from a set of files.
 struct Plan {
     paths: Vec<String>,
     header: bool,
@@ -41,7 +41,7 @@ struct Plan {
     columns: Vec<(String, Kind)>,
 }
 
-/// Reads all columns, or with `only` the columns whose names contain one of its texts.
+/// Reads all columns, or only the columns whose names contain one of the texts in `only`.
 pub(crate) fn read(folder: &Path, only: &[String]) -> Result<Vec<Column>> {
     let mut columns = Vec::new();
     for plan in plans(include_str!("../../../columns.toml"))? {
@@ -95,13 +95,14 @@ fn plans(text: &str) -> Result<Vec<Plan>> {
     Ok(plans)
 }
 
-/// Reads the lines of a file, with any supported compression.
+/// Opens a file, decompresses it if necessary, and returns its lines.
 fn lines(path: &Path) -> Result<Box<dyn BufRead>> {
     let mut file = BufReader::new(File::open(path)?);
     Ok(match path.extension().and_then(|e| e.to_str()) {
         Some("gz") => Box::new(BufReader::new(MultiGzDecoder::new(file))),
         Some("zip") => {
-            // The file starts with a local header of 30 bytes; then come name and extra field, then the deflated data.
+            // A zip file begins with a local header of 30 bytes; then come name and extra field, then the compressed
+            // data.
             let mut header = [0; 30];
             file.read_exact(&mut header)?;
             if header[..4] != *b"PK\x03\x04" || header[8] != 8 {
@@ -183,7 +184,7 @@ fn word(field: &str, kind: Kind) -> Result<u64> {
     })
 }
 
-/// Seconds since 1970 of `2014-01-01T01:00:00`, with or without an offset after it.
+/// Parses a time such as `2014-01-01T01:00:00`, with or without an offset after it, to seconds since 1970.
 fn seconds(text: &str) -> Option<i64> {
     let number = |from: usize, to: usize| text.get(from..to)?.parse::<i64>().ok();
     let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);

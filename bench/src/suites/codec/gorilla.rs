@@ -1,5 +1,5 @@
-//! Gorilla (Pelkonen and others, 2015): each float xored with the previous one, bit by bit. The timestamps of the
-//! paper are not included.
+//! The coder Gorilla (Pelkonen and others, 2015): each float is xored with the previous one and stored bit by bit. The
+//! encoding of timestamps in the paper is not included.
 //!
 //! ```text
 //! 0                                      equal to the previous word
@@ -7,7 +7,7 @@
 //! 11  5 bits leading, 6 bits length - 1, bits
 //! ```
 
-/// Appends bits, highest first.
+/// Appends bits to bytes, the highest bit first.
 struct Writer<'o> {
     out: &'o mut Vec<u8>,
     held: u64,
@@ -41,7 +41,7 @@ impl Writer<'_> {
     }
 }
 
-/// Reads bits, highest first.
+/// Reads bits from bytes, the highest bit first.
 struct Reader<'b> {
     bytes: &'b [u8],
     at: usize,
@@ -71,7 +71,7 @@ impl Reader<'_> {
     }
 }
 
-/// Appends the words.
+/// Encodes the words and appends them to `out`.
 pub(crate) fn encode(words: &[u64], out: &mut Vec<u8>) {
     let mut writer = Writer {
         out,

@@ -1,7 +1,7 @@
-//! The crates `alp`, `fastlanes` and `pco` are oracles for Tidalite's codec. All coders must restore random columns bit
+//! Compares Tidalite's codec with the crates `alp`, `fastlanes` and `pco`. All coders must restore random columns bit
 //! by bit. Tidalite's codec must never be longer than plain ALP (alp and fastlanes) plus the bytes that make its
-//! vectors readable alone. Integers near a base must never be wider than fastlanes packs them. Over all columns, the
-//! cold form must be within a twentieth of pco.
+//! vectors readable alone. It must never store integers near a base in more bits than fastlanes. Over all columns, the
+//! size of the cold form must be within a twentieth of the size of pco.
 
 use super::coders::{CODERS, Coder, Encoded, Room};
 use super::columns::Kind;
@@ -10,11 +10,12 @@ use fastlanes::BitPacking;
 
 const VECTOR: usize = 1024;
 const ROWS: usize = 16 * VECTOR;
-/// A vector of Tidalite starts with a length and a chunk of up to 32 bytes, a vector of plain ALP with a head of 16.
+/// Number of bytes by which the head of a vector may be longer: a vector of Tidalite begins with a length and a chunk
+/// of up to 32 bytes, a vector of plain ALP with a head of 16 bytes.
 const CHUNK_MORE_BYTES: usize = 16;
 const SEEDS: u64 = 60;
 
-/// Random columns of floats like sensor values, prices and arbitrary data.
+/// Creates random columns of floats like sensor values, prices and arbitrary data.
 fn floats(random: &mut Random) -> Vec<u64> {
     let scale = 10f64.powi(random.below(9) as i32);
     let spread = 1 << random.below(34);
@@ -26,7 +27,7 @@ fn floats(random: &mut Random) -> Vec<u64> {
         let value = match kind {
             0 => step as f64 / scale,
             1 => walk as f64 / scale,
-            // Values with more digits than a decimal has.
+            // Values with more digits than decimals can have.
             2 => (walk as f64 / scale).sqrt(),
             3 => f64::from(walk as f32) / scale,
             _ => (walk / 1000) as f64,
@@ -73,7 +74,8 @@ fn encoded(coder: Coder, kind: Kind, words: &[u64]) -> Encoded {
     to
 }
 
-/// All coders restore the bits. Tidalite's codec is as short as plain ALP, and its cold form nearly as short as pco.
+/// All coders must restore every bit. Tidalite's codec must be as short as plain ALP, and its cold form nearly as short
+/// as pco.
 #[test]
 fn alp_and_pco_have_the_same_bits_and_are_hardly_shorter() {
     let (mut ours, mut cold, mut pco) = (0, 0, 0);
@@ -112,7 +114,7 @@ fn alp_and_pco_have_the_same_bits_and_are_hardly_shorter() {
     );
 }
 
-/// Integers near a base take the bits that `fastlanes` packs them into, plus the chunk.
+/// Checks that integers near a base take no more bits than `fastlanes` needs, plus the chunk.
 fn as_wide_as_packed<const WIDTH: usize, const PACKED: usize>(random: &mut Random) {
     let base = random.next() >> 2;
     let mut moved = [0; VECTOR];

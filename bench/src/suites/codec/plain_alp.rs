@@ -1,19 +1,19 @@
-//! Plain ALP: exponents and integers of the crate `alp`, packed relative to their minimum with `fastlanes`; vectors of
-//! 1024.
+//! The coder plain ALP: exponents and integers are computed by the crate `alp`, and packed relative to their minimum
+//! with `fastlanes`, in vectors of 1024 values.
 //!
 //! ```text
 //! e u8 | f u8 | width u8 | 0 | exceptions u32 | base i64 | packed | rows u16 | words u64
 //! ```
 //!
-//! A last vector with fewer rows is packed as if it had 1024 rows, because `fastlanes` packs no other length. Only its
-//! share counts in the size.
+//! A last vector with fewer values is packed as if it had 1024 values, because `fastlanes` packs no other length. Only
+//! the part for its own values counts in the size.
 
 use fastlanes::BitPacking as _;
 
 const VECTOR: usize = 1024;
 const HEAD: usize = 16;
 
-/// Appends a vector; the returned size excludes padding bytes.
+/// Encodes a vector and appends it to `out`; the returned size excludes padding bytes.
 pub(crate) fn encode(values: &[f64], out: &mut Vec<u8>) -> usize {
     let begin = out.len();
     let (exponents, mut ints, rows, exceptions, _) = alp::encode(values, None);
@@ -29,7 +29,7 @@ pub(crate) fn encode(values: &[f64], out: &mut Vec<u8>) -> usize {
         .map(|int| int.wrapping_sub(low) as u64)
         .collect();
     let mut packed = vec![0; VECTOR * width as usize / 64];
-    // SAFETY: 1024 values, and room for 1024 of `width` <= 64 bits.
+    // SAFETY: the call reads 1024 values, and `packed` has room for 1024 values of `width` <= 64 bits.
     #[expect(unsafe_code, reason = "the peer's call for a width known at run time")]
     unsafe {
         u64::unchecked_pack(width as usize, &moved, &mut packed);
@@ -57,7 +57,8 @@ pub(crate) fn decode(bytes: &[u8], out: &mut [f64]) {
         *place = u64::from_le_bytes(*word);
     }
     let mut moved = [0u64; VECTOR];
-    // SAFETY: as many words as 1024 values of `width` <= 64 bits take, and room for 1024 values.
+    // SAFETY: `packed` has as many words as 1024 values of `width` <= 64 bits take, and the output has room for 1024
+    // values.
     #[expect(unsafe_code, reason = "the peer's call for a width known at run time")]
     unsafe {
         u64::unchecked_unpack(width, &packed[..packed_words], &mut moved);

@@ -1,4 +1,4 @@
-//! Tidalite: a series of ten columns for each host.
+//! Tidalite's side of the suite `cpu`: a series of ten columns for each host.
 
 use std::ops::Bound;
 use std::path::Path;
@@ -12,7 +12,7 @@ use ::tidalite::{
 use super::shape::{Answer, HOUR, METRICS, Question, Row, Side};
 use crate::engine::Result;
 
-/// A database, and the ids of the hosts' series.
+/// A Tidalite database, and the ids of the hosts' series.
 pub(crate) struct Series {
     db: Database,
     hosts: Vec<SeriesId>,
@@ -165,7 +165,7 @@ impl Side for Series {
     }
 
     fn shrink(&mut self) -> Result<()> {
-        /// Maximum bytes moved in a compaction step.
+        /// Maximum number of bytes that a step of compaction moves.
         const STEP_BYTES: u64 = 64 << 20;
         let all = Budget {
             time: Duration::MAX,

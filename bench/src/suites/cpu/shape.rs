@@ -1,4 +1,4 @@
-//! The rows of the comparison, and the queries for both sides.
+//! The rows of the suite `cpu`, and the queries that Tidalite and SQLite answer.
 
 use std::path::Path;
 
@@ -9,17 +9,17 @@ pub(crate) const METRICS: usize = 10;
 pub(crate) const MINUTE: i64 = 60_000_000_000;
 pub(crate) const HOUR: i64 = 60 * MINUTE;
 
-/// Answer to a query: number of hits, and the sum of their values.
+/// Answer to a query: number of rows or windows found, and the sum of their values.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Answer {
     pub(crate) found: u64,
     pub(crate) sum: f64,
 }
 
-/// A query; times are `from <= t < to`.
+/// A query; it covers the times `from <= t < to`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Question {
-    /// Maxima of the first `metrics` of a host, in windows of `width`.
+    /// Maxima of the first `metrics` metrics of a host, in windows of length `width`.
     Max {
         host: usize,
         metrics: usize,
@@ -27,25 +27,25 @@ pub(crate) enum Question {
         to: i64,
         width: i64,
     },
-    /// Means of the first `metrics` by hour and host.
+    /// Means of the first `metrics` metrics, by hour and host.
     Mean { metrics: usize, from: i64, to: i64 },
     /// First metric of the newest row of every host.
     Latest,
-    /// Second metric of the rows with the first metric above 90.
+    /// Second metric of the rows in which the first metric is above 90.
     Above { from: i64, to: i64 },
-    /// Sum and count of the first metric.
+    /// Sum and count of the first metric over all rows.
     Sum,
 }
 
-/// One row of a host.
+/// A row of a host.
 pub(crate) struct Row {
     pub(crate) host: usize,
     pub(crate) time: i64,
-    /// The metrics, in hundredths or as integers.
+    /// The metrics of the row, in hundredths or as integers.
     pub(crate) metrics: [i32; METRICS],
 }
 
-/// A database of one side.
+/// A database of Tidalite or of SQLite.
 pub(crate) trait Side: Sized {
     fn create(dir: &Path, decimals: bool) -> Result<Self>;
     /// Writes rows in one durable transaction.

@@ -1,4 +1,4 @@
-//! SQLite: one table with the primary key (series, time), without row ids.
+//! SQLite's side of the suite `cpu`: a table with the primary key (series, time), without row ids.
 
 use std::path::Path;
 
@@ -7,14 +7,14 @@ use rusqlite::{Connection, params_from_iter, types::Value};
 use super::shape::{Answer, HOSTS, HOUR, METRICS, Question, Row, Side};
 use crate::engine::Result;
 
-/// A connection.
+/// A connection to the SQLite database.
 pub(crate) struct Table {
     connection: Connection,
     decimals: bool,
 }
 
 impl Table {
-    /// Number of rows, and the sum of all their columns after the first `skipped`.
+    /// Runs a query; returns the number of rows, and the sum of all columns after the first `skipped`.
     fn sum(&self, sql: &str, parameters: &[i64], skipped: usize) -> Result<Answer> {
         let mut statement = self.connection.prepare_cached(sql)?;
         let columns = statement.column_count();
@@ -34,7 +34,7 @@ impl Table {
     }
 }
 
-/// The function applied to each metric, as in `AVG(m0), AVG(m1), ...`.
+/// The SQL text that applies a function to each metric, such as `AVG(m0), AVG(m1), ...`.
 fn each(function: &str, metrics: usize) -> String {
     let all: Vec<String> = (0..metrics).map(|n| format!("{function}(m{n})")).collect();
     all.join(", ")

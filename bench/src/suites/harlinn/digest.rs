@@ -1,10 +1,9 @@
-//! Digests of the rows read, so that both sides can be compared with each other and
-//! with the data itself.
+//! Digests of the rows that were read, with which Tidalite, the peer and the data itself are compared.
 //!
 //! The consumer of `read` and `cold` touches every column of every row: floats are summed with eight accumulators,
-//! times and integers are xor-ed. Both sides do equal work, the peer over rows and Tidalite over columns. On both sides
-//! the consumer is compiled for the widest vectors of this machine, like a program built for the machine: compiled for
-//! the baseline, its loop took 44 % of the samples in a profile of Tidalite.
+//! times and integers are xor-ed. It does equal work for the peer, over rows, and for Tidalite, over columns. For both
+//! it is compiled for the widest vectors of this machine, like a program built for the machine: compiled for the
+//! baseline, its loop took 44 % of the samples in a profile of Tidalite.
 
 #![expect(unsafe_code, reason = "functions compiled for what the machine has")]
 
@@ -13,9 +12,9 @@ use crate::records::{Reading, Trade};
 
 /// A record with one float and some integers.
 pub(crate) trait Record: Point {
-    /// The float.
+    /// The float of the record.
     fn float(&self) -> f64;
-    /// All other fields, xor-ed.
+    /// All other fields of the record, xor-ed.
     fn bits(&self) -> u64;
 }
 
@@ -62,11 +61,11 @@ macro_rules! for_this_machine {
                     plain($($arg),*)
                 }
                 if is_x86_feature_detected!("avx512f") {
-                    // SAFETY: the machine has the features that the function is compiled for.
+                    // SAFETY: the machine has the processor features for which the function is compiled.
                     return unsafe { avx512($($arg),*) };
                 }
                 if is_x86_feature_detected!("avx2") {
-                    // SAFETY: the machine has the features that the function is compiled for.
+                    // SAFETY: the machine has the processor features for which the function is compiled.
                     return unsafe { avx2($($arg),*) };
                 }
             }
@@ -76,7 +75,7 @@ macro_rules! for_this_machine {
 }
 
 for_this_machine! {
-    /// Adds rows to eight sums and a xor.
+    /// Adds the floats of rows to eight sums, and xors all their other fields.
     fn touch_rows<P: Record>(rows: &[P], sums: &mut [f64; 8], bits: &mut u64) {
         let (mut own, mut all) = (*sums, *bits);
         let (eights, rest) = rows.as_chunks::<8>();
@@ -112,20 +111,20 @@ for_this_machine! {
 }
 
 for_this_machine! {
-    /// The xor of a column.
+    /// Xors all words of a column.
     fn touch_words<>(words: &[u64]) -> u64 {
         words.iter().fold(0, |bits, word| bits ^ word)
     }
 }
 
 for_this_machine! {
-    /// The xor of the time column.
+    /// Xors all times of the time column.
     fn touch_times<>(times: &[i64]) -> u64 {
         times.iter().fold(0, |bits, time| bits ^ *time as u64)
     }
 }
 
-/// Eight sums of floats and one xor of all other columns.
+/// State of a pass over one series: eight sums of floats and one xor of all other columns.
 #[derive(Default)]
 pub(crate) struct Touch {
     sums: [f64; 8],
@@ -133,7 +132,7 @@ pub(crate) struct Touch {
     digest: Digest,
 }
 
-/// Result of a pass over all rows of all series.
+/// Result of a pass over all rows of all series: digest of the values.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Digest {
     /// Number of rows.
@@ -141,38 +140,38 @@ pub(crate) struct Digest {
     /// Sum of the floats.
     pub(crate) sum: f64,
     /// The xors of the series, mixed in the order of the series, because the xors of ten thousand equal series would
-    /// cancel out.
+    /// otherwise cancel out.
     pub(crate) bits: u64,
 }
 
 impl Touch {
-    /// Adds rows.
+    /// Adds rows of the current series.
     #[inline]
     pub(crate) fn rows<P: Record>(&mut self, rows: &[P]) {
         touch_rows(rows, &mut self.sums, &mut self.bits);
         self.digest.rows += rows.len() as u64;
     }
 
-    /// Adds a column of floats.
+    /// Adds a column of floats of the current series.
     #[inline]
     pub(crate) fn floats(&mut self, floats: &[f64]) {
         touch_floats(floats, &mut self.sums);
     }
 
-    /// Adds a column of words.
+    /// Adds a column of words of the current series.
     #[inline]
     pub(crate) fn words(&mut self, words: &[u64]) {
         self.bits ^= touch_words(words);
     }
 
-    /// Adds the time column, which also counts the rows.
+    /// Adds the time column of the current series, which also counts the rows.
     #[inline]
     pub(crate) fn times(&mut self, times: &[i64]) {
         self.bits ^= touch_times(times);
         self.digest.rows += times.len() as u64;
     }
 
-    /// Completes a series.
+    /// Ends the current series and adds its sums to the digest.
     pub(crate) fn end_series(&mut self) {
         self.digest.sum += self.sums.iter().sum::<f64>();
         self.digest.bits = (self.digest.bits ^ self.bits).wrapping_mul(0x9e37_79b9_7f4a_7c15);

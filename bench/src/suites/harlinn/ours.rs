@@ -1,4 +1,4 @@
-//! Tidalite's side, only through its public API.
+//! Tidalite's side of the suite `harlinn`, only through the public API.
 //!
 //! The programs identify series by GUID, like the article. The write loop opens each series once and then switches to
 //! it by id, which is the library's equivalent of the article's `ChangeTimeseries`.
@@ -15,15 +15,15 @@ use super::plan::{Plan, Result, Writer, write_all};
 use super::side::{Side, Total, guids};
 use crate::records::{Reading, Source, Trade};
 
-/// A record that Tidalite can store and return.
+/// A record that Tidalite can store and return as columns.
 pub(crate) trait Columns: Record {
-    /// Column of the float.
+    /// Index of the column with the float.
     const FLOAT: usize;
-    /// Columns after the time, which is in the ticks of the article.
+    /// The schema: columns after the time, which is counted in the ticks of the article.
     fn schema() -> Schema;
-    /// Inserts one record with the single-record call.
+    /// Inserts one record with the call for a single record.
     fn insert(&self, series: &mut SeriesMut<'_>) -> tidalite::Result<()>;
-    /// Touches every column of a vector.
+    /// Adds every column of a vector to a digest.
     fn touch(vector: &Vector<'_>, touch: &mut Touch);
 }
 
@@ -87,14 +87,14 @@ impl Columns for Trade {
     }
 }
 
-/// A database, and the GUIDs of its series.
+/// A Tidalite database, and the GUIDs of its series.
 pub(crate) struct Tidalite {
     db: Database,
     guids: Vec<[u8; 16]>,
 }
 
 impl Tidalite {
-    /// Runs a pass over all series.
+    /// Calls `f` with every series, in one read transaction.
     fn pass(&self, mut f: impl FnMut(Series<'_>) -> Result<()>) -> Result<()> {
         let txn = self.db.begin_read()?;
         for guid in &self.guids {
@@ -153,7 +153,7 @@ impl<P: Columns> Side<P> for Tidalite {
         Ok(total)
     }
 
-    /// Queries the aggregates in the tree.
+    /// Adds up the aggregates that the tree stores, without reading rows.
     fn sum(&self, _: &Plan) -> Result<Total> {
         let mut total = Total::default();
         self.pass(|series| {

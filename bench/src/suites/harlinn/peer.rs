@@ -1,4 +1,4 @@
-//! The peer's side: the LMDB engine.
+//! The peer's side of the suite `harlinn`: the engine of the article on LMDB.
 
 use std::path::Path;
 
@@ -8,14 +8,14 @@ use super::side::{Side, Total, guids};
 use crate::lmdb_engine::{Engine, Guid, SEGMENT_POINTS, SeriesCursor, WriteTxn};
 use crate::records::Source;
 
-/// An engine, and the GUIDs of its series.
+/// The engine, and the GUIDs of its series.
 pub(crate) struct Lmdb<P: Record> {
     engine: Engine<P, SEGMENT_POINTS>,
     ids: Vec<Guid>,
 }
 
 impl<P: Record> Lmdb<P> {
-    /// Runs a pass over all series with one cursor.
+    /// Calls `f` for every series with the same cursor, in one read transaction.
     fn pass(&self, mut f: impl FnMut(&mut SeriesCursor<'_, P>) -> Result<()>) -> Result<()> {
         let txn = self.engine.begin_read()?;
         let Some(first) = self.ids.first() else {
@@ -73,7 +73,7 @@ impl<P: Record> Side<P> for Lmdb<P> {
         Ok(total)
     }
 
-    /// Without aggregates in the engine, sums every point, with eight accumulators.
+    /// Sums every point with eight accumulators, because the engine stores no aggregates.
     fn sum(&self, _: &Plan) -> Result<Total> {
         let mut total = Total::default();
         self.pass(|cursor| {

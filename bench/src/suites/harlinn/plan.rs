@@ -1,48 +1,49 @@
-//! The cases: program of the article, number of series, rows and batches.
+//! The cases: a program of the article, with the number of series, rows and batches.
 
 use std::collections::BTreeMap;
 
 use crate::lmdb_engine::SEGMENT_POINTS;
 use crate::records::{Source, splitmix};
 
-/// Result of every fallible operation here.
+/// Result of every fallible operation of this suite.
 pub(crate) use crate::engine::Result;
 
-/// A program of the article, on one set of data.
+/// A program of the article, run on one set of data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
-    /// The number of the program: `01`, `03`, `04` or `06`; with an `r` on the hard set; `04-2` with encoding on the
-    /// second core.
+    /// The number of the article's program: `01`, `03`, `04` or `06`; with an `r` for the data that is harder to
+    /// compress; `04-2` with encoding on the second core.
     pub(crate) name: &'static str,
-    /// Whether the data is the hard set.
+    /// True if the data is the set that is harder to compress.
     pub(crate) hard: bool,
-    /// Whether the records are trades.
+    /// True if the records are trades, false if they are points.
     pub(crate) trades: bool,
     /// Number of series.
     pub(crate) series: usize,
-    /// Rows of each series.
+    /// Number of rows in each series.
     pub(crate) rows_each: u64,
-    /// Rows written to a series before switching to the next one.
+    /// Number of rows that are written to a series before the program switches to the next series.
     pub(crate) batch: u64,
     pub(crate) order: Order,
-    /// Number of helper threads for Tidalite.
+    /// Number of helper threads that Tidalite uses.
     pub(crate) sealing: usize,
 }
 
 /// Order in which a program writes its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// By time.
+    /// In ascending order of time.
     Ascending,
-    /// By time and committed, then once more: every row is overwritten with an equal row.
+    /// In ascending order of time and committed, then once more: every row is overwritten with an equal row.
     Again,
-    /// From the newest to the oldest.
+    /// From the newest row to the oldest.
     Descending,
-    /// By time, but one row in twenty is some thousand rows late.
+    /// In ascending order of time, but one row in twenty comes some thousand rows late.
     Late,
 }
 
-/// Number of series, as in the article; fewer if a series would have fewer rows than with 100 million points.
+/// Maximum number of series, as in the article; there are fewer if a series would otherwise have fewer rows than with
+/// 100 million points.
 const SERIES_MAX: u64 = 10_000;
 const SERIES_ROWS_MIN: u64 = 10_000;
 
@@ -71,9 +72,9 @@ pub(crate) fn all(points: u64) -> Vec<Plan> {
     };
     let (one, batches) = (shape("01", 1, 0), shape("03", many, 250));
     let (turns, trades) = (shape("04", many, 1), shape("06", 1, 0));
-    // If rows are not in ascending order, the article's engine moves a point from each segment to the next and rewrites
-    // all of these segments, a segment of 200 KB for nearly every such row. The capacity of a transaction therefore
-    // limits the number of rows.
+    // If rows are not in ascending order, the engine of the article moves a point from each segment to the next and
+    // rewrites all these segments, a segment of 200 KB for nearly every such row. The capacity of a transaction
+    // therefore limits the number of rows.
     let ordered = |name, order, most: u64| {
         let rows_each = (one.rows_each / 10).min(most).max(1);
         Plan {
@@ -89,7 +90,7 @@ pub(crate) fn all(points: u64) -> Vec<Plan> {
         order: Order::Again,
         ..one
     };
-    // With the second core, only writing differs.
+    // With encoding on the second core, only the writing differs.
     let helped = Plan {
         name: "04-2",
         sealing: 1,
@@ -112,7 +113,7 @@ pub(crate) fn all(points: u64) -> Vec<Plan> {
 }
 
 impl Plan {
-    /// Total rows of all series.
+    /// Total number of rows in all series.
     pub(crate) fn rows(&self) -> u64 {
         self.series as u64 * self.rows_each
     }
@@ -121,35 +122,35 @@ impl Plan {
         if self.trades { 40 } else { 24 }
     }
 
-    /// Maximum file size of either side: the peer's raw points, plus a page and more for the last
+    /// Maximum file size in bytes of Tidalite or the peer: the peer's raw points, plus a page and more for the last
     /// segment of each series.
     pub(crate) fn file_bytes(&self) -> u64 {
         let ordered = self.order == Order::Ascending;
-        // In other orders the peer leaves sparse segments, and the pages of rewritten ones.
+        // In other orders the peer leaves sparse segments, and pages of segments that were rewritten.
         let room = if ordered { 1 } else { 8 };
         self.rows() * self.row_bytes() / 16 * 17 * room + self.series as u64 * 8192 + (64 << 20)
     }
 
-    /// Address space for the peer's sparse map. If rows are not ascending it rewrites
-    /// segments repeatedly, and LMDB does not reuse their pages within a transaction.
+    /// Size in bytes of the peer's memory map, which is sparse. If rows are not ascending, the peer rewrites segments
+    /// repeatedly, and LMDB does not reuse their pages within a transaction.
     pub(crate) fn map_bytes(&self) -> u64 {
         let ordered = self.order == Order::Ascending;
         self.file_bytes() + if ordered { 0 } else { 32 << 30 }
     }
 
-    /// Maximum heap use of either side: the peer has a segment for each series.
+    /// Maximum heap use in bytes of Tidalite or the peer: the peer has a segment in memory for each series.
     pub(crate) fn heap_bytes(&self) -> u64 {
         self.series as u64 * SEGMENT_POINTS as u64 * self.row_bytes() + (16 << 20)
     }
 }
 
-/// Receives the rows as a program writes them.
+/// Receives the rows in the order in which a program writes them.
 pub(crate) trait Writer<P> {
     /// Switches to a series and inserts these records one by one.
     fn batch(&mut self, series: usize, records: impl Iterator<Item = P>) -> Result<()>;
 }
 
-/// The loop of the article's programs: a batch to every series, until all have their rows.
+/// The loop of the article's programs: a batch for every series, until all series have their rows.
 pub(crate) fn write_all<P>(
     plan: &Plan,
     source: &mut impl Source<P>,
@@ -171,11 +172,11 @@ pub(crate) fn write_all<P>(
     Ok(())
 }
 
-/// Maximum rows of `01-desc` and `01-late`.
+/// Maximum number of rows of the cases `01-desc` and (below) `01-late`.
 const DESCENDING_MAX: u64 = 16_000;
 const LATE_MAX: u64 = 100_000;
 
-/// Rows generated at once if they are not written in order.
+/// Number of rows that are generated at once if they are not written in order.
 const AT_ONCE: u64 = 1 << 16;
 
 fn descending<P>(
@@ -199,7 +200,8 @@ fn descending<P>(
 /// Writes rows in order, but delays every twentieth row until 1,000 to 9,191 others have been written.
 fn late<P>(plan: &Plan, source: &mut impl Source<P>, writer: &mut impl Writer<P>) -> Result<()> {
     for series in 0..plan.series {
-        // The key is the row to wait for; among rows that wait for the same one, the earlier comes first.
+        // The key begins with the number of the row to wait for; among rows that wait for the same row, the earlier
+        // comes first.
         let mut waiting: BTreeMap<(u64, u64), P> = BTreeMap::new();
         let mut from = 0;
         while from < plan.rows_each {

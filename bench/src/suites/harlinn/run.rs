@@ -1,6 +1,6 @@
-//! The rounds. In each, both sides perform the same steps in turn: write and commit, read, for-each,
-//! sum, close, measure the size, drop from the page cache, reopen and read. The file of one side is removed before the
-//! other side begins.
+//! Runs the rounds. In each round, Tidalite and the peer in turn perform the same steps: write and commit, read,
+//! for-each, sum, close, measure the file size, drop the file from the page cache, reopen and read. The file of one
+//! engine is removed before the other engine begins.
 
 use std::hint::black_box;
 use std::path::PathBuf;
@@ -15,24 +15,24 @@ use crate::os;
 use crate::records::{Counting, Reading, Source, Trade, Walks};
 use crate::report::Line;
 
-/// Options of the suite.
+/// Options of the suite `harlinn`.
 pub(crate) struct Options {
-    /// Points per case.
+    /// Number of points per case.
     pub(crate) points: u64,
     /// Number of rounds.
     pub(crate) rounds: usize,
-    /// Cases to run; empty for all.
+    /// Names of the cases to run; all cases if empty.
     pub(crate) only: Vec<String>,
-    /// Whether the peer takes part; without it nothing is compared.
+    /// True if the peer takes part; without the peer nothing is compared.
     pub(crate) with_peer: bool,
-    /// Directory for the files.
+    /// Directory in which the engines create their files.
     pub(crate) dir: PathBuf,
 }
 
-/// Seed of the hard sets.
+/// Seed of the data sets that are harder to compress.
 const SEED: u64 = 1;
 
-/// Times in seconds of one side in one round, and the bytes of its file.
+/// Times in seconds of the steps of one engine in one round, and the size of its file in bytes.
 #[derive(Clone, Copy)]
 struct Round {
     write: f64,
@@ -41,18 +41,18 @@ struct Round {
     sum: f64,
     cold: f64,
     bytes: u64,
-    /// Bytes written during the write step: passed to the kernel, or dirtied in a map.
+    /// Number of bytes written during the write step: passed to the kernel, or made dirty in a memory map.
     written: u64,
 }
 
-/// Rounds of both sides in one case.
+/// The rounds of Tidalite and of the peer in one case.
 struct Outcome {
     plan: Plan,
     ours: Vec<Round>,
     theirs: Vec<Round>,
 }
 
-/// Runs the chosen cases; passes their lines to `report` as they complete.
+/// Runs the chosen cases; passes the lines of each case to `report` when the case is complete.
 pub(crate) fn run(
     options: &Options,
     mut report: impl FnMut(Vec<Line>) -> Result<()>,
@@ -126,7 +126,7 @@ fn rounds<P: Columns, S: Source<P>>(
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for n in 0..options.rounds {
         for turn in 0..2 {
-            // The first side alternates between rounds.
+            // The engine that goes first alternates between rounds.
             if (n + turn) % 2 == 0 {
                 ours.push(round::<P, Tidalite>(
                     "ours",
@@ -262,7 +262,7 @@ impl Outcome {
     }
 }
 
-/// Program 05 reads a reopened file: the files of 03 and 04 count as one.
+/// The line for program 05 of the article, which reads a reopened file: the files of programs 03 and 04 count as one.
 fn cold_line(name: &str, parts: &[&Outcome]) -> Line {
     let rows: u64 = parts.iter().map(|part| part.plan.rows()).sum();
     let rates = |side: &dyn Fn(&Outcome) -> &[Round]| -> Vec<f64> {

@@ -1,4 +1,4 @@
-//! The operations of a side in the comparison, and the expected results.
+//! The operations of an engine in the suite `harlinn`, and the results that are expected.
 
 use std::path::Path;
 
@@ -10,19 +10,20 @@ use crate::records::{Source, splitmix};
 pub(crate) trait Side<P: Record>: Sized {
     /// Opens or creates the database in a directory.
     fn open(dir: &Path, plan: &Plan) -> Result<Self>;
-    /// Allocates and touches memory for writing; not measured.
+    /// Allocates and touches the memory that writing needs; this is not measured.
     fn prepare(&self, _plan: &Plan) {}
-    /// One transaction: all rows in the order of the plan, and the durable commit.
+    /// Runs one transaction: writes all rows in the order of the plan, and commits durably.
     fn write(&self, plan: &Plan, source: &mut impl Source<P>) -> Result<()>;
-    /// A new transaction: reads slices of every row's columns.
+    /// In a new transaction, reads every column of every row in slices.
     fn read(&self, plan: &Plan) -> Result<Digest>;
-    /// A new transaction: calls a closure for every point. Returns the rows, and their sum in order.
+    /// In a new transaction, calls a closure for every point. Returns the number of rows, and the sum of the floats in
+    /// the order of the rows.
     fn for_each(&self, plan: &Plan) -> Result<Total>;
-    /// A new transaction: the same sum, by the fastest available method.
+    /// In a new transaction, computes the same sum by the fastest method of the engine.
     fn sum(&self, plan: &Plan) -> Result<Total>;
 }
 
-/// The GUIDs of this many series: random, but equal on both sides and in every run.
+/// The GUIDs of this many series: random, but the same for both engines and in every run.
 pub(crate) fn guids(series: usize) -> Vec<[u8; 16]> {
     let mut state = 0x5eed;
     let mut guid = || {
@@ -32,23 +33,23 @@ pub(crate) fn guids(series: usize) -> Vec<[u8; 16]> {
     (0..series).map(|_| guid()).collect()
 }
 
-/// Rows and the sum of their floats.
+/// Number of rows, and the sum of their floats.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Total {
     pub(crate) rows: u64,
     pub(crate) sum: f64,
 }
 
-/// Expected results of the passes, computed from the data alone.
+/// The results that each pass must return, computed from the data alone.
 pub(crate) struct Expected {
     digest: Digest,
     in_order: Total,
-    /// Sum of the magnitudes, which bounds the effect of a different order of summation.
+    /// Sum of the magnitudes of the floats, which bounds the effect of a different order of summation.
     magnitude: f64,
 }
 
 impl Expected {
-    /// Computes the results in one pass over the data.
+    /// Computes the expected results in one pass over the data.
     pub(crate) fn of<P: Record>(plan: &Plan, source: &mut impl Source<P>) -> Self {
         let (mut touch, mut in_order, mut magnitude) = (Touch::default(), Total::default(), 0.0);
         for series in 0..plan.series {
@@ -70,7 +71,7 @@ impl Expected {
     /// Checks integers exactly, and the sum up to the effect of the order of summation.
     ///
     /// # Panics
-    /// The pass returned other data.
+    /// If the pass has returned other data.
     pub(crate) fn check_read(&self, what: &str, got: Digest) {
         assert_eq!(got.rows, self.digest.rows, "{what}: rows");
         assert_eq!(
@@ -80,10 +81,10 @@ impl Expected {
         self.check_near(what, got.sum);
     }
 
-    /// Checks a sum in the order of rows exactly.
+    /// Checks exactly a sum in the order of the rows.
     ///
     /// # Panics
-    /// The pass returned other data.
+    /// If the pass has returned other data.
     pub(crate) fn check_for_each(&self, what: &str, got: Total) {
         assert_eq!(got.rows, self.in_order.rows, "{what}: rows");
         assert_eq!(
@@ -96,7 +97,7 @@ impl Expected {
     /// Checks a sum up to the effect of the order of summation.
     ///
     /// # Panics
-    /// The sum differs.
+    /// If the sum differs by more than that.
     pub(crate) fn check_sum(&self, what: &str, got: Total) {
         assert_eq!(got.rows, self.in_order.rows, "{what}: rows");
         self.check_near(what, got.sum);

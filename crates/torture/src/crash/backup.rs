@@ -22,7 +22,7 @@ impl Write for Stream<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.overlap && !self.failed && self.rng.one_in(6) {
             let shape = inside(&self.world.shape);
-            // If this commit fails, the next call of the stream reports an error of the disk.
+            // If this commit fails, the next call that uses the disk reports the error of the disk.
             let commit = self.world.commit(&self.db, &mut self.rng, &shape, None);
             self.failed = commit.is_err();
         }

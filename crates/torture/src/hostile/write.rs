@@ -39,7 +39,7 @@ fn write_table(db: &Database, name: &str) -> Result<()> {
     let mut table = tx.table(name)?;
     for path in [&[b"a"][..], &[b"b", b"c"], &[b"c", b"a", b"b"]] {
         let mut below = table.nested_at(path);
-        // The damaged file may hold a value where a nested table is expected, or a nested table in place of a value.
+        // The file may hold a value where a nested table is expected, or a nested table in place of a value.
         match below.put(b"k123", &[3; 300]) {
             Err(error) if matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::WrongType) => {
                 continue;

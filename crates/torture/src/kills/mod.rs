@@ -301,7 +301,7 @@ impl<'a> Arena<'a> {
 
     fn play(&mut self, readers: u64, writers: u64, tally: &mut Tally) -> Result<(), String> {
         let mut db = open(self.file, self.script).map_err(text)?;
-        // Kills are counted per file so that each file gets the same mixture of killed readers and writers.
+        // Writers and readers are killed in a fixed proportion, so that each file gets the same mixture of kills.
         let one_writer_in = (readers + writers).div_ceil(writers.max(1)).max(1);
         while (tally.readers_killed < readers || tally.writers_killed < writers)
             && self.acknowledged < TRANSACTIONS_OF_A_FILE

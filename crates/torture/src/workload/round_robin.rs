@@ -72,7 +72,7 @@ mod tests {
             for round in 0..3 {
                 let mut tx = db.begin_write().unwrap();
                 feed(&mut tx, &mut model, &mut rng).unwrap();
-                // Only the rows of the first round are new; rows of later rounds overlap existing rows.
+                // Helper threads encode rows in the first round only: rows of later rounds overlap existing rows.
                 if round == 0 {
                     let beside = tx.delta_work().rows_encoded_by_helpers;
                     assert_eq!(beside > 0, threads > 0, "{beside} rows");
