@@ -7,7 +7,7 @@
 //! | `NNr` | += 1 s + uniform 0-999 us | value += uniform -0.50..0.50, at two decimals |
 //! | `06r` | the same | ids rise by 1-16; volume 1-1000, whole; price += uniform -50..50 of 1/10,000 |
 
-/// The point of the article: 24 bytes.
+/// The point type of the published benchmark: 24 bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 pub(crate) struct Reading {
@@ -16,7 +16,7 @@ pub(crate) struct Reading {
     pub(crate) value: f64,
 }
 
-/// The trade of the article: 40 bytes.
+/// The trade type of the published benchmark: 40 bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 pub(crate) struct Trade {
@@ -37,7 +37,7 @@ pub(crate) trait Source<P> {
     fn records(&mut self, series: usize, from: u64, count: u64) -> impl Iterator<Item = P>;
 }
 
-/// The simple data of the article, in which all values count up.
+/// The simple data of the published benchmark, in which all values count up.
 pub(crate) struct Counting;
 
 impl Source<Reading> for Counting {
@@ -77,7 +77,7 @@ struct Walk {
     offer: u64,
 }
 
-/// The day of the trades in the article, 2020-10-01, in ticks of 100 ns since year 1.
+/// The day of the trades in the published benchmark, 2020-10-01, in ticks of 100 ns since year 1.
 const START_TICKS: i64 = 637_371_072_000_000_000;
 const TICKS_PER_US: i64 = 10;
 const TICKS_PER_S: i64 = 10_000_000;

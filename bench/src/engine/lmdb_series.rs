@@ -1,5 +1,5 @@
-//! The engine of the article on LMDB (`lmdb_engine`), behind the common interface: a key is a series and a time, and a
-//! value begins with a float. Every commit is synced, through a writable map, as in the article.
+//! Adapter for the port of a published time series engine on LMDB (`lmdb_engine`): a key is a series and a time, and a
+//! value begins with a float. Every commit is synced, through a writable map, as in the published engine.
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -8,7 +8,7 @@ use super::{Engine, Reading, Result, Setup, Write, Writing, point_of, touch};
 use crate::lmdb_engine::{self, Guid, SEGMENT_POINTS};
 use crate::records::Reading as Point;
 
-/// The engine of the article; its transactions need exclusive access.
+/// The time series engine on LMDB; its transactions need exclusive access.
 pub(crate) struct Segments(Mutex<lmdb_engine::Engine<Point, SEGMENT_POINTS>>);
 
 impl Segments {

@@ -81,7 +81,7 @@ pub(crate) const TIDALITE_SERIES_ONE_FLUSH: Kind = Kind {
     },
 };
 
-/// The engine of the article on LMDB: raw points in segments of 8,100.
+/// The port of a published time series engine on LMDB, which stores raw points in segments of 8,100.
 pub(crate) const LMDB_SERIES: Kind = Kind {
     name: "lmdb-series",
     ours: false,

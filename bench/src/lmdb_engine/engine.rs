@@ -1,5 +1,5 @@
-//! The engine of the article and its write transaction: for each series there is one buffer with a modified segment,
-//! kept until the commit, in a map whose hash is the low half of the GUID.
+//! A port of a published time series engine on LMDB, and its write transaction: for each series there is one buffer
+//! with a modified segment, kept until the commit, in a map whose hash is the low half of the GUID.
 //!
 //! A buffer holds one whole segment of its series and covers an interval of time. Appends
 //! go to the last segment, which stays in its buffer; an insert elsewhere stores the buffer and

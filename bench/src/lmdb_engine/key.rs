@@ -15,7 +15,7 @@ pub(crate) const KEY_BYTES: usize = 24;
 pub(crate) struct Guid(pub(crate) [u8; 16]);
 
 impl Guid {
-    /// Bytes 8 to 15 of the GUID, which are random enough to serve as the hash, as in the article.
+    /// Bytes 8 to 15 of the GUID, which are random enough to serve as the hash, as in the published engine.
     fn lo(self) -> u64 {
         let [.., a, b, c, d, e, f, g, h] = self.0;
         u64::from_le_bytes([a, b, c, d, e, f, g, h])

@@ -29,7 +29,7 @@ pub(crate) use engine::{Engine, WriteTxn};
 pub(crate) use key::Guid;
 pub(crate) use segment::{Point, plain_words};
 
-/// Number of points in a full segment, as in the article: 8 + 8,100 x 24 bytes are 48 pages less 2 KB.
+/// Number of points in a full segment, as in the published engine: 8 + 8,100 x 24 bytes are 48 pages less 2 KB.
 pub(crate) const SEGMENT_POINTS: usize = 8100;
 
 #[cfg(test)]

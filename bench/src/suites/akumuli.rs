@@ -31,7 +31,7 @@ use crate::engine::{Result, TIDALITE_SERIES};
 use crate::meter::{Latencies, Meter, Sample};
 use crate::os;
 
-/// Number of parts into which the series are divided, as there are threads in the article.
+/// Number of parts into which the series are divided: one for each thread in the published article on Akumuli.
 const PARTS: usize = 4;
 /// Number of points that a thread appends in one transaction.
 const EACH: u64 = 1_000_000;
@@ -40,7 +40,7 @@ const OPENS: usize = 11;
 const QUESTIONS: usize = 1001;
 const SECOND: i64 = 1_000_000_000;
 
-/// Figures from the article, and from running the article's program on a machine with two cores.
+/// Figures from the published article on Akumuli, and from running the article's program on a machine with two cores.
 const QUOTED: &str = "\
 quoted, not measured here: four threads in turn 1.9 M points/s (10,000 series), 5.0 M (100), one thread 1.3 M (1);
 a series after the other 4.3 M (10,000), 4.25 M (100); a billion points in 10,000 series are recovered in less than 10 s.
@@ -228,7 +228,7 @@ fn append(
     Ok(latencies)
 }
 
-/// Measures one line of the tables in the article.
+/// Measures one line of the tables in the published article on Akumuli.
 fn written(
     case: &str,
     in_turn: bool,

@@ -1,4 +1,5 @@
-//! The suite `harlinn`: the programs of the article, Tidalite against the article's engine on LMDB.
+//! The suite `harlinn`: the programs of the article "An Ultrafast Light Timeseries Storage Engine", for Tidalite and
+//! for the article's engine on LMDB.
 //!
 //! ```text
 //! plan     the cases: series, rows, batches; the loop that writes them

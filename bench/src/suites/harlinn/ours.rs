@@ -19,7 +19,7 @@ use crate::records::{Reading, Source, Trade};
 pub(crate) trait Columns: Record {
     /// Index of the column with the float.
     const FLOAT: usize;
-    /// The schema: columns after the time, which is counted in the ticks of the article.
+    /// The schema: columns after the time, which is counted in ticks of 100 ns since year 1.
     fn schema() -> Schema;
     /// Inserts one record with the call for a single record.
     fn insert(&self, series: &mut SeriesMut<'_>) -> tidalite::Result<()>;

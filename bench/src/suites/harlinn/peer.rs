@@ -1,4 +1,4 @@
-//! The peer's side of the suite `harlinn`: the engine of the article on LMDB.
+//! The peer's side of the suite `harlinn`: the time series engine of a published article, on LMDB.
 
 use std::path::Path;
 

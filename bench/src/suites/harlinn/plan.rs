@@ -1,4 +1,4 @@
-//! The cases: a program of the article, with the number of series, rows and batches.
+//! The cases: a program of the article that this suite reproduces, with the number of series, rows and batches.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,11 @@ use crate::records::{Source, splitmix};
 /// Result of every fallible operation of this suite.
 pub(crate) use crate::engine::Result;
 
-/// A program of the article, run on one set of data.
+/// A program of the article that this suite reproduces, run on one set of data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
-    /// The number of the article's program: `01`, `03`, `04` or `06`; with an `r` for the data that is harder to
-    /// compress; `04-2` with encoding on the second core.
+    /// The number of the program in the article that this suite reproduces: `01`, `03`, `04` or `06`; with an `r` for
+    /// the data that is harder to compress; `04-2` with encoding on the second core.
     pub(crate) name: &'static str,
     /// True if the data is the set that is harder to compress.
     pub(crate) hard: bool,
@@ -42,7 +42,8 @@ pub(crate) enum Order {
     Late,
 }
 
-/// Maximum number of series, as in the article; there are fewer if a series would otherwise have fewer rows than with
+/// Maximum number of series, as in the article that this suite reproduces; there are fewer if a series would otherwise
+/// have fewer rows than with 100 million points.
 /// 100 million points.
 const SERIES_MAX: u64 = 10_000;
 const SERIES_ROWS_MIN: u64 = 10_000;
@@ -150,7 +151,8 @@ pub(crate) trait Writer<P> {
     fn batch(&mut self, series: usize, records: impl Iterator<Item = P>) -> Result<()>;
 }
 
-/// The loop of the article's programs: a batch for every series, until all series have their rows.
+/// The loop of the article's programs that this suite reproduces: a batch for every series, until all series have their
+/// rows.
 pub(crate) fn write_all<P>(
     plan: &Plan,
     source: &mut impl Source<P>,

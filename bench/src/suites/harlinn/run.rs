@@ -262,7 +262,8 @@ impl Outcome {
     }
 }
 
-/// The line for program 05 of the article, which reads a reopened file: the files of programs 03 and 04 count as one.
+/// The line for program 05 of the article that this suite reproduces. The program reads a reopened file: the files of
+/// programs 03 and 04 count as one.
 fn cold_line(name: &str, parts: &[&Outcome]) -> Line {
     let rows: u64 = parts.iter().map(|part| part.plan.rows()).sum();
     let rates = |side: &dyn Fn(&Outcome) -> &[Round]| -> Vec<f64> {

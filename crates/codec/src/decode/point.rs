@@ -130,7 +130,7 @@ pub fn count_up_to(
 }
 
 impl Parts<'_> {
-    /// The word of a row that is stored as an exception, that is unencoded; `None` for any other row.
+    /// The word of a row that is stored unencoded, as an exception; `None` for any other row.
     fn exception(&self, chunk: &Chunk, row: usize, rows: usize) -> Result<Option<u64>, Corrupt> {
         if chunk.exceptions == 0 {
             return Ok(None);

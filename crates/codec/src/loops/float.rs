@@ -262,7 +262,8 @@ impl Rule {
         integer: u64::MAX,
     };
 
-    /// Creates the rule for decimals that multiply; `None` for decimals that divide, because a division is too slow
+    /// Creates the form of a decimal rule that multiplies; `None` for a rule that divides, because a division is too
+    /// slow here.
     /// here.
     pub(crate) fn of(alp: Alp) -> Option<Self> {
         (alp.factor != DIVIDE).then(|| Self {

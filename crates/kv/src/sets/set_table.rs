@@ -18,7 +18,7 @@ pub struct PairWriter<'t> {
     pub(crate) tree: &'t mut Tree,
 }
 
-/// The positions at which an insert may put a new pair; elsewhere it changes nothing.
+/// The positions at which an insert may put a new pair; at any other position the insert changes nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AllowedPosition {
     Any,

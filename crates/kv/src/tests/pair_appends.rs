@@ -168,7 +168,8 @@ fn read(pages: &ScratchPages) -> u64 {
     pages.counters().pages_read.load(Ordering::Relaxed)
 }
 
-/// A committed table of 2000 keys with ten values each, and of one key with so many that its set has pages of its own.
+/// Creates a committed table of 2000 keys with ten values each, and of one key with so many values that its set has
+/// pages of its own.
 fn committed(pages: &mut ScratchPages) -> Tree {
     let mut tree = Tree::new_multi(5);
     let small = (0..20_000u64).map(|n| ((n / 10 * 2).to_be_bytes(), (n << 20).to_be_bytes()));

@@ -1,4 +1,4 @@
-//! Tests leaves in cold form in a tree.
+//! Tests trees with leaves in cold form, which is smaller but slower to read.
 
 use super::World;
 use crate::Moving;
