@@ -44,7 +44,6 @@ pub(crate) enum Order {
 
 /// Maximum number of series, as in the article that this suite reproduces; there are fewer if a series would otherwise
 /// have fewer rows than with 100 million points.
-/// 100 million points.
 const SERIES_MAX: u64 = 10_000;
 const SERIES_ROWS_MIN: u64 = 10_000;
 

@@ -264,7 +264,6 @@ impl Rule {
 
     /// Creates the form of a decimal rule that multiplies; `None` for a rule that divides, because a division is too
     /// slow here.
-    /// here.
     pub(crate) fn of(alp: Alp) -> Option<Self> {
         (alp.factor != DIVIDE).then(|| Self {
             up: POWERS[usize::from(alp.factor)],
