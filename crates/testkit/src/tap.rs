@@ -49,7 +49,6 @@ impl Tap {
 
     /// Notes the lock area in the log if it has changed. Changes after the simulated death of the process are ignored,
     /// because a dead process makes none.
-    /// process makes none.
     pub fn note(&self) {
         if self.disk.is_dead() {
             return;
