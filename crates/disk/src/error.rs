@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// Result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Every error of a data file or lock file. Each text states the operation, the place, and the next step.
+/// Every error of a data file or lock file. Each message describes the operation, the place, and the next step.
 #[non_exhaustive]
 #[derive(Clone, Debug)]
 pub enum Error {

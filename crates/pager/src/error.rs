@@ -80,7 +80,7 @@ pub enum Error {
     },
     /// The savepoint belongs to another transaction, or was rolled back itself.
     NoSavepoint,
-    /// The write transaction whose uncommitted state was read has ended, or was rolled back to a point before the
+    /// The write transaction whose uncommitted data were read has ended, or was rolled back to a point before the
     /// reader.
     Ended,
     /// No pin has the requested name.

@@ -6,7 +6,7 @@
 //! maintenance  work on a whole file: check, backup, restore, salvage
 //! open         open a file: find, verify, recover; the methods of `Pager`; the background flusher
 //! txn          transactions: `Snapshot`, `WriteTxn`, dirty pages (`dirty`), savepoints, tickets; state of the writer
-//! commit       newest record (`found`, `versions`), redo log, pipeline from commit to durability, page reads
+//! commit       newest meta record (`found`, `versions`), redo log, pipeline from commit to durability, page reads
 //! space        free space of both files
 //! options      options for opening a file; events; callbacks
 //! format       bytes of the file: pointers, headers, superblock, meta records, pins; traits `PageRead`, `PageWrite`

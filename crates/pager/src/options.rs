@@ -20,7 +20,7 @@ use unrecorded::Verifier;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Verify {
     /// Pages and blocks are verified on the first access through this handle. A page written through this handle
-    /// counts as verified from its commit on, because its checksum was computed from the bytes that were handed to
+    /// counts as verified from its commit on, because its checksum was computed from the bytes that were passed to
     /// the system. Later damage on the medium is found by the next open, and by a check.
     #[default]
     OnFirstTouch,
@@ -152,7 +152,7 @@ pub struct Options {
     /// callback must not begin a write transaction.
     pub on_long_reader: Option<OnLongReader>,
     /// Callback that is called once a second while `begin_write` waits for the writer lock. The callback gets a
-    /// description of the holder of the lock, which may be a suspended process.
+    /// description of the process that has the lock, which may be suspended.
     pub on_wait: Option<OnWait>,
     /// Minimum length of the file in bytes, even if part of the file is free. The first write grows the file to this
     /// length.
@@ -169,10 +169,10 @@ pub struct Options {
     /// small file the reserve is a quarter of the pages in use, but at least 64 pages, or the number of pages in use
     /// plus 4 if that is less.
     pub reserve_bytes: u64,
-    /// Maximum length in bytes of the redo log inside the file; 0 means no log. Consecutive small durable commits go
-    /// to the log, which takes one barrier instead of two and is emptied when full. The log is created once there
-    /// were several such commits in a row. Its length is half the file length, at least 2 MiB, and at most this many
-    /// bytes and an eighth of [`Options::file_bytes_max`].
+    /// Maximum length in bytes of the redo log inside the file; 0 means no redo log. Consecutive small durable
+    /// commits go to the redo log. This takes one sync instead of two. The redo log is emptied when it is full. It is
+    /// created once there were several such commits in a row. Its length is half the file length, at least 2 MiB, and
+    /// at most this many bytes and an eighth of [`Options::file_bytes_max`].
     pub log_bytes: u64,
     /// Makes non-durable commits durable once they have written this many bytes. `None` means no limit by bytes.
     pub sync_bytes: Option<u64>,

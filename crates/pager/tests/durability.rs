@@ -1,5 +1,5 @@
 //! Tests of the guarantees of each kind of commit, without crashes: tickets, lazy commits across reopening, automatic
-//! syncs, failed barriers. (For the redo log see tests/redo.rs, for crashes tests/crash.rs and tests/lazy.rs.)
+//! syncs, failed syncs. (For the redo log see tests/redo.rs, for crashes tests/crash.rs and tests/lazy.rs.)
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 

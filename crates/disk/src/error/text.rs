@@ -1,4 +1,4 @@
-//! Text of each error: it states the problem, its place, and the next step for the user.
+//! The message of each error. It describes the problem, its place, and the next step for the user.
 
 use super::Error;
 use std::io;

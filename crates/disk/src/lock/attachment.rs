@@ -214,8 +214,9 @@ impl Attachment {
         }
         if alone {
             let known = area.is_ours() && area.version() == VERSION;
-            // After a failed sync, the pages of lazy commits may be lost. If the boot id is unknown, the records may
-            // be from before a restart of the system. In both cases the unsynced meta records are discarded.
+            // After a failed sync, the pages of lazy commits may be lost. If the boot id is unknown, the unsynced
+            // meta records may be from before a restart of the system. In both cases the unsynced meta records are
+            // discarded.
             let sound = area.poison().load(Ordering::SeqCst) == 0 && identity.boot != [0; 16];
             area.reset(identity, known && sound && area.identity() == *identity);
         } else if !area.is_ours() || area.version() != VERSION || area.identity() != *identity {

@@ -37,7 +37,7 @@ const ATTEMPTS: usize = 100;
 
 /// Result of opening the lock file of a database.
 pub enum Opened {
-    /// The lock file was opened, and the caller holds the setup lock.
+    /// The lock file was opened, and the caller has the setup lock.
     Attached {
         /// The lock area, in which the handle is not registered yet.
         attachment: Attachment,
@@ -164,7 +164,7 @@ pub fn open(path: PathBuf, read_only: bool) -> Result<Opened> {
     })
 }
 
-/// Allocates all blocks of the area, so that writing to the map cannot fail. Caller must hold the setup lock.
+/// Allocates all blocks of the area, so that writing to the map cannot fail. The caller must have the setup lock.
 fn make_whole(file: &File, len: u64) -> io::Result<()> {
     if len < AREA_BYTES as u64 {
         // Zeros are written instead of reserving blocks, so that later writes to the mapped file allocate no blocks.

@@ -1,5 +1,5 @@
-//! State that the open handles of one file share, in one process or several: readers, the writer, the published
-//! commit, failed syncs. This state lies in the lock file `name.tdl-lock`, or in memory.
+//! Data that the open handles of one file share, in one process or several: readers, the writer, the published
+//! commit, failed syncs. These data are in the lock file `name.tdl-lock`, or in memory.
 //!
 //! ```text
 //! layout       offsets of the words of the area     slots        reader slots, one per snapshot
@@ -18,7 +18,7 @@
 //!    that is suspended while it holds this lock delays opening and cleaning, but never a reader that has a slot, nor
 //!    the writer.
 //! 3. A handle that finds, under the setup lock, no other handle alive resets the area.
-//! 4. A forked child does not change this state, because it shares the locks with the parent.
+//! 4. A forked child does not change these data, because it shares the locks with the parent.
 
 mod area;
 mod attachment;

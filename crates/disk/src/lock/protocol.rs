@@ -12,12 +12,12 @@
 //! Invariants
 //! 1. Every access to a slot's word and to `published` is sequentially consistent: either the reader sees the newer
 //!    `published`, or the writer sees the slot.
-//! 2. The state that `published` names is always retained, so a reader whose state is the published one was protected
-//!    all the time.
+//! 2. The commit that `published` names is always retained, so a reader whose slot has the published commit was
+//!    protected all the time.
 //! 3. A slot has one owner. It is claimed when free, and freed, after its state was cleared, by its owner or by a
 //!    handle that found the owner dead. If snapshots of the owner share it, the last one clears it.
-//! 4. Only the owner of a slot writes a state into it. Others change an evictable or parked state to `EVICTED` with one
-//!    compare-and-swap, and clean the slot when its owner is dead.
+//! 4. Only the owner of a slot writes a snapshot into it. Others change an evictable or parked state to `EVICTED`
+//!    with one compare-and-swap, and clean the slot when its owner is dead.
 
 use super::sync::{AtomicU64, Ordering};
 

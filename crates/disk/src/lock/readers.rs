@@ -14,7 +14,7 @@ pub enum ReaderKind {
     Parked,
 }
 
-/// A snapshot that some process holds.
+/// A snapshot that is open in some process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reader {
@@ -41,7 +41,7 @@ pub struct Reader {
     pub freed_bytes: u64,
 }
 
-/// The current holder of the writer lock, as far as known.
+/// The handle that has the writer lock now, as far as known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WriterSeen {
@@ -49,6 +49,6 @@ pub struct WriterSeen {
     pub process: u32,
     /// Id of the thread that acquired the writer lock.
     pub thread: u32,
-    /// Time for which the writer has held the lock, accurate to a few milliseconds.
+    /// Time for which this handle has had the writer lock, accurate to a few milliseconds.
     pub since: Duration,
 }

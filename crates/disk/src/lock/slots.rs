@@ -44,7 +44,7 @@ pub struct Seen {
     pub word: u64,
     /// Transaction of the commit that the snapshot shows.
     pub txn: u64,
-    /// Id of the process that holds the snapshot.
+    /// Id of the process that has the snapshot open.
     pub process: u32,
     /// Id of the thread that began the snapshot.
     pub thread: u32,

@@ -31,7 +31,7 @@ use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 /// Maximum time for which other threads may overtake the first waiter in the queue: long enough for many commits that
-/// share one barrier, and too short for a person to notice.
+/// share one sync, and too short for a person to notice.
 const PASSED_BY_MAX: Duration = Duration::from_millis(5);
 
 #[derive(Debug, Default)]
@@ -75,7 +75,7 @@ pub enum Acquisition {
 pub type Satisfied<'a> = &'a dyn Fn(bool) -> bool;
 
 impl Queue {
-    /// Asserts that the numbers of waiters ascend, and that the lock is handed only to a waiter, and only while it is
+    /// Asserts that the numbers of waiters ascend, and that the lock is passed only to a waiter, and only while it is
     /// free.
     fn check(&self) {
         assert!(
@@ -115,7 +115,7 @@ impl Queue {
     }
 
     /// Returns the thread that must be woken when the local lock is free. If this thread has waited long, the lock is
-    /// handed to it, so that no other thread can take it first.
+    /// passed to it, so that no other thread can take it first.
     fn first(&mut self) -> Option<Thread> {
         let first = self.waiting.front().filter(|_| !self.busy)?;
         assert!(
@@ -157,7 +157,7 @@ pub struct WriterGuard {
 }
 
 impl WriterLock {
-    /// Creates the writer lock of a handle; it is not held.
+    /// Creates the writer lock of a handle. The lock is free.
     #[must_use]
     pub fn new(lock: Arc<Lock>) -> Self {
         Self {
@@ -221,7 +221,7 @@ impl WriterLock {
         acquired
     }
 
-    /// Wakes the waiters that wait for a flush, after a change of state that they wait for.
+    /// Wakes the waiters that wait for a flush, after a change that they wait for.
     #[inline]
     pub fn notify_listeners(&self) {
         if self.listeners.load(Ordering::SeqCst) > 0 {

@@ -1,7 +1,7 @@
 //! The length of a file as this process knows it.
 //!
-//! The holder of the writer lock, in whichever process, changes the length. This process therefore reads the length
-//! again when it acquires the writer lock, and when it reads a commit of another process.
+//! The handle that has the writer lock, in whichever process, changes the length. This process therefore reads the
+//! length again when it acquires the writer lock, and when it reads a commit of another process.
 //!
 //! Invariants
 //! 1. The known length is never beyond the file's end while this process holds the writer lock, nor while a snapshot

@@ -1,16 +1,17 @@
-//! Evidence, at opening, that durable commits are missing.
+//! Finds evidence, when a file is opened, that durable commits are missing.
 //!
-//! Three things can show it, and an ordinary crash leaves none of them:
+//! There are three kinds of evidence, and an ordinary crash leaves none of them:
 //!
-//! 1. The log has a hole: a flush is missing, and a block of a later one is present. A flush begins only after the
-//!    barrier of the previous one has succeeded, so the missing flush was durable.
-//! 2. The log holds blocks that name a newer record than the newest one found. A log begins only when its record is
-//!    durable.
-//! 3. A page to which the newest durable record found points was overwritten by a later commit. Pages of the newest
-//!    durable record are not reused, so there was a newer record.
+//! 1. The redo log has a gap: the blocks of a flush are missing, and a block of a later flush is present. A flush
+//!    begins only after the sync of the previous flush has succeeded, so the missing flush was durable.
+//! 2. The redo log has blocks that name a newer meta record than the newest one found. A redo log begins only when
+//!    its meta record is durable.
+//! 3. A page to which the newest durable meta record found points was overwritten by a later commit. Pages of the
+//!    newest durable meta record are not reused, so there was a newer meta record.
 //!
-//! In the last two cases both copies of a record were lost, for instance because the disk dropped their writes.
-//! docs/durability.md, "Damage", argues each case against power cuts, killed processes and failed syncs.
+//! In the last two cases both copies of a meta record were lost, for instance because the disk dropped their writes.
+//! docs/durability.md, "Damage", shows that each case cannot result from power failures, killed processes and failed
+//! syncs.
 
 use super::redo::Logged;
 use crate::error::lost_commits::{LossCause, LostCommits};

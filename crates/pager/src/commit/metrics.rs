@@ -156,7 +156,7 @@ impl Times {
 pub struct MetricsReport {
     /// Number of commits of any durability.
     pub commits: u64,
-    /// Number of commits that were requested as durable, with one barrier or two.
+    /// Number of commits that were requested as durable, with one sync or two.
     pub commits_durable: u64,
     /// Number of lazy commits.
     pub commits_lazy: u64,

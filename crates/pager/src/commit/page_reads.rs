@@ -117,7 +117,7 @@ impl Files {
         Ok(())
     }
 
-    /// Copies a block or page without touching the memory map. Pages that no snapshot holds may be truncated at any
+    /// Copies a block or page without touching the memory map. Pages that no snapshot uses may be truncated at any
     /// time, and an access to the map would then raise SIGBUS.
     #[cold]
     pub(crate) fn copied(&self, ptr: &Ptr, end: u64) -> Result<PageRef<'_>> {
@@ -128,8 +128,8 @@ impl Files {
         Ok(bytes)
     }
 
-    /// Returns a page of the file for a reader of `state` if the page is mapped, and if it needs no verification or
-    /// was verified before. Otherwise returns `None`.
+    /// Returns a page of the file for a reader of the commit `state` if the page is mapped, and if it needs no
+    /// verification or was verified before. Otherwise returns `None`.
     #[inline(always)]
     pub(crate) fn known_page(&self, state: &State, ptr: &Ptr) -> Option<&[u8]> {
         let is_page =
@@ -202,7 +202,7 @@ impl Files {
 }
 
 impl Shared {
-    /// Reads a whole page for a reader of `state`, from the pages not written yet or from the file.
+    /// Reads a whole page for a reader of the commit `state`, from the pages not written yet or from the file.
     #[inline]
     pub(crate) fn page_of(&self, state: &State, ptr: &Ptr) -> Result<PageRef<'_>> {
         if ptr.birth.0 > state.written

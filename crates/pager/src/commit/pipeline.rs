@@ -1,34 +1,35 @@
 //! The pipeline that makes commits durable: group commit, lazy commits, and the flush of the newest commit.
 //!
 //! ```text
-//! writer, holds the writer lock               flush, does not hold it
+//! writer, has the writer lock                 flush, does not have it
 //! stage, write pages, `push`                  choose the newest commit (or one whose data is already synced)
-//! Durable: wait here, or keep a ticket        if the log has all waiting commits and room: append, one barrier; else
+//! Durable: wait here, or keep a ticket        if the redo log has room: append the commits, sync; else
 //! Lazy: unsynced meta record, visible to all    sync the data, unless a sync began after it was written
-//! None: visible to this process                 write the record to both blocks of the pair, sync
+//! None: visible to this process                 write the meta record to both blocks of the pair, sync
 //!                                             publish; acknowledge all commits up to it
 //! ```
 //!
 //! A thread that waits for a commit leads the flush if no other thread does: a lone writer flushes its own commit in
-//! its own thread. While a transaction is open in this handle, another thread can flush an earlier lazy commit without
-//! the writer lock, however long the transaction or its successors (`WriteTxn::checkpoint`) run. Commits that arrive
-//! during a flush share the next one. Under load a dedicated thread leads (`leader`).
+//! its own thread. While a transaction is open in this handle, another thread can flush an earlier lazy commit
+//! without the writer lock, however long the transaction or its successors (`WriteTxn::checkpoint`) run. Commits that
+//! arrive during a flush share the next flush. If many threads wait, a dedicated thread leads the flushes (`leader`).
 //!
 //! Invariants
-//! 1. `base` is the newest commit of this handle if it is newer than the state shown to readers. The next writer builds
-//!    on it.
-//! 2. `tip` is the newest commit with a record; one flush can make everything up to it durable. `covered` is an older
-//!    commit whose data is covered by a sync that has already begun.
+//! 1. `base` is the newest commit of this handle if it is newer than the commit shown to readers. The next writer
+//!    builds on it.
+//! 2. `tip` is the newest commit with a meta record; one flush can make everything up to it durable. `covered` is an
+//!    older commit whose data is covered by a sync that has already begun.
 //! 3. One flush runs at a time (`flushing`), started by a waiting thread or by the leader thread (`on_duty`). The
 //!    writer lock has two parts: one between handles, and one between the threads of a handle. A flush keeps only the
 //!    first (`WriterLock::set_keep`), so the next writer of this handle can begin.
-//! 4. `durable` is the newest record of the file. It counts as durable only while it is known to be on the medium
-//!    (`on_medium`): a record found at opening, or after another handle has written, may be only in the system's cache
-//!    until a writer confirms it (`Writer::confirm`). `logged` is the newest commit that is durable through the log of
-//!    that record; it has an unsynced meta record, by which other processes find it.
-//! 5. An unsynced meta record builds on `durable`, and during a flush also on the record being written. It is therefore
-//!    valid whichever of the two a killed process leaves as the newest.
-//! 6. `holds` lists all states named here, so their pages are not overwritten.
+//! 4. `durable` is the newest meta record of the file. It counts as durable only while it is known to be on the
+//!    medium (`on_medium`): a meta record found at opening, or after another handle has written, may be only in the
+//!    cache of the operating system until a writer confirms it (`Writer::confirm`). `logged` is the newest commit
+//!    that is durable through the redo log of that meta record; it has an unsynced meta record, by which other
+//!    processes find it.
+//! 5. An unsynced meta record builds on `durable`, and during a flush also on the meta record being written. It is
+//!    therefore valid whichever of the two a killed process leaves as the newest.
+//! 6. `holds` lists all commits named in these invariants, so their pages are not overwritten.
 //! 7. A flush counts its sync as done only when no other sync of this handle runs or has failed. The system reports a
 //!    lost write to only one of the concurrent syncs, which may be the other one.
 
@@ -556,7 +557,8 @@ impl Pipeline {
     }
 
     /// Whether a thread that waits for the commit `txn` need not take the writer lock: the condition holds already,
-    /// or, if a transaction of this handle is active (`leads`), a flush beside that transaction can satisfy it.
+    /// or, if a transaction of this handle is active (`leads`), a flush can satisfy it while that transaction is
+    /// open.
     pub(crate) fn needs_no_writer_lock(&self, (txn, wanted): (u64, Until), leads: bool) -> bool {
         let newest = leads && self.newest.load(Ordering::SeqCst) >= txn;
         newest || self.reached(wanted) >= txn
@@ -580,7 +582,7 @@ impl Pipeline {
         self.recorded.store(recorded, Ordering::SeqCst);
     }
 
-    /// Syncs the file in the thread that holds the writer lock, while a flush may be running. A failure poisons the
+    /// Syncs the file in the thread that has the writer lock, while a flush may be running. A failure poisons the
     /// handle.
     pub(crate) fn sync_in_background(
         &self,

@@ -9,8 +9,8 @@
 //! Byte b of the second file has address `LARGE_AT` + b in the pointers of the first file.
 //!
 //! Invariants
-//! 1. `unsynced` is set after every write that still needs a sync, and when another process may have written. Before a
-//!    record becomes durable, this file is synced, data and length.
+//! 1. `unsynced` is set after every write that still needs a sync, and when another process may have written. Before
+//!    a meta record becomes durable, the data and the length of this file are synced.
 //! 2. Each of the two files stores the uuid of the other; neither works with any other file.
 
 use crate::PageRef;

@@ -1,4 +1,5 @@
-//! State shared by readers, the writer and waiting threads: the files, the commits of this handle, the commit pipeline.
+//! Data shared by readers, the writer and waiting threads: the files, the commits of this handle, the commit
+//! pipeline.
 
 use super::files::Files;
 use super::pipeline::{Pipeline, Until, Waited};

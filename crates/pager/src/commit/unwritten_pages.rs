@@ -1,14 +1,15 @@
 //! Pages of commits with `Durability::None`, which are in memory only. Such a commit is visible to this process alone
-//! and promises nothing. Its sealed pages wait here until a commit with a record writes them. Pages that are freed
-//! before that are never written.
+//! and survives no failure. Its sealed pages wait here until a commit with a meta record writes them to the file.
+//! Pages that are freed before that time are never written.
 //!
 //! Invariants
-//! 1. A page of a commit of this process is in the file, or here, or both. Pages born up to `State::written` are in the
-//!    file. Readers of that state look here for younger pages only, and in the file for any page not found here.
+//! 1. A page of a commit of this process is in the file, or in this collection, or in both. Pages born up to
+//!    `State::written` are in the file. Readers of that commit look in this collection for younger pages only, and in
+//!    the file for any page not found.
 //! 2. A page is removed only when it is in the file, when its number is reused for another page, or when it is free.
-//! 3. Only the holder of the writer lock adds and removes pages.
-//! 4. All pages here, including freed pages that a reader still sees, take at most `Options::unwritten_bytes_max` bytes
-//!    plus the pages of one transaction.
+//! 3. Only the thread that has the writer lock adds and removes pages.
+//! 4. All pages in this collection, including freed pages that a reader still sees, take at most
+//!    `Options::unwritten_bytes_max` bytes plus the pages of one transaction.
 
 use crate::format::kind::Kind;
 use crate::format::page_map::PageMap;

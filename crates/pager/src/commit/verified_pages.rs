@@ -1,8 +1,8 @@
 //! Remembers which pages and blocks this handle has already verified, or has sealed and committed itself, in a
 //! lock-free, direct-mapped table of 16-bit marks.
 //!
-//! A mark means that the bytes matched the pointer once, when they were read or handed over for writing; it does not
-//! say that they are unchanged since. Marks live in memory only and end with the open database, because others may
+//! A mark means that the bytes matched the pointer once, when they were read or passed on for writing; it does not
+//! mean that they are unchanged since. Marks live in memory only and end with the open database, because others may
 //! change the file between a close and the next open, even in the same process.
 //!
 //! A mark covers (page, expected checksum, kind, birth); the mark of a block is stored at the page in which the block

@@ -63,7 +63,7 @@ pub(crate) struct Versions {
     /// number in its reader slot, since a newer commit may have been published in between.
     pub(crate) local: AtomicU64,
     pub(crate) unwritten: Unwritten,
-    /// Locked while `state` changes.
+    /// Lock that a thread takes to change `state`.
     publishing: Mutex<()>,
 }
 

@@ -9,14 +9,15 @@
 //! | Ptr 32 B       | Ptr  | Ptr   | u64, u64, 16 B | u64  | 128 B     | 1536 B,0 | pending ranges 32 B, 0..      |
 //! ```
 //!
-//! The header's birth is the transaction. `sequence` counts durable commits; record s goes to pair s mod 2. `pages` is
-//! the length of the file in pages. A change is `(page u64, count << 1 | used)`: the state of a range where it differs
-//! from the free-space structure under `free root`; changes do not overlap. A pending range is `(page, count, birth,
-//! freed)`: in use for a snapshot of transaction t with birth <= t < freed, and free otherwise. `confirmations` u16 is
-//! 0 in a record as committed, see `Confirmation`. The durable record (sequence number, checksum, boot id; checksum of
-//! the next record) is the base of an unsynced meta record in the lock file; zero in the data file. The pointer to the
-//! free space of the second file (32 B) is at 1920, behind the app area; then, at 1952, `(page, pages, birth)` of the
-//! redo log, or zeros; zeros follow to 2048.
+//! The header's birth is the transaction. `sequence` counts durable commits; the meta record with sequence number s
+//! goes to pair s mod 2 of the meta blocks. `pages` is the length of the file in pages. A change is `(page u64, count
+//! << 1 | used)`: the use of a page range where it differs from the free-space structure under `free root`; changes
+//! do not overlap. A pending range is `(page, count, birth, freed)`: in use for a snapshot of transaction t with
+//! birth <= t < freed, and free otherwise. `confirmations` u16 is 0 in a meta record as committed, see
+//! `Confirmation`. The durable record (sequence number, checksum, boot id; checksum of the next meta record) is the
+//! base of an unsynced meta record in the lock file; zero in the data file. The pointer to the free space of the
+//! second file (32 B) is at 1920, behind the app area; then, at 1952, `(page, pages, birth)` of the redo log, or
+//! zeros; zeros follow to 2048.
 
 use super::header::{HEADER_BYTES, Header, seal_block};
 use super::kind::Kind;
@@ -107,7 +108,8 @@ impl FreedRange {
 pub(crate) struct LazyBase {
     pub(crate) sequence: u64,
     pub(crate) checksum: u64,
-    /// Checksum of the next durable meta record, if it was being written when this record was written; otherwise 0.
+    /// Checksum of the next durable meta record, if the next one was being written at the same time as this meta
+    /// record; otherwise 0.
     pub(crate) next_checksum: u64,
     pub(crate) boot_id: [u8; 16],
 }
@@ -125,7 +127,8 @@ pub(crate) struct Meta {
     pub(crate) time_ns: i64,
     pub(crate) pages: u64,
     pub(crate) free_root: Ptr,
-    /// Pointer to the directory of the stacks, whose list pages have the pending ranges that are not in this record.
+    /// Pointer to the directory of the stacks, whose list pages have the pending ranges that are not in this meta
+    /// record.
     pub(crate) freed_directory: Ptr,
     /// Pointer to the table of pins.
     pub(crate) pins: Ptr,
@@ -133,7 +136,7 @@ pub(crate) struct Meta {
     pub(crate) clock: Ptr,
     /// Pointer to the free space of the second file; null if there is no second file.
     pub(crate) large: Ptr,
-    /// Pages reserved for the redo log that builds on this record.
+    /// Pages reserved for the redo log that builds on this meta record.
     pub(crate) redo: Option<Redo>,
     pub(crate) lazy_base: LazyBase,
     pub(crate) user: Arc<[u8]>,
@@ -181,7 +184,7 @@ impl Meta {
             }
     }
 
-    /// Returns the pair of meta blocks (0 or 1) to which a record with this sequence number is written.
+    /// Returns the pair of meta blocks (0 or 1) to which a meta record with this sequence number is written.
     pub(crate) fn pair(&self) -> usize {
         (self.sequence % 2) as usize
     }
@@ -193,7 +196,7 @@ impl Meta {
         block
     }
 
-    /// Like `encode`, but with the given sequence number and base record, and into `block`, which must be zeros.
+    /// Like `encode`, but with the given sequence number and base meta record, and into `block`, which must be zeros.
     pub(crate) fn encode_with_base(
         &self,
         block: &mut [u8],
@@ -348,8 +351,8 @@ pub(crate) struct Redo {
     pub(crate) birth: u64,
 }
 
-/// Computes the checksum by which an unsynced meta record identifies the durable record on which it builds: the
-/// checksum of the first copy of the record, as it was committed.
+/// Computes the checksum by which an unsynced meta record identifies the durable meta record on which it builds: the
+/// checksum of the first copy of `record`, as it was committed.
 pub(crate) fn checksum_of(record: &Meta) -> u64 {
     let committed = Meta {
         confirmations: 0,
@@ -427,7 +430,7 @@ mod tests {
         let block = meta.encode(4096);
         assert_eq!(block.len(), BLOCK_BYTES);
         assert_eq!(Meta::decode(&block, 4096, &meta.uuid).unwrap(), meta);
-        // The offsets of the fields must be as docs/format.md states.
+        // The offsets of the fields must be as in docs/format.md.
         assert_eq!(get_u64(&block, 120), 2 << 20);
         assert_eq!(get_u64(&block, 152), 3 << 20);
         assert_eq!(get_u64(&block, 184), 4 << 20);

@@ -7,8 +7,8 @@ use crate::error::{Error, Result};
 use tidalite_disk::storage::Storage;
 
 /// Protocol by which a writer rewrites the meta record that it takes over from another writer. The protocol ensures
-/// that one copy of an acknowledged record is on the medium at every moment, however many processes are killed and
-/// syncs fail.
+/// that one copy of an acknowledged meta record is on the medium at every moment, however many processes are killed
+/// and syncs fail.
 ///
 /// Round c first writes copy `c & 1` with the number c, and after a sync the other copy. So if two copies have
 /// different numbers, the one with the higher number may not be on the medium yet, and is written again first. If both
@@ -85,12 +85,12 @@ impl MetaBlocks {
         valid.max_by_key(|meta| (meta.txn, meta.sequence))
     }
 
-    /// Returns the newest meta record with a valid copy, and the newest record of the other pair.
+    /// Returns the newest meta record with a valid copy, and the newest meta record in the other pair of blocks.
     ///
     /// # Errors
-    /// If there is no valid copy. Also if a pair has no valid copy and one of its copies could not be read: that copy
-    /// may be the newest record, and skipping it would lose acknowledged commits because of a possibly transient
-    /// error.
+    /// Returns an error if there is no valid copy, and also if a pair has no valid copy and one of its copies could
+    /// not be read: that copy may be the newest meta record, and skipping it would lose acknowledged commits because
+    /// of a possibly transient error.
     pub(crate) fn newest(&self) -> Result<(Meta, Option<Meta>)> {
         for copies in &self.copies {
             let unread = |copy: &&Result<Meta>| copy.as_ref().is_err_and(Error::is_io);

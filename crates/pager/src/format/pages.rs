@@ -1,10 +1,10 @@
 //! Access to the file for the crates above the pager: pages and extents under a snapshot (`PageRead`), and
 //! copy-on-write pages under a write transaction (`PageWrite`).
 //!
-//! A structure holds a root `Ptr`; an operation takes the root and a writer and returns a new root. Inside a write
-//! transaction, a pointer to a page that this transaction owns has `birth == writer.txn()` and a checksum that is not
-//! valid yet. Before the commit each structure *seals* its own pages bottom-up: for every child born in this
-//! transaction, it seals the child, stores the returned `Ptr` in the parent, then seals the parent.
+//! A data structure is identified by a root `Ptr`; an operation on it takes the root and a writer and returns a new
+//! root. Inside a write transaction, a pointer to a page that this transaction owns has `birth == writer.txn()` and a
+//! checksum that is not valid yet. Before the commit each structure *seals* its own pages bottom-up: for every child
+//! born in this transaction, it seals the child, stores the returned `Ptr` in the parent, then seals the parent.
 
 use super::kind::Kind;
 use super::ptr::Ptr;

@@ -2,7 +2,7 @@
 //! of commit times.
 //!
 //! ```text
-//! pins       a block (kind 17) alone in an extent, under the record's `pins` pointer; zeros to the end of the extent
+//! pins       a block (kind 17) alone in an extent, under the `pins` pointer of the meta record; then zeros
 //! 0        32      36  40
 //! | header | count | 0 | entries: | pointer 32 | txn u64 | time i64 | name bytes u16 | name UTF-8 |
 //! |        | u32   |   |
@@ -10,14 +10,15 @@
 //! record     a pinned version: the meta record as that commit wrote it (kind 2), alone in an extent; its `pins` and
 //!            `clock` pointers name the blocks of that commit, but have 0 as the checksum
 //!
-//! clock      a block (kind 18) alone in an extent, under the record's `clock` pointer; zeros to the end
+//! clock      a block (kind 18) alone in an extent, under the `clock` pointer of the meta record; then zeros
 //! 0        32      36  40
 //! | header | count | 0 | entries, ascending: | txn u64 | time i64 |
 //! ```
 //!
 //! Invariants
 //! 1. A pin retains its version like a reader: pages that the version uses are not reused (`Pins::live`).
-//! 2. A removed pin still retains its version while a durable record that names the pin has not been overwritten.
+//! 2. A removed pin still retains its version while a durable meta record that names the pin has not been
+//!    overwritten.
 //! 3. The clock's entries ascend in both columns; old entries are thinned out, so its length is bounded.
 
 use super::header::{HEADER_BYTES, Header, seal_block};

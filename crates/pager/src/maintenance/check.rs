@@ -110,7 +110,7 @@ struct Captured {
     /// Pointers to the pages of the free-space structure, except the list pages on the stacks.
     structure: Vec<Ptr>,
     stacks: Vec<Stack>,
-    /// The newest durable meta record, and the transaction of the previous record.
+    /// The newest durable meta record, and the transaction of the previous durable meta record.
     meta: Meta,
     before: u64,
     /// Blocks of the pins and of the list of commit times, each with the number of pages of its extent.

@@ -152,8 +152,8 @@ impl RawFile {
         Ok(raw)
     }
 
-    /// Replays the redo log into an overlay over the file, since the newest commits may be only in the log. If the
-    /// log is damaged, only the meta record in the head is used.
+    /// Replays the redo log into an overlay over the file, since the newest commits may be only in the redo log. If
+    /// the redo log is damaged, only the meta record in the head is used.
     fn lay_log_over(&mut self) {
         let Some(state) = &self.state else {
             return;

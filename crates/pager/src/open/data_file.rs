@@ -21,7 +21,7 @@ pub(crate) struct OpenFile {
 }
 
 /// Opens the data file and its lock file; creates the data file with the contents `initial` if the options ask for
-/// this. When the function returns, the setup lock is held.
+/// this. When the function returns, the caller has the setup lock.
 pub(crate) fn open(
     path: &Path,
     options: &Options,

@@ -58,13 +58,13 @@ pub struct Stat {
 }
 
 impl Pager {
-    /// Returns a snapshot of the newest commit of any process. Any number of snapshots may be held, in any thread.
-    /// This function never waits; it takes about as long as a cache miss, unless another process has committed since
-    /// the last snapshot.
+    /// Returns a snapshot of the newest commit of any process. Any number of snapshots may exist, in any thread. This
+    /// function never waits; it takes about as long as a cache miss, unless another process has committed since the
+    /// last snapshot.
     ///
     /// # Errors
-    /// `Limit` if too many snapshots are held, in all processes together; `Forked`; after a commit of another
-    /// process, `Io` and `Corrupt` from reading the meta record of that commit.
+    /// `Limit` if too many snapshots exist, in all processes together; `Forked`; after a commit of another process,
+    /// `Io` and `Corrupt` from reading the meta record of that commit.
     pub fn begin_read(&self) -> Result<Snapshot> {
         Snapshot::begin(&self.inner, 0)
     }
@@ -209,8 +209,8 @@ impl Pager {
         self.make_durable(Until::Kept)
     }
 
-    /// Like `sync`, but also empties the redo log by writing a meta record that covers all commits in the log. Costs
-    /// two barriers if the log is not empty.
+    /// Like `sync`, but also empties the redo log by writing a meta record that covers all commits in the redo log.
+    /// Costs two syncs if the redo log is not empty.
     ///
     /// # Errors
     /// As for `sync`.
@@ -235,14 +235,14 @@ impl Pager {
     /// file open.) If this handle had nothing to write, `close` does not rewrite the meta record found at opening to
     /// confirm that it is on the medium; `sync` does.
     ///
-    /// If the log is a large part of the file and lies near its end, and no other handle has the file open, the pages
-    /// of the log are freed.
+    /// If the redo log is a large part of the file and lies near its end, and no other handle has the file open, the
+    /// pages of the log are freed.
     ///
     /// # Errors
     /// As for `sync`.
     ///
     /// # Cost
-    /// Two barriers if the log is not empty; four if its pages are released.
+    /// Two syncs if the redo log is not empty; four if its pages are freed.
     pub fn close(self) -> Result<()> {
         if self.inner.files.options.read_only {
             return Ok(());
@@ -254,7 +254,7 @@ impl Pager {
         }
         if self.pages_behind_ballast()?.is_some() {
             match self.give_log_back() {
-                // If there is not enough room for the pages of these commits, the log keeps its pages, but is
+                // If there is not enough room for the pages of these commits, the redo log keeps its pages, but is
                 // emptied.
                 Err(error) if error.is_full() => {}
                 done => return done,
@@ -278,8 +278,8 @@ impl Pager {
     }
 
     /// Returns whether freeing the pages of the redo log would make the file much shorter. If so, returns the number
-    /// of pages in use after the log, which are few in comparison; otherwise `None`. Returns `None` also if another
-    /// handle has the file open, or if a thread writes to the file.
+    /// of pages in use after the redo log, which are few in comparison; otherwise `None`. Returns `None` also if
+    /// another handle has the file open, or if a thread writes to the file.
     ///
     /// # Errors
     /// Errors from reading the free space.
@@ -303,7 +303,7 @@ impl Pager {
     }
 
     /// Closes this handle without a sync, like dropping it. Lazy commits survive the end of the process, but perhaps
-    /// not a power cut; commits with [`Durability::None`] are lost.
+    /// not a power failure; commits with [`Durability::None`] are lost.
     pub fn close_without_sync(self) {}
 
     /// Makes the system start to read the file into memory, from its beginning, up to `bytes_max` bytes. Returns the

@@ -41,21 +41,21 @@ pub struct MetaBlock {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MetaRecord {
-    /// Transaction number of the commit that the record publishes.
+    /// Transaction number of the commit that the meta record publishes.
     pub txn: TxnId,
     /// Time of the commit, in nanoseconds since 1970.
     pub time_ns: i64,
-    /// Length of the file in pages, according to the record.
+    /// Length of the file in pages, according to the meta record.
     pub pages: u64,
-    /// Address and length in bytes of the redo log that builds on the record, if any. Commits in the log are newer than
-    /// the record.
+    /// Address and length in bytes of the redo log that builds on the meta record, if any. Commits in the redo log
+    /// are newer than the meta record.
     pub log: Option<(u64, u64)>,
     /// User data that were stored with the commit.
     pub user: Vec<u8>,
 }
 
 impl Inspection {
-    /// The transactions of the readable records, the newest first. Opening the file uses the first of these
+    /// The transactions of the readable meta records, the newest first. Opening the file uses the first of these
     /// transactions, and opening it with [`older_record`](crate::Options::older_record) the second.
     #[must_use]
     pub fn txns(&self) -> Vec<TxnId> {

@@ -144,7 +144,7 @@ impl Pager {
         Self::open_attached(place, options, attachment)
     }
 
-    /// Opens the files. Caller must hold the setup lock.
+    /// Opens the files. The caller must have the setup lock.
     fn open_attached(place: Place<'_>, options: &Options, attachment: Attachment) -> Result<Self> {
         let mut storage = place.storage;
         let (superblock, damaged) = superblock::load(&*storage)?;
@@ -193,7 +193,7 @@ impl Pager {
             found
         } else {
             storage = storage::watched(storage, place.path, first);
-            // A writer may be active. Only the holder of the writer lock may repair the head, so the head is not
+            // A writer may be active. Only a handle that has the writer lock may repair the head, so the head is not
             // repaired here.
             let found = Found::published(&*storage, &superblock, &lock, None)?;
             let found = found.ok_or_else(|| Corrupt::new("meta records", 0, "none", "one"))?;
@@ -256,8 +256,8 @@ impl Pager {
 }
 
 /// Applies the redo log at opening. The rebuilt pages are written to the file with a durable meta record for the
-/// newest commit of the log; for a read-only handle, they are laid over the file instead. No writer has the file
-/// open, since a writer would have applied the log already.
+/// newest commit of the redo log; for a read-only handle, the rebuilt pages are laid over the file instead. No writer
+/// has the file open, since a writer would have applied the redo log already.
 fn over(
     storage: Arc<dyn Storage>,
     found: Found,

@@ -7,8 +7,8 @@
 //! pages were synced with the durable meta record.
 //!
 //! Invariants (see also `options/unrecorded.rs`)
-//! 1. A pointer's birth is the transaction that wrote its target, and no page points to a younger one. Pages not
-//!    younger than the durable record, and everything below them, therefore need not be read.
+//! 1. A pointer's birth is the transaction that wrote its target, and no page points to a younger page. Pages not
+//!    younger than the durable meta record, and everything below them, therefore need not be read.
 
 use crate::commit::second_file;
 use crate::commit::second_file::LargePlace;

@@ -38,7 +38,7 @@ impl fmt::Debug for OnLongReader {
     }
 }
 
-/// Callback that is told once a second which handle holds the writer lock; see
+/// Callback that is told once a second which handle has the writer lock; see
 /// [`Options::on_wait`](crate::Options::on_wait).
 #[derive(Clone)]
 pub struct OnWait(pub Arc<dyn Fn(&WriterSeen) + Send + Sync>);

@@ -2,10 +2,10 @@
 //! its pages.
 //!
 //! Invariants
-//! 1. No byte read here is trusted. Each page, block and chunk is read by `read_at` instead of the map, and verified
-//!    whatever `Options::verify` says. No page is marked as verified.
-//! 2. A hostile record cannot loop: all reads together are bounded by a multiple of the file lengths, and each read by
-//!    `READ_BYTES_MAX`.
+//! 1. No byte that this file reads is trusted. Each page, block and chunk is read by `read_at` instead of the map,
+//!    and verified whatever `Options::verify` says. No page is marked as verified.
+//! 2. A forged meta record cannot make the traversal endless: all reads together are bounded by a multiple of the
+//!    file lengths, and each read by `READ_BYTES_MAX`.
 
 use crate::error::Result;
 use crate::format::header::verify_block;

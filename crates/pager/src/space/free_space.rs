@@ -1,17 +1,18 @@
 //! Free space: allocation, and the free-space part of the next meta record.
 //!
 //! Invariants
-//! 1. A page is one of: head, used, held (freed, but visible to a snapshot) or free. In a record, held pages count as
-//!    used and are on a list, so that any process that opens the file knows which pages become free, and when.
+//! 1. A page is one of: head, used, held (freed, but visible to a snapshot) or free. In a meta record, held pages
+//!    count as used and are on a list, so that any process that opens the file knows which pages become free, and
+//!    when.
 //! 2. A range born at b and freed at d is held by every snapshot s with b <= s < d. It is recorded under one of these
 //!    (`pending`), in memory or on that holder's stack of lists on disk. When that holder ends, the range moves to
 //!    another holder or becomes free.
-//! 3. Pending ranges in memory form the pending list of the next record, or that record moves them to the stacks
-//!    (`plan`).
-//! 4. `changes` lists the differences between the structure on disk (`base`) and the state of the next record, unless
-//!    the list has become too long (`overflow`). `touched` are the regions that differ.
-//! 5. Taking a list from a stack changes memory only. The page of the list stays in use until a record without it was
-//!    written (`popped`).
+//! 3. Pending ranges in memory form the pending list of the next meta record, or that meta record moves them to the
+//!    stacks (`plan`).
+//! 4. `changes` lists the differences between the structure on disk (`base`) and the free space of the next meta
+//!    record, unless the list has become too long (`overflow`). `touched` are the regions that differ.
+//! 5. Taking a list from a stack changes memory only. The page of the list stays in use until a meta record without
+//!    it was written (`popped`).
 //!
 //! The work per commit is bounded: it processes the ranges that the transaction itself freed, and at most
 //! `LISTS_PER_COMMIT` lists of ended holders. It processes more lists only to avoid growing the file.

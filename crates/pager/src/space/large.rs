@@ -12,10 +12,11 @@
 //! Invariants
 //! 1. A page of the second file is one of: head, used, held or free, like a page of the first. Its page number is
 //!    `first` plus its index in the second file, so that held ranges of both files are on the same lists.
-//! 2. `touched` are the regions that differ from the bitmaps on disk. Each record writes all of them (`plan`), so the
-//!    held ranges of a record are marked as used in its bitmaps.
-//! 3. Free pages at the end of the file may be truncated (`cut`), and holes may be punched for free ranges inside. The
-//!    pages that described removed regions (`gone`) stay in use until a record that does not point to them was written.
+//! 2. `touched` are the regions that differ from the bitmaps on disk. Each meta record writes all of them (`plan`),
+//!    so the held ranges of a meta record are marked as used in its bitmaps.
+//! 3. Free pages at the end of the file may be truncated (`cut`), and holes may be punched for free ranges inside.
+//!    The pages that described removed regions (`gone`) stay in use until a meta record that does not point to them
+//!    was written.
 
 use super::free_map::FreeMap;
 use super::read::ReadPage;

@@ -82,7 +82,7 @@ pub(crate) fn load(
                 expected,
             ));
         }
-        // The range is held for a transaction that may have no snapshot; the first reclaim moves it to a live
+        // The range is retained for a transaction that may have no snapshot; the first reclaim moves it to a live
         // snapshot.
         space.pending.add(freed_ranges.freed - 1, &[freed_ranges]);
     }

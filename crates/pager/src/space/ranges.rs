@@ -101,10 +101,10 @@ impl RangeSet {
 }
 
 /// Page ranges that were allocated or freed since the free-space structure was last written to the file, with their
-/// new state.
+/// new use (used or free).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Changes {
-    /// Changes in ascending order; adjacent ranges of the same state are joined. There are a few hundred at most, and
+    /// Changes in ascending order; adjacent ranges of the same use are joined. There are a few hundred at most, and
     /// every commit copies them; copying an array costs a fifth of copying a tree.
     ranges: Vec<Change>,
 }

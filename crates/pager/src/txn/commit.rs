@@ -203,7 +203,7 @@ impl WriteTxn {
         }
     }
 
-    /// Updates the writer state for a commit whose pages are written, and passes the commit to the pipeline.
+    /// Updates the writer state for a commit whose pages have been written, and passes the commit to the pipeline.
     fn complete(
         &mut self,
         app: &[u8],

@@ -4,15 +4,16 @@
 //! ```text
 //! durability  changed pages                    meta record                      acknowledged
 //! Durable     to the file, then synced         both blocks, or a log entry      after the flush
-//! OneFlush    the same                         the same, a log entry only once  after the flush
+//! OneFlush    the same                         the same, log blocks stored once  after the flush
 //! Lazy        to the system's cache            in the lock file                 at once, to all processes
 //! None        in memory, while they fit        none                             at once, to this process
 //! ```
 //!
 //! Invariants of a plan
-//! 1. Pages stay in memory only if the commit has no meta record, since a record points to pages in the file.
-//! 2. A commit is logged only if it is durable, keeps the log, and changes nothing that a log entry cannot carry.
-//! 3. A log is created or given up, never both.
+//! 1. Pages stay in memory only if the commit has no meta record, since a meta record points to pages in the file.
+//! 2. A commit goes to the redo log only if it is durable, keeps the redo log, and changes nothing that a log entry
+//!    cannot describe.
+//! 3. A commit creates the redo log, or frees its pages, or neither, but never both.
 
 use super::dirty::WriteHint;
 use super::durability::Durability;
@@ -73,7 +74,7 @@ pub(super) struct CommitPlan {
     pub(super) creates_log: bool,
     pub(super) log: LogUse,
     /// Whether the next flush writes a meta record. The commit is added to the redo log as well, so that commits
-    /// which arrive during that flush can continue the log.
+    /// which arrive during that flush can continue the redo log.
     pub(super) wants_meta: bool,
     pub(super) pages: PageDestination,
 }
@@ -125,8 +126,8 @@ impl CommitFacts {
 
 impl CommitPlan {
     /// Decides how to make the commit. `log_use` returns how the pipeline would use the redo log for this commit; its
-    /// argument says whether a log is created without counting small flushes first. It is called only if an entry of
-    /// the log can carry the commit.
+    /// argument says whether a redo log is created without counting small flushes first. `log_use` is called only if
+    /// an entry of the redo log can describe the commit.
     pub(super) fn of(facts: &CommitFacts, log_use: impl FnOnce(bool) -> LogUse) -> Self {
         let may_be_logged = facts.may_be_logged();
         let log = if may_be_logged {
@@ -322,7 +323,7 @@ mod tests {
                 ..compacts
             };
             assert!(!CommitPlan::of(&none, unexpected).leaves_log);
-            // A lazy commit leaves the redo log in place: only a durable commit checks whether the log prevents
+            // A lazy commit leaves the redo log in place: only a durable commit checks whether the redo log prevents
             // truncation.
             let in_the_way = CommitFacts {
                 log_is_in_the_way: true,

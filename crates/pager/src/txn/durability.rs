@@ -5,18 +5,18 @@ use tidalite_base::TxnId;
 /// Durability of a commit: which failures it survives once the commit function has returned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// The commit survives a power failure. It takes two barriers, shared by the commits of many threads, or one
-    /// barrier, if small commits follow each other and the redo log takes them (`Options::log_bytes`); each block of
-    /// the log is then written twice.
+    /// The commit survives a power failure. It takes two syncs, shared by the commits of many threads. It takes one
+    /// sync if small commits follow each other and fit in the redo log (`Options::log_bytes`); each block of the redo
+    /// log is then written twice.
     #[default]
     Durable,
-    /// Like `Durable`, but small commits go to the redo log from the second one on, and each block of the log is
-    /// written once. The disadvantage is that if one of these blocks is damaged before the log is emptied, and the
-    /// file is opened after a crash, the file goes back to the commit before the damaged one. The open database
+    /// Like `Durable`, but small commits go to the redo log from the second one on, and each block of the redo log is
+    /// written once. The disadvantage is that if one of these blocks is damaged before the redo log is emptied, and
+    /// the file is opened after a crash, the file goes back to the commit before the damaged one. The open database
     /// reports this (`recovery`).
     OneFlush,
     /// The commit is visible to all processes and survives the death of this process. After a system crash, the file
-    /// is at its last durable commit. A lazy commit needs no barrier. It becomes durable later: with the next durable
+    /// is at its last durable commit. A lazy commit needs no sync. It becomes durable later: with the next durable
     /// commit, by `sync` of the open database, or after the bytes and time set in the options.
     Lazy,
     /// The commit is visible only to this process, until the next commit of another durability stores its changes as

@@ -1,8 +1,8 @@
 //! The open file and its writer state.
 //!
 //! Invariants
-//! 1. The holder of the writer lock owns the writer state, which is in `writer` whenever the lock is free. The state
-//!    reflects the newest commit unless another handle has held the lock since; then it is read anew.
+//! 1. A thread that has the writer lock owns the writer state, which is in `writer` whenever the lock is free. The
+//!    writer state belongs to the newest commit, unless another handle has had the lock since; then it is read again.
 
 use super::wakers::Wakers;
 use super::writer::Writer;
@@ -29,7 +29,7 @@ enum WriterSlot {
     /// The free space has not been read yet, or other handles have changed it since.
     Unread,
     Present(Box<Writer>),
-    /// The holder of the writer lock has taken the writer state.
+    /// The thread that has the writer lock has taken the writer state.
     Taken,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct Inner {
     pub(crate) wakers: Wakers,
     pub(crate) recovery: Recovery,
     flusher: OnceLock<Worker>,
-    /// The state that readers and waiting threads use, without the writer state. This field is dropped last.
+    /// The data that readers and waiting threads use, without the writer state. This field is dropped last.
     pub(crate) shared: Shared,
 }
 

@@ -1,5 +1,5 @@
 //! The second file in a transaction. Its free space is written as ordinary pages of the first file before a meta
-//! record refers to them; its fill level is reported for compaction.
+//! record refers to these pages; its fill level is reported for compaction.
 
 use super::WriteTxn;
 use crate::error::Result;

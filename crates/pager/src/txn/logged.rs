@@ -1,4 +1,5 @@
-//! The redo log in a commit: creates the log, frees its pages, and encodes the log entry of the commit.
+//! The steps of a commit that concern the redo log: creating the redo log, freeing its pages, and encoding the entry
+//! of the commit.
 
 use super::commit_plan::CommitPlan;
 use super::{WriteTxn, dirty};

@@ -45,7 +45,7 @@ pub struct Savepoint {
 struct Holder {
     epoch: u64,
     token: Weak<Token>,
-    /// Length of the log `freed` when the savepoint or reader was created.
+    /// Length of the list `freed` when the savepoint or reader was created.
     freed: usize,
     kept: SavedState,
 }

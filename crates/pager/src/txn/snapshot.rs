@@ -19,7 +19,7 @@ use tidalite_disk::lock::protocol::{self, EVICTABLE, PARKED};
 /// end of the current file were free, but memory is still allocated for them.
 const PINNED_LONGER_MAX: u64 = 1 << 16;
 
-/// A view of the file as of one commit. A snapshot never changes while it is held, in any thread, and its pages are
+/// A view of the file as of one commit. A snapshot never changes while it exists, in any thread, and its pages are
 /// not reused before it is dropped. (An evictable snapshot may lose its pages earlier: see
 /// [`Pager::begin_read_evictable`](crate::Pager::begin_read_evictable).)
 pub struct Snapshot {
@@ -251,7 +251,7 @@ impl Snapshot {
     }
 
     /// Parks the snapshot for a while: the writer may evict it when it needs the space. If there are clones of the
-    /// snapshot, parking has no effect, and the snapshot stays held.
+    /// snapshot, parking has no effect, and the snapshot is not evicted.
     #[must_use]
     pub fn park(mut self) -> Parked {
         let parked = self.state.txn.0 | PARKED;

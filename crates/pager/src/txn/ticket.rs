@@ -204,7 +204,7 @@ pub(crate) fn make_durable(
     }
 }
 
-/// Like `make_durable`, for a caller that holds the writer lock and keeps holding it.
+/// Like `make_durable`, for a caller that has the writer lock and keeps it.
 pub(crate) fn make_durable_locked(
     inner: &Arc<Inner>,
     (txn, wanted): (TxnId, Until),

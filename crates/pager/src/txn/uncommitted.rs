@@ -4,8 +4,8 @@
 //! 1. Pages of the transaction are kept as they were when the reader was created: as shared buffers in memory, or in
 //!    the file with the checksum of their bytes. Extents of the transaction are not reused while the reader lives and
 //!    the transaction continues.
-//! 2. The reader holds `base` with a slot of its own in the reader table, so pages of `base` can be borrowed even
-//!    after the transaction ends.
+//! 2. The reader retains the commit `base` with a slot of its own in the reader table, so pages of `base` can be
+//!    borrowed even after the transaction ends.
 //! 3. Once the transaction has ended (committed, rolled back, or rolled back past this reader), every read of its own
 //!    pages returns `Error::Ended`: bytes are copied first, and the end is checked afterwards.
 

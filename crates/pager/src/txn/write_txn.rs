@@ -297,8 +297,7 @@ impl WriteTxn {
     /// not copied.
     ///
     /// # Errors
-    /// The error that failed the transaction earlier; `Limit` if too many snapshots are held, in all processes
-    /// together.
+    /// The error that failed the transaction earlier; `Limit` if too many snapshots exist, in all processes together.
     pub fn reader(&mut self) -> Result<UncommittedRead> {
         self.check_usable()?;
         self.prune();

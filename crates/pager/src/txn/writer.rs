@@ -2,9 +2,9 @@
 //! allocate pages and grow the data file.
 //!
 //! Invariants
-//! 1. Before a page is reused for the first time after open, the durable record that was found is
-//!    rewritten and synced (`confirm`), one block at a time. A process may have been killed after it wrote that record
-//!    and before it synced it; in that case only the previous record is on the medium.
+//! 1. Before a page is reused for the first time after open, the durable meta record that was found is rewritten and
+//!    synced (`confirm`), one block at a time. A process may have been killed after it wrote that meta record and
+//!    before it synced it; in that case only the previous meta record is on the medium.
 //! 2. `length_unsynced` is set while a power failure may lose the file's length; the next durable commit then syncs
 //!    the length too, before any meta record relies on it.
 

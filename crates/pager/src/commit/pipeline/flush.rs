@@ -1,4 +1,4 @@
-//! Execution of a flush, which writes a meta record with two barriers, or blocks of the redo log with one.
+//! Execution of a flush, which writes a meta record with two syncs, or blocks of the redo log with one sync.
 
 use super::Until;
 use super::{Chosen, ChosenLog, ChosenMeta, Pipeline, Recorded, unpark};
@@ -33,7 +33,7 @@ impl Pipeline {
             Chosen::Log(chosen) => self.append(files, chosen),
         };
         // No commit is acknowledged if the file is no longer at its path. The file then looks as if the process had
-        // been killed after the last barrier.
+        // been killed after the last sync.
         let done = done.and_then(|()| self.check_moved(files, MoveCheck::Full));
         if let Err(error) = done {
             if !matches!(error, Error::Disk(DiskError::FileMoved { .. })) {
@@ -113,7 +113,7 @@ impl Pipeline {
         woken
     }
 
-    /// Writes a meta record, with a barrier before and after it.
+    /// Writes a meta record, with a sync before and after it.
     fn write(&self, files: &Files, chosen: &ChosenMeta) -> Result<()> {
         debug_assert_eq!(
             chosen.record.txn,
@@ -139,7 +139,7 @@ impl Pipeline {
         self.sync(files, Phase::SyncMeta, false)
     }
 
-    /// Writes blocks of the redo log, with one barrier that covers only these blocks.
+    /// Writes blocks of the redo log, with one sync that covers only these blocks.
     fn append(&self, files: &Files, ChosenLog { appended, .. }: &ChosenLog) -> Result<()> {
         let (at, bytes) = appended.blocks();
         assert!(
@@ -157,7 +157,7 @@ impl Pipeline {
         files.check_poison()
     }
 
-    /// Executes a barrier. If it succeeds, all earlier writes are on the medium; if it fails, it is unknown which
+    /// Syncs the file. If the sync succeeds, all earlier writes are on the medium; if it fails, it is unknown which
     /// writes are.
     fn sync(&self, files: &Files, phase: Phase, length: bool) -> Result<()> {
         let number = self.syncs_begun.fetch_add(1, Ordering::SeqCst) + 1;

@@ -163,7 +163,7 @@ impl Stages {
         })
     }
 
-    /// Updates the state of the pipeline after a meta record has reached the medium. Returns its commit.
+    /// Updates these fields after a meta record has reached the medium. Returns its commit.
     pub(super) fn recorded(&mut self, files: &Files, chosen: ChosenMeta) -> Arc<Recorded> {
         assert_eq!(
             chosen.record.sequence,
@@ -202,8 +202,7 @@ impl Stages {
         chosen.commit
     }
 
-    /// Updates the state of the pipeline after blocks of the redo log have reached the medium. Returns the newest
-    /// commit in them.
+    /// Updates these fields after blocks of the redo log have reached the medium. Returns the newest commit in them.
     pub(super) fn appended(&mut self, files: &Files, chosen: ChosenLog) -> Arc<Recorded> {
         let ChosenLog { commit, appended } = chosen;
         let txn = commit.txn();

@@ -55,7 +55,7 @@ fn what_another_handle_made_durable_wakes_who_waits() {
         thread::yield_now();
     }
     pipeline.stages().flushing = None;
-    // Simulates the state that another handle leaves in the file.
+    // Simulates a meta record that another handle has written to the file.
     found.durable.txn = first;
     found.meta.txn = first;
     let state = State::of_meta(&found.meta, pager.inner.files.page_size);

@@ -9,8 +9,8 @@ pub(crate) const BYTES_MIN: u64 = 2 << 20;
 pub(crate) const PART_OF_FILE: u64 = 2;
 /// Maximum length of the redo log in bytes. It is bounded because opening reads the whole log.
 pub(crate) const BYTES_MAX: u64 = 64 << 20;
-/// Maximum number of bytes of pages that a commit in the redo log may change. For larger commits a second barrier
-/// costs little in comparison, and a few of them would fill the log.
+/// Maximum number of bytes of pages that a commit in the redo log may change. For larger commits a second sync costs
+/// little in comparison, and a few such commits would fill the redo log.
 pub(crate) const COMMIT_PAGE_BYTES_MAX: u64 = 256 << 10;
 /// Maximum length in bytes of the entry of a commit in the redo log.
 pub(crate) const COMMIT_BYTES_MAX: usize = 32 << 10;

@@ -6,11 +6,11 @@
 //! | 32 B   | u64      | u64      | u32   | u16    | u16  |                      |
 //! ```
 //!
-//! The header's owner is the number of the block, counted from 0; its flags give the number of adjacent copies, 1 or 2;
-//! its birth is the newest commit of the flush. `sequence` and `checksum` name the durable record on which the log
-//! builds (`meta::checksum_of`); a block that names another record belongs to an older log in the same place. `first`
-//! and `blocks`: the first block and the number of blocks of the flush. `used`: bytes of payload. The joined payloads
-//! of a flush are commit records.
+//! The header's owner is the number of the block, counted from 0; its flags give the number of adjacent copies, 1 or
+//! 2; its birth is the newest commit of the flush. `sequence` and `checksum` name the durable meta record on which
+//! the redo log builds (`meta::checksum_of`); a block that names another meta record belongs to an older redo log in
+//! the same place. `first` and `blocks`: the first block and the number of blocks of the flush. `used`: bytes of
+//! payload. The joined payloads of a flush are the entries of its commits (`record.rs`).
 
 use super::area::Area;
 use crate::format::header::{HEADER_BYTES, Header, seal_block};
@@ -144,8 +144,8 @@ pub(super) struct Flush {
     pub(super) next: Place,
 }
 
-/// Reads the flush at `place`; `log` is the contents of the log area. Returns `None` if all copies of one of its
-/// blocks are missing.
+/// Reads the flush at `place`; `log` has the bytes of the area of the redo log. Returns `None` if all copies of one
+/// of its blocks are missing.
 pub(super) fn flush(log: &[u8], area: &Area, place: Place, log_base: LogBase) -> Option<Flush> {
     // A flush without blocks is not accepted, since reading would never get past it.
     let wanted = |found: &Found<'_>| {
@@ -179,8 +179,8 @@ pub(super) fn newest(log: &[u8], area: &Area, log_base: LogBase) -> Option<TxnId
     blocks.map(|found| found.newest).max()
 }
 
-/// Returns the newest commit in blocks that belong to a later meta record than `log_base`. Such a record existed,
-/// since a redo log begins only when its meta record is durable.
+/// Returns the newest commit in blocks that belong to a later meta record than `log_base`. Such a meta record
+/// existed, since a redo log begins only when its meta record is durable.
 pub(super) fn newest_of_later(log: &[u8], area: &Area, log_base: LogBase) -> Option<TxnId> {
     let positions = 0..(log.len() / BLOCK_BYTES) as u64;
     let is_later = |found: LogBase| found.sequence > log_base.sequence;
@@ -189,7 +189,7 @@ pub(super) fn newest_of_later(log: &[u8], area: &Area, log_base: LogBase) -> Opt
 }
 
 /// Returns the newest commit of the flushes after the flush at `place`, which is missing. The missing flush was
-/// durable, since a flush begins only after the barrier of the previous one has succeeded.
+/// durable, since a flush begins only after the sync of the previous flush has succeeded.
 pub(super) fn newest_behind(
     log: &[u8],
     area: &Area,

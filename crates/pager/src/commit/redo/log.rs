@@ -30,8 +30,8 @@ struct Waiting {
     twice: bool,
 }
 
-/// Input of a flush to the redo log. Its blocks are encoded from this copy, so that the lock of the pipeline need not
-/// be held.
+/// Input of a flush to the redo log. Its blocks are encoded from this copy, so that this does not need the lock of
+/// the pipeline.
 pub(crate) struct Appended {
     area: Area,
     log_base: LogBase,
@@ -54,7 +54,7 @@ impl Appended {
 }
 
 impl Log {
-    /// Asserts that the commits wait in ascending order and that the log ends inside its area.
+    /// Asserts that the commits wait in ascending order and that the redo log ends inside its area.
     fn check(&self) {
         assert!(
             self.next.position <= self.area.blocks(),
@@ -79,8 +79,9 @@ impl Log {
         self.top
     }
 
-    /// Begins a redo log that builds on a durable meta record. Returns `None` if the record reserves no pages for a
-    /// log. `older` is the previous log; commits that wait in it and are newer than the record move to the new log.
+    /// Begins a redo log that builds on a durable meta record. Returns `None` if the meta record reserves no pages
+    /// for a redo log. `older` is the previous redo log; commits that wait in it and are newer than the meta record
+    /// move to the new log.
     pub(crate) fn begin(
         record: &Meta,
         checksum: u64,
@@ -114,8 +115,8 @@ impl Log {
     }
 
     /// Must be called when the meta record of commit `txn` is being written. The next redo log will build on that
-    /// record, so commits on top of `txn` may go to the log even if some earlier commits are not in it. They wait
-    /// until the record is durable, since only one flush runs at a time.
+    /// meta record, so commits after `txn` may go to the log even if some earlier commits are not in it. They wait
+    /// until the meta record is durable, since only one flush runs at a time.
     pub(crate) fn go_on_from(&mut self, txn: u64) {
         if self.top < txn {
             self.top = txn;

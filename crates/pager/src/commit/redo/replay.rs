@@ -1,9 +1,9 @@
 //! Reads the redo log when a file is opened, and writes a durable meta record for its newest commit.
 //!
 //! Invariants
-//! 1. Nothing is written before the whole log is decoded. `write_replayed` then writes pages that the durable record
-//!    does not use, syncs, writes the record of the newest commit over the other pair of meta blocks, and syncs again.
-//!    After a crash in between, opening finds the same log again.
+//! 1. Nothing is written before the whole redo log is decoded. `write_replayed` then writes pages that the durable
+//!    meta record does not use, syncs, writes the meta record of the newest commit over the other pair of meta
+//!    blocks, and syncs again. After a crash before the second sync, opening finds the same redo log again.
 //! 2. A page rebuilt from a damaged base does not match its checksum, so its readers get an error.
 
 use super::area::{Area, BYTES_MAX, REPLAY_BYTES_MAX};

@@ -1,9 +1,10 @@
 //! Writes a backup as a stream. A backup contains the pages of one version of the database, or only those written
 //! since an older version.
 //!
-//! The backup is physical: it copies pages regardless of their contents. While a version is pinned or held, none of
-//! its pages is rewritten. If two versions are pinned, the pages used only by the newer one are therefore exactly the
-//! pages written since the older one, and no pointer has to be followed. The same is true of the second file.
+//! The backup is physical: it copies pages regardless of their contents. While a version is pinned or read by a
+//! snapshot, none of its pages is rewritten. If two versions are pinned, the pages used only by the newer one are
+//! therefore exactly the pages written since the older one, and no pointer has to be followed. The same is true of
+//! the second file.
 
 use super::format::{BackupInfo, OnMoved, PART_BYTES, file_head, head};
 use crate::error::{Error, Result};
@@ -22,7 +23,7 @@ use tidalite_base::{TxnId, checksum, put_u64};
 /// Maximum number of attempts to find a version of the database that is both durable and the newest.
 const ATTEMPTS: u32 = 100;
 
-/// A version of the database, held by a snapshot, with its meta record.
+/// A version of the database, with its meta record and a snapshot that retains its pages.
 struct Version {
     snapshot: Snapshot,
     meta: Meta,
@@ -217,7 +218,7 @@ impl Pager {
     pub fn copy_image(&self, out: &mut dyn Write, moved: &mut OnMoved<'_>) -> Result<u64> {
         self.in_one_file()?;
         let version = self.version(None)?;
-        // Snapshots of all pins are held until the end, so that the pages of the pins stay until they are copied.
+        // Snapshots of all pins are kept until the end, so that the pages of the pins stay until they are copied.
         let mut retained = Vec::new();
         for pin in version.snapshot.pins()? {
             retained.extend(self.begin_read_at(&pin.name)?);

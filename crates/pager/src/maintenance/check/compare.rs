@@ -46,7 +46,7 @@ impl Check {
         }
     }
 
-    /// Returns the state of each page according to the free space: 0 used, 1 free, 2 pending.
+    /// Returns the use of each page according to the free-space lists: 0 used, 1 free, 2 pending.
     pub(super) fn states(
         &mut self,
         free: &PageSet,

@@ -41,7 +41,7 @@ impl Check {
     pub(super) fn check_head(&mut self) -> (Vec<String>, u64) {
         let mut heads = self.heads();
         if !heads.is_sound() {
-            // Reads the heads again under the writer lock, so that no record is being written. (In a read-only
+            // Reads the heads again under the writer lock, so that no meta record is being written. (In a read-only
             // handle, this lock does not keep writers of other processes out.)
             let guard = self.pager.inner.lock_writer();
             heads = self.heads();
@@ -80,15 +80,15 @@ impl Check {
 
     /// Reads the heads of both files, and separates damage from the traces of a crash.
     ///
-    /// A crash during a commit leaves the blocks of one pair of meta records in any state, and the next open for
-    /// writing repairs any state of one pair. It may be the pair with the newest record: power may fail when one copy
-    /// of a new record is complete and the other is not. A torn block alone is therefore not a problem. Damage of a
-    /// single block looks the same, and loses no commit either. Only these are problems: damaged blocks in both
-    /// pairs, an unreadable block, and damage that a handle finds although it has repaired the file at opening.
+    /// A crash during a commit may leave any bytes in one pair of meta blocks, and the next open for writing repairs
+    /// that pair. It may be the pair with the newest meta record: power may fail when one copy of a new meta record
+    /// is complete and the other is not. A torn block alone is therefore not a problem. Damage of a single block
+    /// looks the same, and loses no commit either. Only these are problems: damaged blocks in both pairs, an
+    /// unreadable block, and damage that a handle finds although it has repaired the file at opening.
     ///
-    /// A crash never damages the superblocks and the head of the second file: they are synced before a record relies on
-    /// them, and rewritten only to repair a copy that was already damaged. (A second file that no record names yet may
-    /// be incomplete.)
+    /// A crash never damages the superblocks and the head of the second file: they are synced before a meta record
+    /// relies on them, and rewritten only to repair a copy that was already damaged. (A second file that no meta
+    /// record names yet may be incomplete.)
     fn heads(&self) -> Heads {
         let mut heads = Heads::default();
         let storage = self.pager.inner.files.storage.clone();

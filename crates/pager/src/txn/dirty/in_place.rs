@@ -2,10 +2,10 @@
 //! is copied once, from its origin, and needs no write call at the commit (docs/performance/lazy-commits.md).
 //!
 //! Invariants
-//! 1. A page changed in place was allocated by this transaction. No reader, and no state that opening the file can
-//!    find, uses it. The system may therefore write its unfinished content to the medium at any time. If the
-//!    transaction is abandoned, the page is free.
-//! 2. Its state is `PageState::InPlace`. If a savepoint or a reader of uncommitted state keeps it, the
+//! 1. A page changed in place was allocated by this transaction. No reader uses it, and no commit that opening the
+//!    file can find. The system may therefore write its unfinished content to the medium at any time. If the
+//!    transaction does not commit, the page is free.
+//! 2. The state of the page is `PageState::InPlace`. If a savepoint or a reader of uncommitted data retains it, the
 //!    next change makes a copy with a new number; such readers get copies of the bytes.
 //! 3. While a background thread writes pages of the transaction, no further page is changed in place: a late write
 //!    would overwrite it.

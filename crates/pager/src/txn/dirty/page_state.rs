@@ -1,4 +1,4 @@
-//! State of one changed page: where its newest contents are, and whether it is sealed.
+//! The state of one changed page: where its newest contents are, and whether it is sealed.
 //!
 //! ```text
 //! Memory ──written──> Written ──leaves memory──> File
@@ -98,7 +98,7 @@ impl DirtyPage {
         true
     }
 
-    /// Replaces the state by the result of `next`. (While `next` runs, the state is a placeholder.)
+    /// Replaces the state of the page by the result of `next`. (While `next` runs, the state is a placeholder.)
     fn change_state(&mut self, next: impl FnOnce(PageState) -> PageState) {
         let state = std::mem::replace(&mut self.state, PageState::File(0));
         self.state = next(state);

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! The commit writes all other pages ([`Dirty::write_all`]), with a hint whether a sync follows (`WriteHint`). Pages
-//! that are changed in place (`in_place.rs`) need no write, and a commit without a record leaves its pages in memory
-//! (`Dirty::take_unwritten`).
+//! that are changed in place (`in_place.rs`) need no write, and a commit without a meta record leaves its pages in
+//! memory (`Dirty::take_unwritten`).
 //!
 //! Invariants
 //! 1. Only pages of this transaction are written: no reader sees them before its commit.

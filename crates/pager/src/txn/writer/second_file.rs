@@ -1,11 +1,11 @@
 //! The writer's view of the second file: extents for transactions, growth, holes, and truncation.
 //!
 //! Invariants
-//! 1. The file may be shorter than its recorded free space says, by free pages at its end, because only the next meta
-//!    record stores the new length after a truncation. Before an extent is allocated, the file is grown to the end of
-//!    that extent.
-//! 2. Only free pages are cut off. Pages reachable from a live snapshot, a pin or one of the newest durable records are
-//!    not free.
+//! 1. The second file may be shorter than its free-space lists say, by free pages at its end, because only the next
+//!    meta record stores the new length after a truncation. Before an extent is allocated, the file is grown to the
+//!    end of that extent.
+//! 2. Only free pages are cut off. Pages reachable from a live snapshot, a pin or one of the newest durable meta
+//!    records are not free.
 
 use super::Writer;
 use super::truncate::PUNCH_BYTES_MIN;

@@ -2,8 +2,8 @@
 //! long free ranges inside the file.
 //!
 //! Invariants
-//! 1. Nothing is cut off that a live snapshot may read. The file stays as long as the page count of each record that
-//!    opening may find: the durable ones, the unsynced one and the one being written (`least_pages`).
+//! 1. Nothing is cut off that a live snapshot may read. The file stays as long as the page count of each meta record
+//!    that opening may find: the durable ones, the unsynced one and the one being written (`least_pages`).
 //! 2. Only free pages are punched, and the reserve always stays written.
 
 use super::Writer;
@@ -80,7 +80,7 @@ impl Writer {
     /// Returns the minimum length of the file in pages after a truncation. It is the maximum of: the end of the pages
     /// that are used or held by snapshots plus a growth step (no growth step in a compaction); the end of any live
     /// snapshot; the page counts of all meta records that opening may find (the durable ones, the unsynced one and
-    /// the one being written); the length set by the options. `None` if one of these is unknown.
+    /// the one being written); the length set by the options. Returns `None` if one of these is unknown.
     fn least_pages(&mut self, shared: &Shared, compacts: bool) -> Option<u64> {
         let mut live = shared.live();
         live.extend(self.space.durable);
