@@ -226,7 +226,7 @@ fn pages_written_behind_are_read_back() {
 }
 
 /// The test adds more complete pages than the memory limit permits. Some of them are then changed, some freed, and
-/// the others left alone.
+/// the others left unchanged. The contents must be correct afterwards.
 #[test]
 fn bulk_pages_are_written_behind_and_may_be_changed_all_the_same() {
     for dirty_pages in [16, 20_000] {

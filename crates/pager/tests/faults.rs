@@ -320,7 +320,7 @@ fn a_thread_flushes_while_calls_fail() {
     }
 }
 
-/// If truncation fails, the file keeps the space, and no commit may fail.
+/// If truncation fails, the file must keep the space, and no commit may fail.
 #[test]
 fn a_file_that_cannot_be_cut() {
     let mut tally = Tally::default();

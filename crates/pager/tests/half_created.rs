@@ -59,7 +59,7 @@ fn names(path: &Path) -> u64 {
     fs::metadata(path).unwrap().nlink()
 }
 
-/// The creating process was killed before it removed the temporary name.
+/// The creating process was killed before it removed the temporary name. Opening for writing must remove this name.
 #[test]
 fn opening_for_writing_removes_the_temporary_name() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);

@@ -117,7 +117,7 @@ fn look(pager: &Pager, pages: &[Ptr], word: u64) {
 }
 
 /// Leaves of a large transaction are passed to the background thread and freed. Copies of older pages are then
-/// allocated at their addresses.
+/// allocated at the same addresses. These copies must not be changed in place while the thread writes.
 #[test]
 fn no_page_is_changed_in_place_while_a_thread_writes_beside() {
     tidalite_testkit::watch();

@@ -155,7 +155,8 @@ fn is_told(image: &[u8], found: u64, known: u64, cause: LossCause) {
     assert_eq!((newest(&pager), pager.recovery().lost), (1039, None));
 }
 
-/// Damages each flush of the redo log in turn: one of its blocks, in all copies.
+/// Damages each flush of the redo log in turn: one of its blocks, in all copies. Unless this is the last flush, the
+/// loss must be reported, and writers must be refused.
 #[test]
 fn a_hole_in_the_log_stops_writers_and_is_reported() {
     tidalite_testkit::watch();
@@ -189,7 +190,8 @@ fn a_hole_in_the_log_stops_writers_and_is_reported() {
 }
 
 /// The disk has dropped the writes of both copies of the newest meta record. In their place, the meta record from two
-/// commits earlier is still on the disk, but the blocks of the redo log name the dropped record.
+/// commits earlier is still on the disk, but the blocks of the redo log name the dropped meta record. Opening must
+/// report the loss.
 #[test]
 fn a_log_shows_that_the_newest_record_is_stale() {
     tidalite_testkit::watch();

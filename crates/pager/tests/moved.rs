@@ -325,6 +325,7 @@ fn at_most_one_lazy_commit_is_acknowledged_after_the_file_was_moved() {
 }
 
 /// Several threads share flushes. A thread may learn late that its commit was acknowledged before the file was moved.
+/// No flush may acknowledge commits after the move.
 #[test]
 fn no_flush_acknowledges_commits_after_the_file_was_moved() {
     for way in WAYS {

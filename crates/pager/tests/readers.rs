@@ -314,7 +314,7 @@ fn a_waiting_writer_learns_the_current_writer() {
     assert_eq!(a.writer(), None);
 }
 
-/// A snapshot of a commit that an earlier snapshot showed can be begun only while this commit is the newest of all
+/// A snapshot of a commit that an earlier snapshot showed must be reused only while this commit is the newest of all
 /// handles, and only in the same handle.
 #[test]
 fn an_unchanged_newest_snapshot_is_reused() {

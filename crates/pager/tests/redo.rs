@@ -196,8 +196,8 @@ fn the_log_of_a_bounded_file_is_an_eighth_of_it() {
     assert_eq!(newest(&pager), 599);
 }
 
-/// A redo log that is too small for its file is replaced by a longer log. If a longer log does not fit, the next log
-/// has the same length as before.
+/// A redo log that is too small for its file must be replaced by a longer redo log. If a longer redo log does not
+/// fit, the next redo log must have the same length as before.
 #[test]
 fn where_a_longer_log_does_not_fit_there_is_one_as_long_as_before() {
     tidalite_testkit::watch();
@@ -227,7 +227,8 @@ fn where_a_longer_log_does_not_fit_there_is_one_as_long_as_before() {
     }
 }
 
-/// Without the lock file, the newest commits are only in the redo log.
+/// Without the lock file, the newest commits are only in the redo log. Opening the file must write a meta record for
+/// them.
 #[test]
 fn opening_after_a_power_cut_records_the_commits_of_the_log() {
     tidalite_testkit::watch();
@@ -451,7 +452,8 @@ fn salvage_begins_with_the_newest_commit_in_the_log() {
     }
 }
 
-/// A backup has a meta record of its own, and no redo log.
+/// A backup has a meta record of its own, and no redo log. It must contain the commits that were only in the redo
+/// log.
 #[test]
 fn a_backup_contains_commits_that_are_only_in_the_log() {
     tidalite_testkit::watch();

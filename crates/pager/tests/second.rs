@@ -30,8 +30,8 @@ fn put(pager: &Pager, durability: Durability) -> Result<u64, Error> {
     Ok(extent.addr)
 }
 
-/// A handle without the second file could otherwise commit pointers to values in that file, which the handle cannot
-/// sync.
+/// A handle that has not opened the second file must refuse to write once another handle has created this file.
+/// Otherwise the handle could commit pointers to values in the second file, which the handle cannot sync.
 #[test]
 fn a_handle_without_the_second_file_refuses_to_write_once_there_is_one() {
     tidalite_testkit::watch();
@@ -47,7 +47,7 @@ fn a_handle_without_the_second_file_refuses_to_write_once_there_is_one() {
 }
 
 /// Two handles open a database without a second file, and each names a second file in its options. The first handle
-/// that commits decides which file is used.
+/// that commits a value must decide which file is used.
 #[test]
 fn values_go_to_the_second_file_that_the_database_names() {
     tidalite_testkit::watch();

@@ -35,8 +35,9 @@ fn take(pager: &Pager, pages: u64, id: u64, frees_space: bool) {
     txn.commit(&id.to_le_bytes(), Durability::Lazy).unwrap();
 }
 
-/// Transactions that remove data may allocate more pages than they free as long as the file can grow. (Regression:
-/// the reserve, which is a share of the space in use, became larger than the free space, and the commit failed.)
+/// Transactions that remove data must be able to allocate more pages than they free as long as the file can grow.
+/// (Regression: the reserve, which is a share of the space in use, became larger than the free space, and the commit
+/// failed.)
 #[test]
 fn removing_is_not_refused_while_the_file_can_grow() {
     tidalite_testkit::watch();

@@ -73,7 +73,7 @@ fn a_closed_file_has_an_empty_log_and_gives_its_pages_back() {
     }
 }
 
-/// A killed handle leaves commits in the redo log. This proves that the log was in use in the test above.
+/// A killed handle must leave commits in the redo log. This proves that the redo log was in use in the test above.
 #[test]
 fn a_file_that_was_not_closed_has_commits_in_the_log() {
     tidalite_testkit::watch();

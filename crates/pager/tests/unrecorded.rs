@@ -35,7 +35,7 @@ fn commit(pager: &Pager, id: u64, durability: Durability, pin: bool) -> Ticket {
 }
 
 /// Simulates the loss of each sector that was written since the newest durable commit, while the lock file stays
-/// unchanged.
+/// unchanged. Opening must detect every loss.
 #[test]
 fn a_lost_sector_of_anything_that_the_lock_file_leads_to_is_noticed() {
     tidalite_testkit::watch();

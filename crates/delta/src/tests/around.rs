@@ -6,7 +6,7 @@ use crate::{Hit, HitRows};
 use std::collections::BTreeMap;
 use tidalite_testkit::rng::Rng;
 
-/// A damaged page of a run's directory hides the blocks that it lists, and only the rows of these blocks are
+/// A damaged page of a run's directory hides the blocks that it lists. Only the rows of these blocks must be
 /// reported.
 #[test]
 fn a_damaged_directory_takes_along_the_rows_that_it_hides() {
@@ -106,7 +106,8 @@ fn covers(hit: &HitRows, delta: &Delta, (series, time): (u64, i64)) -> bool {
     times.is_some_and(|(from, to)| from <= time && time <= to)
 }
 
-/// Every row that a salvage cannot recover lies in a reported range; the ranges usually cover only a part of the rows.
+/// Every row that a salvage cannot recover must lie in a reported range. The ranges must usually cover only a part of
+/// the rows.
 #[test]
 fn a_salvage_reports_the_rows_that_it_cannot_read() {
     let mut world = World::new(512, 8 << 20);
@@ -149,7 +150,7 @@ fn a_salvage_reports_the_rows_that_it_cannot_read() {
     );
 }
 
-/// If an input of an open compaction is damaged, only rows that were not consumed yet are reported.
+/// If an input of an open compaction is damaged, only rows that the compaction has not consumed yet must be reported.
 #[test]
 fn rows_that_an_open_compaction_has_passed_are_skipped() {
     let (mut world, mut rng) = (World::new(512, 4 << 20), Rng::new(12));

@@ -61,7 +61,8 @@ fn rows_that_a_compaction_has_passed_are_freed_early() {
     assert!(fell > 2, "they went step by step, {fell} times");
 }
 
-/// Large commits make large steps: after each step, no input has enough consumed blocks left to be worth freeing.
+/// Large commits make large steps. After each step, no input may have enough consumed blocks left to be worth
+/// freeing.
 #[test]
 fn a_large_step_frees_passed_rows_of_all_inputs() {
     crate::short_extents(true);

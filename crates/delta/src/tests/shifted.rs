@@ -139,7 +139,7 @@ fn forged_shifts_are_errors_or_rows_never_panics() {
     assert!(errors > 1_000 && read > 1_000, "{errors}, {read}");
 }
 
-/// Commits, compacts, deletes from and reopens a delta whose blocks mostly have time shifts.
+/// Makes commits and compactions in, deletes from, and reopens a delta whose blocks mostly have time shifts.
 #[test]
 fn shifted_rows_are_found_deleted_and_merged() {
     let (mut world, mut rng) = (World::new(4096, 16 << 20), Rng::new(435));

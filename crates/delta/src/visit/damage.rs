@@ -63,19 +63,19 @@ impl Hit {
 }
 
 impl HitRows {
-    /// Series and time of the first row that may be affected.
+    /// Series and time of the first row that the damage may affect.
     #[must_use]
     pub fn from(&self) -> (SeriesId, i64) {
         (self.first.series, self.first.time)
     }
 
-    /// Series and time of the last row that may be affected.
+    /// Series and time of the last row that the damage may affect.
     #[must_use]
     pub fn to(&self) -> (SeriesId, i64) {
         (self.last.series, self.last.time)
     }
 
-    /// Range of the series that may be affected, each with the class of its layout.
+    /// Range of the series that the damage may affect, each with the class of its layout.
     #[must_use]
     pub fn places(&self) -> RangeInclusive<(u32, SeriesId)> {
         self.first.place()..=self.last.place()

@@ -99,7 +99,7 @@ mod tests {
     use std::path::{Path, PathBuf};
     use std::sync::Arc;
 
-    /// Checks that the text of each error names the next step for the user.
+    /// The message of each error must name the next step for the user.
     #[test]
     fn each_error_names_the_problem_and_the_next_step() {
         let path = || PathBuf::from("plant.tdl");

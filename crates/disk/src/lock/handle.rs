@@ -61,7 +61,7 @@ impl Lock {
     pub fn poison(&self) {
         let word = u64::from(std::process::id()) << 1 | 1;
         let poison = self.area.poison();
-        // Only the first failure is recorded.
+        // Only the first failure of a sync is stored in the lock area.
         let _ = poison.compare_exchange(0, word, Ordering::AcqRel, Ordering::Relaxed);
     }
 

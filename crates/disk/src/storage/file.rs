@@ -452,8 +452,8 @@ mod tests {
         assert!(!off.reads_ahead_in_order(), "switched off");
     }
 
-    /// After a failed truncation, the file keeps its length, and data written beyond the intended length survive a
-    /// later growth.
+    /// After a failed truncation, the file must keep its length, and data written beyond the intended length must
+    /// survive a later growth of the file.
     #[test]
     #[cfg_attr(miri, ignore = "a file of the system's")]
     fn a_cut_that_fails_costs_nothing_when_the_file_grows() {

@@ -94,7 +94,7 @@ mod tests {
     use tidalite_base::{Corrupt, TxnId};
     use tidalite_disk::Error as DiskError;
 
-    /// Checks that the text of each error names the next step for the user.
+    /// The message of each error must name the next step for the user.
     #[test]
     fn each_error_names_the_problem_and_the_next_step() {
         let text = || "this".to_owned();
@@ -173,7 +173,8 @@ mod tests {
         }
     }
 
-    /// Errors of lower crates keep their texts and sources, and an exceeded limit is the same error in both crates.
+    /// Errors of lower crates must keep their messages and sources, and an exceeded limit must be the same error in
+    /// both crates.
     #[test]
     fn an_error_from_below_is_told_unchanged() {
         use std::error::Error as _;

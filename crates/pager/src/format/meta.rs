@@ -423,7 +423,7 @@ mod tests {
         }
     }
 
-    /// Even if all fields have their maximum length, no field overlaps another.
+    /// Even if all fields have their maximum length, no field may overlap another.
     #[test]
     fn a_full_record_comes_back() {
         let meta = full();

@@ -23,7 +23,8 @@ pub(crate) struct Confirmation {
 }
 
 impl Confirmation {
-    /// Returns the round that follows if the copies have these numbers.
+    /// Returns the confirmation that follows if the two copies of a meta record have the confirmation numbers `a` and
+    /// `b`.
     pub(crate) fn after([a, b]: [u16; 2]) -> Self {
         if a == b {
             let number = a.wrapping_add(1);
@@ -149,8 +150,8 @@ mod tests {
         }
     }
 
-    /// After any sequence of killed processes, the copy that is written next is the only one that may not be on the
-    /// medium yet.
+    /// After any sequence of killed processes, the copy that is written next must be the only copy that may not be on
+    /// the medium yet.
     #[test]
     fn the_copy_in_flight_is_always_written_first() {
         for start in [0u16, 1, 2, 0x7ffe, 0x7fff, 0xfffe, 0xffff] {

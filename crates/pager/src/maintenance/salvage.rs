@@ -76,8 +76,8 @@ impl Candidate {
     }
 }
 
-/// A damaged file. Its head is not trusted, only pages and blocks that match their checksums. Every read verifies;
-/// nothing is written.
+/// A damaged file. Its head is not trusted; only pages and blocks that match their checksums are. Every read verifies
+/// the checksums, and nothing is written.
 pub struct RawFile {
     storage: Arc<dyn Storage>,
     /// The second file with large values, if it was found.

@@ -351,7 +351,8 @@ mod tests {
         Pager::open_storage(storage, &Options::default()).expect("its head is sound")
     }
 
-    /// If a meta record with such a redo log were accepted, writes to the log would overwrite the meta records.
+    /// A meta record whose redo log overlaps the head of the file must be rejected: otherwise writes to the log would
+    /// overwrite the meta records.
     #[test]
     fn a_log_in_the_head_of_the_file_is_damage() {
         let pager = open(image(|meta| {
@@ -424,7 +425,7 @@ mod tests {
     }
 
     /// The lock area keeps lazy commits until the system reboots. After a reboot it is unknown whether their pages
-    /// reached the medium, so the database is at its last durable commit.
+    /// reached the medium, so the database must be at its last durable commit.
     #[test]
     #[cfg_attr(miri, ignore = "several handles, each with a lock area of its own")]
     fn a_lazy_commit_counts_until_the_system_starts_anew() {
@@ -442,8 +443,8 @@ mod tests {
         }
     }
 
-    /// If the system reports no boot id, lazy commits are still visible to all processes, but are lost when the last
-    /// of these processes ends.
+    /// If the system reports no boot id, lazy commits must still be visible to all processes, but they are lost when
+    /// the last of these processes ends.
     #[test]
     #[cfg_attr(miri, ignore = "three handles, each with a lock area of its own")]
     fn lazy_commits_are_seen_by_others_where_the_start_of_the_system_is_unknown() {

@@ -291,7 +291,8 @@ impl Space {
             self.overflow = false;
             self.map.touched.clear();
             if self.pages() > bitmaps.base_pages {
-                // Pages beyond the described length count as free, and their regions as changed.
+                // Pages beyond the length that the bitmaps on disk describe count as free, and their regions as
+                // changed.
                 let first = (bitmaps.base_pages / self.map.region_pages) as usize;
                 self.map.touched.extend(first..self.map.regions.len());
             }

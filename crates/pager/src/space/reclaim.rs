@@ -169,9 +169,9 @@ mod tests {
         })
     }
 
-    /// A stack is moved unread to the youngest snapshot that retains all of its ranges. If it were moved to an older
-    /// snapshot, that snapshot would seem to be the reason for retaining pages that are still retained after it has
-    /// ended.
+    /// A stack must be moved unread to the youngest snapshot that retains all of its ranges. If it were moved to an
+    /// older snapshot, that snapshot would seem to be the reason for retaining pages that are still retained after it
+    /// has ended.
     #[test]
     fn the_youngest_snapshot_that_holds_all_of_a_stack_inherits_it() {
         for (live, successor) in [
@@ -202,6 +202,7 @@ mod tests {
     }
 
     /// A damaged list may contain pages that are free already and that are truncated by the time the list is taken.
+    /// These pages must not become free a second time.
     #[test]
     fn freed_ranges_that_are_free_and_cut_off_stay_away() {
         let mut space = Space::new(512, 100, Base::default(), [1, 0]);

@@ -33,7 +33,7 @@ pub(crate) struct Region {
     pub(crate) used_for: Use,
 }
 
-/// Calls `f` with the index and the mask of each word that contains bits of `[from, from + len)`.
+/// Calls `f` with the index and the mask of each word of a bitmap that contains bits of `[from, from + len)`.
 fn for_words(from: u64, len: u64, mut f: impl FnMut(usize, u64)) {
     let (mut at, end) = (from, from + len);
     while at < end {

@@ -4,7 +4,7 @@
 //! ```text
 //! durability  changed pages                    meta record                      acknowledged
 //! Durable     to the file, then synced         both blocks, or a log entry      after the flush
-//! OneFlush    the same                         the same, log blocks stored once  after the flush
+//! OneFlush    the same                         the same, log blocks stored once after the flush
 //! Lazy        to the system's cache            in the lock file                 at once, to all processes
 //! None        in memory, while they fit        none                             at once, to this process
 //! ```

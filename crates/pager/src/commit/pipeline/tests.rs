@@ -26,7 +26,8 @@ fn waiting_for(pager: &Pager, txn: u64) -> Receiver<Waited> {
 }
 
 /// A flush of this handle is under way, and two threads wait for two later commits. The flush ends. Before the next
-/// flush, another handle takes the writer lock and makes the first of the two commits durable.
+/// flush, another handle takes the writer lock and makes the first of the two commits durable. Both waiting threads
+/// must wake.
 #[test]
 fn what_another_handle_made_durable_wakes_who_waits() {
     tidalite_testkit::watch();

@@ -154,7 +154,8 @@ mod tests {
     use std::sync::Arc;
     use tidalite_disk::storage::{MemoryStorage, Storage};
 
-    /// A power failure may have undone growth of the file; the pages beyond its end are then read from the redo log.
+    /// A power failure may have undone growth of the file. The pages beyond the end of the file must then be read
+    /// from the redo log.
     #[test]
     fn pages_behind_the_end_of_the_file_are_read_with_those_before() {
         let below = Arc::new(MemoryStorage::from_image(vec![1; 8]));

@@ -217,6 +217,7 @@ mod tests {
     use tidalite_disk::storage::MemoryStorage;
 
     /// A commit in the redo log truncates the file after an earlier commit has written a page beyond the new end.
+    /// Replaying the redo log must not write that page.
     #[test]
     fn pages_past_the_replayed_end_are_left_out() {
         const PAGE: usize = 4096;
