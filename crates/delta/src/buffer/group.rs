@@ -331,7 +331,7 @@ impl GroupScratch {
             parts == 0 || self.parts[parts - 1] as usize == live,
             "every live batch is in a part"
         );
-        // Each entry is now the end of its part, which is the start of the next part.
+        // Each entry of `parts` is now the end of its part in `index`, which is the start of the next part.
     }
 }
 

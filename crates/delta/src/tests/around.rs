@@ -1,4 +1,4 @@
-//! Tests that rows hidden by damage are reported as affected, and few other rows.
+//! Tests that rows hidden by damage are reported as affected, and that few other rows are reported.
 
 use super::*;
 use crate::key::Key;

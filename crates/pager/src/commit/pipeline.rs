@@ -489,8 +489,8 @@ impl Pipeline {
             }
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
             if slept && left.is_some_and(|left| left.is_zero()) {
-                // This thread may have been woken to lead the next flush, but its time is over: wakes another waiter
-                // to lead.
+                // This thread may have been woken to lead the next flush, but its waiting time is over. Wakes another
+                // waiter, which leads that flush.
                 let leader = stages.take_leader();
                 drop(stages);
                 unpark(leader);
@@ -498,8 +498,9 @@ impl Pipeline {
             }
             if stages.flushing.is_none() && !stages.on_duty {
                 let Some(chosen) = self.begin(files, &mut stages, wanted) else {
-                    // This thread may have been woken to lead a flush, but it cannot without the writer lock. Wakes
-                    // the other waiters: each decides by its own timeout whether to wait for the writer lock.
+                    // This thread may have been woken to lead a flush, but it cannot lead a flush without the writer
+                    // lock. Wakes the other waiters: each decides by its own timeout whether to wait for the writer
+                    // lock.
                     let woken = stages.take_all();
                     drop(stages);
                     unpark(woken);

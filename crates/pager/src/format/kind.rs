@@ -52,7 +52,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Returns the kind with this number; `None` for an unknown number.
+    /// Returns the kind with this number, or `Kind::None` if the number is unknown.
     #[must_use]
     pub fn from_u8(number: u8) -> Self {
         match number {

@@ -14,7 +14,7 @@ use super::free_space::Space;
 use super::placement::CurrentRange;
 use super::region::Use;
 
-/// Maximum length in pages of a free range that is searched for.
+/// Maximum length in pages of the free range that a transaction searches for.
 const RANGE_PAGES_MAX: u64 = 512;
 /// Minimum length in pages of a free range that is searched for. A transaction that is likely to need fewer pages
 /// searches for a shorter range.
