@@ -401,7 +401,7 @@ fn number(record: &ByteRecord, column: &Named, nulls: &Nulls) -> Result<Option<N
     number.map(Some)
 }
 
-/// The word for a null cell in this column; an error if the column is not nullable.
+/// The 64-bit word that stores null in this column; an error if the column is not nullable.
 fn null_word(column: &Column) -> Result<u64, String> {
     match column.ty.is_text() {
         true => Ok(NO_TEXT),

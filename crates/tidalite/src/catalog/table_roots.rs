@@ -1,7 +1,8 @@
 //! The roots of named tables: storage and lookup.
 //!
 //! Invariants
-//! 1. The newest root of a table is the inline one, if there is one with its id, else the one in the `tables` tree.
+//! 1. The newest root of a table is the root in the list `Roots::inline` under the id of the table, if one exists;
+//!    otherwise the root in the entry of the table in the `tables` tree.
 //! 2. A nested table is reachable by exactly one path. If a walk meets the same root twice, the file is damaged on
 //!    purpose.
 

@@ -29,7 +29,7 @@ pub trait Point: Sized {
     fn schema() -> Schema;
     /// Time of the point, in the schema's unit.
     fn time(&self) -> i64;
-    /// Writes the fields as words; `words` has one element per column of the schema.
+    /// Writes the fields as 64-bit words; `words` has one element per column of the schema.
     fn write_words(&self, words: &mut [u64]);
     /// Builds a point from its time and the words of its columns.
     fn from_words(time: i64, words: &[u64]) -> Self;

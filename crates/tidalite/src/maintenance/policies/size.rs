@@ -252,8 +252,8 @@ impl Run<'_> {
     fn remove_until(&mut self, cap: u64) -> Result<bool> {
         // Whether moving leaves out of extents with dead space frees nothing more at present.
         let mut packed = false;
-        // Number of bytes freed per byte of removed rows, as measured in the last round: more than leaves are freed
-        // with rows.
+        // Number of bytes freed per byte of removed rows, as measured in the last round: removing rows also frees pages
+        // that are not leaves.
         let mut measured = None;
         loop {
             let stat = self.database.pager.stat()?;
