@@ -457,13 +457,12 @@ pub(crate) fn zone_named(name: &str) -> Result<TimeZone, String> {
     if name.eq_ignore_ascii_case("local") {
         return Ok(TimeZone::system());
     }
-    if name.eq_ignore_ascii_case("utc") {
-        return Ok(TimeZone::UTC);
-    }
-    TimeZone::get(name)
-        .or_else(|_| TimeZone::posix(name))
+    tidalite::Zone::named(name)
+        .map(TimeZone::from)
         .map_err(|_| {
-            format!("`{name}` is not a time zone: give one like Europe/Berlin, UTC or local")
+            format!(
+                "`{name}` is not a time zone: give one like Europe/Berlin, UTC, local or +02:00"
+            )
         })
 }
 
@@ -506,7 +505,7 @@ pub(crate) fn width_nanos(text: &str) -> Result<i64, String> {
             "w" => 7 * 86_400 * 1_000_000_000,
             "mo" | "month" | "y" | "year" => {
                 return Err(format!(
-                    "`{text}`: months and years differ in length, windows do not; {EXAMPLES}"
+                    "`{text}`: months and years differ in length, so they are no duration; {EXAMPLES}"
                 ));
             }
             _ => return Err(bad()),

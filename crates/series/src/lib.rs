@@ -48,7 +48,7 @@ pub use leaf::encoded::EncodedVectors;
 pub use link::Link;
 pub use packer::Packer;
 pub use read::candles::{Candle, CandleSize};
-pub use read::collect::Window;
+pub use read::collect::{Window, WindowGrid};
 pub use read::cursor::{Cursor, Found};
 pub use read::filter::{Direction, ValueRange};
 pub use read::lines::Lines;

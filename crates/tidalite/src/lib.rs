@@ -187,3 +187,4 @@ pub use types::schema::{Schema, Unit};
 pub use types::table_types::TableTypes;
 pub use types::time::Timestamp;
 pub use types::value::Value;
+pub use types::zone::Zone;

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 use tidalite::storage::{MemoryStorage, Storage};
-use tidalite::{Figure, Grid, Options, Steps, Timestamp};
+use tidalite::{Figure, Grid, Options, Steps};
 
 const MAX: f64 = f64::MAX;
 
@@ -80,10 +80,7 @@ fn a_sum_that_passes_the_floats_on_the_way_is_right() {
         let group = both.query(..);
         let whole = group.aggregate("value").unwrap().unwrap();
         assert_eq!((whole.sum(), whole.stddev()), (0.0, Some(MAX)));
-        let grid = Grid {
-            width: 700,
-            origin: Timestamp(0),
-        };
+        let grid = Grid::nanos(700);
         for window in group.windows(&grid, "value").unwrap() {
             assert_eq!(
                 (window.aggregate.sum(), window.aggregate.mean()),

@@ -171,12 +171,25 @@ fn between(plain: &Plain, from: i64, to: i64) -> Vec<(i64, f64)> {
     plain.rows.range(from..to).map(|(t, v)| (*t, *v)).collect()
 }
 
+/// Windows of equal width.
+#[derive(Clone, Copy)]
+struct Even {
+    width: i64,
+    origin: i64,
+}
+
+impl Even {
+    fn grid(self) -> Grid {
+        Grid::nanos(self.width).origin(Timestamp(self.origin))
+    }
+}
+
 fn windows(rng: &mut Rng, world: &World, chosen: &tidalite::Selection<'_>, from: i64, to: i64) {
-    let width = rng.between(1, 900);
-    let grid = Grid {
-        width: width * SECOND,
-        origin: Timestamp(rng.between(-5000, 5000) * SECOND),
+    let even = Even {
+        width: rng.between(1, 900) * SECOND,
+        origin: rng.between(-5000, 5000) * SECOND,
     };
+    let grid = even.grid();
     let times = Timestamp(from)..Timestamp(to);
     let query = chosen.query(times.clone());
     let tags = [&["site"][..], &["host"], &["host", "site"], &[]];
@@ -199,17 +212,17 @@ fn windows(rng: &mut Rng, world: &World, chosen: &tidalite::Selection<'_>, from:
         assert_near(&whole, &rows, "aggregate");
         let mut expected: BTreeMap<i64, Vec<(i64, f64)>> = BTreeMap::new();
         for (t, v) in rows {
-            let k = (t - grid.origin.0).div_euclid(grid.width);
+            let k = (t - even.origin).div_euclid(even.width);
             expected.entry(k).or_default().push((t, v));
         }
         let found = group.windows(&grid, "value").unwrap();
         let starts: Vec<i64> = found.iter().map(|window| window.start.0).collect();
-        let start = |k: &i64| grid.origin.0 + k * grid.width;
+        let start = |k: &i64| even.origin + k * even.width;
         assert_eq!(starts, expected.keys().map(start).collect::<Vec<_>>());
         for (window, rows) in found.iter().zip(expected.values()) {
             assert_near(&window.aggregate, rows, "window");
         }
-        filled(&found, &times, &grid);
+        filled(&found, &times, even);
         figures(&group, &grid, &whole, &found);
     }
     assert_eq!(seen, world.series.len(), "each series in one group");
@@ -398,15 +411,16 @@ fn figures(
     }
 }
 
-fn filled(found: &[GroupWindow], times: &std::ops::Range<Timestamp>, grid: &Grid) {
+fn filled(found: &[GroupWindow], times: &std::ops::Range<Timestamp>, even: Even) {
+    let grid = &even.grid();
     let value = |t: i64| {
         let at = found.iter().find(|window| window.start.0 == t);
         at.and_then(|window| window.aggregate.mean())
     };
-    let first = (times.start.0 - grid.origin.0).div_euclid(grid.width);
-    let last = (times.end.0 - 1 - grid.origin.0).div_euclid(grid.width);
+    let first = (times.start.0 - even.origin).div_euclid(even.width);
+    let last = (times.end.0 - 1 - even.origin).div_euclid(even.width);
     let starts: Vec<i64> = (first..=last)
-        .map(|k| grid.origin.0 + k * grid.width)
+        .map(|k| even.origin + k * even.width)
         .collect();
     let fills = [
         Fill::None,
@@ -434,7 +448,7 @@ fn filled(found: &[GroupWindow], times: &std::ops::Range<Timestamp>, grid: &Grid
                     Fill::Previous => before.map(|(_, v)| v),
                     Fill::Value(v) => Some(v),
                     Fill::Linear => before.zip(behind).map(|((s, a), (e, b))| {
-                        let part = ((t - s) / grid.width) as f64 / ((e - s) / grid.width) as f64;
+                        let part = ((t - s) / even.width) as f64 / ((e - s) / even.width) as f64;
                         a + (b - a) * part
                     }),
                 };
@@ -719,12 +733,14 @@ fn deviations_of_large_values_are_those_of_small_ones_times_their_scale() {
 }
 
 #[test]
-fn a_grid_without_a_width_has_no_windows() {
+fn windows_without_a_width_are_refused() {
     for width in [0, -1, i64::MIN] {
-        let grid = Grid::nanos(width);
-        let times = Timestamp(0)..Timestamp(10);
-        let filled = GroupWindow::filled(&[], times, &grid, Figure::Mean, Fill::Null).unwrap();
-        assert_eq!(filled.count(), 0, "{width}");
+        for grid in [Grid::nanos(width), Grid::days(width), Grid::months(width)] {
+            let times = Timestamp(0)..Timestamp(10);
+            let filled = GroupWindow::filled(&[], times, &grid, Figure::Mean, Fill::Null);
+            let kind = filled.err().map(|error| error.kind());
+            assert_eq!(kind, Some(ErrorKind::Schema), "{grid:?}");
+        }
     }
 }
 

@@ -221,10 +221,7 @@ fn assert_figures(found: &Aggregate, rows: &[(i64, Option<f64>)], what: &str) {
 /// Checks statistics and windows of each numeric column, over all series and over the series of each site.
 fn groups(rng: &mut Rng, chosen: &Selection<'_>, series: &[Plain], times: (i64, i64)) {
     let (width, origin) = (rng.between(1, 900) * MILLI, rng.between(-500, 500) * MILLI);
-    let grid = Grid {
-        width,
-        origin: Timestamp(origin),
-    };
+    let grid = Grid::nanos(width).origin(Timestamp(origin));
     let interval = Timestamp(times.0)..Timestamp(times.1);
     for name in ["float", "single", "signed", "unsigned", "price", "open"] {
         for group in chosen.query(interval.clone()).group_by(["site"]) {

@@ -375,17 +375,17 @@ fn columns_by_name_and_windows_on_the_clock() {
         .windows((Steps(hour), Steps(Unit::Ticks.steps_to_1970())), 0)
         .unwrap();
     assert_eq!(by_number.len(), 4);
-    assert_eq!(all.windows(grid, "n").unwrap(), by_number);
+    assert_eq!(all.windows(&grid, "n").unwrap(), by_number);
     assert_eq!(all.aggregate("n").unwrap(), all.aggregate(0).unwrap());
     let mean = tidalite::Figure::Mean;
-    let means = all.clone().figures(mean).windows(grid, "n").unwrap();
+    let means = all.clone().figures(mean).windows(&grid, "n").unwrap();
     assert_eq!(means[3].aggregate, Some(209.5));
     assert_eq!(
         all.clone().figures(mean).aggregate("n").unwrap(),
         Some(119.5)
     );
     let late = all.clone().filter(0, 100.0..);
-    assert_eq!(late.windows(grid, "n").unwrap().len(), 3);
+    assert_eq!(late.windows(&grid, "n").unwrap().len(), 3);
     assert_eq!(late.aggregate("n").unwrap().count(), 140);
     let size = tidalite::query::CandleSize::Level(0);
     let candles = all.candles(size, "n").unwrap();

@@ -13,6 +13,7 @@ mod kv;
 mod program;
 mod query;
 mod remove;
+mod window_width;
 
 pub(crate) use annotate::*;
 pub(crate) use candles::*;
@@ -27,6 +28,7 @@ pub(crate) use kv::*;
 pub(crate) use program::*;
 pub(crate) use query::*;
 pub(crate) use remove::*;
+pub(crate) use window_width::*;
 
 use crate::style::{ColorWhen, help_styles};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueHint};
@@ -250,8 +252,10 @@ mod tests {
     #[test]
     fn wrong_values_are_explained() {
         let complaint = |words: &[&str]| Cli::try_parse_from(words).unwrap_err().to_string();
-        let text = complaint(&["tidalite", "window", "a.tdl", "x", "--by", "1mo"]);
+        let text = complaint(&["tidalite", "scan", "a.tdl", "x", "--last", "1mo"]);
         assert!(text.contains("months and years differ in length"), "{text}");
+        let text = complaint(&["tidalite", "window", "a.tdl", "x", "--by", "0mo"]);
+        assert!(text.contains("1mo, 1q or 1y"), "{text}");
         let text = complaint(&["tidalite", "scan", "a.tdl", "x", "--tz", "Mars"]);
         assert!(text.contains("Europe/Berlin"), "{text}");
         let text = complaint(&["tidalite", "import", "a.tdl", "x", "--delimiter", "ab"]);

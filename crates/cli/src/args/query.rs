@@ -5,7 +5,8 @@ use super::common::{
 };
 use super::filter::{FilterArgs, Wanted};
 use super::functions::{Arithmetic, RowFunction};
-use crate::time::{age_nanos, width_nanos};
+use super::window_width::{WindowWidth, window_width};
+use crate::time::age_nanos;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
@@ -200,14 +201,19 @@ pub(crate) struct AggregateArgs {
 
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-A window begins at its time and ends before the next window. Windows have a fixed width and are
-aligned to midnight of 1970-01-01 in the zone of --tz (with its offset at the beginning of the
-data), or to --origin. Windows without a point are omitted.
+A window begins at its time and ends before the next window. Windows without a point are omitted.
+
+Days (d), weeks (w), months (mo), quarters (q) and years (y) are those of the calendar in the zone of
+--tz: they begin at midnight there, weeks on Monday, and a day has 23 or 25 hours where clocks are
+set. --origin makes weeks begin on another weekday, and years and quarters in another month. Hours and
+shorter widths are fixed, and so is 24h; they are aligned to midnight of 1970-01-01 in the zone of
+--tz (with its offset at the beginning of the data), or to --origin.
 
 Examples:
   tidalite window plant.tdl wind_speed --by 1d --fn mean,max
   tidalite window plant.tdl wind_speed --by 15m --last 6h --format csv
-  tidalite window plant.tdl power --by 1w --origin 2014-01-06 --fn count,sum
+  tidalite window plant.tdl power --by 1mo --tz Europe/Berlin --fn count,sum
+  tidalite window plant.tdl power --by 1y --origin 2013-04-01 --fn sum
   tidalite window plant.tdl power --by 1d --where '0<..' --fn count,mean
 
 With --group-by the series of a metric are aggregated together: one line for each window and each
@@ -226,9 +232,9 @@ pub(crate) struct WindowArgs {
     #[command(flatten)]
     pub which: PatternArg,
 
-    /// Width of a window: 500ms, 10s, 15m, 1h, 1d, 1w
-    #[arg(long, value_name = "WIDTH", value_parser = width_nanos)]
-    pub by: i64,
+    /// Width of a window: 500ms, 10s, 15m, 1h, 1d, 1w, 1mo, 1q, 1y
+    #[arg(long, value_name = "WIDTH", value_parser = window_width)]
+    pub by: WindowWidth,
 
     /// Functions to compute
     #[arg(
@@ -370,9 +376,9 @@ pub(crate) struct PlotArgs {
     #[command(flatten)]
     pub range: RangeArgs,
 
-    /// Draw one value for each window of this width
-    #[arg(long, value_name = "WIDTH", value_parser = width_nanos)]
-    pub by: Option<i64>,
+    /// Draw one value for each window of this width: 15m, 1h, 1d, 1mo
+    #[arg(long, value_name = "WIDTH", value_parser = window_width)]
+    pub by: Option<WindowWidth>,
 
     /// Draw the mean, and behind it a pale band from the lowest to the highest value
     #[arg(long, conflicts_with = "by")]

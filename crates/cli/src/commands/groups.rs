@@ -1,7 +1,7 @@
 //! `window` over groups of series, and with filled gaps.
 
 use super::figures::figure_of;
-use super::origin::{mention_shift, midnight_of_1970};
+use super::origin::{mention_shift, windows_of};
 use crate::args::{Function, WindowArgs};
 use crate::columns::figures_column;
 use crate::database::{Reader, Span};
@@ -13,7 +13,7 @@ use clap::ValueEnum;
 use std::collections::BTreeSet;
 use std::ops::Bound;
 use tidalite::query::{Fill, GroupWindow, SelectionQuery};
-use tidalite::{Figure, Grid, Selection, Timestamp};
+use tidalite::{Figure, Selection, Timestamp};
 
 /// `tidalite window --group-by`, `--fill`
 pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
@@ -114,16 +114,12 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
             Bound::Unbounded => last,
         };
         let shown = (first.0.into(), last.0.into());
-        mention_shift(zone, shown, args.by.into(), messages, &mut told);
+        mention_shift(zone, shown, args.by, messages, &mut told);
         let origin = match &args.origin {
-            Some(text) => read_any(text, zone).map_err(Failure::usage)?,
-            None => midnight_of_1970(zone, first.0.into()),
+            Some(text) => Some(read_any(text, zone).map_err(Failure::usage)?),
+            None => None,
         };
-        let origin = origin.rem_euclid(i128::from(args.by));
-        let grid = Grid {
-            width: args.by,
-            origin: Timestamp(i64::try_from(origin).unwrap_or(0)),
-        };
+        let grid = windows_of(args.by, origin, zone, shown.0)?;
         let windows_in = |group: &SelectionQuery<'_, '_>| {
             let Some(column) = column_of_all(group, args)? else {
                 return Ok(Vec::new());

@@ -1,11 +1,47 @@
-//! Origin of windows: midnight of a time zone, in steps of a series.
+//! Windows as given on the command line: of fixed width, with midnight of a time zone as origin, or of the calendar.
 
+use crate::args::WindowWidth;
+use crate::database::width_in;
+use crate::exit::{Failure, Outcome};
 use crate::style::Palette;
 use crate::time::{Nanos, TimeShow};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::io::Write;
-use tidalite::Unit;
+use tidalite::{Grid, Unit, Zone};
+
+/// Windows of this width. Those of fixed width begin at `origin`, or at midnight under the offset that the zone has at
+/// the time `from`.
+pub(crate) fn windows_of(
+    width: WindowWidth,
+    origin: Option<Nanos>,
+    zone: &TimeZone,
+    from: Nanos,
+) -> Outcome<Grid> {
+    let timestamp = |nanos: Nanos| {
+        let problem = "--origin lies outside of the years 1678 to 2261";
+        let nanos = i64::try_from(nanos).map_err(|_| Failure::usage(problem))?;
+        Ok::<_, Failure>(tidalite::Timestamp(nanos))
+    };
+    let grid = match width {
+        WindowWidth::Fixed(width) => {
+            let origin = origin.unwrap_or_else(|| midnight_of_1970(zone, from));
+            // Moved by whole windows to near 1970.
+            let origin = origin.rem_euclid(width.into());
+            return Ok(Grid::nanos(width).origin(timestamp(origin)?));
+        }
+        WindowWidth::Days(n) => Grid::days(n),
+        WindowWidth::Weeks(n) => Grid::weeks(n),
+        WindowWidth::Months(n) => Grid::months(n),
+        WindowWidth::Quarters(n) => Grid::quarters(n),
+        WindowWidth::Years(n) => Grid::years(n),
+    };
+    let grid = grid.in_zone(Zone::from(zone.clone()));
+    match origin {
+        Some(origin) => Ok(grid.origin(timestamp(origin)?)),
+        None => Ok(grid),
+    }
+}
 
 /// Midnight of 1970-01-01 under the offset that the zone has at time `at`.
 pub(crate) fn midnight_of_1970(zone: &TimeZone, at: Nanos) -> Nanos {
@@ -18,11 +54,18 @@ pub(crate) fn midnight_of_1970(zone: &TimeZone, at: Nanos) -> Nanos {
     }
 }
 
-/// The origin in steps, moved by whole windows to near zero, which every unit can represent.
-pub(crate) fn origin_within(unit: Unit, origin: Nanos, width: i64) -> i64 {
-    let step = Nanos::from(unit.nanos());
-    let steps = origin.div_euclid(step) + Nanos::from(unit.steps_to_1970());
-    i64::try_from(steps.rem_euclid(Nanos::from(width))).unwrap_or(0)
+/// Refuses a width or an origin between two steps of the series' time.
+pub(crate) fn check_steps(width: WindowWidth, origin: Option<Nanos>, unit: Unit) -> Outcome {
+    if let WindowWidth::Fixed(width) = width {
+        width_in(unit, width, "--by")?;
+        if origin.is_some_and(|origin| origin.rem_euclid(unit.nanos().into()) != 0) {
+            let step = unit.nanos();
+            return Err(Failure::usage(format!(
+                "--origin lies between two steps of the series' time ({step} ns each)"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// The first clock change in a range by other than a multiple of `width`: later windows begin at another time of day.
@@ -41,21 +84,21 @@ fn first_shift(zone: &TimeZone, (from, to): (Nanos, Nanos), width: Nanos) -> Opt
 pub(crate) fn mention_shift(
     zone: &TimeZone,
     range: (Nanos, Nanos),
-    width: Nanos,
+    width: WindowWidth,
     messages: Palette,
     told: &mut bool,
 ) {
-    if *told {
+    let (WindowWidth::Fixed(width), false) = (width, *told) else {
         return;
-    }
-    let Some(at) = first_shift(zone, range, width) else {
+    };
+    let Some(at) = first_shift(zone, range, width.into()) else {
         return;
     };
     let name = zone.iana_name().unwrap_or("the time zone");
     let _ = writeln!(
         std::io::stderr(),
         "{} clocks in {name} change at {} within this range, and all windows have equal length: windows after the change begin at another time of day. \
-         Query the ranges before and after separately (--from, --to), or give --tz UTC",
+         Days, weeks, months and years of the calendar (--by 1d) follow the clocks; or query the ranges before and after separately (--from, --to), or give --tz UTC",
         messages.warning("note:"),
         TimeShow::new(zone.clone()).show(at),
     );
@@ -80,10 +123,10 @@ mod tests {
 
     #[test]
     fn an_origin_keeps_its_place_among_the_windows() {
-        assert_eq!(origin_within(Unit::Nanos, -1, 10), 9);
-        assert_eq!(origin_within(Unit::Seconds, 25_000_000_000, 10), 5);
-        let day = 864_000_000_000;
-        assert_eq!(origin_within(Unit::Ticks, 0, day), 0);
+        let windows = |origin| windows_of(WindowWidth::Fixed(10), Some(origin), &TimeZone::UTC, 0);
+        let at = |origin| Grid::nanos(10).origin(tidalite::Timestamp(origin));
+        assert_eq!(windows(-1).unwrap(), at(9));
+        assert_eq!(windows(Nanos::MAX).unwrap(), at(7));
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! `plot`: draws series.
 
 use super::figures::{drawn, figure_of};
-use super::origin::{mention_shift, midnight_of_1970, origin_within};
+use super::origin::{check_steps, mention_shift, windows_of};
 use crate::args::PlotArgs;
 use crate::columns::numeric_column;
-use crate::database::{Reader, Span, to_nanos, width_in};
+use crate::database::{Reader, Span, to_nanos};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::plural;
 use crate::plot::{Extent, Figure, Line, Point, chart, png, raster, reduce, svg, terminal};
@@ -12,7 +12,7 @@ use crate::terminal::Terminal;
 use crate::time::TimeShow;
 use clap::ValueEnum;
 use std::path::Path;
-use tidalite::{Figure as Asked, Series, Steps};
+use tidalite::{Figure as Asked, Grid, Series, Steps};
 
 /// Maximum pixel columns of all lines together: many lines are drawn more coarsely to bound the time.
 const COLUMNS_MAX: usize = 400_000;
@@ -68,8 +68,9 @@ pub(crate) fn run(args: &PlotArgs, terminal: &mut Terminal<'_>) -> Outcome {
                 let unit = info.schema.unit;
                 let shown = (to_nanos(unit, range.0), to_nanos(unit, range.1));
                 let zone = &args.range.zone.tz;
-                mention_shift(zone, shown, by.into(), terminal.messages, &mut told);
-                line.windows(width_in(unit, by, "--by")?, args)
+                mention_shift(zone, shown, by, terminal.messages, &mut told);
+                check_steps(by, None, unit)?;
+                line.windows(&windows_of(by, None, zone, shown.0)?, args)
             }
             None if args.band => line.band(pixels),
             None => line.outline(pixels, to_file),
@@ -226,11 +227,9 @@ struct Source<'a> {
 type Drawn = tidalite::Result<(u64, Line)>;
 
 impl Source<'_> {
-    /// One point per window of `width` steps.
-    fn windows(&self, width: i64, args: &PlotArgs) -> Drawn {
+    /// One point per window.
+    fn windows(&self, grid: &Grid, args: &PlotArgs) -> Drawn {
         let unit = self.series.info().schema.unit;
-        let origin = midnight_of_1970(&args.range.zone.tz, to_nanos(unit, self.range.0));
-        let origin = origin_within(unit, origin, width);
         let range = self.series.query(Steps(self.range.0)..=Steps(self.range.1));
         let mut points = Vec::new();
         let mut draw = |start, value: Option<f64>| {
@@ -242,12 +241,12 @@ impl Source<'_> {
         match figure_of(args.function) {
             Some(figure) => {
                 let of = range.figures(figure);
-                for window in of.windows((Steps(width), Steps(origin)), self.column)? {
+                for window in of.windows(grid, self.column)? {
                     draw(window.start, window.aggregate);
                 }
             }
             None => {
-                for window in range.windows((Steps(width), Steps(origin)), self.column)? {
+                for window in range.windows(grid, self.column)? {
                     draw(window.start, drawn(args.function, &window.aggregate));
                 }
             }

@@ -2,10 +2,10 @@
 
 use super::figures::Figures;
 use super::filters;
-use super::origin::{mention_shift, midnight_of_1970, origin_within};
+use super::origin::{check_steps, mention_shift, windows_of};
 use crate::args::WindowArgs;
 use crate::columns::figures_column;
-use crate::database::{Reader, Span, time_cell, to_nanos, width_in};
+use crate::database::{Reader, Span, time_cell, to_nanos};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Cell, Column};
 use crate::terminal::Terminal;
@@ -43,21 +43,14 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
     for info in &infos {
         let column = figures_column(info, &args.column, &args.functions)?;
         let unit = info.schema.unit;
-        let width = width_in(unit, args.by, "--by")?;
-        if origin.is_some_and(|origin| origin.rem_euclid(unit.nanos().into()) != 0) {
-            let step = unit.nanos();
-            return Err(Failure::usage(format!(
-                "--origin lies between two steps of the series' time ({step} ns each)"
-            )));
-        }
+        check_steps(args.by, origin, unit)?;
         let series = reader.series(info)?;
         let Some((from, to)) = span.in_series(&series) else {
             continue;
         };
         let shown = (to_nanos(unit, from), to_nanos(unit, to));
-        mention_shift(zone, shown, args.by.into(), messages, &mut told);
-        let origin = origin.unwrap_or_else(|| midnight_of_1970(zone, to_nanos(unit, from)));
-        let origin = origin_within(unit, origin, width);
+        mention_shift(zone, shown, args.by, messages, &mut told);
+        let grid = windows_of(args.by, origin, zone, shown.0)?;
         let range = series.query(Steps(from)..=Steps(to));
         let own = &info.schema.columns[column];
         let head = |start| {
@@ -67,18 +60,17 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
         };
         let fail = |error: tidalite::Error| reader.fail(&error);
         let filters = filters::of(&args.wanted, info, &args.column)?;
-        let grid = (Steps(width), Steps(origin));
         let query = filters::filtered(range, &filters);
         if let (true, Some(asked)) = (filters.is_empty(), figures.as_floats(own)) {
             let of = query.figures(&asked[..]);
-            for window in of.windows(grid, column).map_err(fail)? {
+            for window in of.windows(&grid, column).map_err(fail)? {
                 any = true;
                 let cells = figures.float_cells(&window.aggregate);
                 sheet.row(&head(window.start).chain(cells).collect::<Vec<_>>())?;
             }
             continue;
         }
-        for window in query.windows(grid, column).map_err(fail)? {
+        for window in query.windows(&grid, column).map_err(fail)? {
             any = true;
             let cells = figures.cells(&window.aggregate, own, unit);
             sheet.row(&head(window.start).chain(cells).collect::<Vec<_>>())?;

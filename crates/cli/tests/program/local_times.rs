@@ -214,26 +214,30 @@ fn leap_seconds_are_refused_and_24_hours_are_midnight() {
     );
 }
 
-/// A note says that clocks change within the range, so that windows no longer begin at midnight. (Regression: without
-/// the note, the daily mean of a day depended on the range of the query unnoticed.)
-#[test]
-fn days_that_leave_midnight_are_mentioned() {
-    let folder = Folder::new("days_that_leave_midnight");
+/// Ten days from 2016-10-26T00:00Z on, a point in every hour, whose value is the number of hours before it.
+fn ten_days(folder: &Folder) {
     let mut csv = "time,site,v\n".to_owned();
     for hour in 0..24 * 10 {
-        let second = 1_477_440_000 + hour * 3600; // 2016-10-26
+        let second = 1_477_440_000 + hour * 3600;
         csv += &format!("{second},a,{hour}\n");
     }
     folder.write("a.csv", csv);
     folder
         .say("import a.tdl a.csv --time-format s --tag site")
         .ok();
+}
+
+/// A note says that windows of a fixed width leave their time of day when clocks are set.
+#[test]
+fn fixed_windows_that_leave_midnight_are_mentioned() {
+    let folder = Folder::new("windows_that_leave_midnight");
+    ten_days(&folder);
     let told = "clocks in Europe/Berlin change at 2016-10-30T02:00:00+01:00";
     let line = "window a.tdl v* --tz Europe/Berlin --fn mean";
     for more in [
-        "--by 1d",
-        "--by 1d --fill null",
-        "--by 1d --group-by site",
+        "--by 24h",
+        "--by 24h --fill null",
+        "--by 24h --group-by site",
         "--by 6h",
     ] {
         let ran = folder.say(&format!("{line} {more}"));
@@ -241,10 +245,87 @@ fn days_that_leave_midnight_are_mentioned() {
         assert_eq!(ran.err.matches("note:").count(), 1, "{}", ran.err);
         ran.ok();
     }
-    for more in ["--by 1h", "--by 1d --from 2016-11-01", "--by 15m"] {
+    for more in [
+        "--by 1h",
+        "--by 24h --from 2016-11-01",
+        "--by 15m",
+        "--by 1d",
+        "--by 1mo",
+    ] {
         let ran = folder.say(&format!("{line} {more}"));
         assert_eq!(ran.err, "", "{more}");
     }
-    let ran = folder.say("plot a.tdl v* --tz Europe/Berlin --by 1d");
+    let ran = folder.say("plot a.tdl v* --tz Europe/Berlin --by 24h");
     assert!(ran.err.contains(told), "{}", ran.err);
+    let ran = folder.say("plot a.tdl v* --tz Europe/Berlin --by 1d");
+    assert!(!ran.err.contains(told), "{}", ran.err);
+}
+
+/// Regression: daily figures after a change of the clocks were those of days that began at 23:00, and depended on the
+/// range of the query.
+#[test]
+fn days_weeks_and_months_follow_the_clocks() {
+    let folder = Folder::new("days_follow_the_clocks");
+    ten_days(&folder);
+    let zone = "--tz Europe/Berlin -f csv --fn count,first";
+    let days = "\
+2016-10-29T00:00:00+02:00,24,70
+2016-10-30T00:00:00+02:00,25,94
+2016-10-31T00:00:00+01:00,24,119
+2016-11-01T00:00:00+01:00,24,143
+";
+    let range = "--from 2016-10-29 --to 2016-11-02";
+    let with_series: String = days
+        .lines()
+        .map(|day| format!("\"v{{site=\"\"a\"\"}}\",{day}\n"))
+        .collect();
+    for (more, expected) in [
+        ("", format!("series,time,count,first\n{with_series}")),
+        ("--group-by=", format!("time,count,first\n{days}")),
+        (
+            "--fill null",
+            format!("series,time,count,first\n{with_series}"),
+        ),
+    ] {
+        let line = format!("window a.tdl v* --by 1d {zone} {range} {more}");
+        assert_eq!(folder.say(&line).ok(), expected, "{more}");
+    }
+    // The same day with another range.
+    let line =
+        format!("window a.tdl v* --by 1d {zone} --from 2016-10-31 --to 2016-11-01 --group-by=");
+    assert_eq!(
+        folder.say(&line).ok(),
+        "time,count,first\n2016-10-31T00:00:00+01:00,24,119\n"
+    );
+    let by = |width: &str| {
+        let line = format!("window a.tdl v* --by {width} {zone} --group-by=");
+        folder.say(&line).ok()
+    };
+    // Weeks begin on Monday, or on the weekday of an origin.
+    assert_eq!(
+        by("1w"),
+        "time,count,first\n2016-10-24T00:00:00+02:00,119,0\n2016-10-31T00:00:00+01:00,121,119\n"
+    );
+    assert_eq!(
+        by("1w --origin 2016-01-03"),
+        "time,count,first\n2016-10-23T00:00:00+02:00,94,0\n2016-10-30T00:00:00+02:00,146,94\n"
+    );
+    assert_eq!(
+        by("1mo"),
+        "time,count,first\n2016-10-01T00:00:00+02:00,143,0\n2016-11-01T00:00:00+01:00,97,143\n"
+    );
+    assert_eq!(
+        by("1q"),
+        "time,count,first\n2016-10-01T00:00:00+02:00,240,0\n"
+    );
+    assert_eq!(
+        by("1y --origin 2000-11-01"),
+        "time,count,first\n2015-11-01T00:00:00+01:00,143,0\n2016-11-01T00:00:00+01:00,97,143\n"
+    );
+    // A fixed offset is a zone.
+    let line = "window a.tdl v* --by 1d --tz +05:30 -f csv --fn count --group-by= --to 2016-10-27";
+    assert_eq!(
+        folder.say(line).ok(),
+        "time,count\n2016-10-26T00:00:00+05:30,19\n"
+    );
 }

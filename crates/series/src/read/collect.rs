@@ -21,37 +21,58 @@ pub struct Window {
     pub stats: Stats,
 }
 
-/// Windows of equal width.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Grid {
-    width: i64,
-    origin: i64,
+/// How windows divide time.
+#[derive(Clone, Copy)]
+pub enum WindowGrid<'g> {
+    /// Windows of equal width: window k holds the times from `origin + k width` up to, not including,
+    /// `origin + (k + 1) width`.
+    Even {
+        /// Width of a window, at least 1.
+        width: i64,
+        /// The start of one window.
+        origin: i64,
+    },
+    /// Windows of any width. The function returns the first and the last time of the window that contains a time.
+    Calendar(&'g (dyn Fn(i64) -> (i64, i64) + Sync)),
 }
 
-impl Grid {
-    pub(crate) fn new(width: i64, origin: i64) -> Result<Self> {
-        if width <= 0 {
-            return Err(Error::Limit {
+impl WindowGrid<'_> {
+    /// Refuses a width of 0 or less.
+    pub(crate) fn check(&self) -> Result<()> {
+        match self {
+            Self::Even { width, .. } if *width <= 0 => Err(Error::Limit {
                 what: "width of a window (at least 1, a negative one counts as 0)",
                 found: 0,
                 limit: i64::MAX as u64,
-            });
+            }),
+            _ => Ok(()),
         }
-        Ok(Self { width, origin })
     }
 
     /// First and last timestamp of the window that holds `t`.
     fn window(&self, t: i64) -> (i64, i64) {
-        // Division takes several times as long with 128 bits.
-        let since = t.checked_sub(self.origin);
-        let start = since.and_then(|since| t.checked_sub(since.rem_euclid(self.width)));
-        let window = match start.and_then(|start| Some((start, start.checked_add(self.width - 1)?)))
-        {
-            Some(window) => window,
-            None => self.wide_window(t),
+        let window = match *self {
+            Self::Even { width, origin } => Even { width, origin }.window(t),
+            Self::Calendar(window) => window(t),
         };
         debug_assert!(window.0 <= t && t <= window.1, "the window of the time");
         window
+    }
+}
+
+/// Windows of equal width.
+struct Even {
+    width: i64,
+    origin: i64,
+}
+
+impl Even {
+    fn window(&self, t: i64) -> (i64, i64) {
+        // Division takes several times as long with 128 bits.
+        let since = t.checked_sub(self.origin);
+        let start = since.and_then(|since| t.checked_sub(since.rem_euclid(self.width)));
+        let window = start.and_then(|start| Some((start, start.checked_add(self.width - 1)?)));
+        window.unwrap_or_else(|| self.wide_window(t))
     }
 
     fn wide_window(&self, t: i64) -> (i64, i64) {
@@ -200,8 +221,8 @@ struct Open {
 }
 
 /// Statistics of columns, per window, or of all rows as one.
-pub(super) struct Windows<F> {
-    grid: Option<Grid>,
+pub(super) struct Windows<'g, F> {
+    grid: Option<WindowGrid<'g>>,
     /// The current window; it has rows.
     open: Option<Open>,
     /// The columns' statistics in the current window.
@@ -209,9 +230,9 @@ pub(super) struct Windows<F> {
     f: F,
 }
 
-impl<F: FnMut(usize, Window)> Windows<F> {
+impl<'g, F: FnMut(usize, Window)> Windows<'g, F> {
     /// `stats` holds empty statistics for the columns.
-    pub(super) fn new(grid: Option<Grid>, stats: Vec<Stats>, f: F) -> Self {
+    pub(super) fn new(grid: Option<WindowGrid<'g>>, stats: Vec<Stats>, f: F) -> Self {
         Self {
             grid,
             open: None,
@@ -266,7 +287,7 @@ impl<F: FnMut(usize, Window)> Windows<F> {
     }
 }
 
-impl<F: FnMut(usize, Window)> Collector for Windows<F> {
+impl<F: FnMut(usize, Window)> Collector for Windows<'_, F> {
     fn takes_whole(&mut self, piece: &Piece) -> bool {
         piece.end <= self.last(piece.begin)
     }

@@ -13,7 +13,9 @@ use crate::leaf::directory::SectionPosition;
 use crate::leaf::reader::Leaf;
 use crate::link::Link;
 use crate::node::{NodeStats, Spine};
-use crate::read::collect::{Collector, Count, Grid, Nth, Piece, VECTOR_RANK, Window, Windows};
+use crate::read::collect::{
+    Collector, Count, Nth, Piece, VECTOR_RANK, Window, WindowGrid, Windows,
+};
 use crate::read::filter::{Matched, ValueRange, match_statistics};
 use crate::tree::series_tree::SeriesTree;
 use std::cell::Cell;
@@ -125,7 +127,7 @@ pub(super) struct AggregateRequest<'c> {
     /// First and last time, both included.
     pub(super) interval: (i64, i64),
     /// The windows; `None` if the whole interval is one window.
-    pub(super) grid: Option<Grid>,
+    pub(super) grid: Option<WindowGrid<'c>>,
     pub(super) columns: &'c [usize],
     /// The aggregate functions of each column.
     pub(super) parts: Parts,
@@ -148,6 +150,9 @@ pub(super) fn fold<R: PageRead>(
         parts,
         ranges,
     } = request;
+    if let Some(grid) = &grid {
+        grid.check()?;
+    }
     let empty = |&column: &usize| Stats::empty_with(parts, tree.types[column]);
     let windows = Windows::new(grid, columns.iter().map(empty).collect(), f);
     let filtered = ranges.iter().map(ValueRange::column);

@@ -7,7 +7,7 @@ use crate::leaf::reader::Leaf;
 use crate::link::Link;
 use crate::node::Spine;
 use crate::read::candles::Candle;
-use crate::read::collect::{Grid, Window};
+use crate::read::collect::{Window, WindowGrid};
 use crate::read::filter::{Direction, Filter, ValueRange, may_match, row_matches};
 use crate::read::fold::{self, AggregateRequest};
 use crate::read::vector::Vector;
@@ -99,14 +99,13 @@ impl<'a, R: PageRead> Matching<'a, R> {
     pub fn windows_of(
         &self,
         interval: (i64, i64),
-        width: i64,
-        origin: i64,
+        grid: WindowGrid<'_>,
         (columns, parts): (&[usize], Parts),
         f: impl FnMut(usize, Window),
     ) -> Result<()> {
         let request = AggregateRequest {
             interval,
-            grid: Some(Grid::new(width, origin)?),
+            grid: Some(grid),
             columns,
             parts,
             ranges: &self.ranges,

@@ -4,7 +4,7 @@
 //! Several rows with one time therefore come from one source.
 
 use crate::read::candles::{Candle, CandleSize, Candles};
-use crate::read::collect::{Grid, Window};
+use crate::read::collect::{Window, WindowGrid};
 use crate::read::fold::{self, AggregateRequest, Fold};
 use crate::read::segments;
 use crate::row::Row;
@@ -213,7 +213,8 @@ impl<'a, R: PageRead> View<'a, R> {
         mut f: impl FnMut(Window),
     ) -> Result<()> {
         let columns = (&[column][..], Parts::ALL);
-        self.windows_of((from, to), width, origin, columns, |_, window| f(window))
+        let grid = WindowGrid::Even { width, origin };
+        self.windows_of((from, to), grid, columns, |_, window| f(window))
     }
 
     /// Like `windows`, for some aggregate functions of several columns in one walk: `f` is called for each column with
@@ -227,14 +228,13 @@ impl<'a, R: PageRead> View<'a, R> {
     pub fn windows_of(
         &self,
         interval: (i64, i64),
-        width: i64,
-        origin: i64,
+        grid: WindowGrid<'_>,
         (columns, parts): (&[usize], Parts),
         f: impl FnMut(usize, Window),
     ) -> Result<()> {
         let request = AggregateRequest {
             interval,
-            grid: Some(Grid::new(width, origin)?),
+            grid: Some(grid),
             columns,
             parts,
             ranges: &[],

@@ -1,7 +1,7 @@
 //! Compares random operations on a series with a sorted map.
 
 use super::World;
-use crate::{Found, Lines, NextRows, Row, SeriesTree, Window};
+use crate::{Found, Lines, NextRows, Row, SeriesTree, Window, WindowGrid};
 use std::collections::BTreeMap;
 use tidalite_codec::{COLD, ColumnType, Parts, Rows, RowsRef, Stats};
 use tidalite_testkit::rng::Rng;
@@ -353,9 +353,14 @@ fn windows(
     let mut all: Vec<Vec<Window>> = vec![Vec::new(); columns.len()];
     let view = world.view();
     let whole = (&columns[..], Parts::ALL);
-    view.windows_of((from, to), width, origin, whole, |i, window| {
-        all[i].push(window);
-    })
+    view.windows_of(
+        (from, to),
+        WindowGrid::Even { width, origin },
+        whole,
+        |i, window| {
+            all[i].push(window);
+        },
+    )
     .unwrap();
     some_figures(rng, world, (from, to), (width, origin), &columns, &all);
     let mut alone = Vec::new();
@@ -378,7 +383,15 @@ fn some_figures(
 ) {
     let (view, parts) = (world.view(), some_parts(rng));
     let mut seen = vec![0; columns.len()];
-    view.windows_of((from, to), width, origin, (columns, parts), |i, window| {
+    // The same windows, given by a function.
+    let window_at = |t: i64| {
+        let (t, width) = (i128::from(t), i128::from(width));
+        let start = t - (t - i128::from(origin)).rem_euclid(width);
+        let clamp = |t: i128| t.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+        (clamp(start), clamp(start + width - 1))
+    };
+    let grid = WindowGrid::Calendar(&window_at);
+    view.windows_of((from, to), grid, (columns, parts), |i, window| {
         let mut expected = all[i][seen[i]].clone();
         expected.stats = expected.stats.only(parts);
         // Results that differ may be NaN on both sides, which compares as different.

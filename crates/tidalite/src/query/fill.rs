@@ -4,7 +4,7 @@ use crate::query::windows::GroupWindow;
 use crate::series::aggregate::Aggregate;
 use crate::series::figures::Figure;
 use crate::types::error::Result;
-use crate::types::grid::Grid;
+use crate::types::grid::{Grid, StepGrid};
 use crate::types::interval::Interval;
 use crate::types::schema::Unit;
 use crate::types::time::Timestamp;
@@ -31,7 +31,7 @@ type Value<'w, A> = Box<dyn Fn(&A) -> Option<f64> + 'w>;
 /// Consecutive windows with one figure each; see [`GroupWindow::filled`].
 pub struct Filled<'w, A = Aggregate> {
     windows: &'w [GroupWindow<A>],
-    grid: Grid,
+    grid: StepGrid,
     value: Value<'w, A>,
     fill: Fill,
     /// The next window to report, and the first one that is not reported.
@@ -46,11 +46,10 @@ pub struct Filled<'w, A = Aggregate> {
 impl GroupWindow {
     /// One figure per window, ascending, with gaps filled: over `times` (gaps are filled from windows before and after,
     /// too), or from the first window to the last if `times` is unbounded. `windows` come from
-    /// [`SelectionQuery::windows`](crate::query::SelectionQuery::windows) with the same `grid`; a grid without a width has no windows and
-    /// gives nothing.
+    /// [`SelectionQuery::windows`](crate::query::SelectionQuery::windows) with the same `grid`.
     ///
     /// # Errors
-    /// `Timestamp` if a bound of `times` is a text that is no time.
+    /// `InvalidInput` if a bound of `times` is a text that is no time; `Schema` for a width below 1.
     pub fn filled<'w>(
         windows: &'w [Self],
         times: impl Interval,
@@ -96,18 +95,7 @@ impl<A> GroupWindow<A> {
     ) -> Result<Filled<'w, A>> {
         let times = times.ends()?;
         let value: Value<'w, A> = Box::new(value);
-        if grid.width < 1 {
-            return Ok(Filled {
-                windows: &[],
-                grid: *grid,
-                value,
-                fill,
-                next: 0,
-                end: 0,
-                before: None,
-                after: None,
-            });
-        }
+        let grid = grid.on_clock()?;
         let index = |window: Option<&Self>| window.map(|window| grid.index(window.start.0));
         let (from, to) = times.in_unit(Unit::Nanos);
         let start = match times.start() {
@@ -126,7 +114,7 @@ impl<A> GroupWindow<A> {
         };
         Ok(Filled {
             windows,
-            grid: *grid,
+            grid,
             value,
             fill,
             next,
@@ -209,10 +197,10 @@ impl<A> Iterator for Filled<'_, A> {
             if let Some(value) = value {
                 self.before = Some((index, value));
                 self.after = None;
-                return Some((self.grid.start(index), Some(value)));
+                return Some((Timestamp(self.grid.start(index)), Some(value)));
             }
             if let Some(filled) = self.gap(index) {
-                return Some((self.grid.start(index), filled));
+                return Some((Timestamp(self.grid.start(index)), filled));
             }
         }
         None

@@ -27,7 +27,7 @@ pub(crate) mod window_rows;
 pub(crate) mod windows;
 
 pub use crate::series::figures::AllFigures;
-pub use crate::types::grid::IntoGrid;
+pub use crate::types::grid::Windows;
 pub use candles::{Candle, CandleSize};
 pub use fill::{Fill, Filled};
 pub use join::{Join, Joined, JoinedRow};

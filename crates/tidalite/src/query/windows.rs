@@ -65,13 +65,13 @@ impl<F: Figures> SelectionQuery<'_, '_, F> {
 /// Approximate number of vectors visited for the windows of a series.
 fn vectors_of(series: &Series<'_>, times: &Ends, grid: &Grid) -> Result<u64> {
     let unit = series.info().schema.unit;
-    let (width, _) = grid.in_unit(unit)?;
+    let grid = grid.in_unit(unit)?;
     let (from, to) = times.in_unit(unit);
     let Some((first, last)) = series.span() else {
         return Ok(0);
     };
-    let ticks = i128::from(to.min(last)) - i128::from(from.max(first));
-    let windows = (ticks.max(0) / i128::from(width)) as u128 + 2;
+    let (first, last) = (from.max(first), to.min(last));
+    let windows = (grid.index(last) - grid.index(first)).max(0) as u128 + 2;
     Ok(windows.min(u128::from(series.count()? / VECTOR_ROWS as u64 + 2)) as u64)
 }
 
@@ -82,12 +82,13 @@ fn windows_of(
     grid: &Grid,
 ) -> Result<Vec<(i128, GroupWindow)>> {
     let unit = query.series.info().schema.unit;
-    let windows = query.windows_with(grid.in_unit(unit)?, asked, |window| window)?;
+    let windows = query.windows_with(&grid.in_unit(unit)?, asked, |window| window)?;
+    let clock = grid.on_clock()?;
     let window = |window: crate::Window| {
         let aggregate = units::on_clock(window.aggregate, unit)?;
         let (first, _) = aggregate.times().unwrap_or_default();
-        let index = grid.index(first);
-        let start = grid.start(index);
+        let index = clock.index(first);
+        let start = Timestamp(clock.start(index));
         Ok((index, GroupWindow { start, aggregate }))
     };
     windows.into_iter().map(window).collect()

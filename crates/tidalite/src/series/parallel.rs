@@ -12,6 +12,7 @@ use crate::series::query::Query;
 use crate::series::read::Series;
 use crate::txn::pages::Pages;
 use crate::types::error::Result;
+use crate::types::grid::StepGrid;
 use tidalite_base::limits::VECTOR_ROWS;
 
 impl<'a> Helpers<'a> {
@@ -182,41 +183,32 @@ impl<F: Figures> Query<'_, F> {
     }
 
     /// The best parts for `windows`: an equal number of whole windows each; `None` if one thread is as fast.
-    pub(crate) fn parts_of_windows(
-        &self,
-        (width, origin): (i64, i64),
-    ) -> Result<Option<Vec<(i64, i64)>>> {
+    pub(crate) fn parts_of_windows(&self, grid: &StepGrid) -> Result<Option<Vec<(i64, i64)>>> {
         let (Some(helpers), Some((first, last))) = (self.series.helpers(), self.series.span())
         else {
             return Ok(None);
         };
         let (low, high) = (self.from.max(first), self.to.min(last));
-        if width < 1 || low > high {
+        let has_no_windows = matches!(grid, StepGrid::Even { width, .. } if *width < 1);
+        if has_no_windows || low > high {
             return Ok(None);
         }
-        let window = |time: i64| (i128::from(time) - i128::from(origin)).div_euclid(width.into());
-        let (first, windows) = (window(low), window(high) - window(low) + 1);
+        let first = grid.index(low);
+        let windows = grid.index(high) - first + 1;
         if windows < VECTORS_MIN.into()
             || self.series.view().count(low, high)? / (VECTOR_ROWS as u64) < VECTORS_MIN
         {
             return Ok(None);
         }
         let pieces = helpers.pieces() as i128;
-        let begin = |piece: i128| {
-            let window = first + windows * piece / pieces;
-            i128::from(origin) + window * i128::from(width)
-        };
+        let begin = |piece: i128| grid.start(first + windows * piece / pieces);
         let part = |piece: i128| {
             // The first and the last part extend to the ends of the interval; the others begin and end within the span.
-            let from = if piece == 0 {
-                self.from
-            } else {
-                begin(piece) as i64
-            };
+            let from = if piece == 0 { self.from } else { begin(piece) };
             let to = if piece + 1 == pieces {
                 self.to
             } else {
-                (begin(piece + 1) - 1) as i64
+                begin(piece + 1) - 1
             };
             (from, to)
         };

@@ -6,7 +6,7 @@ use crate::series::filter::ValueFilter;
 use crate::series::nearest::Direction;
 use crate::series::read::Series;
 use crate::types::error::{Error, Result};
-use crate::types::grid::IntoGrid;
+use crate::types::grid::{StepGrid, Windows};
 use crate::types::instant::Steps;
 use crate::types::interval::NOTHING;
 use crate::types::into_column::IntoColumn;
@@ -310,19 +310,19 @@ impl<F: Figures> Query<'_, F> {
     /// ([`Options::scan_threads`](crate::Options::scan_threads)).
     pub fn windows(
         &self,
-        grid: impl IntoGrid,
+        windows: impl Into<Windows>,
         column: impl IntoColumn,
     ) -> Result<Vec<Window<F::Values>>> {
         let asked = (self.column(column)?, self.figures.parts());
-        let grid = grid.steps_in(self.series.info().schema.unit)?;
-        self.windows_with(grid, asked, |window| self.chosen(window))
+        let grid = windows.into().in_unit(self.series.info().schema.unit)?;
+        self.windows_with(&grid, asked, |window| self.chosen(window))
     }
 
     /// Like `windows`, restricted to these parts, each window converted by the caller; on several threads by parts of
     /// the interval if that helps.
     pub(crate) fn windows_with<A: Send>(
         &self,
-        grid: (i64, i64),
+        grid: &StepGrid,
         (column, parts): (usize, Parts),
         chosen: impl Fn(Window) -> Window<A> + Sync,
     ) -> Result<Vec<Window<A>>> {
@@ -377,12 +377,12 @@ impl<F: Figures> Query<'_, F> {
     /// windows.
     pub fn for_each_window(
         &self,
-        grid: impl IntoGrid,
+        windows: impl Into<Windows>,
         mut f: impl FnMut(usize, Window<F::Values>),
     ) -> Result<()> {
-        let grid = grid.steps_in(self.series.info().schema.unit)?;
+        let grid = windows.into().in_unit(self.series.info().schema.unit)?;
         let columns = self.wanted_columns();
-        self.each_window(grid, (&columns, self.figures.parts()), |column, window| {
+        self.each_window(&grid, (&columns, self.figures.parts()), |column, window| {
             f(column, self.chosen(window));
         })
     }
@@ -401,7 +401,7 @@ impl<F: Figures> Query<'_, F> {
     /// Calls `f` with each window of these columns, restricted to these parts of their statistics.
     fn each_window(
         &self,
-        (width, origin): (i64, i64),
+        grid: &StepGrid,
         (columns, parts): (&[usize], Parts),
         mut f: impl FnMut(usize, Window),
     ) -> Result<()> {
@@ -425,13 +425,13 @@ impl<F: Figures> Query<'_, F> {
         };
         let view = self.series.view();
         let asked = (columns, parts);
-        match self.filters.is_empty() {
-            true => view.windows_of((from, to), width, origin, asked, f)?,
+        grid.with(|grid| match self.filters.is_empty() {
+            true => view.windows_of((from, to), grid, asked, f),
             false => {
                 let matching = view.matching(self.filters.clone());
-                matching.windows_of((from, to), width, origin, asked, f)?;
+                matching.windows_of((from, to), grid, asked, f)
             }
-        }
+        })?;
         Ok(())
     }
 }

@@ -1,28 +1,71 @@
-//! Windows of equal width.
+//! Windows of time: of equal width, or of the calendar.
 
+use crate::types::calendar::{Calendar, CalendarUnit};
 use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
 use crate::types::instant::Steps;
 use crate::types::schema::Unit;
 use crate::types::time::Timestamp;
+use crate::types::zone::Zone;
+use tidalite_series::WindowGrid;
 
-/// Windows of equal width, aligned to the clock: window k begins at `origin + k width`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Windows for [aggregates](crate::Query::windows): of equal width ([`hours`](Self::hours) and shorter), or of the
+/// calendar ([`days`](Self::days) and longer). Those of the calendar begin at local midnight in a
+/// [time zone](Self::in_zone), UTC unless told, so a day has 23 or 25 hours where clocks are set.
+///
+/// ```
+/// # use std::sync::Arc;
+/// use tidalite::{Figure, Grid, Options, Zone};
+/// use tidalite::storage::MemoryStorage;
+/// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+/// let mut tx = db.begin_write()?;
+/// let mut meter = tx.series("meter")?;
+/// meter.insert("2024-03-30T22:30:00Z", 1.0)?;   // 23:30 in Berlin
+/// meter.insert("2024-03-30T23:30:00Z", 2.0)?;   // 0:30 of the next day, which has 23 hours
+/// meter.insert("2024-03-31T21:30:00Z", 4.0)?;   // 23:30 of that day, in summer time
+/// let meter = meter.view()?;
+/// # // The database of zones may be missing here.
+/// # let berlin = Zone::named("CET-1CEST,M3.5.0,M10.5.0/3")?;
+/// # const _: &str = stringify!(
+/// let berlin = Zone::named("Europe/Berlin")?;
+/// # );
+/// let days = meter.query(..).figures(Figure::Sum).windows(Grid::days(1).in_zone(berlin), "value")?;
+/// let sums: Vec<_> = days.iter().map(|day| day.aggregate).collect();
+/// assert_eq!(sums, [Some(1.0), Some(6.0)]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grid {
-    /// Width of a window in nanoseconds.
-    pub width: i64,
-    /// The start of one window.
-    pub origin: Timestamp,
+    width: Width,
+    /// The time at which a window begins, if it was given.
+    origin: Option<Timestamp>,
+    /// The time zone of days and months.
+    zone: Zone,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Width {
+    Nanos(i64),
+    /// Units in a window; the default anchor, see [`Calendar`].
+    Calendar(CalendarUnit, i64, i64),
+}
+
+/// Monday before 1970-01-01, a Thursday.
+const MONDAY: i64 = -3;
+
 impl Grid {
+    fn new(width: Width) -> Self {
+        Self {
+            width,
+            origin: None,
+            zone: Zone::UTC,
+        }
+    }
+
     /// Windows of `width` nanoseconds, one of which begins at 1970-01-01.
     #[must_use]
     pub fn nanos(width: i64) -> Self {
-        Self {
-            width,
-            origin: Timestamp(0),
-        }
+        Self::new(Width::Nanos(width))
     }
 
     /// Windows of this many seconds.
@@ -37,77 +80,233 @@ impl Grid {
         Self::seconds(n.saturating_mul(60))
     }
 
-    /// Windows of this many hours.
+    /// Windows of this many hours. They have equal width, whatever clocks do: `hours(24)` begins at another time of day
+    /// after a change of the clocks.
     #[must_use]
     pub fn hours(n: i64) -> Self {
         Self::minutes(n.saturating_mul(60))
     }
 
-    /// Windows of this many days of 24 hours.
+    /// Windows of this many days; of several days, one begins on 1970-01-01.
     #[must_use]
     pub fn days(n: i64) -> Self {
-        Self::hours(n.saturating_mul(24))
+        Self::new(Width::Calendar(CalendarUnit::Days, n, 0))
     }
 
-    /// Width and origin in steps of `unit`.
-    pub(crate) fn in_unit(&self, unit: Unit) -> Result<(i64, i64)> {
+    /// Windows of this many weeks, which begin on Monday. An [`origin`](Self::origin) on another weekday makes them
+    /// begin on that one.
+    #[must_use]
+    pub fn weeks(n: i64) -> Self {
+        let days = n.saturating_mul(7);
+        Self::new(Width::Calendar(CalendarUnit::Days, days, MONDAY))
+    }
+
+    /// Windows of this many months; of several months, one begins in January 1970.
+    #[must_use]
+    pub fn months(n: i64) -> Self {
+        Self::new(Width::Calendar(CalendarUnit::Months, n, 0))
+    }
+
+    /// Windows of this many quarters, which begin in January, April, July and October.
+    #[must_use]
+    pub fn quarters(n: i64) -> Self {
+        Self::months(n.saturating_mul(3))
+    }
+
+    /// Windows of this many years. An [`origin`](Self::origin) in another month makes them begin in that one: fiscal
+    /// years.
+    #[must_use]
+    pub fn years(n: i64) -> Self {
+        Self::months(n.saturating_mul(12))
+    }
+
+    /// Makes one window begin at this time. Of windows of days it is the local date that counts, of windows of months
+    /// the month.
+    #[must_use]
+    pub fn origin(mut self, origin: Timestamp) -> Self {
+        self.origin = Some(origin);
+        self
+    }
+
+    /// The time zone of days, weeks, months, quarters and years. Windows of hours and shorter ones do not depend on it.
+    #[must_use]
+    pub fn in_zone(mut self, zone: Zone) -> Self {
+        self.zone = zone;
+        self
+    }
+
+    /// The windows in steps of `unit`.
+    pub(crate) fn in_unit(&self, unit: Unit) -> Result<StepGrid> {
         let step = unit.nanos();
-        if self.width < 1 || self.width % step != 0 || self.origin.0 % step != 0 {
-            let problem = format!(
-                "windows of {} ns from {} are no whole steps of {step} ns, in which the series counts",
-                self.width, self.origin
-            );
-            return Err(Error::from(Cause::Schema { problem }));
+        let origin = self.origin.unwrap_or(Timestamp(0));
+        match self.width {
+            Width::Nanos(width) => {
+                if width < 1 || width % step != 0 || origin.0 % step != 0 {
+                    let problem = format!(
+                        "windows of {width} ns from {origin} are no whole steps of {step} ns, in which the series counts"
+                    );
+                    return Err(Error::from(Cause::Schema { problem }));
+                }
+                Ok(StepGrid::Even {
+                    width: width / step,
+                    origin: origin.0 / step + unit.steps_to_1970(),
+                })
+            }
+            Width::Calendar(calendar_unit, count, _) => {
+                if count < 1 {
+                    let name = match calendar_unit {
+                        CalendarUnit::Days => "days",
+                        CalendarUnit::Months => "months",
+                    };
+                    let problem = format!("windows of {count} {name}: at least 1 is needed");
+                    return Err(Error::from(Cause::Schema { problem }));
+                }
+                Ok(StepGrid::Calendar(
+                    self.calendar(calendar_unit, count),
+                    unit,
+                ))
+            }
         }
-        Ok((
-            self.width / step,
-            self.origin.0 / step + unit.steps_to_1970(),
-        ))
     }
 
-    /// The number of the window that holds `nanos`.
-    pub(crate) fn index(&self, nanos: i64) -> i128 {
-        (i128::from(nanos) - i128::from(self.origin.0)).div_euclid(self.width.into())
+    fn calendar(&self, unit: CalendarUnit, count: i64) -> Calendar {
+        let zone = self.zone.clone();
+        let anchor = match (self.origin, self.width) {
+            (Some(origin), _) => unit.number_of(zone.date_at(origin)),
+            (None, Width::Calendar(_, _, anchor)) => anchor,
+            (None, Width::Nanos(_)) => 0,
+        };
+        Calendar {
+            unit,
+            count,
+            anchor,
+            zone,
+        }
     }
 
-    /// The start of window `index`, clamped to the range of `Timestamp`.
-    pub(crate) fn start(&self, index: i128) -> Timestamp {
-        let start = i128::from(self.origin.0) + index * i128::from(self.width);
-        Timestamp(start.clamp(i64::MIN.into(), i64::MAX.into()) as i64)
-    }
-}
-
-/// Windows for a query of one series: a [`Grid`], or windows of the series' own unit: `Steps(width)`, one of which
-/// begins at step 0, or `(Steps(width), Steps(origin))`. Window k contains the steps from `origin + k width` up to, not
-/// including, `origin + (k + 1) width`.
-pub trait IntoGrid {
-    /// Width and origin in steps of `unit`.
+    /// The windows on the clock, in nanoseconds.
     ///
     /// # Errors
-    /// `Schema` if the width or the origin of a `Grid` is not a multiple of the unit.
-    fn steps_in(self, unit: Unit) -> Result<(i64, i64)>;
-}
-
-impl IntoGrid for Grid {
-    fn steps_in(self, unit: Unit) -> Result<(i64, i64)> {
-        self.in_unit(unit)
+    /// As for `in_unit`.
+    pub(crate) fn on_clock(&self) -> Result<StepGrid> {
+        self.in_unit(Unit::Nanos)
     }
 }
 
-impl IntoGrid for &Grid {
-    fn steps_in(self, unit: Unit) -> Result<(i64, i64)> {
-        self.in_unit(unit)
+/// Windows in steps of a unit of time. They have numbers, which ascend with time.
+#[derive(Clone, Debug)]
+pub(crate) enum StepGrid {
+    /// Window k begins at `origin + k width`.
+    Even {
+        width: i64,
+        origin: i64,
+    },
+    Calendar(Calendar, Unit),
+}
+
+impl StepGrid {
+    /// The number of the window that contains the time `t`.
+    pub(crate) fn index(&self, t: i64) -> i128 {
+        match self {
+            Self::Even { width, origin } => {
+                (i128::from(t) - i128::from(*origin)).div_euclid((*width).into())
+            }
+            Self::Calendar(calendar, unit) => calendar.index(nanos_of(t, *unit)),
+        }
+    }
+
+    /// The first time of the window with this number, clamped to the range of times.
+    pub(crate) fn start(&self, index: i128) -> i64 {
+        let clamped = |t: i128| t.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+        match self {
+            Self::Even { width, origin } => {
+                clamped((i128::from(*width) * index).saturating_add((*origin).into()))
+            }
+            Self::Calendar(calendar, unit) => {
+                let start = calendar.start(index);
+                // Rounded up: clocks are set at whole seconds, and every unit has these.
+                let steps = start.div_euclid(unit.nanos().into())
+                    + i128::from(start.rem_euclid(unit.nanos().into()) != 0);
+                clamped(steps.saturating_add(unit.steps_to_1970().into()))
+            }
+        }
+    }
+
+    /// First and last time of the window that contains the time `t`.
+    pub(crate) fn window(&self, t: i64) -> (i64, i64) {
+        let index = self.index(t);
+        let next = self.start(index + 1);
+        // The last window of the calendar includes the last time.
+        let last = if next == i64::MAX { i64::MAX } else { next - 1 };
+        (self.start(index), last)
+    }
+
+    /// Calls `f` with the windows in the form of the tree.
+    pub(crate) fn with<T>(&self, f: impl FnOnce(WindowGrid<'_>) -> T) -> T {
+        match self {
+            Self::Even { width, origin } => f(WindowGrid::Even {
+                width: *width,
+                origin: *origin,
+            }),
+            Self::Calendar(..) => f(WindowGrid::Calendar(&|t| self.window(t))),
+        }
     }
 }
 
-impl IntoGrid for Steps {
-    fn steps_in(self, _: Unit) -> Result<(i64, i64)> {
-        Ok((self.0, 0))
+fn nanos_of(t: i64, unit: Unit) -> i128 {
+    (i128::from(t) - i128::from(unit.steps_to_1970())) * i128::from(unit.nanos())
+}
+
+/// Windows for a query of one series.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Windows {
+    /// Windows aligned to the clock or the calendar, whatever the unit of the series is.
+    Grid(Grid),
+    /// Windows in the unit of the series. Window k contains the steps from `origin + k width` up to, not including,
+    /// `origin + (k + 1) width`.
+    Steps {
+        /// Width of a window, at least 1.
+        width: Steps,
+        /// The start of one window.
+        origin: Steps,
+    },
+}
+
+impl Windows {
+    /// The windows in steps of `unit`.
+    pub(crate) fn in_unit(&self, unit: Unit) -> Result<StepGrid> {
+        match self {
+            Self::Grid(grid) => grid.in_unit(unit),
+            Self::Steps { width, origin } => Ok(StepGrid::Even {
+                width: width.0,
+                origin: origin.0,
+            }),
+        }
     }
 }
 
-impl IntoGrid for (Steps, Steps) {
-    fn steps_in(self, _: Unit) -> Result<(i64, i64)> {
-        Ok((self.0.0, self.1.0))
+impl From<Grid> for Windows {
+    fn from(grid: Grid) -> Self {
+        Self::Grid(grid)
+    }
+}
+
+impl From<&Grid> for Windows {
+    fn from(grid: &Grid) -> Self {
+        Self::Grid(grid.clone())
+    }
+}
+
+/// Windows of this width, one of which begins at step 0.
+impl From<Steps> for Windows {
+    fn from(width: Steps) -> Self {
+        (width, Steps(0)).into()
+    }
+}
+
+/// Width and origin.
+impl From<(Steps, Steps)> for Windows {
+    fn from((width, origin): (Steps, Steps)) -> Self {
+        Self::Steps { width, origin }
     }
 }

@@ -4,7 +4,8 @@
 //! error                                    errors
 //! schema, column, value, decimal           columns of a series, and the values of its rows
 //! name                                     names of series, and patterns that select them
-//! time, instant, interval, grid            points in time, time arguments and intervals, windows of equal width
+//! time, instant, interval                  points in time, time arguments and intervals
+//! grid, calendar, zone                     windows of time, those of the calendar, time zones
 //! foreign_times                            times of `jiff` and `chrono`, if their features are on
 //! row, point                               a row, and a struct of fixed columns as a row
 //! merge_policy                             treatment of a row whose time is taken
@@ -12,6 +13,7 @@
 //! table_types                              names of the types of a table
 //! ```
 
+pub(crate) mod calendar;
 pub(crate) mod column;
 pub(crate) mod decimal;
 pub(crate) mod error;
@@ -29,3 +31,4 @@ pub(crate) mod table_types;
 pub(crate) mod text_form;
 pub(crate) mod time;
 pub(crate) mod value;
+pub(crate) mod zone;

@@ -48,7 +48,14 @@ pub(crate) enum Cause {
         /// Description of the problem.
         problem: String,
     },
-    /// An earlier call of this transaction failed half-way; the transaction can only be rolled back.
+    /// A name without a time zone.
+    Zone {
+        /// The name.
+        name: String,
+        /// The problem, and what to write instead.
+        problem: String,
+    },
+    /// An earlier call of this transaction failed half-way; it can only be rolled back.
     TransactionBroken {
         /// Text of the error of that earlier call.
         first: String,
@@ -168,6 +175,7 @@ impl fmt::Display for Cause {
                     "`{text}` is not a timestamp: {problem}; write it as 2014-06-01 or 2014-06-01T12:00:00Z"
                 )
             }
+            Self::Zone { name, problem } => write!(f, "`{name}`: {problem}"),
             Self::TransactionBroken { first } => write!(
                 f,
                 "the transaction can only be rolled back, because an earlier call failed: {first}; drop it and begin a new one"

@@ -82,6 +82,7 @@ impl Cause {
             | Self::IsTable { .. }
             | Self::WrongType { .. } => ErrorKind::WrongType,
             Self::Timestamp { .. }
+            | Self::Zone { .. }
             | Self::Ambiguous { .. }
             | Self::NotEncoded { .. }
             | Self::WeightSum { .. }
