@@ -2,8 +2,10 @@
 //! needs neither the two tree lookups nor the decoding of names and columns. A snapshot first takes over entries that
 //! the writer of that version had decoded.
 //!
-//! Invariants: 1. All entries belong to one version of the catalog; a snapshot of another version gets another `CatalogCache`.
-//! 2. The absence of a series is not cached: it is looked up each time. 3. There are at most `ENTRIES_MAX` entries per
+//! Invariants
+//! 1. All entries belong to one version of the catalog; a snapshot of another version gets another `CatalogCache`.
+//! 2. The absence of a series is not cached: it is looked up each time.
+//! 3. There are at most `ENTRIES_MAX` entries per
 //!    kind of key.
 
 use crate::catalog::entries::SeriesInfo;
