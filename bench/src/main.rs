@@ -5,12 +5,12 @@
 //! os             touches memory beforehand, drops the page cache, measures free space
 //! syncs          counts waits on the disk
 //! report         medians, spreads, the table and lines of `harlinn`
-//! lmdb_engine    a port of the article's engine on LMDB
-//! records        the record types of the article
+//! lmdb_engine    a port of a published time series engine on LMDB
+//! records        the record types of the published benchmark `harlinn`
 //! engine         Tidalite and its peers behind one interface
 //! meter          costs of work: time, CPU, bytes, calls, waits on the disk
 //! contest        the participating engines and their order; lines and table
-//! suites         one file or folder a suite: harlinn (the article's five programs), commit, mdbx, ioarena,
+//! suites         one file or folder for each suite: harlinn (five programs of an article), commit, mdbx, ioarena,
 //!                beyond_memory, long_reader, ticks, growth, nested, cpu, akumuli, codec
 //! ```
 

@@ -1,5 +1,5 @@
-//! The two record types and the data sets: the simple data of the article, and data that is harder to compress for each
-//! type.
+//! The two record types and the data sets: the simple data of the published benchmark `harlinn`, and data that is
+//! harder to compress for each type.
 //!
 //! | set | time, 100-ns ticks | rest |
 //! |---|---|---|

@@ -4,7 +4,7 @@
 //! Engine   write: one transaction, committed with the durability chosen at opening
 //!          read: one snapshot          load: ascending pairs in one transaction, the fastest way
 //!  ├ tidalite, tidalite_series         ours
-//!  ├ lmdb_series                      the article's engine on LMDB, for suites of points
+//!  ├ lmdb_series                      a published time series engine on LMDB, for suites of points
 //!  └ lmdb, mdbx (mdbx_sys), redb, fjall, sqlite, rocksdb (a feature)
 //! sets     engines with multi-values, behind an interface of their own
 //! face     the common interface, and the digest for comparing answers

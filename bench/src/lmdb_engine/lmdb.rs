@@ -117,7 +117,7 @@ impl Env {
 // SAFETY: an environment may be used by any thread; with `MDB_NOTLS` or without, a transaction stays with
 // the thread that began it, as `Txn` holds a raw pointer and is neither `Send` nor `Sync`.
 unsafe impl Send for Env {}
-// SAFETY: the reason above for `Send` applies to shared use as well.
+// SAFETY: an environment may also be shared by threads, because a `Txn` stays with the thread that began it.
 unsafe impl Sync for Env {}
 
 impl Drop for Env {

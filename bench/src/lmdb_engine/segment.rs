@@ -125,8 +125,8 @@ impl<P: Point, const N: usize> Segment<P, N> {
 /// The points of a stored segment, without a copy.
 ///
 /// # Panics
-/// If the value is not a segment of such points. The article's engine does not check this; one comparison per 8,100
-/// points costs the peer nothing.
+/// If the value is not a segment of such points. The published engine does not check this; one comparison per 8,100
+/// points costs the ported engine nothing.
 pub(crate) fn points_of<P: Point>(value: &[u8]) -> &[P] {
     let points = &value[HEAD_BYTES..];
     assert!(

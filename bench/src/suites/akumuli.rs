@@ -1,5 +1,5 @@
-//! `akumuli`: the measurements of "Akumuli: Numeric B+tree". Only Tidalite is measured, with durable commits; the
-//! figures of the article are quoted beside the results.
+//! `akumuli`: the measurements of the article "Akumuli: Numeric B+tree". Only Tidalite is measured, with durable
+//! commits; the figures of the article are quoted beside the results.
 //!
 //! The article uses four threads, each with its own trees. Here four appenders of one transaction take their place,
 //! each with its part of the series. `steps`: times and values count up. `walk`: times jitter, values walk by

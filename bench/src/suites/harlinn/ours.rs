@@ -1,7 +1,7 @@
 //! Tidalite's side of the suite `harlinn`, only through the public API.
 //!
-//! The programs identify series by GUID, like the article. The write loop opens each series once and then switches to
-//! it by id, which is the library's equivalent of the article's `ChangeTimeseries`.
+//! The programs identify series by GUID, like the programs of the published article. The write loop opens each series
+//! once and then switches to the series by id, which is the library's equivalent of the article's `ChangeTimeseries`.
 
 use std::path::Path;
 

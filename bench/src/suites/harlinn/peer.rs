@@ -8,7 +8,7 @@ use super::side::{Side, Total, guids};
 use crate::lmdb_engine::{Engine, Guid, SEGMENT_POINTS, SeriesCursor, WriteTxn};
 use crate::records::Source;
 
-/// The engine, and the GUIDs of its series.
+/// The engine on LMDB, and the GUIDs of the engine's series.
 pub(crate) struct Lmdb<P: Record> {
     engine: Engine<P, SEGMENT_POINTS>,
     ids: Vec<Guid>,

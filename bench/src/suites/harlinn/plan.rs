@@ -72,9 +72,9 @@ pub(crate) fn all(points: u64) -> Vec<Plan> {
     };
     let (one, batches) = (shape("01", 1, 0), shape("03", many, 250));
     let (turns, trades) = (shape("04", many, 1), shape("06", 1, 0));
-    // If rows are not in ascending order, the engine of the article moves a point from each segment to the next and
-    // rewrites all these segments, a segment of 200 KB for nearly every such row. The capacity of a transaction
-    // therefore limits the number of rows.
+    // If rows are not in ascending order, the peer (the published engine on LMDB) moves a point from each segment to
+    // the next and rewrites all these segments, a segment of 200 KB for nearly every such row. The capacity of a
+    // transaction therefore limits the number of rows.
     let ordered = |name, order, most: u64| {
         let rows_each = (one.rows_each / 10).min(most).max(1);
         Plan {

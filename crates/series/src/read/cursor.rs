@@ -48,8 +48,8 @@ impl<'a, R: PageRead> Cursor<'a, R> {
         }
     }
 
-    /// Puts the cursor on the first or `last` row of the segment if one was `reached`; otherwise sets the position to
-    /// `otherwise`.
+    /// Puts the cursor on the first or `last` row of the segment if a segment was `reached`; otherwise sets the
+    /// position to `otherwise`.
     fn enter(&mut self, reached: bool, last: bool, otherwise: At) -> Result<bool> {
         let mut rows = 0;
         if reached {

@@ -65,7 +65,7 @@ pub(super) fn companies(bytes: &[u8]) -> Vec<Company> {
     companies
 }
 
-/// Flips these bits in one file, one bit in each page of a group; returns for each bit whether the check reports it.
+/// Flips all of `bits` in one file, one bit in each page of a group; returns for each bit whether the check reports it.
 pub(super) fn flip_all(bytes: &[u8], company: &Company, bits: &[(usize, u8)]) -> Vec<bool> {
     let told = told(bytes, bits.iter().copied());
     let own = company.iter().map(|(_, own)| own.is_subset(&told));

@@ -144,7 +144,7 @@ pub fn examine(
     parts.extend((0..pages).filter(|page| !together(*page)).map(Part::Page));
     let counts: Vec<Counts> = (0..pages).map(|_| Counts::default()).collect();
     let (next, in_company) = (AtomicUsize::new(0), AtomicU64::new(0));
-    // Flips one bit in a file of its own.
+    // Flips one bit in a separate copy of the file.
     let alone = |at: usize, mask, query| -> Result<(), String> {
         let told = flip(&bytes, &right, at, mask, query)?;
         counts[at / PAGE_BYTES].add(told);
