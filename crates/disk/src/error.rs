@@ -84,9 +84,9 @@ pub enum Error {
     Limit {
         /// Name of the quantity that is limited.
         what: &'static str,
-        /// The requested number.
+        /// The number that was requested of this quantity.
         found: u64,
-        /// The maximum number.
+        /// The maximum number permitted by the limit.
         limit: u64,
     },
 }

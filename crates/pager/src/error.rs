@@ -75,7 +75,7 @@ pub enum Error {
     ReadOnly,
     /// An earlier sync or write of a meta record failed: no commit is acknowledged until the file is reopened.
     Poisoned {
-        /// Text of the earlier error.
+        /// Text of the error that poisoned the file first.
         first: String,
     },
     /// The savepoint belongs to another transaction, or was rolled back itself.
@@ -101,9 +101,9 @@ pub enum Error {
     Limit {
         /// Name of the quantity that is limited.
         what: &'static str,
-        /// The requested number.
+        /// The number that was requested of this quantity.
         found: u64,
-        /// The maximum number.
+        /// The maximum number permitted by the limit.
         limit: u64,
     },
 }

@@ -25,7 +25,7 @@ pub(crate) enum Grouped<'a> {
     One(Group<'a>),
     /// All rows of several series with few rows each: ordered by series, then by time, without repeated times.
     Few {
-        /// The series of each row.
+        /// Series id of each row.
         series: &'a [u64],
         rows: RowsRef<'a>,
     },

@@ -32,13 +32,13 @@ pub struct DeltaClaim {
 pub struct LiveRows {
     /// The class (number in the delta) of the layout of the rows.
     pub class: u32,
-    /// Id of the series.
+    /// Id of the series that has the rows.
     pub series: SeriesId,
-    /// Time of the first row.
+    /// Time of the first visible row.
     pub first: i64,
-    /// Time of the last row.
+    /// Time of the last visible row.
     pub last: i64,
-    /// Number of rows of the series.
+    /// Number of visible rows of the series.
     pub rows: u64,
     /// Oldest and newest transaction that wrote the rows; 0 and 0 for the tail page.
     pub txns: (TxnId, TxnId),

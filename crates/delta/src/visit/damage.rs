@@ -20,11 +20,11 @@ pub struct DeltaDamage {
 /// Rows of the delta that damage may affect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hit {
-    /// All rows of the delta.
+    /// The damage may affect all rows of the delta.
     All,
-    /// The rows of a run within a range of keys.
+    /// The damage may affect the rows of one run within a range of keys.
     Rows(HitRows),
-    /// No rows. The damage is in bytes between the blocks, or in metadata about their positions.
+    /// The damage affects no rows: it is in bytes between the blocks, or in metadata about their positions.
     Nothing,
 }
 

@@ -54,7 +54,7 @@ pub struct WaitLimit<'a> {
 }
 
 impl WaitLimit<'_> {
-    /// Whether the wait must end now.
+    /// Returns whether one of these conditions is met, so that the wait must end.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.until.is_some_and(|until| Instant::now() >= until)

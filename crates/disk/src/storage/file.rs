@@ -106,7 +106,7 @@ impl FileStorage {
         Ok(Named::new(Arc::clone(&self.file), path, &metadata))
     }
 
-    /// Sets the readahead mode.
+    /// Returns the file with the given readahead mode.
     #[must_use]
     pub fn read_ahead(self, read_ahead: ReadAhead) -> Self {
         let file = Self { read_ahead, ..self };

@@ -118,9 +118,9 @@ fn bucket_end(bucket: usize) -> u64 {
 pub struct Times {
     /// Number of times that the phase was executed.
     pub count: u64,
-    /// Total duration in nanoseconds.
+    /// Total duration of all executions, in nanoseconds.
     pub total_ns: u64,
-    /// Longest duration in nanoseconds.
+    /// Duration of the longest execution, in nanoseconds.
     pub max_ns: u64,
     /// Counts by histogram bucket: exclusive upper bound in nanoseconds, number of executions. Empty buckets are left
     /// out.

@@ -175,7 +175,7 @@ pub(crate) enum LogUse {
     Append,
 }
 
-/// Condition for which a thread waits.
+/// The durability of a commit for which a thread waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Until {
     /// The commit survives a power failure.

@@ -60,7 +60,7 @@ impl Unwritten {
         same.then(|| Arc::clone(&page.bytes))
     }
 
-    /// Number of pages in memory.
+    /// Returns the number of pages that are in memory only.
     pub(crate) fn len(&self) -> usize {
         self.read().map.len()
     }

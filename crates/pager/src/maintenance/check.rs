@@ -34,7 +34,7 @@ use tidalite_disk::lock::WriterGuard;
 
 /// Maximum number of problems that are described one by one; further problems are only counted.
 const PROBLEMS_MAX: usize = 100;
-/// Report of a check.
+/// Report of a check of the database file.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct CheckReport {

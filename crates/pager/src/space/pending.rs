@@ -28,7 +28,7 @@ pub(crate) struct Pending {
 }
 
 impl Pending {
-    /// Asserts the invariants.
+    /// Asserts that no list and no stack is empty, and that each range has pages and was freed after its birth.
     pub(super) fn check(&self) {
         debug_assert!(
             self.ranges.values().all(|ranges| !ranges.is_empty()),

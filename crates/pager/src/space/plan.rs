@@ -63,7 +63,7 @@ pub(crate) struct Plan {
     pub(super) level: Level,
     pub(super) bitmaps: Option<BitmapPlan>,
     pub(super) stacks: Vec<StackPlan>,
-    /// Stacks that do not change.
+    /// Stacks that the commit does not change.
     pub(super) kept: Vec<Stack>,
     /// Number of pages of the new directory of the stacks, if the directory is rewritten.
     pub(super) directory: Option<usize>,

@@ -62,7 +62,7 @@ impl Region {
         }
     }
 
-    /// Asserts the invariants.
+    /// Asserts that the count, the longest range and the first free page of the region fit its bitmap.
     pub(super) fn check(&self) {
         debug_assert_eq!(
             self.free
@@ -186,7 +186,7 @@ impl Region {
         run
     }
 
-    /// Marks free pages as used.
+    /// Marks the free pages from index `from` on, `len` of them, as used.
     pub(crate) fn take(&mut self, from: u64, len: u64) {
         let mut all = true;
         for_words(from, len, |word, mask| {

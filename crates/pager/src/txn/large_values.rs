@@ -15,7 +15,7 @@ pub struct SecondFile {
     pub used: u64,
     /// Number of the first page after the last page in use.
     pub end: u64,
-    /// Length of the file in bytes.
+    /// Length of the second file in bytes.
     pub bytes: u64,
 }
 

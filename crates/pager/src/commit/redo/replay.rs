@@ -29,7 +29,7 @@ pub(crate) struct Replayed {
     pub(crate) commits: u64,
 }
 
-/// Contents of a redo log.
+/// Result of reading a redo log.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Logged {
     pub(crate) replayed: Option<Replayed>,

@@ -24,7 +24,7 @@ use tidalite_disk::storage::Storage;
 /// Reason for writing pages before the commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reason {
-    /// Too many pages are in memory.
+    /// Too many changed pages are in memory.
     MakeRoom,
     /// The pages belong to a bulk load and are unlikely to change again.
     Bulk,
