@@ -386,7 +386,7 @@ fn commits_beside_an_opening_handle_are_no_loss() {
             let pager = open(&disk, &options).unwrap();
             (1..20).for_each(|id| commit(&pager, id, Durability::Durable));
             drop(pager);
-            // The first handle has not written to the file yet.
+            // The first handle has opened the file, but has not written to it yet.
             let memory = LockMemory::new();
             let first = Pager::open_storage_with(disk.clone(), &memory, &options).unwrap();
             let writes = move || (20..30).for_each(|id| commit(&first, id, Durability::Durable));

@@ -367,7 +367,7 @@ fn links_and_renamed_folders_do_not_move_a_file() {
     let pager = open(&link).unwrap();
     let goes_on = || commit(&pager, Durability::Durable).unwrap();
     goes_on();
-    // Removing the symbolic link does not move the file itself.
+    // Removing a symbolic link to the file does not move the file.
     fs::remove_file(&link).unwrap();
     goes_on();
     let second = folder.at("second.tdl");

@@ -151,7 +151,7 @@ fn a_long_reader_is_waited_for_evicted_or_endured() {
     let mut more = Vec::new();
     while pager.stat().unwrap().file_bytes <= size + (400 << 10) && look(&evictable).is_ok() {
         churn(&pager).unwrap();
-        // Another reader that cannot be evicted makes the file grow.
+        // Begin another reader that cannot be evicted. It retains pages, so the file must grow.
         more.push(pager.begin_read().unwrap());
     }
     assert!(evicted(look(&evictable)));

@@ -115,7 +115,7 @@ fn small_durable_commits_that_follow_each_other_go_to_a_log() {
         (9..15).contains(&metrics.records) && metrics.appends > 40,
         "{metrics:?}"
     );
-    // With this option, no redo log is created.
+    // With `log_bytes: 0`, no redo log is created.
     let without = Options {
         log_bytes: 0,
         ..options()

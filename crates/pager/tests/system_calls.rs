@@ -282,7 +282,7 @@ fn the_folder_of_a_restored_file_is_synced_without_hard_links() {
     expect_success(&output);
     assert!(calls.iter().any(is_sync), "the folder: {calls:#?}");
     assert_eq!(left(), ["b.tdl"], "nothing else is left");
-    // After that open, nothing remains to be synced.
+    // After the open that synced the folder, nothing remains to be synced, so the next open must not sync.
     let (output, calls) = injected(&[], "open", &folder.0).unwrap();
     expect_success(&output);
     assert!(!calls.iter().any(is_sync), "{calls:#?}");

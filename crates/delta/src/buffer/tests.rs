@@ -410,7 +410,7 @@ fn one_row_per_series_and_commit_is_flushed_unchanged() {
                     rows = rng.below(100);
                 }
                 for row in 0..rows as i64 {
-                    // Some rows are out of time order or repeat a time.
+                    // Some rows are out of time order or have the time of an earlier row.
                     let time = commit * 1000 + if rng.one_in(4) { -row } else { row };
                     let slot = buffer.slot(SeriesId(one * 5), &POINT);
                     let _ = buffer.push_point(slot, time, 0, rng.u64());

@@ -46,7 +46,7 @@ fn a_damaged_directory_takes_along_the_rows_that_it_hides() {
             .unwrap();
         let hit = match damages[..] {
             [Hit::Rows(hit)] => hit,
-            // The page lists only extents, so its damage hides no rows.
+            // The damaged directory page lists only extents, so the damage hides no rows.
             [Hit::Nothing] => {
                 assert_eq!(seen, rows);
                 world.pages.flip_bit(addr + 300, 2);

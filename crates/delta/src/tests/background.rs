@@ -243,7 +243,7 @@ fn a_panic_of_a_thread_is_one_of_the_transaction() {
                 feeder.finish_background();
             }));
             assert!(caught.is_err());
-            // Here the helper threads have already finished when the transaction is dropped.
+            // In this test the helper threads have already finished when the transaction is dropped.
             drop(feeder);
         }
     }

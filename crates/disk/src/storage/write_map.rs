@@ -147,7 +147,7 @@ fn note(table: &mut Table, place: u64) -> bool {
     let tag = tag(place);
     let count = *entry ^ tag;
     if count > OFTEN {
-        // The entry belongs to another place, or is empty; the place replaces it.
+        // The table entry belongs to another place, or is empty. The new place replaces it.
         *entry = tag | 1;
         return false;
     }
