@@ -34,7 +34,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut at = wind.cursor();
     let mut row = at.first()?;
     while let Some(current) = row {
-        println!("{:?}: {}", current.time, current.f64(1));
+        let value = wind.get::<f64>(&current, "value")?;
+        println!("{:?}: {value}", current.time);
         row = at.next()?; // and at.previous()
     }
     let noon = Timestamp::parse("2020-01-03T12:00:00Z")?;

@@ -6,7 +6,7 @@ use tidalite_base::TxnId;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
     /// The commit survives a power failure. It takes two syncs, shared by the commits of many threads. It takes one
-    /// sync if small commits follow each other and fit in the redo log (`Options::log_bytes`); each block of the redo
+    /// sync if small commits follow each other and fit in the redo log (`log_bytes` of the options); each block of the redo
     /// log is then written twice.
     #[default]
     Durable,

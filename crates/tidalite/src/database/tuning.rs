@@ -154,14 +154,14 @@ impl Tuning {
     }
 
     /// Keeps the state of the durable commit before the newest one complete until the next durable commit (default:
-    /// no): see [`keep_older`](tidalite_pager::Options::keep_older).
+    /// no), so that [`Options::older_record`](crate::Options::older_record) can open it.
     pub fn keep_older(mut self, keep_older: bool) -> Self {
         self.store.keep_older = keep_older;
         self
     }
 
-    /// Allocates single pages in LIFO order of their freeing, instead of the lowest adjacent ones (default: no): see
-    /// [`recent_first`](tidalite_pager::Options::recent_first).
+    /// Allocates the pages that became free last, instead of the lowest adjacent ones (default: no). They are probably
+    /// still in the caches of system and disk, but the file is shortened later.
     pub fn recent_first(mut self, recent_first: bool) -> Self {
         self.store.recent_first = recent_first;
         self

@@ -123,7 +123,7 @@ impl<'s, F: Figures> SelectionQuery<'s, '_, F> {
     ///
     /// # Errors
     /// `Schema` if a filtered series or column does not exist, or a filtered column has texts; a damaged or unreadable
-    /// block; `Timestamp` if a row's time does not fit nanoseconds.
+    /// block; `InvalidInput` if a row's time does not fit nanoseconds.
     ///
     /// # Cost
     /// Reads the rows of all series; in an inner join, data between two rows of one series is skipped in the others. In

@@ -108,7 +108,7 @@ impl<'s, F: Figures> SelectionQuery<'s, '_, F> {
     /// ```
     ///
     /// # Errors
-    /// A damaged or unreadable block; `Timestamp` if a row's time does not fit nanoseconds.
+    /// A damaged or unreadable block; `InvalidInput` if a row's time does not fit nanoseconds.
     pub fn rows(&self) -> Result<MergedRows<'s>> {
         let times = self.times()?;
         let direction = self.direction;
@@ -201,7 +201,7 @@ impl<'s> MergedRows<'s> {
     /// Reads the next row; returns `None` after the last.
     ///
     /// # Errors
-    /// A damaged or unreadable block; `Timestamp` if a row's time does not fit nanoseconds.
+    /// A damaged or unreadable block; `InvalidInput` if a row's time does not fit nanoseconds.
     #[expect(
         clippy::should_implement_trait,
         reason = "a fallible step that lends, not an iterator"

@@ -29,7 +29,7 @@ impl<F: Figures> SelectionQuery<'_, '_, F> {
     ///
     /// # Errors
     /// `Schema` if a series lacks the column or has it with another type, or if a window is not a whole number of a
-    /// series' steps; `Timestamp` if a row's time does not fit nanoseconds; a damaged or unreadable block.
+    /// series' steps; `InvalidInput` if a row's time does not fit nanoseconds; a damaged or unreadable block.
     pub fn windows(&self, grid: &Grid, column: &str) -> Result<Vec<GroupWindow<F::Values>>> {
         let windows = self.whole_windows(grid, column)?;
         let chosen = |window: GroupWindow| GroupWindow {

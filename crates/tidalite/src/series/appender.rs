@@ -80,7 +80,7 @@ impl WriteTxn {
     /// unspecified. Rows inserted before the appenders were created are older than all of theirs.
     ///
     /// Errors of the database (a full disk, damage) and a panic of a thread fail the transaction: the commit reports
-    /// them. A row that is refused because it does not fit (`Schema`, `Timestamp`) is left out alone, as without
+    /// them. A row that is refused because it does not fit (`Schema`, `InvalidInput`) is left out alone, as without
     /// threads; the caller then drops the transaction or commits all other rows.
     ///
     /// # Errors

@@ -29,7 +29,7 @@ impl Cursor<'_> {
     /// Moves to the last row at or before `t`; returns `None` if there is no such row.
     ///
     /// # Errors
-    /// A damaged or unreadable block; `Timestamp` if `t` does not fit the unit.
+    /// A damaged or unreadable block; `InvalidInput` if `t` does not fit the unit.
     pub fn search(&mut self, t: impl Instant) -> Result<Option<Row>> {
         self.go_to(t)?;
         Ok(self.current())

@@ -11,7 +11,7 @@ impl Series<'_> {
     /// The row at exactly this time; if there are several, the last to arrive.
     ///
     /// # Errors
-    /// A damaged or unreadable block; `Timestamp` if `t` does not fit the unit.
+    /// A damaged or unreadable block; `InvalidInput` if `t` does not fit the unit.
     pub fn at(&self, t: impl Instant) -> Result<Option<Row>> {
         let (t, next) = t.steps_around(self.info().schema.unit)?;
         if t < next {
@@ -25,7 +25,7 @@ impl Series<'_> {
     /// several rows of one time, the first in that direction.
     ///
     /// # Errors
-    /// A damaged or unreadable block; `Timestamp` if `t` does not fit the unit.
+    /// A damaged or unreadable block; `InvalidInput` if `t` does not fit the unit.
     pub fn nearest(&self, t: impl Instant, direction: Direction) -> Result<Option<Row>> {
         // Rounding up is right for both directions: a row is before `t` exactly if it is before the first step at or
         // after `t`.

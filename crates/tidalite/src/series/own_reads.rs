@@ -76,7 +76,7 @@ impl SeriesMut<'_> {
     /// arrive.
     ///
     /// # Errors
-    /// A damaged or unreadable block; `Timestamp` if `t` does not fit the unit.
+    /// A damaged or unreadable block; `InvalidInput` if `t` does not fit the unit.
     ///
     /// # Cost
     /// As for `latest`, and a search in the leaves.

@@ -78,14 +78,14 @@ pub trait Record: Sized {
     /// The record's time, in steps of the schema's unit.
     ///
     /// # Errors
-    /// `Timestamp` if the unit cannot represent the time.
+    /// `InvalidInput` if the unit cannot represent the time.
     fn time(&self) -> Result<i64>;
 
     /// The record's time, in steps of a series' unit, which is the schema's unit unless `ANY_UNIT` is set. Rounded down
     /// to a whole step, like any [`Instant`].
     ///
     /// # Errors
-    /// `Timestamp` if the unit cannot represent the time.
+    /// `InvalidInput` if the unit cannot represent the time.
     #[inline]
     fn time_in(&self, unit: Unit) -> Result<i64> {
         let _ = unit;
@@ -413,13 +413,13 @@ pub trait RecordTime: Sized {
     /// Converts the time to steps of the unit.
     ///
     /// # Errors
-    /// `Timestamp` if the unit cannot represent the time.
+    /// `InvalidInput` if the unit cannot represent the time.
     fn steps(&self, unit: Unit) -> Result<i64>;
 
     /// Converts a number of steps of the unit to the time.
     ///
     /// # Errors
-    /// `Timestamp` if the type cannot represent it.
+    /// `InvalidInput` if the type cannot represent it.
     fn of_steps(steps: i64, unit: Unit) -> Result<Self>;
 }
 

@@ -17,7 +17,7 @@ impl<S: ReadSource> Reading<S> {
     /// Opens the table with this name; returns `None` if it does not exist.
     ///
     /// # Errors
-    /// `TableKind` for a table of sets; a damaged or unreadable page.
+    /// `WrongType` for a table of sets; a damaged or unreadable page.
     pub fn table(&self, name: &str) -> Result<Option<Table<'_>>> {
         let found = expect_kind(self.find(name)?, name, false)?;
         Ok(found.map(|found| Table::new(self.pages.view(), found.tree, found.named)))
@@ -27,7 +27,7 @@ impl<S: ReadSource> Reading<S> {
     /// exist.
     ///
     /// # Errors
-    /// As for `table`; `TableTypes` if other types are stored with the table, or no types and the table has entries
+    /// As for `table`; `WrongType` if other types are stored with the table, or no types and the table has entries
     /// ([`Table::typed`] does not check the types).
     pub fn typed_table<K, V>(&self, name: &str) -> Result<Option<Table<'_, K, V>>>
     where
@@ -46,7 +46,7 @@ impl<S: ReadSource> Reading<S> {
     /// Opens the table of sets with this name; returns `None` if it does not exist.
     ///
     /// # Errors
-    /// `TableKind` for a table with one value per key; a damaged or unreadable page.
+    /// `WrongType` for a table with one value per key; a damaged or unreadable page.
     pub fn set_table(&self, name: &str) -> Result<Option<SetTable<'_>>> {
         let found = expect_kind(self.find(name)?, name, true)?;
         Ok(found.map(|found| SetTable::new(self.pages.view(), found.tree, found.named)))
@@ -56,7 +56,7 @@ impl<S: ReadSource> Reading<S> {
     /// not exist.
     ///
     /// # Errors
-    /// As for `set_table`; `TableTypes` if other types are stored with the table, or no types and the table has entries
+    /// As for `set_table`; `WrongType` if other types are stored with the table, or no types and the table has entries
     /// ([`SetTable::typed`] does not check the types).
     pub fn typed_set_table<K, V>(&self, name: &str) -> Result<Option<SetTable<'_, K, V>>>
     where

@@ -248,8 +248,8 @@ impl WriteTxn {
     /// ```
     ///
     /// # Errors
-    /// `Name` for an empty or too long name; `TableKind` for a table of sets; `TableTypes` for a table with recorded types
-    /// (use [`raw_table`](Self::raw_table)); `TransactionBroken`; errors of the file.
+    /// `InvalidName` for an empty or too long name; `WrongType` for a table of sets; `WrongType` for a table with recorded types
+    /// (use [`raw_table`](Self::raw_table)); `Broken`; errors of the file.
     ///
     /// # Cost
     /// A search among the open tables; on first use in a transaction a descent in the catalog of tables, except for
@@ -263,7 +263,7 @@ impl WriteTxn {
     /// it does not exist.
     ///
     /// # Errors
-    /// As for `table`, without `TableTypes`.
+    /// As for `table`, without the error for other types.
     ///
     /// # Cost
     /// As for `table`.
@@ -290,7 +290,7 @@ impl WriteTxn {
     /// ```
     ///
     /// # Errors
-    /// As for `table`; `TableTypes` if other types are stored with the table, or no types and the table has entries
+    /// As for `table`; `WrongType` if other types are stored with the table, or no types and the table has entries
     /// ([`retype_table`](Self::retype_table) does not check the types); `Limit` if the name of a type is longer than
     /// 255 bytes.
     ///
@@ -310,7 +310,7 @@ impl WriteTxn {
     /// tables of programs that store bytes, and for types that got a new name. For plain bytes, no types are stored.
     ///
     /// # Errors
-    /// As for `typed_table`, without `TableTypes`.
+    /// As for `typed_table`, without the error for other types.
     pub fn retype_table<K, V>(&mut self, name: &str) -> Result<TableMut<'_, K, V>>
     where
         K: TableKey + ?Sized,
@@ -339,7 +339,7 @@ impl WriteTxn {
     /// Opens a table whose keys have sorted sets of values; creates it if it does not exist.
     ///
     /// # Errors
-    /// `Name` for an empty or too long name; `TableKind` for a table with one value per key; `TableTypes` for a table with
+    /// `InvalidName` for an empty or too long name; `WrongType` for a table with one value per key; `WrongType` for a table with
     /// recorded types (use [`raw_set_table`](Self::raw_set_table)); errors of the file.
     pub fn set_table(&mut self, name: &str) -> Result<SetTableMut<'_>> {
         let index = self.open_bytes(name, true)?;
@@ -349,7 +349,7 @@ impl WriteTxn {
     /// Opens a table like [`raw_table`](Self::raw_table), but a table of sets.
     ///
     /// # Errors
-    /// As for `set_table`, without `TableTypes`.
+    /// As for `set_table`, without the error for other types.
     pub fn raw_set_table(&mut self, name: &str) -> Result<SetTableMut<'_>> {
         let index = self.open_kind(name, true)?;
         Ok(SetTableMut::new(self, index))
@@ -359,7 +359,7 @@ impl WriteTxn {
     /// of the types are stored and compared as in [`typed_table`](Self::typed_table).
     ///
     /// # Errors
-    /// As for `set_table`; `TableTypes` and `Limit` as for `typed_table`.
+    /// As for `set_table`; `WrongType` and `Limit` as for `typed_table`.
     pub fn typed_set_table<K, V>(&mut self, name: &str) -> Result<SetTableMut<'_, K, V>>
     where
         K: TableKey + ?Sized,
@@ -372,7 +372,7 @@ impl WriteTxn {
     /// Opens a table like [`retype_table`](Self::retype_table), but a table of sets.
     ///
     /// # Errors
-    /// As for `typed_set_table`, without `TableTypes`.
+    /// As for `typed_set_table`, without the error for other types.
     pub fn retype_set_table<K, V>(&mut self, name: &str) -> Result<SetTableMut<'_, K, V>>
     where
         K: TableKey + ?Sized,
@@ -418,7 +418,7 @@ impl WriteTxn {
     /// ```
     ///
     /// # Errors
-    /// `TableKind` for a table of sets; `TransactionBroken`; a damaged or unreadable page.
+    /// `WrongType` for a table of sets; `Broken`; a damaged or unreadable page.
     ///
     /// # Cost
     /// As for [`table`](Self::table), but a table that the transaction has not opened is looked up each time.
@@ -430,7 +430,7 @@ impl WriteTxn {
     /// A view of a table of sets, like [`view_table`](Self::view_table).
     ///
     /// # Errors
-    /// `TableKind` for a table with one value per key; `TransactionBroken`; a damaged or unreadable page.
+    /// `WrongType` for a table with one value per key; `Broken`; a damaged or unreadable page.
     pub fn view_set_table(&self, name: &str) -> Result<Option<SetTable<'_>>> {
         let found = expect_kind(self.find(name)?, name, true)?;
         Ok(found.map(|found| SetTable::new(self.pages_view(), found.tree, found.named)))
@@ -439,7 +439,7 @@ impl WriteTxn {
     /// Whether the table with this name is a table of sets; `None` if there is no such table.
     ///
     /// # Errors
-    /// `TransactionBroken`; a damaged or unreadable page.
+    /// `Broken`; a damaged or unreadable page.
     pub fn is_set_table(&self, name: &str) -> Result<Option<bool>> {
         Ok(self.find(name)?.map(|found| found.tree.is_multi()))
     }
@@ -448,7 +448,7 @@ impl WriteTxn {
     /// such table.
     ///
     /// # Errors
-    /// `TransactionBroken`; a damaged or unreadable page.
+    /// `Broken`; a damaged or unreadable page.
     pub fn table_types(&self, name: &str) -> Result<Option<TableTypes>> {
         let found = self.find(name)?;
         Ok(found.and_then(|found| found.types.map(Cow::into_owned)))

@@ -346,7 +346,7 @@ impl<K: TableKey + ?Sized, V: TableKey + ?Sized> SetCursorMut<'_, '_, K, V> {
     /// Decodes the key and the value at the cursor.
     ///
     /// # Errors
-    /// Bytes that do not decode as `K` or `V` (`WrongType`); `TransactionBroken`.
+    /// Bytes that do not decode as `K` or `V` (`WrongType`); `Broken`.
     ///
     /// # Panics
     /// If the cursor is at no pair.

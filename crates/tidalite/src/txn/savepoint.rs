@@ -152,7 +152,7 @@ impl WriteTxn {
     /// or another, keep waiting; readers see the commit. A long piece of work thus becomes durable step by step without
     /// other writers' commits in between.
     ///
-    /// Lazy commits become durable meanwhile if `Options` say so (`sync_bytes`, `sync_after`, `background_flush`).
+    /// Lazy commits become durable meanwhile if [`Tuning`](crate::Tuning) says so (`sync_bytes`, `sync_after`, `background_flush`).
     /// Otherwise they become durable by an occasional durable commit, after the last transaction, or when another
     /// thread waits for one of them or for an earlier commit, by its ticket or with
     /// [`Database::sync`](crate::Database::sync), which flushes concurrently.
