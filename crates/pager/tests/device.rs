@@ -251,7 +251,8 @@ fn a_full_device_is_an_ordinary_error() {
         free(&pager, &extents.remove(0));
         extents.push(fill(&pager, MIB, round + 100).unwrap());
     }
-    // Freed space must not change the device: a device cannot be truncated or punched.
+    // Frees all extents except one. Unlike a file, the device must not be truncated or punched for the freed space:
+    // closing and opening must succeed, and the remaining extent must have its content.
     for extent in extents.drain(1..) {
         free(&pager, &extent);
     }

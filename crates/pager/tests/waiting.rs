@@ -392,7 +392,8 @@ fn the_flusher_outlives_an_error_that_passes() {
     let b = open(&disk, &memory, &flushing);
     commit(&a, 1, Durability::Durable).wait().unwrap();
     let ticket = commit(&b, 2, Durability::Lazy);
-    // A commit of another handle makes the flusher read the head of the file, which will fail.
+    // Handle `b` has the flusher. Because handle `a` makes the newest commit, the flusher must read from the file. The
+    // killed disk fails this read; the flusher must try again later, and then make the commit of `b` durable.
     drop(commit(&a, 3, Durability::Lazy));
     drop(b.begin_read().unwrap());
     disk.kill();

@@ -160,8 +160,9 @@ impl Export<'_> {
                 match values.iter().find(|(known, _)| *known == value) {
                     None => values.push((value, name.metric())),
                     Some((_, metric)) if *metric == name.metric() => {}
-                    // Two series would write one output column, for example the metric `a.b`, and the column `b` of the
-                    // metric `a`.
+                    // Two metrics have output columns of the same name, for example the metric `a.b` with one column,
+                    // and the metric `a` with a column `b` among several columns. One output column cannot show the
+                    // values of two metrics, so the export is refused.
                     Some(_) => return Err(two_columns(&value)),
                 }
             }

@@ -17,7 +17,8 @@ use tidalite::{Figure as Asked, Grid, Series, Steps};
 /// Maximum pixel columns of all lines together: many lines are drawn more coarsely to bound the time.
 const COLUMNS_MAX: usize = 400_000;
 
-/// Minimum pixel columns of a line.
+/// Lower limit for the share of `COLUMNS_MAX` that a line gets, in pixel columns: with very many lines, all lines
+/// together exceed `COLUMNS_MAX`, so that the shape of each line remains visible.
 const COLUMNS_MIN: usize = 32;
 
 /// Up to this many points all are read and reduced; beyond it extremes are taken from the tree.

@@ -156,7 +156,8 @@ fn errors_in_late_blocks_have_their_lines() {
             csv += "\n\n";
         }
     }
-    // The number of the line at which each bad row begins.
+    // Returns the number of the line at which a row begins. Lines count from 1, and the header is line 1. Every third
+    // row has two lines, and two empty lines follow row 30,000.
     let line = |row: usize| 2 + row + row.div_ceil(3) + if row > 30_000 { 2 } else { 0 };
     let lines = [19_999, 39_999, 59_999].map(line);
     for (number, line) in lines.iter().enumerate() {

@@ -208,7 +208,8 @@ pub(crate) fn step_bytes(step: u64) -> u8 {
 /// The greatest common divisor of all distances between the values. Returns 1 if the span of the values needs more than
 /// 63 bits, because a distance between two values would then not fit a signed number.
 fn unit(values: &[u64], extent: Extent) -> u64 {
-    /// Number of rows that are tested one by one, before all others are tested at once.
+    /// Number of values whose distances are tested one by one. If their common divisor is 1, the other values need no
+    /// test; otherwise one call of `kernel::all_divisible` tests whether the divisor also divides all other distances.
     const AHEAD: usize = 48;
     if extent.span() == 0 || extent.span() > i64::MAX as u64 {
         return 1;

@@ -1,8 +1,9 @@
 //! Groups and encodes buffered rows in a thread other than the writer thread.
 //!
-//! Such a thread calls the writer (`Linker`) only to link rows and, before that, to check whether rows of the delta
-//! overlap them. Rows that may not be linked, and remainders of whole vectors, stay in the write buffer. At the end
-//! many of these become blocks of a run (`blocks.rs`).
+//! Such a thread encodes rows without access to the writer. Through `Linker` the thread checks before the encoding
+//! whether the delta has older rows in the same time span, and links the encoded rows afterwards. Rows that may not be
+//! linked stay in the write buffer, and so do the rows of a series that do not fill a whole vector. When the write
+//! buffer is emptied at the end, many of the rows that stayed become blocks of a run (`blocks.rs`).
 
 use crate::buffer::group::{Group, Grouped};
 use crate::buffer::write_buffer::{Ready, WriteBuffer};

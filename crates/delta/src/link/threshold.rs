@@ -3,8 +3,9 @@
 use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_codec::RowsRef;
 
-/// Minimum number of rows that justify a leaf for the end of a bulk load. Later rows of the series are added to the
-/// same leaf.
+/// Minimum number of rows after the whole vectors of a series that justify a leaf at a commit, if the series has whole
+/// vectors or the transaction has already installed leaves for the series. The number is lower than `LINKED_ROWS_MIN`,
+/// so that the last rows of a bulk load become a leaf as well; later rows of the series are added to that leaf.
 pub(crate) const BULK_REST_ROWS_MIN: usize = 64;
 
 /// Minimum number of rows of a series that justify a leaf at a commit.

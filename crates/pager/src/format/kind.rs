@@ -37,7 +37,8 @@ pub enum Kind {
     SeriesStats = 14,
     /// Record of the delta: its runs, compactions and watermarks.
     DeltaRecord = 15,
-    /// Directory of the stacks of list pages, which list freed ranges.
+    /// Directory page of the lists of freed ranges: `FreePending` pages form stacks, one for each snapshot that may
+    /// still read the listed ranges, and the directory points to the top page of each stack.
     ReuseFreed = 16,
     /// Table of the named pins.
     Pins = 17,

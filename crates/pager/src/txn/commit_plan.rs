@@ -79,8 +79,8 @@ pub(super) struct CommitPlan {
     pub(super) pages: PageDestination,
 }
 
-/// Returns the durability of a commit. A commit that changes pins is always durable, since pins are promised to
-/// survive.
+/// Returns the durability with which a commit is made. A commit that adds or removes pins is always durable, whatever
+/// was requested: a pin promises that its version stays readable, even after a power failure.
 pub(super) fn granted(requested: Durability, changes_pins: bool) -> Durability {
     if changes_pins {
         Durability::Durable

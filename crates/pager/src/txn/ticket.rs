@@ -17,8 +17,9 @@ use tidalite_disk::lock::{Acquisition, WriterGuard};
 /// A commit that may not be durable yet. Many threads may each hold a ticket; one flush makes the commits of all
 /// tickets durable.
 ///
-/// Dropping the ticket of a durable commit waits for the commit, since it would otherwise stay invisible. If that wait
-/// fails, the next call that writes returns the error.
+/// Dropping the ticket of a commit that was requested as durable waits until the commit is durable: readers see such a
+/// commit only once it is durable, and if no thread waited, its flush might never begin. If the wait fails, the next
+/// call that writes returns the error, since the drop cannot.
 #[must_use = "a durable commit is waited for when its ticket is dropped"]
 pub struct Ticket {
     pub(super) inner: Arc<Inner>,

@@ -246,7 +246,8 @@ impl Process {
             Step::Check => {
                 let struck = self.disk.fault_hit() && !self.forever;
                 let found = problems(&self.pager)?;
-                // The check reports a block that cannot be read as a problem.
+                // If all reads fail since the fault, the check lists unreadable blocks among the problems. These
+                // problems show no bug of the pager, so the assertion accepts them.
                 let unread = self.disk.fault_hit() && !struck && self.kind == FaultKind::ReadFails;
                 // After a failed write of a meta record, the content of its meta blocks is undefined.
                 let poisoned = is_poisoned(&self.memory.image());

@@ -52,12 +52,13 @@ pub struct PageDump {
 }
 
 impl Database {
-    /// Reports the pages of each structure in the newest version to `f`; the ranges of one structure ascend. Reads
-    /// every table, node and directory; skips damage. Reads the same version as [`check`](Self::check) and waits as it
-    /// does.
+    /// Reports the pages of each structure in the newest version to `f`; the ranges of one structure ascend. To
+    /// find the pages, `pages` walks through the structures; pages to which only damaged data leads are left out.
+    /// `pages` reads the same version as [`check`](Self::check), and waits for the same commits.
     ///
     /// # Errors
-    /// Data that cannot be read at all is an error.
+    /// Failed reads, and damage to the data with which the walk begins, such as the roots of the structures. Damage
+    /// found during the walk is not an error.
     pub fn pages(&self, f: &mut dyn FnMut(&PageRange<'_>)) -> Result<()> {
         for (what, ranges) in walk_of(self)? {
             for (first, pages) in ranges {

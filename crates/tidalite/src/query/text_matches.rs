@@ -22,8 +22,8 @@ pub struct TextMatches<'s, P> {
     wanted: P,
     /// Cached results of `wanted` for words in the dictionary, which are the only words of their texts.
     known: HashMap<u64, bool>,
-    /// The last word outside the dictionary, with the result of `wanted`: a text that repeats at once has the same word
-    /// again.
+    /// Cache of one entry: the last word outside the dictionary for which `wanted` was called, with the result. Equal
+    /// texts that were written one after the other have the same word, and `wanted` is called once for all of them.
     last: Option<(u64, bool)>,
     /// The matching rows of the vector that was read last.
     rows: Rows,

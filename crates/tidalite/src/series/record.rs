@@ -81,8 +81,9 @@ pub trait Record: Sized {
     /// `InvalidInput` if the unit cannot represent the time.
     fn time(&self) -> Result<i64>;
 
-    /// The record's time, in steps of a series' unit, which is the schema's unit unless `ANY_UNIT` is set. Rounded down
-    /// to a whole step, like any [`Instant`].
+    /// The record's time, as a number of steps of `unit`, the unit of the series. A time between two steps is rounded
+    /// down, like any [`Instant`]. Unless `ANY_UNIT` is set, `unit` is always the schema's unit, so that this default
+    /// implementation can return the result of `time`.
     ///
     /// # Errors
     /// `InvalidInput` if the unit cannot represent the time.

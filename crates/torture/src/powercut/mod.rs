@@ -52,8 +52,9 @@ const CUT_REPLAY_ONE_IN: u64 = 8;
 /// Name of a deliberate bug that affects opening a file. This process opens the file, too, so it enables the bug as
 /// well.
 const OPENING_BUG: &str = "UnsyncedMetaUnverified";
-/// Maximum time without a power cut; after it, something other than the database is stuck: hanging writers are detected
-/// earlier.
+/// Interval at which `end_when_stuck` checks that a power cut was completed since its last check; if not, this process
+/// ends. The cause is then not a hanging writer, which the search reports within 40 seconds (`SILENCE` and `END` in
+/// `cut.rs`).
 const STUCK_AFTER: Duration = Duration::from_secs(90);
 /// The exit code of a process that is stuck, and (below) the number of attempts to run it.
 const STUCK: i32 = 75;

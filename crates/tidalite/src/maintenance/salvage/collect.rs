@@ -40,7 +40,8 @@ impl Collected {
             running.moved(at - told)?;
             told = at;
             let page = candidate.header.address / page_size;
-            // If the file has a readable map of free pages, a free page holds only old contents.
+            // A page that is free according to the newest meta record holds only old contents, which must not be
+            // salvaged. If the map of free pages is unreadable, no page counts as free.
             let dead = free
                 .as_ref()
                 .is_some_and(|free| free.get(page as usize).copied().unwrap_or(false));
