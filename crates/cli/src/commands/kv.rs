@@ -1,6 +1,7 @@
 //! `kv`: commands for tables.
 
 use super::key_forms::bytes_of;
+use super::kv_types::check_pair;
 use crate::args::{KvArgs, KvCommand, KvForm, KvPlace};
 use crate::bytes::{hex, typeable};
 use crate::database::{failure, open, open_or_create, open_to_write};
@@ -25,8 +26,9 @@ pub(crate) fn run(args: &KvArgs, terminal: &mut Terminal<'_>) -> Outcome {
             multi,
             ..
         } => {
+            let raw = place.hex || value_file.is_some() || value.as_deref() == Some("-");
             let value = given(place, value.as_deref(), value_file.as_deref())?;
-            put(place, (key, &value), *new, *multi)?;
+            put(place, (key, &value, raw), *new, *multi)?;
             told(&format!("{key} stored in {}", place.table), terminal)
         }
         KvCommand::Del {
@@ -262,7 +264,16 @@ fn get(place: &KvPlace, key: &str, raw: bool, terminal: &mut Terminal<'_>) -> Ou
             .hint(format!("tidalite kv scan ... --in {key} prints it")));
     }
     let value = table.get(&bytes).map_err(fail)?;
-    let value = value.ok_or_else(|| absent(key))?;
+    let Some(value) = value else {
+        let types = snap.table_types(&place.table).map_err(fail)?;
+        return Err(match types.filter(|types| place.path.is_empty() && types.key() != "bytes") {
+            Some(types) => absent(key).hint(format!(
+                "the keys of this table are of type {}: --keys u64 and the like read numbers, --hex bytes",
+                types.key()
+            )),
+            None => absent(key),
+        });
+    };
     print(place, &value, raw, terminal)?;
     Ok(terminal.out.flush()?)
 }
@@ -326,7 +337,13 @@ fn create(path: &Path, table: &str, multi: bool) -> Outcome<bool> {
     Ok(is_new)
 }
 
-fn put(place: &KvPlace, (key, value): (&str, &[u8]), new: bool, make_multi: bool) -> Outcome {
+/// Stores a pair. `raw`: the value was given as bytes.
+fn put(
+    place: &KvPlace,
+    (key, value, raw): (&str, &[u8], bool),
+    new: bool,
+    make_multi: bool,
+) -> Outcome {
     let key_bytes = place.key(key)?;
     let db = open_or_create(&place.file.file)?;
     let fail = |error: tidalite::Error| place.fail(&error);
@@ -337,6 +354,15 @@ fn put(place: &KvPlace, (key, value): (&str, &[u8]), new: bool, make_multi: bool
             None => make_multi,
         }
     };
+    let snap = db.begin_read().map_err(fail)?;
+    // The types are those of the outermost table.
+    if place.path.is_empty()
+        && let Some(types) = snap.table_types(&place.table).map_err(fail)?
+    {
+        let pair = (&key_bytes[..], value);
+        check_pair((&place.table, &types), pair, multi || make_multi, raw)?;
+    }
+    drop(snap);
     let mut tx = db.begin_write().map_err(fail)?;
     let stored = if multi || make_multi {
         // This returns an error if the table has single values and not sets.

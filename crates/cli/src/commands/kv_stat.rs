@@ -111,6 +111,13 @@ fn one(snap: &ReadTxn, name: &str, args: &KvStatArgs, out: &mut dyn Write) -> Ou
         (entries, keys) = (table.count(), None);
     }
     writeln!(out, "Status of {}", printable(name))?;
+    if let Some(types) = snap
+        .table_types(name)
+        .map_err(fail)?
+        .filter(|_| nested.is_empty())
+    {
+        writeln!(out, "  Types: {types}")?;
+    }
     writeln!(out, "  Tree depth: {}", shape.depth)?;
     writeln!(out, "  Branch pages: {}", shape.branch_pages)?;
     writeln!(out, "  Leaf pages: {}", shape.leaf_pages)?;

@@ -20,6 +20,7 @@ pub(crate) mod join;
 mod key_forms;
 pub(crate) mod kv;
 mod kv_stat;
+mod kv_types;
 pub(crate) mod load;
 mod maintain;
 mod origin;

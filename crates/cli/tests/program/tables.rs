@@ -1,6 +1,7 @@
 //! Tables on the command line, and as the text of a dump.
 
 use crate::support::Folder;
+use tidalite::Database;
 
 #[test]
 fn pairs_are_put_got_scanned_and_removed() {
@@ -186,4 +187,61 @@ fn names_with_control_characters_are_dumped_and_shown_escaped() {
     folder
         .say("load bad.tdl bad.dump")
         .failed(5, &["invalid escape"]);
+}
+
+/// Regression: `kv put` stored bytes in a typed table that the library could not read any more.
+#[test]
+fn a_typed_table_refuses_bytes_of_other_types() {
+    let folder = Folder::new("kv_types");
+    let db = Database::open(folder.path("t.tdl")).unwrap();
+    let mut tx = db.begin_write().unwrap();
+    tx.typed_table::<u64, str>("users")
+        .unwrap()
+        .put(&5, "ada")
+        .unwrap();
+    tx.typed_table::<str, (u32, bool)>("pairs")
+        .unwrap()
+        .put("a", &(1, true))
+        .unwrap();
+    tx.typed_set_table::<str, i32>("sets")
+        .unwrap()
+        .put("a", &-1)
+        .unwrap();
+    tx.commit().unwrap();
+    db.close().unwrap();
+    for (line, told) in [
+        ("kv put t.tdl users abc def", "type u64"),
+        ("kv put t.tdl users 7 def --keys i32", "give --keys u64"),
+        ("kv put t.tdl users 7 \\ff --keys u64", "type String"),
+        ("kv put t.tdl pairs a 5", "type String"),
+        ("kv put t.tdl pairs a\\00\\00 5", "cannot be typed"),
+        ("kv put t.tdl sets a\\00\\00 5", "type i32"),
+    ] {
+        let ran = folder.say(line);
+        assert!(ran.err.contains(told), "{line}: {}", ran.err);
+        ran.failed(5, &[]);
+    }
+    folder.say("kv put t.tdl users 7 def --keys u64").ok();
+    folder
+        .say("kv put t.tdl sets a\\00\\00 -2 --values i32")
+        .ok();
+    folder
+        .say("kv put t.tdl pairs --hex 610000 0000000200")
+        .ok();
+    let ran = folder.say("kv get t.tdl users 5");
+    assert!(ran.err.contains("type u64"), "{}", ran.err);
+    let shown = folder.say("kv stat t.tdl users").ok();
+    assert!(shown.contains("Types: u64 -> String"), "{shown}");
+    let db = Database::open(folder.path("t.tdl")).unwrap();
+    let snap = db.begin_read().unwrap();
+    let users = snap.typed_table::<u64, str>("users").unwrap().unwrap();
+    assert_eq!(users.last().unwrap(), Some((7, "def".to_owned())));
+    let pairs = snap
+        .typed_table::<str, (u32, bool)>("pairs")
+        .unwrap()
+        .unwrap();
+    assert_eq!(pairs.get("a").unwrap(), Some((2, false)));
+    let sets = snap.typed_set_table::<str, i32>("sets").unwrap().unwrap();
+    let values: tidalite::Result<Vec<i32>> = sets.values("a").unwrap().collect();
+    assert_eq!(values.unwrap(), [-2, -1]);
 }

@@ -1,0 +1,94 @@
+//! The types recorded with a table, as a guard: `kv` writes bytes, which the library would refuse to read as another
+//! type later.
+
+use crate::bytes::typeable;
+use crate::exit::{Failure, Outcome};
+use tidalite::{Ordered, TableTypes};
+
+/// What a pair is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    /// A key, or a value of a set.
+    Ordered,
+    Value,
+}
+
+/// Refuses a pair that the table's types cannot read. `raw`: the user gave bytes (`--hex`, a file), so that a type that
+/// is unknown here is taken on trust.
+pub(super) fn check_pair(
+    (table, types): (&str, &TableTypes),
+    (key, value): (&[u8], &[u8]),
+    is_set: bool,
+    raw: bool,
+) -> Outcome {
+    let value_part = match is_set {
+        true => Part::Ordered,
+        false => Part::Value,
+    };
+    check((table, types.key()), ("key", Part::Ordered, key), raw)?;
+    check((table, types.value()), ("value", value_part, value), raw)
+}
+
+fn check(
+    (table, ty): (&str, &str),
+    (what, part, bytes): (&str, Part, &[u8]),
+    raw: bool,
+) -> Outcome {
+    let option = match what {
+        "key" => "--keys",
+        _ => "--values",
+    };
+    let hint = match ty {
+        "u32" | "u64" | "i32" | "i64" => format!("give {option} {ty}"),
+        _ => "--hex takes the bytes of the type as hexadecimal digits".to_owned(),
+    };
+    match is_code(ty, part, bytes) {
+        Some(true) => Ok(()),
+        None if raw => Ok(()),
+        None => Err(Failure::bad_input(format!(
+            "the {what}s of table {table} are of type {ty}, which cannot be typed here"
+        ))
+        .hint(hint)),
+        Some(false) => Err(Failure::bad_input(format!(
+            "the {what}s of table {table} are of type {ty}, and {} ({} bytes) is none",
+            typeable(bytes),
+            bytes.len()
+        ))
+        .hint(hint)),
+    }
+}
+
+/// Whether the bytes are a code of the type; `None` for types that are not known here.
+fn is_code(ty: &str, part: Part, bytes: &[u8]) -> Option<bool> {
+    fn of<T: Ordered>(bytes: &[u8]) -> bool {
+        T::from_key(bytes).is_some()
+    }
+    let is_value = part == Part::Value;
+    Some(match ty {
+        "bytes" => true,
+        "()" => bytes.is_empty(),
+        "char" => {
+            let number = bytes.try_into().map(u32::from_be_bytes);
+            number.is_ok_and(|number| char::from_u32(number).is_some())
+        }
+        "String" if is_value => std::str::from_utf8(bytes).is_ok(),
+        "String" => of::<String>(bytes),
+        "bool" => of::<bool>(bytes),
+        "u8" => of::<u8>(bytes),
+        "u16" => of::<u16>(bytes),
+        "u32" => of::<u32>(bytes),
+        "u64" => of::<u64>(bytes),
+        "u128" => of::<u128>(bytes),
+        "i8" => of::<i8>(bytes),
+        "i16" => of::<i16>(bytes),
+        "i32" => of::<i32>(bytes),
+        "i64" => of::<i64>(bytes),
+        "i128" => of::<i128>(bytes),
+        "f32" => of::<f32>(bytes),
+        "f64" => of::<f64>(bytes),
+        _ => {
+            let length = ty.strip_prefix("[u8; ")?.strip_suffix(']')?;
+            bytes.len() == length.parse::<usize>().ok()?
+        }
+    })
+}
