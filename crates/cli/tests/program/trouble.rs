@@ -169,8 +169,8 @@ fn unknown_series_get_suggestions() {
         .say("scan plant.tdl hb.wind --from 2015 --to 2014")
         .failed(2, &["--from is not before --to"]);
     folder
-        .say("window plant.tdl hb.wind --by 1y")
-        .failed(2, &["1y"]);
+        .say("window plant.tdl hb.wind --by 1x")
+        .failed(2, &["1x"]);
 }
 
 #[test]
