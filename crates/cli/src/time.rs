@@ -224,9 +224,16 @@ impl TimeReader {
     }
 }
 
-/// Parses a time on the command line (`--from`, `--to`, `--origin`) in any known format.
+/// Parses a time on the command line (`--from`, `--to`, `--origin`) in any known format, or relative to the present.
 pub(crate) fn read_any(text: &str, zone: &TimeZone) -> Result<Nanos, String> {
     let text = text.trim();
+    if is_relative(text) {
+        let (now, zone) = (tidalite::Timestamp::now(), zone.clone().into());
+        let time = tidalite::Timestamp::parse_relative(text, now, &zone);
+        return time.map(|time| time.0.into()).map_err(|_| {
+            format!("`{text}` is not a time like now, today, -1d, now-6h or today+8h")
+        });
+    }
     let moment = match decimal(text) {
         // Four digits are a year: `--from 2014` means its first day.
         Some((year, 0)) if text.len() == 4 => read_iso(&format!("{year}-01-01"), zone),
@@ -238,6 +245,14 @@ pub(crate) fn read_any(text: &str, zone: &TimeZone) -> Result<Nanos, String> {
         None => read_iso(text, zone),
     };
     moment.map(Moment::compatible)
+}
+
+/// Whether a text is meant as a time relative to the present: it begins with a word for a time, or is a signed number
+/// with a unit.
+fn is_relative(text: &str) -> bool {
+    let words = ["now", "today", "yesterday", "tomorrow"];
+    let is_step = text.starts_with(['+', '-']) && text.ends_with(|c: char| c.is_ascii_alphabetic());
+    is_step || words.iter().any(|word| text.starts_with(word))
 }
 
 fn read_iso(text: &str, zone: &TimeZone) -> Result<Moment, String> {

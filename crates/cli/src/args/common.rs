@@ -65,7 +65,8 @@ impl RateArg {
 /// Selects a time range, and the zone in which times are parsed and shown.
 #[derive(Debug, Args)]
 pub(crate) struct RangeArgs {
-    /// Start time, inclusive: 2014-06-01, '2014-06-01 12:30', an RFC 3339 time, or a number since 1970
+    /// Start time, inclusive: 2014-06-01, '2014-06-01 12:30', an RFC 3339 time, a number since 1970, or relative to the
+    /// present: now, today, -1d, now-6h, today+8h
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub from: Option<String>,
 

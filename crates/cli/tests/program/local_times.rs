@@ -329,3 +329,41 @@ fn days_weeks_and_months_follow_the_clocks() {
         "time,count\n2016-10-26T00:00:00+05:30,19\n"
     );
 }
+
+/// Times relative to the present. The points lie hours apart, so that the test may take its time.
+#[test]
+fn times_relative_to_the_present_are_understood() {
+    let folder = Folder::new("relative_times");
+    let now = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap()
+        .as_secs();
+    let mut csv = "time,v\n".to_owned();
+    for hours in [100_u64, 50, 30, 3] {
+        csv += &format!("{},{hours}\n", now - hours * 3600);
+    }
+    folder.write("a.csv", csv);
+    folder.say("import a.tdl a.csv --time-format s").ok();
+    for (range, expected) in [
+        ("--from -4h", "3"),
+        ("--from now-2d --to -10h", "30"),
+        ("--from -40h --to now", "30,3"),
+        ("--to -3d", "100"),
+        ("--from yesterday-9d --to tomorrow", "100,50,30,3"),
+        ("--from -1mo --to today-3d", "100"),
+    ] {
+        let shown = folder.say(&format!("scan a.tdl v {range} -f csv")).ok();
+        let values: Vec<&str> = shown
+            .lines()
+            .skip(1)
+            .filter_map(|line| line.rsplit(',').next())
+            .collect();
+        assert_eq!(values.join(","), expected, "{range}");
+    }
+    folder
+        .say("scan a.tdl v --from -1x")
+        .failed(2, &["-1x", "today+8h"]);
+    folder
+        .say("scan a.tdl v --from nowhere")
+        .failed(2, &["nowhere"]);
+}

@@ -4,7 +4,7 @@
 //! error                                    errors
 //! schema, column, value, decimal           columns of a series, and the values of its rows
 //! name                                     names of series, and patterns that select them
-//! time, instant, interval                  points in time, time arguments and intervals
+//! time, relative_time, instant, interval   points in time, time arguments and intervals
 //! grid, calendar, zone                     windows of time, those of the calendar, time zones
 //! foreign_times                            times of `jiff` and `chrono`, if their features are on
 //! row, point                               a row, and a struct of fixed columns as a row
@@ -25,6 +25,7 @@ pub(crate) mod into_column;
 pub(crate) mod merge_policy;
 pub(crate) mod name;
 pub(crate) mod point;
+mod relative_time;
 pub(crate) mod row;
 pub(crate) mod schema;
 pub(crate) mod table_types;
