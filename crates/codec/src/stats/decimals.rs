@@ -3,12 +3,11 @@
 //! Measured readings have few decimal places: 199.87 takes 8 bytes as a float, and 3 bytes as 19,987 hundredths.
 //! Division by a power of ten up to 10^22 is correctly rounded, so every such float is restored bit by bit.
 
+use crate::loops::float::POWERS;
 use crate::short::{self, unzigzag, zigzag};
 
-/// The powers of ten, indexed by exponent.
-const POWERS: [f64; 16] = [
-    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-];
+/// Number of powers of ten in use: those with exponents from 0 to 15.
+const EXPONENTS: usize = 16;
 
 /// Number of bits of the code that tells how words are stored. Code 0: as floats. Code d + 1: as integers that are
 /// divided by 10^d.
@@ -17,7 +16,7 @@ pub(super) const CODE_BITS: u32 = 5;
 /// True if `code` is valid: floats, or integers over a known power of ten.
 #[inline(always)]
 pub(super) fn is_code(code: u64) -> bool {
-    code <= POWERS.len() as u64
+    code <= EXPONENTS as u64
 }
 
 /// The integer that gives the word when divided by the power of ten; `None` if there is no such integer.
@@ -32,7 +31,7 @@ fn integer(word: u64, power: f64) -> Option<i64> {
 /// if these are shorter, with the least power of ten that fits all four words.
 pub(super) fn to_fields(words: [u64; 4]) -> ([u64; 4], u64) {
     let floats = words.map(u64::swap_bytes);
-    let whole = POWERS.iter().position(|&power| {
+    let whole = POWERS[..EXPONENTS].iter().position(|&power| {
         // The smallest and the largest word are tried first, because they most often rule a power of ten out.
         [1, 2, 0, 3]
             .iter()
@@ -61,7 +60,7 @@ pub(super) fn from_fields(fields: [u64; 4], code: u64) -> [u64; 4] {
     }
     let [first, min, max, last] = fields;
     let least = unzigzag(min);
-    let power = POWERS[(code - 1) as usize % POWERS.len()];
+    let power = POWERS[(code - 1) as usize % EXPONENTS];
     [first, 0, max, last].map(|field| {
         let int = least.wrapping_add(field).cast_signed();
         (int as f64 / power).to_bits()
@@ -94,7 +93,7 @@ mod tests {
         let large = (1_u64 << 53) as f64;
         assert_eq!(round_trips([large - 1.0, 1.0, large - 1.0, large - 3.0]), 1);
         // Tests each power of ten.
-        for (d, power) in POWERS.iter().enumerate() {
+        for (d, power) in POWERS[..EXPONENTS].iter().enumerate() {
             let words = [3, 1, 9, 7].map(|i| f64::from(i * 10 + 1) / power);
             assert_eq!(round_trips(words), d as u64 + 1);
         }
@@ -102,12 +101,12 @@ mod tests {
 
     #[test]
     fn any_fields_give_words() {
-        for code in 0..=POWERS.len() as u64 {
+        for code in 0..=EXPONENTS as u64 {
             for field in [0, 1, u64::MAX, 1 << 63, (1 << 63) - 1] {
                 let _ = from_fields([field; 4], code);
             }
         }
-        assert!(!is_code(POWERS.len() as u64 + 1));
-        assert!(POWERS.len() < 1 << CODE_BITS);
+        assert!(!is_code(EXPONENTS as u64 + 1));
+        assert!(EXPONENTS < 1 << CODE_BITS);
     }
 }
