@@ -189,11 +189,7 @@ impl Delta {
     pub(crate) fn seal<W: PageWrite>(&mut self, w: &mut W) -> Result<DeltaRoot> {
         if self.changed {
             for tier in &mut self.record.tiers {
-                let output = tier
-                    .compaction
-                    .as_mut()
-                    .and_then(|compaction| compaction.output.as_mut());
-                for run in tier.runs.iter_mut().chain(output) {
+                for run in tier.runs_and_output_mut() {
                     run.directory.seal(w)?;
                 }
             }

@@ -110,6 +110,15 @@ pub(crate) struct Tier {
     pub(crate) compaction: Option<Compaction>,
 }
 
+impl Tier {
+    /// All runs of the tier, the oldest first, then the output of the open compaction.
+    pub(crate) fn runs_and_output_mut(&mut self) -> impl Iterator<Item = &mut Run> {
+        let output = self.compaction.as_mut();
+        let output = output.and_then(|compaction| compaction.output.as_mut());
+        self.runs.iter_mut().chain(output)
+    }
+}
+
 /// The runs, compactions and layouts of the delta. The head of `record.rs` shows the file format.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Record {

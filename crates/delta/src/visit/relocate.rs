@@ -46,11 +46,7 @@ impl Delta {
         }
         let mut unit = 0;
         for tier in &mut self.record.tiers {
-            let output = tier
-                .compaction
-                .as_mut()
-                .and_then(|compaction| compaction.output.as_mut());
-            for run in tier.runs.iter_mut().chain(output) {
+            for run in tier.runs_and_output_mut() {
                 let mut extents = Vec::new();
                 directory::each_extent(&run.directory, w, |extent, _| {
                     extents.push(extent);
