@@ -203,7 +203,7 @@ pub(crate) struct AggregateArgs {
 #[command(after_long_help = "\
 A window begins at its time and ends before the next window. Windows without a point are omitted.
 
-Days (d), weeks (w), months (mo), quarters (q) and years (y) are those of the calendar in the zone of
+Days (d), weeks (w), months (mo), quarters (q) and years (y) follow the calendar in the zone of
 --tz: they begin at midnight there, weeks on Monday, and a day has 23 or 25 hours where clocks are
 set. --origin makes weeks begin on another weekday, and years and quarters in another month. Hours and
 shorter widths are fixed, and so is 24h; they are aligned to midnight of 1970-01-01 in the zone of

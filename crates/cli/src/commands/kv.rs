@@ -355,7 +355,7 @@ fn put(
         }
     };
     let snap = db.begin_read().map_err(fail)?;
-    // The types are those of the outermost table.
+    // Types are recorded for the outermost table only.
     if place.path.is_empty()
         && let Some(types) = snap.table_types(&place.table).map_err(fail)?
     {

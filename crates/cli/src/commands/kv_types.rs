@@ -5,7 +5,7 @@ use crate::bytes::typeable;
 use crate::exit::{Failure, Outcome};
 use tidalite::{Ordered, TableTypes};
 
-/// What a pair is made of.
+/// The way in which a part of a pair is encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     /// A key, or a value of a set.

@@ -65,7 +65,7 @@ pub(super) fn preview(
     Ok(())
 }
 
-/// Applies the policies, and prints what was removed.
+/// Applies the policies, and prints the number of removed rows.
 pub(super) fn apply(
     database: &Database,
     args: &RetentionArgs,

@@ -356,7 +356,7 @@ impl Resolver {
         }
     }
 
-    /// Adds a batch to those that wait, or returns it at once if it has nothing to resolve.
+    /// Adds a batch to the waiting batches, or returns the batch at once if it has nothing to resolve.
     fn take(&mut self, batch: Batch) -> Option<Batch> {
         if self.by_reader.len() <= batch.reader {
             self.by_reader.resize_with(batch.reader + 1, Vec::new);
