@@ -21,6 +21,7 @@ mod kv_bytes;
 mod lmdb_tools;
 mod local_times;
 mod lost_commits;
+mod messy;
 mod pictures;
 mod queries;
 mod remove;

@@ -1,8 +1,9 @@
 //! Support for the tests: a folder for each test, and runs of the program in this folder.
 
 use std::ffi::OsStr;
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 /// The result of one run of the program.
 #[derive(Debug)]
@@ -15,7 +16,10 @@ pub(crate) struct Ran {
 impl Ran {
     /// Runs a command and returns its result.
     pub(crate) fn of(mut command: Command) -> Self {
-        let output = command.output().unwrap();
+        Self::of_output(command.output().unwrap())
+    }
+
+    fn of_output(output: Output) -> Self {
         Self {
             code: output.status.code().unwrap_or(-1),
             out: String::from_utf8(output.stdout).unwrap(),
@@ -76,6 +80,19 @@ impl Folder {
 
     pub(crate) fn run<S: AsRef<OsStr>>(&self, words: &[S]) -> Ran {
         Ran::of(self.command(words))
+    }
+
+    /// Runs the program with these bytes as its standard input.
+    pub(crate) fn run_with<S: AsRef<OsStr>>(&self, words: &[S], input: &[u8]) -> Ran {
+        let mut command = self.command(words);
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        // The program may end before it has read everything.
+        let _ = child.stdin.take().unwrap().write_all(input);
+        Ran::of_output(child.wait_with_output().unwrap())
     }
 
     /// Runs the program with a command line whose words are separated by spaces, without quotes.
