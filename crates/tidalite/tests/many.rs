@@ -250,13 +250,13 @@ fn rows_beside(
         for (row, window) in rows.iter().zip(&windows) {
             assert_eq!(row.start, window.start);
             let one = Some(window.aggregate.clone());
-            assert_eq!(row.metrics, [one.clone(), None, one]);
+            assert_eq!(row.cells, [one.clone(), None, one]);
         }
         let means = group.clone().figures(Figure::Mean);
         let rows = means.window_rows(grid, &asked[..1]).unwrap();
         let means = means.windows(grid, "value").unwrap();
         for (row, mean) in rows.iter().zip(&means) {
-            assert_eq!(row.metrics, [Some(mean.aggregate)]);
+            assert_eq!(row.cells, [Some(mean.aggregate)]);
         }
     }
     let wrong = chosen.query(..).window_rows(grid, &[("load", "no")]);
@@ -367,7 +367,7 @@ fn a_row_has_a_cell_for_every_metric() {
             let rows = sums.window_rows(&Grid::hours(1), &asked).unwrap();
             let rows = rows.into_iter();
             rows.map(|row| {
-                let cells = row.metrics.into_iter().map(Option::flatten);
+                let cells = row.cells.into_iter().map(Option::flatten);
                 (row.start.0 / (3600 * SECOND), cells.collect())
             })
             .collect()

@@ -16,7 +16,6 @@ use crate::types::into_column::IntoColumn;
 use std::collections::BTreeMap;
 use std::ops::RangeBounds;
 use std::sync::Arc;
-use tidalite_codec::Parts;
 use tidalite_series::ValueRange;
 
 /// Estimated cost of reading the statistics of an interval from a series' tree, in vectors visited: two nodes of each
@@ -314,10 +313,10 @@ impl<'s, 't, F: Figures> SelectionQuery<'s, 't, F> {
     pub fn aggregate(&self, column: &str) -> Result<Option<F::Values>> {
         self.times()?;
         let columns = self.column(column)?;
-        let parts: Parts = self.figures.parts();
+        let needs = self.figures.needs()?;
         let mut whole: Option<Aggregate> = None;
         let ask = |at: usize, series: &Series<'_>| {
-            let own = self.one(at, series).summary(columns[at], parts)?;
+            let own = self.one(at, series).summary(columns[at], needs)?;
             units::on_clock(own, series.info().schema.unit)
         };
         for own in self.ask_each(|_| Ok(VECTORS_OF_INTERVAL), ask)? {

@@ -28,6 +28,7 @@ pub(crate) mod windows;
 
 pub use crate::series::figures::AllFigures;
 pub use crate::types::grid::Windows;
+pub use crate::types::interpolation::Interpolation;
 pub use candles::{Candle, CandleSize};
 pub use fill::{Fill, Filled};
 pub use join::{Join, Joined, JoinedRow};

@@ -3,19 +3,21 @@
 use crate::query::many::SelectionQuery;
 use crate::query::windows::GroupWindow;
 use crate::series::aggregate::Aggregate;
-use crate::series::figures::Figures;
+use crate::series::figures::{Figure, Figures};
 use crate::types::error::Result;
 use crate::types::grid::Grid;
 use crate::types::time::Timestamp;
 use std::collections::BTreeMap;
 
-/// The statistics of several metrics in one window, returned by [`SelectionQuery::window_rows`].
+/// The statistics of several metrics in one window, returned by [`SelectionQuery::window_rows`], or figures of them
+/// ([`SelectionQuery::window_figures`]).
 #[derive(Clone, Debug, PartialEq)]
 pub struct WindowRow<A = Aggregate> {
     /// Start of the window.
     pub start: Timestamp,
-    /// Statistics of each metric, in the requested order; `None` for a metric without rows in the window.
-    pub metrics: Vec<Option<A>>,
+    /// One cell for each requested metric or figure, in their order; `None` for a metric without rows in the window,
+    /// and for a figure without value.
+    pub cells: Vec<Option<A>>,
 }
 
 impl<F: Figures> SelectionQuery<'_, '_, F> {
@@ -43,8 +45,8 @@ impl<F: Figures> SelectionQuery<'_, '_, F> {
     /// let hosts = all.query(..).figures(Figure::Mean).group_by(["host"]);
     /// let both = [("cpu", "value"), ("memory", "value")];
     /// let hours = hosts[0].window_rows(&Grid::hours(1), &both)?;
-    /// assert_eq!(hours[0].metrics, [Some(Some(0.75)), Some(Some(700.0))]);
-    /// assert_eq!(hours[1].metrics, [Some(Some(0.25)), None]);
+    /// assert_eq!(hours[0].cells, [Some(Some(0.75)), Some(Some(700.0))]);
+    /// assert_eq!(hours[1].cells, [Some(Some(0.25)), None]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -62,6 +64,70 @@ impl<F: Figures> SelectionQuery<'_, '_, F> {
         let each = each.map(|(metric, column)| self.clone().metric(metric).windows(grid, column));
         Ok(abreast(each.collect::<Result<_>>()?))
     }
+
+    /// The windows in which any of these metrics has rows, ascending in time, with one cell for each requested figure.
+    /// `wanted` gives the metric, the column and the figure of each cell, so that each metric has its own figures, and
+    /// several columns are asked for in one call.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// use tidalite::{Figure, Grid, Options, Timestamp};
+    /// use tidalite::storage::MemoryStorage;
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// for (time, price, volume) in [("09:30", 10.0, 5.0), ("09:40", 12.0, 1.0), ("09:50", 11.0, 2.0)] {
+    ///     let time = Timestamp::parse(&format!("2024-06-03T{time}"))?;
+    ///     tx.series("price")?.insert(time, price)?;
+    ///     tx.series("volume")?.insert(time, volume)?;
+    /// }
+    /// tx.commit()?;
+    /// let snap = db.begin_read()?;
+    /// let all = snap.select("")?;
+    /// let price = |figure| ("price", "value", figure);
+    /// let candle = [
+    ///     price(Figure::First), price(Figure::Max), price(Figure::Min), price(Figure::Last),
+    ///     ("volume", "value", Figure::Sum),
+    /// ];
+    /// let hours = all.query(..).window_figures(&Grid::hours(1), &candle)?;
+    /// assert_eq!(hours[0].cells, [10.0, 12.0, 10.0, 11.0, 8.0].map(Some));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`windows`](Self::windows).
+    ///
+    /// # Cost
+    /// As for `windows`, once for each of the metrics and columns, however many figures it has.
+    pub fn window_figures(
+        &self,
+        grid: &Grid,
+        wanted: &[(&str, &str, Figure)],
+    ) -> Result<Vec<WindowRow<f64>>> {
+        // The cells of each metric and column, with their figures.
+        let mut columns: BTreeMap<_, Vec<(usize, Figure)>> = BTreeMap::new();
+        for (cell, &(metric, column, figure)) in wanted.iter().enumerate() {
+            columns
+                .entry((metric, column))
+                .or_default()
+                .push((cell, figure));
+        }
+        let mut rows: BTreeMap<Timestamp, WindowRow<f64>> = BTreeMap::new();
+        for ((metric, column), cells) in &columns {
+            let figures: Vec<Figure> = cells.iter().map(|&(_, figure)| figure).collect();
+            let query = self.clone().metric(metric).figures(&figures[..]);
+            for window in query.windows(grid, column)? {
+                let start = window.start;
+                let row = rows.entry(start).or_insert_with(|| WindowRow {
+                    start,
+                    cells: vec![None; wanted.len()],
+                });
+                for (&(cell, _), value) in cells.iter().zip(window.aggregate) {
+                    row.cells[cell] = value;
+                }
+            }
+        }
+        Ok(rows.into_values().collect())
+    }
 }
 
 /// Combines the windows of several metrics, which have one grid, into rows: one for each start of a window.
@@ -72,9 +138,9 @@ fn abreast<A>(each: Vec<Vec<GroupWindow<A>>>) -> Vec<WindowRow<A>> {
         for GroupWindow { start, aggregate } in windows {
             let row = rows.entry(start).or_insert_with(|| WindowRow {
                 start,
-                metrics: (0..metrics).map(|_| None).collect(),
+                cells: (0..metrics).map(|_| None).collect(),
             });
-            row.metrics[metric] = Some(aggregate);
+            row.cells[metric] = Some(aggregate);
         }
     }
     rows.into_values().collect()

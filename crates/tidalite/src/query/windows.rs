@@ -3,7 +3,7 @@
 use crate::query::many::SelectionQuery;
 use crate::query::units;
 use crate::series::aggregate::Aggregate;
-use crate::series::figures::Figures;
+use crate::series::figures::{Figures, Needs};
 use crate::series::query::Query;
 use crate::series::read::Series;
 use crate::types::error::Result;
@@ -12,7 +12,6 @@ use crate::types::interval::Ends;
 use crate::types::time::Timestamp;
 use std::collections::BTreeMap;
 use tidalite_base::limits::VECTOR_ROWS;
-use tidalite_codec::Parts;
 
 /// One window of a group, with its full statistics or with the values of [some figures](crate::Figure).
 #[derive(Clone, Debug, PartialEq)]
@@ -41,10 +40,10 @@ impl<F: Figures> SelectionQuery<'_, '_, F> {
 
     fn whole_windows(&self, grid: &Grid, column: &str) -> Result<Vec<GroupWindow>> {
         let times = self.times()?;
-        let parts = self.figures.parts();
+        let needs = self.figures.needs()?;
         let columns = self.column(column)?;
         let ask = |at: usize, series: &Series<'_>| {
-            windows_of(self.one(at, series), (columns[at], parts), grid)
+            windows_of(self.one(at, series), (columns[at], needs), grid)
         };
         if let [member] = &self.members[..] {
             let own = ask(0, member.series)?;
@@ -78,11 +77,14 @@ fn vectors_of(series: &Series<'_>, times: &Ends, grid: &Grid) -> Result<u64> {
 /// The windows of one series, with their indices.
 fn windows_of(
     query: Query<'_>,
-    asked: (usize, Parts),
+    asked: (usize, Needs),
     grid: &Grid,
 ) -> Result<Vec<(i128, GroupWindow)>> {
     let unit = query.series.info().schema.unit;
-    let windows = query.windows_with(&grid.in_unit(unit)?, asked, |window| window)?;
+    let windows = query.windows_with(&grid.in_unit(unit)?, asked, |window| crate::Window {
+        aggregate: window.aggregate.keep(),
+        ..window
+    })?;
     let clock = grid.on_clock()?;
     let window = |window: crate::Window| {
         let aggregate = units::on_clock(window.aggregate, unit)?;

@@ -1,5 +1,6 @@
 //! Statistics of a column over an interval or a window, converted from stored words to the values of the column.
 
+use crate::series::from_rows::FromRows;
 use crate::types::column::{Column, ColumnType};
 use tidalite_codec::{Parts, Stats};
 
@@ -14,6 +15,8 @@ pub struct Aggregate {
     stats: Stats,
     /// Times of the first and the last row; `None` if there are no rows.
     times: Option<(i64, i64)>,
+    /// Figures that are computed from rows, if the query has asked for any.
+    from_rows: Option<Box<FromRows>>,
 }
 
 impl Aggregate {
@@ -23,6 +26,7 @@ impl Aggregate {
             ty: column.ty,
             stats: Stats::empty_with(parts, column.words()),
             times: None,
+            from_rows: None,
         }
     }
 
@@ -32,7 +36,30 @@ impl Aggregate {
             ty: column.ty,
             stats,
             times: Some((first, last)),
+            from_rows: None,
         }
+    }
+
+    pub(crate) fn set_from_rows(&mut self, from_rows: FromRows) {
+        self.from_rows = Some(Box::new(from_rows));
+    }
+
+    /// Limits the memory of an aggregate that is kept, to be merged with others.
+    pub(crate) fn keep(mut self) -> Self {
+        if let Some(rows) = &mut self.from_rows {
+            rows.keep();
+        }
+        self
+    }
+
+    /// The figures that are computed from rows; `None` if the query has asked for none of them.
+    pub(crate) fn row_figures(&self) -> Option<&FromRows> {
+        self.from_rows.as_deref()
+    }
+
+    /// The type of the column.
+    pub(crate) fn column_type(&self) -> ColumnType {
+        self.ty
     }
 
     /// Merges the statistics of other rows, which may have any times. At equal times the other rows count as later.
@@ -46,6 +73,9 @@ impl Aggregate {
         self.stats
             .merge_beside(&other.stats, begin < first, end >= last);
         self.times = Some((first.min(begin), last.max(end)));
+        if let (Some(own), Some(other)) = (&mut self.from_rows, &other.from_rows) {
+            own.merge(other);
+        }
     }
 
     /// Applies `time` to every time in the aggregate.
@@ -54,6 +84,7 @@ impl Aggregate {
             ty: self.ty,
             stats: self.stats.with_times(&time),
             times: self.times.map(|(first, last)| (time(first), time(last))),
+            from_rows: self.from_rows,
         }
     }
 

@@ -6,6 +6,7 @@
 //! intervals, query, filter                     queries of an interval: figures, filters, windows
 //! vectors, row_walk, cursor, nearest           their rows, by vectors or one by one; a row at or near a time
 //! aggregate, figures                           statistics of intervals and windows
+//! from_rows, row_figures                       figures that are computed from rows; value_at: a value between rows
 //! parallel, helpers                            large queries, distributed over threads
 //! columns, record                              values of rows; structs as rows
 //! write, own_reads                             SeriesMut; reads of its own rows
@@ -24,6 +25,7 @@ pub(crate) mod distinct;
 pub(crate) mod duplicates;
 pub(crate) mod figures;
 pub(crate) mod filter;
+pub(crate) mod from_rows;
 pub(crate) mod helpers;
 pub(crate) mod intervals;
 pub(crate) mod keep_all;
@@ -38,6 +40,8 @@ pub(crate) mod parallel;
 pub(crate) mod query;
 pub(crate) mod read;
 pub(crate) mod record;
+pub(crate) mod row_figures;
 pub(crate) mod row_walk;
+pub(crate) mod value_at;
 pub(crate) mod vectors;
 pub(crate) mod write;

@@ -1,7 +1,7 @@
 //! A query of the rows of a series: its interval, its filters, and the statistics of its rows.
 
 use crate::series::aggregate::{Aggregate, Window};
-use crate::series::figures::{AllFigures, Figures};
+use crate::series::figures::{AllFigures, Figures, Needs};
 use crate::series::filter::ValueFilter;
 use crate::series::nearest::Direction;
 use crate::series::read::Series;
@@ -141,7 +141,8 @@ impl<'s, F: Figures> Query<'s, F> {
         self.refused.get_or_insert_with(|| Arc::new(error));
     }
 
-    /// Queries only these figures: their values equal the whole [`Aggregate`]'s, bit by bit.
+    /// Queries only these figures: their values equal the whole [`Aggregate`]'s, bit by bit. Figures that an aggregate
+    /// does not have, such as percentiles, are computed from the rows.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -249,8 +250,16 @@ impl<'s, F: Figures> Query<'s, F> {
         })
     }
 
-    /// The statistics of a column, restricted to these parts.
-    pub(crate) fn summary(&self, column: usize, parts: Parts) -> Result<Aggregate> {
+    /// The statistics of a column, restricted to these needs.
+    pub(crate) fn summary(&self, column: usize, needs: Needs) -> Result<Aggregate> {
+        let whole = self.summary_of_tree(column, needs.parts)?;
+        if needs.rows.is_empty() {
+            return Ok(whole);
+        }
+        self.with_row_figures(whole, (column, needs.rows))
+    }
+
+    fn summary_of_tree(&self, column: usize, parts: Parts) -> Result<Aggregate> {
         let (from, to) = self.ends()?;
         let view = self.series.view();
         let whole = match self.filters.is_empty() {
@@ -275,7 +284,7 @@ impl<F: Figures> Query<'_, F> {
     /// # Errors
     /// `Schema` if the column does not exist; a damaged or unreadable block.
     pub fn aggregate(&self, column: impl IntoColumn) -> Result<F::Values> {
-        let whole = self.summary(self.column(column)?, self.figures.parts())?;
+        let whole = self.summary(self.column(column)?, self.figures.needs()?)?;
         Ok(self.figures.of(whole))
     }
 
@@ -306,31 +315,37 @@ impl<F: Figures> Query<'_, F> {
     /// multiple of the series' unit.
     ///
     /// # Cost
-    /// Reads the vectors that windows cut. If these are many, threads help
-    /// ([`Options::scan_threads`](crate::Options::scan_threads)).
+    /// Reads the vectors that windows cut; all rows, if a figure is [computed from rows](crate::Figure). If these are
+    /// many, threads help ([`Options::scan_threads`](crate::Options::scan_threads)).
     pub fn windows(
         &self,
         windows: impl Into<Windows>,
         column: impl IntoColumn,
     ) -> Result<Vec<Window<F::Values>>> {
-        let asked = (self.column(column)?, self.figures.parts());
+        let asked = (self.column(column)?, self.figures.needs()?);
         let grid = windows.into().in_unit(self.series.info().schema.unit)?;
         self.windows_with(&grid, asked, |window| self.chosen(window))
     }
 
-    /// Like `windows`, restricted to these parts, each window converted by the caller; on several threads by parts of
+    /// Like `windows`, restricted to these needs, each window converted by the caller; on several threads by parts of
     /// the interval if that helps.
     pub(crate) fn windows_with<A: Send>(
         &self,
         grid: &StepGrid,
-        (column, parts): (usize, Parts),
+        (column, needs): (usize, Needs),
         chosen: impl Fn(Window) -> Window<A> + Sync,
     ) -> Result<Vec<Window<A>>> {
         let ask = |range: Query<'_, F>| {
             let mut windows = Vec::new();
-            range.each_window(grid, (&[column], parts), |_, window| {
-                windows.push(chosen(window));
-            })?;
+            if needs.rows.is_empty() {
+                range.each_window(grid, (&[column], needs.parts), |_, window| {
+                    windows.push(chosen(window));
+                })?;
+            } else {
+                range.each_with_row_figures(grid, (column, needs), |window| {
+                    windows.push(chosen(window));
+                })?;
+            }
             Ok(windows)
         };
         let settled = self.settled()?;
@@ -374,7 +389,8 @@ impl<F: Figures> Query<'_, F> {
     ///
     /// # Cost
     /// The vectors that windows cut are located, and their times decoded, once for all columns. Needs no memory for the
-    /// windows.
+    /// windows, unless a figure is computed from rows: then each column is read by itself, and all its windows are
+    /// collected.
     pub fn for_each_window(
         &self,
         windows: impl Into<Windows>,
@@ -382,9 +398,29 @@ impl<F: Figures> Query<'_, F> {
     ) -> Result<()> {
         let grid = windows.into().in_unit(self.series.info().schema.unit)?;
         let columns = self.wanted_columns();
-        self.each_window(&grid, (&columns, self.figures.parts()), |column, window| {
-            f(column, self.chosen(window));
-        })
+        let needs = self.figures.needs()?;
+        if needs.rows.is_empty() {
+            return self.each_window(&grid, (&columns, needs.parts), |column, window| {
+                f(column, self.chosen(window));
+            });
+        }
+        let mut each = Vec::with_capacity(columns.len());
+        for &column in &columns {
+            let mut windows = Vec::new();
+            self.each_with_row_figures(&grid, (column, needs), |window| {
+                windows.push(self.chosen(window));
+            })?;
+            each.push(windows.into_iter());
+        }
+        // All columns have the same windows.
+        loop {
+            for (column, windows) in each.iter_mut().enumerate() {
+                match windows.next() {
+                    Some(window) => f(column, window),
+                    None => return Ok(()),
+                }
+            }
+        }
     }
 
     #[inline]
@@ -399,7 +435,7 @@ impl<F: Figures> Query<'_, F> {
 
 impl<F: Figures> Query<'_, F> {
     /// Calls `f` with each window of these columns, restricted to these parts of their statistics.
-    fn each_window(
+    pub(crate) fn each_window(
         &self,
         grid: &StepGrid,
         (columns, parts): (&[usize], Parts),

@@ -63,6 +63,14 @@ impl Moment {
         }
     }
 
+    /// The part of a step of `unit` by which the moment lies behind its floor, below 1.
+    pub(crate) fn fraction(self, unit: Unit) -> f64 {
+        match self {
+            Self::Clock(t) => t.0.rem_euclid(unit.nanos()) as f64 / unit.nanos() as f64,
+            Self::Step(_) => 0.0,
+        }
+    }
+
     /// The first step of `unit` at or after the moment.
     pub(crate) fn ceil(self, unit: Unit) -> i64 {
         let between = match self {

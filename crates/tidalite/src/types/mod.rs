@@ -11,6 +11,8 @@
 //! merge_policy                             treatment of a row whose time is taken
 //! into_column, text_form                   columns by number or name; keys and GUIDs as text
 //! table_types                              names of the types of a table
+//! sum                                      compensated sums
+//! interpolation                            values between rows
 //! ```
 
 pub(crate) mod calendar;
@@ -20,6 +22,7 @@ pub(crate) mod error;
 mod foreign_times;
 pub(crate) mod grid;
 pub(crate) mod instant;
+pub(crate) mod interpolation;
 pub(crate) mod interval;
 pub(crate) mod into_column;
 pub(crate) mod merge_policy;
@@ -28,6 +31,7 @@ pub(crate) mod point;
 mod relative_time;
 pub(crate) mod row;
 pub(crate) mod schema;
+pub(crate) mod sum;
 pub(crate) mod table_types;
 pub(crate) mod text_form;
 pub(crate) mod time;

@@ -3,9 +3,10 @@
 //! Invariant: `sum` is the sum of the finite values in `rows`, `odd` counts the other values. The sum is recomputed
 //! when as many values have been removed as remain, so that rounding errors do not accumulate.
 
-use super::dot::{Dot, Sum};
+use super::dot::Dot;
 use super::mean::Mean;
 use crate::types::error::Result;
+use crate::types::sum::Sum;
 use std::collections::VecDeque;
 
 /// The last rows, and the sum of their values.

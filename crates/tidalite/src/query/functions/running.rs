@@ -1,7 +1,8 @@
 //! The iterator that yields running sums.
 
-use super::dot::{Dot, Sum};
+use super::dot::Dot;
 use crate::types::error::Result;
+use crate::types::sum::Sum;
 
 /// Iterator returned by [`DotFunctions::cumulative_sum`](super::DotFunctions::cumulative_sum).
 #[derive(Clone, Debug)]

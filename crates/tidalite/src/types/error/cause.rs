@@ -48,6 +48,11 @@ pub(crate) enum Cause {
         /// Description of the problem.
         problem: String,
     },
+    /// A figure with an invalid argument.
+    Figure {
+        /// The problem, and what to give instead.
+        problem: String,
+    },
     /// A name without a time zone.
     Zone {
         /// The name.
@@ -175,6 +180,7 @@ impl fmt::Display for Cause {
                     "`{text}` is not a timestamp: {problem}; write it as 2014-06-01 or 2014-06-01T12:00:00Z"
                 )
             }
+            Self::Figure { problem } => f.write_str(problem),
             Self::Zone { name, problem } => write!(f, "`{name}`: {problem}"),
             Self::TransactionBroken { first } => write!(
                 f,

@@ -83,6 +83,7 @@ impl Cause {
             | Self::WrongType { .. } => ErrorKind::WrongType,
             Self::Timestamp { .. }
             | Self::Zone { .. }
+            | Self::Figure { .. }
             | Self::Ambiguous { .. }
             | Self::NotEncoded { .. }
             | Self::WeightSum { .. }
