@@ -6,13 +6,13 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Cell, printable};
 use crate::store;
 use crate::time::{Nanos, TimeShow, read_any};
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
 use tidalite::{
     Column, Database, ErrorKind, OpenMode, ReadTxn, Series, SeriesId, SeriesInfo, SeriesName,
-    Timestamp, Tuning, Unit, Value,
+    SeriesPattern, Timestamp, Tuning, Unit, Value,
 };
 
 /// Maximum number of series names that are suggested when a pattern matches nothing.
@@ -296,22 +296,23 @@ impl<'a> Reader<'a> {
 
     /// Lists the series that a pattern selects, ordered by name; returns an error if there are none.
     pub(crate) fn select(&self, pattern: &str) -> Outcome<Vec<Arc<SeriesInfo>>> {
-        let mut found = self.txn.list(pattern).map_err(|error| match error {
-            error if error.kind() == ErrorKind::InvalidName => Failure::usage(error).hint(
-                "write 'name', 'name*', 'name{tag=\"value\"}' or 'name{tag=[\"one\",\"other\"]}', in single quotes",
-            ),
-            error => self.fail(&error),
+        let parsed = SeriesPattern::parse(pattern).map_err(|error| {
+            Failure::usage(error).hint(
+                "write 'name', 'name*', 'name{tag=\"value\"}' or 'name{tag!=\"value\",other=~\"regex\"}', in single quotes; `tidalite series --help` shows all forms",
+            )
         })?;
-        if found.is_empty() {
+        let mut found = self.txn.list(pattern).map_err(|error| self.fail(&error))?;
+        let keys = parsed.keys();
+        if found.is_empty() || !keys.is_empty() {
             let all = self.txn.list("").map_err(|error| self.fail(&error))?;
-            found = all
-                .iter()
-                .filter(|info| info.label() == pattern)
-                .cloned()
-                .collect();
+            if found.is_empty() {
+                let named = all.iter().filter(|info| info.label() == pattern);
+                found = named.cloned().collect();
+            }
             if found.is_empty() {
                 return Err(self.nothing_selected(pattern, &all));
             }
+            note_unknown(&keys, &all);
         }
         found.sort_by_cached_key(|info| info.label());
         Ok(found)
@@ -383,6 +384,17 @@ impl<'a> Reader<'a> {
             None => self.txn.changed_ranges(&older.txn, id),
         };
         ranges.map_err(|error| self.fail(&error))
+    }
+}
+
+/// Prints a note for each key of a pattern that no series has: a condition such as `farn!="hb"` selects all series.
+fn note_unknown(keys: &BTreeSet<&str>, all: &[Arc<SeriesInfo>]) {
+    let names = || all.iter().filter_map(|info| info.name.as_ref());
+    for key in keys {
+        if !names().any(|name| name.tag(key).is_some()) {
+            let key = printable(key);
+            eprintln!("note: no series has the tag `{key}`; a missing tag has the empty value");
+        }
     }
 }
 

@@ -40,7 +40,9 @@ An embedded database for measurements: time series and tables in one file.
 A series has a name with tags, like weather.temp{origin=\"JFK\"}. Where a command expects
 SERIES, give a whole name or a pattern: weather.temp selects all series of that name with
 any tags, 'weather.*' all whose name begins with weather., and '*{origin=\"JFK\"}' all with
-that tag. Quote patterns, because the shell interprets braces and stars.";
+that tag. Conditions on tags are =, !=, =~ and !~ (regular expressions), in (...), not in (...)
+and not (...); `tidalite series --help` shows them. Quote patterns, because the shell interprets
+braces and stars.";
 
 const AFTER_LONG: &str = "\
 Examples:

@@ -18,12 +18,26 @@ Examples:
   tidalite series plant.tdl
   tidalite series plant.tdl 'hb.*'
   tidalite series plant.tdl '*{turbine=\"R80711\"}' --format json
-  tidalite series plant.tdl '*{turbine=[\"R80711\",\"R80712\"]}'
+  tidalite series plant.tdl '*{turbine in (\"R80711\",\"R80712\")}'
+  tidalite series plant.tdl 'wind*{farm=\"hb\",state!=\"VIC\",turbine=~\"R8.*\"}'
+  tidalite series plant.tdl '{site=\"north\"*,not (farm=\"hb\",turbine=\"R80711\")}'
   tidalite series plant.tdl '{farm=\"hb\"}{turbine=\"R80711\"}'
   tidalite series plant.tdl --names
 
-In a metric `*` matches any characters and `?` one; in quotes they are literal. A tag may have one
-value, or several in brackets. If there are several sets in braces, one of them must match.")]
+Patterns:
+  In a metric `*` matches any characters and `?` one; in quotes they are literal. Conditions on
+  tags stand in braces, and all must hold; if there are several sets in braces, one must match.
+
+  tag=\"value\"           the value; outside quotes * and ? are wildcards: site=\"north\"*
+  tag!=\"value\"          another value, or none
+  tag=~\"regex\"          the regular expression matches the whole value
+  tag!~\"regex\"          it does not
+  tag in (\"a\",\"b\")     one of the values
+  tag not in (\"a\",\"b\") none of them
+  not (CONDITIONS)      the conditions do not all hold
+
+  A missing tag has the empty value: tag=\"\" selects series without the tag, tag!=\"\" those with it.
+  Simple values need no quotes: '*{origin=JFK}'.")]
 pub(crate) struct SeriesArgs {
     #[command(flatten)]
     pub file: VersionArgs,

@@ -22,6 +22,7 @@ mod lmdb_tools;
 mod local_times;
 mod lost_commits;
 mod messy;
+mod patterns;
 mod pictures;
 mod queries;
 mod remove;

@@ -13,7 +13,7 @@
 
 use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
-use crate::types::name::SeriesPattern;
+use crate::types::pattern::SeriesPattern;
 use std::time::Duration;
 use tidalite_base::{Corrupt, get_u16, get_u64, put_u16, put_u64};
 use tidalite_kv::Tree;

@@ -17,7 +17,7 @@ use crate::tables::table_mut::TableMut;
 use crate::txn::read::ReadTxn;
 use crate::types::error::Result;
 use crate::types::merge_policy::MergePolicy;
-use crate::types::name::SeriesPattern;
+use crate::types::pattern::SeriesPattern;
 use std::collections::HashSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};

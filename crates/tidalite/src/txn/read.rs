@@ -15,7 +15,7 @@ use crate::txn::pages::ReadSource;
 use crate::txn::series_cache::SeriesCache;
 use crate::txn::table_cache::TableCache;
 use crate::types::error::Result;
-use crate::types::name::SeriesPattern;
+use crate::types::pattern::SeriesPattern;
 use crate::types::time::Timestamp;
 use arc_swap::ArcSwapOption;
 use std::sync::Arc;
@@ -206,8 +206,8 @@ impl<S: ReadSource> Reading<S> {
     }
 
     /// Lists the series that a [pattern](SeriesPattern) selects, ordered by id. A pattern is a glob over the metric,
-    /// and tags with their accepted values, such as `hb.*{turbine=["R80711","R80712"]}`; the empty text selects all
-    /// series. Walks the whole catalog.
+    /// and conditions on tags, such as `hb.*{turbine=~"R8.*",state!="VIC"}`; the empty text selects all series. Walks
+    /// the whole catalog.
     ///
     /// # Errors
     /// `InvalidName` for an invalid pattern; a damaged or unreadable page.

@@ -3,7 +3,8 @@
 //! ```text
 //! error                                    errors
 //! schema, column, value, decimal           columns of a series, and the values of its rows
-//! name                                     names of series, and patterns that select them
+//! name, pattern                            names of series, and patterns that select them
+//! name_text                                words and quoted texts in both
 //! time, relative_time, instant, interval   points in time, time arguments and intervals
 //! grid, calendar, zone                     windows of time, those of the calendar, time zones
 //! foreign_times                            times of `jiff` and `chrono`, if their features are on
@@ -27,6 +28,8 @@ pub(crate) mod interval;
 pub(crate) mod into_column;
 pub(crate) mod merge_policy;
 pub(crate) mod name;
+mod name_text;
+pub(crate) mod pattern;
 pub(crate) mod point;
 mod relative_time;
 pub(crate) mod row;

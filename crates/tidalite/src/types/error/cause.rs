@@ -18,6 +18,17 @@ pub(crate) enum Cause {
         /// Description of the problem.
         problem: String,
     },
+    /// An invalid pattern of series.
+    Pattern {
+        /// The pattern that the caller gave.
+        pattern: String,
+        /// Position of the problem in characters from 0.
+        at: usize,
+        /// Description of the problem.
+        problem: String,
+        /// What to write instead; empty if the description says it.
+        next: &'static str,
+    },
     /// An invalid schema, or one that differs from the series' own.
     Schema {
         /// Description of the problem.
@@ -161,6 +172,25 @@ impl fmt::Display for Cause {
             Self::Io(error) => error.fmt(f),
             Self::Name { name, problem } => {
                 write!(f, "the name `{name}` cannot be used: {problem}")
+            }
+            Self::Pattern {
+                pattern,
+                at,
+                problem,
+                next,
+            } => {
+                write!(
+                    f,
+                    "the pattern `{pattern}` cannot be used: {problem} at character {at}"
+                )?;
+                match pattern.chars().nth(*at) {
+                    Some(found) => write!(f, ", found `{found}`")?,
+                    None => f.write_str(", the end of the pattern")?,
+                }
+                if next.is_empty() {
+                    return Ok(());
+                }
+                write!(f, "; {next}")
             }
             Self::Schema { problem } => write!(f, "the schema does not fit: {problem}"),
             Self::NoSuchSeries { wanted } => write!(

@@ -174,11 +174,21 @@ impl Error {
         }
     }
 
-    /// The name that was refused, or that no pin has.
+    /// The position of the problem in an invalid pattern of series, in characters from 0.
+    #[must_use]
+    pub fn position(&self) -> Option<usize> {
+        match &*self.0 {
+            Cause::Pattern { at, .. } => Some(*at),
+            _ => None,
+        }
+    }
+
+    /// The name or pattern that was refused, or the name that no pin has.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
         match &*self.0 {
             Cause::Name { name, .. }
+            | Cause::Pattern { pattern: name, .. }
             | Cause::NoSuchPin { name }
             | Cause::Store(FileError::NoPin { name }) => Some(name),
             _ => None,

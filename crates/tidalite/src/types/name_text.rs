@@ -1,0 +1,172 @@
+//! The words and quoted texts of names and patterns: reading and writing them.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// True for a character that a word may contain without quotes.
+pub(crate) fn is_bare(c: char) -> bool {
+    !c.is_whitespace() && !c.is_control() && !"{}\",=*?\\".contains(c)
+}
+
+/// Writes a word, in quotes only if necessary.
+pub(crate) fn write_word(f: &mut fmt::Formatter<'_>, word: &str) -> fmt::Result {
+    if !word.is_empty() && word.chars().all(is_bare) {
+        f.write_str(word)
+    } else {
+        write_quoted(f, word)
+    }
+}
+
+/// Writes the key of a tag. Unlike other words, a key with `!` is quoted, because `a!="x"` is a condition in a pattern.
+pub(crate) fn write_key(f: &mut fmt::Formatter<'_>, key: &str) -> fmt::Result {
+    if key.contains('!') {
+        write_quoted(f, key)
+    } else {
+        write_word(f, key)
+    }
+}
+
+pub(crate) fn write_quoted(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+    f.write_str("\"")?;
+    for c in text.chars() {
+        match c {
+            '"' => f.write_str("\\\"")?,
+            '\\' => f.write_str("\\\\")?,
+            '\n' => f.write_str("\\n")?,
+            '\t' => f.write_str("\\t")?,
+            '\r' => f.write_str("\\r")?,
+            c => write!(f, "{c}")?,
+        }
+    }
+    f.write_str("\"")
+}
+
+/// A problem in a text, with its place and the next step.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    /// Position of the problem in the text, in characters from 0.
+    pub at: usize,
+    /// Description of the problem.
+    pub what: Cow<'static, str>,
+    /// What to write instead; empty where the description says it.
+    pub next: &'static str,
+}
+
+/// A result of reading, before the error names the whole text.
+pub(crate) type Read<T> = Result<T, Problem>;
+
+/// A position in a text that is being read.
+pub(crate) struct TextReader<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> TextReader<'a> {
+    pub(crate) fn new(text: &'a str) -> Self {
+        Self { text, at: 0 }
+    }
+
+    /// The text from the position on.
+    pub(crate) fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    /// The position in bytes, for `fail_at`.
+    pub(crate) fn at(&self) -> usize {
+        self.at
+    }
+
+    /// Moves behind the next `len` bytes, which must end between two characters.
+    pub(crate) fn skip(&mut self, len: usize) {
+        self.at += len;
+    }
+
+    pub(crate) fn fail<T>(&self, what: impl Into<Cow<'static, str>>) -> Read<T> {
+        self.fail_at(self.at, what, "")
+    }
+
+    /// The error for a problem at this byte of the text.
+    pub(crate) fn fail_at<T>(
+        &self,
+        at: usize,
+        what: impl Into<Cow<'static, str>>,
+        next: &'static str,
+    ) -> Read<T> {
+        Err(Problem {
+            at: self.text[..at].chars().count(),
+            what: what.into(),
+            next,
+        })
+    }
+
+    /// Skips white space, and returns the next character.
+    pub(crate) fn peek(&mut self) -> Option<char> {
+        let rest = self.rest();
+        self.at += rest.len() - rest.trim_start().len();
+        self.rest().chars().next()
+    }
+
+    /// Skips white space, and this character if it is next.
+    pub(crate) fn take(&mut self, wanted: char) -> bool {
+        let found = self.peek() == Some(wanted);
+        if found {
+            self.at += wanted.len_utf8();
+        }
+        found
+    }
+
+    /// Reads the longest text whose characters are all accepted; it may be empty.
+    pub(crate) fn run(&mut self, accepts: impl Fn(char) -> bool) -> &'a str {
+        let rest = self.rest();
+        let len = rest.find(|c| !accepts(c)).unwrap_or(rest.len());
+        self.at += len;
+        &rest[..len]
+    }
+
+    /// Reads a quoted text, or a word of accepted characters.
+    pub(crate) fn word(&mut self, accepts: impl Fn(char) -> bool) -> Read<String> {
+        if self.peek() == Some('"') {
+            return self.quoted();
+        }
+        match self.run(accepts) {
+            "" => self.fail("expected a word or a quoted text"),
+            word => Ok(word.to_owned()),
+        }
+    }
+
+    pub(crate) fn quoted(&mut self) -> Read<String> {
+        if !self.take('"') {
+            return self.fail("expected a quoted text");
+        }
+        let mut out = String::new();
+        let mut chars = self.rest().char_indices();
+        while let Some((i, c)) = chars.next() {
+            match c {
+                '"' => {
+                    self.at += i + 1;
+                    return Ok(out);
+                }
+                '\\' => match chars.next() {
+                    Some((_, '"')) => out.push('"'),
+                    Some((_, '\\')) => out.push('\\'),
+                    Some((_, 'n')) => out.push('\n'),
+                    Some((_, 't')) => out.push('\t'),
+                    Some((_, 'r')) => out.push('\r'),
+                    _ => {
+                        let next = r#"the escapes are \" \\ \n \t \r; a regular expression needs \\ for each \"#;
+                        return self.fail_at(self.at + i, "unknown escape", next);
+                    }
+                },
+                c => out.push(c),
+            }
+        }
+        self.fail("quoted text without an end")
+    }
+
+    pub(crate) fn end(&mut self) -> Read<()> {
+        match self.peek() {
+            None => Ok(()),
+            Some(_) => self.fail("unexpected text"),
+        }
+    }
+}
