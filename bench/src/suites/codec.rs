@@ -1,8 +1,9 @@
-//! `codec`: bits per value and values per second for every column of `columns.toml`: our codec, pco, zstd, Gorilla
-//! and ALP.
+//! `codec`: bits per value and values per second for every column of `columns.toml`, and for generated columns: our
+//! codec, pco, zstd, Gorilla and ALP.
 //!
 //! ```text
-//! columns     columns to measure, from the files of TIDALITE_TEST_DATA
+//! columns     real columns to measure, from the files of TIDALITE_TEST_DATA
+//! generated   columns of kinds that the real ones lack, in a tuning and a judging half
 //! coders      our codec and the others behind one interface
 //! gorilla     bit by bit, as in its paper
 //! plain_alp   the crates alp and fastlanes, one vector at a time
@@ -16,6 +17,7 @@
 
 mod coders;
 mod columns;
+mod generated;
 mod gorilla;
 #[cfg(test)]
 mod oracles;
@@ -31,7 +33,7 @@ use crate::args::Options;
 use crate::engine::Result;
 use crate::report::{median, short};
 use coders::{CODERS, Coder, Encoded, Room, encodings};
-use columns::{Column, Kind};
+use columns::{Column, Half, Kind};
 
 /// Results of one coder (a compression method) on one column.
 struct Figures {
@@ -48,6 +50,8 @@ struct Figures {
 struct Row {
     name: String,
     kind: Kind,
+    half: Half,
+    family: &'static str,
     values: usize,
     encodings: String,
     figures: Vec<Figures>,
@@ -55,11 +59,14 @@ struct Row {
 
 /// Runs the suite and prints its tables.
 pub(crate) fn run(options: &Options, json: Option<File>) -> Result<()> {
-    let Some(folder) = std::env::var_os("TIDALITE_TEST_DATA").map(PathBuf::from) else {
-        println!("skipped: TIDALITE_TEST_DATA names no folder of real series");
-        return Ok(());
+    let mut columns = match std::env::var_os("TIDALITE_TEST_DATA").map(PathBuf::from) {
+        Some(folder) => columns::read(&folder, &options.only)?,
+        None => {
+            println!("generated columns only: TIDALITE_TEST_DATA names no folder of real series");
+            Vec::new()
+        }
     };
-    let columns = columns::read(&folder, &options.only)?;
+    columns.extend(generated::columns(&options.only));
     let mut rows = Vec::new();
     for column in &columns {
         let row = of_column(column, options)?;
@@ -89,6 +96,8 @@ fn of_column(column: &Column, options: &Options) -> Result<Row> {
     let mut row = Row {
         name: column.name.clone(),
         kind: column.kind,
+        half: column.half,
+        family: column.family,
         values: column.values(),
         encodings: String::new(),
         figures: Vec::new(),
@@ -182,8 +191,9 @@ fn line(row: &Row, figures: &Figures) -> String {
         sum,
     } = figures;
     let (name, values, kind) = (&row.name, row.values, row.kind);
+    let (half, family) = (row.half.name(), row.family);
     format!(
-        r#"{{"suite":"codec","case":"{name}","kind":"{kind:?}","values":{values},"coder":"{}","bits":{bits:.4},"encode":{encode:.2},"decode":{decode:.2},"sum":{sum:.2}}}"#,
+        r#"{{"suite":"codec","case":"{name}","half":"{half}","family":"{family}","kind":"{kind:?}","values":{values},"coder":"{}","bits":{bits:.4},"encode":{encode:.2},"decode":{decode:.2},"sum":{sum:.2}}}"#,
         coder.name(),
     )
 }
@@ -221,13 +231,30 @@ fn tell(rows: &[Row]) {
         );
     }
     let measured: Vec<&Row> = rows.iter().filter(|row| row.kind != Kind::Time).collect();
-    println!(
-        "\n| coder | columns | mean bits | of pco's | median encode M/s | median decode M/s | median decode and sum M/s |"
-    );
-    println!("|---|---:|---:|---:|---:|---:|---:|");
-    for coder in CODERS {
-        let with: Vec<&&Row> = measured
+    for half in [Half::Known, Half::Tuning, Half::Judging] {
+        let of_half: Vec<&Row> = measured
             .iter()
+            .copied()
+            .filter(|row| row.half == half)
+            .collect();
+        if !of_half.is_empty() {
+            tell_coders(half, &of_half);
+        }
+    }
+    tell_families(&measured);
+}
+
+/// Prints the means of each coder over the columns of a half.
+fn tell_coders(half: Half, rows: &[&Row]) {
+    println!(
+        "\n| {} columns | number | mean bits | of pco's | geometric mean of ratios | median encode M/s | median decode M/s | median decode and sum M/s |",
+        half.name()
+    );
+    println!("|---|---:|---:|---:|---:|---:|---:|---:|");
+    for coder in CODERS {
+        let with: Vec<&Row> = rows
+            .iter()
+            .copied()
             .filter(|row| of(row, coder).is_some())
             .collect();
         let all = |of_one: &dyn Fn(&Figures) -> f64, coder| -> Vec<f64> {
@@ -244,26 +271,72 @@ fn tell(rows: &[Row]) {
             continue;
         }
         println!(
-            "| {} | {} | {:.3} | {:+.1} % | {} | {} | {} |",
+            "| {} | {} | {:.3} | {:+.1} % | {:+.1} % | {} | {} | {} |",
             coder.name(),
             with.len(),
             mean(coder),
             (mean(coder) / mean(Coder::Pco) - 1.0) * 100.0,
+            (geometric_mean(&with, coder) - 1.0) * 100.0,
             short(median(&all(&|f| f.encode, coder))),
             short(median(&all(&|f| f.decode, coder))),
             short(median(&all(&|f| f.sum, coder))),
         );
     }
-    let ratios: Vec<f64> = measured
-        .iter()
-        .filter_map(|row| Some(of(row, Coder::Ours)?.decode / of(row, Coder::Pco)?.decode))
-        .collect();
-    if !ratios.is_empty() {
-        println!(
-            "\nmedian over columns of our decoding over pco's: {:.1}",
-            median(&ratios)
-        );
+}
+
+/// Prints bits and rates, and their ratios to the figures of pco, for each half and each family of columns.
+fn tell_families(rows: &[&Row]) {
+    println!(
+        "\n| half | family | columns | hot bits | cold bits | pco-8 bits | hot / pco | cold / pco | decode / pco: median | least |"
+    );
+    println!("|---|---|---:|---:|---:|---:|---:|---:|---:|---:|");
+    let mut told: Vec<(Half, &str)> = Vec::new();
+    for half in [Half::Known, Half::Tuning, Half::Judging] {
+        for family in rows
+            .iter()
+            .map(|row| row.family)
+            .chain(std::iter::once("all"))
+        {
+            let with: Vec<&Row> = rows
+                .iter()
+                .copied()
+                .filter(|row| row.half == half && (family == "all" || row.family == family))
+                .collect();
+            if with.is_empty() || told.contains(&(half, family)) {
+                continue;
+            }
+            told.push((half, family));
+            let bits = |coder| {
+                let bits = with.iter().filter_map(|row| of(row, coder));
+                bits.map(|f| f.bits).sum::<f64>() / with.len() as f64
+            };
+            let rates: Vec<f64> = with
+                .iter()
+                .filter_map(|row| Some(of(row, Coder::Ours)?.decode / of(row, Coder::Pco)?.decode))
+                .collect();
+            println!(
+                "| {} | {family} | {} | {:.2} | {:.2} | {:.2} | {:+.1} % | {:+.1} % | {:.1} | {:.1} |",
+                half.name(),
+                with.len(),
+                bits(Coder::Ours),
+                bits(Coder::Cold),
+                bits(Coder::Pco),
+                (geometric_mean(&with, Coder::Ours) - 1.0) * 100.0,
+                (geometric_mean(&with, Coder::Cold) - 1.0) * 100.0,
+                median(&rates),
+                rates.iter().copied().fold(f64::INFINITY, f64::min),
+            );
+        }
     }
+}
+
+/// The geometric mean of the ratios between the sizes of a coder and of pco.
+fn geometric_mean(rows: &[&Row], coder: Coder) -> f64 {
+    let logs: Vec<f64> = rows
+        .iter()
+        .filter_map(|row| Some((of(row, coder)?.bits / of(row, Coder::Pco)?.bits).ln()))
+        .collect();
+    (logs.iter().sum::<f64>() / logs.len() as f64).exp()
 }
 
 fn of(row: &Row, coder: Coder) -> Option<&Figures> {

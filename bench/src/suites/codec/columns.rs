@@ -19,10 +19,34 @@ pub(crate) enum Kind {
     Time,
 }
 
+/// The share of the measurement in which a column is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Half {
+    /// A real column, by which the codec was made.
+    Known,
+    /// A generated column by which choices of the codec are made.
+    Tuning,
+    /// A generated column that is only reported.
+    Judging,
+}
+
+impl Half {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Known => "known",
+            Self::Tuning => "tuning",
+            Self::Judging => "judging",
+        }
+    }
+}
+
 /// A column, as the words of one or several series.
 pub(crate) struct Column {
     pub(crate) name: String,
     pub(crate) kind: Kind,
+    pub(crate) half: Half,
+    /// What sort of values a generated column has; a real one is "real".
+    pub(crate) family: &'static str,
     pub(crate) series: Vec<Vec<u64>>,
 }
 
@@ -140,6 +164,8 @@ fn of_file(
         columns.push(Column {
             name: format!("{path}:{name}"),
             kind: *kind,
+            half: Half::Known,
+            family: "real",
             series: Vec::new(),
         });
     }

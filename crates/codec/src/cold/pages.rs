@@ -8,7 +8,7 @@
 use super::column::ColdColumn;
 use crate::chunk::{self, Chunk};
 use crate::column::ColumnType;
-use crate::{narrow, nulls};
+use crate::{kernel, nulls};
 use core::cell::RefCell;
 use pco::data_types::Number;
 use pco::metadata::{DeltaEncoding, Mode};
@@ -41,7 +41,7 @@ impl Numbers {
         match ty.base() {
             ColumnType::I64 => Self::I64,
             ColumnType::U64 => Self::U64,
-            ColumnType::F32 if narrow::all_narrow(words) => Self::F32,
+            ColumnType::F32 if kernel::all_single(words) => Self::F32,
             _ => Self::F64,
         }
     }

@@ -126,7 +126,7 @@ fn decode_wrapped(chunk: &Chunk, bytes: &[u8], out: &mut [u64]) -> Result<(), Co
     }
     let flags = chunk.flags & !chunk::NARROW;
     decode_column(&Chunk { flags, ..*chunk }, bytes, out)?;
-    narrow::round(out);
+    kernel::round_to_single(out);
     Ok(())
 }
 

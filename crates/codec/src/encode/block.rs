@@ -10,3 +10,6 @@ pub(super) type Block = [u64; VECTOR_ROWS];
 
 /// Function that encodes words with an encoding whose code is below the given code, and appends the payload.
 pub(super) type EncodeInner = fn(ColumnType, &[u64], &mut EncoderState, u8, &mut Vec<u8>) -> Chunk;
+
+/// Function that encodes floats with any encoding, and appends the payload.
+pub(super) type EncodePlain = fn(Chunk, &[u64], &mut EncoderState, &mut Vec<u8>) -> Chunk;

@@ -22,11 +22,48 @@ pub struct EncoderState {
     pub(crate) alp: Alp,
     /// Number of exceptions (words stored unencoded) per 1024 rows that the decimal rule had when it was found.
     pub(crate) bad: u16,
+    /// How floats that came from f32 are encoded: see [`Single`].
+    pub(crate) single: Single,
     /// The state of the inner vector, if the encoding is runs or a list.
     pub(crate) inner: Inner,
     /// Layout of the integers of the last vector (near a base, by deltas or near a line). The layout is not serialized:
     /// the first vector after a state was loaded finds it again, at the cost of one search.
     pub(crate) layouts: LayoutMemory,
+}
+
+/// The choice that was made for floats that came from f32.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Single {
+    /// No choice is known.
+    #[default]
+    Unknown,
+    /// The floats become decimals with so many fractional digits.
+    Decimals(u8),
+    /// The floats are encoded as they are.
+    Plain,
+}
+
+impl Single {
+    /// Maximum number of fractional digits that are tried: with more digits, no f32 becomes shorter.
+    pub(crate) const DIGITS_MAX: u8 = 10;
+
+    /// The choice as a number below 16.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Unknown => 0,
+            Self::Decimals(digits) => digits + 1,
+            Self::Plain => 15,
+        }
+    }
+
+    /// The choice for a number; any other number stands for `Unknown`.
+    pub(crate) fn from_code(code: u8) -> Self {
+        match code {
+            15 => Self::Plain,
+            1.. if code <= Self::DIGITS_MAX + 1 => Self::Decimals(code - 1),
+            _ => Self::Unknown,
+        }
+    }
 }
 
 /// The part of an encoder state that is kept for an inner vector.
@@ -101,12 +138,18 @@ impl EncoderState {
 
     /// Counts a vector since the last search; returns true if a new search is due.
     pub(crate) fn grow_old(&mut self) -> bool {
+        let due = self.is_due();
         self.age = self.age.saturating_add(1);
+        due
+    }
+
+    /// True if a new search is due for the next vector.
+    pub(crate) fn is_due(&self) -> bool {
         let most = if self.encoding == chunk::ALP_FOR {
             Self::AGE_MAX_DECIMALS
         } else {
             Self::AGE_MAX
         };
-        self.age >= most
+        self.age.saturating_add(1) >= most
     }
 }

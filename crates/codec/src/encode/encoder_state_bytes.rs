@@ -6,9 +6,11 @@
 //! |    u8    |  u8  | u8  |    u8    |   u8   |   u8   | u16 |
 //! ```
 //!
+//! The high half of the first byte is the choice for floats that came from f32.
+//!
 //! Writers may store zeros instead of a state. Readers do not need the state, because no chunk depends on it.
 
-use crate::encode::encoder_state::{EncoderState, Inner};
+use crate::encode::encoder_state::{EncoderState, Inner, Single};
 use crate::encode::layout::LayoutMemory;
 use crate::loops::float::Alp;
 
@@ -22,7 +24,7 @@ impl EncoderState {
         let Alp { exponent, factor } = self.alp;
         let [low, high] = self.bad.to_le_bytes();
         [
-            self.encoding,
+            self.encoding | self.single.code() << 4,
             self.bits,
             self.age,
             exponent,
@@ -37,7 +39,8 @@ impl EncoderState {
     /// choice.
     #[must_use]
     pub fn from_bytes(bytes: [u8; ENCODER_STATE_BYTES]) -> Self {
-        let [encoding, bits, age, exponent, factor, detail, low, high] = bytes;
+        let [first, bits, age, exponent, factor, detail, low, high] = bytes;
+        let (encoding, single) = (first & 15, Single::from_code(first >> 4));
         let alp = Alp { exponent, factor };
         if !alp.is_valid() {
             return Self::default();
@@ -49,6 +52,7 @@ impl EncoderState {
             detail,
             alp,
             bad: u16::from_le_bytes([low, high]),
+            single,
             inner: Inner::default(),
             layouts: LayoutMemory::default(),
         }

@@ -13,13 +13,14 @@ mod few;
 pub(crate) mod fit;
 mod layout;
 mod nested;
+mod single;
 mod split;
 mod write;
 
 use crate::chunk::{self, Chunk, Correction};
 use crate::column::ColumnType;
 use crate::loops::float::{Alp, DIVIDE, EXPONENT_MAX};
-use crate::{kernel, narrow, nulls};
+use crate::{kernel, nulls};
 use block::Block;
 use core::cell::RefCell;
 use encoder_state::EncoderState;
@@ -164,8 +165,10 @@ fn column(
     {
         return with_nulls(ty, values, null, state, out);
     }
-    if ty.base() == ColumnType::F32 {
-        return narrow_floats(chunk, values, state, below, out);
+    // An inner vector must not be narrow.
+    let outermost = below > chunk::RUNS;
+    if outermost && ty.is_float() && single::is_likely(values) && kernel::all_single(values) {
+        return single::encode(chunk, values, state, plain_floats, out);
     }
     with_buffers(values.len(), |buffers| match ty.base() {
         base @ (ColumnType::I64 | ColumnType::U64) => {
@@ -199,31 +202,11 @@ fn with_nulls(
     chunk
 }
 
-/// Encodes floats that came from f32; other words are stored correctly, too.
-fn narrow_floats(
-    chunk: Chunk,
-    words: &[u64],
-    state: &mut EncoderState,
-    below: u8,
-    out: &mut Vec<u8>,
-) -> Chunk {
-    let rows = words.len();
-    let begin = out.len();
-    let mut block = [0; VECTOR_ROWS];
-    let all_narrow = narrow::all_narrow(words);
-    let short = all_narrow && narrow::decimals(words, &mut block[..rows]);
-    let stored = if short { &block[..rows] } else { words };
-    let mut found = with_buffers(rows, |buffers| {
-        floats(chunk, stored, buffers, state, below, out)
-    });
-    if all_narrow && found.len() > 4 * rows {
-        out.truncate(begin);
-        return narrow::raw(chunk, words, out);
-    }
-    if short {
-        found.flags |= chunk::NARROW;
-    }
-    found
+/// Encodes the floats of an outermost vector.
+fn plain_floats(chunk: Chunk, words: &[u64], state: &mut EncoderState, out: &mut Vec<u8>) -> Chunk {
+    with_buffers(words.len(), |buffers| {
+        floats(chunk, words, buffers, state, chunk::RUNS + 1, out)
+    })
 }
 
 fn new_chunk(words: &[u64]) -> Chunk {

@@ -17,6 +17,7 @@ use crate::loops::float::{self, Alp, AlpScan};
 use crate::loops::fold;
 use crate::loops::pack::{self, Packed};
 use crate::loops::scan::{self, Extent};
+use crate::loops::single;
 
 /// The instruction sets for which kernels are compiled on x86-64.
 #[cfg(target_arch = "x86_64")]
@@ -466,6 +467,21 @@ dispatched!(
     /// See [`float::unordered`].
     unordered(words: &mut [u64], zeros: u32),
     float::unordered, float::unordered
+);
+dispatched!(
+    /// See [`single::round`].
+    round_to_single(words: &mut [u64]),
+    single::round, single::round
+);
+dispatched!(
+    /// See [`single::all_single`].
+    all_single(words: &[u64]) -> bool,
+    single::all_single, single::all_single
+);
+dispatched!(
+    /// See [`single::shorten`].
+    shorten(words: &[u64], digits: usize, out: &mut [u64]) -> usize,
+    single::shorten, single::shorten
 );
 dispatched!(
     /// See [`pack::unpack_onto`].

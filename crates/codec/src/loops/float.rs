@@ -19,7 +19,7 @@ pub(crate) const POWERS: [f64; 19] = [
     1e17, 1e18,
 ];
 
-const INVERSES: [f64; 19] = [
+pub(crate) const INVERSES: [f64; 19] = [
     1e0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1e-11, 1e-12, 1e-13, 1e-14,
     1e-15, 1e-16, 1e-17, 1e-18,
 ];

@@ -6,4 +6,5 @@ pub(crate) mod fold;
 pub(crate) mod pack;
 pub(crate) mod parts;
 pub(crate) mod scan;
+pub(crate) mod single;
 pub(crate) mod slope;

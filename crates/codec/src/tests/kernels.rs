@@ -2,6 +2,7 @@
 //! values that no encoder produces, because damaged bytes must decode equally on every processor.
 
 use super::{Rng, few};
+use crate::ColumnType;
 use crate::kernel::{self, at_every_level};
 use crate::loops::dd::Dd;
 use crate::loops::float::{Alp, DIVIDE, EXPONENT_MAX};
@@ -285,4 +286,50 @@ fn sums_of_the_widest_squares_are_exact() {
     let squares: u128 = words.iter().map(|&word| u128::from(word).pow(2)).sum();
     let stats = crate::Stats::of(crate::ColumnType::I64, &[0; 1024], &words);
     assert_eq!(stats.square_sum(), squares as f64);
+}
+
+#[test]
+fn singles_round_and_shorten_as_defined() {
+    for seed in 0..few(500) {
+        let mut rng = Rng(seed);
+        let n = LENGTHS[rng.below(9) as usize];
+        let words: Vec<u64> = (0..n)
+            .map(|_| match rng.below(8) {
+                0 => rng.next(),
+                1 => ColumnType::widen(f32::from_bits(rng.next() as u32)),
+                2 => [f64::NAN, f64::INFINITY, -0.0, 1e300][rng.below(4) as usize].to_bits(),
+                _ => ColumnType::widen(rng.below(1 << 20) as f32 / 100.0),
+            })
+            .collect();
+        let single = |word: u64| ColumnType::widen(ColumnType::narrow(word));
+        let rounded = |word: u64| match f64::from_bits(word).is_nan() {
+            true => word,
+            false => single(word),
+        };
+        let digits = rng.below(11) as usize;
+        let power = 10f64.powi(digits as i32);
+        at_every_level(|level| {
+            let mut out = words.clone();
+            kernel::round_to_single(&mut out);
+            let expected: Vec<u64> = words.iter().map(|&word| rounded(word)).collect();
+            assert_eq!(out, expected, "{level}, seed {seed}");
+            let all = words.iter().all(|&word| single(word) == word);
+            assert_eq!(kernel::all_single(&words), all, "{level}, seed {seed}");
+            assert!(kernel::all_single(
+                &words.iter().map(|&word| single(word)).collect::<Vec<_>>()
+            ));
+            let kept = kernel::shorten(&words, digits, &mut out);
+            let mut same = 0;
+            for (&short, &word) in out.iter().zip(&words) {
+                let whole = f64::from_bits(short) * power;
+                let is_decimal = (whole - whole.round()).abs() <= whole.abs() * 1e-15;
+                assert!(
+                    short == word || (is_decimal && rounded(short) == word),
+                    "{level}"
+                );
+                same += usize::from(short == word);
+            }
+            assert!(kept <= same, "{level}, seed {seed}");
+        });
+    }
 }

@@ -99,6 +99,47 @@ fn f32_are_decimals_or_four_bytes() {
     column_round_trip(ColumnType::F32, &double, &mut EncoderState::default());
 }
 
+/// A column of f64 whose values came from f32 takes no more space than a column of f32, also behind an encoder state
+/// that was stored, and in vectors that alternate with others.
+#[test]
+fn f64_that_came_from_f32_are_decimals() {
+    let mut rng = Rng(6);
+    let mut state = EncoderState::default();
+    for vector in 0..40u32 {
+        let digits = 1 + vector / 8;
+        let words: Vec<u64> = (0..1024)
+            .map(|_| {
+                let decimal = rng.below(4000) as f64 / 10f64.powi(digits as i32);
+                match (vector % 4, rng.below(100)) {
+                    (3, _) => decimal.to_bits(),
+                    (2, 0) => ColumnType::widen(rng.unit() as f32),
+                    (_, 1) => f64::NAN.to_bits(),
+                    _ => ColumnType::widen(decimal as f32),
+                }
+            })
+            .collect();
+        let (chunk, bytes) = column_round_trip(ColumnType::F64, &words, &mut state);
+        let narrow = chunk.flags & chunk::NARROW != 0;
+        assert_eq!(narrow, vector % 4 != 3, "vector {vector}");
+        assert!(bytes.len() < 15 * 128, "vector {vector}: {}", bytes.len());
+        state = EncoderState::from_bytes(state.to_bytes());
+    }
+    // With full precision, decimals are longer than the floats themselves.
+    let full: Vec<u64> = (0..1024)
+        .map(|_| ColumnType::widen((rng.unit() - 0.5) as f32))
+        .collect();
+    let (chunk, bytes) = column_round_trip(ColumnType::F64, &full, &mut state);
+    assert!(bytes.len() <= 4096, "{chunk:?}");
+    // Whole numbers need no rounding after decoding.
+    let whole: Vec<u64> = (0..1024)
+        .map(|_| (rng.below(5000) as f64).to_bits())
+        .collect();
+    for ty in [ColumnType::F64, ColumnType::F32] {
+        let (chunk, _) = column_round_trip(ty, &whole, &mut state);
+        assert_eq!(chunk.flags, 0);
+    }
+}
+
 /// Statistics of rows with nulls equal the statistics of the other rows, however the rows are split and merged.
 #[test]
 fn nulls_count_in_nothing_but_their_number() {
