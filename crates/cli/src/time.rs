@@ -74,6 +74,12 @@ pub(crate) enum Epoch {
     Micros,
     /// Nanoseconds.
     Nanos,
+    /// Minutes, also with a fraction; these and longer units are never guessed.
+    Minutes,
+    /// Hours.
+    Hours,
+    /// Days.
+    Days,
 }
 
 impl Epoch {
@@ -83,6 +89,9 @@ impl Epoch {
             Self::Millis => 1_000_000,
             Self::Micros => 1_000,
             Self::Nanos => 1,
+            Self::Minutes => 60 * NANOS_PER_SECOND,
+            Self::Hours => 3_600 * NANOS_PER_SECOND,
+            Self::Days => NANOS_PER_DAY,
         }
     }
 
@@ -105,6 +114,8 @@ pub(crate) enum TimeFormat {
     Iso,
     /// A number that counts from 1970.
     Epoch(Epoch),
+    /// A number of days in Excel's calendar: 1 is 1900-01-01, and the fraction is the time of day.
+    Excel,
     /// A strftime pattern.
     Pattern(String),
 }
@@ -117,6 +128,10 @@ impl std::fmt::Display for TimeFormat {
             Self::Epoch(Epoch::Millis) => write!(f, "milliseconds since 1970"),
             Self::Epoch(Epoch::Micros) => write!(f, "microseconds since 1970"),
             Self::Epoch(Epoch::Nanos) => write!(f, "nanoseconds since 1970"),
+            Self::Epoch(Epoch::Minutes) => write!(f, "minutes since 1970"),
+            Self::Epoch(Epoch::Hours) => write!(f, "hours since 1970"),
+            Self::Epoch(Epoch::Days) => write!(f, "days since 1970"),
+            Self::Excel => write!(f, "days of Excel"),
             Self::Pattern(pattern) => write!(f, "pattern {pattern}"),
         }
     }
@@ -131,10 +146,14 @@ impl TimeFormat {
             "ms" => Self::Epoch(Epoch::Millis),
             "us" => Self::Epoch(Epoch::Micros),
             "ns" => Self::Epoch(Epoch::Nanos),
+            "min" => Self::Epoch(Epoch::Minutes),
+            "h" => Self::Epoch(Epoch::Hours),
+            "d" => Self::Epoch(Epoch::Days),
+            "excel" => Self::Excel,
             _ if text.contains('%') => Self::Pattern(text.to_owned()),
             _ => {
                 return Err(format!(
-                    "`{text}` is not a time format: give iso, s, ms, us, ns, or a pattern such as \
+                    "`{text}` is not a time format: give iso, s, ms, us, ns, min, h, d, excel, or a pattern such as \
                      '%d.%m.%Y %H:%M'"
                 ));
             }
@@ -159,7 +178,7 @@ impl TimeFormat {
                     Self::Epoch(b) => Some(Self::Epoch(if a.nanos() < b.nanos() { a } else { b })),
                     // Among other numbers, one that could be a compact date is a number too.
                     Self::Pattern(_) => Some(Self::Epoch(a)),
-                    Self::Iso => return None,
+                    Self::Iso | Self::Excel => return None,
                 },
                 Some(Self::Pattern(_)) if matches!(this, Self::Epoch(_)) => Some(this),
                 Some(_) => return None,
@@ -197,7 +216,6 @@ impl TimeReader {
         Self { format, zone }
     }
 
-    #[cfg(test)]
     pub(crate) fn format(&self) -> &TimeFormat {
         &self.format
     }
@@ -219,6 +237,7 @@ impl TimeReader {
         match &self.format {
             TimeFormat::Iso => read_iso(text, &self.zone),
             TimeFormat::Epoch(epoch) => read_epoch(text, *epoch).map(Moment::At),
+            TimeFormat::Excel => read_excel(text, &self.zone),
             TimeFormat::Pattern(pattern) => read_pattern(text, pattern, &self.zone),
         }
     }
@@ -413,6 +432,26 @@ fn read_epoch(text: &str, epoch: Epoch) -> Result<Nanos, String> {
         ));
     };
     Ok(whole * epoch.nanos() + billionths * epoch.nanos() / NANOS_PER_SECOND)
+}
+
+/// A day number of Excel, which is a local time. Excel counts a day that did not exist, 1900-02-29, so numbers before
+/// March of 1900 are refused. The fraction is rounded to the millisecond, which is finer than what Excel shows.
+fn read_excel(text: &str, zone: &TimeZone) -> Result<Moment, String> {
+    /// The day numbers of 1900-03-01 and of the end of the calendar.
+    const DAYS: std::ops::Range<i128> = 61..2_958_466;
+    const NANOS_PER_MILLI: i128 = 1_000_000;
+    let complaint = || format!("`{text}` is not a day number of Excel, such as 45292.5");
+    let (days, billionths) = decimal(text)
+        .filter(|(days, _)| DAYS.contains(days))
+        .ok_or_else(complaint)?;
+    let nanos = days * NANOS_PER_DAY + billionths * NANOS_PER_DAY / 1_000_000_000;
+    let millis = (nanos + NANOS_PER_MILLI / 2) / NANOS_PER_MILLI;
+    let millis = i64::try_from(millis).map_err(|_| complaint())?;
+    let civil = jiff::civil::date(1899, 12, 30)
+        .at(0, 0, 0, 0)
+        .checked_add(jiff::SignedDuration::from_millis(millis))
+        .map_err(|_| complaint())?;
+    in_zone(civil, zone).map_err(|_| complaint())
 }
 
 fn read_pattern(text: &str, pattern: &str, zone: &TimeZone) -> Result<Moment, String> {
@@ -814,6 +853,27 @@ mod tests {
         let pattern = |text| read_pattern(text, "%d.%m.%Y %H:%M:%S%.f", &UTC);
         assert!(pattern("31.12.1960 23:59:60.60").is_err());
         assert!(pattern("31.12.1960 23:59:59.60").is_ok());
+    }
+
+    #[test]
+    fn days_of_excel_are_local_times() {
+        let berlin = zone_named("Europe/Berlin").unwrap();
+        for (text, zone, same) in [
+            ("45292", &UTC, "2024-01-01T00:00Z"),
+            ("45292.5", &UTC, "2024-01-01T12:00Z"),
+            // 0:15, as Excel writes it with ten digits.
+            ("45292.0104166667", &UTC, "2024-01-01T00:15Z"),
+            ("45474.5", &berlin, "2024-07-01T10:00Z"),
+            ("61", &UTC, "1900-03-01T00:00Z"),
+        ] {
+            let reader = TimeReader::new(TimeFormat::Excel, zone.clone());
+            let read = reader.read(text).map(Moment::compatible);
+            assert_eq!(read, read_any(same, &UTC), "{text}");
+        }
+        for wrong in ["60", "-1", "x", "99999999"] {
+            let reader = TimeReader::new(TimeFormat::Excel, UTC);
+            assert!(reader.read(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

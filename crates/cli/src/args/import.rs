@@ -1,6 +1,9 @@
 //! `import`.
 
 use super::common::{CreatedArg, DurabilityArg};
+use super::text_options::{
+    NULL_WORDS, decimal_separator, encoding_named, tag_value, thousands_separator,
+};
 use crate::time::{TimeFormat, zone_named};
 use clap::{Args, ValueEnum, ValueHint};
 use jiff::tz::TimeZone;
@@ -24,7 +27,7 @@ pub(crate) enum OnError {
 pub(crate) enum InputForm {
     /// Comma-separated values, or separated by another character
     Csv,
-    /// One JSON object per line
+    /// JSON: one object per line, objects over several lines, or an array of objects or arrays
     Json,
 }
 
@@ -49,8 +52,8 @@ decides, the earlier instant is used, and the summary counts it as guessed. Rows
 and an hour that occurs three times, are bad rows. 24:00 is 0:00 of the next day; a leap second
 (23:59:60) is a bad row.
 
-A column holds values if half of the cells in the first rows are numbers. Values are stored as
-doubles. If a whole number among the first values of a new series needs more than the 53 bits of a
+A column holds values if half of the cells in the first rows are numbers, or if all are true or
+false (stored as value:bool). Values are stored as doubles. If a whole number among the first values of a new series needs more than the 53 bits of a
 double, the series stores 64-bit whole numbers (value:i64 or value:u64). A value that its series
 cannot store exactly, or that exceeds the range of doubles, is a bad value.
 
@@ -69,6 +72,10 @@ Examples:
   No header, columns by number, times in local German form:
     tidalite import plant.tdl old.csv --no-header --time 1 --value 2=level \\
         --time-format '%d.%m.%Y %H:%M' --tz Europe/Berlin
+
+  A date and a time of day in two columns, decimal commas, one file for each device:
+    tidalite import plant.tdl pump1.csv pump2.csv --time date,time --decimal , \\
+        --tag-value 'device={file}' --skip remark
 
   JSON, one object per line; a dot separates the keys of nested objects:
     tidalite import plant.tdl log.jsonl.zst --tag site --value wind.speed
@@ -90,15 +97,17 @@ pub(crate) struct ImportArgs {
     #[arg(value_name = "FILE.tdl", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
 
-    /// CSV files or JSON lines, plain, gzipped or in zstd; - is standard input
+    /// CSV or JSON files, plain, gzipped or in zstd; - is standard input
     #[arg(required = true, value_name = "INPUT", value_hint = ValueHint::FilePath)]
     pub inputs: Vec<PathBuf>,
 
-    /// Column with the time, by header or number; if not given, the first column that parses as times
-    #[arg(long, value_name = "COLUMN")]
+    /// Column with the time, by header or number, or several with commas in between, such as date,time or
+    /// year,month,day,hour; if not given, the first column that parses as times
+    #[arg(long, value_name = "COLUMN[,COLUMN]...")]
     pub time: Option<String>,
 
-    /// Format of times: iso, s, ms, us or ns since 1970, or a pattern such as '%d.%m.%Y %H:%M'; detected if not given
+    /// Format of times: iso; s, ms, us, ns, min, h or d since 1970; excel for its day numbers; or a pattern such as
+    /// '%d.%m.%Y %H:%M'. Detected if not given
     #[arg(long, value_name = "FORMAT", value_parser = TimeFormat::named)]
     pub time_format: Option<TimeFormat>,
 
@@ -121,6 +130,19 @@ pub(crate) struct ImportArgs {
     /// Column with values; =NAME after it renames. Repeatable; if not given, all numeric columns
     #[arg(long = "value", value_name = "COLUMN[=NAME]")]
     pub values: Vec<String>,
+
+    /// Tag of all rows; {file} in the text is the name of the file without its endings, {folder} the name of its folder.
+    /// Repeatable
+    #[arg(long = "tag-value", value_name = "NAME=TEXT", value_parser = tag_value, conflicts_with = "series")]
+    pub tag_values: Vec<(String, String)>,
+
+    /// Tags from the names of the files, such as '{site}_{year}'; {} stands for a text that is not a tag
+    #[arg(long, value_name = "PATTERN", conflicts_with = "series")]
+    pub file_tags: Option<String>,
+
+    /// Column that is not used. Repeatable
+    #[arg(long, value_name = "COLUMN")]
+    pub skip: Vec<String>,
 
     /// Columns of one series that has all of them, instead of a series for each; with --into or --series. TYPE is f64,
     /// f32, i64, u64, bool, decimal(DIGITS), string, bytes (hexadecimal) or guid; a ? after it allows rows without a
@@ -161,7 +183,7 @@ pub(crate) struct ImportArgs {
         long = "null",
         value_name = "WORD",
         value_delimiter = ',',
-        default_value = "NA,null,NULL"
+        default_value = NULL_WORDS
     )]
     pub nulls: Vec<String>,
 
@@ -177,9 +199,43 @@ pub(crate) struct ImportArgs {
     #[arg(long, value_name = "CHARACTER", value_parser = delimiter)]
     pub delimiter: Option<u8>,
 
-    /// Format of the inputs; if not given, JSON if the first character is a brace
+    /// Separator of decimals: comma or point. If not given, the cells in the first rows show it
+    #[arg(long, value_name = "CHARACTER", value_parser = decimal_separator)]
+    pub decimal: Option<char>,
+
+    /// Separator of thousands: comma, point, apostrophe or blank. If not given, the cells in the first rows show it
+    #[arg(long, value_name = "CHARACTER", value_parser = thousands_separator)]
+    pub thousands: Option<char>,
+
+    /// Encoding of the text, such as windows-1252, latin1, utf-16le or shift_jis; UTF-8 if not given, or UTF-16 if the
+    /// input begins with its byte order mark
+    #[arg(long, value_name = "NAME", value_parser = encoding_named)]
+    pub encoding: Option<&'static encoding_rs::Encoding>,
+
+    /// Number of lines to leave out at the beginning
+    #[arg(
+        long,
+        value_name = "LINES",
+        default_value_t = 0,
+        hide_default_value = true
+    )]
+    pub skip_lines: u64,
+
+    /// Character with which lines of comments begin; # if the lines before the names of the columns begin so
+    #[arg(long, value_name = "CHARACTER", value_parser = delimiter)]
+    pub comment: Option<u8>,
+
+    /// The line after the names of the columns holds units; detected if it holds neither numbers nor times
+    #[arg(long, conflicts_with = "no_header")]
+    pub units: bool,
+
+    /// Format of the inputs; if not given, JSON if the first character is a bracket
     #[arg(long, value_enum, value_name = "FORM")]
     pub input_form: Option<InputForm>,
+
+    /// Print how the columns of the inputs would be read, and store nothing
+    #[arg(long, short = 'n')]
+    pub dry_run: bool,
 
     /// Commit after this many rows, instead of once at the end
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..))]

@@ -13,6 +13,7 @@ mod kv;
 mod program;
 mod query;
 mod remove;
+mod text_options;
 mod window_width;
 
 pub(crate) use annotate::*;
@@ -28,6 +29,9 @@ pub(crate) use kv::*;
 pub(crate) use program::*;
 pub(crate) use query::*;
 pub(crate) use remove::*;
+pub(crate) use text_options::NULL_WORDS;
+#[cfg(test)]
+pub(crate) use text_options::tag_value;
 pub(crate) use window_width::*;
 
 use crate::style::{ColorWhen, help_styles};

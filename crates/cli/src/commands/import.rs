@@ -7,23 +7,25 @@ use crate::exit::{Failure, Outcome};
 use crate::import::advice;
 use crate::import::batch::BadRow;
 use crate::import::blocks::LinesBefore;
+use crate::import::digits::Digits;
 use crate::import::field::{NOT_UTF_8, Nulls};
+use crate::import::file_tags;
 use crate::import::layout::{Layout, LeftOut, Wishes};
 use crate::import::load::{Aim, Columns, Loader, Tally};
 use crate::import::local_times::{LocalTally, Policy};
+use crate::import::open::{Form, Format, Rows};
 use crate::import::progress::Progress;
 use crate::import::readers::Batches;
+use crate::import::report;
 use crate::import::resolver::Resolver;
-use crate::import::rows::{Form, Rows};
 use crate::import::source::{self, Source};
-use crate::output::{bytes_text, grouped, printable, rate_text, rounded_text};
+use crate::output::{
+    Format as Sheets, bytes_text, grouped, plural, printable, rate_text, rounded_text,
+};
 use crate::terminal::Terminal;
 use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
-
-/// If a bad row is among this many first lines, it may be a title or a line of units, and not data.
-const FIRST_LINES: u64 = 10;
 
 /// Maximum number of bad rows, and of bad values, that are described; further ones are only counted.
 const BAD_ROWS_SHOWN: u64 = 10;
@@ -35,6 +37,12 @@ pub(crate) fn run(args: &ImportArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let mut inputs = Vec::new();
     for path in &args.inputs {
         inputs.push((path.as_path(), source::open(path)?));
+    }
+    if args.dry_run {
+        for (path, source) in inputs {
+            describe(args, path, source, terminal)?;
+        }
+        return Ok(());
     }
     let is_new = !args.file.exists();
     let database = open_or_create(&args.file)?;
@@ -156,6 +164,55 @@ fn summary(path: &Path, tally: Tally, took: Duration, terminal: &mut Terminal<'_
     Ok(terminal.out.flush()?)
 }
 
+/// Prints how the columns of an input would be read.
+fn describe(
+    args: &ImportArgs,
+    path: &Path,
+    source: Source,
+    terminal: &mut Terminal<'_>,
+) -> Outcome {
+    let (what, nulls) = (name_of(path), Nulls::new(args.nulls.clone()));
+    let rows = Rows::open(
+        source.reader,
+        &what,
+        &format(args),
+        &wishes(args),
+        nulls.clone(),
+    )?;
+    mention(&what, &rows.notes, terminal);
+    let count = rows.sample.len();
+    writeln!(
+        terminal.out,
+        "{}: the first {}",
+        printable(&what),
+        plural(count as u64, "row", "rows")
+    )?;
+    let fixed_tags = file_tags::of_input(path, &args.tag_values, args.file_tags.as_deref())?;
+    for (key, text) in fixed_tags {
+        writeln!(
+            terminal.out,
+            "tag {}: {}",
+            printable(&key),
+            printable(&text)
+        )?;
+    }
+    let into = args.target.into.as_deref();
+    let lines = report::rows(&rows, &nulls, &args.prefix, into);
+    let mut sheet = terminal.sheet(Sheets::Table, report::columns());
+    for line in &lines {
+        sheet.row(line)?;
+    }
+    Ok(sheet.finish()?)
+}
+
+/// The name of an input in messages.
+fn name_of(path: &Path) -> String {
+    match path.as_os_str() == "-" {
+        true => "standard input".to_owned(),
+        false => path.display().to_string(),
+    }
+}
+
 /// The loader to which the rows of an input go, and the options for this input.
 struct Target<'t, 'a> {
     loader: &'t mut Loader<'a>,
@@ -175,35 +232,17 @@ fn one_input(
         local,
         unfinished,
     } = to;
-    let what = if path.as_os_str() == "-" {
-        "standard input".to_owned()
-    } else {
-        path.display().to_string()
-    };
-    let wishes = Wishes {
-        header: !args.no_header,
-        time: args.time.clone(),
-        time_format: args.time_format.clone(),
-        zone: Some(args.tz.clone()),
-        local_times: local_times(args),
-        tags: args.tags.clone(),
-        series: args.target.series.clone(),
-        values: args.values.clone(),
-        columns: args.columns.clone(),
-        bad_cells_are_null: args.on_error == OnError::Null,
-    };
+    let what = name_of(path);
+    let fixed_tags = file_tags::of_input(path, &args.tag_values, args.file_tags.as_deref())?;
+    let wishes = wishes(args);
     let nulls = Nulls::new(args.nulls.clone());
     let progress = Progress::new(&source, args.quiet);
-    let form = match args.input_form {
-        Some(InputForm::Json) => Some(Form::JsonLines),
-        Some(InputForm::Csv) => Some(Form::Csv(args.delimiter)),
-        None => args.delimiter.map(|delimiter| Form::Csv(Some(delimiter))),
-    };
     let is_packed = source.is_packed;
-    let rows = Rows::open(source.reader, &what, form, &wishes, nulls)?;
-    let columns = Columns::of(rows.layout());
-    let first_lines = rows.advice.clone();
+    let rows = Rows::open(source.reader, &what, &format(args), &wishes, nulls)?;
+    let columns = Columns::of(&rows, fixed_tags);
+    let counts = rows.reading.counts;
     if !args.quiet {
+        mention(&what, &rows.notes, terminal);
         mention_left_out(&what, rows.layout(), terminal);
     }
     loader.next_input();
@@ -221,16 +260,18 @@ fn one_input(
         let leave_out = |line: &BadRow, loader: &mut Loader<'_>| {
             loader.bad_row();
             if args.on_error == OnError::Stop {
-                return Err(stopped(&what, line, first_lines.as_deref(), args));
+                return Err(stopped(&what, counts, line, args));
             }
             let number = loader.tally().bad_rows;
-            progress.aside(|| tell("row skipped", &what, line, number, terminal));
+            let place = (&what[..], counts);
+            progress.aside(|| tell("row skipped", place, line, number, terminal));
             Ok(())
         };
         let leave_empty = |line: &BadRow, loader: &mut Loader<'_>| {
             loader.bad_cell();
             let number = loader.tally().bad_cells;
-            progress.aside(|| tell("value skipped", &what, line, number, terminal));
+            let place = (&what[..], counts);
+            progress.aside(|| tell("value skipped", place, line, number, terminal));
         };
         for row in 0..=batch.times.len() {
             while let Some((_, line)) = bad.next_if(|(before, _)| *before == row) {
@@ -302,10 +343,66 @@ fn damage_behind(batches: &mut Batches, is_packed: bool) -> Option<Failure> {
     None
 }
 
+/// The options that assign roles to columns.
+fn wishes(args: &ImportArgs) -> Wishes {
+    let plain = Digits::default();
+    let digits = match (args.decimal, args.thousands) {
+        (None, None) => None,
+        // Of point and comma, one separates the decimals and the other can only separate thousands.
+        (Some(','), None) | (None, Some('.')) => Some(Digits {
+            decimal: ',',
+            thousands: Some('.'),
+        }),
+        (Some(decimal), thousands) => Some(Digits { decimal, thousands }),
+        (None, thousands) => Some(Digits { thousands, ..plain }),
+    };
+    Wishes {
+        header: !args.no_header,
+        time: args.time.clone(),
+        time_format: args.time_format.clone(),
+        zone: Some(args.tz.clone()),
+        local_times: local_times(args),
+        tags: args.tags.clone(),
+        series: args.target.series.clone(),
+        values: args.values.clone(),
+        columns: args.columns.clone(),
+        skipped: args.skip.clone(),
+        digits,
+        bad_cells_are_null: args.on_error == OnError::Null,
+    }
+}
+
+/// The options about the text of the inputs.
+fn format(args: &ImportArgs) -> Format {
+    Format {
+        form: match args.input_form {
+            Some(InputForm::Json) => Some(Form::Json),
+            Some(InputForm::Csv) => Some(Form::Csv(args.delimiter)),
+            None => args.delimiter.map(|delimiter| Form::Csv(Some(delimiter))),
+        },
+        encoding: args.encoding,
+        comment: args.comment,
+        skip_lines: args.skip_lines,
+        has_units: args.units,
+    }
+}
+
 fn local_times(args: &ImportArgs) -> Policy {
     Policy {
         ambiguous: args.ambiguous.into(),
         nonexistent: args.nonexistent.into(),
+    }
+}
+
+/// Reports what was detected in an input.
+fn mention(what: &str, notes: &[String], terminal: &Terminal<'_>) {
+    let mut stderr = std::io::stderr().lock();
+    for note in notes {
+        let _ = writeln!(
+            stderr,
+            "{} {what}: {note}",
+            terminal.messages.warning("note:")
+        );
     }
 }
 
@@ -338,33 +435,34 @@ fn described(column: &LeftOut) -> String {
     }
 }
 
-fn stopped(what: &str, bad: &BadRow, first_lines: Option<&str>, args: &ImportArgs) -> Failure {
+fn stopped(what: &str, counts: &str, bad: &BadRow, args: &ImportArgs) -> Failure {
     let stored = if args.commit_every.is_some() {
         "rows after the last commit are not stored"
     } else {
         "nothing was stored"
     };
-    let failure = Failure::bad_input(format!("{what}, line {}: {}", bad.line, bad.why));
+    let failure = Failure::bad_input(format!("{what}, {counts} {}: {}", bad.line, bad.why));
     if bad.why.ends_with(NOT_UTF_8) {
         return failure.hint(format!("{stored}; {}", advice::NOT_UTF_8));
     }
-    if let Some(next) = first_lines
-        && bad.line <= FIRST_LINES
-    {
-        return failure.hint(format!("{stored}; {next}"));
-    }
     failure.hint(format!(
-        "{stored}; correct the line, name a word for \"no value\" with --null WORD, or leave out such values with \
+        "{stored}; correct the {counts}, name a word for \"no value\" with --null WORD, or leave out such values with \
          --on-error null, such rows with --on-error skip"
     ))
 }
 
 /// Prints a description of a row or value that is left out, if it is one of the first.
-fn tell(lost: &str, what: &str, bad: &BadRow, number: u64, terminal: &Terminal<'_>) {
+fn tell(
+    lost: &str,
+    (what, counts): (&str, &str),
+    bad: &BadRow,
+    number: u64,
+    terminal: &Terminal<'_>,
+) {
     let mut stderr = std::io::stderr().lock();
     let mark = terminal.messages.warning(format!("{lost}:"));
     if number <= BAD_ROWS_SHOWN {
-        let _ = writeln!(stderr, "{mark} {what}, line {}: {}", bad.line, bad.why);
+        let _ = writeln!(stderr, "{mark} {what}, {counts} {}: {}", bad.line, bad.why);
     } else if number == BAD_ROWS_SHOWN + 1 {
         let _ = writeln!(stderr, "{mark} more follow and are only counted");
     }

@@ -5,7 +5,7 @@ use crate::output::printable;
 
 /// The first bytes of formats that are not text, each with the name of the format and advice on how to convert it to
 /// CSV.
-const FORMATS: [(&[u8], &str, &str); 14] = [
+const FORMATS: [(&[u8], &str, &str); 12] = [
     (b"PAR1", "a Parquet file", PARQUET),
     (b"ARROW1", "an Arrow (Feather) file", ARROW),
     (b"FEA1", "a Feather file", ARROW),
@@ -42,8 +42,6 @@ const FORMATS: [(&[u8], &str, &str); 14] = [
         "an SQLite database",
         "write a table as CSV: sqlite3 -header -csv FILE 'select * from TABLE' | tidalite import DATABASE.tdl -",
     ),
-    (b"\xff\xfe", "text in UTF-16", UTF_16),
-    (b"\xfe\xff", "text in UTF-16", UTF_16),
 ];
 
 const PARQUET: &str = "write it as CSV first, for example: duckdb -c \"copy 'FILE' to 'data.csv'\"";
@@ -51,20 +49,15 @@ const ARROW: &str = "write it as CSV first, for example with pandas: read_feathe
 const EXCEL: &str = "save the sheet as CSV in the spreadsheet program, and import the CSV file";
 const NETCDF: &str =
     "write its variables as CSV first, for example with xarray: to_dataframe, to_csv";
-const UTF_16: &str = "convert it: iconv -f utf-16 -t utf-8 FILE | tidalite import DATABASE.tdl -";
 
 /// Advice for an input whose text is not UTF-8.
-pub(crate) const NOT_UTF_8: &str =
-    "convert the file: iconv -f latin1 -t utf-8 FILE | tidalite import DATABASE.tdl -";
+pub(crate) const NOT_UTF_8: &str = "name its encoding: --encoding windows-1252 for Western Europe (Latin-1, too), windows-1250, windows-1251, shift_jis, gb18030 ...";
 
 /// The numbers by which Excel counts the days between the years 1954 and 2119.
 const EXCEL_DAYS: std::ops::RangeInclusive<f64> = 20_000.0..=80_000.0;
 
 /// Maximum number of example cells that a message shows.
 const EXAMPLES_MAX: usize = 5;
-
-/// Number of lines at the beginning of an input that are searched for the header.
-const LINES_MAX: usize = 200;
 
 /// The error for an input whose first bytes belong to another format.
 pub(crate) fn foreign(head: &[u8], what: &str) -> Option<Failure> {
@@ -96,11 +89,24 @@ pub(crate) fn near_1970(column: &str, first: &str, last: &str, unit: &str) -> Fa
     ));
     match is_day(first) && is_day(last) {
         true => failure.hint(
-            "they look like day numbers of Excel (45292.5 is noon of 2024-01-01): format the column as yyyy-mm-dd hh:mm:ss before \
-             saving as CSV; if they do count from 1970, say in what: --time-format s, ms, us or ns",
+            "they look like day numbers of Excel (45292.5 is noon of 2024-01-01): --time-format excel reads them; if they do count from 1970, give their unit: --time-format s, ms, us, ns, min, h or d",
         ),
-        false => failure.hint("if they count from 1970, give their unit: --time-format s, ms, us or ns; or choose another column with --time"),
+        false => failure.hint("if they count from 1970, give their unit: --time-format s, ms, us, ns, min, h or d; or choose another column with --time"),
     }
+}
+
+/// The error for numbers whose only separator may be one of decimals or one of thousands.
+pub(crate) fn ambiguous_number(column: &str, cell: &str) -> Failure {
+    let plain = |with: &str| printable(&cell.replace(',', with));
+    Failure::bad_input(format!(
+        "column {column}: `{}` may be {} or {}",
+        printable(cell),
+        plain("."),
+        plain("")
+    ))
+    .hint(
+        "name the separator: --decimal ',' or --thousands ','; or leave the column out with --skip",
+    )
 }
 
 /// The error if no column holds numbers. `cells` has the name of each column, and an example cell if there is one.
@@ -121,14 +127,6 @@ pub(crate) fn no_numbers(cells: &[(&str, Option<&str>)]) -> Failure {
         "no column holds numbers: found {}",
         shown.join(", ")
     ));
-    let has_comma = |cell: &str| {
-        cell.matches(',').count() == 1 && cell.replace(',', ".").parse::<f64>().is_ok()
-    };
-    if cells.iter().any(|(_, cell)| cell.is_some_and(has_comma)) {
-        return failure.hint(
-            "numbers need a decimal point; where fields are separated by semicolons: sed 's/,/./g' FILE | tidalite import DATABASE.tdl -",
-        );
-    }
     let (name, _) = cells
         .iter()
         .find(|(_, cell)| cell.is_some())
@@ -145,115 +143,5 @@ fn shortened(cell: &str) -> String {
     match cell.char_indices().nth(CHARS_MAX) {
         Some((at, _)) => format!("{}...", printable(&cell[..at])),
         None => printable(cell),
-    }
-}
-
-/// Advice on skipping lines that stand before the header, or between the header and the rows.
-pub(crate) fn lines_to_skip(head: &[u8], delimiter: Option<u8>) -> Option<String> {
-    let text = String::from_utf8_lossy(head);
-    let lines: Vec<&str> = text.lines().take(LINES_MAX).collect();
-    let delimiters = match delimiter {
-        Some(delimiter) => vec![char::from(delimiter)],
-        None => vec![',', ';', '\t', '|'],
-    };
-    for delimiter in delimiters {
-        let fields = |line: &str| -> Vec<String> {
-            let fields = line.split(delimiter);
-            fields
-                .map(|field| field.trim().trim_matches('"').to_owned())
-                .collect()
-        };
-        let is_data = |fields: &[String]| {
-            let numbers = fields
-                .iter()
-                .filter(|field| begins_with_a_digit(field))
-                .count();
-            numbers * 2 >= fields.len()
-        };
-        let is_names = |fields: &[String]| {
-            fields.len() > 1 && !fields.iter().any(|field| begins_with_a_digit(field))
-        };
-        let rows: Vec<Vec<String>> = lines.iter().map(|line| fields(line)).collect();
-        let is_row = |at: usize, width: usize| {
-            rows.get(at)
-                .is_some_and(|row| row.len() == width && is_data(row))
-        };
-        for (at, names) in rows.iter().enumerate() {
-            if !is_names(names) {
-                continue;
-            }
-            let line = at + 1;
-            let skip = format!("tail -n +{line} FILE");
-            if is_row(at + 1, names.len()) {
-                return (at > 0).then(|| {
-                    format!("line {line} looks like the names of the columns: skip the lines before it: {skip} | tidalite import DATABASE.tdl -")
-                });
-            }
-            // The line after the names may hold the units of the columns.
-            if is_row(at + 2, names.len()) && rows[at + 1].len() == names.len() {
-                let units = line + 1;
-                let (skip, from) = match at {
-                    0 => ("sed".to_owned(), " FILE"),
-                    _ => (format!("{skip} | sed"), ""),
-                };
-                return Some(format!(
-                    "line {units} holds neither names nor values (units?): leave it out: {skip} 2d{from} | tidalite import DATABASE.tdl -"
-                ));
-            }
-        }
-    }
-    None
-}
-
-fn begins_with_a_digit(field: &str) -> bool {
-    let digits = field.strip_prefix('-').unwrap_or(field);
-    digits.starts_with(|c: char| c.is_ascii_digit())
-}
-
-/// The error for an input that is a single JSON array instead of JSON lines.
-pub(crate) fn json_array(head: &[u8], what: &str) -> Option<Failure> {
-    let inner = head
-        .trim_ascii_start()
-        .strip_prefix(b"[")?
-        .trim_ascii_start();
-    let next = match inner.first()? {
-        b'{' => "write one object per line: jq -c '.[]' FILE | tidalite import DATABASE.tdl -",
-        b'[' => {
-            "write its rows as CSV: jq -r '.[] | @csv' FILE > data.csv; if the first row does not hold names, import that with --no-header \
-             and choose columns by number: --time 1 --value 2=NAME"
-        }
-        b'"' | b'0'..=b'9' | b'-' | b']' => {
-            "the input must have one JSON object per line, such as {\"time\":\"2014-06-01T00:10:00Z\",\"value\":1.5}"
-        }
-        // The bracket belongs to a column name, so the input is not a JSON array.
-        _ => return None,
-    };
-    Some(Failure::bad_input(format!("{what} is a JSON array")).hint(next))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lines_before_the_names_are_found() {
-        let skip = |text: &str| lines_to_skip(text.as_bytes(), None);
-        let three = "# Station 7\n# Berlin, Dahlem\n\ntime,v\n2014-06-01,1\n";
-        assert!(skip(three).is_some_and(|told| told.contains("tail -n +4")));
-        let german = "Station;7\nzeit;wert\n01.06.2014 00:10;1,5\n";
-        assert!(skip(german).is_some_and(|told| told.contains("tail -n +2")));
-        let units = skip("time;v\nUTC;m/s\n2014-06-01;1\n");
-        assert!(units.is_some_and(|told| told.contains("line 2") && told.contains("sed 2d FILE")));
-        assert_eq!(skip("time,v\n2014-06-01,1\n"), None);
-        assert_eq!(skip("hello\nworld\n"), None);
-    }
-
-    #[test]
-    fn arrays_of_objects_and_of_arrays_differ() {
-        let hint = |text: &str| json_array(text.as_bytes(), "x").and_then(|failure| failure.hint);
-        assert!(hint(" [\n {\"a\":1}]").is_some_and(|hint| hint.contains("'.[]'")));
-        assert!(hint("[[1,2]]").is_some_and(|hint| hint.contains("@csv")));
-        assert!(hint("[1]").is_some_and(|hint| hint.contains("one JSON object per line")));
-        assert!(hint("[time],[v]\n").is_none());
     }
 }

@@ -22,6 +22,8 @@ pub(crate) enum Ends {
     Csv {
         /// The character that separates fields.
         delimiter: u8,
+        /// The character with which lines of comments begin; quotes in such a line are ordinary characters.
+        comment: Option<u8>,
     },
     /// A record ends at the end of each line.
     Lines,
@@ -38,6 +40,8 @@ pub(crate) struct Block {
     pub bytes: Vec<u8>,
     /// Whether the block is a single record that ends within quotes, because the input ends there.
     pub is_open: bool,
+    /// The character with which lines of comments begin.
+    pub comment: Option<u8>,
 }
 
 /// Counts the lines of a block up to offsets that ascend from call to call.
@@ -56,7 +60,7 @@ impl Block {
     /// Does the same as `line_of`, for a block whose bytes have been taken out and are given as `bytes`.
     pub(crate) fn line_in(&self, bytes: &[u8], start: usize, before: &mut LinesBefore) -> u64 {
         let start = bytes.len().min(start);
-        let start = start + empty_lines(&bytes[start..]);
+        let start = start + lines_to_pass(&bytes[start..], self.comment);
         if start < before.at {
             *before = LinesBefore::default();
         }
@@ -95,6 +99,17 @@ pub(crate) fn empty_lines(bytes: &[u8]) -> usize {
     bytes.iter().take_while(|byte| is_line_end(**byte)).count()
 }
 
+/// Number of bytes of line ends and comments at the beginning of the text.
+fn lines_to_pass(bytes: &[u8], comment: Option<u8>) -> usize {
+    let mut at = empty_lines(bytes);
+    while comment.is_some() && bytes.get(at).copied() == comment {
+        let rest = &bytes[at..];
+        at += rest.iter().take_while(|byte| **byte != b'\n').count();
+        at += empty_lines(&bytes[at..]);
+    }
+    at
+}
+
 pub(crate) fn lines_in(bytes: &[u8]) -> u64 {
     bytes.iter().filter(|byte| **byte == b'\n').count() as u64
 }
@@ -108,6 +123,8 @@ enum Place {
     /// The next byte is in a field without quotes, or after a closing quote.
     Field,
     Quoted,
+    /// The next byte is in a comment.
+    Comment,
     /// The next byte follows a quote within quotes. That quote has closed them, unless the next byte is another quote.
     Quote,
 }
@@ -222,6 +239,10 @@ impl<R: Read> Blocks<R> {
             line: self.line,
             bytes,
             is_open: false,
+            comment: match self.ends {
+                Ends::Csv { comment, .. } => comment,
+                Ends::Lines => None,
+            },
         };
         self.number += 1;
         self.line += lines_in(&block.bytes);
@@ -233,15 +254,15 @@ impl<R: Read> Blocks<R> {
     /// Scans the bytes that are new in `rest` for the last end of a record.
     fn look(&mut self) {
         let new = &self.rest[self.looked..];
-        let Ends::Csv { delimiter } = self.ends else {
+        let Ends::Csv { delimiter, comment } = self.ends else {
             if let Some(at) = new.iter().rposition(|byte| *byte == b'\n') {
                 self.cut = self.looked + at + 1;
             }
             self.looked = self.rest.len();
             return;
         };
-        if new.contains(&b'"') {
-            self.look_among_quotes(delimiter);
+        if new.contains(&b'"') || comment.is_some() {
+            self.look_among_quotes(delimiter, comment);
         } else if self.place != Place::Quoted
             && let Some(last) = new.last()
         {
@@ -263,17 +284,27 @@ impl<R: Read> Blocks<R> {
         self.looked = self.rest.len();
     }
 
-    fn look_among_quotes(&mut self, delimiter: u8) {
+    /// Whether the byte at this offset of `rest` is the first of a line.
+    fn begins_line(&self, at: usize) -> bool {
+        at == 0 || is_line_end(self.rest[at - 1])
+    }
+
+    fn look_among_quotes(&mut self, delimiter: u8, comment: Option<u8>) {
         let mut place = self.place;
         for (at, &byte) in self.rest.iter().enumerate().skip(self.looked) {
             place = match (place, byte) {
                 (Place::Quoted, b'"') => Place::Quote,
                 (Place::Quoted, _) => Place::Quoted,
                 (Place::Begin | Place::Quote, b'"') => Place::Quoted,
+                (Place::Begin, byte) if Some(byte) == comment && self.begins_line(at) => {
+                    Place::Comment
+                }
                 (_, b'\n') => {
                     self.cut = at + 1;
                     Place::Begin
                 }
+                // For the CSV reader, only a line feed ends a comment.
+                (Place::Comment, _) => Place::Comment,
                 (_, b'\r') => {
                     if self.rest.get(at + 1).is_some_and(|next| *next != b'\n') {
                         self.cut = at + 1;
@@ -293,7 +324,10 @@ mod tests {
     use super::*;
     use csv::ByteRecord;
 
-    const COMMA: Ends = Ends::Csv { delimiter: b',' };
+    const COMMA: Ends = Ends::Csv {
+        delimiter: b',',
+        comment: None,
+    };
 
     fn all(text: &[u8], ends: Ends, size: usize) -> Vec<Block> {
         let mut blocks = Blocks::new(text, ends).of_bytes(size);
@@ -371,6 +405,7 @@ mod tests {
             number: 0,
             line: 10,
             is_open: false,
+            comment: None,
             bytes: b"a\n\r\n\nb\nc".to_vec(),
         };
         let mut before = LinesBefore::default();

@@ -1,5 +1,6 @@
 //! One field of a record: whether it is null, its text, and its value.
 
+use crate::args::NULL_WORDS;
 use crate::import::number::double;
 use csv::ByteRecord;
 use tidalite::{ColumnType, Decimal, Value};
@@ -15,7 +16,7 @@ pub(crate) struct Nulls {
 
 impl Default for Nulls {
     fn default() -> Self {
-        Self::new(["", "NA", "null", "NULL"].map(str::to_owned).to_vec())
+        Self::new(NULL_WORDS.split(',').map(str::to_owned).collect())
     }
 }
 
@@ -49,6 +50,15 @@ pub(crate) fn field(record: &ByteRecord, index: usize) -> Result<&str, String> {
 pub(crate) fn whole_field(record: &ByteRecord, index: usize) -> Result<&str, String> {
     let bytes = record.get(index).unwrap_or_default();
     std::str::from_utf8(bytes).map_err(|_| format!("field {} {NOT_UTF_8}", index + 1))
+}
+
+/// Parses a cell of a column without a type as true or false. Other words for these are not unambiguous enough.
+pub(crate) fn boolean(text: &str) -> Option<bool> {
+    match text {
+        "true" | "True" | "TRUE" => Some(true),
+        "false" | "False" | "FALSE" => Some(false),
+        _ => None,
+    }
 }
 
 /// Parses the text of a field as a value of this type; `None` if that is not possible.

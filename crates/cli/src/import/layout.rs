@@ -3,21 +3,21 @@
 //! A column is given by its header or by its number, counted from 1; `=NAME` after it gives the column another name in
 //! the database. Roles that the user does not set are found in a sample of the first rows: the time is the first column
 //! whose fields mostly parse as times; values are all other columns in which at least half of the fields parse as
-//! numbers.
+//! numbers, or all as true or false.
 
 use crate::args::TypedColumn;
 use crate::exit::{Failure, Outcome};
-use crate::import::advice::{near_1970, no_numbers};
-use crate::import::field::{Nulls, field};
+use crate::import::advice::{ambiguous_number, no_numbers};
+use crate::import::digits::{Detected, Digits};
+use crate::import::field::Nulls;
 use crate::import::local_times::Policy;
+use crate::import::table::{Named, Names, Table, is_number, shown};
+use crate::import::time_columns::TimeColumns;
 use crate::output::printable;
-use crate::time::{Moment, Nanos, TimeFormat, TimeReader};
+use crate::time::{TimeFormat, TimeReader};
 use csv::ByteRecord;
 use jiff::tz::TimeZone;
-use tidalite::Column;
-
-/// Guessed times that are plain numbers are rejected if all of them lie within ten days of 1970, in nanoseconds.
-const NEAR_1970: Nanos = 10 * 86_400 * 1_000_000_000;
+use tidalite::{Column, ColumnType};
 
 /// The user's options that assign roles to columns.
 #[derive(Clone, Debug, Default)]
@@ -40,17 +40,12 @@ pub(crate) struct Wishes {
     pub values: Vec<String>,
     /// The option `--columns`, in place of `values`: the columns of one series, each with its type.
     pub columns: Vec<TypedColumn>,
+    /// The options `--skip`: columns that are not used.
+    pub skipped: Vec<String>,
+    /// The options `--decimal` and `--thousands`; detected if not given.
+    pub digits: Option<Digits>,
     /// The option `--on-error null`: a bad cell of a value column is stored as null.
     pub bad_cells_are_null: bool,
-}
-
-/// A column of the input that is used.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Named {
-    /// Index of the column's field in a record.
-    pub index: usize,
-    /// Name of the column in the database.
-    pub name: String,
 }
 
 /// A column of the input that is not used.
@@ -68,8 +63,8 @@ pub(crate) struct LeftOut {
 pub(crate) struct Layout {
     /// Number of fields of every record.
     pub width: usize,
-    /// The column with the time.
-    pub time: Named,
+    /// The column with the time, or several.
+    pub time: TimeColumns,
     /// Parser for the texts in the time column.
     pub reader: TimeReader,
     /// Columns that become tags; with `names_series`, the column with the full series name.
@@ -82,22 +77,13 @@ pub(crate) struct Layout {
     pub typed: Vec<Column>,
     /// Columns that the options do not mention and that hold few or no numbers.
     pub left_out: Vec<LeftOut>,
+    /// The separators in numbers.
+    pub digits: Digits,
+    /// For each of `values`, whether the column holds true and false; only for columns without a type.
+    pub booleans: Vec<bool>,
+    /// Properties of the input that were detected and that the user should know about.
+    pub notes: Vec<String>,
 }
-
-/// Header names, in lower case, of columns that are likely to hold times.
-const TIME_NAMES: [&str; 11] = [
-    "time",
-    "timestamp",
-    "datetime",
-    "date_time",
-    "date",
-    "time_utc",
-    "utc",
-    "ts",
-    "t",
-    "time_hour",
-    "datum",
-];
 
 impl Layout {
     /// Assigns the roles. `names` is the header, or `column1`, `column2` and so on; `sample` are the first records.
@@ -107,15 +93,20 @@ impl Layout {
         wishes: &Wishes,
         nulls: &Nulls,
     ) -> Outcome<Self> {
-        let (names, unnamed) = &numbered(names);
+        let names = &Names::new(names);
         let table = Table {
             names,
-            unnamed,
             sample,
             nulls,
         };
         let zone = wishes.zone.clone().unwrap_or(TimeZone::UTC);
-        let (time, format) = table.time(wishes)?;
+        let skipped = wishes
+            .skipped
+            .iter()
+            .map(|wish| Ok(table.find(wish)?.index))
+            .collect::<Outcome<Vec<usize>>>()?;
+        let format = wishes.time_format.as_ref();
+        let (time, format) = table.time(wishes.time.as_deref(), format, &skipped)?;
         let tags = wishes
             .tags
             .iter()
@@ -133,22 +124,61 @@ impl Layout {
         });
         let (columns, typed): (Vec<_>, Vec<_>) =
             typed.collect::<Outcome<Vec<_>>>()?.into_iter().unzip();
-        let values = if !columns.is_empty() {
-            columns
-        } else if wishes.values.is_empty() {
-            table.numeric(&time, &tags)?
-        } else {
-            wishes
-                .values
-                .iter()
-                .map(|wish| table.find(wish))
-                .collect::<Outcome<Vec<_>>>()?
+        let wished = match columns.is_empty() {
+            true => {
+                let wished = wishes.values.iter().map(|wish| table.find(wish));
+                wished.collect::<Outcome<Vec<_>>>()?
+            }
+            false => columns,
         };
-        let left_out = if wishes.values.is_empty() && typed.is_empty() {
-            table.others(&time, &tags, &values)
-        } else {
-            Vec::new()
+        let taken = |index: usize| {
+            time.contain(index)
+                || skipped.contains(&index)
+                || tags.iter().any(|tag| tag.index == index)
         };
+        let free: Vec<usize> = (0..names.len()).filter(|index| !taken(*index)).collect();
+        let mut notes = Vec::new();
+        let digits = match (wishes.digits, wished.is_empty()) {
+            (Some(digits), _) => digits,
+            (None, true) => table.digits(&free, &typed, &mut notes)?,
+            (None, false) => {
+                let wished: Vec<usize> = wished.iter().map(|column| column.index).collect();
+                table.digits(&wished, &typed, &mut notes)?
+            }
+        };
+        let values = match wished.is_empty() {
+            true => table.numeric(&free, digits)?,
+            false => wished,
+        };
+        let left_out = match wishes.values.is_empty() && typed.is_empty() {
+            true => table.others(&free, &values, digits),
+            false => Vec::new(),
+        };
+        let is_boolean = |column: &Named| typed.is_empty() && table.is_boolean(column.index);
+        if let (TimeFormat::Epoch(_), None) = (&format, &wishes.time_format) {
+            notes.push(format!(
+                "the times in column {} are read as {format}",
+                shown(&time.first)
+            ));
+        }
+        if let (Some(&other), None) = (time.others.first(), &wishes.time) {
+            notes.push(format!(
+                "the time consists of columns {} and {}",
+                shown(&time.first),
+                shown(&table.named(other))
+            ));
+        }
+        let used = tags.iter().chain(&values);
+        for column in used.filter(|column| column.name == names.own[column.index]) {
+            if names.is_repeated(column.index) {
+                notes.push(format!(
+                    "the name `{}` occurs more than once: column {} becomes `{}`",
+                    printable(names.written(column.index)),
+                    column.index + 1,
+                    printable(&column.name)
+                ));
+            }
+        }
         let layout = Self {
             left_out,
             width: names.len(),
@@ -156,8 +186,11 @@ impl Layout {
             reader: TimeReader::new(format, zone),
             tags,
             names_series: wishes.series.is_some(),
+            booleans: values.iter().map(is_boolean).collect(),
             values,
             typed,
+            digits,
+            notes,
         };
         layout.refuse_double_use()?;
         layout.refuse_many_values()?;
@@ -206,7 +239,7 @@ impl Layout {
     fn refuse_double_use(&self) -> Outcome {
         let named: Vec<&Named> = self.tags.iter().chain(&self.values).collect();
         for (position, column) in named.iter().enumerate() {
-            if column.index == self.time.index {
+            if self.time.contain(column.index) {
                 return Err(Failure::usage(format!(
                     "column {} is the time and cannot be a tag or a value too",
                     shown(column)
@@ -229,220 +262,52 @@ impl Layout {
     }
 }
 
-/// The names of the columns, and for each column whether the header lacked its name. A missing name is replaced by a
-/// name such as `column1`.
-fn numbered(names: &[String]) -> (Vec<String>, Vec<bool>) {
-    let named = names.iter().enumerate().map(|(index, name)| match name {
-        name if name.is_empty() => (format!("column{}", index + 1), true),
-        name => (name.clone(), false),
-    });
-    named.unzip()
-}
-
-fn shown(column: &Named) -> String {
-    format!("{} `{}`", column.index + 1, printable(&column.name))
-}
-
-struct Table<'a> {
-    names: &'a [String],
-    /// For each column, whether the header lacks its name: an index written by pandas, or an empty column after a
-    /// trailing separator.
-    unnamed: &'a [bool],
-    sample: &'a [ByteRecord],
-    nulls: &'a Nulls,
-}
-
 impl Table<'_> {
-    /// Finds a column by its header or number, which `=NAME` may follow.
-    fn find(&self, wish: &str) -> Outcome<Named> {
-        if let Some(index) = self.index_of(wish)? {
-            return Ok(Named {
-                index,
-                name: self.names[index].clone(),
-            });
-        }
-        if let Some((column, name)) = wish.rsplit_once('=')
-            && !name.is_empty()
-            && let Some(index) = self.index_of(column)?
-        {
-            return Ok(Named {
-                index,
-                name: name.to_owned(),
-            });
-        }
-        let failure = Failure::not_found(format!("there is no column `{wish}`"));
-        Err(failure.hint(format!("the columns are: {}", self.listing())))
-    }
-
-    fn index_of(&self, wish: &str) -> Outcome<Option<usize>> {
-        let mut found = self
-            .names
-            .iter()
-            .enumerate()
-            .filter(|(_, name)| *name == wish);
-        if let Some((index, _)) = found.next() {
-            if let Some((second, _)) = found.next() {
-                return Err(
-                    Failure::usage(format!("two columns are called `{wish}`")).hint(format!(
-                        "give the number instead: {} or {}",
-                        index + 1,
-                        second + 1
-                    )),
-                );
+    /// Finds out how numbers are written in these columns. Columns of `typed` that hold no numbers do not count.
+    fn digits(
+        &self,
+        columns: &[usize],
+        typed: &[Column],
+        notes: &mut Vec<String>,
+    ) -> Outcome<Digits> {
+        let has_numbers = |place: usize| match typed.get(place) {
+            Some(column) => matches!(
+                column.ty,
+                ColumnType::F64 | ColumnType::F32 | ColumnType::Decimal(_)
+            ),
+            None => true,
+        };
+        let columns = columns.iter().enumerate();
+        let columns = columns.filter(|(place, _)| has_numbers(*place));
+        let cells =
+            columns.flat_map(|(_, &index)| self.fields(index).map(move |text| (index, text)));
+        let digits = match Digits::detect(cells) {
+            Detected::Sure(digits) => digits,
+            Detected::Ambiguous(index, cell) => {
+                return Err(ambiguous_number(&shown(&self.named(index)), &cell));
             }
-            return Ok(Some(index));
-        }
-        let number = wish
-            .parse::<usize>()
-            .ok()
-            .and_then(|number| number.checked_sub(1));
-        Ok(number.filter(|index| *index < self.names.len()))
-    }
-
-    fn listing(&self) -> String {
-        const SHOWN: usize = 40;
-        let names: Vec<String> = self
-            .names
-            .iter()
-            .take(SHOWN)
-            .enumerate()
-            .map(|(index, name)| format!("{}={}", index + 1, printable(name)))
-            .collect();
-        let more = if self.names.len() > SHOWN { " ..." } else { "" };
-        names.join(" ") + more
-    }
-
-    /// The fields of a column in the sample that are not null.
-    fn fields(&self, index: usize) -> impl Iterator<Item = &str> {
-        self.sample
-            .iter()
-            .filter_map(move |record| field(record, index).ok())
-            .filter(|text| !self.nulls.contains(text))
-    }
-
-    fn time(&self, wishes: &Wishes) -> Outcome<(Named, TimeFormat)> {
-        if let Some(wish) = &wishes.time {
-            let column = self.find(wish)?;
-            let format = match &wishes.time_format {
-                Some(format) => format.clone(),
-                None => self.time_format(&column)?,
-            };
-            return Ok((column, format));
-        }
-        let reads = |index: usize| match &wishes.time_format {
-            Some(format) => {
-                let reader = TimeReader::new(format.clone(), TimeZone::UTC);
-                self.mostly(index, |text| reader.read(text).is_ok())
-            }
-            // A plain number is taken for a time only in a column whose name says so.
-            None => self.likely_format(index) == Some(TimeFormat::Iso),
         };
-        let by_name = self.names.iter().enumerate().find(|(index, name)| {
-            TIME_NAMES.contains(&name.to_lowercase().as_str())
-                && (reads(*index) || self.likely_format(*index).is_some())
-        });
-        let index = match by_name {
-            Some((index, _)) => Some(index),
-            None => (0..self.names.len()).find(|index| reads(*index)),
-        };
-        let Some(index) = index else {
-            return Err(Failure::bad_input("no column contains times").hint(format!(
-                "name one with --time COLUMN, and its form with --time-format '%d.%m.%Y %H:%M'; \
-                 the columns are: {}",
-                self.listing()
-            )));
-        };
-        let column = Named {
-            index,
-            name: self.names[index].clone(),
-        };
-        let format = match &wishes.time_format {
-            Some(format) => format.clone(),
-            None => self.time_format(&column)?,
-        };
-        Ok((column, format))
+        if !digits.is_plain() {
+            notes.push(format!("numbers are read with {digits}"));
+        }
+        Ok(digits)
     }
 
-    /// The time format of most fields of a column. A few broken fields do not prevent detection; they are reported
-    /// later, as bad rows.
-    fn likely_format(&self, index: usize) -> Option<TimeFormat> {
-        let readable = |text: &str| TimeFormat::detect([text]).is_some();
-        if !self.mostly(index, readable) {
-            return None;
-        }
-        TimeFormat::detect(self.fields(index).filter(|text| readable(text)))
-    }
-
-    /// Whether at least half of the column's fields match `is_so`, and at least one field does.
-    fn mostly(&self, index: usize, is_so: impl Fn(&str) -> bool) -> bool {
-        let (mut yes, mut all) = (0_usize, 0_usize);
-        for text in self.fields(index) {
-            yes += usize::from(is_so(text));
-            all += 1;
-        }
-        yes > 0 && yes * 2 >= all
-    }
-
-    fn time_format(&self, column: &Named) -> Outcome<TimeFormat> {
-        if let Some(format) = self.likely_format(column.index) {
-            self.refuse_near_1970(column, &format)?;
-            return Ok(format);
-        }
-        let example = self.fields(column.index).next().unwrap_or("");
-        Err(Failure::bad_input(format!(
-            "column {} does not contain times: `{}`",
-            shown(column),
-            printable(example)
-        ))
-        .hint("give its format: --time-format '%d.%m.%Y %H:%M', or s, ms, us, ns"))
-    }
-
-    /// Rejects times that all lie in the first days of 1970: they count from another date or in another unit.
-    fn refuse_near_1970(&self, column: &Named, format: &TimeFormat) -> Outcome {
-        if !matches!(format, TimeFormat::Epoch(_)) {
-            return Ok(());
-        }
-        let reader = TimeReader::new(format.clone(), TimeZone::UTC);
-        let is_near = |text: &str| {
-            let read = reader.read(text).map(Moment::compatible);
-            read.is_ok_and(|time| time.abs() < NEAR_1970)
-        };
-        let readable = |text: &&str| reader.read(text).is_ok();
-        let mut fields = self.fields(column.index).filter(readable);
-        let Some(first) = fields.next() else {
-            return Ok(());
-        };
-        let last = self
-            .fields(column.index)
-            .filter(readable)
-            .last()
-            .unwrap_or(first);
-        match is_near(first) && fields.all(is_near) {
-            true => Err(near_1970(&shown(column), first, last, &format.to_string())),
-            false => Ok(()),
-        }
-    }
-
-    /// The columns that are not time, tag or value. A column without a name is listed only if it contains text;
+    /// Those of the free columns that are not values. A column without a name is listed only if it contains text;
     /// otherwise it holds row numbers.
-    fn others(&self, time: &Named, tags: &[Named], values: &[Named]) -> Vec<LeftOut> {
-        let taken = |index| {
-            [time]
-                .into_iter()
-                .chain(tags)
-                .chain(values)
-                .any(|c| c.index == index)
-        };
-        (0..self.names.len())
-            .filter(|index| !taken(*index))
+    fn others(&self, free: &[usize], values: &[Named], digits: Digits) -> Vec<LeftOut> {
+        let is_value = |index: usize| values.iter().any(|value| value.index == index);
+        free.iter()
+            .copied()
+            .filter(|index| !is_value(*index))
             .filter(|index| {
-                !self.unnamed[*index]
-                    || self.fields(*index).any(|text| text.parse::<f64>().is_err())
+                !self.names.unnamed[*index]
+                    || self.fields(*index).any(|text| !is_number(text, digits))
             })
             .map(|index| {
-                let (numbers, others) = self.numbers_and_others(index);
+                let (numbers, others) = self.numbers_and_others(index, digits);
                 LeftOut {
-                    name: self.names[index].clone(),
+                    name: self.names.own[index].clone(),
                     numbers,
                     cells: numbers + others,
                 }
@@ -450,43 +315,28 @@ impl Table<'_> {
             .collect()
     }
 
-    /// Number of cells of a column that are numbers, and number of its other cells that are not null.
-    fn numbers_and_others(&self, index: usize) -> (usize, usize) {
-        let is_number = |text: &&str| text.parse::<f64>().is_ok();
-        let numbers = self.fields(index).filter(is_number).count();
-        (numbers, self.fields(index).count() - numbers)
-    }
-
-    /// An example cell of a column: the first that is not a number, or else the first.
-    fn example(&self, index: usize) -> Option<&str> {
-        let is_word = |text: &&str| text.parse::<f64>().is_err();
-        let word = self.fields(index).find(is_word);
-        word.or_else(|| self.fields(index).next())
-    }
-
-    fn numeric(&self, time: &Named, tags: &[Named]) -> Outcome<Vec<Named>> {
-        let taken = |index: usize| index == time.index || tags.iter().any(|t| t.index == index);
-        let numeric: Vec<Named> = (0..self.names.len())
-            .filter(|index| !taken(*index))
-            .filter(|index| !self.unnamed[*index] || self.fields(*index).next().is_some())
+    /// Those of the free columns that hold numbers, or true and false.
+    fn numeric(&self, free: &[usize], digits: Digits) -> Outcome<Vec<Named>> {
+        let unnamed = &self.names.unnamed;
+        let numeric: Vec<Named> = free
+            .iter()
+            .copied()
+            .filter(|index| !unnamed[*index] || self.fields(*index).next().is_some())
             .filter(|index| {
                 // At least half of the cells must be numbers; the others are reported later, as bad cells.
-                let (numbers, others) = self.numbers_and_others(*index);
-                others <= numbers
+                let (numbers, others) = self.numbers_and_others(*index, digits);
+                others <= numbers || self.is_boolean(*index)
             })
-            .map(|index| Named {
-                index,
-                name: self.names[index].clone(),
-            })
+            .map(|index| self.named(index))
             .collect();
         if numeric.is_empty() {
-            let others = (0..self.names.len()).filter(|index| !taken(*index));
-            let cells: Vec<_> = others
-                .map(|index| (self.names[index].as_str(), self.example(index)))
+            let cells = free.iter();
+            let cells: Vec<_> = cells
+                .map(|&index| (self.names.own[index].as_str(), self.example(index)))
                 .collect();
             return Err(no_numbers(&cells));
         }
-        let is_named = |column: &Named| !self.unnamed[column.index];
+        let is_named = |column: &Named| !unnamed[column.index];
         let only_numbers = !numeric.iter().any(is_named);
         Ok(numeric
             .into_iter()
@@ -518,7 +368,7 @@ mod tests {
     #[test]
     fn found_without_a_word() {
         let layout = decide(&Wishes::default()).unwrap();
-        assert_eq!(layout.time.index, 1);
+        assert_eq!(layout.time.first.index, 1);
         assert_eq!(*layout.reader.format(), TimeFormat::Iso);
         // A column that has only nulls in the sample may hold numbers later, so it is a value column.
         assert_eq!(names(&layout.values), ["temp", "gust"]);

@@ -13,9 +13,10 @@
 use crate::database::{failure, failure_in, step_at};
 use crate::exit::{Failure, Outcome};
 use crate::import::batch::Batch;
-use crate::import::layout::{Layout, Named};
 use crate::import::number::{Number, type_of_all};
+use crate::import::open::Rows;
 use crate::import::replaced::{Replaced, Times};
+use crate::import::table::Named;
 use crate::import::texts::Texts;
 use crate::output::printable;
 use crate::store;
@@ -66,6 +67,8 @@ impl Tally {
 /// A series that receives rows, with its buffered rows.
 struct Slot {
     name: String,
+    /// Unit of the values, which becomes an annotation of a new series.
+    values_unit: Option<String>,
     id: Option<SeriesId>,
     /// Unit of the series' times; known as soon as the first value arrives.
     unit: Option<Unit>,
@@ -142,18 +145,34 @@ pub(crate) struct Columns {
     pub values: Vec<Named>,
     /// Schema of the columns if they form one series; empty if each column becomes a series.
     pub typed: Arc<[Column]>,
+    /// Units of the columns of the input, for the annotation `unit` of new series.
+    pub units: Vec<Option<String>>,
+    /// Tags that every series gets, as keys and texts.
+    pub fixed_tags: Vec<(String, String)>,
 }
 
 impl Columns {
-    pub(crate) fn of(layout: &Layout) -> Self {
+    pub(crate) fn of(rows: &Rows<'_>, fixed_tags: Vec<(String, String)>) -> Self {
+        let layout = rows.layout();
         Self {
             tags: layout.tags.clone(),
             names_series: layout.names_series,
             values: layout.values.clone(),
             typed: layout.typed.clone().into(),
+            units: rows.units.clone(),
+            fixed_tags,
         }
     }
+
+    /// The unit of the series of a value column. A series of several columns has no unit.
+    fn unit(&self, value: &Named) -> Option<&String> {
+        let is_single = self.typed.len() < 2 && !self.names_series;
+        self.units.get(value.index)?.as_ref().filter(|_| is_single)
+    }
 }
+
+/// The annotation that holds the unit of the values of a series.
+const UNIT_KEY: &str = "unit";
 
 /// The open transaction of an import.
 struct Open {
@@ -247,7 +266,7 @@ impl<'a> Loader<'a> {
     /// combination, otherwise one for each combination and value column.
     pub(crate) fn meet(&mut self, batch: &Batch, columns: &Columns) -> Outcome {
         let into = self.aim.into.map(|name| Named {
-            index: 0,
+            index: columns.values.first().map_or(0, |value| value.index),
             name: name.to_owned(),
         });
         let values = match &into {
@@ -287,7 +306,7 @@ impl<'a> Loader<'a> {
             let index = self.by_tags[batch.reader][tags][column];
             let unit = match self.slots[index].unit {
                 Some(unit) => unit,
-                None => self.unit_of_values(index)?,
+                None => self.unit_of_values(index, number)?,
             };
             let slot = &mut self.slots[index];
             let step = match known {
@@ -448,7 +467,7 @@ impl<'a> Loader<'a> {
         let name = if columns.names_series {
             self.named(texts)?
         } else {
-            self.made_of_tags(value, &columns.tags, texts)?
+            self.made_of_tags(value, columns, texts)?
         };
         let name = name.to_string();
         let typed = Some(&columns.typed)
@@ -469,6 +488,7 @@ impl<'a> Loader<'a> {
         self.by_name.insert(name.clone(), self.slots.len());
         self.slots.push(Slot {
             name,
+            values_unit: columns.unit(value).cloned(),
             id: None,
             unit: None,
             words: vec![Vec::new(); typed.as_ref().map_or(1, |typed| typed.len())],
@@ -495,12 +515,19 @@ impl<'a> Loader<'a> {
         name.map_err(Failure::bad_input)
     }
 
-    fn made_of_tags(&self, value: &Named, tags: &[Named], texts: &[String]) -> Outcome<SeriesName> {
-        let tags = tags
+    fn made_of_tags(
+        &self,
+        value: &Named,
+        columns: &Columns,
+        texts: &[String],
+    ) -> Outcome<SeriesName> {
+        let tags = columns
+            .tags
             .iter()
             .zip(texts)
             .filter(|(_, text)| !text.is_empty())
-            .map(|(tag, text)| (tag.name.clone(), text.clone()));
+            .map(|(tag, text)| (tag.name.clone(), text.clone()))
+            .chain(columns.fixed_tags.iter().cloned());
         let metric = format!("{}{}", self.aim.prefix, value.name);
         SeriesName::new(metric, tags).map_err(|error| {
             Failure::bad_input(error)
@@ -525,12 +552,12 @@ impl<'a> Loader<'a> {
     /// Determines the unit and the type of a series of single values, when its first value arrives. An existing series
     /// must have the columns of the default point, or a lone column `value`: in other columns the values would be
     /// misplaced.
-    fn unit_of_values(&mut self, index: usize) -> Outcome<Unit> {
+    fn unit_of_values(&mut self, index: usize, first: Number) -> Outcome<Unit> {
         let there = self.series_before(index)?;
         let slot = &mut self.slots[index];
         slot.is_new = there.is_none();
         let (unit, single) = match there {
-            None => (self.aim.unit, ColumnType::F64),
+            None => (self.aim.unit, first.type_alone()),
             Some(info) => match single_type(&info.schema) {
                 Some(single) => (info.schema.unit, single),
                 None => return Err(other_columns(&info)),
@@ -580,6 +607,11 @@ impl<'a> Loader<'a> {
         if slot.id.is_none() {
             if let Some(merge) = self.aim.merge {
                 series.set_merge(merge).map_err(fail)?;
+            }
+            if let Some(unit) = &slot.values_unit
+                && series.annotation(UNIT_KEY).map_err(fail)?.is_none()
+            {
+                series.annotate(UNIT_KEY, unit).map_err(fail)?;
             }
             slot.id = Some(series.id());
             self.tally.series += 1;
@@ -662,7 +694,12 @@ fn single_columns(ty: ColumnType) -> Vec<Column> {
 
 /// The type in which a series with these columns stores single values; `None` if it cannot store any.
 fn single_type(schema: &Schema) -> Option<ColumnType> {
-    let types = [ColumnType::F64, ColumnType::I64, ColumnType::U64];
+    let types = [
+        ColumnType::F64,
+        ColumnType::I64,
+        ColumnType::U64,
+        ColumnType::Bool,
+    ];
     let mut types = types.into_iter();
     types.find(|ty| schema.columns == single_columns(*ty))
 }

@@ -3,10 +3,19 @@
 //! ```text
 //! source      a file, plain, gzipped or in zstd, or standard input; counts the bytes read
 //! ahead       decompression on a thread of its own
+//! encoding    text in other encodings as UTF-8
+//! json_values JSON arrays, and objects over several lines, as one value per line
+//! head        lines before the names of the columns, and units after them
 //! record      CSV or JSON lines as records of texts
+//! open        recognises the format of an input, and reads a sample
+//! table       the sample as a table
+//! time_columns, dates  the column with the time, and formats of dates
+//! digits      decimal commas and separators of thousands
 //! layout      roles of the columns: time, tags, values
 //! field       a field as a text or a value, or null
 //! number      lossless numbers, and the type in which a series stores them
+//! file_tags   tags that the user gives, or that are in the name of a file
+//! report      the columns of an input for a dry run
 //! blocks      splits the bytes where records end
 //! rows        converts a record to a time, tags and values, or an error with its line number
 //! advice      recognises inputs that cannot be imported as they are
@@ -24,16 +33,26 @@ pub(crate) mod advice;
 pub(crate) mod ahead;
 pub(crate) mod batch;
 pub(crate) mod blocks;
+pub(crate) mod dates;
+pub(crate) mod digits;
+pub(crate) mod encoding;
 pub(crate) mod field;
+pub(crate) mod file_tags;
+pub(crate) mod head;
+pub(crate) mod json_values;
 pub(crate) mod layout;
 pub(crate) mod load;
 pub(crate) mod local_times;
 pub(crate) mod number;
+pub(crate) mod open;
 pub(crate) mod progress;
 pub(crate) mod readers;
 pub(crate) mod record;
 pub(crate) mod replaced;
+pub(crate) mod report;
 pub(crate) mod resolver;
 pub(crate) mod rows;
 pub(crate) mod source;
+pub(crate) mod table;
 pub(crate) mod texts;
+pub(crate) mod time_columns;

@@ -20,6 +20,8 @@ pub(crate) enum Number {
     Int(i64),
     /// A whole number of an unsigned type. `read` returns it only for numbers from 2^63 on.
     UInt(u64),
+    /// True or false; a series of numbers stores 1 or 0.
+    Bool(bool),
 }
 
 /// The double nearest to a number.
@@ -68,11 +70,20 @@ impl Number {
         }
     }
 
+    /// The type of a new series whose first value is this one.
+    pub(crate) fn type_alone(self) -> ColumnType {
+        match self {
+            Self::Bool(_) => ColumnType::Bool,
+            _ => ColumnType::F64,
+        }
+    }
+
     /// The number that a stored word of a column stands for.
     fn of(word: u64, ty: ColumnType) -> Self {
         match ty {
             ColumnType::I64 => Self::Int(word.cast_signed()),
             ColumnType::U64 => Self::UInt(word),
+            ColumnType::Bool => Self::Bool(word != 0),
             _ => Self::Float(f64::from_bits(word)),
         }
     }
@@ -91,6 +102,10 @@ impl Number {
                 Some(whole) => Ok(whole),
                 None => Err(self.refused("holds unsigned whole numbers (u64)")),
             },
+            ColumnType::Bool => match self {
+                Self::Bool(value) => Ok(u64::from(value)),
+                _ => Err(self.refused("holds true and false (bool)")),
+            },
             _ => match self.double() {
                 Some(double) => Ok(double.to_bits()),
                 None => Err(self.refused("holds doubles, which have 53 bits")),
@@ -103,6 +118,7 @@ impl Number {
         match self {
             Self::Int(whole) => Some(whole.into()),
             Self::UInt(whole) => Some(whole.into()),
+            Self::Bool(value) => Some(value.into()),
             #[expect(clippy::cast_possible_truncation, reason = "a whole number below 2^53")]
             Self::Float(float) => {
                 let fits = float.abs() < EXACT_BELOW && float.fract() == 0.0;
@@ -124,6 +140,7 @@ impl Number {
             Self::Float(float) => Some(float),
             Self::Int(whole) => exact(whole.into()),
             Self::UInt(whole) => exact(whole.into()),
+            Self::Bool(value) => Some(f64::from(u8::from(value))),
         }
     }
 
@@ -132,6 +149,7 @@ impl Number {
             Self::Float(float) => float.to_string(),
             Self::Int(whole) => whole.to_string(),
             Self::UInt(whole) => whole.to_string(),
+            Self::Bool(value) => value.to_string(),
         };
         format!(
             "{} cannot be stored in a series that {holds}",

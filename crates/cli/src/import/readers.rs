@@ -17,7 +17,8 @@
 use crate::exit::{Exit, Failure, Outcome};
 use crate::import::batch::{Batch, Combinations};
 use crate::import::blocks::{Block, Blocks};
-use crate::import::rows::{Reading, Rows};
+use crate::import::open::Rows;
+use crate::import::rows::Reading;
 use std::io::Read;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -46,12 +47,12 @@ pub(crate) struct Batches {
 impl Batches {
     /// Starts threads that parse rows, one for each core, until the end, the first error, or until this value is
     /// dropped.
-    pub(crate) fn start<R: Read + Send + 'static>(rows: Rows<R>) -> Self {
+    pub(crate) fn start(rows: Rows<'static>) -> Self {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         Self::on(rows, cores.min(READERS_MAX))
     }
 
-    fn on<R: Read + Send + 'static>(rows: Rows<R>, readers: usize) -> Self {
+    fn on(rows: Rows<'static>, readers: usize) -> Self {
         let (send, coming) = sync_channel(WAITING * readers);
         let (work, blocks) = sync_channel(readers);
         let (blocks, reading) = (Arc::new(Mutex::new(blocks)), Arc::new(rows.reading));
@@ -141,16 +142,17 @@ mod tests {
     use crate::import::blocks::LinesBefore;
     use crate::import::field::Nulls;
     use crate::import::layout::Wishes;
+    use crate::import::open::Format;
     use std::fmt::Write;
     use std::io;
 
-    fn rows<R: Read>(input: R) -> Rows<R> {
+    fn rows(input: impl Read + Send + 'static) -> Rows<'static> {
         let wishes = Wishes {
             header: true,
             tags: vec!["site".into()],
             ..Wishes::default()
         };
-        Rows::open(input, "x", None, &wishes, Nulls::default()).unwrap()
+        Rows::open(input, "x", &Format::default(), &wishes, Nulls::default()).unwrap()
     }
 
     fn text(rows: usize) -> String {

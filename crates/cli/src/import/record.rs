@@ -27,9 +27,10 @@ pub(crate) enum Records<R> {
 }
 
 impl<R: Read> Records<R> {
-    pub(crate) fn csv(input: R, delimiter: u8) -> Self {
+    pub(crate) fn csv(input: R, delimiter: u8, comment: Option<u8>) -> Self {
         let reader = csv::ReaderBuilder::new()
             .delimiter(delimiter)
+            .comment(comment)
             .has_headers(false)
             .flexible(true)
             .buffer_capacity(128 * 1024)
@@ -103,12 +104,19 @@ pub(crate) enum Keys {
     PassOver,
     /// The line is rejected, because the value of the key would be lost.
     Refuse,
+    /// There are no keys: each line is an array, whose elements are the fields in their order.
+    Arrays,
 }
 
 impl<R: Read> JsonLines<R> {
     /// Creates a reader without columns, in which each new key becomes a column.
     pub(crate) fn new(input: R) -> Self {
         Self::of_columns(input, HashMap::new(), Keys::Learn)
+    }
+
+    /// Creates a reader of lines that are arrays.
+    pub(crate) fn of_arrays(input: R) -> Self {
+        Self::of_columns(input, HashMap::new(), Keys::Arrays)
     }
 
     /// Creates a reader with these columns.
@@ -160,7 +168,10 @@ impl<R: Read> JsonLines<R> {
                 break start;
             }
         };
-        let told = self.object();
+        let told = match self.keys {
+            Keys::Arrays => self.array(),
+            _ => self.object(),
+        };
         record.clear();
         for field in &self.fields {
             record.push_field(field.as_bytes());
@@ -169,6 +180,21 @@ impl<R: Read> JsonLines<R> {
         position.set_line(self.number).set_byte(start);
         record.set_position(Some(position));
         Ok(told.map(|()| true))
+    }
+
+    /// Parses the line that was read as an array, into one field for each element.
+    fn array(&mut self) -> Result<(), String> {
+        self.fields.clear();
+        let line = std::str::from_utf8(self.line.trim_ascii())
+            .map_err(|_| format!("the line {NOT_UTF_8}"))?;
+        let fail = |error: serde_json::Error| format!("no JSON array: {error}");
+        let elements: Vec<&RawValue> = serde_json::from_str(line).map_err(fail)?;
+        for element in elements {
+            let mut field = String::new();
+            set(&mut field, element.get()).map_err(fail)?;
+            self.fields.push(field);
+        }
+        Ok(())
     }
 
     /// Parses the line that was read into the fields of its columns.
@@ -239,22 +265,26 @@ impl Flat<'_> {
                 self.fields.push(String::new());
                 index
             }
-            (None, Keys::PassOver) => return Ok(()),
+            (None, Keys::PassOver | Keys::Arrays) => return Ok(()),
             (None, Keys::Refuse) => {
                 self.unknown = Some(self.prefix.clone() + key);
                 return Ok(());
             }
         };
-        let field = &mut self.fields[index];
-        field.clear();
-        if value.starts_with('"') {
-            let text: Text<'_> = serde_json::from_str(value)?;
-            field.push_str(&text.0);
-        } else if value != "null" {
-            field.push_str(value);
-        }
-        Ok(())
+        set(&mut self.fields[index], value)
     }
+}
+
+/// Sets a field to the text of a JSON value.
+fn set(field: &mut String, value: &str) -> Result<(), serde_json::Error> {
+    field.clear();
+    if value.starts_with('"') {
+        let text: Text<'_> = serde_json::from_str(value)?;
+        field.push_str(&text.0);
+    } else if value != "null" {
+        field.push_str(value);
+    }
+    Ok(())
 }
 
 impl<'de> Visitor<'de> for &mut Flat<'_> {

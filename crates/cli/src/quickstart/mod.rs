@@ -17,8 +17,8 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::import::field::Nulls;
 use crate::import::layout::Wishes;
 use crate::import::load::{Aim, Columns, Loader};
+use crate::import::open::{Format, Rows};
 use crate::import::readers::Batches;
-use crate::import::rows::Rows;
 use crate::output::{bytes_text, grouped, plural, rounded_text};
 use crate::terminal::Terminal;
 use clap::Parser;
@@ -173,11 +173,11 @@ impl Tour {
         let rows = Rows::open(
             std::io::Cursor::new(text),
             "the bundled sample",
-            None,
+            &Format::default(),
             &wishes,
             Nulls::default(),
         )?;
-        let columns = Columns::of(rows.layout());
+        let columns = Columns::of(&rows, Vec::new());
         let mut loader = Loader::new(
             database,
             &self.file,

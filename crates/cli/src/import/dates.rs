@@ -1,0 +1,119 @@
+//! Recognises dates that are not ISO 8601: `13.06.2014 00:10` and `13/06/2014 00:10`.
+//!
+//! With points the day comes first everywhere. With slashes or hyphens the order depends on the country; a day after
+//! the twelfth shows it. If no date of the sample shows it, the user must name the format.
+
+use crate::time::{TimeFormat, TimeReader};
+use jiff::tz::TimeZone;
+
+/// The dates, and the times of day that may follow one.
+const DAYS: [&str; 7] = [
+    "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%d-%b-%Y", "%d %b %Y",
+];
+const TIMES_OF_DAY: [&str; 4] = ["", " %H:%M", " %H:%M:%S", " %H:%M:%S%.f"];
+const TIMES_OF_DAY_12: [&str; 2] = [" %I:%M %p", " %I:%M:%S %p"];
+
+/// Formats that match all of these texts. There are two if the order of day and month is not known.
+pub(crate) fn formats(texts: &[&str]) -> Vec<TimeFormat> {
+    let Some(first) = texts.first() else {
+        return Vec::new();
+    };
+    let times_of_day = match first.ends_with(['M', 'm']) {
+        true => &TIMES_OF_DAY_12[..],
+        false => &TIMES_OF_DAY,
+    };
+    let mut found = Vec::new();
+    for day in DAYS {
+        let patterns = times_of_day.iter().map(|time| format!("{day}{time}"));
+        let format = patterns.map(TimeFormat::Pattern).find(|format| {
+            let reader = TimeReader::new(format.clone(), TimeZone::UTC);
+            texts.iter().all(|text| reader.read(text).is_ok())
+        });
+        found.extend(format);
+    }
+    found
+}
+
+/// Whether a text may be such a date: day or month, a separator, month or day, the same separator, and four digits.
+pub(crate) fn may_be_date(text: &str) -> bool {
+    let date = text.split_once(':').map_or(text, |(date, _)| date);
+    let Some(separator) = date.find(['.', '/', '-', ' ']) else {
+        return false;
+    };
+    let mut parts = date.split(&date[separator..=separator]);
+    let mut part = || parts.next().unwrap_or_default();
+    let (first, second, third) = (part(), part(), part());
+    let is_short =
+        |part: &str| matches!(part.len(), 1 | 2) && part.bytes().all(|byte| byte.is_ascii_digit());
+    let is_name = second.len() == 3 && second.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let has_year = third.len() >= 4 && third.bytes().take(4).all(|byte| byte.is_ascii_digit());
+    is_short(first) && (is_name || is_short(second)) && has_year
+}
+
+/// Whether a text is a time of day, such as `00:10` or `9:05:30.5`.
+pub(crate) fn is_time_of_day(text: &str) -> bool {
+    let mut parts = text.split(':');
+    let is_pair = |part: &str| part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_digit());
+    let hour = parts.next().unwrap_or_default();
+    let minute = parts.next().unwrap_or_default();
+    let second = parts.next().unwrap_or("00");
+    let second = second.split('.').next().unwrap_or_default();
+    (is_pair(hour) || hour.len() == 1 && hour.bytes().all(|byte| byte.is_ascii_digit()))
+        && is_pair(minute)
+        && is_pair(second)
+        && parts.next().is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_order_of_day_and_month_is_known_or_not() {
+        for (texts, expected) in [
+            (&["01.06.2014"][..], &["%d.%m.%Y"][..]),
+            (
+                &["01.06.2014 00:10", "13.06.2014 24:00"],
+                &["%d.%m.%Y %H:%M"],
+            ),
+            (&["1.6.2014 00:10:05.5"], &["%d.%m.%Y %H:%M:%S%.f"]),
+            (&["01/06/2014", "13/06/2014"], &["%d/%m/%Y"]),
+            (&["06/01/2014", "06/13/2014"], &["%m/%d/%Y"]),
+            (
+                &["06/01/2014 12:10 AM", "06/13/2014 1:10 PM"],
+                &["%m/%d/%Y %I:%M %p"],
+            ),
+            (&["06/01/2014", "07/02/2014"], &["%d/%m/%Y", "%m/%d/%Y"]),
+            (&["01-Jun-2014"], &["%d-%b-%Y"]),
+            (&["06/01/2014", "2014"], &[]),
+            (&["1.5"], &[]),
+        ] {
+            let found: Vec<String> = formats(texts)
+                .into_iter()
+                .map(|format| match format {
+                    TimeFormat::Pattern(pattern) => pattern,
+                    other => other.to_string(),
+                })
+                .collect();
+            assert_eq!(found, expected, "{texts:?}");
+        }
+    }
+
+    #[test]
+    fn times_of_day() {
+        for text in ["00:10", "9:05", "24:00", "09:05:30", "09:05:30.25"] {
+            assert!(is_time_of_day(text), "{text}");
+        }
+        for text in [
+            "",
+            "10",
+            "1:5",
+            "10:5",
+            "a:10",
+            "10:10:10:10",
+            "2014-06-01 00:10",
+        ] {
+            assert!(!is_time_of_day(text), "{text}");
+        }
+    }
+}
