@@ -9,11 +9,11 @@
 //! texts in the file: a command that computes figures rejects such columns ([`figures_column`]), because it could only
 //! print these addresses.
 
-use crate::args::{ColumnArg, Function};
+use crate::args::{Asked, ColumnArg, Function};
 use crate::exit::{Failure, Outcome};
 use std::collections::HashSet;
 use std::sync::Arc;
-use tidalite::{Schema, SeriesInfo};
+use tidalite::{Figure, Schema, SeriesInfo};
 
 /// The number of the column that the user has selected, or else of the default column.
 pub(crate) fn column_of(info: &SeriesInfo, wanted: &ColumnArg) -> Outcome<usize> {
@@ -37,21 +37,39 @@ pub(crate) fn column_named(info: &SeriesInfo, name: &str) -> Outcome<usize> {
     })
 }
 
-/// Selects a column like [`column_of`], for a command that computes these figures. The only figure of a text column is
-/// `count`.
+/// Selects the column of a function: the one in its brackets, or else as [`column_of`]. The only figures of a text column
+/// are `count` and `distinct`.
+pub(crate) fn column_of_function(
+    info: &SeriesInfo,
+    wanted: &ColumnArg,
+    function: &Asked,
+) -> Outcome<usize> {
+    let wanted = match &function.of {
+        Some(of) => &ColumnArg {
+            column: Some(of.clone()),
+        },
+        None => wanted,
+    };
+    figures_column(info, wanted, std::slice::from_ref(function))
+}
+
+/// Selects a column like [`column_of`], for a command that computes these figures.
 pub(crate) fn figures_column(
     info: &SeriesInfo,
     wanted: &ColumnArg,
-    functions: &[Function],
+    functions: &[Asked],
 ) -> Outcome<usize> {
     let column = column_of(info, wanted)?;
-    let only_count = functions
-        .iter()
-        .all(|function| matches!(function, Function::Count));
-    if !only_count {
+    let counts = |asked: &Asked| {
+        matches!(
+            asked.function,
+            Function::Figure(Figure::Count | Figure::Distinct, _)
+        )
+    };
+    if !functions.iter().all(counts) {
         refuse_texts(info, column)
             .map_err(|failure| match numbers_of(&info.schema).is_empty() {
-                true => failure.hint("none of its columns holds numbers: --fn count is the only function for strings, and tidalite scan prints them"),
+                true => failure.hint("none of its columns holds numbers: --fn count,distinct are the only functions for strings, and tidalite scan prints them"),
                 false => failure,
             })?;
     }

@@ -143,33 +143,3 @@ pub(crate) struct ColumnArg {
     #[arg(long, short = 'c', value_name = "COLUMN")]
     pub column: Option<String>,
 }
-
-/// An aggregate function over a range.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Function {
-    /// Points
-    Count,
-    /// Points whose value is NaN
-    #[value(alias = "nan_count")]
-    NanCount,
-    /// Sum
-    Sum,
-    /// Mean
-    Mean,
-    /// Smallest value
-    Min,
-    /// Time of the smallest value
-    #[value(alias = "min_time")]
-    MinTime,
-    /// Largest value
-    Max,
-    /// Time of the largest value
-    #[value(alias = "max_time")]
-    MaxTime,
-    /// Oldest value
-    First,
-    /// Newest value
-    Last,
-    /// Standard deviation of the population
-    Stddev,
-}

@@ -1,16 +1,16 @@
 //! Commands that read series.
 
 use super::common::{
-    AnyPatternArg, ColumnArg, FormatArg, Function, PatternArg, RangeArgs, VersionArgs, ZoneArg,
+    AnyPatternArg, ColumnArg, FormatArg, PatternArg, RangeArgs, VersionArgs, ZoneArg,
 };
+use super::figure_list::{Asked, DrawnParser, FunctionList, ListParser};
 use super::filter::{FilterArgs, Wanted};
 use super::functions::{Arithmetic, RowFunction};
 use super::window_width::{WindowWidth, window_width};
 use crate::time::age_nanos;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
-use tidalite::query::Fill;
+use tidalite::query::{Fill, Interpolation};
 
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
@@ -150,6 +150,8 @@ Examples:
   tidalite latest plant.tdl
   tidalite latest plant.tdl '*{turbine=\"R80711\"}' --tz local
   tidalite latest plant.tdl --pin monday
+  tidalite latest plant.tdl wind_speed --at 2014-06-01T12:07
+  tidalite latest plant.tdl wind_speed --at 2014-06-01T12:07 --between linear
 
 Series with different columns share the table; the cell of a column that a series lacks is empty.")]
 pub(crate) struct LatestArgs {
@@ -158,6 +160,15 @@ pub(crate) struct LatestArgs {
 
     #[command(flatten)]
     pub which: AnyPatternArg,
+
+    /// Print the last point at or before this time instead of the newest one
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub at: Option<String>,
+
+    /// Print the values at exactly the time of --at: linear (between the points before and after) or previous (the
+    /// value of the point before)
+    #[arg(long, value_name = "HOW", value_parser = interpolation_named, requires = "at")]
+    pub between: Option<Interpolation>,
 
     #[command(flatten)]
     pub zone: ZoneArg,
@@ -168,12 +179,18 @@ pub(crate) struct LatestArgs {
 
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-The result is computed from statistics in the tree: a year of data takes no longer than a day.
+The result is computed from statistics in the tree: a year of data takes no longer than a day. Only
+the functions from median on, without spread, read the points.
+
+Percentiles are interpolated and exact up to 100,000 points. time_mean and integral take the values
+as straight lines from point to point, or with (previous) as steps. delta, increase and rate count
+from the last point before the range.
 
 Examples:
   tidalite aggregate plant.tdl wind_speed
-  tidalite aggregate plant.tdl wind_speed --fn mean,max,max-time --from 2014-06-01 --to 2014-07-01
+  tidalite aggregate plant.tdl wind_speed --fn mean,max,max_time --from 2014-06-01 --to 2014-07-01
   tidalite aggregate plant.tdl 'cpu.*' --fn mean,max --top 10 --last 1h
+  tidalite aggregate plant.tdl wind_speed --fn 'median,p95,percentile(99.9)'
   tidalite aggregate plant.tdl wind_speed --where '4..25' --fn count,mean")]
 pub(crate) struct AggregateArgs {
     #[command(flatten)]
@@ -185,15 +202,14 @@ pub(crate) struct AggregateArgs {
     #[command(flatten)]
     pub range: RangeArgs,
 
-    /// Functions to compute
+    /// Functions to compute, separated by commas; max(high) reads the column high
     #[arg(
         long = "fn",
-        value_enum,
-        value_delimiter = ',',
+        value_parser = ListParser,
         value_name = "FUNCTIONS",
-        default_value = "count,mean,min,min-time,max,max-time,stddev"
+        default_value = "count,mean,min,min_time,max,max_time,stddev"
     )]
-    pub functions: Vec<Function>,
+    pub functions: Vec<FunctionList>,
 
     #[command(flatten)]
     pub wanted: FilterArgs,
@@ -229,6 +245,13 @@ Examples:
   tidalite window plant.tdl power --by 1mo --tz Europe/Berlin --fn count,sum
   tidalite window plant.tdl power --by 1y --origin 2013-04-01 --fn sum
   tidalite window plant.tdl power --by 1d --where '0<..' --fn count,mean
+  tidalite window plant.tdl power --by 1d --fn 'p95,time_mean,integral(1h)'
+  tidalite window plant.tdl requests --by 1h --fn 'increase,rate(1m)'
+  tidalite window plant.tdl candle --by 1d --fn 'first(open),max(high),min(low),last(close),sum(volume)'
+
+Percentiles are interpolated and exact up to 100,000 points of a window. time_mean and integral take
+the values as straight lines from point to point, also across the ends of a window, or with
+(previous) as steps. delta, increase and rate count from the last point before the window.
 
 With --group-by the series of a metric are aggregated together: one line for each window and each
 combination of values of these tags. Series of several metrics are refused unless --by-metric
@@ -237,8 +260,10 @@ is 0.
   tidalite window plant.tdl power --by 1h --fn mean,max --group-by park
   tidalite window plant.tdl power --by 1h --fn mean --group-by '' --fill linear
 
-With --by-metric the metrics are printed side by side, with a column for each figure:
-  tidalite window plant.tdl '*' --by 1h --fn mean,max --group-by turbine --by-metric")]
+With --by-metric the metrics are printed side by side, with a column for each figure; max(power) is
+a function of the metric power only:
+  tidalite window plant.tdl '*' --by 1h --fn mean,max --group-by turbine --by-metric
+  tidalite window plant.tdl '*' --by 1d --fn 'last(price),sum(volume)' --group-by isin --by-metric")]
 pub(crate) struct WindowArgs {
     #[command(flatten)]
     pub file: VersionArgs,
@@ -250,15 +275,14 @@ pub(crate) struct WindowArgs {
     #[arg(long, value_name = "WIDTH", value_parser = window_width)]
     pub by: WindowWidth,
 
-    /// Functions to compute
+    /// Functions to compute, separated by commas; max(high) reads the column high
     #[arg(
         long = "fn",
-        value_enum,
-        value_delimiter = ',',
+        value_parser = ListParser,
         value_name = "FUNCTIONS",
         default_value = "count,mean,min,max"
     )]
-    pub functions: Vec<Function>,
+    pub functions: Vec<FunctionList>,
 
     #[command(flatten)]
     pub wanted: FilterArgs,
@@ -296,6 +320,14 @@ pub(crate) struct WindowArgs {
 
     #[command(flatten)]
     pub format: FormatArg,
+}
+
+fn interpolation_named(text: &str) -> Result<Interpolation, String> {
+    match text {
+        "linear" => Ok(Interpolation::Linear),
+        "previous" => Ok(Interpolation::Previous),
+        _ => Err(format!("`{text}`: give linear or previous")),
+    }
 }
 
 fn fill_named(text: &str) -> Result<Fill, String> {
@@ -403,10 +435,10 @@ pub(crate) struct PlotArgs {
         long = "fn",
         value_name = "FUNCTION",
         default_value = "mean",
-        value_parser = drawable(),
+        value_parser = DrawnParser,
         requires = "by"
     )]
-    pub function: Function,
+    pub function: Asked,
 
     #[command(flatten)]
     pub column: ColumnArg,
@@ -434,13 +466,4 @@ pub(crate) struct PlotArgs {
     /// Height in lines; in pixels for --svg and --png, at least 90
     #[arg(long, value_parser = clap::value_parser!(u32).range(3..=10_000))]
     pub height: Option<u32>,
-}
-
-/// A parser for the functions that `plot` can draw: all except those whose value is a time.
-fn drawable() -> impl TypedValueParser<Value = Function> {
-    let all = Function::value_variants().iter();
-    let drawable =
-        all.filter(|function| !matches!(function, Function::MinTime | Function::MaxTime));
-    let names = drawable.filter_map(ValueEnum::to_possible_value);
-    PossibleValuesParser::new(names).try_map(|name| Function::from_str(&name, false))
 }

@@ -1,14 +1,15 @@
 //! `aggregate`: one line of aggregates per series.
 
-use super::figures::{Figures, drawn};
+use super::figures::{Figures, number_of, output_columns};
 use super::filters;
-use crate::args::AggregateArgs;
-use crate::columns::figures_column;
+use crate::args::{AggregateArgs, Asked, Function, figure_list};
+use crate::columns::column_of_function;
 use crate::database::{Reader, Span};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Cell, Column};
 use crate::terminal::Terminal;
 use crate::time::TimeShow;
+use std::collections::BTreeMap;
 use tidalite::Steps;
 
 /// Runs the command `tidalite aggregate`.
@@ -17,50 +18,61 @@ pub(crate) fn run(args: &AggregateArgs, terminal: &mut Terminal<'_>) -> Outcome 
     let infos = reader.select(&args.which.pattern)?;
     let span = Span::of(&args.range)?;
     let show = TimeShow::new(args.range.zone.tz.clone());
-    let figures = Figures {
-        functions: &args.functions,
-        show: &show,
-    };
+    let functions = figure_list::all(&args.functions);
     let columns = [Column::text("series")]
         .into_iter()
-        .chain(figures.columns())
+        .chain(output_columns(&functions))
         .collect();
     let mut sheet = terminal.sheet(args.format.format, columns);
     let order = args.top.or(args.bottom);
-    let first = args.functions.first().copied();
+    let first = functions.first().map(|asked| asked.function);
+    if order.is_some() && matches!(first, Some(Function::MinTime | Function::MaxTime)) {
+        let problem = "--top and --bottom need a number as the result of the first function";
+        return Err(Failure::usage(problem));
+    }
     let mut ordered = Vec::new();
     let mut any = false;
     for info in &infos {
-        let column = figures_column(info, &args.column, &args.functions)?;
+        // The functions of each column, with their places among the cells.
+        let mut columns: BTreeMap<usize, Vec<(usize, Asked)>> = BTreeMap::new();
+        for (place, function) in functions.iter().enumerate() {
+            let column = column_of_function(info, &args.column, function)?;
+            let own = columns.entry(column).or_default();
+            own.push((place, function.clone()));
+        }
         let series = reader.series(info)?;
         let Some((from, to)) = span.in_series(&series) else {
             continue;
         };
         let filters = filters::of(&args.wanted, info, &args.column)?;
         let range = series.query(Steps(from)..=Steps(to));
-        let aggregate = filters::filtered(range, &filters).aggregate(column);
-        let aggregate = aggregate.map_err(|error| reader.fail(&error))?;
-        if aggregate.count() == 0 {
+        let query = filters::filtered(range, &filters);
+        let mut cells = vec![Cell::Missing; 1 + functions.len()];
+        cells[0] = Cell::Text(info.label());
+        let mut has_values = false;
+        for (column, asked) in columns {
+            let (places, own): (Vec<usize>, Vec<Asked>) = asked.into_iter().unzip();
+            let figures = Figures {
+                functions: &own,
+                show: &show,
+            };
+            let of_column = figures.aggregate(&query, (&info.schema, column));
+            let of_column = of_column.map_err(|error| reader.fail(&error))?;
+            has_values |= of_column.is_some();
+            for (&place, cell) in places.iter().zip(of_column.into_iter().flatten()) {
+                cells[1 + place] = cell;
+            }
+        }
+        if !has_values {
             continue;
         }
         any = true;
-        let own = &info.schema.columns[column];
-        let cells: Vec<Cell> = [Cell::Text(info.label())]
-            .into_iter()
-            .chain(figures.cells(&aggregate, own, info.schema.unit))
-            .collect();
-        match (order, first) {
-            (Some(_), Some(first)) => {
-                let Some(figure) = drawn(first, &aggregate) else {
-                    let problem =
-                        "--top and --bottom need a number as the result of the first function";
-                    return Err(Failure::usage(problem));
-                };
-                if !figure.is_nan() {
-                    ordered.push((figure, cells));
-                }
+        match order {
+            Some(_) => {
+                let figure = number_of(&cells[1]).filter(|figure| !figure.is_nan());
+                ordered.extend(figure.map(|figure| (figure, cells)));
             }
-            _ => sheet.row(&cells)?,
+            None => sheet.row(&cells)?,
         }
     }
     if let Some(count) = order {

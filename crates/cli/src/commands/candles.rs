@@ -1,24 +1,24 @@
 //! `candles`: prints a series in chunks, at the boundaries that the file stores.
 
 use super::figures::Figures;
-use crate::args::{CandlesArgs, Function};
+use crate::args::{Asked, CandlesArgs, Function};
 use crate::columns::numeric_column;
 use crate::database::{Reader, Span, time_cell, width_in};
 use crate::exit::Outcome;
 use crate::output::{Cell, Column};
 use crate::terminal::Terminal;
 use crate::time::TimeShow;
-use tidalite::Steps;
 use tidalite::query::CandleSize;
+use tidalite::{Figure, Steps};
 
 /// Names and functions of the columns that are printed for a candle, after its times.
-const FIGURES: [(&str, Function); 6] = [
-    ("count", Function::Count),
-    ("open", Function::First),
-    ("low", Function::Min),
-    ("high", Function::Max),
-    ("close", Function::Last),
-    ("mean", Function::Mean),
+const FIGURES: [(&str, Figure); 6] = [
+    ("count", Figure::Count),
+    ("open", Figure::First),
+    ("low", Figure::Min),
+    ("high", Figure::Max),
+    ("close", Figure::Last),
+    ("mean", Figure::Mean),
 ];
 
 /// Runs the command `tidalite candles`.
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &CandlesArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let infos = reader.select(&args.which.pattern)?;
     let span = Span::of(&args.range)?;
     let show = TimeShow::new(args.range.zone.tz.clone());
-    let functions = FIGURES.map(|(_, function)| function);
+    let functions = FIGURES.map(|(name, figure)| Asked::plain(Function::Figure(figure, 1.0), name));
     let figures = Figures {
         functions: &functions,
         show: &show,
@@ -63,7 +63,7 @@ pub(crate) fn run(args: &CandlesArgs, terminal: &mut Terminal<'_>) -> Outcome {
             let cells = label
                 .into_iter()
                 .chain(times.map(|time| time_cell(&show, unit, time)))
-                .chain(figures.cells(&candle.aggregate, own, unit));
+                .chain(figures.cells(&candle.aggregate, &[], own, unit));
             sheet.row(&cells.collect::<Vec<_>>())?;
         }
     }

@@ -1,77 +1,129 @@
-//! The aggregate functions that `aggregate` and `window` print.
+//! The aggregate functions that `aggregate`, `window` and `candles` print.
 
-use crate::args::Function;
+use crate::args::{Asked, Function};
 use crate::database::{time_cell, word_cell};
 use crate::output::{Cell, Column};
 use crate::time::TimeShow;
-use clap::ValueEnum;
-use tidalite::{Aggregate, ColumnType, Decimal, Figure, Unit};
+use tidalite::query::Windows;
+use tidalite::{Aggregate, ColumnType, Decimal, Figure, Query, Result, Schema, Unit};
 
-/// Formats an aggregate as cells, one for each function.
+/// Formats figures of one column as cells, one for each function.
 pub(crate) struct Figures<'a> {
     /// The functions that the user has chosen.
-    pub functions: &'a [Function],
+    pub functions: &'a [Asked],
     /// Time zone and format of the times.
     pub show: &'a TimeShow,
 }
 
+/// Makes one output column per function.
+pub(crate) fn output_columns(functions: &[Asked]) -> impl Iterator<Item = Column> {
+    functions.iter().map(|asked| match asked.function {
+        Function::MinTime | Function::MaxTime => Column::text(asked.title()),
+        _ => Column::number(asked.title()),
+    })
+}
+
 impl Figures<'_> {
+    /// The cells of each window of a column, with the start of the window.
+    pub(crate) fn windows(
+        &self,
+        query: &Query<'_>,
+        windows: impl Into<Windows>,
+        (schema, column): (&Schema, usize),
+    ) -> Result<Vec<(i64, Vec<Cell>)>> {
+        let windows = windows.into();
+        let (own, unit) = (&schema.columns[column], schema.unit);
+        if let Some(figures) = self.as_floats(own) {
+            let of = query.clone().figures(&figures[..]);
+            let each = of.windows(windows, column)?.into_iter();
+            let cells = |window: tidalite::Window<Vec<Option<f64>>>| {
+                (window.start, self.float_cells(&window.aggregate))
+            };
+            return Ok(each.map(cells).collect());
+        }
+        // Figures from rows are asked for by themselves: an aggregate does not have them.
+        let figures = self.of_rows();
+        let mut rows = match figures.is_empty() {
+            true => Vec::new(),
+            false => {
+                let of = query.clone().figures(&figures[..]);
+                of.windows(windows.clone(), column)?
+            }
+        }
+        .into_iter();
+        let each = query.windows(windows, column)?.into_iter().map(|window| {
+            let rows = rows.next().map_or(Vec::new(), |rows| rows.aggregate);
+            let cells = self.cells(&window.aggregate, &rows, own, unit);
+            (window.start, cells)
+        });
+        Ok(each.collect())
+    }
+
+    /// The cells of a whole query; `None` if no row has a value.
+    pub(crate) fn aggregate(
+        &self,
+        query: &Query<'_>,
+        (schema, column): (&Schema, usize),
+    ) -> Result<Option<Vec<Cell>>> {
+        let aggregate = query.aggregate(column)?;
+        if aggregate.count() == 0 {
+            return Ok(None);
+        }
+        let figures = self.of_rows();
+        let rows = match figures.is_empty() {
+            true => Vec::new(),
+            false => query.clone().figures(&figures[..]).aggregate(column)?,
+        };
+        let own = &schema.columns[column];
+        Ok(Some(self.cells(&aggregate, &rows, own, schema.unit)))
+    }
+
+    /// The figures that are computed from rows.
+    fn of_rows(&self) -> Vec<Figure> {
+        let figure = |asked: &Asked| match asked.function {
+            Function::Figure(figure, _) if !is_in_tree(figure) => Some(figure),
+            _ => None,
+        };
+        self.functions.iter().filter_map(figure).collect()
+    }
+
     /// The figures to request from a query if all cells of this column can be computed from floats; otherwise `None`,
     /// and whole aggregates are needed.
-    pub(crate) fn as_floats(&self, column: &tidalite::Column) -> Option<Vec<Figure>> {
+    fn as_floats(&self, column: &tidalite::Column) -> Option<Vec<Figure>> {
         let is_float = column.ty == ColumnType::F64;
-        let figure = |&function: &Function| {
-            let always = matches!(
-                function,
-                Function::Count | Function::Mean | Function::Stddev
-            );
-            figure_of(function).filter(|_| always || is_float)
+        let figure = |asked: &Asked| match asked.function {
+            Function::Figure(figure, _) => {
+                let always = matches!(figure, Figure::Count | Figure::Mean | Figure::Stddev);
+                (is_float || always || !is_in_tree(figure)).then_some(figure)
+            }
+            _ => None,
         };
         self.functions.iter().map(figure).collect()
     }
 
     /// Formats one cell per function from the values of the figures that `as_floats` has returned.
-    pub(crate) fn float_cells(&self, values: &[Option<f64>]) -> impl Iterator<Item = Cell> {
+    fn float_cells(&self, values: &[Option<f64>]) -> Vec<Cell> {
         let functions = self.functions.iter().zip(values);
-        functions.map(|(function, value)| match (function, value) {
-            (_, None) => Cell::Missing,
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "a count is a whole number, and no file has 2^53 rows"
-            )]
-            (Function::Count, Some(count)) => Cell::Count(*count as u64),
-            (Function::Sum | Function::Mean | Function::Stddev, Some(value)) => {
-                Cell::Computed(*value)
-            }
-            (_, Some(value)) => Cell::Float(*value),
-        })
+        let cell = |(asked, value): (&Asked, &Option<f64>)| float_cell(asked.function, *value);
+        functions.map(cell).collect()
     }
 
-    /// Makes one output column per function.
-    pub(crate) fn columns(&self) -> impl Iterator<Item = Column> {
-        self.functions.iter().map(|function| {
-            let name = function
-                .to_possible_value()
-                .map(|value| value.get_name().replace('-', "_"));
-            let name = name.unwrap_or_default();
-            match function {
-                Function::MinTime | Function::MaxTime => Column::text(name),
-                _ => Column::number(name),
-            }
-        })
-    }
-
-    /// Formats one cell per function from an aggregate.
+    /// Formats one cell per function from an aggregate, and from the figures that are computed from rows.
     pub(crate) fn cells(
         &self,
         aggregate: &Aggregate,
+        of_rows: &[Option<f64>],
         column: &tidalite::Column,
         unit: Unit,
-    ) -> impl Iterator<Item = Cell> {
-        self.functions
-            .iter()
-            .map(move |function| self.cell(*function, aggregate, column, unit))
+    ) -> Vec<Cell> {
+        let mut of_rows = of_rows.iter();
+        let cell = |asked: &Asked| match asked.function {
+            Function::Figure(figure, _) if !is_in_tree(figure) => {
+                float_cell(asked.function, of_rows.next().copied().flatten())
+            }
+            function => self.cell(function, aggregate, column, unit),
+        };
+        self.functions.iter().map(cell).collect()
     }
 
     fn cell(
@@ -85,58 +137,72 @@ impl Figures<'_> {
         let word = |word: Option<u64>| word.map_or(Cell::Missing, |word| word_cell(column, word));
         let time =
             |time: Option<i64>| time.map_or(Cell::Missing, |time| time_cell(self.show, unit, time));
-        let computed = |value: Option<f64>| value.map_or(Cell::Missing, Cell::Computed);
         match function {
-            Function::Count => Cell::Count(of.count()),
             Function::NanCount => Cell::Count(of.nan_count()),
-            Function::Sum => match stats.int_sum().and_then(|sum| i64::try_from(sum).ok()) {
-                Some(units) => match column.ty {
-                    ColumnType::Decimal(scale) => Cell::Decimal(Decimal { units, scale }),
-                    _ => Cell::Int(units),
-                },
-                None => Cell::Computed(of.sum()),
-            },
-            Function::Mean => computed(of.mean()),
-            Function::Min => word(stats.min().map(|(word, _)| word)),
             Function::MinTime => time(stats.min().map(|(_, time)| time)),
-            Function::Max => word(stats.max().map(|(word, _)| word)),
             Function::MaxTime => time(stats.max().map(|(_, time)| time)),
-            Function::First => word(stats.first()),
-            Function::Last => word(stats.last()),
-            Function::Stddev => computed(of.stddev()),
+            Function::Figure(Figure::Sum, _) => {
+                match stats.int_sum().and_then(|sum| i64::try_from(sum).ok()) {
+                    Some(units) => match column.ty {
+                        ColumnType::Decimal(scale) => Cell::Decimal(Decimal { units, scale }),
+                        _ => Cell::Int(units),
+                    },
+                    None => Cell::Computed(of.sum()),
+                }
+            }
+            Function::Figure(Figure::Min, _) => word(stats.min().map(|(word, _)| word)),
+            Function::Figure(Figure::Max, _) => word(stats.max().map(|(word, _)| word)),
+            Function::Figure(Figure::First, _) => word(stats.first()),
+            Function::Figure(Figure::Last, _) => word(stats.last()),
+            Function::Figure(figure, _) => float_cell(function, figure.of(of)),
         }
     }
 }
 
-/// The library's figure for a function; `None` if the function needs a whole aggregate.
-pub(crate) fn figure_of(function: Function) -> Option<Figure> {
-    Some(match function {
-        Function::Count => Figure::Count,
-        Function::Sum => Figure::Sum,
-        Function::Mean => Figure::Mean,
-        Function::Min => Figure::Min,
-        Function::Max => Figure::Max,
-        Function::First => Figure::First,
-        Function::Last => Figure::Last,
-        Function::Stddev => Figure::Stddev,
-        Function::NanCount | Function::MinTime | Function::MaxTime => return None,
-    })
+/// Whether a figure comes from the statistics in the tree.
+fn is_in_tree(figure: Figure) -> bool {
+    matches!(
+        figure,
+        Figure::Count
+            | Figure::Sum
+            | Figure::Mean
+            | Figure::Stddev
+            | Figure::Min
+            | Figure::Max
+            | Figure::First
+            | Figure::Last
+            | Figure::Spread
+    )
 }
 
-/// The value of a function as a number to draw; `None` if it is a time.
-pub(crate) fn drawn(function: Function, of: &Aggregate) -> Option<f64> {
-    #[expect(clippy::cast_precision_loss, reason = "a position in a picture")]
-    let count = |count: u64| Some(count as f64);
-    match function {
-        Function::Count => count(of.count()),
-        Function::NanCount => count(of.nan_count()),
-        Function::Sum => Some(of.sum()),
-        Function::Mean => of.mean(),
-        Function::Min => of.min().map(|(value, _)| value),
-        Function::Max => of.max().map(|(value, _)| value),
-        Function::First => of.first(),
-        Function::Last => of.last(),
-        Function::Stddev => of.stddev(),
-        Function::MinTime | Function::MaxTime => None,
+/// Formats the value of a figure.
+pub(crate) fn float_cell(function: Function, value: Option<f64>) -> Cell {
+    let (Some(value), Function::Figure(figure, factor)) = (value, function) else {
+        return Cell::Missing;
+    };
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a count is a whole number, and no file has 2^53 rows"
+    )]
+    match figure {
+        Figure::Count | Figure::Distinct => Cell::Count(value as u64),
+        Figure::Min | Figure::Max | Figure::First | Figure::Last | Figure::Mode => {
+            Cell::Float(value)
+        }
+        _ => Cell::Computed(value * factor),
+    }
+}
+
+/// The value of a cell as a number, to compare or to draw; `None` for a time or a missing value.
+pub(crate) fn number_of(cell: &Cell) -> Option<f64> {
+    #[expect(clippy::cast_precision_loss, reason = "only compared, or drawn")]
+    match *cell {
+        Cell::Float(value) | Cell::Computed(value) => Some(value),
+        Cell::Int(value) => Some(value as f64),
+        Cell::Unsigned(value) | Cell::Count(value) => Some(value as f64),
+        Cell::Bool(value) => Some(f64::from(u8::from(value))),
+        Cell::Decimal(value) => Some(value.to_f64()),
+        Cell::Text(_) | Cell::Missing => None,
     }
 }

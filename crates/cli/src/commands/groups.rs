@@ -1,27 +1,31 @@
 //! `window` over groups of series, and with filled gaps.
 
-use super::figures::figure_of;
+use super::figures::float_cell;
 use super::origin::{mention_shift, windows_of};
-use crate::args::{Function, WindowArgs};
+use crate::args::{Asked, ColumnArg, Function, WindowArgs, figure_list};
 use crate::columns::figures_column;
 use crate::database::{Reader, Span};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Cell, Column};
 use crate::terminal::Terminal;
 use crate::time::{TimeShow, read_any};
-use clap::ValueEnum;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use tidalite::query::{Fill, GroupWindow, SelectionQuery};
 use tidalite::{Figure, Selection, Timestamp};
 
 /// `tidalite window --group-by`, `--fill`
 pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
-    let figures = args
-        .functions
-        .iter()
-        .map(|&function| told_of_groups(function));
-    let figures = figures.collect::<Outcome<Vec<Figure>>>()?;
+    let functions = figure_list::all(&args.functions);
+    for asked in &functions {
+        if !matches!(asked.function, Function::Figure(..)) {
+            return Err(Failure::usage(format!(
+                "{} is not there for groups and filled gaps",
+                asked.name
+            ))
+            .hint("omit it, or omit --group-by and --fill"));
+        }
+    }
     let reader = Reader::open(&args.file)?;
     let infos = reader.select(&args.which.pattern)?;
     if let Some(unnamed) = infos
@@ -81,16 +85,8 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
         true => selection.metrics().into_iter().map(Some).collect(),
         false => vec![None],
     };
-    let names = metrics.iter().flat_map(|metric| {
-        args.functions.iter().map(move |function| {
-            let name = function.to_possible_value();
-            let name = name.map_or(String::new(), |name| name.get_name().to_owned());
-            Column::number(match metric {
-                Some(metric) => format!("{name}({metric})"),
-                None => name,
-            })
-        })
-    });
+    let asked = asked_of(&functions, &metrics, args)?;
+    let names = asked.iter().map(|asked| Column::number(asked.title()));
     let columns = head
         .into_iter()
         .chain([Column::text("time")])
@@ -120,59 +116,71 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
             None => None,
         };
         let grid = windows_of(args.by, origin, zone, shown.0)?;
-        let windows_in = |group: &SelectionQuery<'_, '_>| {
-            let Some(column) = column_of_all(group, args)? else {
-                return Ok(Vec::new());
+        // The windows of each metric and column, with the places of their figures among the cells.
+        let mut each: BTreeMap<(Option<&str>, Option<&str>), Vec<usize>> = BTreeMap::new();
+        for (place, asked) in asked.iter().enumerate() {
+            let of = asked.of.as_deref();
+            let key = if args.by_metric {
+                (of, None)
+            } else {
+                (None, of)
             };
-            let query = group.clone().figures(&figures[..]);
-            let windows = query.windows(&grid, &column);
-            windows.map_err(|error| reader.fail(&error))
-        };
-        let windows = metrics.iter().map(|metric| match metric {
-            Some(metric) => windows_in(&group.clone().metric(metric)),
-            None => windows_in(&group),
-        });
-        let windows: Vec<_> = windows.collect::<Outcome<_>>()?;
+            each.entry(key).or_default().push(place);
+        }
+        let mut windows = Vec::with_capacity(each.len());
+        for ((metric, column), places) in each {
+            let own = places.iter().map(|&place| &asked[place]);
+            let figures: Vec<Figure> = own.clone().filter_map(figure_of).collect();
+            let group = match metric {
+                Some(metric) => group.clone().metric(metric),
+                None => group.clone(),
+            };
+            let own: Vec<&Asked> = own.collect();
+            let found = match column_of_all(&group, (column, &own), args)? {
+                Some(column) => group.figures(&figures[..]).windows(&grid, &column),
+                None => Ok(Vec::new()),
+            };
+            windows.push((places, found.map_err(|error| reader.fail(&error))?));
+        }
         let fill = args.fill.unwrap_or(Fill::None);
         // Gaps of a metric are filled over the whole range in which any metric has windows.
-        let starts = || windows.iter().flatten().map(|window| window.start);
+        let starts = || {
+            let all = windows.iter().flat_map(|(_, windows)| windows);
+            all.map(|window| window.start)
+        };
         let filled = (
             bounded(times.0, starts().min()),
             bounded(times.1, starts().max()),
         );
         // Line by line: narrow windows over a long time may not fit in memory.
-        let lines = windows.iter().flat_map(|windows| {
-            let line = |place: usize| {
-                let value = move |values: &Vec<Option<f64>>| values[place];
-                let fill = match (figures[place], fill) {
+        let mut lines = Vec::with_capacity(asked.len());
+        for (places, windows) in &windows {
+            for (at, &place) in places.iter().enumerate() {
+                let value = move |values: &Vec<Option<f64>>| values[at];
+                let fill = match (figure_of(&asked[place]), fill) {
                     // A filled window still counts no points.
                     (
-                        Figure::Count,
+                        Some(Figure::Count | Figure::Distinct),
                         Fill::Null | Fill::Previous | Fill::Linear | Fill::Value(_),
                     ) => Fill::Value(0.0),
                     _ => fill,
                 };
-                GroupWindow::filled_by(windows, filled, &grid, fill, value).map(Iterator::peekable)
-            };
-            (0..figures.len()).map(line)
-        });
-        let mut lines: Vec<_> = lines
-            .collect::<tidalite::Result<_>>()
-            .map_err(|error| reader.fail(&error))?;
+                let line = GroupWindow::filled_by(windows, filled, &grid, fill, value);
+                let line = line.map_err(|error| reader.fail(&error))?;
+                lines.push((place, line.peekable()));
+            }
+        }
+        lines.sort_by_key(|(place, _)| *place);
         while let Some(start) = lines
             .iter_mut()
-            .filter_map(|line| line.peek().map(|&(start, _)| start))
+            .filter_map(|(_, line)| line.peek().map(|&(start, _)| start))
             .min()
         {
             any = true;
-            let values = lines
-                .iter_mut()
-                .zip(figures.iter().cycle())
-                .map(|(line, &figure)| {
-                    let value = line.next_if(|&(own, _)| own == start);
-                    let value = value.and_then(|(_, value)| value);
-                    value.map_or(Cell::Missing, |value| cell_of(figure, value))
-                });
+            let values = lines.iter_mut().zip(&asked).map(|((_, line), asked)| {
+                let value = line.next_if(|&(own, _)| own == start);
+                float_cell(asked.function, value.and_then(|(_, value)| value))
+            });
             let time = Cell::Text(show.show(start.0.into()));
             let line: Vec<Cell> = cells.iter().cloned().chain([time]).chain(values).collect();
             sheet.row(&line)?;
@@ -204,12 +212,56 @@ fn refuse_mixed(group: &SelectionQuery<'_, '_>) -> Outcome {
     .hint("--by-metric gives each metric columns of its own; otherwise choose one metric, or mix them with --mix-metrics"))
 }
 
+/// The functions of all cells: with --by-metric those without a metric in brackets once for each metric, then the others.
+fn asked_of(
+    functions: &[Asked],
+    metrics: &[Option<&str>],
+    args: &WindowArgs,
+) -> Outcome<Vec<Asked>> {
+    if !args.by_metric {
+        return Ok(functions.to_vec());
+    }
+    let (own, common): (Vec<Asked>, Vec<Asked>) = functions
+        .iter()
+        .cloned()
+        .partition(|asked| asked.of.is_some());
+    let mut all = Vec::new();
+    for metric in metrics.iter().flatten() {
+        all.extend(common.iter().map(|asked| Asked {
+            of: Some((*metric).to_owned()),
+            ..asked.clone()
+        }));
+    }
+    all.extend(own);
+    let known = |asked: &&Asked| metrics.contains(&asked.of.as_deref());
+    let Some(unknown) = all.iter().find(|asked| !known(asked)) else {
+        return Ok(all);
+    };
+    let metrics: Vec<&str> = metrics.iter().copied().flatten().collect();
+    let title = unknown.title();
+    Err(
+        Failure::not_found(format!("{title}: no series has this metric"))
+            .hint(format!("the metrics are {}", metrics.join(", "))),
+    )
+}
+
 /// The column of these series to aggregate; `None` if there are no series.
-fn column_of_all(group: &SelectionQuery<'_, '_>, args: &WindowArgs) -> Outcome<Option<String>> {
+fn column_of_all(
+    group: &SelectionQuery<'_, '_>,
+    (wanted, functions): (Option<&str>, &[&Asked]),
+    args: &WindowArgs,
+) -> Outcome<Option<String>> {
+    let wanted = match wanted {
+        Some(name) => &ColumnArg {
+            column: Some(name.to_owned()),
+        },
+        None => &args.column,
+    };
     let mut found: Option<(String, String)> = None;
     for series in group.series() {
         let info = series.info();
-        let column = figures_column(info, &args.column, &args.functions)?;
+        let functions: Vec<Asked> = functions.iter().copied().cloned().collect();
+        let column = figures_column(info, wanted, &functions)?;
         let column = &info.schema.columns[column].name;
         match &found {
             Some((other, label)) if other != column => {
@@ -247,22 +299,10 @@ fn span_of(group: &SelectionQuery<'_, '_>) -> Option<(Timestamp, Timestamp)> {
     spans.reduce(|all, own| (all.0.min(own.0), all.1.max(own.1)))
 }
 
-fn cell_of(figure: Figure, value: f64) -> Cell {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a count is a whole number, and positive"
-    )]
-    match figure {
-        Figure::Count => Cell::Count(value as u64),
-        Figure::Min | Figure::Max | Figure::First | Figure::Last => Cell::Float(value),
-        _ => Cell::Computed(value),
+/// The figure of a function; times and numbers of NaN are refused before.
+fn figure_of(asked: &Asked) -> Option<Figure> {
+    match asked.function {
+        Function::Figure(figure, _) => Some(figure),
+        _ => None,
     }
-}
-
-fn told_of_groups(function: Function) -> Outcome<Figure> {
-    figure_of(function).ok_or_else(|| {
-        Failure::usage("this figure is not there for groups and filled gaps")
-            .hint("--fn count,sum,mean,min,max,first,last,stddev")
-    })
 }

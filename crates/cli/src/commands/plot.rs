@@ -1,8 +1,7 @@
 //! `plot`: draws series.
 
-use super::figures::{drawn, figure_of};
 use super::origin::{check_steps, mention_shift, windows_of};
-use crate::args::PlotArgs;
+use crate::args::{Function, PlotArgs};
 use crate::columns::numeric_column;
 use crate::database::{Reader, Span, to_nanos};
 use crate::exit::{Exit, Failure, Outcome};
@@ -10,7 +9,6 @@ use crate::output::plural;
 use crate::plot::{Extent, Figure, Line, Point, chart, png, raster, reduce, svg, terminal};
 use crate::terminal::Terminal;
 use crate::time::TimeShow;
-use clap::ValueEnum;
 use std::path::Path;
 use tidalite::{Figure as Asked, Grid, Series, Steps};
 
@@ -152,10 +150,7 @@ fn described(lines: Vec<Line>, points: u64, args: &PlotArgs) -> Figure {
     let show = TimeShow::new(figure.zone.clone());
     let what = match args.by {
         Some(_) => {
-            let name = args.function.to_possible_value();
-            let name = name
-                .map(|value| value.get_name().to_owned())
-                .unwrap_or_default();
+            let name = args.function.title();
             format!("{name} of {}", plural(points, "window", "windows"))
         }
         None => plural(points, "point", "points"),
@@ -239,16 +234,17 @@ impl Source<'_> {
                 value: value.unwrap_or(f64::NAN),
             });
         };
-        match figure_of(args.function) {
-            Some(figure) => {
+        match args.function.function {
+            Function::Figure(figure, factor) => {
                 let of = range.figures(figure);
                 for window in of.windows(grid, self.column)? {
-                    draw(window.start, window.aggregate);
+                    draw(window.start, window.aggregate.map(|value| value * factor));
                 }
             }
-            None => {
+            Function::NanCount | Function::MinTime | Function::MaxTime => {
                 for window in range.windows(grid, self.column)? {
-                    draw(window.start, drawn(args.function, &window.aggregate));
+                    #[expect(clippy::cast_precision_loss, reason = "a position in a picture")]
+                    draw(window.start, Some(window.aggregate.nan_count() as f64));
                 }
             }
         }

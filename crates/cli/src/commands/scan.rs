@@ -8,10 +8,11 @@ use crate::database::{Reader, Span, series_cell, time_cell, to_nanos};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Cell, Column, Format, Sheet};
 use crate::terminal::Terminal;
-use crate::time::{Nanos, TimeShow};
+use crate::time::{Nanos, TimeShow, read_any};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use tidalite::{ColumnType, Direction, Row, Schema, Series, SeriesInfo, Steps};
+use tidalite::query::Interpolation;
+use tidalite::{ColumnType, Direction, Row, Schema, Series, SeriesInfo, Steps, Timestamp};
 
 /// Runs the command `tidalite scan`.
 pub(crate) fn run(args: &ScanArgs, terminal: &mut Terminal<'_>) -> Outcome {
@@ -228,14 +229,42 @@ pub(crate) fn latest(args: &LatestArgs, terminal: &mut Terminal<'_>) -> Outcome 
     let infos = reader.select(&args.which.pattern)?;
     let printer = Printer::of_all(&infos, args.zone.tz.clone());
     let mut sheet = printer.sheet(args.format.format, terminal);
+    let at = match &args.at {
+        Some(text) => Some(read_timestamp(text, &args.zone.tz)?),
+        None => None,
+    };
     for info in &infos {
         let series = reader.series(info)?;
-        if let Some(row) = series.latest().map_err(|error| reader.fail(&error))? {
-            let cells = printer.cells(&series, &info.label(), &row);
-            sheet.row(&cells.map_err(|error| reader.fail(&error))?)?;
+        let label = info.label();
+        let cells = match (at, args.between) {
+            (Some(at), Some(between)) => printer.cells_between(&series, &label, (at, between)),
+            (Some(at), None) => {
+                let row = series.cursor().search(at);
+                row.and_then(|row| {
+                    row.map(|row| printer.cells(&series, &label, &row))
+                        .transpose()
+                })
+            }
+            (None, _) => {
+                let row = series.latest();
+                row.and_then(|row| {
+                    row.map(|row| printer.cells(&series, &label, &row))
+                        .transpose()
+                })
+            }
+        };
+        if let Some(cells) = cells.map_err(|error| reader.fail(&error))? {
+            sheet.row(&cells)?;
         }
     }
     Ok(sheet.finish()?)
+}
+
+/// Parses a time of the command line that nanoseconds can tell.
+fn read_timestamp(text: &str, zone: &jiff::tz::TimeZone) -> Outcome<Timestamp> {
+    let nanos = read_any(text, zone).map_err(Failure::usage)?;
+    let time = i64::try_from(nanos).map(Timestamp);
+    time.map_err(|_| Failure::usage(format!("`{text}` lies outside of the years 1677 to 2262")))
 }
 
 /// Prints the points of several series under one header.
@@ -325,6 +354,33 @@ impl Printer {
             });
         }
         Ok(cells)
+    }
+
+    /// The values of numeric columns at a time between rows; `None` if no column has one.
+    fn cells_between(
+        &self,
+        series: &Series<'_>,
+        label: &str,
+        (at, between): (Timestamp, Interpolation),
+    ) -> tidalite::Result<Option<Vec<Cell>>> {
+        let mut cells = Vec::with_capacity(self.names.len() + 2);
+        if self.with_series {
+            cells.push(Cell::Text(label.to_owned()));
+        }
+        cells.push(Cell::Text(self.show.show(at.0.into())));
+        let schema = &series.info().schema;
+        let mut any = false;
+        for name in &self.names {
+            let column = schema.column(name);
+            let numeric = column.filter(|&column| !schema.columns[column].ty.is_text());
+            let value = match numeric {
+                Some(column) => series.value_at(at, column, between)?,
+                None => None,
+            };
+            any |= value.is_some();
+            cells.push(value.map_or(Cell::Missing, Cell::Computed));
+        }
+        Ok(any.then_some(cells))
     }
 }
 

@@ -1,15 +1,16 @@
 //! `window`: one line of aggregates for every hour, day or other width.
 
-use super::figures::Figures;
+use super::figures::{Figures, output_columns};
 use super::filters;
 use super::origin::{check_steps, mention_shift, windows_of};
-use crate::args::WindowArgs;
-use crate::columns::figures_column;
+use crate::args::{Asked, WindowArgs, figure_list};
+use crate::columns::column_of_function;
 use crate::database::{Reader, Span, time_cell, to_nanos};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Cell, Column};
 use crate::terminal::Terminal;
 use crate::time::{TimeShow, read_any};
+use std::collections::BTreeMap;
 use tidalite::Steps;
 
 /// `tidalite window`
@@ -26,22 +27,25 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
         None => None,
     };
     let show = TimeShow::new(zone.clone());
-    let figures = Figures {
-        functions: &args.functions,
-        show: &show,
-    };
+    let functions = figure_list::all(&args.functions);
     let with_series = args.format.format.names_series(infos.len());
     let series_column = with_series.then(|| Column::text("series"));
     let columns = series_column
         .into_iter()
         .chain([Column::text("time")])
-        .chain(figures.columns())
+        .chain(output_columns(&functions))
         .collect();
     let messages = terminal.messages;
     let mut sheet = terminal.sheet(args.format.format, columns);
     let (mut any, mut told) = (false, false);
     for info in &infos {
-        let column = figures_column(info, &args.column, &args.functions)?;
+        // The functions of each column, with their places among the cells.
+        let mut columns: BTreeMap<usize, Vec<(usize, Asked)>> = BTreeMap::new();
+        for (place, function) in functions.iter().enumerate() {
+            let column = column_of_function(info, &args.column, function)?;
+            let own = columns.entry(column).or_default();
+            own.push((place, function.clone()));
+        }
         let unit = info.schema.unit;
         check_steps(args.by, origin, unit)?;
         let series = reader.series(info)?;
@@ -52,28 +56,33 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
         mention_shift(zone, shown, args.by, messages, &mut told);
         let grid = windows_of(args.by, origin, zone, shown.0)?;
         let range = series.query(Steps(from)..=Steps(to));
-        let own = &info.schema.columns[column];
-        let head = |start| {
-            let series_cell = with_series.then(|| Cell::Text(info.label()));
-            let time = time_cell(&show, unit, start);
-            series_cell.into_iter().chain([time])
-        };
         let fail = |error: tidalite::Error| reader.fail(&error);
         let filters = filters::of(&args.wanted, info, &args.column)?;
         let query = filters::filtered(range, &filters);
-        if let (true, Some(asked)) = (filters.is_empty(), figures.as_floats(own)) {
-            let of = query.figures(&asked[..]);
-            for window in of.windows(&grid, column).map_err(fail)? {
-                any = true;
-                let cells = figures.float_cells(&window.aggregate);
-                sheet.row(&head(window.start).chain(cells).collect::<Vec<_>>())?;
+        // All columns have the same windows.
+        let mut lines: Vec<(i64, Vec<Cell>)> = Vec::new();
+        for (column, asked) in columns {
+            let (places, own): (Vec<usize>, Vec<Asked>) = asked.into_iter().unzip();
+            let figures = Figures {
+                functions: &own,
+                show: &show,
+            };
+            let windows = figures.windows(&query, &grid, (&info.schema, column));
+            for (row, (start, cells)) in windows.map_err(fail)?.into_iter().enumerate() {
+                if row == lines.len() {
+                    lines.push((start, vec![Cell::Missing; functions.len()]));
+                }
+                for (&place, cell) in places.iter().zip(cells) {
+                    lines[row].1[place] = cell;
+                }
             }
-            continue;
         }
-        for window in query.windows(&grid, column).map_err(fail)? {
+        for (start, cells) in lines {
             any = true;
-            let cells = figures.cells(&window.aggregate, own, unit);
-            sheet.row(&head(window.start).chain(cells).collect::<Vec<_>>())?;
+            let series_cell = with_series.then(|| Cell::Text(info.label()));
+            let time = time_cell(&show, unit, start);
+            let line = series_cell.into_iter().chain([time]).chain(cells);
+            sheet.row(&line.collect::<Vec<_>>())?;
         }
     }
     if !any {

@@ -27,6 +27,7 @@ mod pictures;
 mod queries;
 mod remove;
 mod retention;
+mod row_figures;
 mod schemas;
 mod support;
 mod tables;
