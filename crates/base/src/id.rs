@@ -16,7 +16,7 @@ impl TxnId {
 
 impl fmt::Display for TxnId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "txn {}", self.0)
+        write!(f, "commit {}", self.0)
     }
 }
 

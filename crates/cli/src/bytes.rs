@@ -1,7 +1,8 @@
 //! Keys and values of tables as text, for printing and typing.
 //!
 //! ```text
-//! printed   printable ASCII as it is, every other byte and the backslash as \ and two hex digits
+//! printed   printable ASCII as it is, every other byte and the backslash as \ and two hex digits; by `kv get` and
+//!           `kv scan` printable characters beyond ASCII as they are, too
 //! typed     as printed; also, \\ is a backslash, and characters beyond ASCII stand for their UTF-8 bytes
 //! ```
 //!
@@ -74,6 +75,34 @@ pub(crate) fn typeable(bytes: &[u8]) -> String {
     }
 }
 
+/// Formats bytes like `typeable`, but leaves printable characters beyond ASCII unchanged if they are valid UTF-8.
+pub(crate) fn readable(bytes: &[u8]) -> String {
+    // What stands beside other characters or cannot be seen is escaped: accents, marks of direction, controls.
+    let shown = |c: &char| !c.is_ascii() && !c.is_whitespace() && c.escape_debug().len() == 1;
+    let mut text = String::with_capacity(bytes.len());
+    let mut first = true;
+    for chunk in bytes.utf8_chunks() {
+        for run in chunk
+            .valid()
+            .split_inclusive(|c| shown(&c))
+            .filter(|run| !run.is_empty())
+        {
+            let last = run.chars().next_back().filter(shown);
+            let ascii = &run[..run.len() - last.map_or(0, char::len_utf8)];
+            let written = match first {
+                true => typeable(ascii.as_bytes()),
+                false => escaped(ascii.as_bytes()),
+            };
+            first = false;
+            text.push_str(&written);
+            text.extend(last);
+        }
+        text.push_str(&escaped(chunk.invalid()));
+        first &= chunk.invalid().is_empty();
+    }
+    text
+}
+
 /// Whether the text consists of digits, with or without a decimal point between them.
 fn is_number(text: &[u8]) -> bool {
     let digits = |text: &[u8]| !text.is_empty() && text.iter().all(u8::is_ascii_digit);
@@ -101,10 +130,28 @@ mod tests {
             b"-1.",
             b"--",
         ] {
+            assert_eq!(
+                unescaped(readable(bytes).as_bytes()).as_deref(),
+                Some(bytes)
+            );
             for text in [escaped(bytes), typeable(bytes)] {
                 assert!(text.is_ascii() && !text.contains(char::is_control));
                 assert_eq!(unescaped(text.as_bytes()).as_deref(), Some(bytes), "{text}");
             }
+        }
+        for (bytes, text) in [
+            ("über\u{202e}x".as_bytes(), "über\\e2\\80\\aex"),
+            (b"\xc3\xbc\xff", "ü\\ff"),
+            ("-ü".as_bytes(), "\\2dü"),
+            ("a-ü -5".as_bytes(), "a-ü -5"),
+            (
+                "e\u{301}\u{a0}\n日本".as_bytes(),
+                "e\\cc\\81\\c2\\a0\\0a日本",
+            ),
+            (b"\xff-", "\\ff-"),
+        ] {
+            assert_eq!(readable(bytes), text);
+            assert_eq!(unescaped(text.as_bytes()).as_deref(), Some(bytes), "{text}");
         }
         assert_eq!(typeable(b"-3.5"), "-3.5");
         assert_eq!(typeable(b"-x"), "\\2dx");

@@ -310,9 +310,11 @@ impl<'a> Reader<'a> {
                 found = named.cloned().collect();
             }
             if found.is_empty() {
-                return Err(self.nothing_selected(pattern, &all));
+                return Err(self.nothing_selected(pattern, &keys, &all));
             }
-            note_unknown(&keys, &all);
+            for key in unknown(&keys, &all) {
+                eprintln!("note: {key}; a missing tag has the empty value");
+            }
         }
         found.sort_by_cached_key(|info| info.label());
         Ok(found)
@@ -328,13 +330,22 @@ impl<'a> Reader<'a> {
         Ok(all)
     }
 
-    fn nothing_selected(&self, pattern: &str, all: &[Arc<SeriesInfo>]) -> Failure {
+    fn nothing_selected(
+        &self,
+        pattern: &str,
+        keys: &BTreeSet<&str>,
+        all: &[Arc<SeriesInfo>],
+    ) -> Failure {
         let path = self.path.display();
         if all.is_empty() {
             return Failure::not_found(format!("{path} holds no series"))
                 .hint(format!("store some: tidalite import {path} data.csv"));
         }
-        let failure = Failure::not_found(format!("no series in {path} matches `{pattern}`"));
+        let unknown = unknown(keys, all).map(|problem| format!("; {problem}"));
+        let failure = Failure::not_found(format!(
+            "no series in {path} matches `{pattern}`{}",
+            unknown.collect::<String>()
+        ));
         let mut near: Vec<(f64, String)> = all
             .iter()
             .flat_map(|info| {
@@ -387,15 +398,16 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Prints a note for each key of a pattern that no series has: a condition such as `farn!="hb"` selects all series.
-fn note_unknown(keys: &BTreeSet<&str>, all: &[Arc<SeriesInfo>]) {
+/// A statement about each key of a pattern that no series has: a condition such as `farn!="hb"` selects all series.
+fn unknown<'a>(
+    keys: &'a BTreeSet<&str>,
+    all: &'a [Arc<SeriesInfo>],
+) -> impl Iterator<Item = String> + 'a {
     let names = || all.iter().filter_map(|info| info.name.as_ref());
-    for key in keys {
-        if !names().any(|name| name.tag(key).is_some()) {
-            let key = printable(key);
-            eprintln!("note: no series has the tag `{key}`; a missing tag has the empty value");
-        }
-    }
+    let unknown = keys
+        .iter()
+        .filter(move |key| !names().any(|name| name.tag(key).is_some()));
+    unknown.map(|key| format!("no series has the tag `{}`", printable(key)))
 }
 
 /// Whether `name` is the full name of a series, with its tags in any order, or the label of a series without a name.

@@ -5,6 +5,7 @@
 //! bytes       keys and values of tables as text
 //! style       colours
 //! time        times and widths, in and out
+//! wording     numbers and names as text
 //! output      rows as table, CSV or JSON lines
 //! progress    bars on standard error
 //! export      files for CSV and JSON lines
@@ -37,6 +38,7 @@ mod store;
 mod style;
 mod terminal;
 mod time;
+mod wording;
 
 use args::Cli;
 use exit::{Exit, Failure, Outcome};

@@ -8,8 +8,14 @@
 //! 3. Rows are streamed: for the format *table*, at most [`MEASURED_ROWS`] rows are buffered to find the column widths.
 
 use crate::style::Palette;
+pub(crate) use crate::wording::{
+    bytes_text, computed_text, float_text, grouped, plural, printable, rate_text, rounded_text,
+};
 use clap::ValueEnum;
+use serde_json::Value;
 use std::io::{self, Write};
+use std::sync::Arc;
+use tidalite::SeriesInfo;
 
 /// Number of rows from which the widths of the columns are computed in the output format *table*.
 const MEASURED_ROWS: usize = 500;
@@ -17,8 +23,8 @@ const MEASURED_ROWS: usize = 500;
 /// Format in which rows are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// Aligned columns, for reading: computed figures are rounded to six significant digits, and large ones to one
-    /// decimal place. The column `series` is omitted if there is only one
+    /// Aligned columns, for reading: figures are rounded to six significant digits, and large ones to one decimal
+    /// place; sizes have units. The column `series` is omitted if there is only one
     #[default]
     Table,
     /// Comma-separated with a header line, every digit; the columns do not depend on the data
@@ -46,6 +52,8 @@ impl Format {
 pub(crate) enum Cell {
     /// A name, a time or another text.
     Text(String),
+    /// The series of the row. JSON also has its metric, and its tags as an object.
+    Series(SeriesText),
     /// A value as it is stored; it is printed with all digits.
     Float(f64),
     /// A computed value; the output format *table* rounds it, see [`computed_text`].
@@ -60,8 +68,49 @@ pub(crate) enum Cell {
     Decimal(tidalite::Decimal),
     /// A count; the output format *table* separates the thousands with commas.
     Count(u64),
+    /// A number of bytes; the output format *table* prints it with a unit, such as `9.29 MiB`.
+    Bytes(u64),
     /// A missing value, printed as `-`, as an empty CSV field, or as `null` in JSON.
     Missing,
+}
+
+/// The name of a series, prepared for many rows.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct SeriesText(Arc<SeriesForms>);
+
+#[derive(Debug, PartialEq)]
+struct SeriesForms {
+    label: String,
+    /// The value of the field `series` of a JSON object, and the fields after it.
+    json: String,
+}
+
+impl SeriesText {
+    pub(crate) fn new(info: &SeriesInfo) -> Self {
+        let label = info.label();
+        let name = info.name.as_ref();
+        let tags = name.map_or(&[][..], |name| name.tags());
+        let tags: serde_json::Map<String, Value> = tags
+            .iter()
+            .map(|(key, value)| (key.clone(), Value::from(value.as_str())))
+            .collect();
+        let (series, metric) = (
+            Value::from(label.as_str()),
+            Value::from(name.map(|name| name.metric())),
+        );
+        let json = format!(
+            "{series},\"metric\":{metric},\"tags\":{}",
+            Value::from(tags)
+        );
+        Self(Arc::new(SeriesForms { label, json }))
+    }
+}
+
+impl Cell {
+    /// The series of a row.
+    pub(crate) fn series(info: &SeriesInfo) -> Self {
+        Self::Series(SeriesText::new(info))
+    }
 }
 
 /// A column of the output: its header and its alignment.
@@ -205,128 +254,11 @@ impl<W: Write> Sheet<W> {
     }
 }
 
-/// Escapes control characters in a text, so that a name cannot move the terminal's cursor or change colours.
-pub(crate) fn printable(text: &str) -> String {
-    if !text.chars().any(char::is_control) {
-        return text.to_owned();
-    }
-    let mut shown = String::with_capacity(text.len() + 8);
-    for c in text.chars() {
-        if c.is_control() {
-            shown.extend(c.escape_default());
-        } else {
-            shown.push(c);
-        }
-    }
-    shown
-}
-
-/// Formats a float as the shortest text that reads back to the same float, with an exponent where plain digits would be
-/// long.
-pub(crate) fn float_text(value: f64) -> String {
-    let mut text = format!("{value:?}");
-    if text.ends_with(".0") {
-        text.truncate(text.len() - 2);
-    }
-    text
-}
-
-/// Formats a float with six significant digits, without trailing zeros.
-pub(crate) fn rounded_text(value: f64) -> String {
-    if !value.is_finite() || value == 0.0 {
-        return float_text(value);
-    }
-    let magnitude = value.abs().log10().floor();
-    if !(-5.0..15.0).contains(&magnitude) {
-        let text = format!("{value:.5e}");
-        let rounded: f64 = text.parse().unwrap_or(value);
-        return float_text(rounded);
-    }
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "in 0..=10"
-    )]
-    let places = (5.0 - magnitude).max(0.0) as usize;
-    let text = format!("{value:.places$}");
-    if text.contains('.') {
-        return text.trim_end_matches('0').trim_end_matches('.').to_owned();
-    }
-    text
-}
-
-/// Formats a float with six significant digits, or with one decimal place if it is large. A value that is exact in
-/// fewer digits is printed with those; a rounded value keeps its zeros: `0.3` is exactly 0.3, and `0.300000` is
-/// approximate.
-pub(crate) fn computed_text(value: f64) -> String {
-    let exact = float_text(value);
-    if !value.is_finite() || value == 0.0 {
-        return exact;
-    }
-    let magnitude = value.abs().log10().floor();
-    if !(-5.0..15.0).contains(&magnitude) {
-        let rounded = format!("{value:.5e}");
-        return if rounded.len() < exact.len() {
-            rounded
-        } else {
-            exact
-        };
-    }
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "in 1..=10"
-    )]
-    let places = (5.0 - magnitude).max(1.0) as usize;
-    let rounded = format!("{value:.places$}");
-    match rounded.parse::<f64>() {
-        Ok(same) if value == same => exact,
-        _ => rounded,
-    }
-}
-
-/// Formats a count with the matching noun: `1 row`, `2 rows`, `1,234 rows`.
-pub(crate) fn plural(count: u64, one: &str, many: &str) -> String {
-    let noun = if count == 1 { one } else { many };
-    format!("{} {noun}", grouped(count))
-}
-
-/// Formats a count with commas between the thousands: `1,234,567`.
-pub(crate) fn grouped(count: u64) -> String {
-    let digits = count.to_string();
-    let mut shown = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            shown.push(',');
-        }
-        shown.push(digit);
-    }
-    shown
-}
-
-/// Formats a number of bytes with a unit: 1536 as `1.5 KiB`.
-#[expect(clippy::cast_precision_loss, reason = "shown with three digits")]
-pub(crate) fn bytes_text(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
-    if bytes < 1024 {
-        return format!("{bytes} B");
-    }
-    let mut value = bytes as f64 / 1024.0;
-    let mut unit = 0;
-    while value >= 1000.0 && unit + 1 < UNITS.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    if value < 10.0 {
-        format!("{value:.2} {}", UNITS[unit])
-    } else {
-        format!("{value:.1} {}", UNITS[unit])
-    }
-}
-
 fn table_text(cell: &Cell) -> String {
     match cell {
         Cell::Text(text) => printable(text),
+        Cell::Series(series) => printable(&series.0.label),
+        Cell::Bytes(bytes) => bytes_text(*bytes),
         Cell::Computed(value) => computed_text(*value),
         Cell::Count(count) => grouped(*count),
         Cell::Missing => "-".to_owned(),
@@ -339,9 +271,10 @@ fn table_text(cell: &Cell) -> String {
 fn exact_text(cell: &Cell) -> String {
     match cell {
         Cell::Text(text) => text.clone(),
+        Cell::Series(series) => series.0.label.clone(),
         Cell::Float(value) | Cell::Computed(value) => float_text(*value),
         Cell::Int(value) => value.to_string(),
-        Cell::Unsigned(value) | Cell::Count(value) => value.to_string(),
+        Cell::Unsigned(value) | Cell::Count(value) | Cell::Bytes(value) => value.to_string(),
         Cell::Bool(value) => value.to_string(),
         Cell::Decimal(value) => value.to_string(),
         Cell::Missing => String::new(),
@@ -378,7 +311,10 @@ fn json_line(out: &mut impl Write, columns: &[Column], cells: &[Cell]) -> io::Re
                 None => serde_json::to_writer(&mut *out, value)?,
             },
             Cell::Int(value) => serde_json::to_writer(&mut *out, value)?,
-            Cell::Unsigned(value) | Cell::Count(value) => serde_json::to_writer(&mut *out, value)?,
+            Cell::Unsigned(value) | Cell::Count(value) | Cell::Bytes(value) => {
+                serde_json::to_writer(&mut *out, value)?;
+            }
+            Cell::Series(series) => out.write_all(series.0.json.as_bytes())?,
             Cell::Bool(value) => write!(out, "{value}")?,
             Cell::Decimal(value) => write!(out, "{value}")?,
             Cell::Missing => out.write_all(b"null")?,
@@ -395,22 +331,6 @@ fn beyond_json(value: f64) -> Option<&'static str> {
         f64::NEG_INFINITY => Some("-Infinity"),
         value if value.is_nan() => Some("NaN"),
         _ => None,
-    }
-}
-
-/// Formats a large number with three digits: 1234567 as `1.23 million`.
-pub(crate) fn rate_text(rate: f64) -> String {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "below a million"
-    )]
-    if rate < 1e6 {
-        grouped(rate as u64)
-    } else if rate < 1e8 {
-        format!("{:.2} million", rate / 1e6)
-    } else {
-        format!("{:.0} million", rate / 1e6)
     }
 }
 
@@ -489,45 +409,5 @@ mod tests {
         let text = written(Format::Table, &rows);
         assert_eq!(text.lines().count(), rows.len() + 1);
         assert!(text.ends_with("x       509\n"));
-    }
-
-    #[test]
-    fn a_hostile_name_is_made_visible() {
-        assert_eq!(printable("a\u{1b}[31mb\n"), "a\\u{1b}[31mb\\n");
-    }
-
-    #[test]
-    fn numbers_for_eyes() {
-        assert_eq!(float_text(39.0), "39");
-        assert_eq!(float_text(-0.0), "-0");
-        assert_eq!(float_text(1e300), "1e300");
-        assert_eq!(rounded_text(61.640_123_4), "61.6401");
-        assert_eq!(rounded_text(0.000_123_456_78), "0.000123457");
-        assert_eq!(rounded_text(123_456_789.0), "123456789");
-        assert_eq!(rounded_text(1.0e-9), "1e-9");
-        assert_eq!(rounded_text(1_048.360_58), "1048.36");
-        assert_eq!(rounded_text(f64::INFINITY), "inf");
-        for (value, shown) in [
-            (8.5295, "8.5295"),
-            (0.1 + 0.2, "0.300000"),
-            (61.640_123_4, "61.6401"),
-            (16_688_623_782.547_45, "16688623782.5"),
-            (123_456.04, "123456.0"),
-            (123_456_789.0, "123456789"),
-            (-1e300, "-1e300"),
-            (-1.234_567_8e-9, "-1.23457e-9"),
-            (f64::NAN, "NaN"),
-        ] {
-            assert_eq!(computed_text(value), shown);
-        }
-        assert_eq!(plural(1, "row", "rows"), "1 row");
-        assert_eq!(plural(0, "row", "rows"), "0 rows");
-        assert_eq!(plural(1_234, "row", "rows"), "1,234 rows");
-        assert_eq!(grouped(0), "0");
-        assert_eq!(grouped(999), "999");
-        assert_eq!(grouped(10_000_000), "10,000,000");
-        assert_eq!(bytes_text(999), "999 B");
-        assert_eq!(bytes_text(1536), "1.50 KiB");
-        assert_eq!(bytes_text(2_294_215), "2.19 MiB");
     }
 }

@@ -101,6 +101,29 @@ pub(crate) struct FormatArg {
     pub format: Format,
 }
 
+/// Format of a report that is not made of rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReportFormat {
+    /// Lines of text, for reading
+    #[default]
+    Text,
+    /// JSON, every figure exact
+    Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportFormatArg {
+    /// Format of the output
+    #[arg(long, short = 'f', value_enum, default_value_t, value_name = "FORMAT")]
+    pub format: ReportFormat,
+}
+
+impl ReportFormatArg {
+    pub(crate) fn is_json(&self) -> bool {
+        self.format == ReportFormat::Json
+    }
+}
+
 /// Properties of a file that a command creates.
 #[derive(Debug, Args)]
 pub(crate) struct CreatedArg {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 /// Format of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ExportForm {
+pub(crate) enum ExportFormat {
     /// Comma-separated values with a header
     Csv,
     /// One JSON object per line
@@ -71,8 +71,8 @@ pub(crate) struct ExportArgs {
     pub replace: bool,
 
     /// Format; if not given, JSON for file names with .json, .jsonl or .ndjson, otherwise CSV
-    #[arg(long, value_enum, value_name = "FORM")]
-    pub form: Option<ExportForm>,
+    #[arg(long, short = 'f', value_enum, value_name = "FORMAT")]
+    pub format: Option<ExportFormat>,
 
     /// One row for each time and combination of tags; of several points of a series at one time the last to arrive
     #[arg(long)]

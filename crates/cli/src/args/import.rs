@@ -24,7 +24,7 @@ pub(crate) enum OnError {
 
 /// Format of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum InputForm {
+pub(crate) enum InputFormat {
     /// Comma-separated values, or separated by another character
     Csv,
     /// JSON: one object per line, objects over several lines, or an array of objects or arrays
@@ -230,11 +230,11 @@ pub(crate) struct ImportArgs {
     pub units: bool,
 
     /// Format of the inputs; if not given, JSON if the first character is a bracket
-    #[arg(long, value_enum, value_name = "FORM")]
-    pub input_form: Option<InputForm>,
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub input_format: Option<InputFormat>,
 
     /// Print how the columns of the inputs would be read, and store nothing
-    #[arg(long, short = 'n')]
+    #[arg(long)]
     pub dry_run: bool,
 
     /// Commit after this many rows, instead of once at the end

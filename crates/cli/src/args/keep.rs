@@ -1,6 +1,6 @@
 //! Commands for maintenance of a file.
 
-use super::common::{FileArg, FormatArg, RateArg};
+use super::common::{FileArg, FormatArg, RateArg, ReportFormatArg};
 use crate::time::width_nanos;
 use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
@@ -58,31 +58,31 @@ Missing durable commits are a finding: the redo log or the newest commit record 
 its copies. Other commands print a warning about them on standard error. Commands that write refuse
 such a database without --accept-lost-commits, because their next commit overwrites the evidence.
 
-With --json, `lost_commits` is null, or an object with the commit `found`, the `newest_known` one
+With --format json one JSON document describes the damage by table and keys, or by series, column and
+times. `lost_commits` is null, or an object with the commit `found`, the `newest_known` one
 and the number of `missing` commits. Every finding has a `place`:
   table, catalog  with from_key and to_key (the first key after it; null: up to the last key)
   series          with column, from_time and to_time (both inclusive)
   delta           rows not yet in leaves: the same for each of its `series` (null: any row), up to
                   1,024, and the number of `more_series` (null: unknown, the catalog is damaged)
   file
-Keys are complete and written as by kv: printable ASCII unchanged, any other byte and the backslash
-as \\ and two hex digits. If the file cannot be opened or read to the end, `error` has its kind and a
+Keys are complete and can be typed for kv: printable ASCII is unchanged, any other byte and the
+backslash are written as \\ and two hex digits. If the file cannot be opened or read to the end, `error` has its kind and a
 message, and for damage the damaged item, its address, the value found and the value expected.
 
 Examples:
   tidalite check plant.tdl
-  tidalite check plant.tdl --json")]
+  tidalite check plant.tdl --format json")]
 pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub file: FileArg,
 
     /// Print nothing, only set the exit code
-    #[arg(long, short)]
+    #[arg(long, short, conflicts_with = "format")]
     pub quiet: bool,
 
-    /// Print one JSON document: damage by table and keys, or by series, column and times
-    #[arg(long, conflicts_with = "quiet")]
-    pub json: bool,
+    #[command(flatten)]
+    pub format: ReportFormatArg,
 
     /// Print progress on standard error even if that is not a terminal
     #[arg(long, conflicts_with = "quiet")]
@@ -160,9 +160,8 @@ pub(crate) struct SalvageArgs {
     #[arg(value_name = "SAVED.tdl", value_hint = ValueHint::FilePath)]
     pub to: PathBuf,
 
-    /// Print one JSON document
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub format: ReportFormatArg,
 }
 
 #[derive(Debug, Args)]
@@ -346,7 +345,7 @@ pub(crate) struct RetentionArgs {
     pub apply: bool,
 
     /// With --apply: show rows that would be removed, and change nothing
-    #[arg(long, short = 'n', requires = "apply", conflicts_with_all = ["set", "remove"])]
+    #[arg(long, requires = "apply", conflicts_with_all = ["set", "remove"])]
     pub dry_run: bool,
 
     /// With --apply: the computer's clock is right, although it is ahead of the newest commit

@@ -1,6 +1,6 @@
 //! Commands for tables.
 
-use super::common::{CreatedArg, DurabilityArg, FileArg};
+use super::common::{CreatedArg, DurabilityArg, FileArg, ReportFormat, ReportFormatArg};
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use std::path::PathBuf;
 
@@ -25,10 +25,14 @@ Examples:
   tidalite kv put plant.tdl readings 17 80 --multi --keys u32 --values i64
 
 Keys and values are text in which \\ and two hex digits stand for a byte, and \\\\ for a backslash.
-Printed keys and values can be typed: printable ASCII is unchanged; every other byte, the backslash
-and a leading dash (except of a number) are printed as \\ and two hex digits. With --hex both are hex
-digits; --keys and --values select numbers of one length, which sort as numbers. In a table of sets
-(--multi) each key has a sorted set of values; values of equal length are packed.")]
+Printed keys and values can be typed: printable characters are unchanged; every other byte, the
+backslash and a leading dash (except of a number) are printed as \\ and two hex digits. With --hex
+both are hex digits; --keys and --values select numbers of one length, which sort as numbers. In a
+table of sets (--multi) each key has a sorted set of values; values of equal length are packed.
+
+With --format json `get` and `scan` print an object for each pair, with the fields `key` and `value`:
+numbers with --keys u32 and the like, otherwise the printed text. A nested table has the field `pairs`
+in place of the value.")]
 pub(crate) struct KvArgs {
     #[command(subcommand)]
     pub command: KvCommand,
@@ -101,8 +105,10 @@ pub(crate) enum KvCommand {
         #[arg(allow_negative_numbers = true)]
         key: String,
         /// Write the value's bytes unchanged, without a line end
-        #[arg(long, conflicts_with = "values")]
+        #[arg(long, conflicts_with_all = ["values", "format"])]
         raw: bool,
+        #[command(flatten)]
+        format: ReportFormatArg,
     },
     /// Store a pair; the table is created if it does not exist
     Put {
@@ -159,7 +165,7 @@ pub(crate) enum KvCommand {
         #[arg(long, value_name = "KEY", allow_negative_numbers = true)]
         to: Option<String>,
         /// Maximum number of pairs
-        #[arg(long, value_name = "PAIRS", default_value_t = u64::MAX, hide_default_value = true)]
+        #[arg(long, short = 'n', value_name = "PAIRS", default_value_t = u64::MAX, hide_default_value = true)]
         limit: u64,
         /// In descending order
         #[arg(long)]
@@ -173,6 +179,8 @@ pub(crate) enum KvCommand {
         /// Only pairs whose value is less than this
         #[arg(long, value_name = "VALUE", allow_negative_numbers = true)]
         value_to: Option<String>,
+        #[command(flatten)]
+        format: ReportFormatArg,
     },
     /// Create an empty table, unless it exists
     Create {
@@ -228,7 +236,8 @@ tables with long values or nested tables.
 Examples:
   tidalite kv stat plant.tdl
   tidalite kv stat plant.tdl topics --in plant
-  tidalite kv stat plant.tdl --env --free --readers --all")]
+  tidalite kv stat plant.tdl --env --free --readers --all
+  tidalite kv stat plant.tdl --format json")]
 pub(crate) struct KvStatArgs {
     #[command(flatten)]
     pub file: FileArg,
@@ -275,6 +284,10 @@ pub(crate) struct KvStatArgs {
     /// Readers of the database
     #[arg(long, short = 'r')]
     pub readers: bool,
+
+    /// Format of the output; JSON has one object for each table
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub format: ReportFormat,
 }
 
 #[derive(Debug, Args)]

@@ -4,6 +4,7 @@ mod annotate;
 mod candles;
 mod changed;
 mod common;
+mod database_file;
 mod export;
 pub(crate) mod figure_list;
 mod filter;
@@ -16,11 +17,13 @@ mod query;
 mod remove;
 mod text_options;
 mod window_width;
+mod wrapped;
 
 pub(crate) use annotate::*;
 pub(crate) use candles::*;
 pub(crate) use changed::*;
 pub(crate) use common::*;
+pub(crate) use database_file::TIDALITE_DB;
 pub(crate) use export::*;
 pub(crate) use figure_list::{Asked, Function};
 pub(crate) use filter::*;
@@ -38,7 +41,11 @@ pub(crate) use window_width::*;
 
 use crate::style::{ColorWhen, help_styles};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueHint};
+use std::ffi::OsStr;
 use std::path::PathBuf;
+
+/// Heading of the options that every command has; they stand at the end of its help.
+const GLOBAL: &str = "Global options";
 
 const ABOUT_LONG: &str = "\
 An embedded database for measurements: time series and tables in one file.
@@ -75,7 +82,7 @@ Exit codes:
     long_about = ABOUT_LONG,
     after_long_help = AFTER_LONG,
     styles = help_styles(),
-    max_term_width = 100,
+    max_term_width = WIDTH_MAX,
     arg_required_else_help = true
 )]
 pub(crate) struct Cli {
@@ -83,31 +90,38 @@ pub(crate) struct Cli {
     pub command: Command,
 
     /// When to use colours
-    #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
+    #[arg(long, global = true, help_heading = GLOBAL, value_enum, default_value_t, value_name = "WHEN")]
     pub color: ColorWhen,
+
+    /// Database file of the command, instead of the argument FILE.tdl; the environment variable TIDALITE_DB does the
+    /// same. The command then has no argument FILE.tdl
+    #[arg(long, global = true, help_heading = GLOBAL, value_name = "FILE.tdl", value_hint = ValueHint::FilePath)]
+    pub db: Option<PathBuf>,
 
     /// Lock file, if not FILE.tdl-lock beside the database; all processes must use the same one. Required for a block
     /// device
-    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(long, global = true, help_heading = GLOBAL, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub lock_path: Option<PathBuf>,
 
     /// Write to a database although durable commits are missing from it; without this option it can only be opened for
     /// reading
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = GLOBAL)]
     pub accept_lost_commits: bool,
+
     /// Open the database exclusively: no other process may have it open. Required on a network file system
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = GLOBAL)]
     pub exclusive: bool,
 
     /// Second file of the database, for large values, possibly on another disk. Created if it does not exist; later it
     /// is found without this option, unless it is moved
-    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(long, global = true, help_heading = GLOBAL, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub large: Option<PathBuf>,
 
     /// With --large: minimum length in bytes of values that are stored there
     #[arg(
         long,
         global = true,
+        help_heading = GLOBAL,
         value_name = "BYTES",
         requires = "large",
         default_value_t = 65536
@@ -181,10 +195,73 @@ pub(crate) enum Command {
     Man(ManArgs),
 }
 
+/// Maximum width of help pages in characters.
+const WIDTH_MAX: usize = 100;
+
+/// Minimum width of help pages in characters.
+const WIDTH_MIN: usize = 40;
+
 /// Parses the command line. An error prints a message and ends the program.
 pub(crate) fn parse() -> Cli {
-    let mut matches = with_negative_numbers(Cli::command()).get_matches();
+    let words: Vec<_> = std::env::args_os().collect();
+    let database = database_file::named(&words, std::env::var_os(TIDALITE_DB));
+    let database = database.map(|path| &*Box::leak(path.into_os_string().into_boxed_os_str()));
+    let command = definition(help_width(), database);
+    let parsed = command.try_get_matches_from(words).map_err(|mut error| {
+        let unknown = error.kind() == clap::error::ErrorKind::UnknownArgument;
+        if let Some(path) = database.filter(|_| unknown) {
+            let path = crate::output::printable(&path.to_string_lossy());
+            let told = format!(
+                "the database is {path}, from --db or {TIDALITE_DB}, so there is no argument FILE.tdl"
+            );
+            let told = clap::builder::StyledStr::from(told);
+            error.insert(
+                clap::error::ContextKind::Suggested,
+                clap::error::ContextValue::StyledStrs(vec![told]),
+            );
+        }
+        error
+    });
+    let mut matches = parsed.unwrap_or_else(|error| error.exit());
     Cli::from_arg_matches_mut(&mut matches).unwrap_or_else(|error| error.exit())
+}
+
+/// The definition of the command line, with help pages of this width; if a database is given, without the arguments
+/// that name it.
+fn definition(width: usize, database: Option<&'static OsStr>) -> clap::Command {
+    let command = wrap_helps(with_negative_numbers(Cli::command()), width).term_width(width);
+    match database {
+        Some(path) => database_file::fixed(command, path),
+        None => command,
+    }
+}
+
+/// The width of the terminal, or of the variable COLUMNS if there is none, within bounds.
+fn help_width() -> usize {
+    let terminal = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+    let variable = || std::env::var("COLUMNS").ok()?.parse().ok();
+    let width = terminal.or_else(variable).unwrap_or(WIDTH_MAX);
+    width.clamp(WIDTH_MIN, WIDTH_MAX)
+}
+
+/// Wraps the texts before and after the options of every help page.
+fn wrap_helps(command: clap::Command, width: usize) -> clap::Command {
+    let wrapped = |text: Option<&clap::builder::StyledStr>| {
+        text.map(|text| wrapped::wrapped(&text.to_string(), width))
+    };
+    let (before, after) = (
+        wrapped(command.get_long_about()),
+        wrapped(command.get_after_long_help()),
+    );
+    let command = match before {
+        Some(text) => command.long_about(text),
+        None => command,
+    };
+    let command = match after {
+        Some(text) => command.after_long_help(text),
+        None => command,
+    };
+    command.mut_subcommands(|command| wrap_helps(command, width))
 }
 
 /// Lets every option accept a value such as `-1`: if it is wrong, the option's parser reports this, instead of clap
@@ -255,6 +332,137 @@ mod tests {
             words.push(word);
         }
         words
+    }
+
+    /// Calls `check` with every command and its words.
+    fn each_command(command: &clap::Command, check: &mut dyn FnMut(&clap::Command)) {
+        check(command);
+        for below in command.get_subcommands() {
+            each_command(below, check);
+        }
+    }
+
+    #[test]
+    fn help_fits_the_terminal_and_is_wrapped_once() {
+        for terminal in [60, 100, 140] {
+            let width = terminal.min(WIDTH_MAX);
+            let mut program = definition(width, None);
+            program.build();
+            each_command(&program, &mut |command| {
+                let name = command.get_bin_name().unwrap_or_default().to_owned();
+                let help = command.clone().term_width(width).render_long_help();
+                for line in help.to_string().lines() {
+                    // A line without a space at which it could be divided may be longer.
+                    let fits = line.chars().count() <= width || !line.trim().contains(' ');
+                    assert!(
+                        fits || line.contains("Usage:") || line.contains("'"),
+                        "{name} {width}: {line}"
+                    );
+                }
+                let after = command.get_after_long_help().map(ToString::to_string);
+                let after = after.unwrap_or_default();
+                assert!(
+                    help.to_string().contains(after.trim()),
+                    "{name} at {width} is wrapped again"
+                );
+                for pair in after.lines().collect::<Vec<_>>().windows(2) {
+                    let plain = pair
+                        .iter()
+                        .all(|line| !line.is_empty() && !line.starts_with(' '));
+                    let next = pair[1].split(' ').next().unwrap_or_default();
+                    let room = pair[0].chars().count() + 1 + next.chars().count();
+                    assert!(!plain || room > width, "{name} at {width}: {pair:?}");
+                }
+            });
+        }
+    }
+
+    /// With a database from elsewhere no command has an argument for it, and the others keep their order.
+    #[test]
+    fn a_database_from_elsewhere_replaces_the_argument() {
+        let parse = |line: &str| {
+            let words = line.split(' ');
+            let database = OsStr::new("other.tdl");
+            let mut matches = definition(100, Some(database)).try_get_matches_from(words)?;
+            Cli::from_arg_matches_mut(&mut matches)
+        };
+        let Command::Scan(scan) = parse("tidalite scan wind --limit 3").unwrap().command else {
+            panic!("scan");
+        };
+        assert_eq!(scan.file.file, PathBuf::from("other.tdl"));
+        assert_eq!(scan.which.pattern, "wind");
+        let Command::Copy(copy) = parse("tidalite copy b.tdl").unwrap().command else {
+            panic!("copy");
+        };
+        assert_eq!(
+            (copy.file.file, copy.copy),
+            ("other.tdl".into(), "b.tdl".into())
+        );
+        let Command::Kv(kv) = parse("tidalite kv put t k v").unwrap().command else {
+            panic!("kv");
+        };
+        let KvCommand::Put {
+            place, key, value, ..
+        } = kv.command
+        else {
+            panic!("put");
+        };
+        assert_eq!(place.file.file, PathBuf::from("other.tdl"));
+        assert_eq!(
+            (place.table, key, value),
+            ("t".into(), "k".into(), Some("v".into()))
+        );
+        assert!(parse("tidalite scan plant.tdl wind").is_err());
+        let mut program = Cli::command();
+        program.build();
+        each_command(&program, &mut |command| {
+            for arg in command.get_positionals() {
+                let first = arg.get_index() == Some(1);
+                let names = arg.get_value_names().unwrap_or_default();
+                let file = first && names.iter().any(|name| name.as_str() == "FILE.tdl");
+                assert_eq!(file, arg.get_id() == "file", "{:?}", command.get_bin_name());
+            }
+        });
+    }
+
+    #[test]
+    fn a_letter_has_one_meaning() {
+        let mut program = Cli::command();
+        program.build();
+        let mut known = std::collections::BTreeMap::new();
+        each_command(&program, &mut |command| {
+            // Letters of mdb_stat and mdb_load, which these commands imitate.
+            if ["stat", "dump", "load"].contains(&command.get_name()) {
+                return;
+            }
+            for arg in command.get_arguments() {
+                if let (Some(short), Some(long)) = (arg.get_short(), arg.get_long()) {
+                    let before = known.insert(short, long.to_owned());
+                    assert!(
+                        before.is_none_or(|before| before == long),
+                        "-{short}: --{long}"
+                    );
+                }
+            }
+        });
+        assert_eq!(known[&'n'], "limit");
+        assert_eq!(known[&'f'], "format");
+    }
+
+    #[test]
+    fn options_that_choose_a_format_are_called_format() {
+        let mut program = Cli::command();
+        program.build();
+        each_command(&program, &mut |command| {
+            for arg in command.get_arguments() {
+                let long = arg.get_long().unwrap_or_default();
+                assert!(
+                    !["form", "input-form", "json", "csv"].contains(&long),
+                    "{:?}",
+                    command.get_bin_name()
+                );
+            }
+        });
     }
 
     #[test]

@@ -12,7 +12,7 @@ listed. Later readers no longer see it; pins still do. Its space is reused for n
 Examples:
   tidalite remove plant.tdl 'wind_speed{turbine=\"R80711\"}' --from 2014-06-01 --to 2014-06-02 --dry-run
   tidalite remove plant.tdl 'wind_speed{turbine=\"R80711\"}' --from 2014-06-01 --to 2014-06-02
-  tidalite remove plant.tdl 'test.*' -n
+  tidalite remove plant.tdl 'test.*' --dry-run
   tidalite remove plant.tdl 'test.*'")]
 pub(crate) struct RemoveArgs {
     #[command(flatten)]
@@ -25,7 +25,7 @@ pub(crate) struct RemoveArgs {
     pub range: RangeArgs,
 
     /// Only list the points and series that would be deleted
-    #[arg(long, short = 'n')]
+    #[arg(long)]
     pub dry_run: bool,
 
     #[command(flatten)]

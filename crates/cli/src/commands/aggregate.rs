@@ -48,7 +48,7 @@ pub(crate) fn run(args: &AggregateArgs, terminal: &mut Terminal<'_>) -> Outcome 
         let range = series.query(Steps(from)..=Steps(to));
         let query = filters::filtered(range, &filters);
         let mut cells = vec![Cell::Missing; 1 + functions.len()];
-        cells[0] = Cell::Text(info.label());
+        cells[0] = Cell::series(info);
         let mut has_values = false;
         for (column, asked) in columns {
             let (places, own): (Vec<usize>, Vec<Asked>) = asked.into_iter().unzip();

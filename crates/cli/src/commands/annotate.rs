@@ -48,7 +48,7 @@ fn list(args: &AnnotateArgs, terminal: &mut Terminal<'_>) -> Outcome {
         let series = reader.series(info)?;
         let words = series.annotations().map_err(|error| reader.fail(&error))?;
         for (key, text) in words {
-            sheet.row(&[Cell::Text(info.label()), Cell::Text(key), Cell::Text(text)])?;
+            sheet.row(&[Cell::series(info), Cell::Text(key), Cell::Text(text)])?;
         }
     }
     Ok(sheet.finish()?)

@@ -57,7 +57,7 @@ pub(crate) fn run(args: &CandlesArgs, terminal: &mut Terminal<'_>) -> Outcome {
         let candles = series.query(Steps(from)..=Steps(to)).candles(size, column);
         for candle in candles.map_err(|error| reader.fail(&error))? {
             any = true;
-            let label = with_series.then(|| Cell::Text(info.label()));
+            let label = with_series.then(|| Cell::series(info));
             let times = [candle.first_time, candle.last_time];
             let own = &info.schema.columns[column];
             let cells = label

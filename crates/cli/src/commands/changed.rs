@@ -32,7 +32,7 @@ pub(crate) fn run(args: &ChangedArgs, terminal: &mut Terminal<'_>) -> Outcome {
             .map(|width| width.unsigned_abs() / unit.nanos().unsigned_abs());
         for (from, to) in now.changed_since(&then, info.id, steps)? {
             let mut cells = vec![
-                Cell::Text(info.label()),
+                Cell::series(&info),
                 time_cell(&show, unit, from),
                 time_cell(&show, unit, to),
             ];

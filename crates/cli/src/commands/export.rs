@@ -1,6 +1,6 @@
 //! `export`: writes series as CSV or JSON lines that `import` can read.
 
-use crate::args::{ExportArgs, ExportForm};
+use crate::args::{ExportArgs, ExportFormat};
 use crate::columns::{all_shown_columns, shown_columns};
 use crate::database::{Reader, Span, series_cell, to_nanos};
 use crate::exit::{Failure, Outcome};
@@ -68,8 +68,8 @@ impl Export<'_> {
     }
 
     fn sheet<'w>(&self, out: &'w mut dyn Write, columns: Vec<Column>) -> Sheet<&'w mut dyn Write> {
-        let json = match self.args.form {
-            Some(form) => form == ExportForm::Json,
+        let json = match self.args.format {
+            Some(format) => format == ExportFormat::Json,
             None => self.args.output.as_deref().is_some_and(is_json),
         };
         let format = if json { Format::Json } else { Format::Csv };
@@ -110,7 +110,7 @@ impl Export<'_> {
             let place = |name: &String| info.schema.column(name);
             let places: Vec<Option<usize>> = names.iter().map(place).collect();
             let mut cells = vec![Cell::Missing; names.len() + 2];
-            cells[0] = Cell::Text(info.label());
+            cells[0] = Cell::series(info);
             let mut written: Outcome = Ok(());
             let read = series
                 .query(Steps(from)..=Steps(to))

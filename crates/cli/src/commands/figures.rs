@@ -134,7 +134,12 @@ impl Figures<'_> {
         unit: Unit,
     ) -> Cell {
         let stats = of.stats();
-        let word = |word: Option<u64>| word.map_or(Cell::Missing, |word| word_cell(column, word));
+        // A table rounds extremes like means, so that neighbouring figures have equally many digits.
+        let word = |word: Option<u64>| match word.map(|word| word_cell(column, word)) {
+            Some(Cell::Float(value)) => Cell::Computed(value),
+            Some(cell) => cell,
+            None => Cell::Missing,
+        };
         let time =
             |time: Option<i64>| time.map_or(Cell::Missing, |time| time_cell(self.show, unit, time));
         match function {
@@ -188,7 +193,7 @@ pub(crate) fn float_cell(function: Function, value: Option<f64>) -> Cell {
     match figure {
         Figure::Count | Figure::Distinct => Cell::Count(value as u64),
         Figure::Min | Figure::Max | Figure::First | Figure::Last | Figure::Mode => {
-            Cell::Float(value)
+            Cell::Computed(value)
         }
         _ => Cell::Computed(value * factor),
     }
@@ -200,9 +205,9 @@ pub(crate) fn number_of(cell: &Cell) -> Option<f64> {
     match *cell {
         Cell::Float(value) | Cell::Computed(value) => Some(value),
         Cell::Int(value) => Some(value as f64),
-        Cell::Unsigned(value) | Cell::Count(value) => Some(value as f64),
+        Cell::Unsigned(value) | Cell::Count(value) | Cell::Bytes(value) => Some(value as f64),
         Cell::Bool(value) => Some(f64::from(u8::from(value))),
         Cell::Decimal(value) => Some(value.to_f64()),
-        Cell::Text(_) | Cell::Missing => None,
+        Cell::Text(_) | Cell::Series(_) | Cell::Missing => None,
     }
 }

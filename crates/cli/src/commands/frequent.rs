@@ -75,7 +75,7 @@ pub(crate) fn run(args: &ScanArgs, values: usize, terminal: &mut Terminal<'_>) -
         };
         for (value, often) in found {
             any = true;
-            lines.push((info.label(), value_cell(value), often));
+            lines.push((Cell::series(info), value_cell(value), often));
         }
     }
     if !any {
@@ -98,11 +98,11 @@ pub(crate) fn run(args: &ScanArgs, values: usize, terminal: &mut Terminal<'_>) -
     let columns = with_series.then(|| Column::text("series")).into_iter();
     let columns = columns.chain(chosen(names, shown)).collect();
     let mut sheet = terminal.sheet(format, columns);
-    for (label, value, often) in lines {
-        let label = with_series.then_some(Cell::Text(label)).into_iter();
+    for (name, value, often) in lines {
+        let name = with_series.then_some(name).into_iter();
         let [count, low, high] = often.cells();
         let cells = chosen([value, count, low, high], shown);
-        sheet.row(&label.chain(cells).collect::<Vec<_>>())?;
+        sheet.row(&name.chain(cells).collect::<Vec<_>>())?;
     }
     Ok(sheet.finish()?)
 }

@@ -45,7 +45,7 @@ pub(crate) fn scan(args: &ScanArgs, function: RowFunction, terminal: &mut Termin
         for dot in dots.skip(offset).take(limit) {
             any = true;
             let dot = dot.map_err(fail)?;
-            let label = with_series.then(|| Cell::Text(info.label()));
+            let label = with_series.then(|| Cell::series(info));
             let cells: Vec<Cell> = label
                 .into_iter()
                 .chain([time_cell(&show, unit, dot.time), Cell::Computed(dot.value)])

@@ -66,7 +66,7 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
             let alone = selection.query(times).each().into_iter();
             let label = |group: &SelectionQuery<'_, '_>| {
                 let series = group.series().filter(|_| with_series);
-                Vec::from_iter(series.map(|series| Cell::Text(series.info().label())))
+                Vec::from_iter(series.map(|series| Cell::series(series.info())))
             };
             alone.map(|group| (label(&group), group)).collect()
         }

@@ -1,7 +1,7 @@
 //! `import`: stores the rows of files as series.
 
 use super::unfinished::{self, Unfinished};
-use crate::args::{ImportArgs, InputForm, MergeName, OnError};
+use crate::args::{ImportArgs, InputFormat, MergeName, OnError};
 use crate::database::{length_of, open_or_create};
 use crate::exit::{Failure, Outcome};
 use crate::import::advice;
@@ -375,9 +375,9 @@ fn wishes(args: &ImportArgs) -> Wishes {
 /// The options about the text of the inputs.
 fn format(args: &ImportArgs) -> Format {
     Format {
-        form: match args.input_form {
-            Some(InputForm::Json) => Some(Form::Json),
-            Some(InputForm::Csv) => Some(Form::Csv(args.delimiter)),
+        form: match args.input_format {
+            Some(InputFormat::Json) => Some(Form::Json),
+            Some(InputFormat::Csv) => Some(Form::Csv(args.delimiter)),
             None => args.delimiter.map(|delimiter| Form::Csv(Some(delimiter))),
         },
         encoding: args.encoding,

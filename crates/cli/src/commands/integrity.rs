@@ -145,7 +145,7 @@ pub(crate) fn salvage(args: &SalvageArgs, terminal: &mut Terminal<'_>) -> Outcom
     }
     let report = salvage.to(to).map_err(|error| failure(from, &error))?;
     let lost = report.lost.len() as u64 + report.more_lost;
-    if args.json {
+    if args.format.is_json() {
         let saved = |all: &[tidalite::maintenance::Saved]| -> Vec<Value> {
             let one = |saved: &tidalite::maintenance::Saved| json!({"name": saved.name, "rows": saved.rows, "rows_by_headers": saved.rows_by_headers});
             all.iter().map(one).collect()

@@ -3,7 +3,7 @@
 use super::key_forms::bytes_of;
 use super::kv_types::check_pair;
 use crate::args::{KvArgs, KvCommand, KvForm, KvPlace};
-use crate::bytes::{hex, typeable};
+use crate::bytes::{hex, readable};
 use crate::database::{failure, open, open_or_create, open_to_write};
 use crate::exit::{Failure, Outcome};
 use crate::output::{plural, printable};
@@ -11,12 +11,24 @@ use crate::store;
 use crate::terminal::Terminal;
 use std::io::Read;
 use std::path::Path;
-use tidalite::{ErrorKind, Ordered, ReadTxn, Table, TableCursor, WriteTxn};
+use tidalite::{ErrorKind, Ordered, ReadTxn, Table, WriteTxn};
 
 /// Runs the command `tidalite kv`.
 pub(crate) fn run(args: &KvArgs, terminal: &mut Terminal<'_>) -> Outcome {
     match &args.command {
-        KvCommand::Get { place, key, raw } => get(place, key, *raw, terminal),
+        KvCommand::Get {
+            place,
+            key,
+            raw,
+            format,
+        } => {
+            let form = match (raw, format.is_json()) {
+                (true, _) => Print::Raw,
+                (_, true) => Print::Json,
+                (_, false) => Print::Text,
+            };
+            get(place, key, form, terminal)
+        }
         KvCommand::Put {
             place,
             key,
@@ -54,6 +66,7 @@ pub(crate) fn run(args: &KvArgs, terminal: &mut Terminal<'_>) -> Outcome {
             value,
             value_from,
             value_to,
+            format,
         } => {
             let value_of = |text: &Option<String>| {
                 let text = text.as_deref();
@@ -68,7 +81,11 @@ pub(crate) fn run(args: &KvArgs, terminal: &mut Terminal<'_>) -> Outcome {
                 limit: *limit,
                 reverse: *reverse,
             };
-            scan(place, &bounds, terminal)
+            let pairs = Pairs {
+                place,
+                json: format.is_json(),
+            };
+            scan(&pairs, &bounds, terminal)
         }
         KvCommand::Clear { place, .. } => {
             clear(place)?;
@@ -111,7 +128,7 @@ fn text_of(form: KvForm, bytes: &[u8]) -> Outcome<String> {
         T::from_key(bytes).map(|number| number.to_string())
     }
     let text = match form {
-        KvForm::Text => Some(typeable(bytes)),
+        KvForm::Text => Some(readable(bytes)),
         KvForm::Hex => Some(hex(bytes)),
         KvForm::U32 => number::<u32>(bytes),
         KvForm::U64 => number::<u64>(bytes),
@@ -122,7 +139,7 @@ fn text_of(form: KvForm, bytes: &[u8]) -> Outcome<String> {
         let length = bytes.len();
         Failure::bad_input(format!(
             "{} ({length} bytes) is not a number of this form",
-            typeable(bytes)
+            readable(bytes)
         ))
         .hint("omit --keys or --values, or give the forms with which the table was stored")
     })
@@ -216,21 +233,79 @@ fn change(
 }
 
 fn absent(key: &str) -> Failure {
-    Failure::not_found(format!(
-        "there is no key {key}, or it does not have this value"
-    ))
-    .hint("tidalite kv scan prints the table")
+    Failure::not_found(format!("there is no key {key}")).hint("tidalite kv scan prints the table")
+}
+
+/// The ways in which `kv get` prints a value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Print {
+    Text,
+    Json,
+    /// The bytes alone.
+    Raw,
 }
 
 /// Prints a value for `kv get`.
-fn print(place: &KvPlace, value: &[u8], raw: bool, terminal: &mut Terminal<'_>) -> Outcome {
-    if raw {
-        return Ok(terminal.out.write_all(value)?);
+fn print(
+    place: &KvPlace,
+    (key, value): (&[u8], &[u8]),
+    form: Print,
+    terminal: &mut Terminal<'_>,
+) -> Outcome {
+    match form {
+        Print::Raw => terminal.out.write_all(value)?,
+        Print::Text => writeln!(terminal.out, "{}", place.value_text(value)?)?,
+        Print::Json => Pairs { place, json: true }.pair(key, &Held::Value(value), terminal)?,
     }
-    Ok(writeln!(terminal.out, "{}", place.value_text(value)?)?)
+    Ok(())
 }
 
-fn get(place: &KvPlace, key: &str, raw: bool, terminal: &mut Terminal<'_>) -> Outcome {
+/// The content of a key: a value, or a nested table with this number of pairs.
+enum Held<'a> {
+    Value(&'a [u8]),
+    Table(u64),
+}
+
+/// Prints pairs as lines of text or as JSON.
+struct Pairs<'a> {
+    place: &'a KvPlace,
+    json: bool,
+}
+
+impl Pairs<'_> {
+    fn pair(&self, key: &[u8], held: &Held<'_>, terminal: &mut Terminal<'_>) -> Outcome {
+        let place = self.place;
+        let key_text = place.key_text(key)?;
+        if self.json {
+            let key = json_of(place.key_form(), key_text);
+            let pair = match held {
+                Held::Value(value) => {
+                    let value = json_of(place.value_form(), place.value_text(value)?);
+                    serde_json::json!({"key": key, "value": value})
+                }
+                Held::Table(pairs) => serde_json::json!({"key": key, "pairs": pairs}),
+            };
+            return Ok(writeln!(terminal.out, "{pair}")?);
+        }
+        let value = match held {
+            Held::Value(value) => place.value_text(value)?,
+            Held::Table(pairs) => format!("({})", plural(*pairs, "pair", "pairs")),
+        };
+        Ok(writeln!(terminal.out, "{key_text}\t{value}")?)
+    }
+}
+
+/// A printed key or value as JSON: a number if its form is one.
+fn json_of(form: KvForm, text: String) -> serde_json::Value {
+    let number = match form {
+        KvForm::Text | KvForm::Hex => None,
+        KvForm::U32 | KvForm::U64 => text.parse::<u64>().ok().map(serde_json::Value::from),
+        KvForm::I32 | KvForm::I64 => text.parse::<i64>().ok().map(serde_json::Value::from),
+    };
+    number.unwrap_or(serde_json::Value::String(text))
+}
+
+fn get(place: &KvPlace, key: &str, form: Print, terminal: &mut Terminal<'_>) -> Outcome {
     let (snap, bytes) = (place.snapshot()?, place.key(key)?);
     let fail = |error: tidalite::Error| place.fail(&error);
     if place.is_multi(&snap)? {
@@ -242,7 +317,7 @@ fn get(place: &KvPlace, key: &str, raw: bool, terminal: &mut Terminal<'_>) -> Ou
         if !found {
             return Err(absent(key));
         }
-        if raw && cursor.count() > 1 {
+        if form == Print::Raw && cursor.count() > 1 {
             let several = format!(
                 "{key} has {} values, but --raw prints only one",
                 cursor.count()
@@ -252,7 +327,7 @@ fn get(place: &KvPlace, key: &str, raw: bool, terminal: &mut Terminal<'_>) -> Ou
             );
         }
         while found {
-            print(place, cursor.value(), raw, terminal)?;
+            print(place, (&bytes, cursor.value()), form, terminal)?;
             found = cursor.next_value().map_err(fail)?;
         }
         return Ok(terminal.out.flush()?);
@@ -274,7 +349,7 @@ fn get(place: &KvPlace, key: &str, raw: bool, terminal: &mut Terminal<'_>) -> Ou
             None => absent(key),
         });
     };
-    print(place, &value, raw, terminal)?;
+    print(place, (&bytes, &value), form, terminal)?;
     Ok(terminal.out.flush()?)
 }
 
@@ -427,6 +502,12 @@ fn del(place: &KvPlace, key: &str, value: Option<&str>, all: bool) -> Outcome<u6
         };
         u64::from(removed)
     };
+    if removed == 0 && value.is_some() {
+        return Err(
+            Failure::not_found(format!("{key} does not have this value"))
+                .hint("tidalite kv get prints its value"),
+        );
+    }
     if removed == 0 {
         return Err(absent(key));
     }
@@ -465,7 +546,8 @@ impl Bounds {
     }
 }
 
-fn scan(place: &KvPlace, bounds: &Bounds, terminal: &mut Terminal<'_>) -> Outcome {
+fn scan(pairs: &Pairs<'_>, bounds: &Bounds, terminal: &mut Terminal<'_>) -> Outcome {
+    let place = pairs.place;
     let snap = place.snapshot()?;
     let fail = |error: tidalite::Error| place.fail(&error);
     let mut left = bounds.limit;
@@ -483,9 +565,7 @@ fn scan(place: &KvPlace, bounds: &Bounds, terminal: &mut Terminal<'_>) -> Outcom
         .map_err(fail)?;
         while found && left > 0 && !bounds.beyond(cursor.key()) {
             if bounds.takes(cursor.value()) {
-                let key = place.key_text(cursor.key())?;
-                let value = place.value_text(cursor.value())?;
-                writeln!(terminal.out, "{key}\t{value}")?;
+                pairs.pair(cursor.key(), &Held::Value(cursor.value()), terminal)?;
                 left -= 1;
             }
             found = if bounds.reverse {
@@ -506,10 +586,19 @@ fn scan(place: &KvPlace, bounds: &Bounds, terminal: &mut Terminal<'_>) -> Outcom
     }
     .map_err(fail)?;
     while found && left > 0 && !bounds.beyond(cursor.key()) {
-        if let Some(value) = shown(place, bounds, &table, &cursor)? {
-            let key = place.key_text(cursor.key())?;
-            writeln!(terminal.out, "{key}\t{value}")?;
-            left -= 1;
+        if cursor.is_nested() {
+            if bounds.any_value() {
+                let below = table.nested(cursor.key()).map_err(fail)?;
+                let count = below.map_or(0, |below| below.count());
+                pairs.pair(cursor.key(), &Held::Table(count), terminal)?;
+                left -= 1;
+            }
+        } else {
+            let value = cursor.value().map_err(fail)?;
+            if bounds.takes(&value) {
+                pairs.pair(cursor.key(), &Held::Value(&value), terminal)?;
+                left -= 1;
+            }
         }
         found = if bounds.reverse {
             cursor.previous().map_err(fail)?
@@ -518,24 +607,4 @@ fn scan(place: &KvPlace, bounds: &Bounds, terminal: &mut Terminal<'_>) -> Outcom
         };
     }
     Ok(terminal.out.flush()?)
-}
-
-/// The text of the value at the cursor; `None` if the value is outside the bounds. For a nested table the text is the
-/// number of its pairs.
-fn shown(
-    place: &KvPlace,
-    bounds: &Bounds,
-    table: &Table<'_>,
-    cursor: &TableCursor<'_>,
-) -> Outcome<Option<String>> {
-    let fail = |error: tidalite::Error| place.fail(&error);
-    if cursor.is_nested() {
-        let below = table.nested(cursor.key()).map_err(fail)?;
-        let rows = below.map_or(0, |below| below.count());
-        let shown = || format!("({})", plural(rows, "pair", "pairs"));
-        return Ok(bounds.any_value().then(shown));
-    }
-    let value = cursor.value().map_err(fail)?;
-    let taken = bounds.takes(&value).then(|| place.value_text(&value));
-    taken.transpose()
 }

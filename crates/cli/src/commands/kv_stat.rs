@@ -1,7 +1,7 @@
 //! `kv stat`: prints tables and their pages, in the familiar layout of `mdb_stat` and `mdbx_stat`.
 
 use super::key_forms::bytes_of;
-use crate::args::{KvForm, KvStatArgs};
+use crate::args::{KvForm, KvStatArgs, ReportFormat};
 use crate::database::{failure, open};
 use crate::exit::{Failure, Outcome};
 use crate::output::{plural, printable};
@@ -20,6 +20,23 @@ pub(crate) fn run(args: &KvStatArgs, terminal: &mut Terminal<'_>) -> Outcome {
     // The readers are listed before this command registers a reader of its own.
     let readers = db.readers().map_err(fail)?;
     let out = &mut *terminal.out;
+    if args.format == ReportFormat::Json {
+        if args.env || args.readers || args.free {
+            return Err(Failure::usage(
+                "--format json describes tables, not --env, --free or --readers",
+            )
+            .hint("`tidalite stat` and `tidalite readers` print these as JSON"));
+        }
+        let snap = db.begin_read().map_err(fail)?;
+        let names = match &args.table {
+            Some(table) => vec![table.clone()],
+            None => snap.tables().map_err(fail)?,
+        };
+        for name in names {
+            writeln!(out, "{}", Described::of(&snap, &name, args)?.json(&name))?;
+        }
+        return Ok(out.flush()?);
+    }
     if args.env {
         environment(&db, readers.len(), out, fail)?;
     }
@@ -81,41 +98,82 @@ fn reader_table(readers: &[Reader], out: &mut dyn Write) -> Outcome {
     Ok(())
 }
 
-/// Prints the statistics of one table, of single values or of sets.
-fn one(snap: &ReadTxn, name: &str, args: &KvStatArgs, out: &mut dyn Write) -> Outcome {
-    let path = &args.file.file;
-    let fail = |error: tidalite::Error| failure(path, &error);
-    let form = if args.hex { KvForm::Hex } else { args.keys };
-    let nested = args.path.iter().map(|key| bytes_of(form, key));
-    let nested: Vec<Vec<u8>> = nested.collect::<Outcome<_>>()?;
-    let none = || {
-        let way = args.path.iter().map(|key| format!(", {key}"));
-        Failure::not_found(format!(
-            "there is no table {name}{}",
-            way.collect::<String>()
-        ))
-        .hint(format!("tidalite kv stat {} lists them", path.display()))
-    };
-    let (shape, entries, keys): (TableShape, u64, Option<u64>);
-    if snap.is_set_table(name).map_err(fail)? == Some(true) {
-        if !nested.is_empty() {
-            return Err(Failure::usage("--in: a table of sets has no nested tables"));
+/// The statistics of one table, of single values or of sets.
+struct Described {
+    shape: TableShape,
+    entries: u64,
+    /// Number of distinct keys of a table of sets.
+    keys: Option<u64>,
+    types: Option<String>,
+}
+
+impl Described {
+    fn of(snap: &ReadTxn, name: &str, args: &KvStatArgs) -> Outcome<Self> {
+        let path = &args.file.file;
+        let fail = |error: tidalite::Error| failure(path, &error);
+        let form = if args.hex { KvForm::Hex } else { args.keys };
+        let nested = args.path.iter().map(|key| bytes_of(form, key));
+        let nested: Vec<Vec<u8>> = nested.collect::<Outcome<_>>()?;
+        let none = || {
+            let way = args.path.iter().map(|key| format!(", {key}"));
+            Failure::not_found(format!(
+                "there is no table {name}{}",
+                way.collect::<String>()
+            ))
+            .hint(format!("tidalite kv stat {} lists them", path.display()))
+        };
+        let types = snap.table_types(name).map_err(fail)?;
+        let types = types.filter(|_| nested.is_empty());
+        let types = types.map(|types| types.to_string());
+        if snap.is_set_table(name).map_err(fail)? == Some(true) {
+            if !nested.is_empty() {
+                return Err(Failure::usage("--in: a table of sets has no nested tables"));
+            }
+            let table = snap.set_table(name).map_err(fail)?.ok_or_else(none)?;
+            return Ok(Self {
+                shape: table.shape().map_err(fail)?,
+                entries: table.count(),
+                keys: Some(table.count_keys()),
+                types,
+            });
         }
-        let table = snap.set_table(name).map_err(fail)?.ok_or_else(none)?;
-        shape = table.shape().map_err(fail)?;
-        (entries, keys) = (table.count(), Some(table.count_keys()));
-    } else {
         let table = snap.table(name).map_err(fail)?.ok_or_else(none)?;
         let table = table.nested_at(&nested).map_err(fail)?.ok_or_else(none)?;
-        shape = table.shape().map_err(fail)?;
-        (entries, keys) = (table.count(), None);
+        Ok(Self {
+            shape: table.shape().map_err(fail)?,
+            entries: table.count(),
+            keys: None,
+            types,
+        })
     }
+
+    fn json(&self, name: &str) -> serde_json::Value {
+        let shape = &self.shape;
+        serde_json::json!({
+            "table": name,
+            "sets": self.keys.is_some(),
+            "entries": self.entries,
+            "keys": self.keys.unwrap_or(self.entries),
+            "types": self.types,
+            "depth": shape.depth,
+            "branch_pages": shape.branch_pages,
+            "leaf_pages": shape.leaf_pages,
+            "overflow_pages": shape.overflow_pages,
+            "nested_pages": shape.nested_pages,
+        })
+    }
+}
+
+/// Prints the statistics of one table.
+fn one(snap: &ReadTxn, name: &str, args: &KvStatArgs, out: &mut dyn Write) -> Outcome {
+    let Described {
+        shape,
+        entries,
+        keys,
+        types,
+    } = Described::of(snap, name, args)?;
     writeln!(out, "Status of {}", printable(name))?;
-    if let Some(types) = snap
-        .table_types(name)
-        .map_err(fail)?
-        .filter(|_| nested.is_empty())
-    {
+    if let Some(types) = types {
         writeln!(out, "  Types: {types}")?;
     }
     writeln!(out, "  Tree depth: {}", shape.depth)?;

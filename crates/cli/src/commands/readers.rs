@@ -63,7 +63,7 @@ fn reader_row(reader: &Reader) -> [Cell; 8] {
         seconds(reader.age),
         Cell::Unsigned(reader.txn.0),
         Cell::Count(reader.lag_txns),
-        Cell::Count(reader.retained_bytes),
-        Cell::Count(reader.freed_bytes),
+        Cell::Bytes(reader.retained_bytes),
+        Cell::Bytes(reader.freed_bytes),
     ]
 }

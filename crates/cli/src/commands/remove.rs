@@ -46,7 +46,7 @@ pub(crate) fn run(args: &RemoveArgs, terminal: &mut Terminal<'_>) -> Outcome {
             })
         };
         lines.push([
-            Cell::Text(info.label()),
+            Cell::series(info),
             Cell::Count(gone.rows),
             time(gone.range.map(|(first, _)| first)),
             time(gone.range.map(|(_, last)| last)),

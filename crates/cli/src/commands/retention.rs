@@ -83,7 +83,7 @@ pub(crate) fn run(args: &RetentionArgs, terminal: &mut Terminal<'_>) -> Outcome 
             };
             Cell::Text(from.to_owned())
         });
-        let bytes = policy.bytes.map_or(Cell::Missing, Cell::Count);
+        let bytes = policy.bytes.map_or(Cell::Missing, Cell::Bytes);
         let cold = policy
             .cold
             .map_or(Cell::Missing, |cold| Cell::Computed(cold.as_secs_f64()));

@@ -12,7 +12,9 @@ use crate::time::{Nanos, TimeShow, read_any};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use tidalite::query::Interpolation;
-use tidalite::{ColumnType, Direction, Row, Schema, Series, SeriesInfo, Steps, Timestamp};
+use tidalite::{
+    ColumnType, Direction, Row, Schema, Series, SeriesId, SeriesInfo, Steps, Timestamp,
+};
 
 /// Runs the command `tidalite scan`.
 pub(crate) fn run(args: &ScanArgs, terminal: &mut Terminal<'_>) -> Outcome {
@@ -39,14 +41,15 @@ pub(crate) fn run(args: &ScanArgs, terminal: &mut Terminal<'_>) -> Outcome {
         span: &span,
     };
     let mut printed = 0_u64;
-    let mut label = (None, String::new());
+    let mut name: Option<(SeriesId, Cell)> = None;
     let mut print = |series: &Series<'_>, row: &Row| {
         printed += 1;
-        // The label of the last series is reused, because rows of one series mostly follow each other.
-        if label.0 != Some(series.id()) {
-            label = (Some(series.id()), series.info().label());
-        }
-        let cells = printer.cells(series, &label.1, row);
+        // The name of the last series is reused, because rows of one series mostly follow each other.
+        let name = match &mut name {
+            Some((id, name)) if *id == series.id() => name,
+            other => &mut other.insert((series.id(), Cell::series(series.info()))).1,
+        };
+        let cells = printer.cells(series, name, row);
         let cells = cells.map_err(|error| reader.fail(&error))?;
         Ok(sheet.row(&cells)?)
     };
@@ -235,20 +238,20 @@ pub(crate) fn latest(args: &LatestArgs, terminal: &mut Terminal<'_>) -> Outcome 
     };
     for info in &infos {
         let series = reader.series(info)?;
-        let label = info.label();
+        let name = Cell::series(info);
         let cells = match (at, args.between) {
-            (Some(at), Some(between)) => printer.cells_between(&series, &label, (at, between)),
+            (Some(at), Some(between)) => printer.cells_between(&series, &name, (at, between)),
             (Some(at), None) => {
                 let row = series.cursor().search(at);
                 row.and_then(|row| {
-                    row.map(|row| printer.cells(&series, &label, &row))
+                    row.map(|row| printer.cells(&series, &name, &row))
                         .transpose()
                 })
             }
             (None, _) => {
                 let row = series.latest();
                 row.and_then(|row| {
-                    row.map(|row| printer.cells(&series, &label, &row))
+                    row.map(|row| printer.cells(&series, &name, &row))
                         .transpose()
                 })
             }
@@ -340,10 +343,10 @@ impl Printer {
         terminal.sheet(format, columns)
     }
 
-    fn cells(&self, series: &Series<'_>, label: &str, row: &Row) -> tidalite::Result<Vec<Cell>> {
+    fn cells(&self, series: &Series<'_>, name: &Cell, row: &Row) -> tidalite::Result<Vec<Cell>> {
         let mut cells = Vec::with_capacity(self.names.len() + 2);
         if self.with_series {
-            cells.push(Cell::Text(label.to_owned()));
+            cells.push(name.clone());
         }
         let schema = &series.info().schema;
         cells.push(time_cell(&self.show, schema.unit, row.time));
@@ -360,12 +363,12 @@ impl Printer {
     fn cells_between(
         &self,
         series: &Series<'_>,
-        label: &str,
+        name: &Cell,
         (at, between): (Timestamp, Interpolation),
     ) -> tidalite::Result<Option<Vec<Cell>>> {
         let mut cells = Vec::with_capacity(self.names.len() + 2);
         if self.with_series {
-            cells.push(Cell::Text(label.to_owned()));
+            cells.push(name.clone());
         }
         cells.push(Cell::Text(self.show.show(at.0.into())));
         let schema = &series.info().schema;

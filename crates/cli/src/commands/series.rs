@@ -52,13 +52,7 @@ pub(crate) fn run(args: &SeriesArgs, terminal: &mut Terminal<'_>) -> Outcome {
         } else {
             Cell::Missing
         };
-        let mut cells = vec![
-            Cell::Text(info.label()),
-            Cell::Count(points),
-            first,
-            last,
-            bytes,
-        ];
+        let mut cells = vec![Cell::series(info), Cell::Count(points), first, last, bytes];
         if schemas {
             cells.push(Cell::Text(info.schema.to_string()));
         }

@@ -86,10 +86,10 @@ fn figures(stat: &Stat) -> Vec<(&'static str, Cell, &'static str)> {
         ),
         (
             "file_bytes",
-            Cell::Count(stat.file_bytes),
+            Cell::Bytes(stat.file_bytes),
             "size of the file",
         ),
-        ("page_size", Cell::Count(page), "bytes per page"),
+        ("page_size", Cell::Bytes(page), "size of a page"),
         ("pages", Cell::Count(stat.pages_total), "pages of the file"),
         ("pages_used", Cell::Count(used), "hold something"),
         ("pages_free", Cell::Count(stat.pages_free), "are free"),
@@ -110,7 +110,7 @@ fn figures(stat: &Stat) -> Vec<(&'static str, Cell, &'static str)> {
         ),
         (
             "large_bytes",
-            Cell::Count(stat.large_bytes),
+            Cell::Bytes(stat.large_bytes),
             "size of the second file, for large values",
         ),
         (
@@ -144,8 +144,8 @@ fn figures(stat: &Stat) -> Vec<(&'static str, Cell, &'static str)> {
         ),
         (
             "leaf_bytes",
-            Cell::Count(stat.leaf_bytes),
-            "bytes of all leaves",
+            Cell::Bytes(stat.leaf_bytes),
+            "size of all leaves",
         ),
         (
             "bytes_per_leaf_point",
@@ -179,7 +179,7 @@ pub(crate) fn check(args: &CheckArgs, terminal: &mut Terminal<'_>) -> Outcome {
         _ => failure,
     };
     let mut fail = |failure: Failure, error: Option<&tidalite::Error>| {
-        if args.json {
+        if args.format.is_json() {
             super::damage::failed_json(error, &failure, terminal)?;
         }
         Err(failure)
@@ -193,17 +193,17 @@ pub(crate) fn check(args: &CheckArgs, terminal: &mut Terminal<'_>) -> Outcome {
         Ok(report) => report,
         Err(error) => return fail(advise(failure(path, &error)), Some(&error)),
     };
-    if args.json {
+    if args.format.is_json() {
         super::damage::check_json(&report, terminal)?;
     }
     let shown = printable(&path.display().to_string());
-    if !args.quiet && !args.json {
+    if !args.quiet && !args.format.is_json() {
         for note in &report.notes {
             writeln!(terminal.out, "no damage, {}", printable(note))?;
         }
     }
     if report.is_clean() {
-        if !args.quiet && !args.json {
+        if !args.quiet && !args.format.is_json() {
             let clean = terminal.palette.good("clean");
             writeln!(
                 terminal.out,
@@ -219,7 +219,7 @@ pub(crate) fn check(args: &CheckArgs, terminal: &mut Terminal<'_>) -> Outcome {
         }
         return Ok(terminal.out.flush()?);
     }
-    if !args.quiet && !args.json {
+    if !args.quiet && !args.format.is_json() {
         for problem in report.problems.iter().take(PROBLEMS_SHOWN) {
             writeln!(terminal.out, "{}", printable(problem))?;
         }

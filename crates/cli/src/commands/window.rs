@@ -79,7 +79,7 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
         }
         for (start, cells) in lines {
             any = true;
-            let series_cell = with_series.then(|| Cell::Text(info.label()));
+            let series_cell = with_series.then(|| Cell::series(info));
             let time = time_cell(&show, unit, start);
             let line = series_cell.into_iter().chain([time]).chain(cells);
             sheet.row(&line.collect::<Vec<_>>())?;

@@ -1,4 +1,4 @@
-//! The damage reported by `check --json`, compared with the keys and times that cannot be read any more.
+//! The damage reported by `check --format json`, compared with the keys and times that cannot be read any more.
 
 use crate::support::Folder;
 use serde_json::Value;
@@ -9,9 +9,9 @@ use tidalite_testkit::rng::Rng;
 
 const PAGE: usize = 4096;
 
-/// Runs `check --json` on a damaged file, and returns its report.
+/// Runs `check --format json` on a damaged file, and returns its report.
 fn damage_of(folder: &Folder, file: &str) -> Value {
-    let ran = folder.say(&format!("check {file} --json"));
+    let ran = folder.say(&format!("check {file} --format json"));
     let report = serde_json::from_str(&ran.out).unwrap();
     ran.failed(4, &["found"]);
     report
@@ -47,7 +47,7 @@ fn pages_of(folder: &Folder, file: &str, what: &str) -> Vec<usize> {
     found.into_iter().map(|page| page as usize).collect()
 }
 
-/// Decodes a key from `--json`, independently of the program's own code.
+/// Decodes a key from `--format json`, independently of the program's own code.
 pub(crate) fn bytes_of(text: &Value) -> Vec<u8> {
     let text = text.as_str().unwrap().as_bytes();
     let (mut bytes, mut at) = (Vec::new(), 0);
@@ -332,7 +332,7 @@ fn an_unreadable_head_is_reported_as_json() {
     let sound = std::fs::read(folder.path("plant.tdl")).unwrap();
     let error = |damaged: Vec<u8>, code: i32| {
         folder.write("damaged.tdl", damaged);
-        let ran = folder.say("check damaged.tdl --json");
+        let ran = folder.say("check damaged.tdl --format json");
         let document: Value = serde_json::from_str(&ran.out).unwrap();
         ran.failed(code, &["damaged.tdl"]);
         assert!(document["clean"] == false && document["checked"] == false);
@@ -356,7 +356,7 @@ fn an_unreadable_head_is_reported_as_json() {
     damaged[..6 * PAGE].fill(0);
     assert_eq!(error(damaged, 5)["kind"], "NotADatabase");
     assert_eq!(error(b"no database".to_vec(), 5)["kind"], "NotADatabase");
-    let ran = folder.say("check nothing.tdl --json");
+    let ran = folder.say("check nothing.tdl --format json");
     let document: Value = serde_json::from_str(&ran.out).unwrap();
     assert!(document["clean"] == false && document["exit_code"] == 3);
     ran.failed(3, &["there is no database"]);

@@ -6,7 +6,7 @@ use tidalite::{Database, Options, Steps, Timestamp};
 #[test]
 fn check_prints_json() {
     let folder = Folder::with_plant("check_prints_json");
-    let clean = folder.say("check plant.tdl --json").ok();
+    let clean = folder.say("check plant.tdl --format json").ok();
     let clean: serde_json::Value = serde_json::from_str(&clean).unwrap();
     assert!(clean["clean"] == true && clean["series"] == 4, "{clean}");
     let sound = std::fs::read(folder.path("plant.tdl")).unwrap();
@@ -15,7 +15,7 @@ fn check_prints_json() {
         let mut damaged = sound.clone();
         damaged[page * 4096 + 200] ^= 1;
         folder.write("damaged.tdl", damaged);
-        let ran = folder.say("check damaged.tdl --json");
+        let ran = folder.say("check damaged.tdl --format json");
         let report: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
         assert_eq!(report["clean"] == true, ran.code == 0, "{report}");
         for finding in report["findings"].as_array().unwrap() {
@@ -87,7 +87,7 @@ fn json_names_keys_and_times() {
         let mut damaged = sound.clone();
         damaged[page * 4096 + 200] ^= 1;
         folder.write("damaged.tdl", damaged);
-        let ran = folder.say("check damaged.tdl --json");
+        let ran = folder.say("check damaged.tdl --format json");
         let report: Value = serde_json::from_str(&ran.out).unwrap();
         let Ok(db) = Options::new()
             .read_only(true)
@@ -237,7 +237,7 @@ fn a_destroyed_head_is_salvaged() {
     ran.failed(4, &["some data could not be saved"]);
     assert_eq!(rows("saved.tdl"), rows("plant.tdl"));
     folder.say("check saved.tdl").ok();
-    let out = folder.say("salvage plant.tdl whole.tdl --json").ok();
+    let out = folder.say("salvage plant.tdl whole.tdl --format json").ok();
     assert!(out.contains("\"lost\":[]"), "{out}");
     folder
         .say("salvage plant.tdl whole.tdl")

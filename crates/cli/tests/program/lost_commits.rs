@@ -68,14 +68,14 @@ fn every_command_reports_a_damaged_log() {
     let ran = folder.say("check a.tdl");
     assert!(ran.out.contains(missing), "{ran:?}");
     ran.failed(4, &["1 problem found", "tidalite salvage a.tdl"]);
-    let ran = folder.say("check a.tdl --json");
+    let ran = folder.say("check a.tdl --format json");
     let report: Value = serde_json::from_str(&ran.out).unwrap();
     assert_eq!(report["clean"], false);
     let [found, newest, missing_json] = ["found", "newest_known", "missing"]
         .map(|name| report["lost_commits"][name].as_u64().unwrap());
     assert_eq!((newest - found, missing_json > 10), (missing_json, true));
     let finding = report["findings"][0]["problem"].as_str().unwrap();
-    assert!(finding.contains(&format!("txn {newest}")), "{finding}");
+    assert!(finding.contains(&format!("commit {newest}")), "{finding}");
     assert_eq!(folder.say("check a.tdl --quiet").code, 4);
 
     // Commands that read first print a warning; commands that write are refused.
@@ -143,7 +143,7 @@ fn remains_of_a_crash_are_a_note() {
             "{out}"
         );
         let report: Value =
-            serde_json::from_str(&folder.say("check torn.tdl --json").ok()).unwrap();
+            serde_json::from_str(&folder.say("check torn.tdl --format json").ok()).unwrap();
         assert_eq!(report["notes"].as_array().unwrap().len(), 1, "{report}");
         assert_eq!(
             (&report["clean"], &report["lost_commits"]),

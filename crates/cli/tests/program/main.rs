@@ -7,6 +7,7 @@
 
 mod bad_inputs;
 mod check_json;
+mod consistency;
 mod corners;
 mod device;
 mod events;

@@ -149,7 +149,7 @@ fn run(case: &Case, folder: &Folder) -> String {
         }
     }
     if folder.path("a.tdl").exists() {
-        let all = folder.run(&["export", "a.tdl", "--form", "csv"]);
+        let all = folder.run(&["export", "a.tdl", "--format", "csv"]);
         assert_eq!(all.code, 0, "{}: {all:?}", case.title);
         let rows = all.out.split_once('\n').map_or("", |(_, rows)| rows);
         told += rows;

@@ -19,7 +19,7 @@ fn series_lists_names_counts_and_spans() {
     assert_eq!(out.lines().count(), 3, "{out}");
     let json = folder.say("series plant.tdl hb.wind -f json").ok();
     assert!(
-        json.starts_with(r#"{"series":"hb.wind{turbine=\"A\"}","points":120,"#),
+        json.starts_with(r#"{"series":"hb.wind{turbine=\"A\"}","metric":"hb.wind","tags":{"turbine":"A"},"points":120,"#),
         "{json}"
     );
 }
@@ -38,7 +38,7 @@ fn series_are_chosen_by_lists_and_their_names_counted() {
     assert_eq!(count(r#"hb.*{turbine="A"}{turbine="B"}"#), all);
     assert!(count(r#"hb.*{turbine=["A","C"]}"#) < all);
     let wrong = folder.run(&["series", "plant.tdl", r#"hb.*{turbine=["A""#]);
-    wrong.failed(2, &["expected , or ]", "name{tag=["]);
+    wrong.failed(2, &["expected , or ]", "name{tag=\"value\"}"]);
 
     let out = folder.say("series plant.tdl hb.* --names -f csv").ok();
     let lines: Vec<&str> = out.lines().collect();

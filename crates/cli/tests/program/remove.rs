@@ -14,7 +14,7 @@ fn points_of_a_range_go_and_the_others_stay() {
     let said = [&["remove", "plant.tdl", A], &range[..], &["-f", "csv"]].concat();
     let told = "series,removed,first,last,left\n\
         \"hb.power{turbine=\"\"A\"\"}\",49,2014-06-01T00:10:00Z,2014-06-01T00:59:00Z,70\n";
-    let dry = folder.run(&[&said[..], &["-n"]].concat());
+    let dry = folder.run(&[&said[..], &["--dry-run"]].concat());
     assert!(dry.err.contains("nothing was removed"), "{}", dry.err);
     assert_eq!(dry.ok(), told);
     assert_eq!(rows(), before);

@@ -27,7 +27,7 @@ fn pairs_are_put_got_scanned_and_removed() {
         "--reverse",
     ]);
     assert_eq!(scanned.ok(), "b\tback\\5cslash\na\t1\n");
-    run(&["kv", "del", "t.tdl", "config", "c", "4"]).failed(3, &["no key c"]);
+    run(&["kv", "del", "t.tdl", "config", "c", "4"]).failed(3, &["c does not have this value"]);
     run(&["kv", "del", "t.tdl", "config", "c", "3"]).ok();
     run(&["kv", "get", "t.tdl", "config", "c"]).failed(3, &["no key c"]);
     run(&["kv", "get", "t.tdl", "none", "c"]).failed(3, &["no table none"]);

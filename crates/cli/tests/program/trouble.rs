@@ -154,7 +154,7 @@ fn unknown_series_get_suggestions() {
         .say("window plant.tdl hb.wnid --by 1h")
         .failed(3, &["hb.wind"]);
     folder
-        .say("scan plant.tdl hb.wind{turbine=A}")
+        .say("scan plant.tdl hb.wind{turbine:A}")
         .failed(2, &["single quotes"]);
     folder
         .say("scan plant.tdl hb.wind --from 2020")

@@ -364,9 +364,12 @@ fn a_table_does_not_round_to_whole_numbers() {
             .to_owned()
     };
     assert_eq!(line("sum"), "16688623782.5");
-    assert_eq!(line("max"), "16688623782.25");
+    // An extreme has as many digits as the figures beside it; CSV and JSON have all.
+    assert_eq!(line("max"), "16688623782.2");
     let filled = folder
         .say("window a.tdl v --by 1d --fn max --fill null")
         .ok();
-    assert!(filled.contains("16688623782.25"), "{filled}");
+    assert!(filled.contains("16688623782.2"), "{filled}");
+    let exact = folder.say("aggregate a.tdl v --fn max -f csv").ok();
+    assert!(exact.contains("16688623782.25"), "{exact}");
 }

@@ -136,7 +136,7 @@ mod tests {
             (full, ["1048576", "raise the limit"]),
             (
                 Error::CommitsLost(lost),
-                ["txn 9, 6 commits later", "restore a backup"],
+                ["commit 9, 6 commits later", "restore a backup"],
             ),
             (
                 Error::NotADatabase { found: text() },
@@ -148,7 +148,7 @@ mod tests {
             (busy, ["process 7 (thread 8)", "wait for it, or end it"]),
             (
                 Error::Evicted { txn: TxnId(3) },
-                ["txn 3", "begin a new one"],
+                ["commit 3", "begin a new one"],
             ),
             (Error::ReadOnly, ["read-only", "open it for writing"]),
             (

@@ -571,7 +571,7 @@ fn the_logger_hears_of_opening_growing_and_healing() {
     drop(open());
     let heard = heard.lock().unwrap().join("\n");
     for part in [
-        "opened at txn 1",
+        "opened at commit 1",
         "grew from ",
         "the block at byte 0 was rewritten",
     ] {
