@@ -83,7 +83,8 @@ pub(crate) enum Epoch {
 }
 
 impl Epoch {
-    const fn nanos(self) -> i128 {
+    /// The unit in nanoseconds.
+    pub(crate) const fn nanos(self) -> i128 {
         match self {
             Self::Seconds => NANOS_PER_SECOND,
             Self::Millis => 1_000_000,

@@ -29,6 +29,8 @@ pub(crate) enum InputFormat {
     Csv,
     /// JSON: one object per line, objects over several lines, or an array of objects or arrays
     Json,
+    /// Line protocol of InfluxDB: measurement,tag=text field=value time
+    Line,
 }
 
 #[derive(Debug, Args)]
@@ -57,6 +59,10 @@ false (stored as value:bool). Values are stored as doubles. If a whole number am
 double, the series stores 64-bit whole numbers (value:i64 or value:u64). A value that its series
 cannot store exactly, or that exceeds the range of doubles, is a bad value.
 
+Each field of the line protocol becomes a series MEASUREMENT.FIELD with the tags of its line. A new
+series has the type of its first value: doubles, value:i64, value:u64, value:bool or value:string.
+The times are nanoseconds unless --time-format names another unit; a line without one is a bad row.
+
 The whole import is one transaction: it is stored completely or, after an error, not at all, and
 readers see all of it at once. --commit-every ROWS adds durable commits in between; an import that
 stops then keeps the committed rows.
@@ -80,6 +86,9 @@ Examples:
   JSON, one object per line; a dot separates the keys of nested objects:
     tidalite import plant.tdl log.jsonl.zst --tag site --value wind.speed
 
+  Line protocol, exported by influx_inspect or influxd inspect, with times in seconds:
+    tidalite import plant.tdl export.lp.gz --time-format s
+
   Several columns of several types in one series:
     tidalite import plant.tdl log.csv --into log --tag site \\
         --columns 'level:i64,message:string,took=seconds:decimal(3)?'
@@ -97,7 +106,7 @@ pub(crate) struct ImportArgs {
     #[arg(value_name = "FILE.tdl", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
 
-    /// CSV or JSON files, plain, gzipped or in zstd; - is standard input
+    /// Files in CSV, JSON or line protocol, plain, gzipped or in zstd; - is standard input
     #[arg(required = true, value_name = "INPUT", value_hint = ValueHint::FilePath)]
     pub inputs: Vec<PathBuf>,
 
@@ -229,7 +238,8 @@ pub(crate) struct ImportArgs {
     #[arg(long, conflicts_with = "no_header")]
     pub units: bool,
 
-    /// Format of the inputs; if not given, JSON if the first character is a bracket
+    /// Format of the inputs; if not given, the line protocol if the name ends in .lp, and JSON if the first character is
+    /// a bracket
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub input_format: Option<InputFormat>,
 

@@ -1,19 +1,19 @@
 //! `import`: stores the rows of files as series.
 
 use super::unfinished::{self, Unfinished};
-use crate::args::{ImportArgs, InputFormat, MergeName, OnError};
+use crate::args::{ImportArgs, MergeName, OnError};
 use crate::database::{length_of, open_or_create};
 use crate::exit::{Failure, Outcome};
 use crate::import::advice;
 use crate::import::batch::BadRow;
 use crate::import::blocks::LinesBefore;
-use crate::import::digits::Digits;
 use crate::import::field::{NOT_UTF_8, Nulls};
 use crate::import::file_tags;
-use crate::import::layout::{Layout, LeftOut, Wishes};
+use crate::import::layout::{Layout, LeftOut};
 use crate::import::load::{Aim, Columns, Loader, Tally};
-use crate::import::local_times::{LocalTally, Policy};
-use crate::import::open::{Form, Format, Rows};
+use crate::import::local_times::LocalTally;
+use crate::import::open::Rows;
+use crate::import::options::{format, local_times, wishes};
 use crate::import::progress::Progress;
 use crate::import::readers::Batches;
 use crate::import::report;
@@ -175,10 +175,16 @@ fn describe(
     let rows = Rows::open(
         source.reader,
         &what,
-        &format(args),
+        &format(args, path)?,
         &wishes(args),
         nulls.clone(),
     )?;
+    if rows.names.is_empty() {
+        return Err(Failure::usage(format!(
+            "{what}: --dry-run shows columns, which the line protocol does not have"
+        ))
+        .hint("import into another file, and list the series: tidalite series FILE.tdl"));
+    }
     mention(&what, &rows.notes, terminal);
     let count = rows.sample.len();
     writeln!(
@@ -238,7 +244,7 @@ fn one_input(
     let nulls = Nulls::new(args.nulls.clone());
     let progress = Progress::new(&source, args.quiet);
     let is_packed = source.is_packed;
-    let rows = Rows::open(source.reader, &what, &format(args), &wishes, nulls)?;
+    let rows = Rows::open(source.reader, &what, &format(args, path)?, &wishes, nulls)?;
     let columns = Columns::of(&rows, fixed_tags);
     let counts = rows.reading.counts;
     if !args.quiet {
@@ -284,7 +290,7 @@ fn one_input(
             let stored = if let Some(time) = refused.next_if(|time| time.row == row) {
                 Err(time.complaint(&zone))
             } else if columns.typed.is_empty() {
-                loader.row(&batch, row)?
+                loader.row(&batch, row, &columns)?
             } else {
                 loader.typed_row(&batch, row, &columns.typed)?
             };
@@ -322,6 +328,10 @@ fn one_input(
         return Err(Failure::bad_input(format!("{what}: no value in {} rows can be read", grouped(now.rows - before.rows)))
             .hint("the messages above give the reasons; --value chooses the columns, --null names words for \"no value\""));
     }
+    if now.rows == before.rows && now.bad_rows == before.bad_rows {
+        return Err(Failure::bad_input(format!("{what} has no rows"))
+            .hint("it holds only comments and blank lines, or names of columns"));
+    }
     if now.rows == before.rows {
         return Err(Failure::bad_input(format!("{what}: none of {} rows can be read", grouped(now.bad_rows)))
             .hint("the messages above give the reasons; --time, --time-format, --tag and --value choose the columns"));
@@ -341,57 +351,6 @@ fn damage_behind(batches: &mut Batches, is_packed: bool) -> Option<Failure> {
         }
     }
     None
-}
-
-/// The options that assign roles to columns.
-fn wishes(args: &ImportArgs) -> Wishes {
-    let plain = Digits::default();
-    let digits = match (args.decimal, args.thousands) {
-        (None, None) => None,
-        // Of point and comma, one separates the decimals and the other can only separate thousands.
-        (Some(','), None) | (None, Some('.')) => Some(Digits {
-            decimal: ',',
-            thousands: Some('.'),
-        }),
-        (Some(decimal), thousands) => Some(Digits { decimal, thousands }),
-        (None, thousands) => Some(Digits { thousands, ..plain }),
-    };
-    Wishes {
-        header: !args.no_header,
-        time: args.time.clone(),
-        time_format: args.time_format.clone(),
-        zone: Some(args.tz.clone()),
-        local_times: local_times(args),
-        tags: args.tags.clone(),
-        series: args.target.series.clone(),
-        values: args.values.clone(),
-        columns: args.columns.clone(),
-        skipped: args.skip.clone(),
-        digits,
-        bad_cells_are_null: args.on_error == OnError::Null,
-    }
-}
-
-/// The options about the text of the inputs.
-fn format(args: &ImportArgs) -> Format {
-    Format {
-        form: match args.input_format {
-            Some(InputFormat::Json) => Some(Form::Json),
-            Some(InputFormat::Csv) => Some(Form::Csv(args.delimiter)),
-            None => args.delimiter.map(|delimiter| Form::Csv(Some(delimiter))),
-        },
-        encoding: args.encoding,
-        comment: args.comment,
-        skip_lines: args.skip_lines,
-        has_units: args.units,
-    }
-}
-
-fn local_times(args: &ImportArgs) -> Policy {
-    Policy {
-        ambiguous: args.ambiguous.into(),
-        nonexistent: args.nonexistent.into(),
-    }
 }
 
 /// Reports what was detected in an input.

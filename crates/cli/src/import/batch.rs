@@ -69,6 +69,11 @@ impl Batch {
         self.tags.push(tags);
     }
 
+    /// Whether a row is the first of its line: a line of the line protocol has a row for each field.
+    pub(crate) fn begins_line(&self, row: usize) -> bool {
+        row == 0 || self.starts[row] != self.starts[row - 1]
+    }
+
     /// The number of the line at which a row begins, in the whole input.
     pub(crate) fn line(&self, row: usize, before: &mut LinesBefore) -> u64 {
         self.block.line_of(self.starts[row] as usize, before)
@@ -81,14 +86,31 @@ pub(crate) struct Combinations {
     /// Number of the thread whose combinations these are.
     pub reader: usize,
     numbers: HashMap<Vec<String>, u32>,
+    /// The numbers for the line protocol, by the part of a line before its fields and by the key of a field, both as
+    /// written: a line of a known series is not parsed further than that.
+    of_lines: HashMap<String, Vec<(String, u32)>>,
 }
 
 impl Combinations {
     pub(crate) fn of_reader(reader: usize) -> Self {
         Self {
             reader,
-            numbers: HashMap::new(),
+            ..Self::default()
         }
+    }
+
+    /// The number of the series of a field of the line protocol, if it was added.
+    pub(crate) fn of_line(&self, key: &str, field: &str) -> Option<u32> {
+        let mut fields = self.of_lines.get(key)?.iter();
+        fields
+            .find(|(own, _)| own == field)
+            .map(|(_, number)| *number)
+    }
+
+    /// Remembers the number of the series of a field of the line protocol.
+    pub(crate) fn add_line(&mut self, key: &str, field: &str, number: u32) {
+        let fields = self.of_lines.entry(key.to_owned()).or_default();
+        fields.push((field.to_owned(), number));
     }
 
     /// The number of a combination of tags in this thread. A combination that is new is added to the batch.

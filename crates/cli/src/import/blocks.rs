@@ -11,6 +11,7 @@
 
 use crate::import::record::{ROW_BYTES_MAX, endless};
 use std::io::{self, Read};
+use tidalite_line_protocol::Scanner;
 
 /// Number of bytes that are read at a time, which is also the size of most blocks.
 pub(crate) const BLOCK_BYTES: usize = 256 * 1024;
@@ -27,6 +28,8 @@ pub(crate) enum Ends {
     },
     /// A record ends at the end of each line.
     Lines,
+    /// A record ends at the end of a line of the line protocol, whose strings may contain line feeds.
+    LineProtocol,
 }
 
 /// A part of the input that consists of whole records.
@@ -139,6 +142,8 @@ pub(crate) struct Blocks<R> {
     /// Number of bytes of `rest` that were scanned; `place` is the state after these.
     looked: usize,
     place: Place,
+    /// The state after the scanned bytes of the line protocol.
+    scanner: Scanner,
     /// Offset in `rest` of the end of the last complete record.
     cut: usize,
     number: u64,
@@ -156,6 +161,7 @@ impl<R: Read> Blocks<R> {
             rest: Vec::new(),
             looked: 0,
             place: Place::default(),
+            scanner: Scanner::default(),
             cut: 0,
             number: 0,
             line: 1,
@@ -208,7 +214,7 @@ impl<R: Read> Blocks<R> {
                 self.ended = true;
                 self.rest.clear();
                 return Err(endless(match self.ends {
-                    Ends::Csv { .. } => "is a quote not closed?",
+                    Ends::Csv { .. } | Ends::LineProtocol => "is a quote not closed?",
                     Ends::Lines => "is this one JSON object per line?",
                 }));
             }
@@ -241,7 +247,7 @@ impl<R: Read> Blocks<R> {
             is_open: false,
             comment: match self.ends {
                 Ends::Csv { comment, .. } => comment,
-                Ends::Lines => None,
+                Ends::Lines | Ends::LineProtocol => None,
             },
         };
         self.number += 1;
@@ -254,6 +260,10 @@ impl<R: Read> Blocks<R> {
     /// Scans the bytes that are new in `rest` for the last end of a record.
     fn look(&mut self) {
         let new = &self.rest[self.looked..];
+        if self.ends == Ends::LineProtocol {
+            self.look_for_lines();
+            return;
+        }
         let Ends::Csv { delimiter, comment } = self.ends else {
             if let Some(at) = new.iter().rposition(|byte| *byte == b'\n') {
                 self.cut = self.looked + at + 1;
@@ -280,6 +290,27 @@ impl<R: Read> Blocks<R> {
                 byte if is_line_end(byte) || byte == delimiter => Place::Begin,
                 _ => Place::Field,
             };
+        }
+        self.looked = self.rest.len();
+    }
+
+    /// Scans the new bytes of the line protocol.
+    fn look_for_lines(&mut self) {
+        let new = &self.rest[self.looked..];
+        let mut begin = 0;
+        // Without strings every line feed ends a line, so only the last line is scanned byte by byte.
+        if !new.contains(&b'"')
+            && !self.scanner.is_in_string()
+            && let Some(at) = new.iter().rposition(|byte| *byte == b'\n')
+        {
+            begin = at + 1;
+            self.cut = self.looked + begin;
+            self.scanner = Scanner::default();
+        }
+        for (at, &byte) in new.iter().enumerate().skip(begin) {
+            if self.scanner.next(byte) {
+                self.cut = self.looked + at + 1;
+            }
         }
         self.looked = self.rest.len();
     }
@@ -384,6 +415,33 @@ mod tests {
             }
         }
         assert!(quoted_ends > 100, "{quoted_ends}");
+    }
+
+    /// The line protocol is divided between its lines, and a line may contain line feeds in a string.
+    #[test]
+    fn lines_of_the_line_protocol_lie_within_blocks() {
+        let lines = |bytes: &[u8]| -> Vec<Vec<u8>> {
+            let lines = tidalite_line_protocol::lines(bytes);
+            lines.map(|(_, line)| line.to_vec()).collect()
+        };
+        let mut state = 0x2545_f491_4f6c_dd1d_u64;
+        for round in 0..1000 {
+            let mut text = Vec::new();
+            for _ in 0..round % 97 {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                let alphabet: &[u8] = [&b"m v=\"\n\\,"[..], b"m v=1\n,"][round % 2];
+                text.push(alphabet[(state >> 33) as usize % alphabet.len()]);
+            }
+            for size in [1, 2, 3, 7, 30, 200] {
+                let blocks = all(&text, Ends::LineProtocol, size);
+                let parts = blocks.iter().flat_map(|block| lines(&block.bytes));
+                let shown = String::from_utf8_lossy(&text);
+                let parts: Vec<Vec<u8>> = parts.collect();
+                assert_eq!(parts, lines(&text), "{shown:?} in blocks of {size}");
+            }
+        }
     }
 
     #[test]

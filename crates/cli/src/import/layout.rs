@@ -14,7 +14,7 @@ use crate::import::local_times::Policy;
 use crate::import::table::{Named, Names, Table, is_number, shown};
 use crate::import::time_columns::TimeColumns;
 use crate::output::printable;
-use crate::time::{TimeFormat, TimeReader};
+use crate::time::{Epoch, TimeFormat, TimeReader};
 use csv::ByteRecord;
 use jiff::tz::TimeZone;
 use tidalite::{Column, ColumnType};
@@ -195,6 +195,27 @@ impl Layout {
         layout.refuse_double_use()?;
         layout.refuse_many_values()?;
         Ok(layout)
+    }
+
+    /// The roles of the parts of a line of the line protocol: a time, the name of a series, and a value.
+    pub(crate) fn of_line_protocol(epoch: Epoch) -> Self {
+        let named = |index, name: &str| Named {
+            index,
+            name: name.to_owned(),
+        };
+        Self {
+            width: 3,
+            time: TimeColumns::one(named(0, "time")),
+            reader: TimeReader::new(TimeFormat::Epoch(epoch), TimeZone::UTC),
+            tags: vec![named(1, "series")],
+            names_series: true,
+            values: vec![named(2, "value")],
+            typed: Vec::new(),
+            left_out: Vec::new(),
+            digits: Digits::default(),
+            booleans: vec![false],
+            notes: Vec::new(),
+        }
     }
 
     /// Refuses several untyped value columns if a column names the series of each row: a series has either one value,

@@ -97,7 +97,10 @@ impl Slot {
     ///
     /// # Errors
     /// The reason why the series cannot store the value.
-    fn word(&mut self, number: Number) -> Result<u64, String> {
+    fn word(&mut self, number: Number, texts: &Texts) -> Result<u64, String> {
+        if let (Number::Text(text), ColumnType::String) = (number, self.single) {
+            return Ok(self.texts.push(texts.get(text).unwrap_or_default()));
+        }
         let word = number.word(self.single);
         // The type of the series can still change, because all of its values are buffered.
         if word.is_err()
@@ -145,6 +148,8 @@ pub(crate) struct Columns {
     pub values: Vec<Named>,
     /// Schema of the columns if they form one series; empty if each column becomes a series.
     pub typed: Arc<[Column]>,
+    /// Whether the values have types of their own, as in the line protocol: integers are not stored as doubles.
+    pub has_types: bool,
     /// Units of the columns of the input, for the annotation `unit` of new series.
     pub units: Vec<Option<String>>,
     /// Tags that every series gets, as keys and texts.
@@ -159,6 +164,7 @@ impl Columns {
             names_series: layout.names_series,
             values: layout.values.clone(),
             typed: layout.typed.clone().into(),
+            has_types: rows.reading.has_types(),
             units: rows.units.clone(),
             fixed_tags,
         }
@@ -291,7 +297,12 @@ impl<'a> Loader<'a> {
 
     /// Adds one row of a batch that was passed to `meet`. The inner error says why a series cannot store the row's time
     /// or a value.
-    pub(crate) fn row(&mut self, batch: &Batch, row: usize) -> Outcome<Result<(), String>> {
+    pub(crate) fn row(
+        &mut self,
+        batch: &Batch,
+        row: usize,
+        columns: &Columns,
+    ) -> Outcome<Result<(), String>> {
         let (nanos, tags) = (batch.times[row], batch.tags[row] as usize);
         let width = self.by_tags[batch.reader][tags].len();
         let values = &batch.values[row * width..(row + 1) * width];
@@ -306,7 +317,7 @@ impl<'a> Loader<'a> {
             let index = self.by_tags[batch.reader][tags][column];
             let unit = match self.slots[index].unit {
                 Some(unit) => unit,
-                None => self.unit_of_values(index, number)?,
+                None => self.unit_of_values(index, number, columns)?,
             };
             let slot = &mut self.slots[index];
             let step = match known {
@@ -317,7 +328,7 @@ impl<'a> Loader<'a> {
                 },
             };
             known = Some((unit, step));
-            let point = match slot.word(number) {
+            let point = match slot.word(number, &batch.texts) {
                 Ok(word) => Some((step, word)),
                 Err(why) => {
                     let why = format!("series {}: {why}", printable(&slot.name));
@@ -330,15 +341,19 @@ impl<'a> Loader<'a> {
             };
             self.points.push(point);
         }
-        self.tally.rows += 1;
+        self.tally.rows += u64::from(batch.begins_line(row));
         let slots = &self.by_tags[batch.reader][tags];
         let mut full = false;
         for (index, point) in slots.iter().zip(&self.points) {
             let &Some((time, word)) = point else { continue };
             let slot = &mut self.slots[*index];
             slot.words[0].push(word);
-            slot.end_row(time, POINT_BYTES);
-            self.waiting_bytes += POINT_BYTES;
+            let text = match slot.single {
+                ColumnType::String => slot.texts.get(word).map_or(0, <[u8]>::len),
+                _ => 0,
+            };
+            slot.end_row(time, POINT_BYTES + text);
+            self.waiting_bytes += POINT_BYTES + text;
             self.tally.points += 1;
             full |= slot.times.len() >= STRETCH;
         }
@@ -465,7 +480,7 @@ impl<'a> Loader<'a> {
 
     fn slot(&mut self, value: &Named, texts: &[String], columns: &Columns) -> Outcome<usize> {
         let name = if columns.names_series {
-            self.named(texts)?
+            self.named(texts, columns)?
         } else {
             self.made_of_tags(value, columns, texts)?
         };
@@ -506,11 +521,12 @@ impl<'a> Loader<'a> {
     }
 
     /// Parses the name of the series that a row contains, and puts the prefix in front.
-    fn named(&self, texts: &[String]) -> Outcome<SeriesName> {
+    fn named(&self, texts: &[String], columns: &Columns) -> Outcome<SeriesName> {
         let name = SeriesName::parse(texts.first().map_or("", String::as_str));
         let name = name.and_then(|name| {
             let metric = format!("{}{}", self.aim.prefix, name.metric());
-            SeriesName::new(metric, name.tags().to_vec())
+            let own = name.tags().iter().cloned();
+            SeriesName::new(metric, own.chain(columns.fixed_tags.iter().cloned()))
         });
         name.map_err(Failure::bad_input)
     }
@@ -552,12 +568,12 @@ impl<'a> Loader<'a> {
     /// Determines the unit and the type of a series of single values, when its first value arrives. An existing series
     /// must have the columns of the default point, or a lone column `value`: in other columns the values would be
     /// misplaced.
-    fn unit_of_values(&mut self, index: usize, first: Number) -> Outcome<Unit> {
+    fn unit_of_values(&mut self, index: usize, first: Number, columns: &Columns) -> Outcome<Unit> {
         let there = self.series_before(index)?;
         let slot = &mut self.slots[index];
         slot.is_new = there.is_none();
         let (unit, single) = match there {
-            None => (self.aim.unit, first.type_alone()),
+            None => (self.aim.unit, first.type_alone(columns.has_types)),
             Some(info) => match single_type(&info.schema) {
                 Some(single) => (info.schema.unit, single),
                 None => return Err(other_columns(&info)),
@@ -619,6 +635,9 @@ impl<'a> Loader<'a> {
         let points = slot.times.len();
         slot.replaces = series.info().merge == MergePolicy::Replace;
         let stored = match &slot.typed {
+            None if slot.single == ColumnType::String => {
+                append_typed(&mut series, &single_columns(slot.single), slot)
+            }
             None if slot.single != ColumnType::F64 => {
                 series.append_rows(&slot.times, &[&slot.words[0]])
             }
@@ -699,6 +718,7 @@ fn single_type(schema: &Schema) -> Option<ColumnType> {
         ColumnType::I64,
         ColumnType::U64,
         ColumnType::Bool,
+        ColumnType::String,
     ];
     let mut types = types.into_iter();
     types.find(|ty| schema.columns == single_columns(*ty))

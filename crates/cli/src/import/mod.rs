@@ -7,6 +7,7 @@
 //! json_values JSON arrays, and objects over several lines, as one value per line
 //! head        lines before the names of the columns, and units after them
 //! record      CSV or JSON lines as records of texts
+//! options     the options of an import, as its parts need them
 //! open        recognises the format of an input, and reads a sample
 //! table       the sample as a table
 //! time_columns, dates  the column with the time, and formats of dates
@@ -18,6 +19,7 @@
 //! report      the columns of an input for a dry run
 //! blocks      splits the bytes where records end
 //! rows        converts a record to a time, tags and values, or an error with its line number
+//! line_rows   converts lines of the line protocol to rows
 //! advice      recognises inputs that cannot be imported as they are
 //! texts       texts of rows, by number
 //! local_times local times that clocks repeat or skip
@@ -41,10 +43,12 @@ pub(crate) mod file_tags;
 pub(crate) mod head;
 pub(crate) mod json_values;
 pub(crate) mod layout;
+pub(crate) mod line_rows;
 pub(crate) mod load;
 pub(crate) mod local_times;
 pub(crate) mod number;
 pub(crate) mod open;
+pub(crate) mod options;
 pub(crate) mod progress;
 pub(crate) mod readers;
 pub(crate) mod record;

@@ -22,6 +22,8 @@ pub(crate) enum Number {
     UInt(u64),
     /// True or false; a series of numbers stores 1 or 0.
     Bool(bool),
+    /// A text, as its number in the texts of its batch.
+    Text(u64),
 }
 
 /// The double nearest to a number.
@@ -70,10 +72,14 @@ impl Number {
         }
     }
 
-    /// The type of a new series whose first value is this one.
-    pub(crate) fn type_alone(self) -> ColumnType {
+    /// The type of a new series whose first value is this one. Whole numbers are stored as doubles, unless the input
+    /// tells integers from floats (`has_types`).
+    pub(crate) fn type_alone(self, has_types: bool) -> ColumnType {
         match self {
             Self::Bool(_) => ColumnType::Bool,
+            Self::Text(_) => ColumnType::String,
+            Self::Int(_) if has_types => ColumnType::I64,
+            Self::UInt(_) if has_types => ColumnType::U64,
             _ => ColumnType::F64,
         }
     }
@@ -106,6 +112,7 @@ impl Number {
                 Self::Bool(value) => Ok(u64::from(value)),
                 _ => Err(self.refused("holds true and false (bool)")),
             },
+            ColumnType::String => Err(self.refused("holds texts")),
             _ => match self.double() {
                 Some(double) => Ok(double.to_bits()),
                 None => Err(self.refused("holds doubles, which have 53 bits")),
@@ -119,6 +126,7 @@ impl Number {
             Self::Int(whole) => Some(whole.into()),
             Self::UInt(whole) => Some(whole.into()),
             Self::Bool(value) => Some(value.into()),
+            Self::Text(_) => None,
             #[expect(clippy::cast_possible_truncation, reason = "a whole number below 2^53")]
             Self::Float(float) => {
                 let fits = float.abs() < EXACT_BELOW && float.fract() == 0.0;
@@ -141,6 +149,7 @@ impl Number {
             Self::Int(whole) => exact(whole.into()),
             Self::UInt(whole) => exact(whole.into()),
             Self::Bool(value) => Some(f64::from(u8::from(value))),
+            Self::Text(_) => None,
         }
     }
 
@@ -150,6 +159,7 @@ impl Number {
             Self::Int(whole) => whole.to_string(),
             Self::UInt(whole) => whole.to_string(),
             Self::Bool(value) => value.to_string(),
+            Self::Text(_) => "text".to_owned(),
         };
         format!(
             "{} cannot be stored in a series that {holds}",
@@ -165,6 +175,9 @@ pub(crate) fn type_of_all(
     of: ColumnType,
     more: Number,
 ) -> Option<(ColumnType, Vec<u64>)> {
+    if matches!(of, ColumnType::String) {
+        return None;
+    }
     let types = [ColumnType::F64, ColumnType::I64, ColumnType::U64];
     types.into_iter().find_map(|ty| {
         more.word(ty).ok()?;

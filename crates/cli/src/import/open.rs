@@ -9,8 +9,10 @@ use crate::import::field::{Nulls, field};
 use crate::import::head;
 use crate::import::json_values::JsonValues;
 use crate::import::layout::{Layout, Wishes};
+use crate::import::local_times::Policy;
 use crate::import::record::{JsonLines, Keys, Records};
 use crate::import::rows::{Known, Reading, unreadable};
+use crate::time::Epoch;
 use csv::ByteRecord;
 use encoding_rs::Encoding;
 use std::collections::VecDeque;
@@ -38,6 +40,8 @@ pub(crate) enum Form {
     Csv(Option<u8>),
     /// JSON: one object per line, objects over several lines, or an array.
     Json,
+    /// The line protocol, with the unit of its timestamps.
+    Line(Epoch),
 }
 
 /// The user's options about the text of an input.
@@ -111,6 +115,8 @@ enum Shape {
     Objects(&'static str),
     /// An array of arrays.
     Arrays,
+    /// The line protocol.
+    Line(Epoch),
 }
 
 impl<'a> Begun<'a> {
@@ -160,7 +166,7 @@ impl<'a> Begun<'a> {
         };
         match begun.shape {
             Shape::Csv { .. } if header => begun.find_names(format, nulls),
-            Shape::Csv { .. } | Shape::Objects("line") => {}
+            Shape::Csv { .. } | Shape::Objects("line") | Shape::Line(_) => {}
             Shape::Objects("object") => begun.divide(JsonValues::of_sequence, what)?,
             _ => begun.divide(JsonValues::of_array, what)?,
         }
@@ -233,6 +239,15 @@ impl<'a> Rows<'a> {
             has_units,
             mut notes,
         } = Begun::new(input, what, format, wishes.header, &nulls)?;
+        if let Shape::Line(epoch) = shape {
+            return Ok(Self::of_line_protocol(
+                what,
+                (head, input),
+                epoch,
+                line,
+                notes,
+            ));
+        }
         let mut kept = Kept {
             inner: Cursor::new(head).chain(input),
             bytes: Vec::new(),
@@ -240,7 +255,7 @@ impl<'a> Rows<'a> {
         let mut records = match shape {
             Shape::Csv { delimiter, comment } => Records::csv(&mut kept, delimiter, comment),
             Shape::Objects(_) => Records::Json(JsonLines::new(&mut kept)),
-            Shape::Arrays => Records::Json(JsonLines::of_arrays(&mut kept)),
+            Shape::Arrays | Shape::Line(_) => Records::Json(JsonLines::of_arrays(&mut kept)),
         };
         let mut sample = take_sample(&mut records, what)?;
         let has_header = wishes.header && !matches!(shape, Shape::Objects(_));
@@ -298,7 +313,7 @@ impl<'a> Rows<'a> {
         // names) is in the first block.
         let empty = match ends {
             Ends::Csv { .. } => empty_lines(&kept.bytes),
-            Ends::Lines => 0,
+            Ends::Lines | Ends::LineProtocol => 0,
         };
         let line = line + lines_in(&kept.bytes[..empty]);
         kept.bytes.drain(..empty);
@@ -311,7 +326,7 @@ impl<'a> Rows<'a> {
                 counts: match shape {
                     Shape::Csv { .. } => "line",
                     Shape::Objects(word) => word,
-                    Shape::Arrays => "element",
+                    Shape::Arrays | Shape::Line(_) => "element",
                 },
                 header_records: usize::from(has_header) + usize::from(!units.is_empty()),
                 layout,
@@ -324,6 +339,34 @@ impl<'a> Rows<'a> {
             names,
             sample: good,
         })
+    }
+
+    /// An input in the line protocol, which needs no sample.
+    fn of_line_protocol(
+        what: &str,
+        (head, input): (Vec<u8>, Input<'a>),
+        epoch: Epoch,
+        line: u64,
+        notes: Vec<String>,
+    ) -> Self {
+        let whole = Cursor::new(head).chain(Cursor::new(Vec::new()).chain(input));
+        Self {
+            blocks: Blocks::new(whole, Ends::LineProtocol).begin_at_line(line),
+            reading: Reading {
+                what: what.to_owned(),
+                form: Known::Line(epoch),
+                counts: "line",
+                header_records: 0,
+                layout: Layout::of_line_protocol(epoch),
+                nulls: Nulls::default(),
+                policy: Policy::default(),
+                bad_cells_are_null: false,
+            },
+            units: Vec::new(),
+            notes,
+            names: Vec::new(),
+            sample: Vec::new(),
+        }
     }
 
     pub(crate) fn layout(&self) -> &Layout {
@@ -340,6 +383,9 @@ fn shape_of(head: &[u8], format: &Format, what: &str) -> Outcome<Shape> {
     };
     if let Some(Form::Csv(delimiter)) = format.form {
         return Ok(csv(delimiter));
+    }
+    if let Some(Form::Line(epoch)) = format.form {
+        return Ok(Shape::Line(epoch));
     }
     let is_json = format.form == Some(Form::Json);
     match text {

@@ -7,13 +7,14 @@ use crate::import::blocks::{Block, LinesBefore};
 use crate::import::digits::Digits;
 use crate::import::field::{Nulls, boolean, field, read_value, whole_field};
 use crate::import::layout::Layout;
+use crate::import::line_rows;
 use crate::import::local_times::Policy;
 use crate::import::number::Number;
 use crate::import::record::{JsonLines, Keys, Records};
 use crate::import::table::Named;
 use crate::import::texts::{NO_TEXT, Texts};
 use crate::output::printable;
-use crate::time::Nanos;
+use crate::time::{Epoch, Nanos};
 use csv::ByteRecord;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -54,12 +55,19 @@ pub(crate) enum Known {
     },
     /// One JSON array per line.
     Arrays,
+    /// The line protocol, with the unit of its timestamps.
+    Line(Epoch),
 }
 
 impl Reading {
     /// The failure if the input cannot be read.
     pub(crate) fn unreadable(&self, error: &std::io::Error) -> Failure {
         unreadable(&self.what, error)
+    }
+
+    /// Whether the values of the input have types of their own.
+    pub(crate) fn has_types(&self) -> bool {
+        matches!(self.form, Known::Line(_))
     }
 
     /// Parses the rows of a block into a batch.
@@ -73,6 +81,12 @@ impl Reading {
         batch: &mut Batch,
     ) -> Outcome {
         batch.begin(block, known.reader);
+        if let Known::Line(epoch) = self.form {
+            let bytes = std::mem::take(&mut batch.block.bytes);
+            line_rows::read(&bytes, epoch, known, batch);
+            batch.block.bytes = bytes;
+            return Ok(());
+        }
         // The CSV reader strips a byte order mark at the beginning of its input. In later blocks such bytes are part of
         // a field, so a line feed is put in front.
         let front: &[u8] = if batch.block.number == 0 { b"" } else { b"\n" };
@@ -83,7 +97,7 @@ impl Reading {
             Known::Objects { columns, keys } => {
                 Records::Json(JsonLines::of_columns(input, columns.clone(), *keys))
             }
-            Known::Arrays => Records::Json(JsonLines::of_arrays(input)),
+            Known::Arrays | Known::Line(_) => Records::Json(JsonLines::of_arrays(input)),
         };
         let done = self.read_all(&mut records, (front.len(), &bytes), known, batch);
         batch.block.bytes = bytes;

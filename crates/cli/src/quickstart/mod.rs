@@ -193,7 +193,7 @@ impl Tour {
             }
             loader.meet(&batch, &columns)?;
             for row in 0..batch.times.len() {
-                let stored = loader.row(&batch, row)?;
+                let stored = loader.row(&batch, row, &columns)?;
                 stored.map_err(|why| Failure::new(Exit::Failure, why))?;
             }
             batches.recycle(batch);

@@ -1,0 +1,98 @@
+//! The options of an import, as its parts need them.
+
+use crate::args::{ImportArgs, InputFormat, OnError};
+use crate::exit::{Failure, Outcome};
+use crate::import::digits::Digits;
+use crate::import::layout::Wishes;
+use crate::import::local_times::Policy;
+use crate::import::open::{Form, Format};
+use crate::time::{Epoch, TimeFormat};
+use std::path::Path;
+
+/// The options that assign roles to columns.
+pub(crate) fn wishes(args: &ImportArgs) -> Wishes {
+    let plain = Digits::default();
+    let digits = match (args.decimal, args.thousands) {
+        (None, None) => None,
+        // Of point and comma, one separates the decimals and the other can only separate thousands.
+        (Some(','), None) | (None, Some('.')) => Some(Digits {
+            decimal: ',',
+            thousands: Some('.'),
+        }),
+        (Some(decimal), thousands) => Some(Digits { decimal, thousands }),
+        (None, thousands) => Some(Digits { thousands, ..plain }),
+    };
+    Wishes {
+        header: !args.no_header,
+        time: args.time.clone(),
+        time_format: args.time_format.clone(),
+        zone: Some(args.tz.clone()),
+        local_times: local_times(args),
+        tags: args.tags.clone(),
+        series: args.target.series.clone(),
+        values: args.values.clone(),
+        columns: args.columns.clone(),
+        skipped: args.skip.clone(),
+        digits,
+        bad_cells_are_null: args.on_error == OnError::Null,
+    }
+}
+
+/// Whether an input is in the line protocol: by the option, or by its name.
+fn is_line_protocol(args: &ImportArgs, path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let name = name.trim_end_matches(".gz").trim_end_matches(".zst");
+    match args.input_format {
+        Some(form) => form == InputFormat::Line,
+        None => name.ends_with(".lp") && args.delimiter.is_none(),
+    }
+}
+
+/// The unit of timestamps of the line protocol. Options for columns are refused, because there are no columns.
+fn line_epoch(args: &ImportArgs) -> Outcome<Epoch> {
+    let given = [
+        ("--time", args.time.is_some()),
+        ("--tag", !args.tags.is_empty()),
+        ("--value", !args.values.is_empty()),
+        ("--skip", !args.skip.is_empty()),
+        ("--columns", !args.columns.is_empty()),
+        ("--series", args.target.series.is_some()),
+        ("--into", args.target.into.is_some()),
+    ];
+    if let Some((option, _)) = given.iter().find(|(_, is_given)| *is_given) {
+        return Err(Failure::usage(format!("{option} does not apply to the line protocol"))
+            .hint("its lines name measurements, tags and fields; change names with --prefix, or add tags with --tag-value"));
+    }
+    match &args.time_format {
+        None => Ok(Epoch::Nanos),
+        Some(TimeFormat::Epoch(epoch)) => Ok(*epoch),
+        Some(_) => Err(
+            Failure::usage("timestamps of the line protocol are integers")
+                .hint("give their unit: --time-format s, ms, us or ns"),
+        ),
+    }
+}
+
+/// The options about the text of an input.
+pub(crate) fn format(args: &ImportArgs, path: &Path) -> Outcome<Format> {
+    Ok(Format {
+        form: match args.input_format {
+            _ if is_line_protocol(args, path) => Some(Form::Line(line_epoch(args)?)),
+            Some(InputFormat::Json) => Some(Form::Json),
+            Some(InputFormat::Csv) => Some(Form::Csv(args.delimiter)),
+            _ => args.delimiter.map(|delimiter| Form::Csv(Some(delimiter))),
+        },
+        encoding: args.encoding,
+        comment: args.comment,
+        skip_lines: args.skip_lines,
+        has_units: args.units,
+    })
+}
+
+/// The policy for local times that clocks repeat or skip.
+pub(crate) fn local_times(args: &ImportArgs) -> Policy {
+    Policy {
+        ambiguous: args.ambiguous.into(),
+        nonexistent: args.nonexistent.into(),
+    }
+}
