@@ -19,7 +19,12 @@ pub(super) fn wrapped(text: &str, width: usize) -> String {
         }
         let indent = indent_of(line);
         if line.contains("tidalite ") && indent > 0 {
-            command(line, indent, width, &mut out);
+            let mut whole = line.to_owned();
+            while let Some(begun) = whole.strip_suffix('\\') {
+                let rest = lines.next().unwrap_or_default().trim_start();
+                whole = format!("{} {rest}", begun.trim_end());
+            }
+            command(&whole, indent, width, &mut out);
             continue;
         }
         let hang = match indent {
@@ -86,7 +91,8 @@ fn fill(head: &str, hang: usize, words: &[&str], width: usize, out: &mut String)
     let _ = writeln!(out, "{}", line.trim_end());
 }
 
-/// Writes a command line, with backslashes where it is divided. It is divided only outside of quotes.
+/// Writes a command line, with backslashes where it is divided: only outside of quotes, and not between an option and
+/// its value.
 fn command(line: &str, indent: usize, width: usize, out: &mut String) {
     if line.chars().count() <= width {
         let _ = writeln!(out, "{line}");
@@ -101,12 +107,24 @@ fn command(line: &str, indent: usize, width: usize, out: &mut String) {
             _ => words.push(String::new()),
         }
     }
+    let mut parts: Vec<String> = Vec::new();
+    for word in words {
+        let len = |text: &String| text.chars().count();
+        let fits = |last: &String| len(last) + len(&word) + indent + HANG + 3 <= width;
+        let plain = !word.starts_with(['-', '|', '&', '>']);
+        match parts.last_mut() {
+            Some(last) if plain && fits(last) && last.starts_with("--") && !last.contains(' ') => {
+                *last = format!("{last} {word}");
+            }
+            _ => parts.push(word),
+        }
+    }
     let mut shown = " ".repeat(indent);
     let mut empty = true;
-    for (index, word) in words.iter().enumerate() {
+    for (index, word) in parts.iter().enumerate() {
         let len = shown.chars().count() + 1 + word.chars().count();
         // Room for the backslash, unless this is the end of the command.
-        let room = if index + 1 < words.len() { 2 } else { 0 };
+        let room = if index + 1 < parts.len() { 2 } else { 0 };
         if !empty && len + room > width {
             let _ = writeln!(out, "{shown} \\");
             shown = " ".repeat(indent + HANG);
@@ -132,7 +150,8 @@ A paragraph over
 two lines.
 
 Examples:
-  tidalite scan plant.tdl 'wind speed' --limit 10
+  tidalite scan plant.tdl 'wind speed' \\
+    --limit 10 --reverse
   1  an error of the system: permission,
      disk full
   2  wrong command line";
@@ -141,12 +160,13 @@ A paragraph over two lines.
 
 Examples:
   tidalite scan plant.tdl \\
-      'wind speed' --limit 10
+      'wind speed' \\
+      --limit 10 --reverse
   1  an error of the system:
      permission, disk full
   2  wrong command line";
         assert_eq!(wrapped(text, 30), expected);
         assert_eq!(wrapped(expected, 30), expected);
-        assert!(wrapped(text, 100).contains("'wind speed' --limit 10\n"));
+        assert!(wrapped(text, 100).contains("'wind speed' --limit 10 --reverse\n"));
     }
 }
