@@ -320,6 +320,23 @@ impl<'a> Reader<'a> {
         Ok(found)
     }
 
+    /// Lists the series that a pattern selects like `select`, but an empty list is no error, and nothing is noted.
+    pub(crate) fn select_if_any(&self, pattern: &str) -> Outcome<Vec<Arc<SeriesInfo>>> {
+        let mut found = self.txn.list(pattern).map_err(|error| self.fail(&error))?;
+        found.sort_by_cached_key(|info| info.label());
+        Ok(found)
+    }
+
+    /// Number of the commit that this reader shows.
+    pub(crate) fn commit(&self) -> u64 {
+        self.txn.txn().0
+    }
+
+    /// A reader of the newest commit of the same database.
+    pub(crate) fn newer(&self, database: &Database) -> Outcome<Self> {
+        Self::at(database, self.path, None)
+    }
+
     /// Lists the series that any of the patterns selects, each once, in the order of the patterns.
     pub(crate) fn select_all(&self, patterns: &[String]) -> Outcome<Vec<Arc<SeriesInfo>>> {
         let (mut all, mut known) = (Vec::new(), HashSet::new());

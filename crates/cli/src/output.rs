@@ -197,6 +197,14 @@ impl<W: Write> Sheet<W> {
         }
     }
 
+    /// Writes the rows that are still buffered, for a reader who waits for more of them.
+    pub(crate) fn show(&mut self) -> io::Result<()> {
+        if self.format == Format::Table && self.widths.is_empty() && !self.held.is_empty() {
+            self.release()?;
+        }
+        self.out.flush()
+    }
+
     /// Writes the rows that are still buffered, and the header if there was no row.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         match self.format {

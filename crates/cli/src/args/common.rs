@@ -101,6 +101,18 @@ pub(crate) struct FormatArg {
     pub format: Format,
 }
 
+/// Keeps a command running.
+#[derive(Debug, Args)]
+pub(crate) struct FollowArg {
+    /// Then wait for further commits and print what they add or change, until interrupted
+    #[arg(long, conflicts_with = "pin")]
+    pub follow: bool,
+
+    /// With --follow: time between two looks at the database; the version printed last is retained meanwhile
+    #[arg(long, value_name = "WIDTH", value_parser = width_nanos, default_value = "500ms", requires = "follow")]
+    pub every: i64,
+}
+
 /// Format of a report that is not made of rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ReportFormat {

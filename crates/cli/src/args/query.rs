@@ -1,7 +1,7 @@
 //! Commands that read series.
 
 use super::common::{
-    AnyPatternArg, ColumnArg, FormatArg, PatternArg, RangeArgs, VersionArgs, ZoneArg,
+    AnyPatternArg, ColumnArg, FollowArg, FormatArg, PatternArg, RangeArgs, VersionArgs, ZoneArg,
 };
 use super::figure_list::{Asked, DrawnParser, FunctionList, ListParser};
 use super::filter::{FilterArgs, Wanted};
@@ -70,7 +70,8 @@ Examples:
   tidalite scan plant.tdl alarms --regex '^pump [0-9]+: (timeout|leak)'
   tidalite scan plant.tdl energy --fn 'rate(1h)' --last 1d
   tidalite scan plant.tdl wind_speed --fn 'mean(10m)'
-  tidalite scan plant.tdl alarms --frequent 10")]
+  tidalite scan plant.tdl alarms --frequent 10
+  tidalite scan plant.tdl alarms --tail 10 --follow")]
 pub(crate) struct ScanArgs {
     #[command(flatten)]
     pub file: VersionArgs,
@@ -86,7 +87,8 @@ pub(crate) struct ScanArgs {
         long,
         short = 'n',
         value_name = "POINTS",
-        allow_negative_numbers = true
+        allow_negative_numbers = true,
+        conflicts_with = "follow"
     )]
     pub limit: Option<u64>,
 
@@ -96,12 +98,13 @@ pub(crate) struct ScanArgs {
         allow_negative_numbers = true,
         value_name = "POINTS",
         default_value_t = 0,
-        hide_default_value = true
+        hide_default_value = true,
+        conflicts_with = "follow"
     )]
     pub offset: u64,
 
     /// Newest first, within each series
-    #[arg(long, conflicts_with_all = ["function", "frequent"])]
+    #[arg(long, conflicts_with_all = ["function", "frequent", "follow"])]
     pub reverse: bool,
 
     /// Only the newest points, at most this many; for several series the newest of all together, in the order of their
@@ -119,6 +122,9 @@ pub(crate) struct ScanArgs {
     pub flags: bool,
 
     #[command(flatten)]
+    pub follow: FollowArg,
+
+    #[command(flatten)]
     pub wanted: FilterArgs,
 
     /// Only points whose text matches, in --column or in the last column of strings
@@ -129,12 +135,12 @@ pub(crate) struct ScanArgs {
     /// that may restart; 1s if no width is given), mean(ROWS) or mean(WIDTH) of the last rows, ewma(ROWS) or
     /// ewma(WIDTH) of all rows, with smaller weights for older ones, mean-error or ewma-error, the difference from the
     /// mean before, or the running sum
-    #[arg(long = "fn", value_name = "FUNCTION", value_parser = RowFunction::parse, conflicts_with_all = ["flags", "filters"])]
+    #[arg(long = "fn", value_name = "FUNCTION", value_parser = RowFunction::parse, conflicts_with_all = ["flags", "filters", "follow"])]
     pub function: Option<RowFunction>,
 
     /// Print the VALUES most frequent values and their counts instead of the points. If a series has more distinct
     /// values than fit in 256 MiB, the counts are estimates, from at_least to at_most, and count is empty
-    #[arg(long, value_name = "VALUES", allow_negative_numbers = true, conflicts_with_all = ["function", "flags", "regex", "filters", "limit", "offset"])]
+    #[arg(long, value_name = "VALUES", allow_negative_numbers = true, conflicts_with_all = ["function", "flags", "regex", "filters", "limit", "offset", "follow"])]
     pub frequent: Option<usize>,
 
     #[command(flatten)]
@@ -150,6 +156,7 @@ Examples:
   tidalite latest plant.tdl
   tidalite latest plant.tdl '*{turbine=\"R80711\"}' --tz local
   tidalite latest plant.tdl --pin monday
+  tidalite latest plant.tdl --follow --every 5s --format json
   tidalite latest plant.tdl wind_speed --at 2014-06-01T12:07
   tidalite latest plant.tdl wind_speed --at 2014-06-01T12:07 --between linear
 
@@ -162,13 +169,21 @@ pub(crate) struct LatestArgs {
     pub which: AnyPatternArg,
 
     /// Print the last point at or before this time instead of the newest one
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "TIME",
+        allow_hyphen_values = true,
+        conflicts_with = "follow"
+    )]
     pub at: Option<String>,
 
     /// Print the values at exactly the time of --at: linear (between the points before and after) or previous (the
     /// value of the point before)
     #[arg(long, value_name = "HOW", value_parser = interpolation_named, requires = "at")]
     pub between: Option<Interpolation>,
+
+    #[command(flatten)]
+    pub follow: FollowArg,
 
     #[command(flatten)]
     pub zone: ZoneArg,
@@ -405,6 +420,9 @@ The first, lowest, highest and last value of every pixel column are drawn, so a 
 among millions is visible. With --by, one value per window is drawn instead. With --band, and in SVG
 and PNG pictures of very many points, a pale band reaches from the lowest to the highest value of
 each column, and the line is the mean. These come from the tree, so a billion points take no longer.
+
+The axes show units from the annotation `unit`; series of two units get an axis each:
+  tidalite annotate plant.tdl wind_speed --set unit=m/s
 
 Examples:
   tidalite plot plant.tdl wind_speed --last 7d

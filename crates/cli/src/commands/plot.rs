@@ -10,7 +10,7 @@ use crate::plot::{Extent, Figure, Line, Point, chart, png, raster, reduce, svg, 
 use crate::terminal::Terminal;
 use crate::time::TimeShow;
 use std::path::Path;
-use tidalite::{Figure as Asked, Grid, Series, Steps};
+use tidalite::{Figure as Asked, Grid, Schema, Series, Steps};
 
 /// Maximum pixel columns of all lines together: many lines are drawn more coarsely to bound the time.
 const COLUMNS_MAX: usize = 400_000;
@@ -77,7 +77,18 @@ pub(crate) fn run(args: &PlotArgs, terminal: &mut Terminal<'_>) -> Outcome {
         .map_err(|error| reader.fail(&error))?;
         points += count;
         if drawn.points.iter().any(|point| point.value.is_finite()) {
-            drawn.label = info.label();
+            drawn.label = match info.schema.columns.len() {
+                // A point has flags beside its value.
+                _ if info.schema == Schema::point() => info.label(),
+                1 => info.label(),
+                _ => format!("{} {}", info.label(), info.schema.columns[column].name),
+            };
+            if keeps_unit(args) {
+                let unit = series
+                    .annotation(UNIT)
+                    .map_err(|error| reader.fail(&error))?;
+                drawn.unit = unit.unwrap_or_default();
+            }
             lines.push(drawn);
         }
     }
@@ -92,6 +103,23 @@ pub(crate) fn run(args: &PlotArgs, terminal: &mut Terminal<'_>) -> Outcome {
     }
     let figure = described(lines, points, args);
     draw(&figure, args, terminal)
+}
+
+/// Key of the annotation that holds the unit of a series' values.
+const UNIT: &str = "unit";
+
+/// Whether the drawn values have the unit of the series: not if they are counts, or values times or by time.
+fn keeps_unit(args: &PlotArgs) -> bool {
+    if args.by.is_none() {
+        return true;
+    }
+    match args.function.function {
+        Function::Figure(figure, _) => !matches!(
+            figure,
+            Asked::Count | Asked::Distinct | Asked::Integral(..) | Asked::Rate
+        ),
+        Function::NanCount | Function::MinTime | Function::MaxTime => false,
+    }
 }
 
 /// Refuses to overwrite an existing file without `--replace`.

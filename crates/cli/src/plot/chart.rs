@@ -5,15 +5,16 @@
 //! | title                                |
 //! | subtitle                             |
 //! | == label   == label   == label       |   legend, if there is more than one line
-//! |  60 +------------------------------+ |
-//! |  40 |                              | |
-//! |  20 +--------+--------+------------+ |
+//! | m/s                               kW |   units, if they are known
+//! |  60 +----------------------------+ 9 |   right axis, if there are two units
+//! |  40 |                            |   |
+//! |  20 +--------+--------+----------+ 0 |
 //! |     Jan     Feb      Mar             |
 //! +--------------------------------------+
 //! ```
 
 use super::scale::{TimeScale, ValueScale};
-use super::{Extent, Figure, Line, distance};
+use super::{Axes, Extent, Figure, Line, Side, distance};
 use crate::output::printable;
 use crate::time::Nanos;
 
@@ -73,6 +74,9 @@ const LEGEND_ROW: f64 = 20.0;
 /// Height of the space between the title and legend and the plot.
 const HEAD_GAP: f64 = 18.0;
 
+/// Distance of the units from the plot below them.
+const UNIT_GAP: f64 = 6.0;
+
 /// Height of the space below the plot, for the labels of the times.
 const FOOT: f64 = MARGIN + TEXT_SIZE + 8.0;
 
@@ -100,12 +104,27 @@ pub(crate) fn draw(figure: &Figure, width: f64, height: f64, canvas: &mut impl C
     let plot = Plot::new(figure, width, top, height - FOOT);
     plot.value_axis(canvas);
     plot.time_axis(width, canvas);
+    let axes = figure.axes();
+    units(&axes, width, top, canvas);
     for (index, line) in figure.lines.iter().enumerate() {
-        plot.band(line, LINES[index % LINES.len()], canvas);
+        plot.band(line, axes.side(line), LINES[index % LINES.len()], canvas);
     }
     for (index, line) in figure.lines.iter().enumerate() {
-        plot.line(line, LINES[index % LINES.len()], canvas);
+        plot.line(line, axes.side(line), LINES[index % LINES.len()], canvas);
     }
+}
+
+/// Draws the units above their axes.
+fn units(axes: &Axes<'_>, width: f64, top: f64, canvas: &mut impl Canvas) {
+    let y = top - UNIT_GAP;
+    let mut unit = |x: f64, anchor, unit: &str| {
+        if !unit.is_empty() {
+            let text = fitting(unit, TEXT_SIZE, width / 2.0);
+            canvas.text(x, y, TEXT_SIZE, anchor, FAINT_INK, &text);
+        }
+    };
+    unit(MARGIN, Anchor::Start, axes.left);
+    unit(width - MARGIN, Anchor::End, axes.right.unwrap_or_default());
 }
 
 /// The framed area of the picture in which values are drawn.
@@ -115,22 +134,31 @@ struct Plot {
     top: f64,
     bottom: f64,
     values: ValueScale,
+    /// The scale of the right axis, if there is one.
+    second: Option<ValueScale>,
     times: TimeScale,
 }
 
 impl Plot {
     fn new(figure: &Figure, width: f64, top: f64, bottom: f64) -> Self {
-        let (low, high) = figure.value_span();
-        let mut values = ValueScale::over(low, high, ticks_in(bottom - top, 44.0));
-        let label_width = values
-            .ticks
-            .iter()
-            .map(|(_, text)| text_width(text, TEXT_SIZE));
-        let mut left = MARGIN + label_width.fold(0.0, f64::max) + 8.0;
-        let right = width - MARGIN;
+        let scale = |side| {
+            let (low, high) = figure.value_span(side);
+            ValueScale::over(low, high, ticks_in(bottom - top, 44.0))
+        };
+        let mut values = scale(Side::Left);
+        let mut second = figure.axes().right.map(|_| scale(Side::Right));
+        let label_width = |scale: &ValueScale| {
+            let widths = scale.ticks.iter();
+            let widths = widths.map(|(_, text)| text_width(text, TEXT_SIZE));
+            widths.fold(0.0, f64::max) + 8.0
+        };
+        let mut left = MARGIN + label_width(&values);
+        let mut right = width - MARGIN - second.as_ref().map_or(0.0, label_width);
         if right - left < width * PLOT_SHARE_ACROSS {
-            left = MARGIN;
-            values.ticks.iter_mut().for_each(|(_, label)| label.clear());
+            (left, right) = (MARGIN, width - MARGIN);
+            for scale in [Some(&mut values), second.as_mut()].into_iter().flatten() {
+                scale.ticks.iter_mut().for_each(|(_, label)| label.clear());
+            }
         }
         let (from, to) = figure.time_span();
         #[expect(
@@ -146,6 +174,7 @@ impl Plot {
             top,
             bottom,
             values,
+            second,
             times,
         }
     }
@@ -154,16 +183,32 @@ impl Plot {
         self.left + self.times.place(time) * (self.right - self.left)
     }
 
-    fn y_of(&self, value: f64) -> f64 {
-        self.bottom - self.values.place(value) * (self.bottom - self.top)
+    fn y_of(&self, value: f64, side: Side) -> f64 {
+        let scale = match side {
+            Side::Left => &self.values,
+            Side::Right => self.second.as_ref().unwrap_or(&self.values),
+        };
+        self.bottom - scale.place(value) * (self.bottom - self.top)
     }
 
     fn value_axis(&self, canvas: &mut impl Canvas) {
         for (value, label) in &self.values.ticks {
-            let y = self.y_of(*value);
+            let y = self.y_of(*value, Side::Left);
             canvas.polyline(&[(self.left, y), (self.right, y)], 1.0, GRID);
             let (x, y) = (self.left - 8.0, y + TEXT_SIZE * 0.35);
             canvas.text(x, y, TEXT_SIZE, Anchor::End, FAINT_INK, label);
+        }
+        let Some(second) = &self.second else {
+            return;
+        };
+        // Only the left axis has lines across the plot, because those of two axes would not meet.
+        let (top, bottom) = ((self.right, self.top), (self.right, self.bottom));
+        canvas.polyline(&[top, bottom], 1.0, AXIS);
+        for (value, label) in &second.ticks {
+            let y = self.y_of(*value, Side::Right);
+            canvas.polyline(&[(self.right, y), (self.right + 4.0, y)], 1.0, AXIS);
+            let (x, y) = (self.right + 8.0, y + TEXT_SIZE * 0.35);
+            canvas.text(x, y, TEXT_SIZE, Anchor::Start, FAINT_INK, label);
         }
     }
 
@@ -190,10 +235,13 @@ impl Plot {
         );
     }
 
-    fn band(&self, line: &Line, color: Color, canvas: &mut impl Canvas) {
+    fn band(&self, line: &Line, side: Side, color: Color, canvas: &mut impl Canvas) {
         let boxed = |extent: &Extent| {
             let (left, right) = (self.x_of(extent.times.0), self.x_of(extent.times.1));
-            let (bottom, top) = (self.y_of(extent.values.0), self.y_of(extent.values.1));
+            let (bottom, top) = (
+                self.y_of(extent.values.0, side),
+                self.y_of(extent.values.1, side),
+            );
             (left, top, (right - left).max(0.5), (bottom - top).max(0.5))
         };
         let boxes: Vec<_> = line.band.iter().map(boxed).collect();
@@ -202,13 +250,13 @@ impl Plot {
         }
     }
 
-    fn line(&self, line: &Line, color: Color, canvas: &mut impl Canvas) {
+    fn line(&self, line: &Line, side: Side, color: Color, canvas: &mut impl Canvas) {
         let pixel = distance(self.times.from, self.times.to) / (self.right - self.left).max(1.0);
         let dots = line.points.len() <= DOTTED_MAX;
         for segment in line.segments(pixel) {
             let points: Vec<(f64, f64)> = segment
                 .iter()
-                .map(|point| (self.x_of(point.time), self.y_of(point.value)))
+                .map(|point| (self.x_of(point.time), self.y_of(point.value, side)))
                 .collect();
             if points.len() > 1 {
                 canvas.polyline(&points, 1.6, color);
@@ -254,10 +302,11 @@ fn legend(
     (y, rows_max): (f64, usize),
     canvas: &mut impl Canvas,
 ) -> f64 {
+    let axes = figure.axes();
     let mut rows: Vec<Vec<(f64, usize, String)>> = Vec::new();
     let mut x = MARGIN;
     for (index, line) in figure.lines.iter().take(LEGEND_MAX).enumerate() {
-        let label = fitting(&line.label, TEXT_SIZE, width - 28.0);
+        let label = fitting(&axes.named(line), TEXT_SIZE, width - 28.0);
         let entry = 28.0 + text_width(&label, TEXT_SIZE);
         if x > MARGIN && x + entry > width - MARGIN || rows.is_empty() {
             x = MARGIN;
@@ -397,6 +446,11 @@ mod tests {
                 let figure = figure(lines, values);
                 for width in [160.0, 161.5, 300.0, 450.0, 960.0, 4000.0] {
                     for height in [90.0, 100.0, 130.0, 200.0, 400.0, 480.0, 2000.0] {
+                        let mut figure = figure.clone();
+                        // With units, which take an axis more if there are two.
+                        for (line, unit) in figure.lines.iter_mut().zip(["kW", "m/s"]) {
+                            line.unit = unit.repeat(if width < 300.0 { 1 } else { 40 });
+                        }
                         let mut canvas = Bounds {
                             width,
                             height,
@@ -441,5 +495,36 @@ mod tests {
         let beyond = format!("and {} more", 30 - LEGEND_MAX);
         let many = texts(30, 2000.0);
         assert!(has(&many, &beyond), "{many:?}");
+    }
+
+    #[test]
+    fn units_stand_above_their_axes() {
+        let mut two = figure(2, &[1.0, 2.0]);
+        two.lines[0].unit = "m/s".into();
+        two.lines[1].unit = "kW".into();
+        two.lines[1].points = points(&[1000.0, 2000.0]);
+        let mut canvas = Bounds {
+            width: 960.0,
+            height: 480.0,
+            texts: Vec::new(),
+        };
+        draw(&two, 960.0, 480.0, &mut canvas);
+        let has = |text: &str| canvas.texts.iter().any(|own| own == text);
+        assert!(has("m/s") && has("kW"), "{:?}", canvas.texts);
+        // Each axis has the values of its own lines.
+        assert!(
+            has("1.2") && has("1200") && !has("500"),
+            "{:?}",
+            canvas.texts
+        );
+        assert!(
+            canvas
+                .texts
+                .iter()
+                .any(|text| text.ends_with("[kW, right]"))
+        );
+        let plot = Plot::new(&two, 960.0, 60.0, 440.0);
+        let [left, right] = [(1.5, Side::Left), (1500.0, Side::Right)];
+        assert!((plot.y_of(left.0, left.1) - plot.y_of(right.0, right.1)).abs() < 1e-9);
     }
 }

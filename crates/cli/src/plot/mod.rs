@@ -46,10 +46,55 @@ pub(crate) struct Extent {
 pub(crate) struct Line {
     /// Name of the line in the legend.
     pub label: String,
+    /// Unit of the values; empty if it is unknown.
+    pub unit: String,
     /// Points of the line, in ascending order of time.
     pub points: Vec<Point>,
     /// The lowest and highest values by range of times, which are drawn pale behind the points if the points are means.
     pub band: Vec<Extent>,
+}
+
+/// The side of a figure at which the axis of a line is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// Every figure has this axis.
+    Left,
+    /// The axis of the second unit.
+    Right,
+}
+
+/// The units of the value axes. Lines of two units have an axis each; with more units all share one axis, and only the
+/// legend tells their units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Axes<'a> {
+    /// Unit of the left axis; empty if it is unknown, or if lines of several units share the axis.
+    pub left: &'a str,
+    /// Unit of the right axis, if there is one.
+    pub right: Option<&'a str>,
+    mixed: bool,
+}
+
+impl Axes<'_> {
+    /// The side of the axis of a line.
+    pub(crate) fn side(&self, line: &Line) -> Side {
+        match self.right {
+            Some(unit) if unit == line.unit => Side::Right,
+            _ => Side::Left,
+        }
+    }
+
+    /// The text for a line in the legend.
+    pub(crate) fn named(&self, line: &Line) -> String {
+        let (label, unit) = (&line.label, &line.unit);
+        match (self.side(line), unit.is_empty()) {
+            (Side::Right, true) => format!("{label} [right]"),
+            (Side::Right, false) => format!("{label} [{unit}, right]"),
+            (Side::Left, false) if self.mixed || self.right.is_some() => {
+                format!("{label} [{unit}]")
+            }
+            (Side::Left, _) => label.clone(),
+        }
+    }
 }
 
 /// A figure: the input of a renderer.
@@ -78,11 +123,31 @@ impl Figure {
         (times().min().unwrap_or(0), times().max().unwrap_or(0))
     }
 
-    /// Smallest and largest finite value of all lines.
-    pub(crate) fn value_span(&self) -> (f64, f64) {
+    /// The value axes.
+    pub(crate) fn axes(&self) -> Axes<'_> {
+        let mut units: Vec<&str> = Vec::new();
+        for line in &self.lines {
+            if !units.contains(&line.unit.as_str()) {
+                units.push(&line.unit);
+            }
+        }
+        let (left, right) = match units[..] {
+            [] => ("", None),
+            [unit] => (unit, None),
+            [left, right] => (left, Some(right)),
+            _ => ("", None),
+        };
+        let mixed = units.len() > 2;
+        Axes { left, right, mixed }
+    }
+
+    /// Smallest and largest finite value of all lines at this side.
+    pub(crate) fn value_span(&self, side: Side) -> (f64, f64) {
+        let axes = self.axes();
         let finite = || {
-            let points = self.lines.iter().flat_map(|line| &line.points);
-            let bands = self.lines.iter().flat_map(|line| &line.band);
+            let lines = || self.lines.iter().filter(|line| axes.side(line) == side);
+            let points = lines().flat_map(|line| &line.points);
+            let bands = lines().flat_map(|line| &line.band);
             points
                 .map(|point| point.value)
                 .chain(bands.flat_map(|extent| [extent.values.0, extent.values.1]))
@@ -225,5 +290,51 @@ pub(crate) mod tests {
         assert_eq!(lengths, [2, 3, 1]);
         // A gap shorter than a pixel is not visible.
         assert_eq!(line.segments(1e12).len(), 2);
+    }
+
+    #[test]
+    fn two_units_have_two_axes() {
+        let line = |unit: &str, values: &[f64]| Line {
+            label: "a".into(),
+            unit: unit.into(),
+            points: points(values),
+            ..Line::default()
+        };
+        let figure = |units: &[&str]| Figure {
+            title: String::new(),
+            subtitle: String::new(),
+            lines: units
+                .iter()
+                .zip(1..)
+                .map(|(unit, n)| line(unit, &[f64::from(n), f64::from(n * 100)]))
+                .collect(),
+            zone: TimeZone::UTC,
+        };
+        for (units, left, right, names) in [
+            (&["", ""][..], "", None, ["a", "a"]),
+            (&["m/s", "m/s"], "m/s", None, ["a", "a"]),
+            (
+                &["m/s", "kW"],
+                "m/s",
+                Some("kW"),
+                ["a [m/s]", "a [kW, right]"],
+            ),
+            (&["", "kW"], "", Some("kW"), ["a", "a [kW, right]"]),
+            (&["kW", ""], "kW", Some(""), ["a [kW]", "a [right]"]),
+            (&["m/s", "kW", "K"], "", None, ["a [m/s]", "a [kW]"]),
+        ] {
+            let figure = figure(units);
+            let axes = figure.axes();
+            assert_eq!((axes.left, axes.right), (left, right), "{units:?}");
+            for (line, name) in figure.lines.iter().zip(names) {
+                assert_eq!(axes.named(line), name, "{units:?}");
+            }
+            let spans = [Side::Left, Side::Right].map(|side| figure.value_span(side));
+            match (units.len(), right) {
+                (2, None) => assert_eq!(spans, [(1.0, 200.0), (0.0, 1.0)]),
+                (2, Some(_)) => assert_eq!(spans, [(1.0, 100.0), (2.0, 200.0)]),
+                _ => assert_eq!(spans[0], (1.0, 300.0)),
+            }
+        }
     }
 }

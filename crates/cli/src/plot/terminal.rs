@@ -9,7 +9,7 @@
 
 use super::chart::LEGEND_MAX;
 use super::scale::{TimeScale, ValueScale};
-use super::{Figure, Line, distance};
+use super::{Axes, Figure, Line, Side, distance};
 use crate::output::printable;
 use crate::style::Palette;
 use std::fmt::Write;
@@ -115,27 +115,41 @@ impl Grid {
 /// Draws the figure as lines of text.
 pub(crate) fn render(figure: &Figure, size: Size, palette: Palette) -> String {
     let rows = size.rows.max(3);
-    let (low, high) = figure.value_span();
-    let values = ValueScale::over(low, high, (rows / 3).clamp(2, 10));
-    let label_width = values
-        .ticks
-        .iter()
-        .map(|(_, text)| text.chars().count())
-        .max()
-        .unwrap_or(1);
-    // The width that is left for the plot, without the label, a space and the axis.
-    let columns = size.columns.saturating_sub(label_width + 2).max(10);
+    let axes = figure.axes();
+    let scale = |side| {
+        let (low, high) = figure.value_span(side);
+        ValueScale::over(low, high, (rows / 3).clamp(2, 10))
+    };
+    let values = scale(Side::Left);
+    let second = axes.right.map(|_| scale(Side::Right));
+    let width_of = |scale: &ValueScale| {
+        let widths = scale.ticks.iter();
+        widths.map(|(_, text)| text.chars().count()).max()
+    };
+    let label_width = width_of(&values).unwrap_or(1);
+    // The width that is left for the plot, without the labels, a space and an axis at each side that has them.
+    let at_right = second
+        .as_ref()
+        .and_then(width_of)
+        .map_or(0, |width| width + 2);
+    let columns = size.columns.saturating_sub(label_width + 2 + at_right);
+    let columns = columns.max(10);
     let (from, to) = figure.time_span();
     let times = TimeScale::fitting(from, to, columns, &figure.zone);
 
     let mut grid = Grid::new(columns, rows);
     for (index, line) in figure.lines.iter().enumerate() {
-        grid.draw(index, line, &times, &values);
+        let own = match axes.side(line) {
+            Side::Left => &values,
+            Side::Right => second.as_ref().unwrap_or(&values),
+        };
+        grid.draw(index, line, &times, own);
     }
 
     let mut text = String::new();
     head(figure, palette, label_width, &mut text);
-    let row_of = |value: f64| {
+    units(&axes, label_width, columns, palette, &mut text);
+    let row_of = |values: &ValueScale, value: f64| {
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -144,17 +158,32 @@ pub(crate) fn render(figure: &Figure, size: Size, palette: Palette) -> String {
         let row = ((1.0 - values.place(value)) * (rows * DOTS.1 - 1) as f64).round() as usize;
         row / DOTS.1
     };
-    let mut labels = vec![None; rows];
-    for (value, label) in &values.ticks {
-        labels[row_of(*value)] = Some(label.as_str());
-    }
+    let labels_of = |values: &ValueScale| {
+        let mut labels = vec![None; rows];
+        for (value, label) in &values.ticks {
+            labels[row_of(values, *value)] = Some(label.clone());
+        }
+        labels
+    };
+    let labels = labels_of(&values);
+    let labels_right = second.as_ref().map(labels_of);
     for (row, label) in labels.iter().enumerate() {
+        let label = label.as_deref();
         let axis = if label.is_some() { '┤' } else { '│' };
         let shown = format!("{:>label_width$} ", label.unwrap_or_default());
         text.push_str(&shown);
         text.push_str(&palette.dim(axis));
         let cells = &grid.cells[row * columns..(row + 1) * columns];
-        body(cells, label.is_some(), palette, &mut text);
+        let used = body(cells, label.is_some(), palette, &mut text);
+        if let Some(labels) = &labels_right {
+            text.push_str(&" ".repeat(columns - used));
+            let (axis, label) = match &labels[row] {
+                Some(label) => ('├', format!(" {label}")),
+                None => ('│', String::new()),
+            };
+            text.push_str(&palette.dim(axis));
+            text.push_str(&label);
+        }
         text.push('\n');
     }
     foot(&times, columns, label_width, palette, &mut text);
@@ -168,9 +197,10 @@ fn head(figure: &Figure, palette: Palette, indent: usize, text: &mut String) {
         let _ = writeln!(text, "{indent}{}", palette.dim(printable(&figure.subtitle)));
     }
     if figure.lines.len() > 1 {
+        let axes = figure.axes();
         for (index, line) in figure.lines.iter().take(LEGEND_MAX).enumerate() {
             let mark = palette.line(index, "⣤⣤");
-            let _ = writeln!(text, "{indent}{mark} {}", printable(&line.label));
+            let _ = writeln!(text, "{indent}{mark} {}", printable(&axes.named(line)));
         }
         let more = figure.lines.len().saturating_sub(LEGEND_MAX);
         if more > 0 {
@@ -179,8 +209,25 @@ fn head(figure: &Figure, palette: Palette, indent: usize, text: &mut String) {
     }
 }
 
-/// Writes one row of cells; neighbouring cells of one colour are painted together, with a single escape sequence.
-fn body(cells: &[Cell], grid_line: bool, palette: Palette, text: &mut String) {
+/// Writes the units above their axes, if they are known.
+fn units(axes: &Axes<'_>, label_width: usize, columns: usize, palette: Palette, text: &mut String) {
+    let (left, right) = (axes.left, axes.right.unwrap_or_default());
+    if left.is_empty() && right.is_empty() {
+        return;
+    }
+    let left = format!("{:>label_width$}", printable(left));
+    // The right unit begins at the right axis.
+    let gap = (label_width + 2 + columns).saturating_sub(left.chars().count());
+    let line = match right {
+        "" => left,
+        right => format!("{left}{:gap$}{}", "", printable(right)),
+    };
+    let _ = writeln!(text, "{}", palette.dim(line));
+}
+
+/// Writes one row of cells and returns how many are written: those up to the last one that is not empty. Neighbouring
+/// cells of one colour are painted together, with a single escape sequence.
+fn body(cells: &[Cell], grid_line: bool, palette: Palette, text: &mut String) -> usize {
     let used = cells
         .iter()
         .rposition(|cell| cell.bits != 0 || grid_line)
@@ -204,6 +251,7 @@ fn body(cells: &[Cell], grid_line: bool, palette: Palette, text: &mut String) {
             .collect();
         text.push_str(&palette.line(run[0].line, dots));
     }
+    used
 }
 
 fn foot(times: &TimeScale, columns: usize, indent: usize, palette: Palette, text: &mut String) {
@@ -299,9 +347,38 @@ mod tests {
             &[&[1.0, 2.0], &[2.0, 1.0]],
         ] {
             for columns in [0, 1, 20, 300] {
-                let text = render(&figure(lines), Size { columns, rows: 4 }, Palette::PLAIN);
+                let mut figure = figure(lines);
+                let size = Size { columns, rows: 4 };
+                let text = render(&figure, size, Palette::PLAIN);
                 assert!(text.lines().count() >= 6);
+                figure.lines[0].unit = "m/s".into();
+                let text = render(&figure, size, Palette::PLAIN);
+                assert!(text.lines().count() >= 7 && text.contains("m/s"), "{text}");
             }
         }
+    }
+
+    #[test]
+    fn two_units_have_an_axis_at_each_side() {
+        let mut figure = figure(&[&[0.0, 1.0, 2.0], &[200.0, 100.0, 0.0]]);
+        figure.lines[0].unit = "m/s".into();
+        figure.lines[1].unit = "kW".into();
+        let size = Size {
+            columns: 30,
+            rows: 6,
+        };
+        let text = render(&figure, size, Palette::PLAIN);
+        let expected = ["   title", "   ⣤⣤ line 0 [m/s]", "   ⣤⣤ line 1 [kW, right]"];
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[..3], expected, "{text}");
+        assert!(
+            lines[3].trim_start().starts_with("m/s") && lines[3].ends_with("kW"),
+            "{text}"
+        );
+        assert!(text.contains("├ 200") && text.contains("2 ┤"), "{text}");
+        assert!(
+            lines.iter().all(|line| line.chars().count() <= 30),
+            "{text}"
+        );
     }
 }

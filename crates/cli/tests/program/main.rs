@@ -11,6 +11,7 @@ mod consistency;
 mod corners;
 mod device;
 mod events;
+mod follow;
 mod foreign_dumps;
 mod import;
 mod import_blocks;

@@ -127,3 +127,44 @@ fn unplottable_points_differ_from_no_points() {
         .say("plot a.tdl v --from 2015-01-01")
         .failed(3, &["no point in this range"]);
 }
+
+/// Units come from annotations, and a second unit has an axis of its own.
+#[test]
+fn units_and_a_second_axis() {
+    let folder = Folder::with_plant("units_and_a_second_axis");
+    folder.say("annotate plant.tdl hb.wind --set unit=m/s").ok();
+    folder.say("annotate plant.tdl hb.power --set unit=kW").ok();
+    let svg = |words: &str| folder.say(&format!("plot plant.tdl {words} --svg -")).ok();
+    let one = svg("hb.wind");
+    assert!(
+        one.contains(">m/s</text>") && !one.contains("right"),
+        "{one}"
+    );
+    let two = svg("hb.wind hb.power");
+    assert!(
+        two.contains(">m/s</text>") && two.contains(">kW</text>"),
+        "{two}"
+    );
+    assert!(
+        two.contains("hb.power{turbine=&quot;A&quot;} [kW, right]"),
+        "{two}"
+    );
+    let counts = svg("hb.wind --by 1h --fn count");
+    assert!(!counts.contains("m/s"), "{counts}");
+    let means = svg("hb.wind --by 1h --fn mean");
+    assert!(means.contains(">m/s</text>"), "{means}");
+    let text = folder
+        .say("plot plant.tdl hb.wind hb.power --width 80")
+        .ok();
+    assert!(text.contains("m/s") && text.contains('├'), "{text}");
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
+    // A series of several columns is named with the column that is drawn.
+    folder.write("log.csv", "time,a,b\n2024-01-01,1,2\n2024-01-02,3,4\n");
+    folder
+        .say("import plant.tdl log.csv --into log --columns a:f64,b:f64 --quiet")
+        .ok();
+    assert!(svg("log --column a").contains(">log a</text>"));
+}
