@@ -13,7 +13,7 @@
 //! outliers      bytes 0, 1: patches  values or deltas outside the packed range;  split, list: entries;
 //!                                    runs: runs;  else 0
 //!               bytes 2, 3: exceptions   rows whose word is stored unencoded
-//!               byte 4: patch_bytes  bytes of a patch, 1 to 8, 0 without patches
+//!               byte 4: patch_width  bits of a patch, 1 to 64, and 128 if none is negative; 0 without patches
 //! base          zigzag; constant: the word;  runs: length of the shortest;
 //!               else the smallest value or the smallest delta
 //! start         zigzag; delta: the first value;  slope: rise of the line per row;  else 0
@@ -45,7 +45,7 @@ pub struct Chunk {
     pub(crate) rows: u16,
     pub(crate) exceptions: u16,
     pub(crate) patches: u16,
-    pub(crate) patch_bytes: u8,
+    pub(crate) patch_width: u8,
     pub(crate) flags: u8,
     pub(crate) correction: Correction,
     pub(crate) length: u32,
@@ -125,7 +125,7 @@ impl Chunk {
             | u64::from(depth) << 32;
         let outliers = u64::from(self.patches)
             | u64::from(self.exceptions) << 16
-            | u64::from(self.patch_bytes) << 32;
+            | u64::from(self.patch_width) << 32;
         [rule, outliers, zigzag(self.base), zigzag(self.start)]
     }
 
@@ -148,7 +148,7 @@ impl Chunk {
             rows: u16::try_from(rows).ok()?,
             exceptions: (outliers >> 16) as u16,
             patches: outliers as u16,
-            patch_bytes: (outliers >> 32) as u8,
+            patch_width: (outliers >> 32) as u8,
             flags: (rule >> 16) as u8,
             correction: Correction {
                 width: (rule >> 24) as u8,
@@ -190,6 +190,9 @@ pub(crate) const SLOPE: u8 = 12;
 pub(crate) const COLD: u8 = 13;
 /// Maximum number of bits in the high part of a word in the encoding `SPLIT`.
 pub(crate) const SPLIT_HIGH_MAX: u32 = 16;
+
+/// Value added to the number of bits of a patch if no patch lies below the base, so that patches need no sign.
+pub(crate) const UNSIGNED: u8 = 128;
 
 /// Flag: packed values and deltas are multiples of a unit, and the payload begins with this unit.
 pub(crate) const SCALED: u8 = 1;
@@ -239,7 +242,7 @@ mod tests {
                 rows: random() as u16,
                 exceptions: random() as u16,
                 patches: random() as u16,
-                patch_bytes: random() as u8,
+                patch_width: random() as u8,
                 flags: random() as u8,
                 correction: Correction {
                     width: random() as u8,

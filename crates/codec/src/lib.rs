@@ -7,6 +7,7 @@
 //!           decimals or as ordered integers), slope (line through the times of a clock), fold (statistics)
 //! kernel/   the loops compiled for AVX-512, AVX2, NEON and any processor; chosen once per process
 //! chunk     Chunk                    description of a payload
+//! places    row numbers in few bits
 //! nulls     Nulls                    map of the null rows, in front of the payload of the other rows
 //! narrow    f32 as decimals, or four bytes each
 //! rows      Rows, RowsRef            a columnar batch: times, and one Vec<u64> of words per column
@@ -45,6 +46,7 @@ mod kernel;
 mod loops;
 mod narrow;
 mod nulls;
+mod places;
 mod rows;
 pub mod short;
 mod stats;

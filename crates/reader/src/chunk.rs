@@ -19,6 +19,9 @@ const NARROW: u8 = 8;
 /// The value of the field factor for decimals that are divided.
 const DIVIDE: u8 = 255;
 
+/// Bit of the field of the bits of a patch: no patch has a sign.
+const UNSIGNED: usize = 128;
+
 /// Numbers of the types of words.
 pub mod words {
     /// The word holds the bits of an f64.
@@ -78,7 +81,8 @@ pub struct Chunk {
     correction_base: u64,
     patches: usize,
     exceptions: usize,
-    patch_bytes: usize,
+    patch_bits: usize,
+    patches_have_signs: bool,
     base: u64,
     start: u64,
 }
@@ -93,7 +97,7 @@ impl Chunk {
         let width = usize::from(fields.u8()?);
         let [rule, outliers, base, start] = fields.short_numbers::<4>()?;
         let rule = rule.to_le_bytes();
-        let patch_bytes = index(outliers >> 32 & 255);
+        let patch_bits = index(outliers >> 32 & 255);
         fields.require(rule[5..] == [0; 3], "reserved bytes of a rule")?;
         fields.require(outliers >> 40 == 0, "reserved bytes of outliers")?;
         let chunk = Self {
@@ -106,7 +110,8 @@ impl Chunk {
             correction_base: u64::from(rule[4]),
             patches: index(outliers & 0xffff),
             exceptions: index(outliers >> 16 & 0xffff),
-            patch_bytes,
+            patch_bits: patch_bits & !UNSIGNED,
+            patches_have_signs: patch_bits & UNSIGNED == 0,
             base: unzigzag(base),
             start: unzigzag(start),
         };
@@ -135,7 +140,7 @@ impl Chunk {
             ),
             (
                 !matches!(self.encoding, 9..=11)
-                    || (self.patches > 0 && !self.has(SCALED) && self.patch_bytes == 0),
+                    || (self.patches > 0 && !self.has(SCALED) && self.patch_bits == 0),
                 "entries of a chunk",
             ),
             (
@@ -151,7 +156,14 @@ impl Chunk {
                 !self.has(SHARED) || self.exceptions > 1,
                 "a shared word of fewer than two exceptions",
             ),
-            (self.patch_bytes <= 8, "bytes of a patch"),
+            (
+                self.patch_bits <= 64 && (self.patch_bits > 0 || self.patches_have_signs),
+                "bits of a patch",
+            ),
+            (
+                !matches!(self.encoding, 3..=8 | 12) || (self.patch_bits > 0) == (self.patches > 0),
+                "bits of a patch",
+            ),
             (
                 self.correction_bits <= 8 && self.correction_base >> self.correction_bits == 0,
                 "corrections of a chunk",
@@ -238,7 +250,7 @@ impl Chunk {
             0
         };
         let patches = if matches!(self.encoding, 3..=8 | 12) {
-            (2 + self.patch_bytes) * self.patches
+            place_bytes(count, self.patches).1 + unit_bytes(self.patches, self.patch_bits)
         } else {
             0
         };
@@ -253,7 +265,7 @@ impl Chunk {
             + packed_bytes(count, self.correction_bits)
             + low
             + patches
-            + 2 * self.exceptions
+            + place_bytes(count, self.exceptions).1
             + words
     }
 
@@ -336,7 +348,7 @@ impl Chunk {
                     .wrapping_sub(self.correction_base);
             }
         }
-        let rows = ascending_rows(fields, self.exceptions, count)?;
+        let rows = read_places(fields, self.exceptions, count)?;
         let mut word = 0;
         for (number, row) in rows.into_iter().enumerate() {
             if number == 0 || !self.has(SHARED) {
@@ -375,9 +387,13 @@ impl Chunk {
         for word in words.iter_mut() {
             *word = self.base.wrapping_add(word.wrapping_mul(scale));
         }
-        let rows = ascending_rows(fields, self.patches, words.len())?;
-        for row in rows {
-            let units = unzigzag(little(fields.take(self.patch_bytes)?));
+        let rows = read_places(fields, self.patches, words.len())?;
+        let units = read_units(fields, self.patches, self.patch_bits)?;
+        for (row, units) in rows.into_iter().zip(units) {
+            let units = match self.patches_have_signs {
+                true => unzigzag(units),
+                false => units,
+            };
             words[row] = self.base.wrapping_add(units.wrapping_mul(scale));
         }
         if matches!(self.encoding, 4 | 6 | 8) {
@@ -447,25 +463,64 @@ fn read_nulls(fields: &mut Fields<'_>, count: usize) -> Result<(u64, Vec<usize>)
     fields.require(zero == 0 && kind <= 2, "the kind of nulls")?;
     fields.require((1..=count).contains(&nulls), "the number of nulls")?;
     let null = words::fill(words::WITH_NULLS + 1 + kind);
-    if nulls <= count / 16 {
-        return Ok((null, ascending_rows(fields, nulls, count)?));
-    }
-    let bits = fields.take(count.div_ceil(8))?;
-    let is_null = |row: &usize| bits[row / 8] >> (row % 8) & 1 == 1;
-    let rows: Vec<usize> = (0..count).filter(is_null).collect();
-    fields.require(rows.len() == nulls, "the number of nulls")?;
-    Ok((null, rows))
+    Ok((null, read_places(fields, nulls, count)?))
 }
 
-fn ascending_rows(fields: &mut Fields<'_>, rows: usize, count: usize) -> Result<Vec<usize>> {
-    let rows = (0..rows).map(|_| fields.u16());
-    let rows: Vec<usize> = rows.collect::<Result<_>>()?;
-    let ascend = rows.windows(2).all(|pair| pair[0] < pair[1]);
-    if ascend && rows.last().is_none_or(|last| *last < count) {
-        Ok(rows)
+/// Number of low bits of each row number, and length in bytes, of `rows` of `count` row numbers; no low bits if they are
+/// stored as a bitmap.
+fn place_bytes(count: usize, rows: usize) -> (usize, usize) {
+    if rows == 0 {
+        return (0, 0);
+    }
+    let low = if 64 * rows <= count { 8 } else { 4 };
+    let parts = (rows * low).div_ceil(8) + (rows + (count.saturating_sub(1) >> low)).div_ceil(8);
+    let bitmap = count.div_ceil(8);
+    if parts <= bitmap {
+        (low, parts)
+    } else {
+        (0, bitmap)
+    }
+}
+
+/// Reads `rows` of `count` row numbers.
+fn read_places(fields: &mut Fields<'_>, rows: usize, count: usize) -> Result<Vec<usize>> {
+    let (low, bytes) = place_bytes(count, rows);
+    let bytes = fields.take(bytes)?;
+    let (lows, bits) = bytes.split_at((rows * low).div_ceil(8));
+    let is_set = |bit: &usize| bits[bit / 8] >> (bit % 8) & 1 == 1;
+    let set = (0..8 * bits.len()).filter(is_set);
+    let places: Vec<usize> = match low {
+        0 => set.collect(),
+        _ => {
+            let part = |i: usize| match low {
+                8 => usize::from(lows[i]),
+                _ => usize::from(lows[i / 2] >> (4 * (i % 2)) & 15),
+            };
+            let row = |(i, bit): (usize, usize)| (bit - i) << low | part(i);
+            set.enumerate().take(rows).map(row).collect()
+        }
+    };
+    let ascend = places.windows(2).all(|pair| pair[0] < pair[1]);
+    let whole = places.len() == rows && (0..8 * bits.len()).filter(is_set).count() == rows;
+    if whole && ascend && places.last().is_none_or(|last| *last < count) {
+        Ok(places)
     } else {
         Err(fields.damaged("rows of a chunk do not ascend"))
     }
+}
+
+/// Length in bytes of the units of patches: packed values, of which a single lane takes only the bytes that it needs.
+fn unit_bytes(count: usize, width: usize) -> usize {
+    match count {
+        ..128 => (count * width).div_ceil(8),
+        _ => packed_bytes(count, width),
+    }
+}
+
+fn read_units(fields: &mut Fields<'_>, count: usize, width: usize) -> Result<Vec<u64>> {
+    let mut bytes = fields.take(unit_bytes(count, width))?.to_vec();
+    bytes.resize(packed_bytes(count, width), 0);
+    unpack(&mut Fields::new(&bytes, 0), count, width)
 }
 
 /// Number of lanes (parallel bit streams) into which this number of values is packed.

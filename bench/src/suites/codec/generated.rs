@@ -104,7 +104,8 @@ fn sun(rng: &mut Rng, day: usize, peak: f64, places: i32) -> Vec<f64> {
             }
             cloud = 1.0 + (cloud - 1.0) * 0.8 + rng.normal() * 0.15 * cloudy;
             let season = 0.15 * wave(row, 365 * day);
-            let height = (-(row as f64 / day as f64 * std::f64::consts::TAU).cos() + season).max(0.0);
+            let height =
+                (-(row as f64 / day as f64 * std::f64::consts::TAU).cos() + season).max(0.0);
             rounded(peak * height * cloud.clamp(0.05, 1.0), places)
         })
         .collect()
@@ -249,26 +250,50 @@ const TUNING: &[Recipe] = &[
         narrow(digits(walk(r, with(31.0, 0.995, 0.4, 4.0, 96)), 1))
     }),
     ("f32", "volts of 4,096 counts", |r| {
-        converted(walk(r, with(2000.0, 0.97, 12.0, 300.0, 1440)), 3.3 / 4095.0, 4095.0)
+        converted(
+            walk(r, with(2000.0, 0.97, 12.0, 300.0, 1440)),
+            3.3 / 4095.0,
+            4095.0,
+        )
     }),
     ("f32", "acceleration, full precision", |r| {
         narrow(walk(r, with(0.2, 0.5, 0.4, 0.0, 100)))
     }),
-    ("zeros", "irradiance, ten minutes", |r| sun(r, 144, 900.0, 0)),
-    ("zeros", "irradiance in tenths, hourly", |r| sun(r, 24, 820.0, 1)),
+    ("zeros", "irradiance, ten minutes", |r| {
+        sun(r, 144, 900.0, 0)
+    }),
+    ("zeros", "irradiance in tenths, hourly", |r| {
+        sun(r, 24, 820.0, 1)
+    }),
     ("zeros", "rain in tenths", |r| rain(r, 0.01, 0.8, 0.8, 0.1)),
-    ("zeros", "power of a machine", |r| machine(r, 0.98, &[12.5, 40.0], 0.6, 2)),
-    ("direction", "degrees, hourly", |r| direction(r, 1.0, 0.3, 12.0, 0.03)),
-    ("direction", "degrees, often the same", |r| direction(r, 1.0, 0.65, 4.0, 0.1)),
-    ("direction", "tens of degrees", |r| direction(r, 10.0, 0.2, 14.0, 0.06)),
-    ("direction", "sixteen sectors", |r| direction(r, 22.5, 0.5, 15.0, 0.0)),
-    ("sums", "energy of a day in hundredths", |r| sums(&sun(r, 144, 0.9, 3), 144, 2)),
+    ("zeros", "power of a machine", |r| {
+        machine(r, 0.98, &[12.5, 40.0], 0.6, 2)
+    }),
+    ("direction", "degrees, hourly", |r| {
+        direction(r, 1.0, 0.3, 12.0, 0.03)
+    }),
+    ("direction", "degrees, often the same", |r| {
+        direction(r, 1.0, 0.65, 4.0, 0.1)
+    }),
+    ("direction", "tens of degrees", |r| {
+        direction(r, 10.0, 0.2, 14.0, 0.06)
+    }),
+    ("direction", "sixteen sectors", |r| {
+        direction(r, 22.5, 0.5, 15.0, 0.0)
+    }),
+    ("sums", "energy of a day in hundredths", |r| {
+        sums(&sun(r, 144, 0.9, 3), 144, 2)
+    }),
     ("sums", "energy of an hour in thousandths", |r| {
         let load = walk(r, with(1.4, 0.9, 0.2, 0.5, 1440));
         sums(&load, 60, 3)
     }),
-    ("sums", "rain of a day", |r| sums(&rain(r, 0.02, 0.85, 0.5, 0.2), 48, 1)),
-    ("sums", "binary sums of tenths", |r| plain_sums(&sun(r, 96, 30.0, 1), 96)),
+    ("sums", "rain of a day", |r| {
+        sums(&rain(r, 0.02, 0.85, 0.5, 0.2), 48, 1)
+    }),
+    ("sums", "binary sums of tenths", |r| {
+        plain_sums(&sun(r, 96, 30.0, 1), 96)
+    }),
     ("small steps", "pressure in tenths, half-hourly", |r| {
         digits(walk(r, with(1013.0, 0.999, 0.12, 0.6, 24)), 1)
     }),
@@ -283,23 +308,44 @@ const TUNING: &[Recipe] = &[
         digits(damp.into_iter().map(|x| x.clamp(8.0, 100.0)).collect(), 0)
     }),
     ("alphabet", "states of a machine", |r| {
-        states(r, 0.9, &[0.0, 1.0, 2.0, 3.0, 7.0], &[60.0, 20.0, 12.0, 5.0, 3.0])
+        states(
+            r,
+            0.9,
+            &[0.0, 1.0, 2.0, 3.0, 7.0],
+            &[60.0, 20.0, 12.0, 5.0, 3.0],
+        )
     }),
     ("alphabet", "cloud cover in eighths", |r| {
         let eighths = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0];
-        states(r, 0.5, &eighths, &[20.0, 9.0, 6.0, 5.0, 4.0, 5.0, 8.0, 18.0, 25.0])
+        states(
+            r,
+            0.5,
+            &eighths,
+            &[20.0, 9.0, 6.0, 5.0, 4.0, 5.0, 8.0, 18.0, 25.0],
+        )
     }),
     ("alphabet", "counts of events", |r| counts(r, 0.7)),
     ("alphabet", "visibility", |r| {
-        states(r, 0.7, &[10.0, 9.0, 8.0, 7.0, 5.0, 3.0, 1.5, 0.25], &[80.0, 5.0, 3.0, 3.0, 3.0, 3.0, 2.0, 1.0])
+        states(
+            r,
+            0.7,
+            &[10.0, 9.0, 8.0, 7.0, 5.0, 3.0, 1.5, 0.25],
+            &[80.0, 5.0, 3.0, 3.0, 3.0, 3.0, 2.0, 1.0],
+        )
     }),
-    ("scaled", "price in hundredths", |r| market(r, 62.0, 0.03, 0.01, 2)),
+    ("scaled", "price in hundredths", |r| {
+        market(r, 62.0, 0.03, 0.01, 2)
+    }),
     ("scaled", "volume in lots", |r| volumes(r, 30_000.0, 100.0)),
     ("scaled", "vibration of a pump", |r| {
         shown(walk(r, with(420.0, 0.9, 5.0, 0.0, 100)), 0.115_740_7, 6)
     }),
     ("scaled", "pressure of a pump", |r| {
-        shown(walk(r, with(6_200.0, 0.97, 25.0, 60.0, 1440)), 0.101_273_15, 4)
+        shown(
+            walk(r, with(6_200.0, 0.97, 25.0, 60.0, 1440)),
+            0.101_273_15,
+            4,
+        )
     }),
 ];
 
@@ -307,23 +353,47 @@ const JUDGING: &[Recipe] = &[
     ("f32", "current in hundredths", |r| {
         narrow(digits(walk(r, with(140.0, 0.97, 6.0, 35.0, 144)), 2))
     }),
-    ("f32", "price in ten-thousandths", |r| narrow(market(r, 1.31, 0.000_3, 0.000_1, 4))),
+    ("f32", "price in ten-thousandths", |r| {
+        narrow(market(r, 1.31, 0.000_3, 0.000_1, 4))
+    }),
     ("f32", "field of 65,536 counts", |r| {
-        converted(walk(r, with(31_000.0, 0.9, 70.0, 900.0, 600)), 4.912e-3 / 32_768.0 * 100.0, 65_535.0)
+        converted(
+            walk(r, with(31_000.0, 0.9, 70.0, 900.0, 600)),
+            4.912e-3 / 32_768.0 * 100.0,
+            65_535.0,
+        )
     }),
     ("f32", "speed, full precision", |r| {
         narrow(walk(r, with(9.0, 0.98, 0.3, 2.0, 144)))
     }),
-    ("zeros", "irradiance in tenths, quarter-hourly", |r| sun(r, 96, 1010.0, 1)),
-    ("zeros", "power of a plant in thousandths", |r| sun(r, 288, 5.4, 3)),
+    ("zeros", "irradiance in tenths, quarter-hourly", |r| {
+        sun(r, 96, 1010.0, 1)
+    }),
+    ("zeros", "power of a plant in thousandths", |r| {
+        sun(r, 288, 5.4, 3)
+    }),
     ("zeros", "rain in fifths", |r| rain(r, 0.004, 0.9, 1.1, 0.2)),
-    ("zeros", "flow of a valve", |r| machine(r, 0.95, &[3.1, 5.7, 8.8], 0.12, 3)),
-    ("direction", "degrees, ten minutes", |r| direction(r, 1.0, 0.1, 7.0, 0.01)),
-    ("direction", "degrees, a slow vane", |r| direction(r, 1.0, 0.8, 2.5, 0.05)),
-    ("direction", "tens of degrees, calm nights", |r| direction(r, 10.0, 0.4, 9.0, 0.2)),
-    ("direction", "eight sectors", |r| direction(r, 45.0, 0.3, 20.0, 0.0)),
-    ("sums", "energy of a day in tenths", |r| sums(&sun(r, 288, 1.7, 3), 288, 1)),
-    ("sums", "pieces of a shift", |r| sums(&counts(r, 2.4), 480, 0)),
+    ("zeros", "flow of a valve", |r| {
+        machine(r, 0.95, &[3.1, 5.7, 8.8], 0.12, 3)
+    }),
+    ("direction", "degrees, ten minutes", |r| {
+        direction(r, 1.0, 0.1, 7.0, 0.01)
+    }),
+    ("direction", "degrees, a slow vane", |r| {
+        direction(r, 1.0, 0.8, 2.5, 0.05)
+    }),
+    ("direction", "tens of degrees, calm nights", |r| {
+        direction(r, 10.0, 0.4, 9.0, 0.2)
+    }),
+    ("direction", "eight sectors", |r| {
+        direction(r, 45.0, 0.3, 20.0, 0.0)
+    }),
+    ("sums", "energy of a day in tenths", |r| {
+        sums(&sun(r, 288, 1.7, 3), 288, 1)
+    }),
+    ("sums", "pieces of a shift", |r| {
+        sums(&counts(r, 2.4), 480, 0)
+    }),
     ("sums", "water of a day in litres", |r| {
         sums(&machine(r, 0.9, &[6.0, 14.0], 2.0, 0), 1440, 0)
     }),
@@ -343,21 +413,39 @@ const JUDGING: &[Recipe] = &[
         let warm = walk(r, with(21.0, 0.98, 0.2, 1.0, 96));
         warm.into_iter().map(|x| (x * 2.0).round() / 2.0).collect()
     }),
-    ("alphabet", "alarms", |r| states(r, 0.97, &[0.0, 1.0, 4.0, 16.0], &[90.0, 6.0, 3.0, 1.0])),
+    ("alphabet", "alarms", |r| {
+        states(r, 0.97, &[0.0, 1.0, 4.0, 16.0], &[90.0, 6.0, 3.0, 1.0])
+    }),
     ("alphabet", "gears", |r| {
-        states(r, 0.8, &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, -1.0], &[20.0, 8.0, 9.0, 11.0, 14.0, 30.0, 25.0, 1.0])
+        states(
+            r,
+            0.8,
+            &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, -1.0],
+            &[20.0, 8.0, 9.0, 11.0, 14.0, 30.0, 25.0, 1.0],
+        )
     }),
     ("alphabet", "queue", |r| counts(r, 1.6)),
     ("alphabet", "quality codes", |r| {
-        states(r, 0.2, &[192.0, 216.0, 64.0, 88.0, 0.0, 28.0], &[93.0, 2.0, 2.0, 1.0, 1.0, 1.0])
+        states(
+            r,
+            0.2,
+            &[192.0, 216.0, 64.0, 88.0, 0.0, 28.0],
+            &[93.0, 2.0, 2.0, 1.0, 1.0, 1.0],
+        )
     }),
-    ("scaled", "rate in hundred-thousandths", |r| market(r, 1.084, 0.000_06, 0.000_01, 5)),
+    ("scaled", "rate in hundred-thousandths", |r| {
+        market(r, 1.084, 0.000_06, 0.000_01, 5)
+    }),
     ("scaled", "volume in pieces", |r| volumes(r, 900.0, 1.0)),
     ("scaled", "flow of a pump", |r| {
         shown(walk(r, with(1_500.0, 0.8, 9.0, 0.0, 100)), 0.024_414_06, 5)
     }),
     ("scaled", "temperature of a bearing", |r| {
-        shown(walk(r, with(3_300.0, 0.999, 3.0, 40.0, 1440)), 0.013_020_8, 4)
+        shown(
+            walk(r, with(3_300.0, 0.999, 3.0, 40.0, 1440)),
+            0.013_020_8,
+            4,
+        )
     }),
 ];
 

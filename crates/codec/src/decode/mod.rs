@@ -10,10 +10,12 @@ pub(crate) mod point;
 use crate::chunk::{self, Chunk, Correction};
 use crate::kernel;
 use crate::loops::float::Alp;
-use crate::loops::pack::{Packed, packed_bytes};
+use crate::loops::pack::{self, Packed, lanes, packed_bytes, units_bytes};
 use crate::loops::scan;
 use crate::narrow;
 use crate::nulls::Nulls;
+use crate::places;
+use crate::short::unzigzag;
 use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_base::{Corrupt, get_u64};
 
@@ -158,6 +160,10 @@ fn unpack(bytes: &[u8], width: u32, base: u64, scale: u64, out: &mut [u64]) {
     }
 }
 
+/// Maximum number of patches (outliers) that are decoded in a small buffer: zeroing a large one takes longer than
+/// decoding a few patches.
+const PATCHES_FEW: usize = 31;
+
 /// The parts of a payload; encode/write.rs lists them in order.
 pub(crate) struct Parts<'a> {
     scale: u64,
@@ -169,7 +175,7 @@ pub(crate) struct Parts<'a> {
     /// The low bits of each word; empty unless words are split in high and low bits.
     low_bits: &'a [u8],
     patch_rows: &'a [u8],
-    patch_steps: &'a [u8],
+    patch_units: &'a [u8],
     exception_rows: &'a [u8],
     pub(crate) exception_words: &'a [u8],
     /// Offset in the payload of the row numbers of patches, and below, of exceptions; used in error reports.
@@ -178,9 +184,6 @@ pub(crate) struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// Number of patches (outliers) that are decoded at once; most vectors have fewer.
-    const PATCHES_AT_ONCE: usize = 32;
-
     pub(crate) fn of(chunk: &Chunk, bytes: &'a [u8], rows: usize) -> Result<Self, Corrupt> {
         let damaged =
             |what: &str, found: &dyn core::fmt::Display, expected: &dyn core::fmt::Display| {
@@ -233,8 +236,12 @@ impl<'a> Parts<'a> {
             return damaged("chunk: patches", &patches, &patches_max);
         }
         let with_steps = !has_entries && patches > 0;
-        if chunk.patch_bytes > 8 || (chunk.patch_bytes > 0) != with_steps {
-            return damaged("chunk: patch bytes", &chunk.patch_bytes, &"0 to 8");
+        let patch_width = u32::from(chunk.patch_width & !chunk::UNSIGNED);
+        if patch_width > 64
+            || (patch_width > 0) != with_steps
+            || (chunk.patch_width > 0) != with_steps
+        {
+            return damaged("chunk: bits of patches", &chunk.patch_width, &"0 to 64");
         }
         let mut flags = chunk::SHARED * u8::from(exceptions > 1);
         flags |= chunk::SCALED * u8::from(!plain && !has_entries && chunk.width > 0);
@@ -266,9 +273,13 @@ impl<'a> Parts<'a> {
             packed,
             packed_bytes(rows, u32::from(correction.width)),
             packed_bytes(rows, if is_split { u32::from(chunk.factor) } else { 0 }),
-            2 * if has_entries { 0 } else { patches },
-            usize::from(chunk.patch_bytes) * patches,
-            2 * exceptions,
+            if has_entries {
+                0
+            } else {
+                places::bytes(rows, patches)
+            },
+            units_bytes(if has_entries { 0 } else { patches }, patch_width),
+            places::bytes(rows, exceptions),
             8 * if shared { 1 } else { exceptions },
         ];
         let length: usize = lengths.iter().sum();
@@ -286,7 +297,7 @@ impl<'a> Parts<'a> {
             corrections,
             low_bits,
             patch_rows,
-            patch_steps,
+            patch_units,
             exception_rows,
             words,
         ] = lengths.map(|length| {
@@ -303,10 +314,10 @@ impl<'a> Parts<'a> {
             corrections,
             low_bits,
             patch_rows,
-            patch_steps,
+            patch_units,
             exception_rows,
             exception_words: words,
-            patch_at: exception_at - patch_steps.len() - patch_rows.len(),
+            patch_at: exception_at - patch_units.len() - patch_rows.len(),
             exception_at,
         })
     }
@@ -440,63 +451,136 @@ impl<'a> Parts<'a> {
         Ok(())
     }
 
-    /// The row numbers of the patches (outliers), checked to ascend and to lie below `end`.
-    pub(crate) fn patch_rows(&self, end: usize) -> Result<&'a [[u8; 2]], Corrupt> {
-        rows(self.patch_rows, self.patch_at, end)
+    /// The row numbers of the patches (outliers), checked to ascend and to lie below `end`. `buffer` needs room for
+    /// them.
+    pub(crate) fn patch_rows<'b>(
+        &self,
+        chunk: &Chunk,
+        end: usize,
+        buffer: &'b mut [u16],
+    ) -> Result<&'b [u16], Corrupt> {
+        let count = usize::from(chunk.patches);
+        let rows = places::get(self.patch_rows, end, count, buffer);
+        rows.ok_or_else(|| wrong_rows(self.patch_at, count, end))
     }
 
-    /// The row numbers of the exceptions (words stored unencoded), checked to ascend and to lie below `end`.
-    pub(crate) fn exception_rows(&self, end: usize) -> Result<&'a [[u8; 2]], Corrupt> {
-        rows(self.exception_rows, self.exception_at, end)
+    /// The row numbers of the exceptions (words stored unencoded), checked to ascend and to lie below `end`. `buffer`
+    /// needs room for them.
+    pub(crate) fn exception_rows<'b>(
+        &self,
+        chunk: &Chunk,
+        end: usize,
+        buffer: &'b mut [u16],
+    ) -> Result<&'b [u16], Corrupt> {
+        let count = usize::from(chunk.exceptions);
+        let rows = places::get(self.exception_rows, end, count, buffer);
+        rows.ok_or_else(|| wrong_rows(self.exception_at, count, end))
     }
 
     /// The value or delta that the patch at index `at` stores.
     pub(crate) fn patched(&self, chunk: &Chunk, at: usize) -> u64 {
-        let size = usize::from(chunk.patch_bytes).clamp(1, 8);
-        let step = self.patch_steps.get(at * size..(at + 1) * size);
-        self.unpatched(chunk, last_bytes(step.unwrap_or_default()))
+        let (count, width) = (usize::from(chunk.patches), patch_width(chunk));
+        let units = if lanes(count) == 1 {
+            // The bits of a patch lie in at most nine bytes.
+            let bit = at * width as usize;
+            let bytes = self.patch_units.get(bit / 8..).unwrap_or_default();
+            let load = bytes.iter().take(9).rev();
+            let load = load.fold(0, |all, &byte| all << 8 | u128::from(byte));
+            (load >> (bit % 8)) as u64 & u64::MAX >> (64 - width)
+        } else {
+            let packed = Packed {
+                bytes: self.patch_units,
+                width,
+                base: 0,
+                scale: 1,
+            };
+            packed.at(at, count)
+        };
+        let units = if chunk.patch_width & chunk::UNSIGNED != 0 {
+            units
+        } else {
+            unzigzag(units)
+        };
+        chunk.base.wrapping_add(units.wrapping_mul(self.scale))
     }
 
-    /// The value or delta for the number of units that a patch stores.
-    #[inline(always)]
-    fn unpatched(&self, chunk: &Chunk, units: u64) -> u64 {
-        let units = (units >> 1) ^ 0u64.wrapping_sub(units & 1);
-        chunk.base.wrapping_add(units.wrapping_mul(self.scale))
+    /// Decodes the values or deltas of all patches.
+    ///
+    /// `lane` has eight bytes for each patch of a single lane, and [`pack::LANE_BEHIND`] more.
+    fn patched_all(&self, chunk: &Chunk, lane: &mut [u8], words: &mut [u64]) {
+        let (bytes, width) = (self.patch_units, patch_width(chunk));
+        let unsigned = chunk.patch_width & chunk::UNSIGNED != 0;
+        let (base, scale) = if unsigned {
+            (chunk.base, self.scale)
+        } else {
+            (0, 1)
+        };
+        if lanes(words.len()) == 1 {
+            // Packed values have whole words; of a single lane only the bytes that are needed are stored.
+            lane[..bytes.len()].copy_from_slice(bytes);
+            kernel::unpack_lane(lane, width, base, scale, words);
+        } else {
+            kernel::unpack(bytes, width, base, scale, words);
+        }
+        if !unsigned {
+            kernel::from_distances(chunk.base, self.scale, words);
+        }
     }
 
     /// Writes the patched values or deltas into `out`. `finish` converts them to the form that the other elements of
     /// `out` already have.
+    #[inline]
     fn patch(
         &self,
         chunk: &Chunk,
         finish: impl Fn(&mut [u64]),
         out: &mut [u64],
     ) -> Result<(), Corrupt> {
-        if self.patch_rows.is_empty() {
-            return Ok(());
+        match usize::from(chunk.patches) {
+            0 => Ok(()),
+            1..=PATCHES_FEW => self.patch_rows_with::<{ PATCHES_FEW + 1 }>(chunk, finish, out),
+            count if places::is_bitmap(out.len(), count) => self.patch_bitmap(chunk, finish, out),
+            _ => self.patch_rows_with::<{ places::PARTS_MAX }>(chunk, finish, out),
         }
-        let rows = self.patch_rows(out.len())?;
-        let size = usize::from(chunk.patch_bytes).clamp(1, 8);
-        let mask = u64::MAX >> (64 - 8 * size);
-        let mut steps = self.patch_steps;
-        for rows in rows.chunks(Self::PATCHES_AT_ONCE) {
-            let mut words = [0; Self::PATCHES_AT_ONCE];
-            let words = &mut words[..rows.len()];
-            for word in &mut *words {
-                // Loads eight bytes at once, except for the last patches: copying exactly `size` bytes would take
-                // longer than the rest of this loop.
-                let units = match steps.first_chunk() {
-                    Some(eight) => u64::from_le_bytes(*eight) & mask,
-                    None => last_bytes(&steps[..size]),
-                };
-                steps = &steps[size..];
-                *word = self.unpatched(chunk, units);
-            }
-            finish(words);
-            for (row, &word) in rows.iter().zip(&*words) {
-                out[usize::from(u16::from_le_bytes(*row))] = word;
-            }
+    }
+
+    /// Decodes fewer than `MAX` patches, and writes each to its row.
+    #[inline(never)]
+    fn patch_rows_with<const MAX: usize>(
+        &self,
+        chunk: &Chunk,
+        finish: impl Fn(&mut [u64]),
+        out: &mut [u64],
+    ) -> Result<(), Corrupt> {
+        let (mut rows, mut words, mut lane) = ([0; MAX], [0; MAX], [[0; 8]; MAX]);
+        let rows = self.patch_rows(chunk, out.len(), &mut rows)?;
+        let words = &mut words[..rows.len()];
+        self.patched_all(chunk, lane.as_flattened_mut(), words);
+        finish(words);
+        for (&row, &word) in rows.iter().zip(&*words) {
+            out[usize::from(row)] = word;
         }
+        Ok(())
+    }
+
+    /// Decodes patches whose rows are stored as a bitmap.
+    #[inline(never)]
+    fn patch_bitmap(
+        &self,
+        chunk: &Chunk,
+        finish: impl Fn(&mut [u64]),
+        out: &mut [u64],
+    ) -> Result<(), Corrupt> {
+        let count = usize::from(chunk.patches);
+        if !places::is_complete(self.patch_rows, out.len(), count) {
+            return Err(wrong_rows(self.patch_at, count, out.len()));
+        }
+        let mut words = [0; VECTOR_ROWS + scan::EXPAND_BEHIND];
+        let mut lane = [0; 8 * pack::LANE_MAX + pack::LANE_BEHIND];
+        self.patched_all(chunk, &mut lane, &mut words[..count]);
+        finish(&mut words[..count]);
+        let words = &words[..count + scan::EXPAND_BEHIND];
+        kernel::expand(self.patch_rows, words, out);
         Ok(())
     }
 
@@ -505,12 +589,13 @@ impl<'a> Parts<'a> {
         if chunk.exceptions == 0 {
             return Ok(());
         }
-        let rows = self.exception_rows(out.len())?;
+        let mut buffer = [0; VECTOR_ROWS];
+        let rows = self.exception_rows(chunk, out.len(), &mut buffer)?;
         let (words, _) = self.exception_words.as_chunks::<8>();
         let first = words.iter().take(1).cycle();
         let shared = chunk.flags & chunk::SHARED != 0;
-        let mut put = |row: &[u8; 2], word: &[u8; 8]| {
-            out[usize::from(u16::from_le_bytes(*row))] = u64::from_le_bytes(*word);
+        let mut put = |row: &u16, word: &[u8; 8]| {
+            out[usize::from(*row)] = u64::from_le_bytes(*word);
         };
         if shared {
             rows.iter()
@@ -525,42 +610,13 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// Decodes an integer that is stored in fewer than eight bytes, lowest byte first.
-fn last_bytes(bytes: &[u8]) -> u64 {
-    let step = |number, &byte| number << 8 | u64::from(byte);
-    bytes.iter().rev().fold(0, step)
-}
-
-/// Checks that row numbers ascend and are below `end`. `at` is the offset of the row numbers in the payload.
-fn rows(bytes: &[u8], at: usize, end: usize) -> Result<&[[u8; 2]], Corrupt> {
-    let (fields, _) = bytes.as_chunks::<2>();
-    let mut next = 0;
-    let mut wrong = false;
-    for field in fields {
-        let row = usize::from(u16::from_le_bytes(*field));
-        wrong |= row < next;
-        next = row + 1;
-    }
-    // Row numbers ascend, so only the last one must be compared with `end`.
-    if wrong || next > end {
-        return Err(first_wrong_row(fields, at, end));
-    }
-    Ok(fields)
+/// Number of bits of a patch.
+fn patch_width(chunk: &Chunk) -> u32 {
+    u32::from(chunk.patch_width & !chunk::UNSIGNED).clamp(1, 64)
 }
 
 #[cold]
-fn first_wrong_row(fields: &[[u8; 2]], at: usize, end: usize) -> Corrupt {
-    let mut next = 0;
-    let mut i = 0;
-    let mut row = 0;
-    for field in fields {
-        row = usize::from(u16::from_le_bytes(*field));
-        if row < next || row >= end {
-            break;
-        }
-        next = row + 1;
-        i += 1;
-    }
-    let expected = format!("{next} to {}", end - 1);
-    Corrupt::new("payload: row", (at + 2 * i) as u64, row, expected)
+fn wrong_rows(at: usize, count: usize, end: usize) -> Corrupt {
+    let expected = format!("{count} ascending rows below {end}");
+    Corrupt::new("payload: rows", at as u64, "others", expected)
 }

@@ -11,6 +11,7 @@ use crate::kernel;
 use crate::loops::float::Alp;
 use crate::loops::pack::Packed;
 use tidalite_base::Corrupt;
+use tidalite_base::limits::VECTOR_ROWS;
 
 /// The word of row `row`, equal to the result of `decode_column`. `None` if the vector must be decoded as a whole, or
 /// if the row does not exist.
@@ -135,8 +136,9 @@ impl Parts<'_> {
         if chunk.exceptions == 0 {
             return Ok(None);
         }
-        let found = self.exception_rows(rows)?;
-        let found = found.binary_search_by_key(&row, |at| usize::from(u16::from_le_bytes(*at)));
+        let mut buffer = [0; VECTOR_ROWS];
+        let found = self.exception_rows(chunk, rows, &mut buffer)?;
+        let found = found.binary_search(&(row as u16));
         let shared = chunk.flags & chunk::SHARED != 0;
         Ok(found.ok().map(|at| {
             let at = if shared { 0 } else { at };
@@ -147,8 +149,14 @@ impl Parts<'_> {
     /// The integer of a row in a vector encoded near a base: the base plus the packed value, or the value of a patch
     /// (outlier).
     fn near(&self, chunk: &Chunk, row: usize, rows: usize) -> Result<u64, Corrupt> {
-        let patches = self.patch_rows(rows)?;
-        let found = patches.binary_search_by_key(&row, |at| usize::from(u16::from_le_bytes(*at)));
+        let mut buffer = [0; VECTOR_ROWS];
+        let found = match chunk.patches {
+            0 => Err(0),
+            _ => {
+                let patches = self.patch_rows(chunk, rows, &mut buffer)?;
+                patches.binary_search(&(row as u16))
+            }
+        };
         Ok(match found {
             Ok(at) => self.patched(chunk, at),
             Err(_) if chunk.width == 0 => chunk.base,
@@ -159,8 +167,12 @@ impl Parts<'_> {
     /// The integer of a row if all deltas equal the base except for patches (outliers). Row 0 has the value `start`;
     /// the delta of row 0 is ignored.
     fn stepped(&self, chunk: &Chunk, row: usize, rows: usize) -> Result<u64, Corrupt> {
-        let patches = self.patch_rows(rows)?.iter().enumerate();
-        let up_to = |at: &[u8; 2]| (1..=row).contains(&usize::from(u16::from_le_bytes(*at)));
+        let mut buffer = [0; VECTOR_ROWS];
+        let patches = self
+            .patch_rows(chunk, rows, &mut buffer)?
+            .iter()
+            .enumerate();
+        let up_to = |at: &u16| (1..=row).contains(&usize::from(*at));
         let patched = patches.filter(|(_, at)| up_to(at));
         let by = patched.fold(0u64, |sum, (at, _)| {
             sum.wrapping_add(self.patched(chunk, at).wrapping_sub(chunk.base))
@@ -171,8 +183,12 @@ impl Parts<'_> {
 
     /// Number of words that are at most `word`, if all deltas equal the base except for patches (outliers).
     fn steps_up_to(&self, chunk: &Chunk, rows: usize, word: u64) -> Result<usize, Corrupt> {
-        let patches = self.patch_rows(rows)?.iter().enumerate();
-        let patches = patches.map(|(at, row)| (at, usize::from(u16::from_le_bytes(*row))));
+        let mut buffer = [0; VECTOR_ROWS];
+        let patches = self
+            .patch_rows(chunk, rows, &mut buffer)?
+            .iter()
+            .enumerate();
+        let patches = patches.map(|(at, row)| (at, usize::from(*row)));
         // The words from row `from` up to the next patch begin with `value` and have a constant delta.
         let (mut from, mut value) = (0, chunk.start);
         let even = |from: usize, value: u64, end: usize| match value <= word {

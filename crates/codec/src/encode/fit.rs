@@ -5,8 +5,9 @@
 //! values, narrower windows around the middle of the sample are tried, too.
 
 use crate::kernel;
-use crate::loops::pack::packed_bytes;
+use crate::loops::pack::{packed_bytes, units_bytes};
 use crate::loops::scan::{Extent, bits};
+use crate::places;
 
 /// A window of integers, and the cost of the vector if it is encoded with this window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,15 +21,11 @@ pub(crate) struct Fit {
     pub(crate) bits: u64,
 }
 
-/// Maximum size in bits of a value outside the window: its row number, and its distance in as many bytes as the largest
-/// distance needs.
-fn outlier_bits(extent: Extent, scale: u64) -> u64 {
-    let units = extent.span() / scale;
-    ROW_BITS + 8 * u64::from(step_bytes(2 * units.min(u64::MAX / 2)))
-}
+/// Number of bits by which the cost of an outlier exceeds its size, because decoding it takes time.
+const CHARGE: u64 = 2;
 
-/// Size in bits of a row number.
-const ROW_BITS: u64 = 16;
+/// A window that leaves values outside must save this part of the space: one part in `SAVING`.
+const SAVING: u64 = 12;
 
 /// Minimum number of values for which narrower windows are searched; for fewer the search takes more time than the
 /// space is worth.
@@ -36,9 +33,6 @@ const ROWS_MIN: usize = 20;
 
 /// Number of values in the sample that a search examines.
 const SAMPLE: usize = 96;
-
-/// Numbers of values that the search drops at either end of the sorted sample, to find a narrower window.
-const DROPS: [usize; 8] = [0, 1, 2, 3, 5, 8, 12, 16];
 
 impl Fit {
     /// The largest distance from the base that the window covers.
@@ -56,8 +50,7 @@ impl Fit {
         if all.width == 0 || values.len() < ROWS_MIN {
             return all;
         }
-        let outlier_bits = outlier_bits(extent, all.scale);
-        all.narrowed(values, extent, outlier_bits)
+        all.narrowed(values, extent)
     }
 
     /// The window that contains all values.
@@ -69,7 +62,7 @@ impl Fit {
             outliers: 0,
             bits: 0,
         };
-        all.priced(rows, 0)
+        all.priced(rows, extent)
     }
 
     /// Reuses this window, which was found for other values, without a search. Returns the cheaper of this window and
@@ -98,18 +91,39 @@ impl Fit {
             }
         }
         self.outliers = kernel::count_outside(values, self.base, self.reach());
-        let same = self.priced(values.len(), outlier_bits(extent, self.scale));
-        Some(if same.bits < all.bits { same } else { all })
+        let same = self.priced(values.len(), extent);
+        Some(if same.bits < all.bits - all.bits / SAVING {
+            same
+        } else {
+            all
+        })
     }
 
-    fn priced(mut self, rows: usize, outlier_bits: u64) -> Self {
+    /// This window with its cost.
+    fn priced(mut self, rows: usize, extent: Extent) -> Self {
         self.bits = 8 * packed_bytes(rows, self.width) as u64
             + if self.scale == 1 { 0 } else { 64 }
-            + self.outliers as u64 * outlier_bits;
+            + self.outlier_bits(rows, self.outliers, extent);
         self
     }
 
-    fn narrowed(self, values: &[u64], extent: Extent, outlier_bits: u64) -> Self {
+    /// Size in bits of so many values outside the window: their rows, and their distances from the base, which are as
+    /// wide as the greatest needs and have a sign if the base is not the least value.
+    fn outlier_bits(&self, rows: usize, outliers: usize, extent: Extent) -> u64 {
+        if outliers == 0 {
+            return 0;
+        }
+        let below = self.base.wrapping_sub(extent.low as u64) / self.scale;
+        let above = (extent.high as u64).wrapping_sub(self.base) / self.scale;
+        let width = match below {
+            0 => bits(above).max(1),
+            _ => (bits(below.max(above)) + 1).min(64),
+        };
+        8 * (places::bytes(rows, outliers) + units_bytes(outliers, width)) as u64
+            + CHARGE * outliers as u64
+    }
+
+    fn narrowed(self, values: &[u64], extent: Extent) -> Self {
         let mut sample = [0i64; SAMPLE];
         let count = sample.len().min(values.len());
         for (i, place) in sample[..count].iter_mut().enumerate() {
@@ -118,43 +132,39 @@ impl Fit {
         }
         let sample = &mut sample[..count];
         sample.sort_unstable();
-        // The two most promising windows of different widths: estimated bits, width, and values dropped at the low and
-        // high end.
-        let mut best = [(self.bits * 31 / 32, 64u32, 0usize, 0usize); 2];
-        for &low in &DROPS {
-            for &high in &DROPS {
-                if low + high > count / 4 {
-                    break;
-                }
-                let span = (sample[count - 1 - high] as u64).wrapping_sub(sample[low] as u64);
-                let width = bits(span / self.scale);
-                if width >= self.width {
-                    continue;
-                }
-                // A sample without outliers does not mean that there are none among the other values, so at least a few
-                // outliers are assumed.
-                let dropped = (low + high) as u64 * 4 + 1;
-                let outside = dropped * values.len() as u64 / (4 * count as u64);
-                let estimate =
-                    8 * packed_bytes(values.len(), width) as u64 + outside * outlier_bits;
-                if best[0].1 == width {
-                    if estimate < best[0].0 {
-                        best[0] = (estimate, width, low, high);
-                    }
-                } else if estimate < best[0].0 {
-                    best[1] = best[0];
-                    best[0] = (estimate, width, low, high);
-                } else if estimate < best[1].0 {
-                    best[1] = (estimate, width, low, high);
-                }
+        // The two most promising windows of different widths: estimated bits, width, and the ends of the values of the
+        // sample that are in the window.
+        let mut best = [(self.bits - self.bits / SAVING, 64, [0; 2]); 2];
+        for width in 0..self.width {
+            let trial = Self { width, ..self };
+            if 8 * packed_bytes(values.len(), width) as u64 >= best[1].0 {
+                break;
+            }
+            let (covered, ends) = fullest(sample, trial.reach());
+            // A sample without outliers does not mean that there are none among the other values, so at least a few
+            // outliers are assumed.
+            let dropped = 4 * (count - covered) + 1;
+            let outside = (dropped * values.len() / (4 * count)).max(1);
+            let trial = Self {
+                base: ends[0] as u64,
+                outliers: outside,
+                ..trial
+            };
+            let estimate = trial.priced(values.len(), extent).bits;
+            if estimate < best[0].0 {
+                best[1] = best[0];
+                best[0] = (estimate, width, ends);
+            } else if estimate < best[1].0 {
+                best[1] = (estimate, width, ends);
             }
         }
         let mut chosen = self;
-        for (_, width, low, high) in best {
+        let mut most = self.bits - self.bits / SAVING;
+        for (_, width, ends) in best {
             if width < self.width {
-                let ends = [sample[low], sample[count - 1 - high]];
-                let fit = self.window(values, extent, width, ends, outlier_bits);
-                if fit.bits < chosen.bits {
+                let fit = self.window(values, extent, width, ends);
+                if fit.bits < most {
+                    most = fit.bits;
                     chosen = fit;
                 }
             }
@@ -163,14 +173,7 @@ impl Fit {
     }
 
     /// A window of `width` bits around the values `ends`, kept inside the extent as far as possible.
-    fn window(
-        self,
-        values: &[u64],
-        extent: Extent,
-        width: u32,
-        ends: [i64; 2],
-        outlier_bits: u64,
-    ) -> Self {
+    fn window(self, values: &[u64], extent: Extent, width: u32, ends: [i64; 2]) -> Self {
         let mut fit = Self { width, ..self };
         let reach = fit.reach();
         // Distances from the lowest value are computed as unsigned 64-bit numbers, which cannot wrap.
@@ -191,7 +194,7 @@ impl Fit {
             fit.base = from.wrapping_add(within[0]);
         }
         fit.outliers = kernel::count_outside(values, fit.base, reach);
-        fit.priced(values.len(), outlier_bits)
+        fit.priced(values.len(), extent)
     }
 }
 
@@ -200,9 +203,20 @@ pub(crate) fn scattered(i: usize) -> usize {
     ((i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20 & 0xffff) as usize
 }
 
-/// Number of bytes that a distance takes.
-pub(crate) fn step_bytes(step: u64) -> u8 {
-    (bits(step).div_ceil(8) as u8).max(1)
+/// The window with this reach that contains most of the sorted values: their number, the least and the greatest.
+fn fullest(sorted: &[i64], reach: u64) -> (usize, [i64; 2]) {
+    let mut best = (0, [0; 2]);
+    let mut from = 0;
+    for (i, &high) in sorted.iter().enumerate() {
+        while (high as u64).wrapping_sub(sorted[from] as u64) > reach {
+            from += 1;
+        }
+        let covered = i + 1 - from;
+        if covered > best.0 {
+            best = (covered, [sorted[from], high]);
+        }
+    }
+    best
 }
 
 /// The greatest common divisor of all distances between the values. Returns 1 if the span of the values needs more than

@@ -317,7 +317,7 @@ impl Decimals {
         let layout = layouts.lay_out(ints, steps, Preference::Bases);
         let width = u32::from(correction.width);
         let bits = layout.fit.bits
-            + exceptions.bits()
+            + exceptions.bits(words.len())
             + 8 * crate::loops::pack::packed_bytes(words.len(), width) as u64;
         Some(Self {
             correction,

@@ -8,20 +8,21 @@
 //! packed              see pack.rs   width > 0
 //! corrections         see pack.rs   decimals, width of corrections > 0
 //! low bits            see pack.rs   SPLIT
-//! patch rows          2 * patches   ascending
-//! patch units         patch_bytes * patches
-//! exception rows      2 * exceptions, ascending
+//! patch rows          see places.rs patches > 0
+//! patch units         see pack.rs   patches > 0; of a single lane only the bytes that are needed
+//! exception rows      see places.rs exceptions > 0
 //! exception words     8 * exceptions, or 8 if SHARED
 //! ```
 
 use super::nested::Nested;
 use super::split::Split;
 use crate::chunk::{self, Chunk, Correction};
-use crate::encode::fit::step_bytes;
 use crate::encode::layout::Layout;
 use crate::kernel;
-use crate::loops::pack::packed_bytes;
-use crate::loops::scan::TILE;
+use crate::loops::pack::{packed_bytes, units_bytes};
+use crate::loops::scan::{TILE, bits};
+use crate::places;
+use crate::short::zigzag;
 use tidalite_base::limits::VECTOR_ROWS;
 
 const _: () = assert!(VECTOR_ROWS <= 64 * TILE, "a bit a tile");
@@ -82,16 +83,16 @@ impl Exceptions {
         self.count
     }
 
-    pub(super) fn bits(&self) -> u64 {
-        let words = if self.shared { 1 } else { self.count as u64 };
-        16 * self.count as u64 + 64 * words
+    /// Size in bits of the exceptions of a vector with this number of rows.
+    pub(super) fn bits(&self, rows: usize) -> u64 {
+        let words = if self.shared { 1 } else { self.count };
+        8 * (places::bytes(rows, self.count) + 8 * words) as u64
     }
 
     fn write(&self, chunk: &mut Chunk, words: &[u64], out: &mut Vec<u8>) {
         chunk.exceptions = self.count as u16;
-        for row in self.iter() {
-            out.extend((row as u16).to_le_bytes());
-        }
+        let rows: Vec<u16> = self.iter().map(|row| row as u16).collect();
+        places::put(words.len(), &rows, out);
         if self.shared {
             chunk.flags |= chunk::SHARED;
         }
@@ -146,12 +147,12 @@ pub(super) fn layout(
         chunk.base = fit.base ^ values.flip;
         values.ints
     };
-    let mut patches = Vec::new();
+    let (mut rows, mut units) = (Vec::new(), Vec::new());
+    // The unit is stored only in a payload that has packed bits.
+    let scale = if fit.width > 0 { fit.scale } else { 1 };
     if fit.outliers > 0 {
         let reach = fit.reach();
-        // The unit is stored only in a payload that has packed bits.
-        let scale = if fit.width > 0 { fit.scale } else { 1 };
-        // Outliers are few, so most tiles (groups of 64 values) have none.
+        // In many vectors outliers are few, so that most tiles (groups of 64 values) have none.
         let mut tiles = kernel::tiles_outside(laid, fit.base, reach);
         while tiles != 0 {
             let from = TILE * tiles.trailing_zeros() as usize;
@@ -159,8 +160,8 @@ pub(super) fn layout(
             for (row, value) in laid.iter_mut().enumerate().skip(from).take(TILE) {
                 let distance = value.wrapping_sub(fit.base);
                 if distance > reach {
-                    let units = distance as i64 / scale as i64;
-                    patches.push((row as u16, zigzag(units)));
+                    rows.push(row as u16);
+                    units.push((distance as i64 / scale as i64) as u64);
                     *value = fit.base;
                 }
             }
@@ -168,20 +169,29 @@ pub(super) fn layout(
     }
     packed(laid, fit.width, fit.base, fit.scale, out);
     corrections(&mut chunk, values.correction, values.corrections, out);
-    chunk.patches = patches.len() as u16;
-    let greatest = patches.iter().fold(0, |or, &(_, units)| or | units);
-    if !patches.is_empty() {
-        chunk.patch_bytes = step_bytes(greatest);
-    }
-    for (row, _) in &patches {
-        out.extend(row.to_le_bytes());
-    }
-    for (_, units) in &patches {
-        out.extend(&units.to_le_bytes()[..usize::from(chunk.patch_bytes)]);
-    }
+    patches(&mut chunk, &rows, &mut units, values.words.len(), out);
     exceptions.write(&mut chunk, values.words, out);
     chunk.length = (out.len() - begin) as u32;
     chunk
+}
+
+/// Writes the rows of the patches and their distances from the base, which are signed.
+fn patches(chunk: &mut Chunk, rows: &[u16], units: &mut [u64], of: usize, out: &mut Vec<u8>) {
+    if rows.is_empty() {
+        return;
+    }
+    places::put(of, rows, out);
+    let unsigned = units.iter().all(|&units| units as i64 >= 0);
+    if !unsigned {
+        units.iter_mut().for_each(|units| *units = zigzag(*units));
+    }
+    let width = bits(units.iter().fold(0, |all, &units| all | units)).max(1);
+    chunk.patches = rows.len() as u16;
+    chunk.patch_width = width as u8 | if unsigned { chunk::UNSIGNED } else { 0 };
+    let at = out.len();
+    out.resize(at + packed_bytes(units.len(), width), 0);
+    kernel::pack(units, width, 0, &mut out[at..]);
+    out.truncate(at + units_bytes(units.len(), width));
 }
 
 fn packed(values: &mut [u64], width: u32, mut base: u64, scale: u64, out: &mut Vec<u8>) {
@@ -260,11 +270,6 @@ pub(super) fn nested(mut chunk: Chunk, found: &Nested, out: &mut Vec<u8>) -> Chu
     packed(&mut numbers[..count], found.width, found.base, 1, out);
     chunk.length = (out.len() - begin) as u32;
     chunk
-}
-
-/// Zigzag encoding: maps 0, -1, 1, -2 ... to 0, 1, 2, 3 ...
-fn zigzag(x: i64) -> u64 {
-    ((x << 1) ^ (x >> 63)) as u64
 }
 
 pub(super) fn raw(mut chunk: Chunk, words: &[u64], out: &mut Vec<u8>) -> Chunk {

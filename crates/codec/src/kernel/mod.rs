@@ -5,6 +5,8 @@
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 #[cfg(target_arch = "x86_64")]
+mod avx512_expand;
+#[cfg(target_arch = "x86_64")]
 mod avx512_fold;
 #[cfg(target_arch = "aarch64")]
 mod neon;
@@ -106,7 +108,7 @@ impl Level {
     #[cold]
     fn detect() -> Self {
         use std::is_x86_feature_detected as has;
-        if !(has!("avx2") && has!("fma") && has!("bmi2")) {
+        if !(has!("avx2") && has!("fma") && has!("bmi2") && has!("popcnt")) {
             Self::Portable
         } else if has!("avx512f") && has!("avx512dq") && has!("avx512vl") && has!("avx512bw") {
             Self::Avx512
@@ -300,11 +302,11 @@ macro_rules! dispatched {
         pub(crate) fn $name($($arg: $ty),*) $(-> $ret)? {
             #[cfg(target_arch = "x86_64")]
             {
-                #[target_feature(enable = "avx2,fma,bmi2")]
+                #[target_feature(enable = "avx2,fma,bmi2,popcnt")]
                 fn avx2($($arg: $ty),*) $(-> $ret)? {
                     $fast($($arg),*)
                 }
-                #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,bmi2")]
+                #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,bmi2,popcnt")]
                 fn avx512($($arg: $ty),*) $(-> $ret)? {
                     first!($($avx512)?; $fast)($($arg),*)
                 }
@@ -492,6 +494,21 @@ dispatched!(
     /// See [`pack::join`].
     join(bytes: &[u8], width: u32, zeros: u32, out: &mut [u64]),
     pack::join, pack::join, neon: neon::join
+);
+dispatched!(
+    /// See [`pack::unpack_lane`].
+    unpack_lane(lane: &[u8], width: u32, base: u64, scale: u64, out: &mut [u64]),
+    pack::unpack_lane, pack::unpack_lane
+);
+dispatched!(
+    /// See [`scan::expand`].
+    expand(bitmap: &[u8], values: &[u64], out: &mut [u64]),
+    scan::expand, scan::expand, avx512: avx512_expand::expand
+);
+dispatched!(
+    /// See [`scan::from_distances`].
+    from_distances(base: u64, scale: u64, words: &mut [u64]),
+    scan::from_distances, scan::from_distances
 );
 dispatched!(
     /// See [`scan::greatest`].

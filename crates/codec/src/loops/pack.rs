@@ -64,6 +64,40 @@ pub(crate) fn packed_bytes(n: usize, width: u32) -> usize {
     (n.div_ceil(lanes) * width as usize).div_ceil(64) * lanes * 8
 }
 
+/// Maximum number of values in a single lane.
+pub(crate) const LANE_MAX: usize = 127;
+
+/// Length in bytes of packed values of which a single lane takes no more bytes than it needs.
+#[inline]
+pub(crate) fn units_bytes(n: usize, width: u32) -> usize {
+    match n {
+        ..=LANE_MAX => (n * width as usize).div_ceil(8),
+        _ => packed_bytes(n, width),
+    }
+}
+
+/// Number of bytes that a buffer for the packed values of a single lane has beyond eight for each value.
+pub(crate) const LANE_BEHIND: usize = 8;
+
+/// Unpacks values of a single lane: `out[i] = base + packed[i] * scale`. `lane` has eight bytes for each value and
+/// [`LANE_BEHIND`] more.
+#[inline(always)]
+pub(crate) fn unpack_lane(lane: &[u8], width: u32, base: u64, scale: u64, out: &mut [u64]) {
+    /// Greatest width of which any value lies in the eight bytes that are loaded.
+    const LOADED: u32 = 57;
+    if width > LOADED {
+        return unpack(lane, width, base, scale, out);
+    }
+    let mask = mask(width);
+    let mut bit = 0;
+    for place in out {
+        let load = lane.get(bit / 8..).and_then(<[u8]>::first_chunk);
+        let load = load.map_or(0, |load| u64::from_le_bytes(*load));
+        *place = base.wrapping_add((load >> (bit % 8) & mask).wrapping_mul(scale));
+        bit += width as usize;
+    }
+}
+
 /// Mask of the `width` lowest bits, 1 to 64.
 #[inline(always)]
 fn mask(width: u32) -> u64 {

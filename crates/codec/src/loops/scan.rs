@@ -199,6 +199,44 @@ pub(crate) fn look_up<const ENTRIES: usize>(table: &[u64; ENTRIES], numbers: &mu
     }
 }
 
+/// For each byte, the number of bits that are set in the bytes up to this one, the lowest first.
+#[inline(always)]
+pub(crate) fn ones_up_to(bits: u64) -> u64 {
+    let pairs = bits - (bits >> 1 & 0x5555_5555_5555_5555);
+    let fours = (pairs & 0x3333_3333_3333_3333) + (pairs >> 2 & 0x3333_3333_3333_3333);
+    let bytes = (fours + (fours >> 4)) & 0x0f0f_0f0f_0f0f_0f0f;
+    bytes.wrapping_mul(0x0101_0101_0101_0101)
+}
+
+/// Number of unused values that [`expand`] needs behind the others.
+pub(crate) const EXPAND_BEHIND: usize = 8;
+
+/// Replaces the words whose bits are set by the values, in their order. There must be as many values as bits that are
+/// set below the number of words, and [`EXPAND_BEHIND`] more.
+#[inline(always)]
+pub(crate) fn expand(bitmap: &[u8], values: &[u64], out: &mut [u64]) {
+    let mut values = values.iter();
+    for (words, &bits) in out.chunks_mut(8).zip(bitmap) {
+        let mut bits = bits;
+        while bits != 0 {
+            let place = words.get_mut(bits.trailing_zeros() as usize);
+            if let (Some(place), Some(&value)) = (place, values.next()) {
+                *place = value;
+            }
+            bits &= bits - 1;
+        }
+    }
+}
+
+/// Converts signed distances from a base, in zigzag encoding, to values: `base + distance * scale`, in place.
+#[inline(always)]
+pub(crate) fn from_distances(base: u64, scale: u64, words: &mut [u64]) {
+    for word in words {
+        let distance = (*word >> 1) ^ 0u64.wrapping_sub(*word & 1);
+        *word = base.wrapping_add(distance.wrapping_mul(scale));
+    }
+}
+
 /// Repeats each word by its run length. Returns false, with arbitrary contents of `out`, if a length is 0 or if the sum
 /// of the lengths is not the number of rows.
 #[inline(always)]

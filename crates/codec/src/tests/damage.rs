@@ -53,7 +53,7 @@ fn random_chunks_and_payloads() {
             factor: number(8) as u8,
             exceptions: number(10) as u16,
             patches: number(10) as u16,
-            patch_bytes: number(4) as u8,
+            patch_width: number(4) as u8 | [0, chunk::UNSIGNED][(seed % 2) as usize],
             flags: number(4) as u8,
             correction: chunk::Correction {
                 width: number(4) as u8,

@@ -28,7 +28,7 @@ fn describe(text: &mut String, name: &str, (chunk, bytes): (Chunk, Vec<u8>)) {
         chunk.rows,
         chunk.exceptions,
         chunk.patches,
-        chunk.patch_bytes,
+        chunk.patch_width,
         chunk.flags
     );
     let mut description = Vec::new();
@@ -55,7 +55,7 @@ fn generate() -> String {
     );
     // Times that are late by up to 31 ms, so that the deltas have no pattern.
     let late: Vec<i64> = (0..130)
-        .map(|i| 1000 * i + crate::encode::fit::scattered(i as usize) as i64 % 32)
+        .map(|i| 1000 * i + crate::encode::fit::scattered((i * i) as usize) as i64 % 32)
         .collect();
     describe(
         t,
@@ -89,6 +89,25 @@ fn generate() -> String {
     );
     ints("i64 i * i mod 7, 130 rows: two lanes", &|i| i * i % 7, 130);
     ints("i64 i * i * i, 20 rows", &|i| i * i * i, 20);
+    ints(
+        "i64 100 + i * i mod 97 in every third row, else 7: patches in a bitmap, 60 rows",
+        &|i| if i % 3 == 0 { 100 + i * i % 97 } else { 7 },
+        60,
+    );
+    ints(
+        "i64 i * i mod 101, 10 i above or below in every 12th row: patches with signs, 130 rows",
+        &|i| match i % 24 {
+            5 => i * i % 101 + 10 * i,
+            17 => i * i % 101 - 10 * i,
+            _ => i * i % 101,
+        },
+        130,
+    );
+    ints(
+        "i64 1000 + 37 i mod 509 in every third row, else 7: patches in two lanes, 510 rows",
+        &|i| if i % 3 == 0 { 1000 + 37 * i % 509 } else { 7 },
+        510,
+    );
     let words: Vec<u64> = (0..20).map(|i| u64::MAX - i * i % 7).collect();
     describe(
         t,

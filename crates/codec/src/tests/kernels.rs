@@ -8,6 +8,7 @@ use crate::loops::dd::Dd;
 use crate::loops::float::{Alp, DIVIDE, EXPONENT_MAX};
 use crate::loops::fold;
 use crate::loops::pack::{self, Packed, packed_bytes};
+use crate::loops::scan::EXPAND_BEHIND;
 
 /// Lengths of vectors to test: whole vectors, and at least one length for every number of lanes.
 const LENGTHS: [usize; 9] = [1024, 1023, 700, 512, 300, 130, 17, 8, 1];
@@ -330,6 +331,57 @@ fn singles_round_and_shorten_as_defined() {
                 same += usize::from(short == word);
             }
             assert!(kept <= same, "{level}, seed {seed}");
+        });
+    }
+}
+
+#[test]
+fn patches_are_unpacked_and_written_to_their_rows() {
+    for seed in 0..few(2000) {
+        let mut rng = Rng(seed);
+        let n = LENGTHS[rng.below(9) as usize];
+        let share = [0, 50, 500, 1000][rng.below(4) as usize];
+        let mut bitmap = vec![0u8; n.div_ceil(8)];
+        let rows: Vec<usize> = (0..n).filter(|_| rng.below(1000) < share).collect();
+        rows.iter()
+            .for_each(|row| bitmap[row / 8] |= 1 << (row % 8));
+        let mut values: Vec<u64> = rows.iter().map(|_| rng.next()).collect();
+        let mut expected: Vec<u64> = (0..n as u64).collect();
+        for (&row, &value) in rows.iter().zip(&values) {
+            expected[row] = value;
+        }
+        values.resize(values.len() + EXPAND_BEHIND, 7);
+        let (base, scale) = (rng.next(), [1, 10, rng.next()][rng.below(3) as usize]);
+        let few = 1 + rng.below(pack::LANE_MAX as u64) as usize;
+        let width = 1 + rng.below(64) as u32;
+        let mut lane = vec![0; 8 * few + pack::LANE_BEHIND];
+        let stored = pack::units_bytes(few, width);
+        lane[..stored].fill_with(|| rng.next() as u8);
+        let distances: Vec<u64> = (0..few).map(|_| rng.next() >> rng.below(64)).collect();
+        at_every_level(|level| {
+            let mut out: Vec<u64> = (0..n as u64).collect();
+            kernel::expand(&bitmap, &values, &mut out);
+            assert_eq!(out, expected, "{level}, seed {seed}");
+            let mut out = vec![0; few];
+            kernel::unpack_lane(&lane, width, base, scale, &mut out);
+            let of = Packed {
+                bytes: &lane,
+                width,
+                base,
+                scale,
+            };
+            let one: Vec<u64> = (0..few).map(|i| of.at(i, few)).collect();
+            assert_eq!(out, one, "{level}, seed {seed}, width {width}");
+            out.copy_from_slice(&distances);
+            kernel::from_distances(base, scale, &mut out);
+            for (value, &distance) in out.iter().zip(&distances) {
+                let units = crate::short::unzigzag(distance);
+                assert_eq!(
+                    *value,
+                    base.wrapping_add(units.wrapping_mul(scale)),
+                    "{level}"
+                );
+            }
         });
     }
 }

@@ -42,7 +42,9 @@ fn world(rng: &mut Rng) -> World {
         let mut rows = ramp(-10_000_000, 10, 2500);
         for (time, word) in rows.times.iter_mut().zip(&mut rows.columns[1]) {
             *time += i64::from(rng.u64().trailing_zeros().min(8));
-            *word = f64::from(rng.u64().leading_zeros()).to_bits();
+            // Values near one of five others.
+            let near = (rng.u64() % 5) as u32 * 100_000;
+            *word = f64::from(near + rng.u64().leading_zeros()).to_bits();
         }
         world.link(rows.view());
         let done = world.cool(-1_000_000, u64::MAX);
