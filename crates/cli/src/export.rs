@@ -31,11 +31,10 @@ impl Target {
     /// Creates the output file. It must not exist yet, unless `replace` is true.
     pub(crate) fn create(path: &Path, replace: bool) -> Outcome<Self> {
         if !replace && path.exists() {
-            return Err(Failure::new(
-                Exit::Failure,
-                format!("{} is there already", path.display()),
-            )
-            .hint("give another name, or --replace"));
+            return Err(
+                Failure::new(Exit::Failure, format!("{} exists already", path.display()))
+                    .hint("give another name, or --replace"),
+            );
         }
         let mut unfinished = path.as_os_str().to_owned();
         unfinished.push(".part");

@@ -65,6 +65,10 @@ Examples:
   tidalite plot plant.tdl wind_speed --last 7d --svg wind.svg
   tidalite quickstart
 
+Environment:
+  TIDALITE_DB  database file, instead of the argument FILE.tdl
+  NO_COLOR     no colours
+
 Exit codes:
   0  done
   1  an error of the system: permission, disk full, I/O

@@ -325,7 +325,7 @@ fn one_input(
     progress.clear();
     let now = loader.tally();
     if now.points == before.points && now.bad_cells > before.bad_cells {
-        return Err(Failure::bad_input(format!("{what}: no value in {} rows can be read", grouped(now.rows - before.rows)))
+        return Err(Failure::bad_input(format!("{what}: no value in {} can be read", plural(now.rows - before.rows, "row", "rows")))
             .hint("the messages above give the reasons; --value chooses the columns, --null names words for \"no value\""));
     }
     if now.rows == before.rows && now.bad_rows == before.bad_rows {
@@ -333,7 +333,11 @@ fn one_input(
             .hint("it holds only comments and blank lines, or names of columns"));
     }
     if now.rows == before.rows {
-        return Err(Failure::bad_input(format!("{what}: none of {} rows can be read", grouped(now.bad_rows)))
+        let none = match now.bad_rows {
+            1 => "its only row cannot be read".to_owned(),
+            rows => format!("none of {} rows can be read", grouped(rows)),
+        };
+        return Err(Failure::bad_input(format!("{what}: {none}"))
             .hint("the messages above give the reasons; --time, --time-format, --tag and --value choose the columns"));
     }
     Ok(())

@@ -98,7 +98,7 @@ pub(crate) fn run(args: &KvArgs, terminal: &mut Terminal<'_>) -> Outcome {
         } => {
             let done = match create(&file.file, table, *multi)? {
                 true => "created",
-                false => "is there already",
+                false => "exists already",
             };
             told(&format!("table {table} {done}"), terminal)
         }
@@ -458,7 +458,7 @@ fn put(
         }
     };
     if new && !stored {
-        return Err(Failure::bad_input(format!("{key} is there already"))
+        return Err(Failure::bad_input(format!("{key} exists already"))
             .hint("without --new the value is replaced"));
     }
     store::commit(tx).map_err(fail)?;

@@ -125,7 +125,7 @@ fn keeps_unit(args: &PlotArgs) -> bool {
 /// Refuses to overwrite an existing file without `--replace`.
 fn refuse_present(path: &Path, replace: bool) -> Outcome {
     if !replace && path.as_os_str() != "-" && path.exists() {
-        let problem = format!("{} is there already", path.display());
+        let problem = format!("{} exists already", path.display());
         return Err(Failure::new(Exit::Failure, problem).hint("give another name, or --replace"));
     }
     Ok(())

@@ -36,7 +36,7 @@ pub(crate) fn run(args: &SeriesArgs, terminal: &mut Terminal<'_>) -> Outcome {
     if merges {
         columns.push(Column::text("merge"));
     }
-    let mut sheet = terminal.sheet(args.format.format, columns);
+    let mut lines = Vec::with_capacity(infos.len());
     for info in &infos {
         let series = reader.series(info)?;
         let points = series.count().map_err(|error| reader.fail(&error))?;
@@ -59,10 +59,24 @@ pub(crate) fn run(args: &SeriesArgs, terminal: &mut Terminal<'_>) -> Outcome {
         if merges {
             cells.push(Cell::Text(info.merge.name().to_owned()));
         }
+        lines.push(cells);
+    }
+    // A table without a series in leaves omits the column that would be empty.
+    if !all_columns && lines.iter().all(|cells| cells[BYTES_AT] == Cell::Missing) {
+        columns.remove(BYTES_AT);
+        lines
+            .iter_mut()
+            .for_each(|cells| drop(cells.remove(BYTES_AT)));
+    }
+    let mut sheet = terminal.sheet(args.format.format, columns);
+    for cells in lines {
         sheet.row(&cells)?;
     }
     Ok(sheet.finish()?)
 }
+
+/// Place of the column `bytes_per_point`.
+const BYTES_AT: usize = 4;
 
 /// Runs the command `tidalite series --names`.
 fn show_names(names: &Names, args: &SeriesArgs, terminal: &mut Terminal<'_>) -> Outcome {

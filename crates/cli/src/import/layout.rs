@@ -131,8 +131,15 @@ impl Layout {
             }
             false => columns,
         };
+        // The JSON rows of this program have the parts of a series' name beside the name.
+        let of_name = |index: usize| {
+            let name = names.own[index].as_str();
+            wishes.series.as_deref() == Some("series")
+                && (name == "metric" || name.starts_with("tags."))
+        };
         let taken = |index: usize| {
             time.contain(index)
+                || of_name(index)
                 || skipped.contains(&index)
                 || tags.iter().any(|tag| tag.index == index)
         };

@@ -1,7 +1,7 @@
 //! Progress of an import: a bar on standard error, if that is a terminal.
 
 use super::source::{BytesRead, Source};
-use crate::output::{grouped, rate_text};
+use crate::output::{plural, rate_text};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::time::Instant;
@@ -61,7 +61,11 @@ impl Progress {
 fn message(rows: u64, seconds: f64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "shown with a few digits")]
     let rate = rows as f64 / seconds.max(1e-9);
-    format!("{} rows, {} rows/s", grouped(rows), rate_text(rate))
+    format!(
+        "{}, {} rows/s",
+        plural(rows, "row", "rows"),
+        rate_text(rate)
+    )
 }
 
 #[cfg(test)]

@@ -86,6 +86,20 @@ fn json_has_the_tags_of_a_series_as_fields() {
     folder.say("import odd.tdl odd.csv --tag t --quiet").ok();
     let lines = json_lines(&folder.say("latest odd.tdl -f json").ok());
     assert_eq!(lines[0]["tags"], json!({"t": "a\"b\\,"}));
+    // Rows with tags as fields can be imported again, also if a tag looks like a number.
+    folder.write("n.csv", "time,sensor,v\n2024-01-01,7,1\n2024-01-02,8,2\n");
+    folder.say("import n.tdl n.csv --tag sensor --quiet").ok();
+    for line in ["export n.tdl -f json", "scan n.tdl v -f json"] {
+        folder.write("n.jsonl", folder.say(line).ok());
+        folder
+            .say("import m.tdl n.jsonl --series series --quiet")
+            .ok();
+        assert_eq!(
+            folder.say("export m.tdl").ok(),
+            folder.say("export n.tdl").ok(),
+            "{line}"
+        );
+    }
     // The columns of CSV do not depend on tags.
     let csv = folder.say("latest plant.tdl -f csv").ok();
     assert!(csv.starts_with("series,time,value\n"), "{csv}");

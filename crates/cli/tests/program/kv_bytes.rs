@@ -75,7 +75,7 @@ fn tables_of_multi_values_are_made_by_hand() {
     assert_eq!(folder.say("kv get a.tdl tags pump").ok(), "blue\nred\n");
     folder
         .say("kv put a.tdl tags pump red --new")
-        .failed(5, &["there already"]);
+        .failed(5, &["exists already"]);
     folder.say("kv create a.tdl tags").failed(5, &["tags"]);
     folder.say("kv create a.tdl plain").ok();
     folder

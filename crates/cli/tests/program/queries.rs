@@ -313,7 +313,7 @@ fn an_import_reads_an_export() {
     }
     folder
         .say("export plant.tdl --wide --output wide.csv")
-        .failed(1, &["is there already", "--replace"]);
+        .failed(1, &["exists already", "--replace"]);
     folder
         .say("export plant.tdl --output wide.csv --replace")
         .ok();

@@ -12,7 +12,7 @@ fn pairs_are_put_got_scanned_and_removed() {
     }
     run(&["kv", "put", "t.tdl", "config", "--hex", "00ff", "01"]).ok();
     assert_eq!(run(&["kv", "get", "t.tdl", "config", "a"]).ok(), "1\n");
-    run(&["kv", "put", "t.tdl", "config", "a", "2", "--new"]).failed(5, &["there already"]);
+    run(&["kv", "put", "t.tdl", "config", "a", "2", "--new"]).failed(5, &["exists already"]);
     let scanned = run(&["kv", "scan", "t.tdl", "config"]).ok();
     assert_eq!(scanned, "\\00\\ff\t\\01\na\t1\nb\tback\\5cslash\nc\t3\n");
     let scanned = run(&[

@@ -249,7 +249,7 @@ fn pictures_are_not_written_over_and_have_a_least_size() {
         let plot = format!("plot plant.tdl hb.wind --{kind} {name}");
         folder
             .say(&plot)
-            .failed(1, &["is there already", "--replace"]);
+            .failed(1, &["exists already", "--replace"]);
         assert_eq!(std::fs::read(folder.path(name)).unwrap(), b"kept");
         folder.say(&format!("{plot} --replace")).ok();
         assert_ne!(std::fs::read(folder.path(name)).unwrap(), b"kept");
@@ -332,7 +332,7 @@ fn counts_use_the_singular_and_changes_one_line_each() {
         "monday is no longer pinned\n"
     );
     assert_eq!(told("kv create a.tdl t"), "table t created\n");
-    assert_eq!(told("kv create a.tdl t"), "table t is there already\n");
+    assert_eq!(told("kv create a.tdl t"), "table t exists already\n");
     assert_eq!(told("kv put a.tdl t k 1"), "k stored in t\n");
     assert_eq!(told("kv stat a.tdl"), "t\t1 pair\n");
     assert_eq!(told("kv rename a.tdl t u"), "t is called u now\n");

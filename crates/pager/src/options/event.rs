@@ -125,9 +125,10 @@ impl fmt::Display for Event {
                 };
                 write!(f, "the block at byte {at}{of} was rewritten from its copy")
             }
-            Self::Replayed { commits, txn } => {
-                write!(f, "{commits} commits up to {txn} were found in the log")
-            }
+            Self::Replayed { commits, txn } => match commits {
+                1 => write!(f, "{txn} was found in the log"),
+                _ => write!(f, "{commits} commits up to {txn} were found in the log"),
+            },
             Self::WentBack(lost) => lost.fmt(f),
             Self::FoundUnrecorded { txn, recorded } => {
                 write!(
