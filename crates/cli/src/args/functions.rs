@@ -51,7 +51,7 @@ impl Mean {
 
 impl RowFunction {
     /// Parses a function such as `difference`, `derivative(1s)`, `rate(1s)`, `mean(10)`, `mean(10m)`, `ewma(10)`,
-    /// `mean-error(10)` or `sum`.
+    /// `mean_error(10)` or `sum`.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let (name, argument) = match text.strip_suffix(')').and_then(|text| text.split_once('(')) {
             Some((name, argument)) => (name, Some(argument)),
@@ -63,12 +63,13 @@ impl RowFunction {
             ("derivative", _) => width().map(Self::Derivative),
             ("rate", _) => width().map(Self::Rate),
             ("mean" | "ewma", Some(argument)) => Mean::parse(name == "ewma", argument).map(Self::Mean),
-            ("mean-error" | "ewma-error", Some(argument)) => {
-                Mean::parse(name == "ewma-error", argument).map(Self::Error)
+            // The names with a dash are accepted, too.
+            ("mean_error" | "ewma_error" | "mean-error" | "ewma-error", Some(argument)) => {
+                Mean::parse(name.starts_with("ewma"), argument).map(Self::Error)
             }
             ("sum", None) => Ok(Self::Sum),
             _ => Err(
-                "give difference, derivative(1s), rate(1s), mean(ROWS), mean(WIDTH), ewma(ROWS), ewma(WIDTH), mean-error or ewma-error of the same, or sum"
+                "give difference, derivative(1s), rate(1s), mean(ROWS), mean(WIDTH), ewma(ROWS), ewma(WIDTH), mean_error or ewma_error of the same, or sum"
                     .to_owned(),
             ),
         }
@@ -80,7 +81,8 @@ impl RowFunction {
             Self::Derivative(_) => "derivative",
             Self::Rate(_) => "rate",
             Self::Mean(mean) => mean.name(),
-            Self::Error(_) => "error",
+            Self::Error(Mean::OfRows(_) | Mean::Over(_)) => "mean_error",
+            Self::Error(Mean::Exponential(_) | Mean::ExponentialOver(_)) => "ewma_error",
             Self::Sum => "sum",
         }
     }
@@ -132,6 +134,7 @@ mod tests {
             ("mean(10)", RowFunction::Mean(Mean::OfRows(10))),
             ("mean(10s)", RowFunction::Mean(Mean::Over(10 * SECOND))),
             ("ewma(10)", RowFunction::Mean(Mean::Exponential(10))),
+            ("mean_error(3)", RowFunction::Error(Mean::OfRows(3))),
             ("mean-error(3)", RowFunction::Error(Mean::OfRows(3))),
             (
                 "ewma-error(1m)",
@@ -140,6 +143,9 @@ mod tests {
             ("sum", RowFunction::Sum),
         ] {
             assert_eq!(RowFunction::parse(text), Ok(function), "{text}");
+            // The output has the name that the user may type.
+            let typed = text.split('(').next().unwrap().replace('-', "_");
+            assert_eq!(function.name(), typed);
         }
         for text in [
             "",

@@ -133,7 +133,7 @@ pub(crate) struct ScanArgs {
 
     /// Print a function of a column instead of its values: difference, derivative(WIDTH) or rate(WIDTH) (of a counter
     /// that may restart; 1s if no width is given), mean(ROWS) or mean(WIDTH) of the last rows, ewma(ROWS) or
-    /// ewma(WIDTH) of all rows, with smaller weights for older ones, mean-error or ewma-error, the difference from the
+    /// ewma(WIDTH) of all rows, with smaller weights for older ones, mean_error or ewma_error, the difference from the
     /// mean before, or the running sum
     #[arg(long = "fn", value_name = "FUNCTION", value_parser = RowFunction::parse, conflicts_with_all = ["flags", "filters", "follow"])]
     pub function: Option<RowFunction>,

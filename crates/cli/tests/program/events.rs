@@ -59,11 +59,11 @@ fn events_by_their_text_and_page_by_page() {
         .failed(2, &["no column of strings"]);
     let wind = "scan plant.tdl hb.wind{turbine=\"B\"} -f csv";
     let out = folder
-        .say(&format!("{wind} --fn mean-error(3) --offset 1 --limit 2"))
+        .say(&format!("{wind} --fn mean_error(3) --offset 1 --limit 2"))
         .ok();
     assert_eq!(
         out,
-        "series,time,error\n\
+        "series,time,mean_error\n\
          \"hb.wind{turbine=\"\"B\"\"}\",2014-06-01T00:02:00Z,1.5\n\
          \"hb.wind{turbine=\"\"B\"\"}\",2014-06-01T00:03:00Z,2\n"
     );
