@@ -3,7 +3,7 @@
 use crate::args::{Cli, Command};
 use crate::commands::{
     aggregate, annotate, candles, changed, dump, export, import, integrity, join, kv, load, pages,
-    plot, readers, remove, retention, scan, series, upkeep, window,
+    plot, put, readers, remove, retention, scan, series, upkeep, window,
 };
 use crate::exit::Outcome;
 use crate::quickstart;
@@ -13,6 +13,7 @@ use crate::terminal::Terminal;
 pub(crate) fn dispatch(cli: &Cli, terminal: &mut Terminal<'_>) -> Outcome {
     match &cli.command {
         Command::Import(args) => import::run(args, terminal),
+        Command::Put(args) => put::run(args, terminal),
         Command::Export(args) => export::run(args, terminal),
         Command::Series(args) => series::run(args, terminal),
         Command::Scan(args) => scan::run(args, terminal),

@@ -44,6 +44,7 @@ pub(crate) fn listen(cli: &Cli) {
 fn said_of(command: &Command) -> Option<&DurabilityArg> {
     match command {
         Command::Import(args) => Some(&args.durability),
+        Command::Put(args) => Some(&args.durability),
         Command::Load(args) => Some(&args.durability),
         Command::Kv(args) => match &args.command {
             KvCommand::Put { durability, .. }

@@ -269,7 +269,7 @@ pub(crate) fn read_any(text: &str, zone: &TimeZone) -> Result<Nanos, String> {
 
 /// Whether a text is meant as a time relative to the present: it begins with a word for a time, or is a signed number
 /// with a unit.
-fn is_relative(text: &str) -> bool {
+pub(crate) fn is_relative(text: &str) -> bool {
     let words = ["now", "today", "yesterday", "tomorrow"];
     let is_step = text.starts_with(['+', '-']) && text.ends_with(|c: char| c.is_ascii_alphabetic());
     is_step || words.iter().any(|word| text.starts_with(word))

@@ -99,6 +99,9 @@ Examples:
   Series that store their times in milliseconds:
     tidalite import plant.tdl fast.csv --unit ms
 
+  Lines such as 2014-06-01T00:10:00Z,21.5 into a series that exists:
+    my-sensor | tidalite import plant.tdl - --into 'temp{site=\"A\"}'
+
   From another program:
     curl -s https://example.org/data.csv | tidalite import plant.tdl -")]
 pub(crate) struct ImportArgs {
@@ -266,8 +269,9 @@ pub(crate) struct ImportArgs {
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 pub(crate) struct Target {
-    /// Name of the series of --columns; tags and prefix are added to it
-    #[arg(long, value_name = "NAME", requires = "columns")]
+    /// Name of the series of --columns; tags and prefix are added to it. Without --columns, the full name of a series that
+    /// exists: lines without names of columns have the time and then a value for each of its columns
+    #[arg(long, value_name = "NAME")]
     pub into: Option<String>,
 
     /// Column with the full name of each row's series, as export writes it; with one column of values, or --columns

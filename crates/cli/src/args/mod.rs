@@ -13,6 +13,7 @@ mod import;
 mod keep;
 mod kv;
 mod program;
+mod put;
 mod query;
 mod remove;
 mod text_options;
@@ -32,6 +33,7 @@ pub(crate) use import::*;
 pub(crate) use keep::*;
 pub(crate) use kv::*;
 pub(crate) use program::*;
+pub(crate) use put::*;
 pub(crate) use query::*;
 pub(crate) use remove::*;
 pub(crate) use text_options::NULL_WORDS;
@@ -135,8 +137,10 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Store CSV or JSON lines as series
+    /// Store files in CSV, JSON or line protocol as series
     Import(ImportArgs),
+    /// Store one point
+    Put(PutArgs),
     /// Write series as CSV or JSON lines
     Export(ExportArgs),
     /// List series with tags, count, span and size

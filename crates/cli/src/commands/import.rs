@@ -9,6 +9,7 @@ use crate::import::batch::BadRow;
 use crate::import::blocks::LinesBefore;
 use crate::import::field::{NOT_UTF_8, Nulls};
 use crate::import::file_tags;
+use crate::import::known_series::KnownSeries;
 use crate::import::layout::{Layout, LeftOut};
 use crate::import::load::{Aim, Columns, Loader, Tally};
 use crate::import::local_times::LocalTally;
@@ -57,6 +58,13 @@ pub(crate) fn run(args: &ImportArgs, terminal: &mut Terminal<'_>) -> Outcome {
         unit: args.unit.unit(),
         bad_cells_are_null: args.on_error == OnError::Null,
     };
+    let series = match KnownSeries::of(args, &database) {
+        Ok(series) => series,
+        Err(failure) => {
+            drop(database);
+            return Err(after_failure(failure, args, Tally::default(), is_new));
+        }
+    };
     let mut loader = Loader::new(database, &args.file, aim);
     let mut local = LocalTally::default();
     let mut done = Ok(());
@@ -65,6 +73,7 @@ pub(crate) fn run(args: &ImportArgs, terminal: &mut Terminal<'_>) -> Outcome {
             loader: &mut loader,
             local: &mut local,
             unfinished: &unfinished,
+            series: series.as_ref(),
         };
         done = one_input(args, path, source, to, terminal);
         if done.is_err() {
@@ -176,7 +185,7 @@ fn describe(
         source.reader,
         &what,
         &format(args, path)?,
-        &wishes(args),
+        &wishes(args, None),
         nulls.clone(),
     )?;
     if rows.names.is_empty() {
@@ -224,6 +233,8 @@ struct Target<'t, 'a> {
     loader: &'t mut Loader<'a>,
     local: &'t mut LocalTally,
     unfinished: &'t Unfinished,
+    /// The series of `--into` without `--columns`.
+    series: Option<&'t KnownSeries>,
 }
 
 fn one_input(
@@ -237,15 +248,20 @@ fn one_input(
         loader,
         local,
         unfinished,
+        series,
     } = to;
     let what = name_of(path);
     let fixed_tags = file_tags::of_input(path, &args.tag_values, args.file_tags.as_deref())?;
-    let wishes = wishes(args);
+    let wishes = wishes(args, series);
     let nulls = Nulls::new(args.nulls.clone());
     let progress = Progress::new(&source, args.quiet);
     let is_packed = source.is_packed;
     let rows = Rows::open(source.reader, &what, &format(args, path)?, &wishes, nulls)?;
-    let columns = Columns::of(&rows, fixed_tags);
+    let mut columns = Columns::of(&rows, fixed_tags);
+    if let Some(series) = series {
+        series.check_width(rows.layout().width, &what)?;
+        columns.series = Some(series.name.clone());
+    }
     let counts = rows.reading.counts;
     if !args.quiet {
         mention(&what, &rows.notes, terminal);

@@ -28,6 +28,7 @@ mod origin;
 pub(crate) mod pages;
 pub(crate) mod plot;
 mod points;
+pub(crate) mod put;
 pub(crate) mod readers;
 pub(crate) mod remove;
 pub(crate) mod retention;

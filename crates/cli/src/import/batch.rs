@@ -80,12 +80,17 @@ impl Batch {
     }
 }
 
+/// The byte after each tag of a combination: UTF-8 does not contain it.
+pub(crate) const END_OF_TAG: u8 = 0xff;
+
 /// The combinations of tags that one thread has seen so far, with their numbers.
 #[derive(Debug, Default)]
 pub(crate) struct Combinations {
     /// Number of the thread whose combinations these are.
     pub reader: usize,
     numbers: HashMap<Vec<String>, u32>,
+    /// The numbers by the tags as one text, with `END_OF_TAG` after each: one search for each row, without a copy.
+    of_tags: HashMap<Vec<u8>, u32>,
     /// The numbers for the line protocol, by the part of a line before its fields and by the key of a field, both as
     /// written: a line of a known series is not parsed further than that.
     of_lines: HashMap<String, Vec<(String, u32)>>,
@@ -97,6 +102,27 @@ impl Combinations {
             reader,
             ..Self::default()
         }
+    }
+
+    /// The number of the combination of these tags, with `END_OF_TAG` after each, if it has occurred.
+    pub(crate) fn of_tags(&self, tags: &[u8]) -> Option<u32> {
+        self.of_tags.get(tags).copied()
+    }
+
+    /// The number of the combination of these tags. A combination that is new is added to the batch.
+    pub(crate) fn number_of_tags(&mut self, tags: &[u8], batch: &mut Batch) -> u32 {
+        if let Some(number) = self.of_tags(tags) {
+            return number;
+        }
+        let mut texts: Vec<String> = tags
+            .split(|byte| *byte == END_OF_TAG)
+            .map(|text| String::from_utf8_lossy(text).into_owned())
+            .collect();
+        // After the last end there is nothing.
+        texts.pop();
+        let number = self.number(&texts, batch);
+        self.of_tags.insert(tags.to_vec(), number);
+        number
     }
 
     /// The number of the series of a field of the line protocol, if it was added.

@@ -154,6 +154,8 @@ pub(crate) struct Columns {
     pub units: Vec<Option<String>>,
     /// Tags that every series gets, as keys and texts.
     pub fixed_tags: Vec<(String, String)>,
+    /// The series that receives all rows, if it is given with its full name.
+    pub series: Option<SeriesName>,
 }
 
 impl Columns {
@@ -167,6 +169,7 @@ impl Columns {
             has_types: rows.reading.has_types(),
             units: rows.units.clone(),
             fixed_tags,
+            series: None,
         }
     }
 
@@ -479,7 +482,9 @@ impl<'a> Loader<'a> {
     }
 
     fn slot(&mut self, value: &Named, texts: &[String], columns: &Columns) -> Outcome<usize> {
-        let name = if columns.names_series {
+        let name = if let Some(series) = &columns.series {
+            series.clone()
+        } else if columns.names_series {
             self.named(texts, columns)?
         } else {
             self.made_of_tags(value, columns, texts)?

@@ -19,6 +19,7 @@
 //! report      the columns of an input for a dry run
 //! blocks      splits the bytes where records end
 //! rows        converts a record to a time, tags and values, or an error with its line number
+//! known_series lines without names into a series that exists
 //! line_rows   converts lines of the line protocol to rows
 //! advice      recognises inputs that cannot be imported as they are
 //! texts       texts of rows, by number
@@ -42,6 +43,7 @@ pub(crate) mod field;
 pub(crate) mod file_tags;
 pub(crate) mod head;
 pub(crate) mod json_values;
+pub(crate) mod known_series;
 pub(crate) mod layout;
 pub(crate) mod line_rows;
 pub(crate) mod load;

@@ -3,6 +3,7 @@
 use crate::args::{ImportArgs, InputFormat, OnError};
 use crate::exit::{Failure, Outcome};
 use crate::import::digits::Digits;
+use crate::import::known_series::KnownSeries;
 use crate::import::layout::Wishes;
 use crate::import::local_times::Policy;
 use crate::import::open::{Form, Format};
@@ -10,7 +11,8 @@ use crate::time::{Epoch, TimeFormat};
 use std::path::Path;
 
 /// The options that assign roles to columns.
-pub(crate) fn wishes(args: &ImportArgs) -> Wishes {
+/// With `series`, all rows go to a series that exists.
+pub(crate) fn wishes(args: &ImportArgs, series: Option<&KnownSeries>) -> Wishes {
     let plain = Digits::default();
     let digits = match (args.decimal, args.thousands) {
         (None, None) => None,
@@ -22,7 +24,7 @@ pub(crate) fn wishes(args: &ImportArgs) -> Wishes {
         (Some(decimal), thousands) => Some(Digits { decimal, thousands }),
         (None, thousands) => Some(Digits { thousands, ..plain }),
     };
-    Wishes {
+    let mut wishes = Wishes {
         header: !args.no_header,
         time: args.time.clone(),
         time_format: args.time_format.clone(),
@@ -35,7 +37,11 @@ pub(crate) fn wishes(args: &ImportArgs) -> Wishes {
         skipped: args.skip.clone(),
         digits,
         bad_cells_are_null: args.on_error == OnError::Null,
+    };
+    if let Some(series) = series {
+        series.set_roles(&mut wishes);
     }
+    wishes
 }
 
 /// Whether an input is in the line protocol: by the option, or by its name.

@@ -86,6 +86,8 @@ pub(crate) struct JsonLines<R> {
     input: BufReader<R>,
     /// Index of each column by its key, in the order in which the keys were first seen.
     columns: HashMap<String, usize>,
+    /// The keys of the columns, in the order of the columns.
+    order: Vec<String>,
     /// Handling of keys that are not in `columns`.
     keys: Keys,
     line: Vec<u8>,
@@ -123,6 +125,7 @@ impl<R: Read> JsonLines<R> {
     pub(crate) fn of_columns(input: R, columns: HashMap<String, usize>, keys: Keys) -> Self {
         Self {
             input: BufReader::with_capacity(128 * 1024, input),
+            order: in_order(&columns),
             columns,
             keys,
             line: Vec::new(),
@@ -134,11 +137,7 @@ impl<R: Read> JsonLines<R> {
 
     /// The keys of the columns, in the order of the columns.
     pub(crate) fn names(&self) -> Vec<String> {
-        let mut names = vec![String::new(); self.columns.len()];
-        for (name, index) in &self.columns {
-            names[*index].clone_from(name);
-        }
-        names
+        in_order(&self.columns)
     }
 
     /// The columns that were found: the index of each key.
@@ -207,6 +206,8 @@ impl<R: Read> JsonLines<R> {
             .map_err(|_| format!("the line {NOT_UTF_8}"))?;
         let mut flat = Flat {
             columns: &mut self.columns,
+            order: &self.order,
+            next: 0,
             fields: &mut self.fields,
             keys: self.keys,
             prefix: String::new(),
@@ -227,6 +228,10 @@ impl<R: Read> JsonLines<R> {
 /// Writes the values of a JSON object, and of objects nested in it, to the fields of their columns.
 struct Flat<'a> {
     columns: &'a mut HashMap<String, usize>,
+    /// The keys of the columns that were known before this object, in the order of the columns.
+    order: &'a [String],
+    /// The column of the next key if this object has its keys in the order of the columns, as most have.
+    next: usize,
     fields: &'a mut Vec<String>,
     keys: Keys,
     prefix: String,
@@ -252,7 +257,12 @@ impl Flat<'_> {
             self.prefix.truncate(length);
             return done;
         }
-        let known = if self.prefix.is_empty() {
+        let expected = Some(self.next).filter(|next| {
+            self.prefix.is_empty() && self.order.get(*next).is_some_and(|own| own == key)
+        });
+        let known = if let Some(next) = &expected {
+            Some(next)
+        } else if self.prefix.is_empty() {
             self.columns.get(key)
         } else {
             self.columns.get(&(self.prefix.clone() + key))
@@ -271,8 +281,18 @@ impl Flat<'_> {
                 return Ok(());
             }
         };
+        self.next = index + 1;
         set(&mut self.fields[index], value)
     }
+}
+
+/// The keys of columns, in the order of the columns.
+fn in_order(columns: &HashMap<String, usize>) -> Vec<String> {
+    let mut names = vec![String::new(); columns.len()];
+    for (name, index) in columns {
+        names[*index].clone_from(name);
+    }
+    names
 }
 
 /// Sets a field to the text of a JSON value.

@@ -2,7 +2,7 @@
 //! number; the caller decides whether the import continues.
 
 use crate::exit::{Failure, Outcome};
-use crate::import::batch::{BadRow, Batch, Combinations};
+use crate::import::batch::{BadRow, Batch, Combinations, END_OF_TAG};
 use crate::import::blocks::{Block, LinesBefore};
 use crate::import::digits::Digits;
 use crate::import::field::{Nulls, boolean, field, read_value, whole_field};
@@ -14,7 +14,7 @@ use crate::import::record::{JsonLines, Keys, Records};
 use crate::import::table::Named;
 use crate::import::texts::{NO_TEXT, Texts};
 use crate::output::printable;
-use crate::time::{Epoch, Nanos};
+use crate::time::{Epoch, Moment, Nanos, TimeReader};
 use csv::ByteRecord;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -112,7 +112,7 @@ impl Reading {
         batch: &mut Batch,
     ) -> Outcome {
         let mut record = ByteRecord::new();
-        let (mut tags, mut bad_cells) = (Vec::new(), Vec::new());
+        let (mut tags, mut bad_cells, mut last) = (Vec::new(), Vec::new(), LastTime::default());
         let mut before = LinesBefore::default();
         let mut skip = match batch.block.number {
             0 => self.header_records,
@@ -134,7 +134,8 @@ impl Reading {
             let row = match batch.block.is_open {
                 true => Err("a quote is not closed".to_owned()),
                 false => {
-                    read.and_then(|_| self.read_row(&record, &mut tags, &mut bad_cells, batch))
+                    let parts = (&mut tags, &mut bad_cells, &mut last);
+                    read.and_then(|_| self.read_row(&record, parts, known, batch))
                 }
             };
             match row {
@@ -144,7 +145,7 @@ impl Reading {
                         let row = batch.times.len();
                         batch.bad_cells.push((row, BadRow { line, why }));
                     }
-                    let number = known.number(&tags, batch);
+                    let number = known.number_of_tags(&tags, batch);
                     batch.end_row(time, start, number);
                 }
                 Err(why) => {
@@ -160,8 +161,8 @@ impl Reading {
     fn read_row(
         &self,
         record: &ByteRecord,
-        tags: &mut Vec<String>,
-        bad_cells: &mut Vec<String>,
+        (tags, bad_cells, last): (&mut Vec<u8>, &mut Vec<String>, &mut LastTime),
+        known: &Combinations,
         batch: &mut Batch,
     ) -> Result<Nanos, String> {
         let (layout, nulls) = (&self.layout, &self.nulls);
@@ -175,30 +176,22 @@ impl Reading {
             ));
         }
         let time = layout.time.text(record, nulls)?;
-        let moment = layout.reader.read(&time).map_err(|why| printable(&why))?;
+        let moment = last.read(&time, &layout.reader)?;
         let zone = layout.reader.zone();
         let time = batch
             .local
             .settle(moment, self.policy, &printable(&time), zone)?;
-        tags.resize_with(layout.tags.len(), String::new);
-        for (slot, column) in tags.iter_mut().zip(&layout.tags) {
+        tags.clear();
+        for column in &layout.tags {
             let text = field(record, column.index)?;
-            // If the series name is the same as in the last row, it is not parsed again: rows of a series often follow
-            // each other.
-            if layout.names_series && text != slot {
-                slot.clear();
-                SeriesName::parse(text).map_err(|error| {
-                    format!(
-                        "column `{}`: {}",
-                        printable(&column.name),
-                        printable(&error.to_string())
-                    )
-                })?;
-            }
-            slot.clear();
             if layout.names_series || !nulls.contains(text) {
-                slot.push_str(text);
+                tags.extend_from_slice(text.as_bytes());
             }
+            tags.push(END_OF_TAG);
+        }
+        // The name of a series is parsed only when it occurs for the first time.
+        if layout.names_series && known.of_tags(tags).is_none() {
+            self.check_name(record)?;
         }
         let (values, words, texts) = (batch.values.len(), batch.words.len(), batch.texts.len());
         bad_cells.clear();
@@ -210,6 +203,18 @@ impl Reading {
             })?;
         batch.local.note(batch.times.len(), moment, self.policy);
         Ok(time)
+    }
+
+    /// Checks the field that holds the name of the row's series.
+    fn check_name(&self, record: &ByteRecord) -> Result<(), String> {
+        let Some(column) = self.layout.tags.first() else {
+            return Ok(());
+        };
+        let checked = SeriesName::parse(field(record, column.index)?);
+        checked.map(drop).map_err(|error| {
+            let (name, why) = (printable(&column.name), printable(&error.to_string()));
+            format!("column `{name}`: {why}")
+        })
     }
 
     fn read_values(
@@ -248,6 +253,29 @@ impl Reading {
             batch.values.push(number);
         }
         Ok(())
+    }
+}
+
+/// The time of the previous row: rows of several devices often follow each other with the same time.
+#[derive(Debug, Default)]
+struct LastTime {
+    text: String,
+    moment: Option<Moment>,
+}
+
+impl LastTime {
+    /// Parses a time, unless it is the same text as before.
+    fn read(&mut self, text: &str, reader: &TimeReader) -> Result<Moment, String> {
+        if let Some(moment) = self.moment
+            && self.text == text
+        {
+            return Ok(moment);
+        }
+        let moment = reader.read(text).map_err(|why| printable(&why))?;
+        self.text.clear();
+        self.text.push_str(text);
+        self.moment = Some(moment);
+        Ok(moment)
     }
 }
 
