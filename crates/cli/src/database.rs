@@ -10,6 +10,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
+use tidalite::query::History;
 use tidalite::{
     Column, Database, ErrorKind, OpenMode, ReadTxn, Series, SeriesId, SeriesInfo, SeriesName,
     SeriesPattern, Timestamp, Tuning, Unit, Value,
@@ -294,6 +295,16 @@ impl<'a> Reader<'a> {
         failure(self.path, error)
     }
 
+    /// The windows that have replaced older points of a series, together with its points; `None` if none are replaced.
+    pub(crate) fn history(&self, info: &SeriesInfo) -> Outcome<Option<History<'_>>> {
+        let Some(name) = &info.name else {
+            return Ok(None);
+        };
+        let history = self.txn.history(&name.to_string());
+        let history = history.map_err(|error| self.fail(&error))?;
+        Ok(history.filter(|history| history.border().is_some()))
+    }
+
     /// Lists the series that a pattern selects, ordered by name; returns an error if there are none.
     pub(crate) fn select(&self, pattern: &str) -> Outcome<Vec<Arc<SeriesInfo>>> {
         let parsed = SeriesPattern::parse(pattern).map_err(|error| {
@@ -525,8 +536,11 @@ impl Span {
 
     /// First and last time to read, in the series' unit; `None` if the range is empty.
     pub(crate) fn in_series(&self, series: &Series<'_>) -> Option<(i64, i64)> {
-        let unit = series.info().schema.unit;
-        let (first, last) = series.span()?;
+        self.within(series.info().schema.unit, series.span()?)
+    }
+
+    /// The part of the range between two times of a series, in the series' unit; `None` if it is empty.
+    pub(crate) fn within(&self, unit: Unit, (first, last): (i64, i64)) -> Option<(i64, i64)> {
         let (mut from, mut to) = (i128::from(first), i128::from(last));
         if let Some(nanos) = self.from {
             from = from.max(to_steps(unit, nanos));

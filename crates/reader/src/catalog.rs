@@ -11,7 +11,7 @@ const ROOTS_VERSION: usize = 4;
 const INLINE_MAX: usize = 8;
 const ENTRY_VERSION: u8 = 1;
 const SCHEMA_VERSION: u8 = 2;
-const POLICY_VERSION: u8 = 3;
+const POLICY_VERSION: u8 = 4;
 const POLICIES_OF_TIMES: u8 = 5;
 
 /// Names of the units of time, indexed by their number in the file.
@@ -362,6 +362,8 @@ pub struct Policy {
     pub bytes_max: u64,
     /// Number of nanoseconds after which leaves are rewritten in cold form; 0 for never.
     pub cold_nanos: u64,
+    /// The rule by which windows replace old rows, as it is stored; empty if there is none.
+    pub downsample: String,
 }
 
 /// Reads the retention policies, ordered by name.
@@ -386,7 +388,8 @@ pub fn policies(image: &Image, roots: &Roots) -> Result<Vec<Policy>> {
         let cold_nanos = fields.u64()?;
         let bytes = fields.u16()?;
         let pattern = text(fields.take(bytes)?, &fields)?;
-        fields.require(fields.left() == 0, "a policy goes on")?;
+        let rule = fields.left();
+        let downsample = text(fields.take(rule)?, &fields)?;
         policies.push(Policy {
             name: text(&key, &fields)?,
             pattern,
@@ -394,6 +397,7 @@ pub fn policies(image: &Image, roots: &Roots) -> Result<Vec<Policy>> {
             from_newest: from == 1,
             bytes_max,
             cold_nanos,
+            downsample,
         });
     }
     Ok(policies)

@@ -226,12 +226,17 @@ impl fmt::Display for Contents {
                 keep_nanos,
                 bytes_max,
                 cold_nanos,
+                downsample,
                 ..
             } = policy;
-            writeln!(
+            write!(
                 f,
                 "policy {name} = {pattern}, keep {keep_nanos} ns from {from}, {bytes_max} bytes, cold after {cold_nanos} ns"
             )?;
+            for line in downsample.lines() {
+                write!(f, ", {line}")?;
+            }
+            writeln!(f)?;
         }
         Ok(())
     }

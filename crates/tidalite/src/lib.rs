@@ -89,6 +89,7 @@ pub mod record {
 /// [`Database::maintain`](crate::Database::maintain) applies all of them.
 pub mod retention {
     pub use crate::catalog::commit_clock::ClockReading;
+    pub use crate::catalog::downsample::Downsample;
     pub use crate::catalog::retention::{KeepFrom, Retention};
     pub use crate::maintenance::policies::{
         Budget, CapState, Holder, Maintained, Preview, Removal,
@@ -140,7 +141,7 @@ pub use query::selection::Selection;
 pub use series::aggregate::{Aggregate, Window};
 pub use series::appender::{Appender, SeriesAppender};
 pub use series::cursor::{Cursor, SearchResult};
-pub use series::figures::{Figure, Figures};
+pub use series::figures::Figures;
 pub use series::nearest::Direction;
 pub use series::opener::SeriesOpener;
 pub use series::owned::OwnedSeries;
@@ -175,6 +176,7 @@ pub use types::column::{Column, ColumnType};
 pub use types::decimal::Decimal;
 pub use types::error::kind::ErrorKind;
 pub use types::error::{Error, Result};
+pub use types::figure::Figure;
 pub use types::grid::Grid;
 pub use types::instant::{Instant, Steps};
 pub use types::interval::Interval;

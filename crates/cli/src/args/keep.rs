@@ -1,8 +1,11 @@
 //! Commands for maintenance of a file.
 
 use super::common::{FileArg, FormatArg, RateArg, ReportFormatArg};
-use crate::time::width_nanos;
+use super::figure_list::{FunctionList, ListParser};
+use super::window_width::{WindowWidth, window_width};
+use crate::time::{width_nanos, zone_named};
 use clap::{Args, ValueEnum, ValueHint};
+use jiff::tz::TimeZone;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -301,7 +304,15 @@ Examples:
   tidalite retention plant.tdl --apply --dry-run
   tidalite retention plant.tdl --set cap --max-bytes 10737418240 --apply
   tidalite retention plant.tdl --set old --cold 90d
-  tidalite retention plant.tdl --remove short")]
+  tidalite retention plant.tdl --set hours --series 'raw.*' --keep 30d --downsample 1h --fn count,mean,p95
+  tidalite retention plant.tdl --remove short
+
+With --downsample the rows that are removed are replaced: for each window there is a row with the
+functions as columns, in a series whose name has the width at its end. raw.temp{site=\"a\"} becomes
+raw.temp.1h{site=\"a\"}. Rows are removed up to the end of a window, in the commit that stores the
+windows; the last of them stays. `window` reads windows and points together. A second policy with
+wider windows fills a second series: --keep 30d --downsample 1d. To remove windows after a time, set a
+policy for their series: --series '*.1h' --keep 365d.")]
 pub(crate) struct RetentionArgs {
     #[command(flatten)]
     pub file: FileArg,
@@ -331,6 +342,29 @@ pub(crate) struct RetentionArgs {
     /// With --keep: count the age of rows from now, or from the newest row of their series
     #[arg(long, value_enum, value_name = "WHEN", requires = "keep")]
     pub keep_from: Option<KeepFromName>,
+
+    /// With --keep: replace removed rows by windows of this width, such as 1h, 1d or 1mo
+    #[arg(long, value_name = "WIDTH", value_parser = window_width, requires = "keep")]
+    pub downsample: Option<WindowWidth>,
+
+    /// With --downsample: functions of a window
+    #[arg(
+        long = "fn",
+        value_parser = ListParser,
+        value_name = "FUNCTIONS",
+        default_value = "count,mean,min,max",
+        hide_default_value = false,
+        requires = "downsample"
+    )]
+    pub functions: Vec<FunctionList>,
+
+    /// With --downsample: last part of the names of series with windows [default: the width, such as 1h]
+    #[arg(long, value_name = "NAME", requires = "downsample")]
+    pub suffix: Option<String>,
+
+    /// With --downsample: zone of days, weeks and months: Europe/Berlin, local, +02:00
+    #[arg(long, value_name = "ZONE", default_value = "UTC", value_parser = zone_named, requires = "downsample")]
+    pub tz: TimeZone,
 
     /// With --set: maximum bytes of the series; for all series, maximum bytes in use in the whole file
     #[arg(long, value_name = "BYTES", requires = "set")]

@@ -16,6 +16,21 @@ pub(crate) enum WindowWidth {
     Years(i64),
 }
 
+impl std::fmt::Display for WindowWidth {
+    /// Writes the shortest form: `15m`, `1d`, `1mo`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (count, unit) = match *self {
+            Self::Fixed(nanos) => return tidalite::Grid::nanos(nanos).fmt(f),
+            Self::Days(count) => (count, "d"),
+            Self::Weeks(count) => (count, "w"),
+            Self::Months(count) => (count, "mo"),
+            Self::Quarters(count) => (count, "q"),
+            Self::Years(count) => (count, "y"),
+        };
+        write!(f, "{count}{unit}")
+    }
+}
+
 /// Parses a width: `15m`, `1h30m`, `1d`, `1w`, `1mo`, `1q`, `1y`.
 pub(crate) fn window_width(text: &str) -> Result<WindowWidth, String> {
     let digits = text.trim().bytes().take_while(u8::is_ascii_digit).count();

@@ -4,8 +4,8 @@ use crate::args::{Asked, Function};
 use crate::database::{time_cell, word_cell};
 use crate::output::{Cell, Column};
 use crate::time::TimeShow;
-use tidalite::query::Windows;
-use tidalite::{Aggregate, ColumnType, Decimal, Figure, Query, Result, Schema, Unit};
+use tidalite::query::{History, Windows};
+use tidalite::{Aggregate, ColumnType, Decimal, Figure, Grid, Query, Result, Schema, Steps, Unit};
 
 /// Formats figures of one column as cells, one for each function.
 pub(crate) struct Figures<'a> {
@@ -57,6 +57,26 @@ impl Figures<'_> {
             (window.start, cells)
         });
         Ok(each.collect())
+    }
+
+    /// The cells of each window of a column, of stored windows and points together; all functions are figures.
+    pub(crate) fn of_history(
+        &self,
+        history: &History<'_>,
+        (from, to): (i64, i64),
+        grid: &Grid,
+        column: usize,
+    ) -> Result<Vec<(i64, Vec<Cell>)>> {
+        let figure = |asked: &Asked| match asked.function {
+            Function::Figure(figure, _) => Some(figure),
+            _ => None,
+        };
+        let figures: Vec<Figure> = self.functions.iter().filter_map(figure).collect();
+        let windows = history.windows(Steps(from)..=Steps(to), grid, column, &figures)?;
+        let cells = |window: tidalite::Window<Vec<Option<f64>>>| {
+            (window.start, self.float_cells(&window.aggregate))
+        };
+        Ok(windows.into_iter().map(cells).collect())
     }
 
     /// The cells of a whole query; `None` if no row has a value.

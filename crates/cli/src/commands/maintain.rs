@@ -100,6 +100,13 @@ fn told(done: &Maintained, terminal: &mut Terminal<'_>) -> Outcome {
             bytes_text(cold.bytes_before)
         )?;
     }
+    if done.windows > 0 {
+        writeln!(
+            terminal.out,
+            "{} stored in place of rows",
+            plural(done.windows, "window", "windows")
+        )?;
+    }
     let used = done.cap.as_ref().map_or(String::new(), |cap| {
         let (before, now) = (bytes_text(cap.used_before), bytes_text(cap.used_bytes));
         if before == now {

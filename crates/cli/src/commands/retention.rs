@@ -1,14 +1,15 @@
 //! `retention`: lists, sets, removes and applies retention policies.
 
 use super::maintain;
-use crate::args::{KeepFromName, RetentionArgs};
+use super::origin::windows_of;
+use crate::args::{Function, KeepFromName, RetentionArgs, figure_list};
 use crate::database::{failure, open, open_to_write};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Cell, Column};
 use crate::store;
 use crate::terminal::Terminal;
 use std::time::Duration;
-use tidalite::retention::{KeepFrom, Retention};
+use tidalite::retention::{Downsample, KeepFrom, Retention};
 
 /// Runs the command `tidalite retention`.
 pub(crate) fn run(args: &RetentionArgs, terminal: &mut Terminal<'_>) -> Outcome {
@@ -36,6 +37,7 @@ pub(crate) fn run(args: &RetentionArgs, terminal: &mut Terminal<'_>) -> Outcome 
                 cold: args
                     .cold
                     .map(|nanos| Duration::from_nanos(nanos.unsigned_abs())),
+                downsample: downsample_of(args)?,
             };
             if policy.keep.is_none() && policy.bytes.is_none() && policy.cold.is_none() {
                 return Err(Failure::usage("a policy needs a limit")
@@ -70,6 +72,9 @@ pub(crate) fn run(args: &RetentionArgs, terminal: &mut Terminal<'_>) -> Outcome 
         Column::text("keep_from"),
         Column::number("max_bytes"),
         Column::number("cold_seconds"),
+        Column::text("windows"),
+        Column::text("suffix"),
+        Column::text("functions"),
     ];
     let mut sheet = terminal.sheet(args.format.format, columns);
     for (name, policy) in snapshot.retentions().map_err(fail)? {
@@ -87,6 +92,12 @@ pub(crate) fn run(args: &RetentionArgs, terminal: &mut Terminal<'_>) -> Outcome 
         let cold = policy
             .cold
             .map_or(Cell::Missing, |cold| Cell::Computed(cold.as_secs_f64()));
+        let text = |text: Option<String>| text.map_or(Cell::Missing, Cell::Text);
+        let rule = policy.downsample.as_ref();
+        let functions = |rule: &Downsample| {
+            let names: Vec<String> = rule.figures.iter().map(ToString::to_string).collect();
+            names.join(",")
+        };
         let cells = [
             Cell::Text(name),
             Cell::Text(policy.pattern),
@@ -94,6 +105,9 @@ pub(crate) fn run(args: &RetentionArgs, terminal: &mut Terminal<'_>) -> Outcome 
             from,
             bytes,
             cold,
+            text(rule.map(|rule| rule.grid.to_string())),
+            text(rule.map(|rule| rule.suffix.clone())),
+            text(rule.map(functions)),
         ];
         sheet.row(&cells)?;
     }
@@ -102,4 +116,34 @@ pub(crate) fn run(args: &RetentionArgs, terminal: &mut Terminal<'_>) -> Outcome 
         store::close(database).map_err(fail)?;
     }
     Ok(sheet.finish()?)
+}
+
+/// The rule of --downsample.
+fn downsample_of(args: &RetentionArgs) -> Outcome<Option<Downsample>> {
+    let Some(width) = args.downsample else {
+        return Ok(None);
+    };
+    let mut figures = Vec::new();
+    for asked in figure_list::all(&args.functions) {
+        match (asked.function, &asked.of) {
+            (Function::Figure(figure, 1.0), None) => figures.push(figure),
+            (_, Some(of)) => {
+                return Err(Failure::usage(format!(
+                    "{} cannot be stored for {of} alone: windows have the functions of every column",
+                    asked.name
+                ))
+                .hint("give the function without brackets"));
+            }
+            _ => {
+                return Err(Failure::usage(format!("{} cannot be stored", asked.title()))
+                    .hint("store functions whose result is a number, in seconds; `window` converts them"));
+            }
+        }
+    }
+    let grid = windows_of(width, None, &args.tz, 0)?;
+    Ok(Some(Downsample {
+        grid,
+        figures,
+        suffix: args.suffix.clone().unwrap_or_else(|| width.to_string()),
+    }))
 }

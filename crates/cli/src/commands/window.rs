@@ -3,7 +3,7 @@
 use super::figures::{Figures, output_columns};
 use super::filters;
 use super::origin::{check_steps, mention_shift, windows_of};
-use crate::args::{Asked, WindowArgs, figure_list};
+use crate::args::{Asked, Function, WindowArgs, figure_list};
 use crate::columns::column_of_function;
 use crate::database::{Reader, Span, time_cell, to_nanos};
 use crate::exit::{Failure, Outcome};
@@ -12,6 +12,7 @@ use crate::terminal::Terminal;
 use crate::time::{TimeShow, read_any};
 use std::collections::BTreeMap;
 use tidalite::Steps;
+use tidalite::query::History;
 
 /// `tidalite window`
 pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
@@ -49,7 +50,9 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
         let unit = info.schema.unit;
         check_steps(args.by, origin, unit)?;
         let series = reader.series(info)?;
-        let Some((from, to)) = span.in_series(&series) else {
+        let history = reader.history(info)?;
+        let there = history.as_ref().map_or(series.span(), History::span);
+        let Some((from, to)) = there.and_then(|there| span.within(unit, there)) else {
             continue;
         };
         let shown = (to_nanos(unit, from), to_nanos(unit, to));
@@ -59,6 +62,23 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
         let fail = |error: tidalite::Error| reader.fail(&error);
         let filters = filters::of(&args.wanted, info, &args.column)?;
         let query = filters::filtered(range, &filters);
+        let history = match history {
+            Some(history) if history.border().is_some_and(|border| from < border) => {
+                let border = show.show(to_nanos(unit, history.border().unwrap_or(from)));
+                let is_figure = |asked: &Asked| matches!(asked.function, Function::Figure(..));
+                let readable = filters.is_empty() && functions.iter().all(is_figure);
+                let note = messages.warning("note:");
+                let label = info.label();
+                match readable {
+                    true => eprintln!("{note} {label} before {border}: from stored windows"),
+                    false => eprintln!(
+                        "{note} {label} before {border}: only points that are not replaced by windows are read, because of --where, nan_count or a time"
+                    ),
+                }
+                Some(history).filter(|_| readable)
+            }
+            _ => None,
+        };
         // All columns have the same windows.
         let mut lines: Vec<(i64, Vec<Cell>)> = Vec::new();
         for (column, asked) in columns {
@@ -67,7 +87,10 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
                 functions: &own,
                 show: &show,
             };
-            let windows = figures.windows(&query, &grid, (&info.schema, column));
+            let windows = match &history {
+                Some(history) => figures.of_history(history, (from, to), &grid, column),
+                None => figures.windows(&query, &grid, (&info.schema, column)),
+            };
             for (row, (start, cells)) in windows.map_err(fail)?.into_iter().enumerate() {
                 if row == lines.len() {
                     lines.push((start, vec![Cell::Missing; functions.len()]));

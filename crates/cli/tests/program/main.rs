@@ -10,6 +10,7 @@ mod check_json;
 mod consistency;
 mod corners;
 mod device;
+mod downsampling;
 mod events;
 mod follow;
 mod foreign_dumps;

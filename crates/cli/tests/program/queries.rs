@@ -539,7 +539,7 @@ fn policies_are_stored_and_applied() {
         .ok();
     assert_eq!(
         out,
-        "policy,series,keep_seconds,keep_from,max_bytes,cold_seconds\ncap,,,,1000000000,\nshort,hb.wind,86400,now,,\n"
+        "policy,series,keep_seconds,keep_from,max_bytes,cold_seconds,windows,suffix,functions\ncap,,,,1000000000,,,,\nshort,hb.wind,86400,now,,,,,\n"
     );
     let out = folder.say("retention plant.tdl --apply").ok();
     assert!(out.starts_with("240 rows removed from 2 series"), "{out}");

@@ -154,6 +154,15 @@ fn policies(snap: &ReadTxn) -> Vec<Policy> {
         bytes_max: policy.bytes.unwrap_or(0),
         cold_nanos: nanos(policy.cold),
         pattern: policy.pattern,
+        downsample: match policy.downsample {
+            None => String::new(),
+            // The rule of make/tables.rs, as docs/format/reading.md says.
+            Some(rule) => {
+                let figures: Vec<String> = rule.figures.iter().map(ToString::to_string).collect();
+                let head = "window 3600000000000ns\nzone UTC\nsuffix";
+                format!("{head} {}\nfigures {}\n", rule.suffix, figures.join(","))
+            }
+        },
     });
     policies.collect()
 }

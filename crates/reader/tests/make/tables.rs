@@ -3,8 +3,8 @@
 use super::answers::contents;
 use super::{Made, make, make_two, small, small_tuning};
 use std::time::Duration;
-use tidalite::retention::{KeepFrom, Retention};
-use tidalite::{Column, ColumnType, MergePolicy, Options, Schema, Unit, WriteTxn};
+use tidalite::retention::{Downsample, KeepFrom, Retention};
+use tidalite::{Column, ColumnType, Figure, Grid, MergePolicy, Options, Schema, Unit, WriteTxn};
 
 /// Pseudo-random bytes, which are the same for each call with the same arguments.
 pub(crate) fn noise(seed: u64, count: usize) -> Vec<u8> {
@@ -190,6 +190,11 @@ pub(crate) fn catalog() -> Made {
                 keep_from: KeepFrom::Newest,
                 bytes: Some(1 << 20),
                 cold: Some(Duration::from_nanos(5)),
+                downsample: Some(Downsample {
+                    grid: Grid::hours(1),
+                    figures: vec![Figure::Count, Figure::Percentile(95.0)],
+                    suffix: "1h".to_owned(),
+                }),
             },
         )
         .unwrap();

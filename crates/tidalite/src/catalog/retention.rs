@@ -4,13 +4,14 @@
 //!
 //! ```text
 //! 0         1      2       8          16         24         32          34
-//! | version | from | zeros | keep, ns | bytes    | cold, ns | n         | pattern, n bytes, UTF-8 |
-//! |   u8    |  u8  |  6 B  |   u64    |   u64    |   u64    |   u16     |                         |
+//! | version | from | zeros | keep, ns | bytes    | cold, ns | n         | pattern, n bytes, UTF-8 | rule, UTF-8 |
+//! |   u8    |  u8  |  6 B  |   u64    |   u64    |   u64    |   u16     |                         |             |
 //! ```
 //!
 //! `keep`, `bytes` and `cold` are 0 if unbounded. `from` is the reference of `keep`: 0 now, 1 the newest
-//! row of each series.
+//! row of each series. The rule of downsampling (`downsample.rs`) is empty if there is none.
 
+use crate::catalog::downsample::Downsample;
 use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
 use crate::types::pattern::SeriesPattern;
@@ -19,7 +20,7 @@ use tidalite_base::{Corrupt, get_u16, get_u64, put_u16, put_u64};
 use tidalite_kv::Tree;
 use tidalite_pager::PageRead;
 
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 const FROM_AT: usize = 1;
 const KEEP_AT: usize = 8;
 const BYTES_AT: usize = KEEP_AT + 8;
@@ -44,7 +45,7 @@ pub enum KeepFrom {
 }
 
 /// A retention policy: bounds on the age and size of the rows of the selected series, and the age for cold storage.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Retention {
     /// Pattern of series, as for [`ReadTxn::list`](crate::ReadTxn::list); the empty text selects all.
     pub pattern: String,
@@ -65,6 +66,10 @@ pub struct Retention {
     /// Age from which leaves are rewritten in cold form (`cold.rs`); all rows of a leaf must have it. Needs the feature
     /// `cold`.
     pub cold: Option<Duration>,
+    /// Replaces rows older than `keep` by figures of windows, in the same commit that removes them. Rows are removed up
+    /// to the end of a window. Several policies may select a series: it gets the windows of each, and all of them
+    /// begin when the longest `keep` is over. Bounds on bytes and rows that are deleted by hand are not replaced.
+    pub downsample: Option<Downsample>,
 }
 
 impl Retention {
@@ -99,7 +104,13 @@ impl Retention {
                 "an age that is counted from the newest row needs `keep`".to_owned(),
             ));
         }
-        Ok(())
+        match &self.downsample {
+            Some(_) if self.keep.is_none() => Err(problem(
+                "windows replace rows after a time, so `keep` is needed".to_owned(),
+            )),
+            Some(rule) => rule.check(),
+            None => Ok(()),
+        }
     }
 
     pub(crate) fn encode(&self) -> Vec<u8> {
@@ -112,6 +123,9 @@ impl Retention {
         put_u64(&mut bytes, COLD_AT, self.cold.map_or(0, nanos));
         put_u16(&mut bytes, PATTERN_LEN_AT, self.pattern.len() as u16);
         bytes.extend_from_slice(self.pattern.as_bytes());
+        if let Some(rule) = &self.downsample {
+            bytes.extend_from_slice(rule.text().as_bytes());
+        }
         bytes
     }
 
@@ -122,8 +136,12 @@ impl Retention {
         if bytes.len() < PATTERN_AT || bytes[0] != VERSION {
             return Err(damaged(format!("{} bytes", bytes.len())));
         }
-        let pattern = &bytes[PATTERN_AT..];
-        let pattern = std::str::from_utf8(pattern).map_err(|error| damaged(error.to_string()))?;
+        let pattern_len = usize::from(get_u16(bytes, PATTERN_LEN_AT));
+        let Some((pattern, rule)) = bytes[PATTERN_AT..].split_at_checked(pattern_len) else {
+            return Err(damaged(format!("a pattern of {pattern_len} bytes")));
+        };
+        let text = |bytes| std::str::from_utf8(bytes).map_err(|error| damaged(error.to_string()));
+        let (pattern, rule) = (text(pattern)?, text(rule)?);
         let bound = |at| Some(get_u64(bytes, at)).filter(|&bound| bound > 0);
         let policy = Self {
             pattern: pattern.to_owned(),
@@ -136,9 +154,12 @@ impl Retention {
             },
             bytes: bound(BYTES_AT),
             cold: bound(COLD_AT).map(Duration::from_nanos),
+            downsample: match rule {
+                "" => None,
+                rule => Some(Downsample::parse(rule)?),
+            },
         };
-        if usize::from(get_u16(bytes, PATTERN_LEN_AT)) != pattern.len() || policy.encode() != bytes
-        {
+        if policy.encode() != bytes {
             return Err(damaged(format!("{policy:?}")));
         }
         Ok(policy)

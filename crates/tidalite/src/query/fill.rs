@@ -2,8 +2,8 @@
 
 use crate::query::windows::GroupWindow;
 use crate::series::aggregate::Aggregate;
-use crate::series::figures::Figure;
 use crate::types::error::Result;
+use crate::types::figure::Figure;
 use crate::types::grid::{Grid, StepGrid};
 use crate::types::interval::Interval;
 use crate::types::schema::Unit;

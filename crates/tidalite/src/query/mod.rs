@@ -8,13 +8,16 @@
 //! selection, many                              Selection: chosen series; SelectionQuery: their query, grouped
 //! units                                        nanoseconds to the unit of each series and back
 //! windows, window_rows, fill                   windows of a group; of several metrics side by side; gap filling
+//! combine, history                             figures of parts; windows across the border of downsampling
 //! merge, join                                  rows of many series in order of time; side by side
 //! functions                                    rates, means, sums, row by row; leaders among series and values
 //! ```
 
 pub(crate) mod candles;
+pub(crate) mod combine;
 pub(crate) mod fill;
 pub(crate) mod functions;
+pub(crate) mod history;
 pub(crate) mod join;
 pub(crate) mod many;
 pub(crate) mod merge;
@@ -31,6 +34,7 @@ pub use crate::types::grid::Windows;
 pub use crate::types::interpolation::Interpolation;
 pub use candles::{Candle, CandleSize};
 pub use fill::{Fill, Filled};
+pub use history::History;
 pub use join::{Join, Joined, JoinedRow};
 pub use many::SelectionQuery;
 pub use merge::{MergedRow, MergedRows};

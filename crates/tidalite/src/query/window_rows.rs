@@ -3,8 +3,9 @@
 use crate::query::many::SelectionQuery;
 use crate::query::windows::GroupWindow;
 use crate::series::aggregate::Aggregate;
-use crate::series::figures::{Figure, Figures};
+use crate::series::figures::Figures;
 use crate::types::error::Result;
+use crate::types::figure::Figure;
 use crate::types::grid::Grid;
 use crate::types::time::Timestamp;
 use std::collections::BTreeMap;

@@ -10,90 +10,9 @@ use crate::series::from_rows::{FromRows, RowNeeds};
 use crate::types::column::ColumnType;
 use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
+use crate::types::figure::Figure;
 use crate::types::interpolation::Interpolation;
 use tidalite_codec::Parts;
-
-/// A figure: one statistic of a column over an interval or a window.
-///
-/// Most figures come from the statistics in the tree, whatever the number of rows. Those from
-/// [`Median`](Self::Median) on are computed from the rows, which are read once for all of them. For these a row counts
-/// only if its value is neither null nor NaN.
-///
-/// | figure | a window without such rows | several series |
-/// |---|---|---|
-/// | `Median`, `Percentile`, `Mode` | `None` | of all rows together |
-/// | `Distinct` | 0 | of all rows together |
-/// | `TimeMean` | as between the rows around it | weighted by the time of each |
-/// | `Integral` | as between the rows around it | sum |
-/// | `Delta`, `Increase`, `Rate` | `None` | sum |
-///
-/// Windows that contain no rows at all are not reported, so their part of an integral is missing.
-///
-/// ```
-/// # use std::sync::Arc;
-/// use tidalite::{Figure, Grid, Options};
-/// use tidalite::query::Interpolation;
-/// use tidalite::storage::MemoryStorage;
-/// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
-/// let mut tx = db.begin_write()?;
-/// let mut power = tx.series("power")?;
-/// for (time, kilowatts) in [("12:00", 2.0), ("12:30", 4.0), ("13:30", 4.0), ("14:00", 0.0)] {
-///     power.insert(format!("2024-06-01T{time}").as_str(), kilowatts)?;
-/// }
-/// let power = power.view()?;
-/// let figures = [Figure::Median, Figure::Integral(Interpolation::Linear)];
-/// let hours = power.query(..).figures(figures).windows(Grid::hours(1), "value")?;
-/// // Kilowatt seconds; the hour from 13:00 begins between two rows.
-/// assert_eq!(hours[0].aggregate, [Some(3.0), Some(3.5 * 3600.0)]);
-/// assert_eq!(hours[1].aggregate, [Some(4.0), Some(3.0 * 3600.0)]);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Figure {
-    /// Number of rows with a value.
-    Count,
-    /// Sum of the values.
-    Sum,
-    /// Arithmetic mean.
-    Mean,
-    /// Population standard deviation.
-    Stddev,
-    /// Smallest value.
-    Min,
-    /// Largest value.
-    Max,
-    /// Value of the first row.
-    First,
-    /// Value of the last row.
-    Last,
-    /// Largest minus smallest value.
-    Spread,
-    /// The value in the middle: `Percentile(50.0)`.
-    Median,
-    /// The value below which this percentage of the values lies, from 0 to 100, interpolated between neighbouring
-    /// values (`quantile_cont` of SQL, the default of numpy and pandas). Exact up to 100,000 values of a window (16,384
-    /// in queries of several series); beyond, estimated by a t-digest, whose rank is off by at most about q (1 - q) / 100 of the rows for q = percentage / 100.
-    Percentile(f64),
-    /// Number of distinct values, exact, with memory for each. Works for texts, too. 0.0 and -0.0 are one value.
-    Distinct,
-    /// The most frequent value; of equally frequent ones the smallest. Exact, with memory for each distinct value.
-    Mode,
-    /// The mean of the column as a function of time: each value weighs as much as the time for which it holds. The
-    /// function reaches from the first to the last row of the series; the rows next to a window count, too. `None` if
-    /// it covers no time in the window.
-    TimeMean(Interpolation),
-    /// The integral of the same function, in values times seconds: from power in kW to energy in kWs; divide by 3600
-    /// for kWh.
-    Integral(Interpolation),
-    /// Change of the value: the last value minus the last one before the window, or minus the first value where none is
-    /// before. The changes of consecutive windows add up.
-    Delta,
-    /// Increase of a counter: the sum of the changes from row to row, where a value below the one before it means that
-    /// the counter restarted at 0. The first change is that from the last row before the window.
-    Increase,
-    /// `Increase` per second, from the last row before the window to its last row.
-    Rate,
-}
 
 impl Figure {
     /// The value of this figure; `None` if there are no values to derive it from, and for a figure that is computed

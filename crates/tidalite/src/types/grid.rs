@@ -7,6 +7,7 @@ use crate::types::instant::Steps;
 use crate::types::schema::Unit;
 use crate::types::time::Timestamp;
 use crate::types::zone::Zone;
+use std::fmt;
 use tidalite_series::WindowGrid;
 
 /// Windows for [aggregates](crate::Query::windows): of equal width ([`hours`](Self::hours) and shorter), or of the
@@ -135,6 +136,66 @@ impl Grid {
         self
     }
 
+    /// The windows as they are stored in a policy: a line each for width, zone and origin.
+    pub(crate) fn text(&self) -> String {
+        let width = match self.width {
+            Width::Nanos(width) => format!("{width}ns"),
+            Width::Calendar(unit, count, anchor) => {
+                let unit = match (unit, anchor) {
+                    (CalendarUnit::Days, MONDAY) => "wd",
+                    (CalendarUnit::Days, _) => "d",
+                    (CalendarUnit::Months, _) => "mo",
+                };
+                format!("{count}{unit}")
+            }
+        };
+        let origin = self.origin.map(|origin| format!("\norigin {}", origin.0));
+        let origin = origin.unwrap_or_default();
+        format!("window {width}\nzone {}{origin}", self.zone)
+    }
+
+    /// Parses the text of [`text`](Self::text).
+    pub(crate) fn parse(text: &str) -> Result<Self> {
+        let parse = || {
+            let mut lines = text.lines();
+            let width = lines.next()?.strip_prefix("window ")?;
+            let zone = lines.next()?.strip_prefix("zone ")?;
+            let end = width.find(|c: char| c.is_ascii_alphabetic())?;
+            let count = width[..end].parse().ok()?;
+            let width = match &width[end..] {
+                "ns" => Width::Nanos(count),
+                "d" => Width::Calendar(CalendarUnit::Days, count, 0),
+                "wd" => Width::Calendar(CalendarUnit::Days, count, MONDAY),
+                "mo" => Width::Calendar(CalendarUnit::Months, count, 0),
+                _ => return None,
+            };
+            let origin = match lines.next() {
+                Some(line) => Some(Timestamp(line.strip_prefix("origin ")?.parse().ok()?)),
+                None => None,
+            };
+            let zone = Zone::named(zone).ok()?;
+            Some(Self {
+                width,
+                origin,
+                zone,
+            })
+        };
+        parse().ok_or_else(|| {
+            let problem = format!("no description of windows: {text:?}");
+            Error::from(Cause::Figure { problem })
+        })
+    }
+
+    /// A measure of the width, to order windows by: nanoseconds, with months of 30 days.
+    pub(crate) fn rough_width(&self) -> i128 {
+        const DAY: i128 = 86_400_000_000_000;
+        match self.width {
+            Width::Nanos(width) => width.into(),
+            Width::Calendar(CalendarUnit::Days, count, _) => i128::from(count) * DAY,
+            Width::Calendar(CalendarUnit::Months, count, _) => i128::from(count) * 30 * DAY,
+        }
+    }
+
     /// The windows in steps of `unit`.
     pub(crate) fn in_unit(&self, unit: Unit) -> Result<StepGrid> {
         let step = unit.nanos();
@@ -190,6 +251,45 @@ impl Grid {
     /// As for `in_unit`.
     pub(crate) fn on_clock(&self) -> Result<StepGrid> {
         self.in_unit(Unit::Nanos)
+    }
+}
+
+/// Writes the width, and what is not the default: `15m`, `1d in Europe/Berlin`, `1y from 2013-04-01T00:00:00Z`.
+impl fmt::Display for Grid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Each unit with the number of smaller ones that it has.
+        let (mut count, units): (i64, &[(&str, i64)]) = match self.width {
+            Width::Nanos(width) => {
+                let units = &[
+                    ("ns", 1000),
+                    ("us", 1000),
+                    ("ms", 1000),
+                    ("s", 60),
+                    ("m", 60),
+                    ("h", 0),
+                ];
+                (width, units)
+            }
+            Width::Calendar(CalendarUnit::Days, count, MONDAY) => (count, &[("d", 7), ("w", 0)]),
+            Width::Calendar(CalendarUnit::Days, count, _) => (count, &[("d", 0)]),
+            Width::Calendar(CalendarUnit::Months, count, _) => (count, &[("mo", 12), ("y", 0)]),
+        };
+        let mut name = "";
+        for &(unit, next) in units {
+            name = unit;
+            if next == 0 || count % next != 0 {
+                break;
+            }
+            count /= next;
+        }
+        write!(f, "{count}{name}")?;
+        if self.zone != Zone::UTC {
+            write!(f, " in {}", self.zone)?;
+        }
+        match self.origin {
+            Some(origin) if origin.0 != 0 => write!(f, " from {origin}"),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -13,13 +13,14 @@
 //! into_column, text_form                   columns by number or name; keys and GUIDs as text
 //! table_types                              names of the types of a table
 //! sum                                      compensated sums
-//! interpolation                            values between rows
+//! figure, interpolation                    statistics of a column and their names; values between rows
 //! ```
 
 pub(crate) mod calendar;
 pub(crate) mod column;
 pub(crate) mod decimal;
 pub(crate) mod error;
+pub(crate) mod figure;
 mod foreign_times;
 pub(crate) mod grid;
 pub(crate) mod instant;

@@ -5,7 +5,7 @@ use crate::catalog::retention::Retention;
 use crate::types::error::Result;
 
 /// A difference between a version and an older version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Change<'a> {
     /// A table missing in the older version. Its entries follow as `Inserted`.

@@ -5,6 +5,7 @@ use super::run::Run;
 use crate::catalog::commit_clock::ClockReading;
 use crate::catalog::entries::SeriesInfo;
 use crate::catalog::retention::{KeepFrom, Retention, nanos};
+use crate::catalog::rules::Rules;
 use crate::txn::leaves::stored_tree;
 use crate::txn::read::ReadTxn;
 use crate::types::error::Result;
@@ -79,9 +80,11 @@ impl ReadTxn {
             return Ok(cuts);
         }
         let waiting = self.waiting()?;
+        let rules = Rules::of_policies(policies.clone())?;
         for (_, policy) in policies {
-            self.cut_by_age(&policy, now, &waiting, &mut cuts)?;
+            self.cut_by_age(&policy, now, (&waiting, &rules), &mut cuts)?;
         }
+        self.align(&rules, &mut cuts)?;
         Ok(cuts)
     }
 
@@ -89,7 +92,7 @@ impl ReadTxn {
         &self,
         policy: &Retention,
         now: Timestamp,
-        waiting: &Waiting,
+        (waiting, rules): (&Waiting, &Rules),
         cuts: &mut Cuts,
     ) -> Result<()> {
         let Some(keep) = policy.keep else {
@@ -97,6 +100,10 @@ impl ReadTxn {
         };
         let keep = i128::from(nanos(keep));
         for info in self.list(&policy.pattern)? {
+            // A policy that makes windows does not remove windows.
+            if policy.downsample.is_some() && rules.is_target(&info) {
+                continue;
+            }
             let Some(own) = self.candidate(info, waiting)? else {
                 continue;
             };
@@ -153,8 +160,21 @@ impl Run<'_> {
         {
             self.done.clock_ahead = ahead;
         }
+        let rules = snap.rules()?;
+        let mut replaced = Cuts::new();
+        let mut removed = Cuts::new();
+        for (id, cut) in cuts {
+            let info = snap.info(id)?;
+            let is_replaced = info.is_some_and(|info| !rules.of(&info).is_empty());
+            let cuts = if is_replaced {
+                &mut replaced
+            } else {
+                &mut removed
+            };
+            cuts.insert(id, cut);
+        }
         drop(snap);
-        self.remove(cuts)
+        Ok(self.replace(replaced, &rules)? && self.remove(removed)?)
     }
 }
 

@@ -1,10 +1,11 @@
 //! Applying the retention policies: removing data by age or size, and giving old leaves the cold form.
 //!
 //! ```text
-//! age      rows before a horizon                     counted from the commit clock or from the newest row
-//! size     the oldest leaves, until a cap holds      measured again after each commit
-//! repack   leaves out of extents that are partly dead: its space is free only if the whole extent is
-//! preview  the rows that age and size would remove
+//! age         rows before a horizon                     counted from the commit clock or from the newest row
+//! downsample  old rows replaced by figures of windows
+//! size        the oldest leaves, until a cap holds      measured again after each commit
+//! repack      leaves out of extents that are partly dead: its space is free only if the whole extent is
+//! preview     the rows that age and size would remove
 //! ```
 //!
 //! Invariants: 1. A series loses only its oldest rows, and each cut of a series is part of one commit: a snapshot sees
@@ -16,6 +17,7 @@ mod age;
 mod background;
 mod budget;
 mod cuts;
+mod downsample;
 mod preview;
 mod repack;
 mod report;

@@ -45,7 +45,7 @@ pub struct Preview {
 
 impl Database {
     /// Reports the rows that [`maintain`](Self::maintain) with this budget would remove, without changing anything. The
-    /// result is exact for policies by age; for a cap it may differ by a leaf of a series, because the bytes freed by a
+    /// result is exact for policies by age (rows that stay because of downsampling count, one of each column); for a cap it may differ by a leaf of a series, because the bytes freed by a
     /// removal are known only afterwards.
     ///
     /// # Errors

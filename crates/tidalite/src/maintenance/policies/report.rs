@@ -50,6 +50,8 @@ pub struct Maintained {
     pub series: u64,
     /// Number of rows removed.
     pub rows: u64,
+    /// Number of windows stored in place of removed rows ([`Downsample`](crate::retention::Downsample)).
+    pub windows: u64,
     /// Number of commits made, without those counted in `cold`.
     pub commits: u64,
     /// Data rewritten in cold form, with the number of commits that did so.

@@ -1,8 +1,9 @@
 //! The leading series of a selection, by a statistic of a column.
 
 use crate::query::many::SelectionQuery;
-use crate::series::figures::{Figure, Figures};
+use crate::series::figures::Figures;
 use crate::types::error::Result;
+use crate::types::figure::Figure;
 
 impl<F: Figures> SelectionQuery<'_, '_, F> {
     /// The `k` series with the largest value of `figure` (such as the mean) for the column called `column`, the largest
