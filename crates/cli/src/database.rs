@@ -313,7 +313,12 @@ impl<'a> Reader<'a> {
             )
         })?;
         let mut found = self.txn.list(pattern).map_err(|error| self.fail(&error))?;
-        let keys = parsed.keys();
+        let mut keys = parsed.keys();
+        if !found.is_empty() {
+            // Mostly a selected series has the tag, and the whole catalog need not be searched for it.
+            let has = |key: &str| has_tag(&found, key);
+            keys.retain(|key| !has(key));
+        }
         if found.is_empty() || !keys.is_empty() {
             let all = self.txn.list("").map_err(|error| self.fail(&error))?;
             if found.is_empty() {
@@ -426,15 +431,18 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// Whether one of these series has a tag with this key.
+fn has_tag(all: &[Arc<SeriesInfo>], key: &str) -> bool {
+    let mut names = all.iter().filter_map(|info| info.name.as_ref());
+    names.any(|name| name.tag(key).is_some())
+}
+
 /// A statement about each key of a pattern that no series has: a condition such as `farn!="hb"` selects all series.
 fn unknown<'a>(
     keys: &'a BTreeSet<&str>,
     all: &'a [Arc<SeriesInfo>],
 ) -> impl Iterator<Item = String> + 'a {
-    let names = || all.iter().filter_map(|info| info.name.as_ref());
-    let unknown = keys
-        .iter()
-        .filter(move |key| !names().any(|name| name.tag(key).is_some()));
+    let unknown = keys.iter().filter(move |key| !has_tag(all, key));
     unknown.map(|key| format!("no series has the tag `{}`", printable(key)))
 }
 
