@@ -57,7 +57,7 @@ pub use read::scan::{ReverseScan, Scan};
 pub use read::vector::{NextRows, Vector};
 pub use read::view::View;
 pub use row::Row;
-pub use tree::cool::Cooling;
+pub use tree::cool::{Cooling, KeptHot};
 pub use tree::series_tree::{PENDING_MAX, SeriesTree};
 pub use visit::check::{Check, Damage, Report};
 pub use visit::relocate::Moving;

@@ -255,17 +255,22 @@ pub(crate) struct CompactArgs {
     #[arg(long, default_value_t = 16 << 20, value_name = "BYTES")]
     pub step: u64,
 
-    /// First rewrite rows older than this in cold form: smaller, and slower to read
+    /// First rewrite rows older than this in cold form, where that saves a tenth: smaller, and slower to
+    /// read [default: 30d]
     #[arg(long, value_name = "WIDTH", value_parser = width_nanos)]
     pub cold: Option<i64>,
 
-    /// With --cold: series to rewrite; all if not given
+    /// Rewrite no rows in cold form
+    #[arg(long, conflicts_with = "cold")]
+    pub no_cold: bool,
+
+    /// Series whose rows are rewritten in cold form; all if not given
     #[arg(
         long,
         value_name = "SERIES",
         default_value = "",
         hide_default_value = true,
-        requires = "cold"
+        conflicts_with = "no_cold"
     )]
     pub series: String,
 }

@@ -318,11 +318,16 @@ fn image(database: &Database, to: &std::path::Path, watch: Watch<'_>) -> tidalit
     Ok(bytes)
 }
 
+/// Age from which `compact` rewrites rows in cold form unless the command line tells another.
+const COLD_AGE_NANOS: i64 = Budget::COLD_AGE.as_nanos() as i64;
+
 /// Runs the command `tidalite compact`.
 pub(crate) fn compact(args: &CompactArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let path = &args.file.file;
     let database = open_to_write(path)?;
-    if let Some(age) = args.cold {
+    let by_default = Some(COLD_AGE_NANOS).filter(|_| cfg!(feature = "cold") && !args.no_cold);
+    let mut cold = String::new();
+    if let Some(age) = args.cold.or(by_default) {
         let budget = Budget {
             time: Duration::MAX,
             ..Budget::default()
@@ -331,14 +336,15 @@ pub(crate) fn compact(args: &CompactArgs, terminal: &mut Terminal<'_>) -> Outcom
         let older_than = Timestamp(clock.now().0.saturating_sub(age.saturating_abs()));
         let done = database.rewrite_cold(&args.series, older_than, &budget);
         let done = done.map_err(|error| failure(path, &error))?;
-        writeln!(
-            terminal.out,
-            "{} of {} cold: {} instead of {}",
-            plural(done.rows, "row", "rows"),
-            plural(done.leaves, "leaf", "leaves"),
-            bytes_text(done.bytes_after),
-            bytes_text(done.bytes_before)
-        )?;
+        if done.rows > 0 || args.cold.is_some() {
+            cold = format!(
+                "{} of {} cold: {} instead of {}\n",
+                plural(done.rows, "row", "rows"),
+                plural(done.leaves, "leaf", "leaves"),
+                bytes_text(done.bytes_after),
+                bytes_text(done.bytes_before)
+            );
+        }
     }
     let mut moved = 0;
     let done = loop {
@@ -362,6 +368,7 @@ pub(crate) fn compact(args: &CompactArgs, terminal: &mut Terminal<'_>) -> Outcom
         bytes_text(after),
         bytes_text(moved)
     )?;
+    write!(terminal.out, "{cold}")?;
     writeln!(
         terminal.out,
         "{} stay free, {} of them as a reserve for removing points on a full disk",

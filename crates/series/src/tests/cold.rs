@@ -1,7 +1,7 @@
 //! Tests trees with leaves in cold form, which is smaller but slower to read.
 
 use super::World;
-use crate::Moving;
+use crate::{KeptHot, Moving};
 use tidalite_codec::{ColumnType, Rows};
 use tidalite_kv::Relocation;
 use tidalite_pager::Kind;
@@ -56,7 +56,11 @@ fn old_leaves_shrink_in_cold_form_and_keep_their_rows() {
     // Rewrites the leaves before the middle in cold form, in steps of at least one leaf each.
     let middle = begin / 2;
     let mut steps = 0;
-    while world.tree.has_warm_leaves(&world.pages, middle).unwrap() {
+    while world
+        .tree
+        .has_warm_leaves(&world.pages, middle, &KeptHot::new())
+        .unwrap()
+    {
         let done = world.cool(middle, 20_000);
         assert!(
             done.rows > 0 && done.bytes_after < done.bytes_before,

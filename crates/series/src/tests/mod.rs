@@ -14,7 +14,7 @@ mod open_leaf;
 mod structure;
 
 use crate::tree::walk::Step;
-use crate::{Check, Cooling, Link, Packer, Report, SeriesTree, View};
+use crate::{Check, Cooling, KeptHot, Link, Packer, Report, SeriesTree, View};
 use std::collections::BTreeMap;
 use tidalite_base::SeriesId;
 use tidalite_codec::{ColumnType, Rows, RowsRef};
@@ -91,14 +91,17 @@ impl World {
             rows_left,
             ..Cooling::default()
         };
-        let mut more = None;
+        let (mut more, mut kept) = (false, KeptHot::new());
         self.transact(|tree, pages, packer| {
             more = tree
-                .cool(pages, packer, before, &mut step, i64::MIN)
+                .cool(pages, packer, before, &mut step, &mut kept)
                 .unwrap();
         });
-        let warm = self.tree.has_warm_leaves(&self.pages, before).unwrap();
-        assert_eq!(warm, more.is_some(), "before {before}: {step:?}");
+        let warm = self
+            .tree
+            .has_warm_leaves(&self.pages, before, &KeptHot::new())
+            .unwrap();
+        assert_eq!(warm, more, "before {before}: {step:?}");
         step
     }
 

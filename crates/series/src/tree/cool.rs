@@ -12,6 +12,7 @@ use crate::packer::Packer;
 use crate::tree::edit::{Edit, Split, rows_below};
 use crate::tree::series_tree::{SeriesTree, build_levels};
 use crate::tree::walk::{Step, any_below};
+use std::collections::BTreeSet;
 use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_codec::{COLD, Rows, RowsRef};
 use tidalite_pager::{Error, Kind, PageRead, PageWrite, Result};
@@ -19,8 +20,12 @@ use tidalite_pager::{Error, Kind, PageRead, PageWrite, Result};
 /// Limit and result of one step that rewrites leaves in cold form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cooling {
-    /// Number of rows that may still be rewritten; the last leaf may exceed this.
+    /// Number of rows that may still be read; the last leaf may exceed this.
     pub rows_left: u64,
+    /// Leaves are rewritten only if that saves one part in this number of their bytes; 0: however much it saves.
+    pub saving_part: u64,
+    /// Number of rows that the step has read.
+    pub looked: u64,
     /// Number of rows that the step has rewritten.
     pub rows: u64,
     /// Number of leaves that contained the rewritten rows before.
@@ -31,15 +36,22 @@ pub struct Cooling {
     pub bytes_after: u64,
 }
 
-/// True if a link points to a leaf that is to be rewritten in cold form.
-fn is_due(link: &Link, before: i64, from: i64) -> bool {
-    link.ptr.kind != Kind::SeriesCold && link.end < before && link.end >= from
+/// Leaves that were read and stay as they are because the cold form would save too little: address and birth of each.
+pub type KeptHot = BTreeSet<(u64, u64)>;
+
+fn identity(link: &Link) -> (u64, u64) {
+    (link.ptr.addr, link.ptr.birth.0)
+}
+
+/// True if a link points to a leaf that is to be read and, if that saves enough, rewritten in cold form.
+fn is_due(link: &Link, before: i64, kept: &KeptHot) -> bool {
+    link.ptr.kind != Kind::SeriesCold && link.end < before && !kept.contains(&identity(link))
 }
 
 impl SeriesTree {
-    /// Rewrites leaves with all rows before time `before` in cold form, starting at time `from`. Returns the time at
-    /// which to continue if the limit of `step` was reached, or `None` if all leaves are done. The tree has changed if
-    /// the step has rewritten rows.
+    /// Rewrites leaves with all rows before time `before` in cold form, except those in `kept`, to which it adds leaves
+    /// that save too little. Returns true if the limit of `step` was reached before all leaves were done. The tree has
+    /// changed if the step has read rows.
     ///
     /// # Errors
     /// As `link`; `Unsupported` in a build without the feature `cold`.
@@ -49,8 +61,8 @@ impl SeriesTree {
         packer: &mut Packer,
         before: i64,
         step: &mut Cooling,
-        from: i64,
-    ) -> Result<Option<i64>> {
+        kept: &mut KeptHot,
+    ) -> Result<bool> {
         if !COLD {
             return Err(Error::Unsupported {
                 found: "leaves in cold form were requested".to_owned(),
@@ -60,37 +72,37 @@ impl SeriesTree {
         self.close_leaf(w, packer)?;
         let mut pass = CoolingPass {
             before,
-            from,
+            kept,
             step,
-            stop: None,
+            stop: false,
         };
         let (mut edit, root, height, pending) = self.edit(w, packer);
         if let Some(entry) = root.take() {
             let links = edit.cool(*height, vec![entry], &mut pass)?;
             (*root, *height) = build_levels(&mut edit, *height, links, Split::Even)?;
         }
-        if pass.stop.is_none() {
+        if !pass.stop {
             let links = std::mem::take(pending);
             *pending = edit.cool(0, links, &mut pass)?;
         }
         Ok(pass.stop)
     }
 
-    /// True if the tree has leaves that `cool` would rewrite. Reads only the lists of links in nodes, without
-    /// statistics or leaves.
+    /// True if the tree has leaves that `cool` would read. Reads only the lists of links in nodes, without statistics or
+    /// leaves.
     ///
     /// # Errors
     /// `Io`, `Corrupt`.
-    pub fn has_warm_leaves<R: PageRead>(&self, r: &R, before: i64) -> Result<bool> {
-        self.any_link(r, due_at(before, i64::MIN))
+    pub fn has_warm_leaves<R: PageRead>(&self, r: &R, before: i64, kept: &KeptHot) -> Result<bool> {
+        self.any_link(r, due_at(before, kept))
     }
 }
 
 /// Visitor function of a walk that stops at the first leaf that is to be rewritten in cold form.
-fn due_at(before: i64, from: i64) -> impl Fn(u8, &Link) -> Step {
+fn due_at(before: i64, kept: &KeptHot) -> impl Fn(u8, &Link) -> Step {
     move |level, link| match level {
-        _ if link.begin >= before || link.end < from => Step::Skip,
-        0 if is_due(link, before, from) => Step::Stop,
+        _ if link.begin >= before => Step::Skip,
+        0 if is_due(link, before, kept) => Step::Stop,
         _ => Step::Descend,
     }
 }
@@ -98,9 +110,10 @@ fn due_at(before: i64, from: i64) -> impl Fn(u8, &Link) -> Step {
 /// The time range and the progress of a step.
 struct CoolingPass<'s> {
     before: i64,
-    from: i64,
+    kept: &'s mut KeptHot,
     step: &'s mut Cooling,
-    stop: Option<i64>,
+    /// True once a leaf was met for which the limit of the step left no room.
+    stop: bool,
 }
 
 impl<W: PageWrite> Edit<'_, W> {
@@ -115,8 +128,8 @@ impl<W: PageWrite> Edit<'_, W> {
         }
         let mut out = Vec::with_capacity(links.len());
         for entry in links {
-            let due = due_at(pass.before, pass.from);
-            if pass.stop.is_some() || !any_below(self.w, self.types, level, &entry.link, due)? {
+            let due = due_at(pass.before, pass.kept);
+            if pass.stop || !any_below(self.w, self.types, level, &entry.link, due)? {
                 out.push(entry);
                 continue;
             }
@@ -139,22 +152,20 @@ impl<W: PageWrite> Edit<'_, W> {
         let mut out = Vec::with_capacity(links.len());
         let (mut group, mut rows) = (Vec::new(), 0);
         for entry in links {
-            let due = is_due(&entry.link, pass.before, pass.from);
+            let due = is_due(&entry.link, pass.before, pass.kept);
             if !due || rows + entry.link.count > full {
-                self.cool_group(&mut group, pass.step, &mut out)?;
+                self.cool_group(&mut group, pass, &mut out)?;
                 rows = 0;
             }
-            if due && pass.stop.is_none() && pass.step.rows_left == 0 {
-                pass.stop = Some(entry.link.begin);
-            }
-            if !due || pass.stop.is_some() {
+            pass.stop |= due && pass.step.rows_left == 0;
+            if !due || pass.stop {
                 out.push(entry);
                 continue;
             }
             rows += entry.link.count;
             group.push(entry);
         }
-        self.cool_group(&mut group, pass.step, &mut out)?;
+        self.cool_group(&mut group, pass, &mut out)?;
         debug_assert!(node::ascend(&out), "leaves keep their order");
         Ok(out)
     }
@@ -162,25 +173,37 @@ impl<W: PageWrite> Edit<'_, W> {
     fn cool_group(
         &mut self,
         group: &mut Vec<Entry>,
-        step: &mut Cooling,
+        pass: &mut CoolingPass<'_>,
         out: &mut Vec<Entry>,
     ) -> Result<()> {
         let mut rows = Rows::new(self.types.len());
         let (mut ends, mut bytes) = (Vec::new(), 0u64);
-        for entry in group.drain(..) {
-            rows.extend(self.read_leaf(&entry)?.view());
+        for entry in group.iter() {
+            rows.extend(self.read_leaf(entry)?.view());
             ends.push(rows.len());
-            self.mark_dead(&entry)?;
             bytes = bytes.saturating_add(entry.link.bytes);
         }
         if ends.is_empty() {
             return Ok(());
         }
         debug_assert!(rows.view().is_sorted(), "the leaves follow each other");
+        let step = &mut *pass.step;
+        step.looked += rows.len() as u64;
+        step.rows_left = step.rows_left.saturating_sub(rows.len() as u64);
+        if step.saving_part > 0
+            && self.cold_bytes(rows.view()) > bytes - bytes.div_ceil(step.saving_part)
+        {
+            pass.kept
+                .extend(group.iter().map(|entry| identity(&entry.link)));
+            out.append(group);
+            return Ok(());
+        }
+        for entry in group.drain(..) {
+            self.mark_dead(&entry)?;
+        }
         step.leaves += ends.len() as u64;
         step.bytes_before = step.bytes_before.saturating_add(bytes);
         step.rows += rows.len() as u64;
-        step.rows_left = step.rows_left.saturating_sub(rows.len() as u64);
         // Joined leaves may be larger than before. A short leaf may be small because its rows have a constant step up
         // to its end; this advantage is lost when these rows come in the middle of a vector of a longer leaf.
         if ends.len() > 1 && self.cold_bytes(rows.view()) >= bytes {

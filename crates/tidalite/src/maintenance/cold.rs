@@ -1,7 +1,8 @@
 //! Old leaves in cold form: about a seventh smaller, for rows that are seldom read (decision 0414).
 //!
-//! Leaves get this form only by rewriting: by a call, a policy with
-//! [`Retention::cold`](crate::retention::Retention::cold), or the program's `compact --cold`. A build without the
+//! Leaves get this form only by rewriting: by a call, by maintenance, or by the program's `compact`. A leaf that would
+//! not become a tenth smaller stays as it is, unless [`SeriesMut::rewrite_cold`] asks for it. The database remembers
+//! such leaves in memory, so that maintenance does not read them again. A build without the
 //! feature `cold` returns [`Unsupported`](crate::ErrorKind::Unsupported) when it reads such a leaf; it can still read
 //! the rest of the file.
 
@@ -12,11 +13,18 @@ use crate::txn::write::WriteTxn;
 use crate::types::error::Result;
 use crate::types::error::kind::ErrorKind;
 use crate::types::time::Timestamp;
+use std::sync::PoisonError;
 use tidalite_base::SeriesId;
-use tidalite_series::Cooling;
+use tidalite_series::{Cooling, KeptHot};
 
-/// Number of values rewritten per commit, which takes about a tenth of a second.
+/// Number of values read per transaction; rewriting them takes about a tenth of a second.
 const VALUES_EACH: u64 = 1 << 20;
+
+/// Leaves are rewritten if that saves one part in this number.
+const SAVING_PART: u64 = 10;
+
+/// Maximum number of leaves that are remembered because they stay as they are.
+const KEPT_MAX: usize = 1 << 20;
 
 /// Amount of data rewritten in cold form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,15 +74,15 @@ impl SeriesMut<'_> {
             rows_left: rows_max.max(1),
             ..Cooling::default()
         };
-        done.more = self.cool(before, &mut step)?;
+        done.more = self.cool(before, &mut step, &mut KeptHot::new())?;
         done.add(&step);
         Ok(done)
     }
 }
 
 impl Database {
-    /// Rewrites leaves in cold form if all their rows are older than `older_than`, in the series that `pattern`
-    /// selects. It commits in steps of bounded size until all such leaves are done or the budget's time is over. It
+    /// Rewrites leaves in cold form if all their rows are older than `older_than` and a leaf becomes a tenth smaller, in
+    /// the series that `pattern` selects. It commits in steps of bounded size until all such leaves are done or the budget's time is over. It
     /// reads the nodes of each series, and the leaves that are not cold yet.
     ///
     /// # Errors
@@ -86,16 +94,35 @@ impl Database {
         budget: &Budget,
     ) -> Result<Cooled> {
         let snap = self.begin_read()?;
-        let due = snap.warm_series(pattern, older_than.0.into())?;
+        let mut kept = KeptHot::new();
+        let due = snap.warm_series(pattern, older_than.0.into(), &kept)?;
         drop(snap);
-        self.cool_all(&due, budget, || self.begin_write().map(Some))
+        self.cool_all(&due, &mut kept, budget, || self.begin_write().map(Some))
     }
 
-    /// Rewrites leaves of the given series in cold form, each up to its raw time in `due`. Calls `begin` for each
+    /// The leaves that maintenance has read and that stay as they are.
+    pub(crate) fn kept_hot(&self) -> KeptHot {
+        let kept = self.shared.kept_hot.lock();
+        kept.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Remembers leaves that stay as they are.
+    pub(crate) fn keep_hot(&self, leaves: KeptHot) {
+        let kept = self.shared.kept_hot.lock();
+        let mut kept = kept.unwrap_or_else(PoisonError::into_inner);
+        if kept.len() > KEPT_MAX {
+            // Most of them no longer exist.
+            kept.clear();
+        }
+        kept.extend(leaves);
+    }
+
+    /// Rewrites leaves of the given series in cold form, each up to its raw time in `due`, except those in `kept`. Calls `begin` for each
     /// transaction, and ends early if `begin` returns `None`.
     pub(crate) fn cool_all(
         &self,
         due: &[(SeriesId, i64)],
+        kept: &mut KeptHot,
         budget: &Budget,
         begin: impl Fn() -> Result<Option<WriteTxn>>,
     ) -> Result<Cooled> {
@@ -126,12 +153,13 @@ impl Database {
                 let width = 1 + series.info().schema.columns.len() as u64;
                 let mut step = Cooling {
                     rows_left: (values / width).max(1),
+                    saving_part: SAVING_PART,
                     ..Cooling::default()
                 };
-                if !series.cool(before, &mut step)? {
+                if !series.cool(before, &mut step, kept)? {
                     due.next();
                 }
-                values = values.saturating_sub(step.rows.max(1) * width);
+                values = values.saturating_sub(step.looked.max(1) * width);
                 rows += step.rows;
                 done.add(&step);
             }

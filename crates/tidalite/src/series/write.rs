@@ -19,7 +19,7 @@ use tidalite_base::SeriesId;
 use tidalite_base::limits::COLUMNS_MAX;
 use tidalite_codec::{Rows, RowsRef};
 use tidalite_delta::{Sink, Slot};
-use tidalite_series::Cooling;
+use tidalite_series::{Cooling, KeptHot};
 
 /// A series in a write transaction, for changes. Rows can be inserted anywhere: at the end, before existing rows, or at
 /// an existing timestamp (the new row replaces the old one, unless the series has another [`MergePolicy`]).
@@ -515,8 +515,13 @@ impl<'t> SeriesMut<'t> {
         Ok(removed)
     }
 
-    /// Rewrites leaves in cold form; returns whether further leaves are left for another step.
-    pub(crate) fn cool(&mut self, before: i64, step: &mut Cooling) -> Result<bool> {
+    /// Rewrites leaves in cold form, except those in `kept`; returns whether further leaves are left for another step.
+    pub(crate) fn cool(
+        &mut self,
+        before: i64,
+        step: &mut Cooling,
+        kept: &mut KeptHot,
+    ) -> Result<bool> {
         let id = self.id();
         let types = self.info().schema.word_types();
         if !tidalite_codec::COLD {
@@ -526,7 +531,7 @@ impl<'t> SeriesMut<'t> {
         }
         self.txn.finish_background(self.slot)?;
         self.txn
-            .changing(|txn| txn.leaves.cool(&mut txn.pages, id, &types, before, step))
+            .changing(|txn| (txn.leaves).cool(&mut txn.pages, id, &types, before, (step, kept)))
     }
 
     /// For each text column, frees the texts that precede the first one still used by a row.

@@ -17,7 +17,7 @@ use tidalite_codec::{ColumnType, RowsRef};
 use tidalite_delta::{EncodingSink, Sink};
 use tidalite_kv::{Relocation, Tree};
 use tidalite_pager::{PageRead, PageWrite};
-use tidalite_series::{Cooling, EncodedVectors, Moving, Packer, SeriesTree};
+use tidalite_series::{Cooling, EncodedVectors, KeptHot, Moving, Packer, SeriesTree};
 
 /// The open leaves of a transaction, one per series, may take as much memory as its write buffer divided by this
 /// number, in addition to the buffer.
@@ -95,22 +95,23 @@ impl Leaves {
         Ok(())
     }
 
-    /// Rewrites leaves of a series whose rows are before `before` in cold form; returns whether further such leaves are
-    /// left for another step.
+    /// Rewrites leaves of a series whose rows are before `before` in cold form, except those in `kept`; returns whether
+    /// further such leaves are left for another step.
     pub(crate) fn cool<W: PageWrite>(
         &mut self,
         pages: &mut W,
         id: SeriesId,
         types: &[ColumnType],
         before: i64,
-        step: &mut Cooling,
+        (step, kept): (&mut Cooling, &mut KeptHot),
     ) -> Result<bool> {
         let open = open(&mut self.trees, &self.records, pages, id, Some(types))?;
-        let stop = open
+        let more = open
             .tree
-            .cool(pages, &mut self.packer, before, step, i64::MIN)?;
-        open.changed |= step.rows > 0;
-        Ok(stop.is_some())
+            .cool(pages, &mut self.packer, before, step, kept)?;
+        // Nodes above leaves that were read are written anew.
+        open.changed |= step.looked > 0;
+        Ok(more)
     }
 
     /// Moves leaves and nodes of series, as a step of compaction, beginning at a series and a time. Returns the series

@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, PoisonError};
 use tidalite_delta::WriteBuffer;
 use tidalite_pager::Clocks;
+use tidalite_series::KeptHot;
 
 /// Maximum number of appenders' write buffers that are kept for reuse.
 const APPENDING_KEPT_MAX: usize = 64;
@@ -36,6 +37,8 @@ pub(crate) struct Shared {
     left: Mutex<Option<Left>>,
     /// The compaction pass in progress, if there is one.
     pub(crate) pass: Mutex<Option<Pass>>,
+    /// Old leaves that maintenance has read and that would not become much smaller in cold form.
+    pub(crate) kept_hot: Mutex<KeptHot>,
     /// Number of the newest commit at the end of the last completed compaction through this handle; 0 if there was
     /// none, or if a reader or a pin retained pages then.
     pub(crate) compacted: AtomicU64,
@@ -60,6 +63,7 @@ impl Shared {
             appending: Mutex::default(),
             left: Mutex::new(None),
             pass: Mutex::new(None),
+            kept_hot: Mutex::default(),
             compacted: AtomicU64::new(0),
             scan_threads,
             newest: NewestCommit::default(),

@@ -12,10 +12,12 @@ use crate::types::error::Result;
 use crate::types::instant::Steps;
 use crate::types::interval::EVER;
 use crate::types::time::Timestamp;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 use tidalite_base::SeriesId;
-use tidalite_series::SeriesTree;
+use tidalite_codec::COLD;
+use tidalite_series::{KeptHot, SeriesTree};
 
 /// A series that a policy selects, with the times of its rows and the place where they are stored.
 pub(super) struct Candidate {
@@ -120,14 +122,19 @@ impl ReadTxn {
         Ok(())
     }
 
-    /// The series of the pattern that have leaves whose rows are all before `nanos` and that are not cold yet; each
-    /// with that limit in the series' unit.
-    pub(crate) fn warm_series(&self, pattern: &str, nanos: i128) -> Result<Vec<(SeriesId, i64)>> {
+    /// The series of the pattern that have leaves whose rows are all before `nanos` and that are neither cold nor in
+    /// `kept`; each with that limit in the series' unit.
+    pub(crate) fn warm_series(
+        &self,
+        pattern: &str,
+        nanos: i128,
+        kept: &KeptHot,
+    ) -> Result<Vec<(SeriesId, i64)>> {
         let mut warm = Vec::new();
         for info in self.list(pattern)? {
             let tree = self.tree_of(&info)?;
             let raw = raw_time(info.schema.unit, nanos);
-            if tree.has_warm_leaves(&self.pages, raw)? {
+            if tree.has_warm_leaves(&self.pages, raw, kept)? {
                 warm.push((info.id, raw));
             }
         }
@@ -136,17 +143,44 @@ impl ReadTxn {
 }
 
 /// The series with leaves that the policies make cold if it is `now`, each with the raw time of the limit.
-pub(super) fn due_to_cool(snap: &ReadTxn, now: Timestamp) -> Result<Vec<(SeriesId, i64)>> {
+pub(super) fn due_to_cool(
+    snap: &ReadTxn,
+    now: Timestamp,
+    kept: &KeptHot,
+) -> Result<Vec<(SeriesId, i64)>> {
     let mut due = Cuts::new();
     for (_, policy) in snap.retentions()? {
         if let Some(cold) = policy.cold {
             let horizon = i128::from(now.0) - i128::from(nanos(cold));
-            for (id, raw) in snap.warm_series(&policy.pattern, horizon)? {
+            for (id, raw) in snap.warm_series(&policy.pattern, horizon, kept)? {
                 add_cut(&mut due, id, raw);
             }
         }
     }
     Ok(due.into_iter().collect())
+}
+
+/// Adds to `due` the series that no policy makes cold and that have leaves of at least this age that are not cold yet.
+pub(super) fn with_default(
+    snap: &ReadTxn,
+    mut due: Vec<(SeriesId, i64)>,
+    now: Timestamp,
+    age: Option<Duration>,
+    kept: &KeptHot,
+) -> Result<Vec<(SeriesId, i64)>> {
+    let Some(age) = age.filter(|_| COLD) else {
+        return Ok(due);
+    };
+    let mut chosen = BTreeSet::new();
+    for (_, policy) in snap.retentions()? {
+        if policy.cold.is_some() {
+            chosen.extend(snap.list(&policy.pattern)?.iter().map(|info| info.id));
+        }
+    }
+    let horizon = i128::from(now.0) - i128::from(nanos(age));
+    let warm = snap.warm_series("", horizon, kept)?;
+    due.extend(warm.into_iter().filter(|(id, _)| !chosen.contains(id)));
+    Ok(due)
 }
 
 impl Run<'_> {

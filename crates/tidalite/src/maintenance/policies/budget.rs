@@ -14,25 +14,34 @@ pub struct Budget {
     pub series: usize,
     /// The current time to use instead of the clocks. `None`: the time of [`Database::clock`](crate::Database::clock).
     pub now: Option<Timestamp>,
+    /// Age from which leaves are rewritten in cold form, in series that no policy with
+    /// [`Retention::cold`](crate::retention::Retention::cold) selects; all rows of a leaf must have it. `None`: never.
+    /// A build without the feature `cold` ignores it.
+    pub cold: Option<Duration>,
     /// Whether the call confirms the wall clock, however far it is ahead of the commit clock: see
     /// [`Database::clock`](crate::Database::clock).
     pub confirm_clock: bool,
 }
 
 impl Default for Budget {
-    /// The default budget: one second, a thousand series per commit, and the time of
-    /// [`Database::clock`](crate::Database::clock).
+    /// The default budget: one second, a thousand series per commit, the time of
+    /// [`Database::clock`](crate::Database::clock), and the cold form for leaves that are older than
+    /// [`COLD_AGE`](Self::COLD_AGE).
     fn default() -> Self {
         Self {
             time: Duration::from_secs(1),
             series: 1000,
             now: None,
+            cold: Some(Self::COLD_AGE),
             confirm_clock: false,
         }
     }
 }
 
 impl Budget {
+    /// The default of [`cold`](Self::cold): thirty days.
+    pub const COLD_AGE: Duration = Duration::from_secs(30 * 86_400);
+
     pub(crate) fn clock(&self) -> BudgetClock {
         BudgetClock {
             deadline: Instant::now().checked_add(self.time),

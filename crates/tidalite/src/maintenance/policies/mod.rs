@@ -41,7 +41,7 @@ use std::time::{Duration, Instant};
 
 impl Database {
     /// Applies the policies: removes rows beyond their age or size limits, oldest first, in commits of bounded size;
-    /// then gives old leaves the cold form. Reads the record of each series that a policy selects, and the nodes of
+    /// then gives old leaves the cold form: by the policies, and elsewhere from the age of [`Budget::cold`] on. Reads the record of each series that a policy selects, and the nodes of
     /// series that lose rows for a cap or get cold leaves. The space of removed rows is returned once no snapshot sees
     /// them any more.
     ///
@@ -129,18 +129,22 @@ impl Database {
             rest = rest.max(Duration::from_nanos(1));
         }
         let snap = self.begin_read()?;
-        let due = age::due_to_cool(&snap, now)?;
+        let mut kept = self.kept_hot();
+        let due = age::due_to_cool(&snap, now, &kept)?;
         if let Some(reading) = ahead
-            && age::due_to_cool(&snap, reading.wall)? != due
+            && age::due_to_cool(&snap, reading.wall, &kept)? != due
         {
             done.clock_ahead = ahead;
         }
+        let due = age::with_default(&snap, due, now, budget.cold, &kept)?;
         drop(snap);
         let budget = Budget {
             time: rest,
             ..*budget
         };
-        done.cold = self.cool_all(&due, &budget, begin)?;
+        let cooled = self.cool_all(&due, &mut kept, &budget, begin);
+        self.keep_hot(kept);
+        done.cold = cooled?;
         done.more = done.cold.more;
         Ok(done)
     }
