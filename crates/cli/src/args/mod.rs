@@ -304,7 +304,10 @@ mod tests {
         let mut examples = 0;
         for help in helps {
             let joined = help.replace("\\\n", " ");
-            for line in joined.lines().filter(|line| line.contains("tidalite ")) {
+            for line in joined
+                .lines()
+                .filter(|line| line.starts_with(" ") && line.contains("tidalite "))
+            {
                 let command = line[line.find("tidalite ").unwrap()..].to_owned();
                 let command = command.split(" > ").next().unwrap();
                 let command = command.split(" && ").next().unwrap();
