@@ -25,6 +25,8 @@ suites:
   akumuli        the two tables of the numeric B+tree, opening after a kill, aggregates
   codec          bits a value and values a second of real columns, beside pco, zstd, Gorilla, ALP
   nested         a million small tables in a table, topics found level by level; LMDB's flat keys
+  import         files in CSV, gzip, JSON lines and line protocol into a database, by the
+                 programs: CPU seconds beside DuckDB and sqlite3
   cpu            a hundred hosts with ten metrics each: write, size, eight questions; SQLite
 
 options:
@@ -41,7 +43,7 @@ options:
   --pairs N      mdbx: pairs of the large tables (default 5000000), of which the rest is scaled;
                  ioarena: 5000000 stands for the published counts;
                  long-reader: of its table (default 1000000); nested: five a table or topic
-  --mib N        beyond-memory: size of the file (default 8192)
+  --mib N        beyond-memory: size of the file (default 8192); import: of the CSV (default 100)
   --memory-mib N beyond-memory: memory of the process (default 1024; 0: no bound)
 ";
 
@@ -59,6 +61,7 @@ pub(crate) enum Suite {
     Ticks,
     Growth,
     Nested,
+    Import,
     Cpu,
     Codec,
     Akumuli,
@@ -134,7 +137,10 @@ impl Options {
             points,
             commits,
             pairs: if long_reader { 1_000_000 } else { 5_000_000 },
-            mib: 8192,
+            mib: match suite {
+                Suite::Import => 100,
+                _ => 8192,
+            },
             memory_mib: 1024,
             asked: Arc::default(),
         }
@@ -156,6 +162,7 @@ pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Option<Opt
         Some("ticks") => Suite::Ticks,
         Some("growth") => Suite::Growth,
         Some("nested") => Suite::Nested,
+        Some("import") => Suite::Import,
         Some("cpu") => Suite::Cpu,
         Some("codec") => Suite::Codec,
         Some("akumuli") => Suite::Akumuli,

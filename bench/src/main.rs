@@ -11,7 +11,7 @@
 //! meter          costs of work: time, CPU, bytes, calls, waits on the disk
 //! contest        the participating engines and their order; lines and table
 //! suites         one file or folder for each suite: harlinn (five programs of an article), commit, mdbx, ioarena,
-//!                beyond_memory, long_reader, ticks, growth, nested, cpu, akumuli, codec
+//!                beyond_memory, long_reader, ticks, growth, nested, cpu, akumuli, codec, import
 //! ```
 
 mod args;
@@ -33,8 +33,8 @@ use args::{Options, Suite};
 use contest::Contest;
 use engine::Result;
 use suites::{
-    akumuli, beyond_memory, codec, commit, cpu, growth, harlinn, ioarena, long_reader, mdbx,
-    nested, ticks,
+    akumuli, beyond_memory, codec, commit, cpu, growth, harlinn, import, ioarena, long_reader,
+    mdbx, nested, ticks,
 };
 
 fn main() -> ExitCode {
@@ -82,6 +82,7 @@ fn run(options: &Options) -> Result<()> {
         Suite::LongReader => told(&long_reader::run(options)?, options, json),
         Suite::Growth => told(&growth::run(options)?, options, json),
         Suite::Nested => told(&nested::run(options)?, options, json),
+        Suite::Import => imports(options, json),
         Suite::Cpu => told(&cpu::run(options)?, options, json),
         Suite::Ticks => told(&ticks::run(options)?, options, json),
         Suite::BeyondMemory | Suite::BeyondMemoryOne => match beyond_memory::run(options)? {
@@ -130,6 +131,28 @@ fn harlinn(options: &Options, mut json: Option<File>) -> Result<()> {
     Ok(())
 }
 
+fn imports(options: &Options, json: Option<File>) -> Result<()> {
+    let lines = import::run(options)?;
+    if let Some(mut json) = json {
+        for line in &lines {
+            writeln!(json, "{}", line.json())?;
+        }
+    }
+    options.all_known()?;
+    machine(options);
+    println!(
+        "{} MiB of CSV; ratio > 1: ours is better; spread = (max - min) / median\n",
+        options.mib
+    );
+    for peer in ["duckdb", "sqlite", ""] {
+        let own: Vec<&report::Line> = lines.iter().filter(|line| line.peer == peer).collect();
+        if !own.is_empty() {
+            println!("{}", report::table(own));
+        }
+    }
+    Ok(())
+}
+
 fn machine(options: &Options) {
     let (processor, memory) = (os::processor(), os::memory_total() >> 30);
     println!(
@@ -149,6 +172,7 @@ fn warn(options: &Options) {
         Suite::Mdbx | Suite::Ioarena => options.pairs < 1_000_000,
         Suite::LongReader => options.commits < 1_000_000,
         Suite::Ticks => options.commits < 10_000,
+        Suite::Import => options.mib < 100,
         Suite::Cpu => options.points < 2_592_000,
         Suite::Codec => false,
         Suite::Akumuli | Suite::AkumuliWriter => options.points < 40_000_000,

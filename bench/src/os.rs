@@ -216,10 +216,24 @@ pub(crate) struct Spent {
 impl Spent {
     /// Processor use since the process started.
     pub(crate) fn so_far() -> Self {
+        Self::of(libc::RUSAGE_SELF)
+    }
+
+    /// Processor use of all child processes that have ended, and of theirs.
+    pub(crate) fn of_children() -> Self {
+        Self::of(libc::RUSAGE_CHILDREN)
+    }
+
+    /// Seconds in user mode and in the kernel.
+    pub(crate) fn seconds(&self) -> f64 {
+        self.user + self.system
+    }
+
+    fn of(who: libc::c_int) -> Self {
         // SAFETY: all-zero bytes are a valid `rusage`, which the call fills.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
         // SAFETY: the call sets `usage`.
-        unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) };
+        unsafe { libc::getrusage(who, &raw mut usage) };
         let seconds = |t: libc::timeval| t.tv_sec as f64 + t.tv_usec as f64 / 1e6;
         Self {
             user: seconds(usage.ru_utime),

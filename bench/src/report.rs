@@ -72,8 +72,9 @@ impl Line {
 }
 
 /// Formats the lines as a table in Markdown.
-pub(crate) fn table(lines: &[Line]) -> String {
-    let peer = lines.first().map_or("peer", |line| line.peer);
+pub(crate) fn table<'l>(lines: impl IntoIterator<Item = &'l Line>) -> String {
+    let mut lines = lines.into_iter().peekable();
+    let peer = lines.peek().map_or("peer", |line| line.peer);
     let mut text = format!(
         "| {:<11} | {:<11} | {:>10} | {peer:>10} | {:>9} | {:>6} | {:>6} |\n",
         "case", "unit", "ours", "ratio", "spread", "theirs"

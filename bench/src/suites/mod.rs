@@ -8,6 +8,7 @@ pub(crate) mod cpu;
 mod floor;
 pub(crate) mod growth;
 pub(crate) mod harlinn;
+pub(crate) mod import;
 pub(crate) mod ioarena;
 pub(crate) mod long_reader;
 pub(crate) mod mdbx;
