@@ -456,3 +456,56 @@ fn percentages_are_checked() {
         assert!(query.windows(Steps(1), "value").is_err());
     }
 }
+
+/// Equal to pandas and DuckDB, whose results are in `row_figures_oracles.txt`. Where Python has both, they are asked again
+/// (`row_figures_oracles.py`).
+#[test]
+fn figures_equal_those_of_pandas_and_duckdb() {
+    let db = memory(1);
+    let mut tx = db.begin_write().unwrap();
+    let columns = [("value", ColumnType::F64), ("counter", ColumnType::I64)];
+    let mut series = tx
+        .series_with("s", &Schema::new(Unit::Seconds, columns))
+        .unwrap();
+    for i in 0..20_000_i64 {
+        let time = Steps(1_700_000_000 + i * 37 + i * i % 23);
+        let value = (i * 7919 % 1000) as f64 / 8.0;
+        series
+            .insert_values(time, &[value.into(), (i * 5 % 3001).into()])
+            .unwrap();
+    }
+    let series = series.view().unwrap();
+    let hours = |column: &str, figures: &[Figure]| {
+        let query = series.query(..).figures(figures);
+        query.windows(Grid::hours(1), column).unwrap()
+    };
+    let of_value = [
+        Figure::Median,
+        Figure::Percentile(95.0),
+        Figure::Distinct,
+        Figure::Mode,
+        Figure::Spread,
+        Figure::Integral(LINEAR),
+        Figure::TimeMean(PREVIOUS),
+    ];
+    let values = hours("value", &of_value);
+    let changes = hours("counter", &[Figure::Delta, Figure::Increase]);
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let stored = std::fs::read_to_string(folder.join("row_figures_oracles.txt")).unwrap();
+    assert_eq!(stored.lines().count(), values.len());
+    for ((line, value), change) in stored.lines().zip(&values).zip(&changes) {
+        let expected: Vec<f64> = line.split(' ').map(|cell| cell.parse().unwrap()).collect();
+        let (value, change) = (&value.aggregate, &change.aggregate);
+        let found = [&value[..5], &change[..], &value[5..]].concat();
+        for (found, expected) in found.iter().zip(&expected[1..]) {
+            let found = found.unwrap();
+            assert!((found - expected).abs() < 1e-6, "{line}: {found}");
+        }
+    }
+    let python = std::env::var_os("TIDALITE_PYTHON").unwrap_or_else(|| "python3".into());
+    let mut command = std::process::Command::new(python);
+    match command.arg(folder.join("row_figures_oracles.py")).output() {
+        Ok(ran) if ran.status.success() => assert_eq!(String::from_utf8_lossy(&ran.stdout), stored),
+        _ => println!("oracles: absent"),
+    }
+}
