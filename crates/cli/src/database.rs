@@ -5,6 +5,7 @@ use crate::args::{RangeArgs, VersionArgs};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Cell, printable};
 use crate::store;
+use crate::style::Palette;
 use crate::time::{Nanos, TimeShow, read_any};
 use std::collections::{BTreeSet, HashSet};
 use std::ops::Bound;
@@ -305,6 +306,80 @@ impl<'a> Reader<'a> {
         Ok(history.filter(|history| history.border().is_some()))
     }
 
+    /// The part of the range that cuts no stored window; `None` if it is empty, or if it has points only. Notes where
+    /// stored windows are read, and if the range is cut.
+    pub(crate) fn range_of_history(
+        &self,
+        history: &History<'_>,
+        span: &Span,
+        messages: Palette,
+    ) -> Outcome<Option<(i64, i64)>> {
+        let info = history.rows().info();
+        let unit = info.schema.unit;
+        let (Some(border), Some(there)) = (history.border(), history.span()) else {
+            return Ok(None);
+        };
+        let Some((from, to)) = span.within(unit, there).filter(|(from, _)| *from < border) else {
+            return Ok(None);
+        };
+        let uncut = history
+            .uncut((from, to))
+            .map_err(|error| self.fail(&error))?;
+        let (note, label) = (messages.warning("note:"), info.label());
+        eprintln!(
+            "{note} {label} before {}: from stored windows",
+            unit.text(border)
+        );
+        if uncut != (from, to) {
+            eprintln!(
+                "{note} {label}: the range is cut to {} .. {}, the ends of stored windows",
+                unit.text(uncut.0),
+                unit.text(uncut.1.saturating_add(1))
+            );
+        }
+        Ok(Some(uncut).filter(|(from, to)| from <= to))
+    }
+
+    /// Notes that older points of a series are replaced by windows, for a command that reads points only.
+    pub(crate) fn mention_replaced(
+        &self,
+        info: &SeriesInfo,
+        span: &Span,
+        messages: Palette,
+    ) -> Outcome {
+        let Some(history) = self.history(info)? else {
+            return Ok(());
+        };
+        let (unit, border) = (info.schema.unit, history.border());
+        let range = history.span().and_then(|there| span.within(unit, there));
+        if let (Some((from, _)), Some(border)) = (range, border)
+            && from < border
+        {
+            eprintln!(
+                "{} {} before {}: points are replaced by windows in a series of their own, which are not read here",
+                messages.warning("note:"),
+                info.label(),
+                unit.text(border)
+            );
+        }
+        Ok(())
+    }
+
+    /// Refuses a pattern with a tag key that no series has, for commands that remove.
+    pub(crate) fn refuse_unknown_keys(&self, pattern: &str) -> Outcome {
+        let Ok(parsed) = SeriesPattern::parse(pattern) else {
+            return Ok(());
+        };
+        let all = self.txn.list("").map_err(|error| self.fail(&error))?;
+        match unknown(&parsed.keys(), &all).next() {
+            Some(problem) => Err(
+                Failure::not_found(format!("{problem}; nothing was removed"))
+                    .hint("check the spelling: `tidalite series FILE.tdl --names` lists the tags"),
+            ),
+            None => Ok(()),
+        }
+    }
+
     /// Lists the series that a pattern selects, ordered by name; returns an error if there are none.
     pub(crate) fn select(&self, pattern: &str) -> Outcome<Vec<Arc<SeriesInfo>>> {
         let parsed = SeriesPattern::parse(pattern).map_err(|error| {
@@ -593,6 +668,14 @@ impl Span {
     pub(crate) fn nothing(&self) -> Failure {
         Failure::not_found("no point in this range")
             .hint("`tidalite series FILE.tdl` shows the time span of each series")
+    }
+}
+
+/// The failure of a query of stored windows: a figure or a width that they do not give is a matter of the command line.
+pub(crate) fn history_failure(reader: &Reader<'_>, error: &tidalite::Error) -> Failure {
+    match error.kind() {
+        ErrorKind::Schema => Failure::usage(error),
+        _ => reader.fail(error),
     }
 }
 

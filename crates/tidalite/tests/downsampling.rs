@@ -501,3 +501,77 @@ fn rules_are_checked_and_kept() {
     assert_eq!(error.kind(), ErrorKind::Schema);
     assert!(error.to_string().contains("no common ends"), "{error}");
 }
+
+#[test]
+fn stored_windows_are_not_cut_and_days_come_from_days() {
+    let db = memory();
+    let mut tx = db.begin_write().unwrap();
+    let hours = [Figure::Count, Figure::Median];
+    tx.set_retention("h", &policy("m", 1, rule(Grid::hours(1), "1h", &hours)))
+        .unwrap();
+    let days = [Figure::Count, Figure::Percentile(50.0), Figure::Distinct];
+    tx.set_retention("d", &policy("m", 1, rule(Grid::days(1), "1d", &days)))
+        .unwrap();
+    for minute in 0..5 * 1440_i64 {
+        let time = Timestamp(minute * 60 * SECOND);
+        tx.series("m").unwrap().insert(time, minute as f64).unwrap();
+    }
+    // A series of texts that the pattern of another policy selects stays as it is.
+    tx.set_retention(
+        "all",
+        &policy("text*", 1, rule(Grid::hours(1), "1h", &hours)),
+    )
+    .unwrap();
+    let texts = Schema::new(Unit::Seconds, [("t", ColumnType::String)]);
+    tx.series_with("text", &texts)
+        .unwrap()
+        .insert_values(Timestamp(0), &[Value::from("kept")])
+        .unwrap();
+    tx.commit().unwrap();
+    maintain(&db, 5 * DAY, LONG);
+    let snap = db.begin_read().unwrap();
+    assert_eq!(
+        snap.series("text")
+            .unwrap()
+            .unwrap()
+            .query(..)
+            .count()
+            .unwrap(),
+        1
+    );
+    let history = snap.history("m").unwrap().unwrap();
+    let figures = [Figure::Median, Figure::Distinct];
+    let found = history
+        .windows(.., &Grid::days(1), "value", &figures)
+        .unwrap();
+    assert_eq!(found.len(), 5);
+    assert_eq!(found[1].aggregate, [Some(1440.0 + 719.5), Some(1440.0)]);
+    // Hours are there as well, and a median of two hours is refused.
+    let hour = history
+        .windows(.., &Grid::hours(1), "value", &[Figure::Median])
+        .unwrap();
+    assert_eq!(hour[3].aggregate, [Some(209.5)]);
+    assert!(
+        history
+            .windows(.., &Grid::hours(2), "value", &[Figure::Median])
+            .is_err()
+    );
+    // An interval that cuts a stored hour.
+    let cut = "1970-01-02T03:30".."1970-01-02T06:00";
+    let error = history
+        .windows(cut, &Grid::hours(1), "value", &[Figure::Count])
+        .unwrap_err();
+    assert!(error.to_string().contains("cannot be cut"), "{error}");
+    let second = |text: &str| Timestamp::parse(text).unwrap().0;
+    let (from, to) = (second("1970-01-02T03:30"), second("1970-01-02T06:20"));
+    let uncut = history.uncut((from, to)).unwrap();
+    assert_eq!(
+        uncut,
+        (second("1970-01-02T04:00"), second("1970-01-02T06:00") - 1)
+    );
+    let (from, to) = (Timestamp(uncut.0), Timestamp(uncut.1));
+    let hours = history
+        .windows(from..=to, &Grid::hours(1), "value", &[Figure::Count])
+        .unwrap();
+    assert_eq!(hours.len(), 2);
+}

@@ -196,7 +196,10 @@ fn one(text: &str) -> Result<Asked, String> {
             let inner = rest
                 .strip_suffix(')')
                 .ok_or_else(|| format!("`{text}`: the closing bracket is missing"))?;
-            (name.trim(), split(inner, ','))
+            // The output writes rate(1h)(power) for rate(1h,power).
+            let inner: Vec<&str> = inner.split(")(").collect();
+            let parts = inner.into_iter().flat_map(|part| split(part, ','));
+            (name.trim(), parts.collect())
         }
         None => (text, Vec::new()),
     };
@@ -413,6 +416,11 @@ mod tests {
             ("rate(power)", figure(Figure::Rate), "rate(power)"),
             ("rate(\"1m\")", figure(Figure::Rate), "rate(1m)"),
             ("max(a.b)", figure(Figure::Max), "max(a.b)"),
+            (
+                "rate(1m)(power)",
+                Function::Figure(Figure::Rate, 60.0),
+                "rate(1m)(power)",
+            ),
         ] {
             let asked = read(text);
             let Ok([asked]) = asked.as_deref() else {

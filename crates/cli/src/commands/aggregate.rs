@@ -23,6 +23,7 @@ pub(crate) fn run(args: &AggregateArgs, terminal: &mut Terminal<'_>) -> Outcome 
         .into_iter()
         .chain(output_columns(&functions))
         .collect();
+    let messages = terminal.messages;
     let mut sheet = terminal.sheet(args.format.format, columns);
     let order = args.top.or(args.bottom);
     let first = functions.first().map(|asked| asked.function);
@@ -41,6 +42,7 @@ pub(crate) fn run(args: &AggregateArgs, terminal: &mut Terminal<'_>) -> Outcome 
             own.push((place, function.clone()));
         }
         let series = reader.series(info)?;
+        reader.mention_replaced(info, &span, messages)?;
         let Some((from, to)) = span.in_series(&series) else {
             continue;
         };

@@ -4,15 +4,16 @@ use super::figures::float_cell;
 use super::origin::{mention_shift, windows_of};
 use crate::args::{Asked, ColumnArg, Function, WindowArgs, figure_list};
 use crate::columns::figures_column;
-use crate::database::{Reader, Span};
+use crate::database::{Reader, Span, history_failure, to_nanos};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Cell, Column};
+use crate::style::Palette;
 use crate::terminal::Terminal;
 use crate::time::{TimeShow, read_any};
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound;
-use tidalite::query::{Fill, GroupWindow, SelectionQuery};
-use tidalite::{Figure, Selection, Timestamp};
+use std::ops::{Bound, RangeInclusive};
+use tidalite::query::{Fill, GroupWindow, History, SelectionQuery};
+use tidalite::{Figure, Selection, Steps, Timestamp, Window};
 
 /// `tidalite window --group-by`, `--fill`
 pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
@@ -38,7 +39,8 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
     }
     let series = infos.iter().map(|info| reader.series(info));
     let selection = Selection::of(series.collect::<Outcome<Vec<_>>>()?);
-    let times = Span::of(&args.range)?.on_clock(selection.series());
+    let span = Span::of(&args.range)?;
+    let times = span.on_clock(selection.series());
     let tags: Vec<&str> = match &args.group_by {
         Some(tags) => tags
             .iter()
@@ -137,10 +139,18 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
             };
             let own: Vec<&Asked> = own.collect();
             let found = match column_of_all(&group, (column, &own), args)? {
-                Some(column) => group.figures(&figures[..]).windows(&grid, &column),
+                Some(column) => match replaced(&reader, &group, &span, messages)? {
+                    Some((history, interval)) => history
+                        .windows(interval, &grid, column.as_str(), &figures)
+                        .map(|windows| on_clock(&history, windows)),
+                    None => group.figures(&figures[..]).windows(&grid, &column),
+                },
                 None => Ok(Vec::new()),
             };
-            windows.push((places, found.map_err(|error| reader.fail(&error))?));
+            windows.push((
+                places,
+                found.map_err(|error| history_failure(&reader, &error))?,
+            ));
         }
         let fill = args.fill.unwrap_or(Fill::None);
         // Gaps of a metric are filled over the whole range in which any metric has windows.
@@ -187,9 +197,47 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
         }
     }
     if !any {
-        return Err(Span::of(&args.range)?.nothing());
+        return Err(span.nothing());
     }
     Ok(sheet.finish()?)
+}
+
+/// The stored windows and points of the only series of a group, with the range to read. Of several series only points are
+/// read, which is noted.
+fn replaced<'r>(
+    reader: &'r Reader<'_>,
+    group: &SelectionQuery<'_, '_>,
+    span: &Span,
+    messages: Palette,
+) -> Outcome<Option<(History<'r>, RangeInclusive<Steps>)>> {
+    let mut series: Vec<_> = group.series().collect();
+    if series.len() != 1 {
+        for series in series {
+            reader.mention_replaced(series.info(), span, messages)?;
+        }
+        return Ok(None);
+    }
+    let Some(info) = series.pop().map(|series| series.info()) else {
+        return Ok(None);
+    };
+    let Some(history) = reader.history(info)? else {
+        return Ok(None);
+    };
+    let range = reader.range_of_history(&history, span, messages)?;
+    Ok(range.map(|(from, to)| (history, Steps(from)..=Steps(to))))
+}
+
+/// The windows of a history as those of a group.
+fn on_clock(
+    history: &History<'_>,
+    windows: Vec<Window<Vec<Option<f64>>>>,
+) -> Vec<GroupWindow<Vec<Option<f64>>>> {
+    let unit = history.rows().info().schema.unit;
+    let window = |window: Window<Vec<Option<f64>>>| GroupWindow {
+        start: Timestamp(i64::try_from(to_nanos(unit, window.start)).unwrap_or(0)),
+        aggregate: window.aggregate,
+    };
+    windows.into_iter().map(window).collect()
 }
 
 /// Rejects a group with several metrics: their common figures mean nothing, such as a mean of degrees and percent.

@@ -38,9 +38,38 @@ pub(crate) fn windows_of(
     };
     let grid = grid.in_zone(Zone::from(zone.clone()));
     match origin {
-        Some(origin) => Ok(grid.origin(timestamp(origin)?)),
+        Some(origin) => {
+            check_origin(width, origin, zone)?;
+            Ok(grid.origin(timestamp(origin)?))
+        }
         None => Ok(grid),
     }
+}
+
+/// Refuses an origin at which no window of the calendar begins.
+fn check_origin(width: WindowWidth, origin: Nanos, zone: &TimeZone) -> Outcome {
+    let Ok(time) = Timestamp::from_nanosecond(origin) else {
+        return Ok(());
+    };
+    let local = time.to_zoned(zone.clone());
+    let begins_day = local.start_of_day().is_ok_and(|start| start == local);
+    let in_months = matches!(
+        width,
+        WindowWidth::Months(_) | WindowWidth::Quarters(_) | WindowWidth::Years(_)
+    );
+    if !begins_day {
+        return Err(Failure::usage(
+            "--origin is not midnight: windows of days and longer ones begin at midnight of --tz",
+        )
+        .hint("a fixed width, such as 24h, begins at any time of day"));
+    }
+    if in_months && local.day() != 1 {
+        return Err(Failure::usage(
+            "--origin is not the first day of a month: windows of months, quarters and years begin on one",
+        )
+        .hint("give the first of the month"));
+    }
+    Ok(())
 }
 
 /// Midnight of 1970-01-01 under the offset that the zone has at time `at`.

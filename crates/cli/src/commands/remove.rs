@@ -23,6 +23,7 @@ pub(crate) fn run(args: &RemoveArgs, terminal: &mut Terminal<'_>) -> Outcome {
         (database, Some(txn))
     };
     let reader = Reader::at(&database, path, None)?;
+    reader.refuse_unknown_keys(&args.which.pattern)?;
     let infos = reader.select(&args.which.pattern)?;
     let show = TimeShow::new(args.range.zone.tz.clone());
     let columns = vec![

@@ -45,6 +45,18 @@ pub(crate) fn run(args: &RetentionArgs, terminal: &mut Terminal<'_>) -> Outcome 
             }
             txn.set_retention(name, &policy).map_err(fail)?;
         }
+        if let Some(name) = &args.remove {
+            let snapshot = database.begin_read().map_err(fail)?;
+            let policies = snapshot.retentions().map_err(fail)?;
+            let own = policies.into_iter().find(|(own, _)| own == name);
+            if let Some(rule) = own.and_then(|(_, policy)| policy.downsample) {
+                eprintln!(
+                    "{} the windows stay in the series '*.{}', but `window` reads them with the points only while a policy has their rule",
+                    terminal.messages.warning("note:"),
+                    rule.suffix
+                );
+            }
+        }
         if let Some(name) = &args.remove
             && !txn.remove_retention(name).map_err(fail)?
         {

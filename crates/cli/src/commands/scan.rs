@@ -164,6 +164,7 @@ pub(crate) fn latest(args: &LatestArgs, terminal: &mut Terminal<'_>) -> Outcome 
         Some(text) => Some(read_timestamp(text, &args.zone.tz)?),
         None => None,
     };
+    let mut any = false;
     for info in &infos {
         let series = reader.series(info)?;
         let name = Cell::series(info);
@@ -185,8 +186,13 @@ pub(crate) fn latest(args: &LatestArgs, terminal: &mut Terminal<'_>) -> Outcome 
             }
         };
         if let Some(cells) = cells.map_err(|error| reader.fail(&error))? {
+            any = true;
             sheet.row(&cells)?;
         }
+    }
+    if let (Some(text), false) = (&args.at, any) {
+        return Err(Failure::not_found(format!("no value at {text}"))
+            .hint("`tidalite series FILE.tdl` shows the time span of each series"));
     }
     Ok(sheet.finish()?)
 }

@@ -5,7 +5,7 @@ use super::filters;
 use super::origin::{check_steps, mention_shift, windows_of};
 use crate::args::{Asked, Function, WindowArgs, figure_list};
 use crate::columns::column_of_function;
-use crate::database::{Reader, Span, time_cell, to_nanos};
+use crate::database::{Reader, Span, history_failure, time_cell, to_nanos};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Cell, Column};
 use crate::terminal::Terminal;
@@ -62,23 +62,16 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
         let fail = |error: tidalite::Error| reader.fail(&error);
         let filters = filters::of(&args.wanted, info, &args.column)?;
         let query = filters::filtered(range, &filters);
-        let history = match history {
-            Some(history) if history.border().is_some_and(|border| from < border) => {
-                let border = show.show(to_nanos(unit, history.border().unwrap_or(from)));
-                let is_figure = |asked: &Asked| matches!(asked.function, Function::Figure(..));
-                let readable = filters.is_empty() && functions.iter().all(is_figure);
-                let note = messages.warning("note:");
-                let label = info.label();
-                match readable {
-                    true => eprintln!("{note} {label} before {border}: from stored windows"),
-                    false => eprintln!(
-                        "{note} {label} before {border}: only points that are not replaced by windows are read, because of --where, nan_count or a time"
-                    ),
-                }
-                Some(history).filter(|_| readable)
+        let is_figure = |asked: &Asked| matches!(asked.function, Function::Figure(..));
+        let mut stored = None;
+        if let Some(history) = history {
+            if filters.is_empty() && functions.iter().all(is_figure) {
+                let range = reader.range_of_history(&history, &span, messages)?;
+                stored = range.map(|range| (history, range));
+            } else {
+                reader.mention_replaced(info, &span, messages)?;
             }
-            _ => None,
-        };
+        }
         // All columns have the same windows.
         let mut lines: Vec<(i64, Vec<Cell>)> = Vec::new();
         for (column, asked) in columns {
@@ -87,11 +80,15 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
                 functions: &own,
                 show: &show,
             };
-            let windows = match &history {
-                Some(history) => figures.of_history(history, (from, to), &grid, column),
-                None => figures.windows(&query, &grid, (&info.schema, column)),
+            let windows = match &stored {
+                Some((history, range)) => figures
+                    .of_history(history, *range, &grid, column)
+                    .map_err(|error| history_failure(&reader, &error)),
+                None => figures
+                    .windows(&query, &grid, (&info.schema, column))
+                    .map_err(fail),
             };
-            for (row, (start, cells)) in windows.map_err(fail)?.into_iter().enumerate() {
+            for (row, (start, cells)) in windows?.into_iter().enumerate() {
                 if row == lines.len() {
                     lines.push((start, vec![Cell::Missing; functions.len()]));
                 }

@@ -150,8 +150,9 @@ fn latest_gives_values_at_a_time() {
         at("--between previous"),
         "series,time,value\na,2024-01-01T00:15:00Z,2\nb,2024-01-01T00:15:00Z,1\n"
     );
-    let before = folder.say("latest l.tdl --at 2023-12-31 -f csv").ok();
-    assert_eq!(before, "series,time,value\n");
+    folder
+        .say("latest l.tdl --at 2023-12-31 -f csv")
+        .failed(3, &["no value at 2023-12-31"]);
     folder
         .say("latest l.tdl --between linear")
         .failed(2, &["--at"]);

@@ -9,13 +9,14 @@
 //! Invariant: the segments do not overlap, and each begins at the beginning of a window of the coarser segment before
 //! it, so that no row counts twice.
 
-use crate::catalog::downsample::{Border, Downsample, stored_name};
+use crate::catalog::downsample::{Border, Downsample};
 use crate::catalog::retention::policies;
 use crate::catalog::rules::Rules;
 use crate::query::combine::{Part, combined, source_among, sources};
 use crate::series::aggregate::Window;
 use crate::series::read::Series;
 use crate::txn::read::ReadTxn;
+use crate::types::column::Column;
 use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
 use crate::types::figure::Figure;
@@ -38,9 +39,10 @@ struct Level<'s> {
     rule: Downsample,
     grid: StepGrid,
     series: Series<'s>,
-    /// The first time that windows of this level answer for, and the first time behind them.
-    from: i64,
-    end: i64,
+    /// The start of the first stored window, and the first time that is not replaced.
+    whole: (i64, i64),
+    /// The part of it in which no finer windows are stored: its first time, and the first time behind it.
+    segment: (i64, i64),
 }
 
 /// Figures of a part of a window: of a stored window, or of rows.
@@ -119,26 +121,39 @@ impl ReadTxn {
             let end = grid.window(last).1.saturating_add(1);
             levels.push(Level {
                 rule: rule.clone(),
-                end: border.map_or(end, |border| border.end),
+                whole: (from, border.map_or(end, |border| border.end)),
                 grid,
                 series,
-                from,
+                segment: (0, 0),
             });
         }
         levels.sort_by_key(|level| level.rule.grid.rough_width());
-        for finer in 1..levels.len() {
+        for at in 0..levels.len() {
+            levels[at].segment = levels[at].whole;
+            if at == 0 {
+                continue;
+            }
             // A coarser level ends where the finer one begins, at the end of a window.
-            let (from, coarser) = (levels[finer - 1].from, &levels[finer]);
+            let (from, coarser) = (levels[at - 1].segment.0, &mut levels[at]);
             let (start, last) = coarser.grid.window(from);
             let end = if start == from {
                 start
             } else {
                 last.saturating_add(1)
             };
-            levels[finer].end = end.min(coarser.end);
-            levels[finer - 1].from = levels[finer].end.max(from);
+            coarser.segment.1 = end.min(coarser.whole.1);
+            let end = coarser.segment.1;
+            levels[at - 1].segment.0 = end.max(from);
         }
         Ok(Some(History { source, levels }))
+    }
+}
+
+/// The figure by which others with the same meaning are stored.
+fn normal(figure: Figure) -> Figure {
+    match figure {
+        Figure::Percentile(50.0) => Figure::Median,
+        figure => figure,
     }
 }
 
@@ -152,26 +167,27 @@ impl<'s> History<'s> {
     /// The first time from which rows are read, in the series' unit; `None` if no rows have been replaced.
     #[must_use]
     pub fn border(&self) -> Option<i64> {
-        self.levels.first().map(|level| level.end)
+        self.levels.first().map(|level| level.whole.1)
     }
 
     /// The first time of a stored window or row, and the time of the last row; `None` if there are none.
     #[must_use]
     pub fn span(&self) -> Option<(i64, i64)> {
         let (first, last) = self.source.span()?;
-        let oldest = self.levels.last().map_or(first, |level| level.from);
-        Some((oldest.min(first), last))
+        let oldest = self.levels.iter().map(|level| level.whole.0).min();
+        Some((oldest.unwrap_or(first).min(first), last))
     }
 
     /// The windows that contain rows or stored windows, ascending, with figures of a column. A window that contains
     /// several stored windows, or stored windows and rows, is combined from them: number, sum, extremes, first, last,
     /// delta, increase and integral from themselves, mean from number and mean or sum, spread from the extremes,
     /// deviation from number, mean and deviation. An integral is `None` where windows between stored ones are missing,
-    /// because they had no rows. A stored window belongs to `times` if it begins there.
+    /// because they had no rows. Where windows of the asked width are stored with all figures, only these are read, so that
+    /// a median of days comes from stored days, even if hours are stored, too.
     ///
     /// # Errors
-    /// `Schema` if a figure does not follow from the stored ones (a percentile of a day from those of its hours), or if
-    /// a stored window lies in two of the windows; `Schema` if the column does not exist; a damaged or unreadable
+    /// `Schema` if a figure does not follow from the stored ones (a percentile of a day from those of its hours), if a
+    /// stored window lies in two of the windows, or if `times` cuts one ([`uncut`](Self::uncut) gives ends that do not); `Schema` if the column does not exist; a damaged or unreadable
     /// block.
     ///
     /// # Cost
@@ -187,10 +203,23 @@ impl<'s> History<'s> {
         let column = self.source.column(column)?;
         let own = grid.in_unit(info.schema.unit)?;
         let (from, to) = times.ends()?.in_unit(info.schema.unit);
+        let figures: Vec<Figure> = figures.iter().copied().map(normal).collect();
+        let figures = &figures[..];
+        let name = info.schema.columns[column].name.as_str();
         let mut pieces: BTreeMap<i64, Vec<Piece>> = BTreeMap::new();
-        for level in self.levels.iter().rev() {
-            let name = info.schema.columns[column].name.as_str();
-            level.read((from, to), name, |start, piece| {
+        for (level, segment) in self.levels_for(grid, name, figures) {
+            for at in [from, to.saturating_add(1)] {
+                if level.is_cut(at, segment)? {
+                    let at = info.schema.unit.text(at);
+                    let problem = format!(
+                        "{} cannot be cut at {at}: rows there are replaced by windows of {}; choose the ends of such windows",
+                        info.label(),
+                        level.rule.grid
+                    );
+                    return Err(Error::from(Cause::Schema { problem }));
+                }
+            }
+            level.read((from, to), segment, name, |start, piece| {
                 pieces.entry(own.window(start).0).or_default().push(piece);
             })?;
         }
@@ -237,6 +266,48 @@ impl<'s> History<'s> {
             });
         }
         Ok(windows)
+    }
+
+    /// The levels to read with the times that each answers for, the coarsest first: the one that has these windows with
+    /// all figures, as far back as any, or else all.
+    fn levels_for(
+        &self,
+        grid: &Grid,
+        column: &str,
+        figures: &[Figure],
+    ) -> Vec<(&Level<'s>, (i64, i64))> {
+        let oldest = self.levels.iter().map(|level| level.whole.0).min();
+        let has_all = |level: &&Level<'_>| {
+            let stored = level.figures_of(column);
+            let has = |figure: &Figure| stored.iter().any(|(own, _)| own == figure);
+            level.rule.grid == *grid
+                && Some(level.whole.1) == self.border()
+                && oldest.is_some_and(|oldest| level.whole.0 <= oldest)
+                && figures.iter().all(has)
+        };
+        match self.levels.iter().find(has_all) {
+            Some(level) => vec![(level, level.whole)],
+            None => {
+                let each = self.levels.iter().rev();
+                each.map(|level| (level, level.segment)).collect()
+            }
+        }
+    }
+
+    /// The largest interval within `from ..= to`, both ends included, that cuts no stored window.
+    ///
+    /// # Errors
+    /// A damaged or unreadable block.
+    pub fn uncut(&self, (mut from, mut to): (i64, i64)) -> Result<(i64, i64)> {
+        for level in self.levels.iter().rev() {
+            if level.is_cut(from, level.segment)? {
+                from = level.grid.window(from).1.saturating_add(1);
+            }
+            if level.is_cut(to.saturating_add(1), level.segment)? {
+                to = level.grid.window(to).0.saturating_sub(1);
+            }
+        }
+        Ok((from, to))
     }
 
     /// Whether the pieces of a window follow each other without a gap. The first and the last of all windows, which
@@ -311,26 +382,45 @@ impl<'s> History<'s> {
 }
 
 impl Level<'_> {
+    /// The stored figures of a column of the source, with their columns; also those that the rule no longer has.
+    fn figures_of(&self, column: &str) -> Vec<(Figure, usize)> {
+        let columns = self.series.info().schema.columns.iter().enumerate();
+        let figure = |(place, own): (usize, &Column)| {
+            let figure = match column {
+                "value" => Figure::named(&own.name),
+                _ => own
+                    .name
+                    .strip_suffix(&format!("({column})"))
+                    .and_then(Figure::named),
+            };
+            figure.map(|figure| (normal(figure), place))
+        };
+        columns.filter_map(figure).collect()
+    }
+
+    /// Whether there is a stored window that contains times on both sides of `at`: before it, and from it on.
+    fn is_cut(&self, at: i64, (from, end): (i64, i64)) -> Result<bool> {
+        if at <= from || at >= end {
+            return Ok(false);
+        }
+        let (start, _) = self.grid.window(at);
+        Ok(start < at && self.series.query(Steps(start)..=Steps(start)).count()? > 0)
+    }
+
     /// Reads the stored windows that begin in an interval.
     fn read(
         &self,
         (from, to): (i64, i64),
+        segment: (i64, i64),
         column: &str,
         mut f: impl FnMut(i64, Piece),
     ) -> Result<()> {
-        let (from, to) = (from.max(self.from), to.min(self.end.saturating_sub(1)));
+        let (from, to) = (from.max(segment.0), to.min(segment.1.saturating_sub(1)));
         if from > to {
             return Ok(());
         }
         let schema = &self.series.info().schema;
-        let names = self
-            .rule
-            .figures
-            .iter()
-            .map(|&figure| (figure, stored_name(figure, column)));
-        let columns: Vec<(Figure, usize)> = names
-            .filter_map(|(figure, name)| Some((figure, schema.column(&name)?)))
-            .collect();
+        let columns = self.figures_of(column);
         self.series
             .query(Steps(from)..=Steps(to))
             .for_each(|start, words| {

@@ -102,8 +102,8 @@ impl ReadTxn {
         };
         let keep = i128::from(nanos(keep));
         for info in self.list(&policy.pattern)? {
-            // A policy that makes windows does not remove windows.
-            if policy.downsample.is_some() && rules.is_target(&info) {
+            // A policy that makes windows removes no rows that it does not replace: windows, texts.
+            if policy.downsample.is_some() && rules.of(&info).is_empty() {
                 continue;
             }
             let Some(own) = self.candidate(info, waiting)? else {

@@ -372,8 +372,8 @@ fn add_late(all: &mut Windows, more: Windows, columns: &[StoredFigure]) {
     }
 }
 
-/// The figures of a window after rows have been added to it: number, sum, extremes and mean follow them, other figures
-/// stay.
+/// The figures of a window after rows have been added to it: number, sum, extremes, spread, mean and deviation follow
+/// them if what they follow from is stored, other figures stay.
 fn with_late(
     columns: &[StoredFigure],
     there: &[Option<f64>],
@@ -387,7 +387,13 @@ fn with_late(
     let add = |(column, there_value): (&StoredFigure, &Option<f64>)| {
         let follows = matches!(
             column.figure,
-            Figure::Count | Figure::Sum | Figure::Mean | Figure::Min | Figure::Max
+            Figure::Count
+                | Figure::Sum
+                | Figure::Mean
+                | Figure::Stddev
+                | Figure::Min
+                | Figure::Max
+                | Figure::Spread
         );
         let own = columns.iter().filter(|other| other.source == column.source);
         let stored: Vec<Figure> = own.map(|column| column.figure).collect();
