@@ -227,7 +227,7 @@ fn replaced<'r>(
     Ok(range.map(|(from, to)| (history, Steps(from)..=Steps(to))))
 }
 
-/// The windows of a history as those of a group.
+/// Converts the windows of a history to windows of a group.
 fn on_clock(
     history: &History<'_>,
     windows: Vec<Window<Vec<Option<f64>>>>,

@@ -201,7 +201,7 @@ impl Plot {
         let Some(second) = &self.second else {
             return;
         };
-        // Only the left axis has lines across the plot, because those of two axes would not meet.
+        // Only the left axis has lines across the plot, because the lines of two axes would not meet.
         let (top, bottom) = ((self.right, self.top), (self.right, self.bottom));
         canvas.polyline(&[top, bottom], 1.0, AXIS);
         for (value, label) in &second.ticks {

@@ -42,7 +42,7 @@ fn old_rows_become_windows_and_are_read_across_the_border() {
     folder
         .say("window a.tdl load --by 1d --fn p95")
         .failed(2, &["p95 does not follow from the stored figures"]);
-    // Gaps are filled over stored windows, too, and other commands say what they do not read.
+    // Gaps are filled over stored windows, too, and other commands note that they read points only.
     let filled = folder.say("window a.tdl load --by 1d --fn count,mean,max --fill 0 -f csv");
     assert_eq!(filled.ok(), before);
     let counted = folder.say("aggregate a.tdl load --fn count");
