@@ -98,7 +98,7 @@ impl Epoch {
 
     /// The unit in which a number of this magnitude is a date between 1973 and 5138: measured
     /// data are rarely older, and the four ranges do not overlap.
-    fn of_magnitude(value: i128) -> Self {
+    pub(crate) fn of_magnitude(value: i128) -> Self {
         match value.unsigned_abs() {
             0..100_000_000_000 => Self::Seconds,
             100_000_000_000..100_000_000_000_000 => Self::Millis,
@@ -289,6 +289,15 @@ fn read_iso(text: &str, zone: &TimeZone) -> Result<Moment, String> {
         &swapped
     } else {
         text
+    };
+    let padded;
+    let text = match text.as_bytes().get(10..13) {
+        // An hour of one digit: `2014-06-01 9:05`.
+        Some([b' ' | b'T', b'0'..=b'9', b':']) => {
+            padded = format!("{}0{}", &text[..11], &text[11..]);
+            &padded
+        }
+        _ => text,
     };
     let ended;
     let text = match at_end_of_day(text) {

@@ -119,6 +119,12 @@ fn after_failure(failure: Failure, args: &ImportArgs, tally: Tally, is_new: bool
     failure
 }
 
+/// A count with its noun, in the singular or the plural.
+fn counted(count: u64, noun: &str) -> String {
+    let ending = if count == 1 { "" } else { "s" };
+    format!("{} {noun}{ending}", grouped(count))
+}
+
 fn summary(path: &Path, tally: Tally, took: Duration, terminal: &mut Terminal<'_>) -> Outcome {
     let seconds = took.as_secs_f64().max(1e-9);
     #[expect(clippy::cast_precision_loss, reason = "shown with a few digits")]
@@ -126,9 +132,9 @@ fn summary(path: &Path, tally: Tally, took: Duration, terminal: &mut Terminal<'_
     let bytes = length_of(path);
     writeln!(
         terminal.out,
-        "{} rows, {} points in {} series in {} s: {} rows/s, {} points/s",
-        grouped(tally.rows),
-        grouped(tally.stored()),
+        "{}, {} in {} series in {} s: {} rows/s, {} points/s",
+        counted(tally.rows, "row"),
+        counted(tally.stored(), "point"),
         grouped(tally.series),
         rounded_text((seconds * 1000.0).round() / 1000.0),
         rate(tally.rows),
@@ -387,17 +393,21 @@ fn mention(what: &str, notes: &[String], terminal: &Terminal<'_>) {
 
 /// Reports columns that are not used, because a forgotten tag would mix the rows of several series.
 fn mention_left_out(what: &str, layout: &Layout, terminal: &Terminal<'_>) {
-    let Some(first) = layout.left_out.first() else {
+    if layout.left_out.is_empty() {
         return;
-    };
+    }
     let names: Vec<String> = layout.left_out.iter().map(described).collect();
+    let mut words = layout.left_out.iter().filter(|own| !own.is_numeric());
+    let advice = words.next().map_or(String::new(), |first| {
+        let name = printable(&first.name);
+        format!("; a column of names becomes a tag with --tag {name}")
+    });
     let mut stderr = std::io::stderr().lock();
     let _ = writeln!(
         stderr,
-        "{} {what}: not used: {}; a column of names becomes a tag with --tag {}",
+        "{} {what}: not used: {}{advice}",
         terminal.messages.warning("note:"),
         names.join(", "),
-        printable(&first.name)
     );
 }
 
@@ -406,6 +416,11 @@ fn described(column: &LeftOut) -> String {
     let name = printable(&column.name);
     match column.numbers {
         0 => name,
+        _ if column.is_numeric() => {
+            format!(
+                "{name} (numbers, but the column has no name: --value {name} stores them, beside --value for the others)"
+            )
+        }
         numbers => format!(
             "{name} (numbers in {} of the first {} cells: --value {name} --on-error null stores them)",
             grouped(numbers as u64),

@@ -2,6 +2,7 @@
 
 use crate::exit::Failure;
 use crate::output::printable;
+use crate::time::{Epoch, TimeFormat};
 
 /// The first bytes of formats that are not text, each with the name of the format and advice on how to convert it to
 /// CSV.
@@ -97,16 +98,51 @@ pub(crate) fn near_1970(column: &str, first: &str, last: &str, unit: &str) -> Fa
 
 /// The error for numbers whose only separator may be one of decimals or one of thousands.
 pub(crate) fn ambiguous_number(column: &str, cell: &str) -> Failure {
-    let plain = |with: &str| printable(&cell.replace(',', with));
+    let separator = if cell.contains('.') { '.' } else { ',' };
+    let plain = |with: &str| printable(&cell.replace(separator, with));
     Failure::bad_input(format!(
         "column {column}: `{}` may be {} or {}",
         printable(cell),
         plain("."),
         plain("")
     ))
-    .hint(
-        "name the separator: --decimal ',' or --thousands ','; or leave the column out with --skip",
-    )
+    .hint(format!(
+        "name the separator: --decimal '{separator}' or --thousands '{separator}'; or leave the column out with --skip"
+    ))
+}
+
+/// The error for timestamps of the line protocol whose unit is not given and that all lie within three years of 1970 if
+/// they are nanoseconds. `likely` is the unit that fits their magnitude.
+pub(crate) fn line_near_1970(what: &str, time: i64, likely: Epoch) -> Failure {
+    let (unit, option) = match likely {
+        Epoch::Millis => ("milliseconds", "ms"),
+        Epoch::Micros => ("microseconds", "us"),
+        _ => ("seconds", "s"),
+    };
+    Failure::bad_input(format!(
+        "{what}: the timestamps (`{time}`) are all within three years of 1970-01-01 if they are nanoseconds"
+    ))
+    .hint(format!(
+        "give their unit: --time-format {option} if they are {unit} since 1970, --time-format ns if they are nanoseconds"
+    ))
+}
+
+/// The error for a time column of numbers that may be dates by `pattern` or count from 1970 in `unit`.
+pub(crate) fn number_or_date(column: &str, text: &str, pattern: &str, unit: Epoch) -> Failure {
+    let option = match unit {
+        Epoch::Millis => "ms",
+        Epoch::Micros => "us",
+        Epoch::Nanos => "ns",
+        _ => "s",
+    };
+    Failure::bad_input(format!(
+        "column {column}: `{}` may be a date ({pattern}) or a number of {}",
+        printable(text),
+        TimeFormat::Epoch(unit)
+    ))
+    .hint(format!(
+        "give the format: --time-format '{pattern}' or --time-format {option}"
+    ))
 }
 
 /// The error if no column holds numbers. `cells` has the name of each column, and an example cell if there is one.

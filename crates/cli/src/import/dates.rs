@@ -4,11 +4,13 @@
 //! the twelfth shows it. If no date of the sample shows it, the user must name the format.
 
 use crate::time::{TimeFormat, TimeReader};
+use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
 /// The dates, and the times of day that may follow one.
-const DAYS: [&str; 7] = [
-    "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%d-%b-%Y", "%d %b %Y",
+const DAYS: [&str; 9] = [
+    "%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%d-%b-%Y",
+    "%d %b %Y",
 ];
 const TIMES_OF_DAY: [&str; 4] = ["", " %H:%M", " %H:%M:%S", " %H:%M:%S%.f"];
 const TIMES_OF_DAY_12: [&str; 2] = [" %I:%M %p", " %I:%M:%S %p"];
@@ -34,7 +36,8 @@ pub(crate) fn formats(texts: &[&str]) -> Vec<TimeFormat> {
     found
 }
 
-/// Whether a text may be such a date: day or month, a separator, month or day, the same separator, and four digits.
+/// Whether a text may be such a date: day or month, a separator, month or day, the same separator, and four digits; or
+/// the year first.
 pub(crate) fn may_be_date(text: &str) -> bool {
     let date = text.split_once(':').map_or(text, |(date, _)| date);
     let Some(separator) = date.find(['.', '/', '-', ' ']) else {
@@ -47,11 +50,48 @@ pub(crate) fn may_be_date(text: &str) -> bool {
         |part: &str| matches!(part.len(), 1 | 2) && part.bytes().all(|byte| byte.is_ascii_digit());
     let is_name = second.len() == 3 && second.bytes().all(|byte| byte.is_ascii_alphabetic());
     let has_year = third.len() >= 4 && third.bytes().take(4).all(|byte| byte.is_ascii_digit());
+    let day = third.split(' ').next().unwrap_or_default();
+    let begins_with_year = first.len() == 4 && first.bytes().all(|byte| byte.is_ascii_digit());
     is_short(first) && (is_name || is_short(second)) && has_year
+        || begins_with_year && is_short(second) && is_short(day)
 }
 
-/// Whether a text is a time of day, such as `00:10` or `9:05:30.5`.
+/// The pattern of times such as 20140601001000, a date with the time of day to the second.
+pub(crate) const COMPACT_SECONDS: &str = "%Y%m%d%H%M%S";
+
+/// The pattern by which a number is a time: year and day of the year, or year, month, day, hour, perhaps with minute and
+/// second. The years are 1900 to 2099.
+pub(crate) fn compact(text: &str) -> Option<&'static str> {
+    if !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let part = |from: usize, to: usize| text.get(from..to)?.parse::<i16>().ok();
+    let year = part(0, 4).filter(|year| (1900..2100).contains(year))?;
+    if text.len() == 7 {
+        return (1..=366).contains(&part(4, 7)?).then_some("%Y%j");
+    }
+    let (month, day) = (part(4, 6)?, part(6, 8)?);
+    Date::new(year, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok()?;
+    let is_below = |from: usize, limit: i16| part(from, from + 2).is_some_and(|own| own < limit);
+    let fits = is_below(8, 24)
+        && (text.len() < 12 || is_below(10, 60))
+        && (text.len() < 14 || is_below(12, 60));
+    match text.len() {
+        _ if !fits => None,
+        10 => Some("%Y%m%d%H"),
+        12 => Some("%Y%m%d%H%M"),
+        14 => Some(COMPACT_SECONDS),
+        _ => None,
+    }
+}
+
+/// Whether a text is a time of day, such as `00:10`, `9:05:30.5` or `9:05 AM`.
 pub(crate) fn is_time_of_day(text: &str) -> bool {
+    let half = ["AM", "PM", "am", "pm"];
+    let text = half
+        .iter()
+        .find_map(|half| text.strip_suffix(half))
+        .map_or(text, str::trim_end);
     let mut parts = text.split(':');
     let is_pair = |part: &str| part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_digit());
     let hour = parts.next().unwrap_or_default();
@@ -85,6 +125,8 @@ mod tests {
             ),
             (&["06/01/2014", "07/02/2014"], &["%d/%m/%Y", "%m/%d/%Y"]),
             (&["01-Jun-2014"], &["%d-%b-%Y"]),
+            (&["2014-06-01 9:05 AM"], &["%Y-%m-%d %I:%M %p"]),
+            (&["2014/6/1 9:05"], &["%Y/%m/%d %H:%M"]),
             (&["06/01/2014", "2014"], &[]),
             (&["1.5"], &[]),
         ] {
@@ -100,8 +142,39 @@ mod tests {
     }
 
     #[test]
+    fn numbers_that_may_be_dates() {
+        for (text, pattern) in [
+            ("2024001", Some("%Y%j")),
+            ("2024010112", Some("%Y%m%d%H")),
+            ("202401011200", Some("%Y%m%d%H%M")),
+            ("20240101120059", Some(COMPACT_SECONDS)),
+            ("2024367", None),
+            ("2024000", None),
+            ("2024010124", None),
+            ("202401011260", None),
+            ("202402301200", None),
+            ("20240101120060", None),
+            ("1704067200", None),
+            ("1704067200000", None),
+            ("20240101", None),
+            ("2024", None),
+            ("", None),
+        ] {
+            assert_eq!(compact(text), pattern, "{text}");
+        }
+    }
+
+    #[test]
     fn times_of_day() {
-        for text in ["00:10", "9:05", "24:00", "09:05:30", "09:05:30.25"] {
+        for text in [
+            "00:10",
+            "9:05",
+            "24:00",
+            "09:05:30",
+            "09:05:30.25",
+            "9:05 AM",
+            "12:05pm",
+        ] {
             assert!(is_time_of_day(text), "{text}");
         }
         for text in [

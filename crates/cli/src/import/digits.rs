@@ -109,10 +109,14 @@ impl Digits {
     }
 
     /// Finds out how the numbers in these cells are written; each cell comes with the index of its column. Cells that
-    /// contradict each other, and cells without separators, give plain numbers.
-    pub(crate) fn detect<'a>(cells: impl Iterator<Item = (usize, &'a str)>) -> Detected {
+    /// contradict each other, and cells without separators, give plain numbers. With `may_have_commas`, the input looks as
+    /// if commas separate decimals; then a lone point may separate thousands.
+    pub(crate) fn detect<'a>(
+        cells: impl Iterator<Item = (usize, &'a str)>,
+        may_have_commas: bool,
+    ) -> Detected {
         let (mut point, mut comma, mut blanks, mut apostrophes) = (false, false, false, false);
-        let (mut groups_of_comma, mut unclear) = (false, None);
+        let (mut groups_of_comma, mut unclear, mut unclear_point) = (false, None, None);
         for (column, text) in cells {
             let digits = text.trim_start_matches(['+', '-']);
             if !digits.starts_with(|c: char| c.is_ascii_digit() || c == ',' || c == '.') {
@@ -139,6 +143,7 @@ impl Digits {
             };
             match Kind::of(&compact) {
                 Kind::Plain => {}
+                Kind::UnclearPoint => unclear_point = unclear_point.or(Some((column, text))),
                 Kind::Point { groups } => {
                     point = true;
                     groups_of_comma |= groups;
@@ -152,6 +157,10 @@ impl Digits {
             (false, true) => Some('\''),
             _ => None,
         };
+        let is_open = !point && !comma && unclear.is_none() && blank.is_none();
+        if let Some((column, text)) = unclear_point.filter(|_| is_open && may_have_commas) {
+            return Detected::Ambiguous(column, text.to_owned());
+        }
         match (point, comma, unclear) {
             (true, true, _) => Detected::Sure(Self::default()),
             (false, true, _) => Detected::Sure(Self {
@@ -183,6 +192,8 @@ enum Kind {
     Comma,
     /// A single comma with three digits after it.
     Unclear,
+    /// A single point with three digits after it: a plain number unless other cells have decimal commas.
+    UnclearPoint,
 }
 
 impl Kind {
@@ -224,9 +235,8 @@ impl Kind {
                 let may_be_group = (1..=3).contains(&whole.len())
                     && !whole.starts_with('0')
                     && decimals.len() == 3;
-                // 1.234 is a plain number unless other cells have decimal commas.
                 if may_be_group {
-                    Self::Plain
+                    Self::UnclearPoint
                 } else {
                     Self::Point { groups: false }
                 }
@@ -287,7 +297,7 @@ mod tests {
 
     #[test]
     fn the_style_is_found_if_the_cells_agree() {
-        let found = |cells: &[&str]| Digits::detect(cells.iter().map(|cell| (0, *cell)));
+        let found = |cells: &[&str]| Digits::detect(cells.iter().map(|cell| (0, *cell)), false);
         let sure = |decimal, thousands| Detected::Sure(digits(decimal, thousands));
         for (cells, expected) in [
             (&["1", "2.5", "-3"][..], sure('.', None)),
@@ -310,6 +320,18 @@ mod tests {
             (&["1,234", "5"], Detected::Ambiguous(0, "1,234".to_owned())),
         ] {
             assert_eq!(found(cells), expected, "{cells:?}");
+        }
+        let german = |cells: &[&str]| Digits::detect(cells.iter().map(|cell| (0, *cell)), true);
+        for (cells, expected) in [
+            (
+                &["1.234", "5"][..],
+                Detected::Ambiguous(0, "1.234".to_owned()),
+            ),
+            (&["1.234", "5.5"], sure('.', None)),
+            (&["1.234", "5,5"], sure(',', Some('.'))),
+            (&["0.234", "5"], sure('.', None)),
+        ] {
+            assert_eq!(german(cells), expected, "{cells:?}");
         }
     }
 }

@@ -38,6 +38,14 @@ pub(crate) fn of_input(
                 .hint("write the text: --tag-value NAME=TEXT"),
         );
     }
+    for (key, text) in values {
+        if let Some(unknown) = unknown_placeholder(text) {
+            return Err(Failure::usage(format!(
+                "--tag-value {key}: `{unknown}` is not known"
+            ))
+            .hint("{file} is the name of the file without its endings, and {folder} that of its folder"));
+        }
+    }
     let mut tags: Vec<(String, String)> = values
         .iter()
         .map(|(key, text)| {
@@ -51,6 +59,18 @@ pub(crate) fn of_input(
         tags.extend(matched(&file, pattern)?);
     }
     Ok(tags)
+}
+
+/// The first word in braces other than these two.
+fn unknown_placeholder(text: &str) -> Option<&str> {
+    let mut starts = text.match_indices('{').map(|(at, _)| at);
+    starts.find_map(|at| {
+        let word = &text[at..=at + text[at..].find('}')?];
+        let inner = &word[1..word.len() - 1];
+        let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+        (!inner.is_empty() && inner.chars().all(is_word) && word != FILE && word != FOLDER)
+            .then_some(word)
+    })
 }
 
 /// The name of a file without its endings for forms and compression: `pump7.v2.csv.gz` is `pump7.v2`.
@@ -145,6 +165,7 @@ mod tests {
         }
         for (path, values, pattern) in [
             ("-", &["d={file}"][..], None),
+            ("x/pump7.csv", &["p={path}"], None),
             ("-", &[], Some("{a}")),
             ("north.csv", &[], Some("{site}_{year}")),
             ("north.csv", &[], Some("north")),

@@ -32,6 +32,8 @@ pub(crate) struct Header {
     pub delimiter: u8,
     /// Whether the line after the names holds units.
     pub has_units: bool,
+    /// Number of lines after the units that are neither units nor rows.
+    pub skipped: usize,
     /// The character with which lines of comments begin, if a line before the names is one.
     pub comment: Option<u8>,
 }
@@ -51,6 +53,9 @@ pub(crate) fn find(
         lines.push((at, line.trim_ascii()));
         at += line.len();
     }
+    if let Some(found) = of_toa5(&lines) {
+        return Some(found);
+    }
     let delimiters = match delimiter {
         Some(delimiter) => vec![delimiter],
         None => vec![b',', b';', b'\t', b'|'],
@@ -59,6 +64,27 @@ pub(crate) fn find(
         .into_iter()
         .find_map(|delimiter| with_delimiter(&lines, delimiter, comment, has_units, nulls))?;
     (found.lines > 0 || found.has_units).then_some(found)
+}
+
+/// The header of a file of a Campbell Scientific logger: the station, the names, the units, perhaps the way in which the
+/// logger computed the values, and then rows.
+fn of_toa5(lines: &[(usize, &[u8])]) -> Option<Header> {
+    let [(_, first), (bytes, names), (_, units), (_, fourth), ..] = lines else {
+        return None;
+    };
+    let is_toa5 = first.starts_with(b"TOA5,") || first.starts_with(b"\"TOA5\",");
+    let is_row = |line: &[u8]| is_data(&fields(line, b','));
+    if !is_toa5 || is_row(names) || is_row(units) {
+        return None;
+    }
+    Some(Header {
+        lines: 1,
+        bytes: *bytes,
+        delimiter: b',',
+        has_units: true,
+        skipped: usize::from(!is_row(fourth)),
+        comment: None,
+    })
 }
 
 fn with_delimiter(
@@ -95,6 +121,9 @@ fn with_delimiter(
         if !has_units && !is_row(at + 1, width) {
             continue;
         }
+        // Words that are no units are a bad row, whose error tells its line.
+        let units = rows.get(at + 1).map_or(&[][..], |(_, row)| row);
+        let has_units = has_units && (must_have_units || has_unit_of_time(names, units));
         let before = lines[..*number].iter();
         let is_marked = |(_, line): &(usize, &[u8])| line.first() == Some(&COMMENT);
         return Some(Header {
@@ -108,6 +137,7 @@ fn with_delimiter(
             },
             delimiter,
             has_units,
+            skipped: 0,
             comment: before.clone().any(is_marked).then_some(COMMENT),
         });
     }
@@ -135,12 +165,36 @@ fn is_units(fields: &[String], nulls: &Nulls) -> bool {
 
 /// Whether one of these names suggests a time.
 fn has_time(names: &[String]) -> bool {
+    names.iter().any(|name| suggests_time(name))
+}
+
+fn suggests_time(name: &str) -> bool {
     const PARTS: [&str; 5] = ["time", "date", "zeit", "datum", "stamp"];
-    let is_time = |name: &String| {
-        let name = name.to_lowercase();
-        PARTS.iter().any(|part| name.contains(part))
+    let name = name.to_lowercase();
+    PARTS.iter().any(|part| name.contains(part))
+}
+
+/// Whether the unit of a column whose name suggests a time may be a unit, a zone or a format of times: it is empty, an
+/// abbreviation, or not a plain word.
+fn has_unit_of_time(names: &[String], units: &[String]) -> bool {
+    const WORDS: [&str; 25] = [
+        "s", "sec", "second", "seconds", "ms", "us", "ns", "min", "minute", "minutes", "m", "h",
+        "hr", "hour", "hours", "d", "day", "days", "year", "years", "utc", "gmt", "local", "iso",
+        "unix",
+    ];
+    const ABBREVIATION_MAX: usize = 5;
+    let may_be = |unit: &str| {
+        let is_word = unit.bytes().all(|byte| byte.is_ascii_alphabetic());
+        let is_upper = unit.bytes().all(|byte| byte.is_ascii_uppercase());
+        let lower = unit.to_lowercase();
+        let is_format = lower.bytes().all(|byte| b"ymdhs".contains(&byte));
+        !is_word
+            || is_format
+            || is_upper && unit.len() <= ABBREVIATION_MAX
+            || WORDS.contains(&lower.as_str())
     };
-    names.iter().any(is_time)
+    let mut both = names.iter().zip(units);
+    both.any(|(name, unit)| suggests_time(name) && may_be(unit))
 }
 
 /// Whether at least half of the fields that are not empty begin with a digit.
@@ -171,6 +225,7 @@ mod tests {
                 bytes,
                 delimiter,
                 has_units,
+                skipped: 0,
                 comment,
             })
         };
@@ -186,6 +241,7 @@ mod tests {
             "time,v\n2014-06-01,1\n",
             "#time,v\n2014-06-01,1\n",
             "time,v\nNA,NA\n2014-06-01,1\n",
+            "time,temp\nfoo,bar\n2014-06-01,1\n",
             "time,v,note,site\n2014-06-01,1,a,b\n",
             "hello\nworld\n",
             "",

@@ -11,7 +11,7 @@ use crate::import::advice::{ambiguous_number, no_numbers};
 use crate::import::digits::{Detected, Digits};
 use crate::import::field::Nulls;
 use crate::import::local_times::Policy;
-use crate::import::table::{Named, Names, Table, is_number, shown};
+use crate::import::table::{Named, Names, Table, shown};
 use crate::import::time_columns::TimeColumns;
 use crate::output::printable;
 use crate::time::{Epoch, TimeFormat, TimeReader};
@@ -46,6 +46,8 @@ pub(crate) struct Wishes {
     pub digits: Option<Digits>,
     /// The option `--on-error null`: a bad cell of a value column is stored as null.
     pub bad_cells_are_null: bool,
+    /// Whether semicolons separate the fields of the input, as programs write them where commas separate decimals.
+    pub has_semicolons: bool,
 }
 
 /// A column of the input that is not used.
@@ -56,6 +58,13 @@ pub(crate) struct LeftOut {
     /// Number of cells in the sample that are numbers; `cells` is the number of all cells that are not null.
     pub numbers: usize,
     pub cells: usize,
+}
+
+impl LeftOut {
+    /// Whether all cells are numbers: such a column is not used if it has no name.
+    pub(crate) fn is_numeric(&self) -> bool {
+        self.numbers > 0 && self.numbers == self.cells
+    }
 }
 
 /// The roles of all columns.
@@ -145,12 +154,15 @@ impl Layout {
         };
         let free: Vec<usize> = (0..names.len()).filter(|index| !taken(*index)).collect();
         let mut notes = Vec::new();
+        let is_german =
+            matches!(&format, TimeFormat::Pattern(pattern) if pattern.starts_with("%d.%m."));
+        let may_have_commas = wishes.has_semicolons && is_german;
         let digits = match (wishes.digits, wished.is_empty()) {
             (Some(digits), _) => digits,
-            (None, true) => table.digits(&free, &typed, &mut notes)?,
+            (None, true) => table.digits(&free, &typed, may_have_commas, &mut notes)?,
             (None, false) => {
                 let wished: Vec<usize> = wished.iter().map(|column| column.index).collect();
-                table.digits(&wished, &typed, &mut notes)?
+                table.digits(&wished, &typed, may_have_commas, &mut notes)?
             }
         };
         let values = match wished.is_empty() {
@@ -291,11 +303,13 @@ impl Layout {
 }
 
 impl Table<'_> {
-    /// Finds out how numbers are written in these columns. Columns of `typed` that hold no numbers do not count.
+    /// Finds out how numbers are written in these columns. Columns of `typed` that hold no numbers do not count. With
+    /// `may_have_commas`, commas are likely to separate decimals.
     fn digits(
         &self,
         columns: &[usize],
         typed: &[Column],
+        may_have_commas: bool,
         notes: &mut Vec<String>,
     ) -> Outcome<Digits> {
         let has_numbers = |place: usize| match typed.get(place) {
@@ -309,7 +323,7 @@ impl Table<'_> {
         let columns = columns.filter(|(place, _)| has_numbers(*place));
         let cells =
             columns.flat_map(|(_, &index)| self.fields(index).map(move |text| (index, text)));
-        let digits = match Digits::detect(cells) {
+        let digits = match Digits::detect(cells, may_have_commas) {
             Detected::Sure(digits) => digits,
             Detected::Ambiguous(index, cell) => {
                 return Err(ambiguous_number(&shown(&self.named(index)), &cell));
@@ -321,16 +335,16 @@ impl Table<'_> {
         Ok(digits)
     }
 
-    /// Those of the free columns that are not values. A column without a name is listed only if it contains text;
-    /// otherwise it holds row numbers.
+    /// Those of the free columns that are not values. A column without a name is not listed if it is empty or holds row
+    /// numbers.
     fn others(&self, free: &[usize], values: &[Named], digits: Digits) -> Vec<LeftOut> {
         let is_value = |index: usize| values.iter().any(|value| value.index == index);
         free.iter()
             .copied()
             .filter(|index| !is_value(*index))
             .filter(|index| {
-                !self.names.unnamed[*index]
-                    || self.fields(*index).any(|text| !is_number(text, digits))
+                let is_empty = self.fields(*index).next().is_none();
+                !self.names.unnamed[*index] || !is_empty && !self.holds_row_numbers(*index)
             })
             .map(|index| {
                 let (numbers, others) = self.numbers_and_others(index, digits);

@@ -43,6 +43,19 @@ pub(crate) fn read(bytes: &[u8], epoch: Epoch, known: &mut Combinations, batch: 
     }
 }
 
+/// The first timestamp in these lines, and the unit that fits it, if all timestamps are too small for nanoseconds of
+/// today: they would lie within three years of 1970.
+pub(crate) fn near_1970(bytes: &[u8]) -> Option<(i64, Epoch)> {
+    let times = lines(bytes).filter_map(|(_, line)| {
+        let line = std::str::from_utf8(line).ok()?;
+        Line::parse(line).ok()??.time()
+    });
+    let times: Vec<i64> = times.collect();
+    let largest = times.iter().map(|time| time.unsigned_abs()).max()?;
+    let likely = Epoch::of_magnitude(i128::from(largest));
+    (likely != Epoch::Nanos).then_some((*times.first()?, likely))
+}
+
 /// Parses a line: returns its time, and in `found` the number of its series and the value of each field. `None` for a
 /// blank line and a comment.
 fn fields(

@@ -9,6 +9,7 @@ use crate::import::field::{Nulls, field};
 use crate::import::head;
 use crate::import::json_values::JsonValues;
 use crate::import::layout::{Layout, Wishes};
+use crate::import::line_rows;
 use crate::import::local_times::Policy;
 use crate::import::record::{JsonLines, Keys, Records};
 use crate::import::rows::{Known, Reading, unreadable};
@@ -40,8 +41,8 @@ pub(crate) enum Form {
     Csv(Option<u8>),
     /// JSON: one object per line, objects over several lines, or an array.
     Json,
-    /// The line protocol, with the unit of its timestamps.
-    Line(Epoch),
+    /// The line protocol, with the unit of its timestamps if it is given.
+    Line(Option<Epoch>),
 }
 
 /// The user's options about the text of an input.
@@ -101,6 +102,8 @@ struct Begun<'a> {
     line: u64,
     /// Whether the line after the names holds units.
     has_units: bool,
+    /// Number of further lines before the rows.
+    skipped: usize,
     notes: Vec<String>,
 }
 
@@ -115,8 +118,8 @@ enum Shape {
     Objects(&'static str),
     /// An array of arrays.
     Arrays,
-    /// The line protocol.
-    Line(Epoch),
+    /// The line protocol, with the unit of its timestamps if it is given.
+    Line(Option<Epoch>),
 }
 
 impl<'a> Begun<'a> {
@@ -162,6 +165,7 @@ impl<'a> Begun<'a> {
             input,
             line,
             has_units: format.has_units,
+            skipped: 0,
             notes,
         };
         match begun.shape {
@@ -199,6 +203,13 @@ impl<'a> Begun<'a> {
             self.head.drain(..found.bytes);
             self.line += found.lines as u64;
             self.has_units |= found.has_units;
+            self.skipped = found.skipped;
+            if found.skipped > 0 {
+                self.notes.push(format!(
+                    "line {} skipped: it tells how the logger computed the values",
+                    self.line + 2
+                ));
+            }
         }
         // The line of the names may begin like a comment: `# time,value`.
         if format.comment.is_none() && self.head.first() == Some(&b'#') {
@@ -237,13 +248,17 @@ impl<'a> Rows<'a> {
             shape,
             line,
             has_units,
+            skipped,
             mut notes,
         } = Begun::new(input, what, format, wishes.header, &nulls)?;
         if let Shape::Line(epoch) = shape {
+            if epoch.is_none() {
+                refuse_lines_near_1970(&head, what)?;
+            }
             return Ok(Self::of_line_protocol(
                 what,
                 (head, input),
-                epoch,
+                epoch.unwrap_or(Epoch::Nanos),
                 line,
                 notes,
             ));
@@ -281,6 +296,7 @@ impl<'a> Rows<'a> {
             true => units_of(sample.pop_front(), names.len(), line, &mut notes),
             false => Vec::new(),
         };
+        sample.drain(..skipped.min(sample.len()));
         if let Known::Objects { .. } = form {
             // The first lines were parsed before all keys were known, so their records are too short.
             for record in sample.iter_mut().flatten() {
@@ -299,6 +315,16 @@ impl<'a> Rows<'a> {
                 "CSV has a line of column names, then rows; JSON lines have one object per line",
             ));
         }
+        let wishes = &Wishes {
+            has_semicolons: matches!(
+                shape,
+                Shape::Csv {
+                    delimiter: b';',
+                    ..
+                }
+            ),
+            ..wishes.clone()
+        };
         let layout = Layout::decide(&names, &good, wishes, &nulls).map_err(|failure| {
             let failure = failure.about(what);
             match (ends, failure.exit) {
@@ -328,7 +354,7 @@ impl<'a> Rows<'a> {
                     Shape::Objects(word) => word,
                     Shape::Arrays | Shape::Line(_) => "element",
                 },
-                header_records: usize::from(has_header) + usize::from(!units.is_empty()),
+                header_records: usize::from(has_header) + usize::from(!units.is_empty()) + skipped,
                 layout,
                 nulls,
                 policy: wishes.local_times,
@@ -415,6 +441,19 @@ fn shape_of(head: &[u8], format: &Format, what: &str) -> Outcome<Shape> {
     }
 }
 
+/// Refuses lines of the line protocol without a unit of their timestamps if these are too small for nanoseconds.
+fn refuse_lines_near_1970(head: &[u8], what: &str) -> Outcome {
+    // The last line may be cut off, and with it its timestamp.
+    let whole = match head.iter().rposition(|byte| *byte == b'\n') {
+        Some(end) if head.len() as u64 >= HEAD_BYTES => &head[..end],
+        _ => head,
+    };
+    match line_rows::near_1970(whole) {
+        Some((time, likely)) => Err(advice::line_near_1970(what, time, likely)),
+        None => Ok(()),
+    }
+}
+
 fn units_of(
     record: Option<Result<ByteRecord, BadRow>>,
     width: usize,
@@ -434,7 +473,7 @@ fn units_of(
             (Some("["), Some("]")) | (Some("("), Some(")")) => text[1..text.len() - 1].trim(),
             _ => text,
         };
-        (!text.is_empty()).then(|| text.to_owned())
+        (!matches!(text, "" | "-")).then(|| text.to_owned())
     };
     (0..width).map(unit).collect()
 }

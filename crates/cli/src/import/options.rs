@@ -37,6 +37,7 @@ pub(crate) fn wishes(args: &ImportArgs, series: Option<&KnownSeries>) -> Wishes 
         skipped: args.skip.clone(),
         digits,
         bad_cells_are_null: args.on_error == OnError::Null,
+        has_semicolons: false,
     };
     if let Some(series) = series {
         series.set_roles(&mut wishes);
@@ -54,8 +55,8 @@ fn is_line_protocol(args: &ImportArgs, path: &Path) -> bool {
     }
 }
 
-/// The unit of timestamps of the line protocol. Options for columns are refused, because there are no columns.
-fn line_epoch(args: &ImportArgs) -> Outcome<Epoch> {
+/// The unit of timestamps of the line protocol, if it is given. Options for columns are refused, because there are no columns.
+fn line_epoch(args: &ImportArgs) -> Outcome<Option<Epoch>> {
     let given = [
         ("--time", args.time.is_some()),
         ("--tag", !args.tags.is_empty()),
@@ -70,8 +71,8 @@ fn line_epoch(args: &ImportArgs) -> Outcome<Epoch> {
             .hint("its lines name measurements, tags and fields; change names with --prefix, or add tags with --tag-value"));
     }
     match &args.time_format {
-        None => Ok(Epoch::Nanos),
-        Some(TimeFormat::Epoch(epoch)) => Ok(*epoch),
+        None => Ok(None),
+        Some(TimeFormat::Epoch(epoch)) => Ok(Some(*epoch)),
         Some(_) => Err(
             Failure::usage("timestamps of the line protocol are integers")
                 .hint("give their unit: --time-format s, ms, us or ns"),

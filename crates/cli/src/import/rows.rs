@@ -170,8 +170,9 @@ impl Reading {
         let has_more = (layout.width..record.len()).any(|index| field(record, index) != Ok(""));
         if record.len() < layout.width || has_more {
             return Err(format!(
-                "{} fields instead of {}",
+                "{} {} instead of {}",
                 record.len(),
+                if record.len() == 1 { "field" } else { "fields" },
                 layout.width
             ));
         }

@@ -176,6 +176,13 @@ impl<'a> Table<'a> {
         (numbers, self.fields(index).count() - numbers)
     }
 
+    /// Whether a column holds row numbers, as pandas and R write them: the first column, with whole numbers that
+    /// increase.
+    pub(crate) fn holds_row_numbers(&self, index: usize) -> bool {
+        let numbers: Option<Vec<i64>> = self.fields(index).map(|text| text.parse().ok()).collect();
+        index == 0 && numbers.is_some_and(|numbers| numbers.is_sorted_by(|a, b| a < b))
+    }
+
     /// Whether all cells of a column that are not null are true or false, and there is one.
     pub(crate) fn is_boolean(&self, index: usize) -> bool {
         let mut fields = self.fields(index).peekable();

@@ -1,7 +1,7 @@
 //! Finds the column with the time, or the columns that together are the time.
 
 use crate::exit::{Failure, Outcome};
-use crate::import::advice::near_1970;
+use crate::import::advice::{near_1970, number_or_date};
 use crate::import::dates;
 use crate::import::field::{Nulls, field};
 use crate::import::table::{Named, Table, shown};
@@ -259,6 +259,7 @@ impl Table<'_> {
         let texts: Vec<&str> = texts.iter().map(Cow::as_ref).collect();
         match likely_format(&texts) {
             Some(Likely::Format(format)) => {
+                refuse_what_may_be_dates(&columns.first, &texts, &format)?;
                 refuse_near_1970(&columns.first, &texts, &format)?;
                 Ok(format)
             }
@@ -296,9 +297,19 @@ fn likely_format(texts: &[&str]) -> Option<Likely> {
         let good: Vec<&str> = good.collect();
         (!good.is_empty() && good.len() * 2 >= texts.len()).then_some(good)
     };
+    // As a count from 1970, a number of 14 digits would be in 1970 or after 2286.
+    if most(&|text| dates::compact(text) == Some(dates::COMPACT_SECONDS)).is_some() {
+        let pattern = dates::COMPACT_SECONDS.to_owned();
+        return Some(Likely::Format(TimeFormat::Pattern(pattern)));
+    }
     if let Some(good) = most(&|text| TimeFormat::detect([text]).is_some())
+        && let is_all = good.len() == texts.len()
         && let Some(format) = TimeFormat::detect(good)
     {
+        // Months, days and hours may have one digit in some of the rows: `2024-1-5 9:05`.
+        if !is_all && let [all] = &dates::formats(texts)[..] {
+            return Some(Likely::Format(all.clone()));
+        }
         return Some(Likely::Format(format));
     }
     let mut formats = dates::formats(&most(&dates::may_be_date)?).into_iter();
@@ -306,6 +317,23 @@ fn likely_format(texts: &[&str]) -> Option<Likely> {
         (first, Some(second)) => Likely::TwoFormats(first, second),
         (only, None) => Likely::Format(only),
     })
+}
+
+/// Rejects numbers that may all be dates, such as 202401011200, beside times since 1970.
+fn refuse_what_may_be_dates(column: &Named, texts: &[&str], format: &TimeFormat) -> Outcome {
+    let (TimeFormat::Epoch(unit), Some(first)) = (format, texts.first()) else {
+        return Ok(());
+    };
+    match dates::compact(first) {
+        Some(pattern)
+            if texts
+                .iter()
+                .all(|text| dates::compact(text) == Some(pattern)) =>
+        {
+            Err(number_or_date(&shown(column), first, pattern, *unit))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Rejects times that all lie in the first days of 1970: they count from another date or in another unit.

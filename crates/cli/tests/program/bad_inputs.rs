@@ -102,7 +102,7 @@ fn a_quote_that_is_not_closed_is_named() {
     );
     let ran = folder.say("import a.tdl a.csv --on-error skip");
     assert!(ran.err.contains("line 3: a quote"), "{}", ran.err);
-    assert!(ran.ok().starts_with("1 rows"));
+    assert!(ran.ok().starts_with("1 row,"));
 }
 
 /// pandas writes a data frame with an index column that has no name. The import uses such a column only if there is no

@@ -332,7 +332,7 @@ fn bad_rows_are_skipped_on_request() {
     for told in [
         "line 3: `yesterday`",
         "line 4: `three` in column `v`",
-        "line 5: 1 fields instead of 2",
+        "line 5: 1 field instead of 2",
     ] {
         assert!(ran.err.contains(told), "{}", ran.err);
     }

@@ -160,7 +160,7 @@ fn a_bad_cell_costs_that_cell() {
         "{}",
         ran.err
     );
-    assert!(ran.ok().starts_with("1 rows, 3 points in 3 series"));
+    assert!(ran.ok().starts_with("1 row, 3 points in 3 series"));
     folder.say("import c.tdl a.csv --null Err").ok();
     assert_eq!(values(&folder, "c.tdl", "b"), ["5"]);
 }
@@ -212,7 +212,7 @@ fn a_bad_cell_of_a_typed_column_is_null_where_it_may_be() {
         line.replace("a.tdl", "b.tdl")
     ));
     assert!(ran.err.contains("row skipped"), "{}", ran.err);
-    assert!(ran.ok().starts_with("1 rows"));
+    assert!(ran.ok().starts_with("1 row,"));
 }
 
 /// A column with few numbers among words is not imported as values, but it is mentioned.
