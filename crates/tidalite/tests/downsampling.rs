@@ -575,3 +575,71 @@ fn stored_windows_are_not_cut_and_days_come_from_days() {
         .unwrap();
     assert_eq!(hours.len(), 2);
 }
+
+/// A window with more rows than one commit replaces, behind a border; then a longer time to keep, and late rows.
+#[test]
+fn borders_only_move_forward() {
+    let db = memory();
+    let figures = [Figure::Count, Figure::Sum];
+    let keep = |days: u64| {
+        let mut tx = db.begin_write().unwrap();
+        let hourly = policy("m", days, rule(Grid::hours(12), "12h", &figures));
+        tx.set_retention("h", &hourly).unwrap();
+        tx.commit().unwrap();
+    };
+    keep(1);
+    let step = DAY / 2 / 1_100_000;
+    let rows = 4 * 1_100_000_i64;
+    let times: Vec<i64> = (0..rows).map(|row| row * step).collect();
+    let flags = vec![0; times.len()];
+    let ones = vec![1.0_f64.to_bits(); times.len()];
+    let mut tx = db.begin_write().unwrap();
+    let mut m = tx.series("m").unwrap();
+    m.append_rows(&times, &[&flags, &ones]).unwrap();
+    tx.commit().unwrap();
+    let now = times[times.len() - 1] + DAY;
+    let mut late = 0;
+    let expect_all = |late: i64| {
+        let snap = db.begin_read().unwrap();
+        let history = snap.history("m").unwrap().unwrap();
+        let windows = history
+            .windows(.., &Grid::hours(12), "value", &figures)
+            .unwrap();
+        for place in 0..2 {
+            let sum: f64 = windows
+                .iter()
+                .filter_map(|window| window.aggregate[place])
+                .sum();
+            assert_eq!(sum, (rows + late) as f64);
+        }
+    };
+    let mut calls = 0;
+    while maintain(&db, now, Duration::from_nanos(1)).more {
+        expect_all(late);
+        calls += 1;
+        assert!(calls < 10, "each call replaces a window");
+    }
+    let border = |db: &Database| {
+        let snap = db.begin_read().unwrap();
+        snap.history("m").unwrap().unwrap().border().unwrap()
+    };
+    let first = border(&db);
+    for days in [2, 1] {
+        keep(days);
+        let mut tx = db.begin_write().unwrap();
+        for time in [DAY / 4 + late, first - 7 - late] {
+            tx.series("m")
+                .unwrap()
+                .insert(Timestamp(time), 1.0)
+                .unwrap();
+        }
+        tx.commit().unwrap();
+        late += 2;
+        for _ in 0..2 {
+            maintain(&db, now, LONG);
+            expect_all(late);
+        }
+        assert_eq!(border(&db), first);
+    }
+    assert_eq!(maintain(&db, now, LONG).rows, 0);
+}

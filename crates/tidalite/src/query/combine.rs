@@ -1,6 +1,7 @@
 //! Figures of a window from figures of its parts: consecutive windows that are stored, and rows.
 
 use crate::types::figure::Figure;
+use crate::types::interpolation::Interpolation;
 
 /// The figures of one part of a window; `None` for a figure without a value.
 pub(crate) type Part<'p> = &'p dyn Fn(Figure) -> Option<f64>;
@@ -23,11 +24,9 @@ pub(crate) fn sources(figure: Figure) -> &'static [&'static [Figure]] {
         Figure::Spread => &[&[Figure::Min, Figure::Max]],
         Figure::Delta => &[&[Figure::Delta]],
         Figure::Increase => &[&[Figure::Increase]],
-        Figure::Integral(crate::query::Interpolation::Linear) => {
-            &[&[Figure::Integral(crate::query::Interpolation::Linear)]]
-        }
-        Figure::Integral(crate::query::Interpolation::Previous) => {
-            &[&[Figure::Integral(crate::query::Interpolation::Previous)]]
+        Figure::Integral(Interpolation::Linear) => &[&[Figure::Integral(Interpolation::Linear)]],
+        Figure::Integral(Interpolation::Previous) => {
+            &[&[Figure::Integral(Interpolation::Previous)]]
         }
         _ => &[],
     }

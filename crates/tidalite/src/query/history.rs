@@ -182,13 +182,14 @@ impl<'s> History<'s> {
     /// several stored windows, or stored windows and rows, is combined from them: number, sum, extremes, first, last,
     /// delta, increase and integral from themselves, mean from number and mean or sum, spread from the extremes,
     /// deviation from number, mean and deviation. An integral is `None` where windows between stored ones are missing,
-    /// because they had no rows. Where windows of the asked width are stored with all figures, only these are read, so that
-    /// a median of days comes from stored days, even if hours are stored, too.
+    /// because they had no rows. Where windows of the asked width are stored with all figures, only these are read, so
+    /// that a median of days comes from stored days, even if hours are stored, too. Rows that arrived late, before
+    /// the [`border`](Self::border), count once maintenance has added them to their windows.
     ///
     /// # Errors
-    /// `Schema` if a figure does not follow from the stored ones (a percentile of a day from those of its hours), if a
-    /// stored window lies in two of the windows, or if `times` cuts one ([`uncut`](Self::uncut) gives ends that do not); `Schema` if the column does not exist; a damaged or unreadable
-    /// block.
+    /// `Schema` if the column does not exist, if a figure does not follow from the stored ones (a percentile of a day
+    /// from percentiles of its hours), if a stored window lies in two of the windows, or if `times` cuts one
+    /// ([`uncut`](Self::uncut) gives ends that do not); a damaged or unreadable block.
     ///
     /// # Cost
     /// Reads the stored windows of the interval; the rows as [`Query::windows`](crate::Query::windows).

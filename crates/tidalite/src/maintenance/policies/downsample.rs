@@ -73,7 +73,8 @@ impl ReadTxn {
                 None => None,
             };
             let mut kept = 0;
-            for time in border.into_iter().flat_map(|border| border.kept) {
+            let times = border.into_iter().flat_map(|border| border.kept);
+            for time in times.filter(|&time| time < end) {
                 kept += series.query(Steps(time)..=Steps(time)).count()?;
             }
             if series.query(..Steps(end)).count()? > kept {
@@ -217,13 +218,18 @@ impl WriteTxn {
         let Some((begin, _)) = source.span() else {
             return Ok(None);
         };
+        // A border never moves back: rows before it are replaced already, or late.
+        let border = borders.iter().flatten().map(|border| border.end).max();
+        let cut = border.map_or(cut, |border| cut.max(border));
         let mut end = cut;
         if source.query(..Steps(cut)).count()? > STEP_ROWS
             && let Some(row) = source.cursor().nth(STEP_ROWS)?
         {
-            let step = match ends.at_or_before(row.time, begin)? {
+            let done = border.map_or(begin, |border| border.max(begin));
+            let step = match ends.at_or_before(row.time, done)? {
                 Some(step) => step,
-                None => ends.after(row.time)?,
+                // The rest of the step lies in one window, or before the border.
+                None => ends.after(row.time.max(done))?,
             };
             end = end.min(step);
         }
