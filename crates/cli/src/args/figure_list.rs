@@ -26,6 +26,21 @@ pub(crate) enum Function {
     MaxTime,
 }
 
+impl Function {
+    /// Whether the result is a time.
+    pub(crate) fn is_time(self) -> bool {
+        matches!(self, Self::MinTime | Self::MaxTime)
+    }
+
+    /// The figure of the library, if it is one.
+    pub(crate) fn figure(self) -> Option<Figure> {
+        match self {
+            Self::Figure(figure, _) => Some(figure),
+            Self::NanCount | Self::MinTime | Self::MaxTime => None,
+        }
+    }
+}
+
 /// A function in a list of functions.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Asked {
@@ -64,114 +79,86 @@ pub(crate) fn all(lists: &[FunctionList]) -> Vec<Asked> {
     lists.iter().flat_map(|list| list.0.clone()).collect()
 }
 
-/// A function by its name: the name in the output, another accepted name, the function, and the help text.
-struct Named(&'static str, &'static str, Function, &'static str);
-
 const fn figure(figure: Figure) -> Function {
     Function::Figure(figure, 1.0)
 }
 
-/// Functions whose names say everything; `percentile`, and `p95` and the like, have a number.
-const NAMED: [Named; 19] = [
-    Named("count", "", figure(Figure::Count), "points with a value"),
-    Named(
-        "nan_count",
-        "nan-count",
-        Function::NanCount,
-        "points whose value is NaN",
-    ),
-    Named("sum", "", figure(Figure::Sum), "sum"),
-    Named("mean", "", figure(Figure::Mean), "mean"),
-    Named("min", "", figure(Figure::Min), "smallest value"),
-    Named(
-        "min_time",
-        "min-time",
-        Function::MinTime,
-        "time of the smallest value",
-    ),
-    Named("max", "", figure(Figure::Max), "largest value"),
-    Named(
-        "max_time",
-        "max-time",
-        Function::MaxTime,
-        "time of the largest value",
-    ),
-    Named("first", "", figure(Figure::First), "oldest value"),
-    Named("last", "", figure(Figure::Last), "newest value"),
-    Named(
-        "stddev",
-        "",
-        figure(Figure::Stddev),
-        "standard deviation of the population",
-    ),
-    Named(
-        "spread",
-        "",
-        figure(Figure::Spread),
-        "largest minus smallest value",
-    ),
-    Named(
+/// The functions with a name of their own, and their help texts.
+const NAMES: [(&str, &str); 20] = [
+    ("count", "points with a value"),
+    ("nan_count", "points whose value is NaN"),
+    ("sum", "sum"),
+    ("mean", "mean"),
+    ("min", "smallest value"),
+    ("min_time", "time of the smallest value"),
+    ("max", "largest value"),
+    ("max_time", "time of the largest value"),
+    ("first", "oldest value"),
+    ("last", "newest value"),
+    ("stddev", "standard deviation of the population"),
+    ("spread", "largest minus smallest value"),
+    (
         "median",
-        "",
-        figure(Figure::Median),
         "value in the middle; p95, p99.9, percentile(95) are others",
     ),
-    Named(
-        "distinct",
-        "",
-        figure(Figure::Distinct),
-        "number of distinct values",
-    ),
-    Named("mode", "", figure(Figure::Mode), "most frequent value"),
-    Named(
+    ("distinct", "number of distinct values"),
+    ("mode", "most frequent value"),
+    (
         "time_mean",
-        "twa",
-        figure(Figure::TimeMean(Interpolation::Linear)),
         "mean weighted by time; time_mean(previous) if values hold until the next",
     ),
-    Named(
+    (
         "integral",
-        "",
-        figure(Figure::Integral(Interpolation::Linear)),
         "integral over time in seconds; integral(1h) in hours, integral(previous)",
     ),
-    Named(
-        "delta",
-        "",
-        figure(Figure::Delta),
-        "change since the last value before",
-    ),
-    Named(
-        "increase",
-        "",
-        figure(Figure::Increase),
-        "rise of a counter that may restart at 0",
-    ),
+    ("delta", "change since the last value before"),
+    ("increase", "rise of a counter that may restart at 0"),
+    ("rate", "increase per second; rate(1h) per hour"),
 ];
 
-/// `rate`, which has an argument of its own kind.
-const RATE: Named = Named(
-    "rate",
-    "",
-    figure(Figure::Rate),
-    "increase per second; rate(1h) per hour",
-);
+/// The function with this name of the output; `None` if there is none.
+fn named(name: &str) -> Option<Function> {
+    Some(match name {
+        "nan_count" => Function::NanCount,
+        "min_time" => Function::MinTime,
+        "max_time" => Function::MaxTime,
+        _ => figure(Figure::named(name)?),
+    })
+}
+
+/// The name in the output of a function that may be written otherwise.
+fn canonical(name: &str) -> &str {
+    match name {
+        "nan-count" => "nan_count",
+        "min-time" => "min_time",
+        "max-time" => "max_time",
+        "twa" => "time_mean",
+        _ => name,
+    }
+}
 
 const NANOS_PER_SECOND: f64 = 1e9;
 
-/// The parts of a list between commas that stand in no brackets and no quotes.
-fn split(text: &str, separator: char) -> Vec<&str> {
+/// The parts of a list between commas, or between two pairs of brackets, outside of brackets and quotes.
+fn split(text: &str) -> Vec<&str> {
     let (mut depth, mut quoted, mut begin) = (0_usize, false, 0);
     let mut parts = Vec::new();
     for (at, c) in text.char_indices() {
+        // The output writes rate(1h)(power) for rate(1h,power).
+        let separator = match c {
+            ',' => 1,
+            ')' if text[at..].starts_with(")(") => 2,
+            _ => 0,
+        };
         match c {
             '"' => quoted = !quoted,
-            '(' if !quoted => depth += 1,
-            ')' if !quoted => depth = depth.saturating_sub(1),
-            c if c == separator && !quoted && depth == 0 => {
+            _ if quoted || at < begin => {}
+            _ if separator > 0 && depth == 0 => {
                 parts.push(&text[begin..at]);
-                begin = at + c.len_utf8();
+                begin = at + separator;
             }
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
             _ => {}
         }
     }
@@ -196,32 +183,24 @@ fn one(text: &str) -> Result<Asked, String> {
             let inner = rest
                 .strip_suffix(')')
                 .ok_or_else(|| format!("`{text}`: the closing bracket is missing"))?;
-            // The output writes rate(1h)(power) for rate(1h,power).
-            let inner: Vec<&str> = inner.split(")(").collect();
-            let parts = inner.into_iter().flat_map(|part| split(part, ','));
-            (name.trim(), parts.collect())
+            (name.trim(), split(inner))
         }
         None => (text, Vec::new()),
     };
     let lower = name.to_ascii_lowercase();
-    let named = NAMED.iter().chain([&RATE]);
-    let mut found = None;
-    for Named(own, other, function, _) in named {
-        if lower == *own || (!other.is_empty() && lower == *other) {
-            found = Some(Asked::plain(*function, own));
-        }
-    }
-    let short = lower.strip_prefix('p').and_then(percentage);
-    let mut asked = match (found, short) {
-        (Some(asked), _) => asked,
-        (None, Some(percent)) => percentile(percent)?,
-        (None, None) if lower == "percentile" => {
+    let own = canonical(&lower);
+    let mut asked = match (named(own), lower.strip_prefix('p').and_then(percentage)) {
+        (_, Some(percent)) => percentile(percent)?,
+        (Some(function), None) => Asked::plain(function, own),
+        (None, None) if own == "percentile" => {
             Asked::plain(figure(Figure::Percentile(f64::NAN)), "")
         }
         (None, None) => return Err(format!("`{name}` is no function: give {}", names(|_| true))),
     };
+    let mut given = Given::default();
     for argument in arguments {
-        apply(&mut asked, argument.trim()).map_err(|problem| format!("`{text}`: {problem}"))?;
+        apply(&mut asked, argument.trim(), &mut given)
+            .map_err(|problem| format!("`{text}`: {problem}"))?;
     }
     match asked.function {
         Function::Figure(Figure::Percentile(percent), _) if percent.is_nan() => Err(format!(
@@ -233,17 +212,11 @@ fn one(text: &str) -> Result<Asked, String> {
 
 /// The names of functions, to choose from.
 fn names(chosen: impl Fn(Function) -> bool) -> String {
-    let named = NAMED.iter().chain([&RATE]);
-    let names: Vec<&str> = named
-        .filter(|named| chosen(named.2))
-        .map(|named| named.0)
+    let own = NAMES.iter().map(|(name, _)| *name);
+    let names: Vec<&str> = own
+        .filter(|name| named(name).is_some_and(&chosen))
         .collect();
     format!("{}, or a percentile such as p95", names.join(", "))
-}
-
-/// Whether the result of a function is a time.
-fn is_time(function: Function) -> bool {
-    matches!(function, Function::MinTime | Function::MaxTime)
 }
 
 fn percentile(percent: f64) -> Result<Asked, String> {
@@ -258,8 +231,15 @@ fn percentile(percent: f64) -> Result<Asked, String> {
     ))
 }
 
+/// The kinds of arguments that a function has got already.
+#[derive(Default)]
+struct Given {
+    between: bool,
+    width: bool,
+}
+
 /// Applies an argument in the brackets of a function.
-fn apply(asked: &mut Asked, argument: &str) -> Result<(), String> {
+fn apply(asked: &mut Asked, argument: &str, given: &mut Given) -> Result<(), String> {
     let between = match argument {
         "linear" => Some(Interpolation::Linear),
         "previous" => Some(Interpolation::Previous),
@@ -270,10 +250,12 @@ fn apply(asked: &mut Asked, argument: &str) -> Result<(), String> {
         (Function::Figure(Figure::Percentile(old), _), _) if old.is_nan() => {
             let percent =
                 percentage(argument).ok_or_else(|| format!("`{argument}` is no percentage"))?;
-            *asked = Asked {
-                of: asked.of.take(),
-                ..percentile(percent)?
-            };
+            *asked = percentile(percent)?;
+        }
+        (Function::Figure(Figure::TimeMean(_) | Figure::Integral(_), _), Some(_))
+            if std::mem::replace(&mut given.between, true) =>
+        {
+            return Err(format!("`{argument}` is one argument too many"));
         }
         (Function::Figure(Figure::TimeMean(_), _), Some(between)) => {
             asked.function = figure(Figure::TimeMean(between));
@@ -286,6 +268,9 @@ fn apply(asked: &mut Asked, argument: &str) -> Result<(), String> {
         (Function::Figure(of @ (Figure::Integral(_) | Figure::Rate), _), None)
             if argument.starts_with(|c: char| c.is_ascii_digit()) =>
         {
+            if std::mem::replace(&mut given.width, true) {
+                return Err(format!("`{argument}` is one argument too many"));
+            }
             #[expect(clippy::cast_precision_loss, reason = "a unit of time")]
             let seconds = width_nanos(argument)? as f64 / NANOS_PER_SECOND;
             let factor = if of == Figure::Rate {
@@ -307,71 +292,63 @@ fn apply(asked: &mut Asked, argument: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The parser of a list of functions, for the command line.
+/// A parser of functions for the command line, which names those to choose from.
 #[derive(Clone)]
-pub(crate) struct ListParser;
+pub(crate) struct FunctionParser<T> {
+    read: fn(&str) -> Result<T, String>,
+    chosen: fn(Function) -> bool,
+}
 
-impl TypedValueParser for ListParser {
-    type Value = FunctionList;
-
-    fn parse_ref(
-        &self,
-        command: &clap::Command,
-        argument: Option<&clap::Arg>,
-        value: &std::ffi::OsStr,
-    ) -> Result<FunctionList, clap::Error> {
-        let parse = |text: &str| {
-            let each = split(text, ',').into_iter().map(one);
-            each.collect::<Result<_, _>>().map(FunctionList)
-        };
-        parse.parse_ref(command, argument, value)
-    }
-
-    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new(possible_values(NAMED.iter().chain([&RATE]))))
+/// The parser of a list of functions.
+pub(crate) fn list_parser() -> FunctionParser<FunctionList> {
+    let read = |text: &str| {
+        let each = split(text).into_iter().map(one);
+        each.collect::<Result<_, _>>().map(FunctionList)
+    };
+    FunctionParser {
+        read,
+        chosen: |_| true,
     }
 }
 
 /// The parser of a single function whose value is a number.
-#[derive(Clone)]
-pub(crate) struct DrawnParser;
+pub(crate) fn drawn_parser() -> FunctionParser<Asked> {
+    let read = |text: &str| {
+        let asked = one(text)?;
+        match &asked.of {
+            _ if asked.function.is_time() => Err(format!(
+                "{text} is a time, which cannot be drawn: give {}",
+                names(|function| !function.is_time())
+            )),
+            Some(of) => Err(format!("`{text}`: give the column with --column {of}")),
+            None => Ok(asked),
+        }
+    };
+    FunctionParser {
+        read,
+        chosen: |function| !function.is_time(),
+    }
+}
 
-impl TypedValueParser for DrawnParser {
-    type Value = Asked;
+impl<T: Clone + Send + Sync + 'static> TypedValueParser for FunctionParser<T> {
+    type Value = T;
 
     fn parse_ref(
         &self,
         command: &clap::Command,
         argument: Option<&clap::Arg>,
         value: &std::ffi::OsStr,
-    ) -> Result<Asked, clap::Error> {
-        let parse = |text: &str| {
-            let asked = one(text)?;
-            match (asked.function, &asked.of) {
-                (function, _) if is_time(function) => Err(format!(
-                    "{text} is a time, which cannot be drawn: give {}",
-                    names(|function| !is_time(function))
-                )),
-                (_, Some(of)) => Err(format!("`{text}`: give the column with --column {of}")),
-                _ => Ok(asked),
-            }
-        };
-        parse.parse_ref(command, argument, value)
+    ) -> Result<T, clap::Error> {
+        self.read.parse_ref(command, argument, value)
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        let is_time = |named: &&Named| matches!(named.2, Function::MinTime | Function::MaxTime);
-        let drawn = NAMED.iter().chain([&RATE]);
-        Some(Box::new(possible_values(
-            drawn.filter(move |named| !is_time(named)),
-        )))
+        let own = NAMES.iter();
+        let own = own.filter(|(name, _)| named(name).is_some_and(self.chosen));
+        Some(Box::new(
+            own.map(|(name, help)| PossibleValue::new(*name).help(*help)),
+        ))
     }
-}
-
-fn possible_values<'a>(
-    named: impl Iterator<Item = &'a Named>,
-) -> impl Iterator<Item = PossibleValue> {
-    named.map(|Named(name, _, _, help)| PossibleValue::new(*name).help(*help))
 }
 
 #[cfg(test)]
@@ -379,7 +356,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Vec<Asked>, String> {
-        split(text, ',').into_iter().map(one).collect()
+        split(text).into_iter().map(one).collect()
     }
 
     #[test]
@@ -416,6 +393,7 @@ mod tests {
             ("rate(power)", figure(Figure::Rate), "rate(power)"),
             ("rate(\"1m\")", figure(Figure::Rate), "rate(1m)"),
             ("max(a.b)", figure(Figure::Max), "max(a.b)"),
+            ("max(\"a)(b\")", figure(Figure::Max), "max(a)(b)"),
             (
                 "rate(1m)(power)",
                 Function::Figure(Figure::Rate, 60.0),
@@ -445,6 +423,8 @@ mod tests {
             "max(",
             "max()",
             "max(a,b)",
+            "integral(1h,30m)",
+            "time_mean(linear,previous)",
             "rate(1h",
             "percentile(200)",
         ] {

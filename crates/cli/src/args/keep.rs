@@ -1,7 +1,7 @@
 //! Commands for maintenance of a file.
 
 use super::common::{FileArg, FormatArg, RateArg, ReportFormatArg};
-use super::figure_list::{FunctionList, ListParser};
+use super::figure_list::{FunctionList, list_parser};
 use super::window_width::{WindowWidth, window_width};
 use crate::time::{width_nanos, zone_named};
 use clap::{Args, ValueEnum, ValueHint};
@@ -355,10 +355,9 @@ pub(crate) struct RetentionArgs {
     /// With --downsample: functions of a window
     #[arg(
         long = "fn",
-        value_parser = ListParser,
+        value_parser = list_parser(),
         value_name = "FUNCTIONS",
         default_value = "count,mean,min,max",
-        hide_default_value = false,
         requires = "downsample"
     )]
     pub functions: Vec<FunctionList>,

@@ -3,7 +3,7 @@
 use super::common::{
     AnyPatternArg, ColumnArg, FollowArg, FormatArg, PatternArg, RangeArgs, VersionArgs, ZoneArg,
 };
-use super::figure_list::{Asked, DrawnParser, FunctionList, ListParser};
+use super::figure_list::{Asked, FunctionList, drawn_parser, list_parser};
 use super::filter::{FilterArgs, Wanted};
 use super::functions::{Arithmetic, RowFunction};
 use super::window_width::{WindowWidth, window_width};
@@ -220,7 +220,7 @@ pub(crate) struct AggregateArgs {
     /// Functions to compute, separated by commas; max(high) reads the column high
     #[arg(
         long = "fn",
-        value_parser = ListParser,
+        value_parser = list_parser(),
         value_name = "FUNCTIONS",
         default_value = "count,mean,min,min_time,max,max_time,stddev"
     )]
@@ -293,7 +293,7 @@ pub(crate) struct WindowArgs {
     /// Functions to compute, separated by commas; max(high) reads the column high
     #[arg(
         long = "fn",
-        value_parser = ListParser,
+        value_parser = list_parser(),
         value_name = "FUNCTIONS",
         default_value = "count,mean,min,max"
     )]
@@ -453,7 +453,7 @@ pub(crate) struct PlotArgs {
         long = "fn",
         value_name = "FUNCTION",
         default_value = "mean",
-        value_parser = DrawnParser,
+        value_parser = drawn_parser(),
         requires = "by"
     )]
     pub function: Asked,

@@ -1,15 +1,13 @@
 //! `aggregate`: one line of aggregates per series.
 
-use super::figures::{Figures, number_of, output_columns};
+use super::figures::{Figures, by_column, number_of, output_columns};
 use super::filters;
-use crate::args::{AggregateArgs, Asked, Function, figure_list};
-use crate::columns::column_of_function;
+use crate::args::{AggregateArgs, Function, figure_list};
 use crate::database::{Reader, Span};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Cell, Column};
 use crate::terminal::Terminal;
 use crate::time::TimeShow;
-use std::collections::BTreeMap;
 use tidalite::Steps;
 
 /// Runs the command `tidalite aggregate`.
@@ -27,20 +25,14 @@ pub(crate) fn run(args: &AggregateArgs, terminal: &mut Terminal<'_>) -> Outcome 
     let mut sheet = terminal.sheet(args.format.format, columns);
     let order = args.top.or(args.bottom);
     let first = functions.first().map(|asked| asked.function);
-    if order.is_some() && matches!(first, Some(Function::MinTime | Function::MaxTime)) {
+    if order.is_some() && first.is_some_and(Function::is_time) {
         let problem = "--top and --bottom need a number as the result of the first function";
         return Err(Failure::usage(problem));
     }
     let mut ordered = Vec::new();
     let mut any = false;
     for info in &infos {
-        // The functions of each column, with their places among the cells.
-        let mut columns: BTreeMap<usize, Vec<(usize, Asked)>> = BTreeMap::new();
-        for (place, function) in functions.iter().enumerate() {
-            let column = column_of_function(info, &args.column, function)?;
-            let own = columns.entry(column).or_default();
-            own.push((place, function.clone()));
-        }
+        let columns = by_column(info, &args.column, &functions)?;
         let series = reader.series(info)?;
         reader.mention_replaced(info, &span, messages)?;
         let Some((from, to)) = span.in_series(&series) else {
@@ -52,16 +44,15 @@ pub(crate) fn run(args: &AggregateArgs, terminal: &mut Terminal<'_>) -> Outcome 
         let mut cells = vec![Cell::Missing; 1 + functions.len()];
         cells[0] = Cell::series(info);
         let mut has_values = false;
-        for (column, asked) in columns {
-            let (places, own): (Vec<usize>, Vec<Asked>) = asked.into_iter().unzip();
+        for own in columns {
             let figures = Figures {
-                functions: &own,
+                functions: &own.functions,
                 show: &show,
             };
-            let of_column = figures.aggregate(&query, (&info.schema, column));
+            let of_column = figures.aggregate(&query, (&info.schema, own.column));
             let of_column = of_column.map_err(|error| reader.fail(&error))?;
             has_values |= of_column.is_some();
-            for (&place, cell) in places.iter().zip(of_column.into_iter().flatten()) {
+            for (&place, cell) in own.places.iter().zip(of_column.into_iter().flatten()) {
                 cells[1 + place] = cell;
             }
         }

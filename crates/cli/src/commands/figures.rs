@@ -1,11 +1,16 @@
 //! The aggregate functions that `aggregate`, `window` and `candles` print.
 
-use crate::args::{Asked, Function};
+use crate::args::{Asked, ColumnArg, Function};
+use crate::columns::column_of_function;
 use crate::database::{time_cell, word_cell};
+use crate::exit::Outcome;
 use crate::output::{Cell, Column};
 use crate::time::TimeShow;
+use std::collections::BTreeMap;
 use tidalite::query::{History, Windows};
-use tidalite::{Aggregate, ColumnType, Decimal, Figure, Grid, Query, Result, Schema, Steps, Unit};
+use tidalite::{
+    Aggregate, ColumnType, Decimal, Figure, Grid, Query, Result, Schema, SeriesInfo, Steps, Unit,
+};
 
 /// Formats figures of one column as cells, one for each function.
 pub(crate) struct Figures<'a> {
@@ -17,10 +22,39 @@ pub(crate) struct Figures<'a> {
 
 /// Makes one output column per function.
 pub(crate) fn output_columns(functions: &[Asked]) -> impl Iterator<Item = Column> {
-    functions.iter().map(|asked| match asked.function {
-        Function::MinTime | Function::MaxTime => Column::text(asked.title()),
-        _ => Column::number(asked.title()),
-    })
+    functions
+        .iter()
+        .map(|asked| match asked.function.is_time() {
+            true => Column::text(asked.title()),
+            false => Column::number(asked.title()),
+        })
+}
+
+/// The functions of one column, and their places among all functions.
+pub(crate) struct OfColumn {
+    pub column: usize,
+    pub places: Vec<usize>,
+    pub functions: Vec<Asked>,
+}
+
+/// Divides functions by the column that they read.
+pub(crate) fn by_column(
+    info: &SeriesInfo,
+    wanted: &ColumnArg,
+    functions: &[Asked],
+) -> Outcome<Vec<OfColumn>> {
+    let mut columns: BTreeMap<usize, OfColumn> = BTreeMap::new();
+    for (place, function) in functions.iter().enumerate() {
+        let column = column_of_function(info, wanted, function)?;
+        let own = columns.entry(column).or_insert_with(|| OfColumn {
+            column,
+            places: Vec::new(),
+            functions: Vec::new(),
+        });
+        own.places.push(place);
+        own.functions.push(function.clone());
+    }
+    Ok(columns.into_values().collect())
 }
 
 impl Figures<'_> {
@@ -67,11 +101,11 @@ impl Figures<'_> {
         grid: &Grid,
         column: usize,
     ) -> Result<Vec<(i64, Vec<Cell>)>> {
-        let figure = |asked: &Asked| match asked.function {
-            Function::Figure(figure, _) => Some(figure),
-            _ => None,
-        };
-        let figures: Vec<Figure> = self.functions.iter().filter_map(figure).collect();
+        let figures = self
+            .functions
+            .iter()
+            .filter_map(|asked| asked.function.figure());
+        let figures: Vec<Figure> = figures.collect();
         let windows = history.windows(Steps(from)..=Steps(to), grid, column, &figures)?;
         let cells = |window: tidalite::Window<Vec<Option<f64>>>| {
             (window.start, self.float_cells(&window.aggregate))
@@ -100,11 +134,11 @@ impl Figures<'_> {
 
     /// The figures that are computed from rows.
     fn of_rows(&self) -> Vec<Figure> {
-        let figure = |asked: &Asked| match asked.function {
-            Function::Figure(figure, _) if !is_in_tree(figure) => Some(figure),
-            _ => None,
-        };
-        self.functions.iter().filter_map(figure).collect()
+        let figures = self
+            .functions
+            .iter()
+            .filter_map(|asked| asked.function.figure());
+        figures.filter(|figure| figure.reads_rows()).collect()
     }
 
     /// The figures to request from a query if all cells of this column can be computed from floats; otherwise `None`,
@@ -114,7 +148,7 @@ impl Figures<'_> {
         let figure = |asked: &Asked| match asked.function {
             Function::Figure(figure, _) => {
                 let always = matches!(figure, Figure::Count | Figure::Mean | Figure::Stddev);
-                (is_float || always || !is_in_tree(figure)).then_some(figure)
+                (is_float || always || figure.reads_rows()).then_some(figure)
             }
             _ => None,
         };
@@ -138,7 +172,7 @@ impl Figures<'_> {
     ) -> Vec<Cell> {
         let mut of_rows = of_rows.iter();
         let cell = |asked: &Asked| match asked.function {
-            Function::Figure(figure, _) if !is_in_tree(figure) => {
+            Function::Figure(figure, _) if figure.reads_rows() => {
                 float_cell(asked.function, of_rows.next().copied().flatten())
             }
             function => self.cell(function, aggregate, column, unit),
@@ -182,22 +216,6 @@ impl Figures<'_> {
             Function::Figure(figure, _) => float_cell(function, figure.of(of)),
         }
     }
-}
-
-/// Whether a figure comes from the statistics in the tree.
-fn is_in_tree(figure: Figure) -> bool {
-    matches!(
-        figure,
-        Figure::Count
-            | Figure::Sum
-            | Figure::Mean
-            | Figure::Stddev
-            | Figure::Min
-            | Figure::Max
-            | Figure::First
-            | Figure::Last
-            | Figure::Spread
-    )
 }
 
 /// Formats the value of a figure.

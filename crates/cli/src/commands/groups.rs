@@ -132,7 +132,10 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
         let mut windows = Vec::with_capacity(each.len());
         for ((metric, column), places) in each {
             let own = places.iter().map(|&place| &asked[place]);
-            let figures: Vec<Figure> = own.clone().filter_map(figure_of).collect();
+            let figures: Vec<Figure> = own
+                .clone()
+                .filter_map(|asked| asked.function.figure())
+                .collect();
             let group = match metric {
                 Some(metric) => group.clone().metric(metric),
                 None => group.clone(),
@@ -167,7 +170,7 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
         for (places, windows) in &windows {
             for (at, &place) in places.iter().enumerate() {
                 let value = move |values: &Vec<Option<f64>>| values[at];
-                let fill = match (figure_of(&asked[place]), fill) {
+                let fill = match (asked[place].function.figure(), fill) {
                     // A filled window still counts no points.
                     (
                         Some(Figure::Count | Figure::Distinct),
@@ -345,12 +348,4 @@ fn span_of(group: &SelectionQuery<'_, '_>) -> Option<(Timestamp, Timestamp)> {
         Some((time(first), time(last)))
     });
     spans.reduce(|all, own| (all.0.min(own.0), all.1.max(own.1)))
-}
-
-/// The figure of a function; times and numbers of NaN are refused before.
-fn figure_of(asked: &Asked) -> Option<Figure> {
-    match asked.function {
-        Function::Figure(figure, _) => Some(figure),
-        _ => None,
-    }
 }

@@ -1,10 +1,9 @@
 //! `window`: one line of aggregates for every hour, day or other width.
 
-use super::figures::{Figures, output_columns};
+use super::figures::{Figures, by_column, output_columns};
 use super::filters;
 use super::origin::{check_steps, mention_shift, windows_of};
-use crate::args::{Asked, Function, WindowArgs, figure_list};
-use crate::columns::column_of_function;
+use crate::args::{Asked, WindowArgs, figure_list};
 use crate::database::{Reader, Span, history_failure, time_cell, to_nanos};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Cell, Column};
@@ -40,13 +39,7 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let mut sheet = terminal.sheet(args.format.format, columns);
     let (mut any, mut told) = (false, false);
     for info in &infos {
-        // The functions of each column, with their places among the cells.
-        let mut columns: BTreeMap<usize, Vec<(usize, Asked)>> = BTreeMap::new();
-        for (place, function) in functions.iter().enumerate() {
-            let column = column_of_function(info, &args.column, function)?;
-            let own = columns.entry(column).or_default();
-            own.push((place, function.clone()));
-        }
+        let columns = by_column(info, &args.column, &functions)?;
         let unit = info.schema.unit;
         check_steps(args.by, origin, unit)?;
         let series = reader.series(info)?;
@@ -62,7 +55,7 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
         let fail = |error: tidalite::Error| reader.fail(&error);
         let filters = filters::of(&args.wanted, info, &args.column)?;
         let query = filters::filtered(range, &filters);
-        let is_figure = |asked: &Asked| matches!(asked.function, Function::Figure(..));
+        let is_figure = |asked: &Asked| asked.function.figure().is_some();
         let mut stored = None;
         if let Some(history) = history {
             if filters.is_empty() && functions.iter().all(is_figure) {
@@ -72,28 +65,25 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
                 reader.mention_replaced(info, &span, messages)?;
             }
         }
-        // All columns have the same windows.
-        let mut lines: Vec<(i64, Vec<Cell>)> = Vec::new();
-        for (column, asked) in columns {
-            let (places, own): (Vec<usize>, Vec<Asked>) = asked.into_iter().unzip();
+        let mut lines: BTreeMap<i64, Vec<Cell>> = BTreeMap::new();
+        for own in columns {
             let figures = Figures {
-                functions: &own,
+                functions: &own.functions,
                 show: &show,
             };
             let windows = match &stored {
                 Some((history, range)) => figures
-                    .of_history(history, *range, &grid, column)
+                    .of_history(history, *range, &grid, own.column)
                     .map_err(|error| history_failure(&reader, &error)),
                 None => figures
-                    .windows(&query, &grid, (&info.schema, column))
+                    .windows(&query, &grid, (&info.schema, own.column))
                     .map_err(fail),
             };
-            for (row, (start, cells)) in windows?.into_iter().enumerate() {
-                if row == lines.len() {
-                    lines.push((start, vec![Cell::Missing; functions.len()]));
-                }
-                for (&place, cell) in places.iter().zip(cells) {
-                    lines[row].1[place] = cell;
+            for (start, cells) in windows? {
+                let missing = || vec![Cell::Missing; functions.len()];
+                let line = lines.entry(start).or_insert_with(missing);
+                for (&place, cell) in own.places.iter().zip(cells) {
+                    line[place] = cell;
                 }
             }
         }

@@ -116,6 +116,31 @@ const NAMED: [(&str, Figure); 20] = [
 ];
 
 impl Figure {
+    /// Whether the figure is computed from the rows, and not from the statistics in the tree.
+    #[must_use]
+    pub fn reads_rows(self) -> bool {
+        match self {
+            Self::Count
+            | Self::Sum
+            | Self::Mean
+            | Self::Stddev
+            | Self::Min
+            | Self::Max
+            | Self::First
+            | Self::Last
+            | Self::Spread => false,
+            Self::Median
+            | Self::Percentile(_)
+            | Self::Distinct
+            | Self::Mode
+            | Self::TimeMean(_)
+            | Self::Integral(_)
+            | Self::Delta
+            | Self::Increase
+            | Self::Rate => true,
+        }
+    }
+
     /// The figure with this name: `mean`, `p99.9`, `integral(previous)`; the names are those that are printed.
     ///
     /// ```
