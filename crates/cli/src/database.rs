@@ -370,8 +370,12 @@ impl<'a> Reader<'a> {
         let Ok(parsed) = SeriesPattern::parse(pattern) else {
             return Ok(());
         };
+        let keys = parsed.keys();
+        if keys.is_empty() {
+            return Ok(());
+        }
         let all = self.txn.list("").map_err(|error| self.fail(&error))?;
-        match unknown(&parsed.keys(), &all).next() {
+        match unknown(&keys, &all).next() {
             Some(problem) => Err(
                 Failure::not_found(format!("{problem}; nothing was removed"))
                     .hint("check the spelling: `tidalite series FILE.tdl --names` lists the tags"),
@@ -387,7 +391,7 @@ impl<'a> Reader<'a> {
                 "write 'name', 'name*', 'name{tag=\"value\"}' or 'name{tag!=\"value\",other=~\"regex\"}', in single quotes; `tidalite series --help` shows all forms",
             )
         })?;
-        let mut found = self.txn.list(pattern).map_err(|error| self.fail(&error))?;
+        let found = self.select_if_any(pattern)?;
         let mut keys = parsed.keys();
         if !found.is_empty() {
             // Mostly a selected series has the tag, and the whole catalog need not be searched for it.
@@ -397,17 +401,12 @@ impl<'a> Reader<'a> {
         if found.is_empty() || !keys.is_empty() {
             let all = self.txn.list("").map_err(|error| self.fail(&error))?;
             if found.is_empty() {
-                let named = all.iter().filter(|info| info.label() == pattern);
-                found = named.cloned().collect();
-            }
-            if found.is_empty() {
                 return Err(self.nothing_selected(pattern, &keys, &all));
             }
             for key in unknown(&keys, &all) {
                 eprintln!("note: {key}; a missing tag has the empty value");
             }
         }
-        found.sort_by_cached_key(|info| info.label());
         Ok(found)
     }
 
@@ -671,7 +670,8 @@ impl Span {
     }
 }
 
-/// The failure of a query of stored windows: a figure or a width that they do not give is a matter of the command line.
+/// Converts an error of a query of stored windows. A figure or width that the stored windows cannot give is an error of
+/// the command line.
 pub(crate) fn history_failure(reader: &Reader<'_>, error: &tidalite::Error) -> Failure {
     match error.kind() {
         ErrorKind::Schema => Failure::usage(error),

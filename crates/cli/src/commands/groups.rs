@@ -10,10 +10,11 @@ use crate::output::{Cell, Column};
 use crate::style::Palette;
 use crate::terminal::Terminal;
 use crate::time::{TimeShow, read_any};
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::{Bound, RangeInclusive};
+use std::ops::Bound;
 use tidalite::query::{Fill, GroupWindow, History, SelectionQuery};
-use tidalite::{Figure, Selection, Steps, Timestamp, Window};
+use tidalite::{Figure, Grid, Selection, Steps, Timestamp, Unit, Window};
 
 /// `tidalite window --group-by`, `--fill`
 pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
@@ -99,56 +100,67 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let zone = &args.range.zone.tz;
     let show = TimeShow::new(zone.clone());
     let (mut any, mut told) = (false, false);
+    let origin = match &args.origin {
+        Some(text) => Some(read_any(text, zone).map_err(Failure::usage)?),
+        None => None,
+    };
+    // The functions of each metric and column, by their places among the cells.
+    let mut each: BTreeMap<(Option<&str>, Option<&str>), Vec<usize>> = BTreeMap::new();
+    for (place, asked) in asked.iter().enumerate() {
+        let of = asked.of.as_deref();
+        let key = match args.by_metric {
+            true => (of, None),
+            false => (None, of),
+        };
+        each.entry(key).or_default().push(place);
+    }
     for (cells, group) in groups {
         let Some((first, last)) = span_of(&group) else {
             continue;
         };
-        let first = match times.0 {
-            Bound::Included(from) => first.max(from),
-            _ => first,
+        let of_metric = |metric: Option<&str>| match metric {
+            Some(metric) => group.clone().metric(metric),
+            None => group.clone(),
         };
-        let last = match times.1 {
-            Bound::Included(to) | Bound::Excluded(to) => last.min(to),
-            Bound::Unbounded => last,
-        };
+        let mut stored: BTreeMap<Option<&str>, Option<Stored<'_>>> = BTreeMap::new();
+        for &(metric, _) in each.keys() {
+            if let Entry::Vacant(place) = stored.entry(metric) {
+                place.insert(Stored::of(&reader, &of_metric(metric), &span, messages)?);
+            }
+        }
+        let histories = || stored.values().flatten();
+        let (mut first, mut last) = (first, last);
+        if let Some(oldest) = histories().map(|stored| stored.begin).min() {
+            first = first.min(oldest);
+        }
+        // Only whole stored windows are read, and gaps are filled between these.
+        let mut times = times;
+        if let (1, Some(stored)) = (stored.len(), histories().next()) {
+            times = stored.within(times);
+        }
+        if let Bound::Included(from) = times.0 {
+            first = first.max(from);
+        }
+        if let Bound::Included(to) | Bound::Excluded(to) = times.1 {
+            last = last.min(to);
+        }
         let shown = (first.0.into(), last.0.into());
         mention_shift(zone, shown, args.by, messages, &mut told);
-        let origin = match &args.origin {
-            Some(text) => Some(read_any(text, zone).map_err(Failure::usage)?),
-            None => None,
-        };
         let grid = windows_of(args.by, origin, zone, shown.0)?;
-        // The windows of each metric and column, with the places of their figures among the cells.
-        let mut each: BTreeMap<(Option<&str>, Option<&str>), Vec<usize>> = BTreeMap::new();
-        for (place, asked) in asked.iter().enumerate() {
-            let of = asked.of.as_deref();
-            let key = if args.by_metric {
-                (of, None)
-            } else {
-                (None, of)
-            };
-            each.entry(key).or_default().push(place);
-        }
         let mut windows = Vec::with_capacity(each.len());
-        for ((metric, column), places) in each {
+        for ((metric, column), places) in &each {
             let own = places.iter().map(|&place| &asked[place]);
             let figures: Vec<Figure> = own
                 .clone()
                 .filter_map(|asked| asked.function.figure())
                 .collect();
-            let group = match metric {
-                Some(metric) => group.clone().metric(metric),
-                None => group.clone(),
-            };
-            let own: Vec<&Asked> = own.collect();
-            let found = match column_of_all(&group, (column, &own), args)? {
-                Some(column) => match replaced(&reader, &group, &span, messages)? {
-                    Some((history, interval)) => history
-                        .windows(interval, &grid, column.as_str(), &figures)
-                        .map(|windows| on_clock(&history, windows)),
-                    None => group.figures(&figures[..]).windows(&grid, &column),
-                },
-                None => Ok(Vec::new()),
+            let group = of_metric(*metric);
+            let own: Vec<Asked> = own.cloned().collect();
+            let stored = stored.get(metric).and_then(Option::as_ref);
+            let found = match (column_of_all(&group, (*column, &own), args)?, stored) {
+                (Some(column), Some(stored)) => stored.windows(&grid, &column, &figures),
+                (Some(column), None) => group.figures(&figures[..]).windows(&grid, &column),
+                (None, _) => Ok(Vec::new()),
             };
             windows.push((
                 places,
@@ -205,42 +217,91 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
     Ok(sheet.finish()?)
 }
 
-/// The stored windows and points of the only series of a group, with the range to read. Of several series only points are
-/// read, which is noted.
-fn replaced<'r>(
-    reader: &'r Reader<'_>,
-    group: &SelectionQuery<'_, '_>,
-    span: &Span,
-    messages: Palette,
-) -> Outcome<Option<(History<'r>, RangeInclusive<Steps>)>> {
-    let mut series: Vec<_> = group.series().collect();
-    if series.len() != 1 {
-        for series in series {
-            reader.mention_replaced(series.info(), span, messages)?;
-        }
-        return Ok(None);
-    }
-    let Some(info) = series.pop().map(|series| series.info()) else {
-        return Ok(None);
-    };
-    let Some(history) = reader.history(info)? else {
-        return Ok(None);
-    };
-    let range = reader.range_of_history(&history, span, messages)?;
-    Ok(range.map(|(from, to)| (history, Steps(from)..=Steps(to))))
+/// The only series of a group whose older points are replaced by windows, read with them.
+struct Stored<'r> {
+    history: History<'r>,
+    /// First and last time to read, in the series' unit; they cut no stored window.
+    range: (i64, i64),
+    /// The first time on the clock.
+    begin: Timestamp,
 }
 
-/// Converts the windows of a history to windows of a group.
-fn on_clock(
-    history: &History<'_>,
-    windows: Vec<Window<Vec<Option<f64>>>>,
-) -> Vec<GroupWindow<Vec<Option<f64>>>> {
-    let unit = history.rows().info().schema.unit;
-    let window = |window: Window<Vec<Option<f64>>>| GroupWindow {
-        start: Timestamp(i64::try_from(to_nanos(unit, window.start)).unwrap_or(0)),
-        aggregate: window.aggregate,
+impl<'r> Stored<'r> {
+    /// Of several series only points are read, which is noted.
+    fn of(
+        reader: &'r Reader<'_>,
+        group: &SelectionQuery<'_, '_>,
+        span: &Span,
+        messages: Palette,
+    ) -> Outcome<Option<Self>> {
+        let mut series: Vec<_> = group.series().collect();
+        if series.len() != 1 {
+            for series in series {
+                reader.mention_replaced(series.info(), span, messages)?;
+            }
+            return Ok(None);
+        }
+        let Some(info) = series.pop().map(|series| series.info()) else {
+            return Ok(None);
+        };
+        let Some(history) = reader.history(info)? else {
+            return Ok(None);
+        };
+        let range = reader.range_of_history(&history, span, messages)?;
+        Ok(range.map(|range| Self {
+            begin: clock(info.schema.unit, range.0),
+            history,
+            range,
+        }))
+    }
+
+    /// The bounds of a range, moved to the ends of stored windows where they cut one.
+    fn within(
+        &self,
+        (from, to): (Bound<Timestamp>, Bound<Timestamp>),
+    ) -> (Bound<Timestamp>, Bound<Timestamp>) {
+        let end = clock(
+            self.history.rows().info().schema.unit,
+            self.range.1.saturating_add(1),
+        );
+        let from = match from {
+            Bound::Included(from) => Bound::Included(from.max(self.begin)),
+            from => from,
+        };
+        let to = match to {
+            Bound::Excluded(to) => Bound::Excluded(to.min(end)),
+            to => to,
+        };
+        (from, to)
+    }
+
+    /// The windows of a column.
+    fn windows(
+        &self,
+        grid: &Grid,
+        column: &str,
+        figures: &[Figure],
+    ) -> tidalite::Result<Vec<GroupWindow<Vec<Option<f64>>>>> {
+        let (from, to) = self.range;
+        let range = Steps(from)..=Steps(to);
+        let windows = self.history.windows(range, grid, column, figures)?;
+        let unit = self.history.rows().info().schema.unit;
+        let window = |window: Window<Vec<Option<f64>>>| GroupWindow {
+            start: clock(unit, window.start),
+            aggregate: window.aggregate,
+        };
+        Ok(windows.into_iter().map(window).collect())
+    }
+}
+
+/// The time on the clock; the last one for times that nanoseconds cannot tell.
+fn clock(unit: Unit, raw: i64) -> Timestamp {
+    let beyond = if to_nanos(unit, raw) < 0 {
+        i64::MIN
+    } else {
+        i64::MAX
     };
-    windows.into_iter().map(window).collect()
+    unit.timestamp(raw).unwrap_or(Timestamp(beyond))
 }
 
 /// Rejects a group with several metrics: their common figures mean nothing, such as a mean of degrees and percent.
@@ -299,7 +360,7 @@ fn asked_of(
 /// The column of these series to aggregate; `None` if there are no series.
 fn column_of_all(
     group: &SelectionQuery<'_, '_>,
-    (wanted, functions): (Option<&str>, &[&Asked]),
+    (wanted, functions): (Option<&str>, &[Asked]),
     args: &WindowArgs,
 ) -> Outcome<Option<String>> {
     let wanted = match wanted {
@@ -311,8 +372,7 @@ fn column_of_all(
     let mut found: Option<(String, String)> = None;
     for series in group.series() {
         let info = series.info();
-        let functions: Vec<Asked> = functions.iter().copied().cloned().collect();
-        let column = figures_column(info, wanted, &functions)?;
+        let column = figures_column(info, wanted, functions)?;
         let column = &info.schema.columns[column].name;
         match &found {
             Some((other, label)) if other != column => {
@@ -341,10 +401,7 @@ fn bounded(given: Bound<Timestamp>, there: Option<Timestamp>) -> Bound<Timestamp
 fn span_of(group: &SelectionQuery<'_, '_>) -> Option<(Timestamp, Timestamp)> {
     let spans = group.series().filter_map(|series| {
         let (first, last) = series.span()?;
-        let time = |raw| {
-            let nanos = crate::database::to_nanos(series.info().schema.unit, raw);
-            Timestamp(i64::try_from(nanos).unwrap_or(0))
-        };
+        let time = |raw| clock(series.info().schema.unit, raw);
         Some((time(first), time(last)))
     });
     spans.reduce(|all, own| (all.0.min(own.0), all.1.max(own.1)))

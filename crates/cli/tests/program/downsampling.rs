@@ -60,6 +60,20 @@ fn old_rows_become_windows_and_are_read_across_the_border() {
         cut.err
     );
     assert_eq!(cut.ok().lines().count(), 3);
+    let cut = "window a.tdl load --by 1h --fn count,mean,max --fill 0 --from 2024-01-05T03:30 --to 2024-01-05T06:20 -f csv";
+    let cut = folder.say(cut);
+    assert_eq!(
+        cut.err.matches("from stored windows").count(),
+        1,
+        "{}",
+        cut.err
+    );
+    let out = cut.ok();
+    assert!(
+        out.contains("\nload,2024-01-05T04:00:00Z,60,29.5,59"),
+        "{out}"
+    );
+    assert_eq!(out.lines().count(), 3, "{out}");
     let stored = folder.say("scan a.tdl load.1h --limit 1 -f csv").ok();
     assert!(
         stored.starts_with(
