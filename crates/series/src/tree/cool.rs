@@ -51,7 +51,7 @@ fn is_due(link: &Link, before: i64, kept: &KeptHot) -> bool {
 impl SeriesTree {
     /// Rewrites leaves with all rows before time `before` in cold form, except those in `kept`, to which it adds leaves
     /// that save too little. Returns true if the limit of `step` was reached before all leaves were done. The tree has
-    /// changed if the step has read rows.
+    /// changed if the step has rewritten rows.
     ///
     /// # Errors
     /// As `link`; `Unsupported` in a build without the feature `cold`.
@@ -112,7 +112,7 @@ struct CoolingPass<'s> {
     before: i64,
     kept: &'s mut KeptHot,
     step: &'s mut Cooling,
-    /// True once a leaf was met for which the limit of the step left no room.
+    /// True once the limit of rows was reached with a leaf still due.
     stop: bool,
 }
 
@@ -134,8 +134,14 @@ impl<W: PageWrite> Edit<'_, W> {
                 continue;
             }
             let node = node::read(self.w, &entry.link, level, self.types)?;
-            self.w.free_extent(&node.extent);
+            let rows = pass.step.rows;
             let children = self.cool(level - 1, node.entries, pass)?;
+            if pass.step.rows == rows {
+                // All leaves below stay as they are.
+                out.push(entry);
+                continue;
+            }
+            self.w.free_extent(&node.extent);
             assert_eq!(
                 rows_below(&children),
                 entry.link.count,
@@ -190,9 +196,12 @@ impl<W: PageWrite> Edit<'_, W> {
         let step = &mut *pass.step;
         step.looked += rows.len() as u64;
         step.rows_left = step.rows_left.saturating_sub(rows.len() as u64);
-        if step.saving_part > 0
-            && self.cold_bytes(rows.view()) > bytes - bytes.div_ceil(step.saving_part)
-        {
+        // Encoding is most of the work, so the joined rows are encoded only if their size is asked for.
+        let joined = match step.saving_part > 0 || ends.len() > 1 {
+            true => self.cold_bytes(rows.view()),
+            false => 0,
+        };
+        if step.saving_part > 0 && joined > bytes - bytes.div_ceil(step.saving_part) {
             pass.kept
                 .extend(group.iter().map(|entry| identity(&entry.link)));
             out.append(group);
@@ -206,7 +215,7 @@ impl<W: PageWrite> Edit<'_, W> {
         step.rows += rows.len() as u64;
         // Joined leaves may be larger than before. A short leaf may be small because its rows have a constant step up
         // to its end; this advantage is lost when these rows come in the middle of a vector of a longer leaf.
-        if ends.len() > 1 && self.cold_bytes(rows.view()) >= bytes {
+        if ends.len() > 1 && joined >= bytes {
             let mut begin = 0;
             for end in ends {
                 out.extend(self.cold_leaves(rows.slice(begin..end), step)?);

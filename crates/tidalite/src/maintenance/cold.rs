@@ -100,25 +100,22 @@ impl Database {
         self.cool_all(&due, &mut kept, budget, || self.begin_write().map(Some))
     }
 
-    /// The leaves that maintenance has read and that stay as they are.
-    pub(crate) fn kept_hot(&self) -> KeptHot {
+    /// Takes the leaves that maintenance has read and that stay as they are; `keep_hot` puts them back.
+    pub(crate) fn take_kept_hot(&self) -> KeptHot {
         let kept = self.shared.kept_hot.lock();
-        kept.unwrap_or_else(PoisonError::into_inner).clone()
+        std::mem::take(&mut *kept.unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Remembers leaves that stay as they are.
+    /// Remembers leaves that stay as they are, unless there are very many: most of them no longer exist then.
     pub(crate) fn keep_hot(&self, leaves: KeptHot) {
-        let kept = self.shared.kept_hot.lock();
-        let mut kept = kept.unwrap_or_else(PoisonError::into_inner);
-        if kept.len() > KEPT_MAX {
-            // Most of them no longer exist.
-            kept.clear();
+        if leaves.len() <= KEPT_MAX {
+            let kept = self.shared.kept_hot.lock();
+            kept.unwrap_or_else(PoisonError::into_inner).extend(leaves);
         }
-        kept.extend(leaves);
     }
 
-    /// Rewrites leaves of the given series in cold form, each up to its raw time in `due`, except those in `kept`. Calls `begin` for each
-    /// transaction, and ends early if `begin` returns `None`.
+    /// Rewrites leaves of the given series in cold form, each up to its raw time in `due`, except the leaves in `kept`.
+    /// Calls `begin` for each transaction, and ends early if `begin` returns `None`.
     pub(crate) fn cool_all(
         &self,
         due: &[(SeriesId, i64)],

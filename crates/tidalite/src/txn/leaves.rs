@@ -109,8 +109,7 @@ impl Leaves {
         let more = open
             .tree
             .cool(pages, &mut self.packer, before, step, kept)?;
-        // Nodes above leaves that were read are written anew.
-        open.changed |= step.looked > 0;
+        open.changed |= step.rows > 0;
         Ok(more)
     }
 

@@ -41,9 +41,10 @@ use std::time::{Duration, Instant};
 
 impl Database {
     /// Applies the policies: removes rows beyond their age or size limits, oldest first, in commits of bounded size;
-    /// then gives old leaves the cold form: by the policies, and elsewhere from the age of [`Budget::cold`] on. Reads the record of each series that a policy selects, and the nodes of
-    /// series that lose rows for a cap or get cold leaves. The space of removed rows is returned once no snapshot sees
-    /// them any more.
+    /// then gives old leaves the cold form: by the policies, and elsewhere from the age of [`Budget::cold`] on. Reads the
+    /// record of each series that a policy selects, and the nodes of series that lose rows for a cap. Unless
+    /// [`Budget::cold`] is `None`, it also reads the record of every series and the nodes above old leaves: 0.2 s for
+    /// 100,000 series. The space of removed rows is returned once no snapshot sees them any more.
     ///
     /// While the wall clock is ahead ([`Database::clock`]), the age of rows follows the commit clock;
     /// [`Budget::confirm_clock`] confirms the wall clock.
@@ -90,6 +91,7 @@ impl Database {
                     again => {
                         let again = again?;
                         done.rows += again.rows;
+                        done.windows += again.windows;
                         done.commits += again.commits;
                         done.series = done.series.max(again.series);
                     }
@@ -129,7 +131,7 @@ impl Database {
             rest = rest.max(Duration::from_nanos(1));
         }
         let snap = self.begin_read()?;
-        let mut kept = self.kept_hot();
+        let mut kept = self.take_kept_hot();
         let due = age::due_to_cool(&snap, now, &kept)?;
         if let Some(reading) = ahead
             && age::due_to_cool(&snap, reading.wall, &kept)? != due
