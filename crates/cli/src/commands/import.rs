@@ -186,6 +186,12 @@ fn describe(
     source: Source,
     terminal: &mut Terminal<'_>,
 ) -> Outcome {
+    if args.target.into.is_some() && args.columns.is_empty() {
+        return Err(Failure::usage(
+            "--dry-run shows the columns of a header, and an input for existing series has none",
+        )
+        .hint("give --columns, or omit --into"));
+    }
     let (what, nulls) = (name_of(path), Nulls::new(args.nulls.clone()));
     let rows = Rows::open(
         source.reader,
@@ -336,6 +342,7 @@ fn one_input(
             }
             if let Some(every) = args.commit_every
                 && loader.tally().rows.is_multiple_of(every)
+                && batch.ends_line(row)
             {
                 unfinished.keep();
                 loader.commit()?;

@@ -74,6 +74,11 @@ impl Batch {
         row == 0 || self.starts[row] != self.starts[row - 1]
     }
 
+    /// Whether a row is the last one of a line of the input.
+    pub(crate) fn ends_line(&self, row: usize) -> bool {
+        row + 1 == self.times.len() || self.begins_line(row + 1)
+    }
+
     /// The number of the line at which a row begins, in the whole input.
     pub(crate) fn line(&self, row: usize, before: &mut LinesBefore) -> u64 {
         self.block.line_of(self.starts[row] as usize, before)

@@ -227,6 +227,8 @@ pub(crate) struct Loader<'a> {
     bad_cells: Vec<String>,
     waiting_bytes: usize,
     tally: Tally,
+    /// Whether the current line of the input counts already: lines of the line protocol have a row for each field.
+    line_counted: bool,
 }
 
 impl<'a> Loader<'a> {
@@ -244,6 +246,7 @@ impl<'a> Loader<'a> {
             bad_cells: Vec::new(),
             waiting_bytes: 0,
             tally: Tally::default(),
+            line_counted: false,
         }
     }
 
@@ -309,6 +312,9 @@ impl<'a> Loader<'a> {
         let (nanos, tags) = (batch.times[row], batch.tags[row] as usize);
         let width = self.by_tags[batch.reader][tags].len();
         let values = &batch.values[row * width..(row + 1) * width];
+        if batch.begins_line(row) {
+            self.line_counted = false;
+        }
         // A row is stored whole or not at all, so all of its values are converted before any is buffered.
         let mut known = None;
         self.points.clear();
@@ -344,7 +350,7 @@ impl<'a> Loader<'a> {
             };
             self.points.push(point);
         }
-        self.tally.rows += u64::from(batch.begins_line(row));
+        self.tally.rows += u64::from(!std::mem::replace(&mut self.line_counted, true));
         let slots = &self.by_tags[batch.reader][tags];
         let mut full = false;
         for (index, point) in slots.iter().zip(&self.points) {

@@ -551,3 +551,30 @@ fn columns_of_every_type_in_one_series() {
         .say("import b.tdl bad.csv --into log --columns level:i64")
         .failed(5, &["`1.5` in column `level` is not a valid i64"]);
 }
+
+/// A commit after some lines of the line protocol does not divide a line, and lines count as rows of a CSV file do.
+#[test]
+fn commits_end_with_lines_of_the_line_protocol() {
+    let folder = Folder::new("commits_end_with_lines_of_the_line_protocol");
+    let (mut lines, mut rows) = (String::new(), "time,a,b,c\n".to_owned());
+    for second in 1_704_067_200..1_704_067_208 {
+        lines += &format!("m a={second},b=2,c=3 {second}000000000\n");
+        rows += &format!("{second},{second},2,3\n");
+    }
+    folder.write("in.lp", lines);
+    folder.write("in.csv", rows);
+    let commit = |input: &str, file: &str| {
+        folder
+            .say(&format!("import {file} {input} --commit-every 2 --quiet"))
+            .ok();
+        let stat = folder.say(&format!("stat {file} -f csv")).ok();
+        let line = stat.lines().nth(1).and_then(|line| line.split(',').next());
+        line.and_then(|number| number.parse::<u64>().ok())
+    };
+    let of_rows = commit("in.csv", "rows.tdl");
+    assert!(of_rows > Some(3), "{of_rows:?}");
+    assert_eq!(commit("in.lp", "lines.tdl"), of_rows);
+    folder
+        .say("import rows.tdl in.csv --into a --dry-run")
+        .failed(2, &["--columns"]);
+}
