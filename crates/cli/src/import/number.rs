@@ -175,7 +175,8 @@ pub(crate) fn type_of_all(
     of: ColumnType,
     more: Number,
 ) -> Option<(ColumnType, Vec<u64>)> {
-    if matches!(of, ColumnType::String) {
+    // True and false have no number to become: 1 beside 5 would not say that it was true.
+    if matches!(of, ColumnType::String | ColumnType::Bool) {
         return None;
     }
     let types = [ColumnType::F64, ColumnType::I64, ColumnType::U64];
@@ -189,6 +190,16 @@ pub(crate) fn type_of_all(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn truth_values_and_numbers_have_no_common_type() {
+        let five = Number::read("5").unwrap();
+        assert_eq!(type_of_all(&[0, 1], ColumnType::Bool, five), None);
+        assert_eq!(
+            type_of_all(&[0, 1], ColumnType::I64, five),
+            Some((ColumnType::F64, vec![0, 1.0_f64.to_bits()]))
+        );
+    }
 
     #[test]
     fn numbers_that_do_not_round_trip_are_refused() {
