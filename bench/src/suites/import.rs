@@ -117,7 +117,7 @@ pub(crate) fn run(options: &Options) -> Result<Vec<Line>> {
     Ok(lines)
 }
 
-/// The program of Tidalite and those of the peers that are installed.
+/// The program of Tidalite, and the programs of the installed peers.
 fn programs(peers: &[String]) -> Result<Vec<Program>> {
     let named = |variable: &str, default: &str| {
         std::env::var_os(variable).unwrap_or_else(|| OsString::from(default))
@@ -230,7 +230,7 @@ fn timestamp(seconds: u64) -> String {
     format!("2024-01-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
-/// Imports a file with a program into a new database, and checks what it holds.
+/// Imports a file with a program into a new database, and checks the stored rows.
 fn import(program: &Program, case: &str, dir: &Path, content: Content) -> Result<Cost> {
     let file = dir.join(match case {
         "csv" => "data.csv",

@@ -77,7 +77,7 @@ pub(crate) fn typeable(bytes: &[u8]) -> String {
 
 /// Formats bytes like `typeable`, but leaves printable characters beyond ASCII unchanged if they are valid UTF-8.
 pub(crate) fn readable(bytes: &[u8]) -> String {
-    // What stands beside other characters or cannot be seen is escaped: accents, marks of direction, controls.
+    // Characters that combine with others or cannot be seen are escaped: accents, marks of direction, controls.
     let shown = |c: &char| !c.is_ascii() && !c.is_whitespace() && c.escape_debug().len() == 1;
     let mut text = String::with_capacity(bytes.len());
     let mut first = true;

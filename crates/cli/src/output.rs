@@ -197,7 +197,7 @@ impl<W: Write> Sheet<W> {
         }
     }
 
-    /// Writes the rows that are still buffered, for a reader who waits for more of them.
+    /// Writes the rows that are still buffered, before the command waits for more.
     pub(crate) fn show(&mut self) -> io::Result<()> {
         if self.format == Format::Table && self.widths.is_empty() && !self.held.is_empty() {
             self.release()?;

@@ -445,7 +445,7 @@ fn read_epoch(text: &str, epoch: Epoch) -> Result<Nanos, String> {
 }
 
 /// A day number of Excel, which is a local time. Excel counts a day that did not exist, 1900-02-29, so numbers before
-/// March of 1900 are refused. The fraction is rounded to the millisecond, which is finer than what Excel shows.
+/// March of 1900 are refused. The fraction is rounded to the millisecond, finer than the display of Excel.
 fn read_excel(text: &str, zone: &TimeZone) -> Result<Moment, String> {
     /// The day numbers of 1900-03-01 and of the end of the calendar.
     const DAYS: std::ops::Range<i128> = 61..2_958_466;

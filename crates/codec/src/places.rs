@@ -86,7 +86,7 @@ pub(crate) fn put(rows: usize, places: &[u16], out: &mut Vec<u8>) {
 }
 
 /// Reads `count` ascending row numbers below `rows` from their bytes, of which there must be as many as [`bytes`] says,
-/// into a buffer with room for `count`. Returns `None` if there are no such row numbers in the bytes.
+/// into a buffer with room for `count`. Returns `None` if the bytes are not `count` ascending row numbers below `rows`.
 #[inline]
 pub(crate) fn get<'b>(
     bytes: &[u8],

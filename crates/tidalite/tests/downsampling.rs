@@ -1,4 +1,4 @@
-//! Downsampling: stored windows against those of a copy whose rows are all kept.
+//! Downsampling: stored windows against windows of a copy whose rows are all kept.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -158,7 +158,7 @@ fn compare(db: &Database, grid: &Grid, column: &str, figures: &[Figure], context
     }
 }
 
-/// The figures that can be combined from those of narrower windows.
+/// The figures that can be combined from figures of narrower windows.
 fn of_parts() -> Vec<Figure> {
     let of_parts = |figure: &Figure| {
         !matches!(

@@ -45,7 +45,7 @@ pub(crate) struct Column {
     pub(crate) name: String,
     pub(crate) kind: Kind,
     pub(crate) half: Half,
-    /// What sort of values a generated column has; a real one is "real".
+    /// The kind of values of a generated column; "real" for a real one.
     pub(crate) family: &'static str,
     pub(crate) series: Vec<Vec<u64>>,
 }

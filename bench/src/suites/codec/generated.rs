@@ -59,7 +59,7 @@ fn wave(row: usize, rows: usize) -> f64 {
     (row as f64 / rows as f64 * std::f64::consts::TAU).sin()
 }
 
-/// What a mean-reverting walk needs: its mean, the share of the distance from it that stays from row to row, the
+/// Parameters of a mean-reverting walk: its mean, the share of the distance from it that stays from row to row, the
 /// standard deviation of a step, a daily wave and the rows of a day.
 #[derive(Clone, Copy)]
 struct Walk {

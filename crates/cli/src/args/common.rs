@@ -104,7 +104,7 @@ pub(crate) struct FormatArg {
 /// Keeps a command running.
 #[derive(Debug, Args)]
 pub(crate) struct FollowArg {
-    /// Then wait for further commits and print what they add or change, until interrupted
+    /// Then wait for further commits and print the points that they add or change, until interrupted
     #[arg(long, conflicts_with = "pin")]
     pub follow: bool,
 

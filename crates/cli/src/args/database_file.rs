@@ -33,7 +33,7 @@ pub(super) fn fixed(command: Command, path: &'static OsStr) -> Command {
         .get_arguments()
         .any(|arg| arg.get_id() == FILE && arg.is_positional());
     let command = match has_file {
-        // An option that nobody can give stands in the place of the argument, with the path as its default.
+        // A hidden option stands in the place of the argument, with the path as its default.
         true => command.mut_arg(FILE, |arg| {
             arg.long("the-database-file")
                 .hide(true)

@@ -75,7 +75,7 @@ impl Figures<'_> {
             };
             return Ok(each.map(cells).collect());
         }
-        // Figures from rows are asked for by themselves: an aggregate does not have them.
+        // An aggregate does not contain figures from rows, so they are queried separately.
         let figures = self.of_rows();
         let mut rows = match figures.is_empty() {
             true => Vec::new(),

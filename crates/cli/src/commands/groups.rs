@@ -324,7 +324,8 @@ fn refuse_mixed(group: &SelectionQuery<'_, '_>) -> Outcome {
     .hint("--by-metric gives each metric columns of its own; otherwise choose one metric, or mix them with --mix-metrics"))
 }
 
-/// The functions of all cells: with --by-metric those without a metric in brackets once for each metric, then the others.
+/// The functions of all cells. With --by-metric: first each function without brackets, once for each metric; then the
+/// functions that name a metric.
 fn asked_of(
     functions: &[Asked],
     metrics: &[Option<&str>],

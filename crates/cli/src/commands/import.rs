@@ -386,7 +386,7 @@ fn damage_behind(batches: &mut Batches, is_packed: bool) -> Option<Failure> {
     None
 }
 
-/// Reports what was detected in an input.
+/// Prints the properties that were detected in an input.
 fn mention(what: &str, notes: &[String], terminal: &Terminal<'_>) {
     let mut stderr = std::io::stderr().lock();
     for note in notes {

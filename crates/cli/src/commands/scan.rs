@@ -197,7 +197,7 @@ pub(crate) fn latest(args: &LatestArgs, terminal: &mut Terminal<'_>) -> Outcome 
     Ok(sheet.finish()?)
 }
 
-/// Parses a time of the command line that nanoseconds can tell.
+/// Parses a time of the command line that fits in 64-bit nanoseconds.
 fn read_timestamp(text: &str, zone: &jiff::tz::TimeZone) -> Outcome<Timestamp> {
     let nanos = read_any(text, zone).map_err(Failure::usage)?;
     let time = i64::try_from(nanos).map(Timestamp);

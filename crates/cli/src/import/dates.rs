@@ -36,8 +36,8 @@ pub(crate) fn formats(texts: &[&str]) -> Vec<TimeFormat> {
     found
 }
 
-/// Whether a text may be such a date: day or month, a separator, month or day, the same separator, and four digits; or
-/// the year first.
+/// Whether a text may be a date: day and month or month and day, and a year of four digits, with the same separator
+/// between them; or the year first.
 pub(crate) fn may_be_date(text: &str) -> bool {
     let date = text.split_once(':').map_or(text, |(date, _)| date);
     let Some(separator) = date.find(['.', '/', '-', ' ']) else {

@@ -58,7 +58,7 @@ fn is_blank(c: char) -> bool {
 }
 
 impl Digits {
-    /// Whether numbers are written as Rust reads them.
+    /// Whether numbers have a decimal point and no separators of thousands.
     pub(crate) fn is_plain(self) -> bool {
         self == Self::default()
     }
@@ -103,7 +103,7 @@ impl Digits {
         } else {
             plain.push_str(rest);
         }
-        // What follows the first separator of decimals must not have separators again.
+        // The decimals must not contain separators.
         let has_more = plain.matches('.').count() > usize::from(rest.starts_with(self.decimal));
         (!has_more && !rest.chars().skip(1).any(is_separator)).then_some(Cow::Owned(plain))
     }
@@ -181,7 +181,7 @@ impl Digits {
     }
 }
 
-/// What the points and commas of one number show.
+/// The meaning of the points and commas in one number.
 #[derive(Debug, PartialEq, Eq)]
 enum Kind {
     /// There are none, or the text is no number.

@@ -150,7 +150,7 @@ pub(crate) struct Columns {
     pub typed: Arc<[Column]>,
     /// Whether the values have types of their own, as in the line protocol: integers are not stored as doubles.
     pub has_types: bool,
-    /// Units of the columns of the input, for the annotation `unit` of new series.
+    /// Units of the columns of the input, for the annotation `unit` of series that have none.
     pub units: Vec<Option<String>>,
     /// Tags that every series gets, as keys and texts.
     pub fixed_tags: Vec<(String, String)>,

@@ -93,7 +93,7 @@ impl<R: Read> Read for Kept<R> {
     }
 }
 
-/// The beginning of an input, and what was found there.
+/// The beginning of an input, and the properties found there.
 struct Begun<'a> {
     head: Vec<u8>,
     input: Input<'a>,

@@ -48,7 +48,7 @@ pub(crate) fn shorten(words: &[u64], digits: usize, out: &mut [u64]) -> usize {
     let mut kept = 0;
     for (place, &word) in out.iter_mut().zip(words) {
         let scaled = f64::from_bits(word) * power;
-        // The product is what the multiplying rule of decimals restores; the rounding behind it hides its error.
+        // The product is what the multiplying rule of decimals restores; the later rounding to f32 removes its error.
         let decimal = ((scaled + MAGIC - MAGIC) * inverse).to_bits();
         let back = rounded(decimal) == word && scaled.abs() < LIMIT as f64;
         *place = if back { decimal } else { word };

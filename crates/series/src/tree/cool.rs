@@ -36,7 +36,7 @@ pub struct Cooling {
     pub bytes_after: u64,
 }
 
-/// Leaves that were read and stay as they are because the cold form would save too little: address and birth of each.
+/// Leaves that were read and not rewritten because the cold form would save too little: address and birth of each.
 pub type KeptHot = BTreeSet<(u64, u64)>;
 
 fn identity(link: &Link) -> (u64, u64) {

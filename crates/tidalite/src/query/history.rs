@@ -61,7 +61,7 @@ impl Piece {
 
 impl ReadTxn {
     /// Opens a series with the stored windows of its older rows; `None` if the series does not exist. Without policies
-    /// that downsample it, the history is that of its rows.
+    /// that downsample it, the history has rows only.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -224,7 +224,7 @@ impl<'s> History<'s> {
                 pieces.entry(own.window(start).0).or_default().push(piece);
             })?;
         }
-        // For the window at the border rows must have what the stored windows are combined from.
+        // In the window at the border, the rows need the figures from which stored windows are combined.
         let mut asked: Vec<Figure> = figures.to_vec();
         if !pieces.is_empty() {
             for from in figures.iter().flat_map(|figure| sources(*figure)) {
@@ -383,7 +383,7 @@ impl<'s> History<'s> {
 }
 
 impl Level<'_> {
-    /// The stored figures of a column of the source, with their columns; also those that the rule no longer has.
+    /// The stored figures of a column of the source, with their columns; also figures that the rule no longer has.
     fn figures_of(&self, column: &str) -> Vec<(Figure, usize)> {
         let columns = self.series.info().schema.columns.iter().enumerate();
         let figure = |(place, own): (usize, &Column)| {

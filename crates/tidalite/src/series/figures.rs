@@ -51,7 +51,7 @@ impl Figure {
         }
     }
 
-    /// What must be computed for this figure.
+    /// The parts of an aggregate, and the figures from rows, that this figure needs.
     fn needs(self) -> Result<Needs> {
         let parts = match self {
             Self::Sum | Self::Mean => Parts::SUM,
@@ -89,7 +89,7 @@ mod sealed {
     use crate::types::error::Result;
     use tidalite_codec::Parts;
 
-    /// What a query must compute for its figures.
+    /// The computations that a query needs for its figures.
     #[derive(Clone, Copy, Debug)]
     pub struct Needs {
         /// The parts of an aggregate from the statistics in the tree.
@@ -100,7 +100,7 @@ mod sealed {
 
     /// This trait cannot be implemented by users, because they must not see an incomplete aggregate.
     pub trait Sealed: Copy + Sync {
-        /// What must be computed for these figures. Fails for a figure with an invalid argument.
+        /// The computations that these figures need. Fails for a figure with an invalid argument.
         fn needs(&self) -> Result<Needs>;
     }
 
@@ -184,7 +184,7 @@ impl Figures for &[Figure] {
     }
 }
 
-/// What must be computed for these figures together.
+/// The computations that these figures need together.
 fn needs_of(figures: &[Figure]) -> Result<Needs> {
     let mut all = Needs {
         parts: Parts::COUNTS,

@@ -141,7 +141,7 @@ impl Figure {
         }
     }
 
-    /// The figure with this name: `mean`, `p99.9`, `integral(previous)`; the names are those that are printed.
+    /// The figure with this name: `mean`, `p99.9`, `integral(previous)`; `Display` prints the same names.
     ///
     /// ```
     /// use tidalite::Figure;

@@ -254,7 +254,8 @@ impl Grid {
     }
 }
 
-/// Writes the width, and what is not the default: `15m`, `1d in Europe/Berlin`, `1y from 2013-04-01T00:00:00Z`.
+/// Writes the width, and zone and origin if they are not the default: `15m`, `1d in Europe/Berlin`,
+/// `1y from 2013-04-01T00:00:00Z`.
 impl fmt::Display for Grid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Each unit with the number of smaller ones that it has.

@@ -48,7 +48,7 @@ pub(crate) struct Problem {
     pub at: usize,
     /// Description of the problem.
     pub what: Cow<'static, str>,
-    /// What to write instead; empty where the description says it.
+    /// The text to write instead; empty if the description names it.
     pub next: &'static str,
 }
 

@@ -19,7 +19,7 @@ const WORDS: [(&str, Option<i128>); 4] = [
 impl Timestamp {
     /// Parses a time relative to `now`: one of the words `now`, `today`, `yesterday` and `tomorrow` (the begin of that
     /// date in `zone`), followed by any number of steps such as `-1d` or `+6h`; steps alone count from `now`. Units are
-    /// `ns`, `us`, `ms`, `s`, `m` (minutes), `h`, and those of the calendar in `zone`: `d`, `w`, `mo`, `y`. Every other
+    /// `ns`, `us`, `ms`, `s`, `m` (minutes), `h`, and units of the calendar in `zone`: `d`, `w`, `mo`, `y`. Every other
     /// text is parsed by [`parse`](Self::parse).
     ///
     /// ```

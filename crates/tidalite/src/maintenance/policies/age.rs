@@ -102,7 +102,7 @@ impl ReadTxn {
         };
         let keep = i128::from(nanos(keep));
         for info in self.list(&policy.pattern)? {
-            // A policy that makes windows removes no rows that it does not replace: windows, texts.
+            // A downsampling policy does not remove rows that it cannot replace, such as windows and texts.
             if policy.downsample.is_some() && rules.of(&info).is_empty() {
                 continue;
             }

@@ -10,7 +10,7 @@
 //! 1. A commit that removes rows has stored the windows with these rows, and nothing is removed beyond the border. Every
 //!    window of every rule of the series lies on one side of it.
 //! 2. The source keeps the last row with a value of each column before the border. The annotation of the windows lists
-//!    these rows. Other rows before the border have arrived later and are added to windows that exist already.
+//!    these rows. All other rows before the border arrived later; they are added to existing windows.
 //! 3. A commit reads a bounded number of rows, but at least one window of each rule.
 
 use super::cuts::Cuts;
@@ -378,8 +378,8 @@ fn add_late(all: &mut Windows, more: Windows, columns: &[StoredFigure]) {
     }
 }
 
-/// The figures of a window after rows have been added to it: number, sum, extremes, spread, mean and deviation follow
-/// them if what they follow from is stored, other figures stay.
+/// The figures of a window after rows have been added to it: number, sum, extremes, spread, mean and deviation are
+/// computed anew if the figures that they derive from are stored; the others stay unchanged.
 fn with_late(
     columns: &[StoredFigure],
     there: &[Option<f64>],
@@ -417,7 +417,7 @@ fn with_late(
     columns.iter().zip(there).map(add).collect()
 }
 
-/// Stores windows; with `late` they are added to those that exist.
+/// Stores windows; with `late` they are added to existing windows.
 fn store(
     target: &mut SeriesMut<'_>,
     columns: &[StoredFigure],

@@ -45,8 +45,8 @@ pub struct Preview {
 
 impl Database {
     /// Reports the rows that [`maintain`](Self::maintain) with this budget would remove, without changing anything. The
-    /// result is exact for policies by age (rows that stay because of downsampling count, one of each column); for a cap it may differ by a leaf of a series, because the bytes freed by a
-    /// removal are known only afterwards.
+    /// result is exact for policies by age, except that it counts the row per column that downsampling keeps; for a cap
+    /// it may differ by a leaf of a series, because the bytes freed by a removal are known only afterwards.
     ///
     /// # Errors
     /// `InvalidInput` as for `maintain`, except while another writer is active or with a read-only handle; as for

@@ -135,7 +135,7 @@ fn exact(values: &mut [f64], part: f64) -> Option<f64> {
     Some(low * (1.0 - weight) + high * weight)
 }
 
-/// Compares what percentiles depend on.
+/// Compares the values and digests, on which percentiles depend.
 impl PartialEq for Quantiles {
     fn eq(&self, other: &Self) -> bool {
         let bytes = |digest: &Option<Box<Digest>>| {

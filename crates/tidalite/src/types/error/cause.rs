@@ -26,7 +26,7 @@ pub(crate) enum Cause {
         at: usize,
         /// Description of the problem.
         problem: String,
-        /// What to write instead; empty if the description says it.
+        /// The text to write instead; empty if the description names it.
         next: &'static str,
     },
     /// An invalid schema, or one that differs from the series' own.
@@ -61,7 +61,7 @@ pub(crate) enum Cause {
     },
     /// A figure with an invalid argument.
     Figure {
-        /// The problem, and what to give instead.
+        /// The problem, and the values to give instead.
         problem: String,
     },
     /// A name without a time zone.

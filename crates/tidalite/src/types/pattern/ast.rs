@@ -1,5 +1,5 @@
-//! The parsed form of a pattern. An index of the catalog evaluates it in another way than `matches.rs` does: it needs the
-//! key of each condition, the values that are given exactly, and the texts with which matching values begin.
+//! The parsed form of a pattern. `matches.rs` evaluates it; a future index of the catalog would instead need the key of
+//! each condition, the values that are given exactly, and the texts with which matching values begin.
 
 use regex_lite::{Regex, RegexBuilder};
 use std::collections::BTreeSet;

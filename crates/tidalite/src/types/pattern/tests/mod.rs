@@ -1,4 +1,4 @@
-//! Tests of patterns: what they select, and what is refused.
+//! Tests of patterns: their selections, and texts that are refused.
 
 mod random;
 
@@ -261,7 +261,7 @@ fn hostile_patterns_do_no_harm() {
     );
 }
 
-/// What an index of the catalog asks of a parsed pattern.
+/// A parsed pattern gives its exact values and prefixes, which an index of the catalog would need.
 #[test]
 fn conditions_tell_their_exact_values_and_prefixes() {
     let pattern = SeriesPattern::parse(r#"wind.*{farm in ("a",b*c),turbine="R8"*}"#).unwrap();

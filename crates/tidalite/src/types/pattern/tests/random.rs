@@ -1,4 +1,4 @@
-//! Random patterns and names: a naive evaluator decides what each pattern selects.
+//! Random patterns and names: a naive evaluator decides which names each pattern selects.
 
 use crate::{SeriesName, SeriesPattern};
 use tidalite_testkit::rng::Rng;
