@@ -113,8 +113,11 @@ impl Fit {
         if outliers == 0 {
             return 0;
         }
-        let below = self.base.wrapping_sub(extent.low as u64) / self.scale;
-        let above = (extent.high as u64).wrapping_sub(self.base) / self.scale;
+        // A window found for other values may begin outside the extent of these.
+        let base = i128::from(self.base as i64);
+        let distance = |from: i128, to: i128| (to - from).max(0) as u64 / self.scale;
+        let below = distance(extent.low.into(), base);
+        let above = distance(base, extent.high.into());
         let width = match below {
             0 => bits(above).max(1),
             _ => (bits(below.max(above)) + 1).min(64),
@@ -271,6 +274,19 @@ mod tests {
         assert_eq!((fit.base, fit.scale, fit.width), (7, 250, 7));
         assert_eq!(find(&[0, i64::MIN as u64, 1]).width, 64);
         assert_eq!(find(&[5; 3]).width, 0);
+    }
+
+    #[test]
+    fn a_window_that_begins_below_all_values_is_used_again() {
+        let mut values: Vec<u64> = (0..1024).map(|i| i * 37 % 16).collect();
+        values[7] = 1_000_000;
+        let first = find(&values);
+        assert_eq!((first.base, first.outliers), (0, 1));
+        for value in &mut values {
+            *value = (*value).max(1);
+        }
+        let again = first.again(&values, crate::loops::scan::extent(&values));
+        assert_eq!(again, Some(first));
     }
 
     #[test]
