@@ -1,0 +1,35 @@
+//! Checks the rules of the format that `postings.rs` and `container.rs` state.
+
+use crate::container;
+use crate::postings::parse;
+use roaring::RoaringBitmap;
+use tidalite_base::Corrupt;
+use tidalite_kv::Tree;
+use tidalite_pager::{PageRead, Result};
+
+/// Callback that receives the key of a set, the number of a container, and the lowest 32 bits of its members.
+type OnContainer<'f> = dyn FnMut(&[u8], u32, &RoaringBitmap) -> Result<()> + 'f;
+
+/// Reads all sets in ascending order, calls `each` with the key and each container of a set (the number of the first
+/// 65,536 numbers, and the lowest 32 bits of the members), and checks the form of the containers. The pages of the table
+/// are checked by `Tree::check`.
+///
+/// # Errors
+/// `Corrupt` for the first container that breaks a rule; errors of `each`.
+pub fn check<R: PageRead>(tree: &Tree, r: &R, each: &mut OnContainer<'_>) -> Result<()> {
+    let mut cursor = tree.cursor(r);
+    let mut there = cursor.first()?;
+    while there {
+        let (key, block) = parse(cursor.key())?;
+        let value = cursor.value()?;
+        let bytes = value.bytes()?;
+        let mut members = container::decode(block, &bytes)?;
+        if container::encode(&mut members) != *bytes {
+            let what = format!("container {block} of {}", key.escape_ascii());
+            return Err(Corrupt::new(what, 0, "another form", "the shortest form").into());
+        }
+        each(key, block, &members)?;
+        there = cursor.next()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,262 @@
+//! Sets of numbers under byte keys, in a table with one row for each container of a set.
+//!
+//! ```text
+//! key      the key of the set | number >> 16, u32 big-endian
+//! value    see container.rs
+//! ```
+//!
+//! Invariants:
+//! 1. No key of a set is the beginning of another one, so the rows of a set are adjacent. The caller sees to it.
+//! 2. Numbers are less than `NUMBERS_MAX`.
+//! 3. No container is empty: a set without members has no row.
+//! 4. A container has the shortest of its forms.
+
+use crate::changes::Changes;
+use crate::container;
+use roaring::{RoaringBitmap, RoaringTreemap};
+use tidalite_base::Corrupt;
+use tidalite_kv::{Cursor, Tree};
+use tidalite_pager::{Error, PageRead, PageWrite, Result};
+
+/// Numbers of a set are less than this.
+pub const NUMBERS_MAX: u64 = 1 << 48;
+
+/// Length in bytes of the number of the container at the end of a row's key.
+const BLOCK_BYTES: usize = 4;
+
+pub(crate) fn row_key(key: &[u8], block: u32) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(key.len() + BLOCK_BYTES);
+    bytes.extend_from_slice(key);
+    bytes.extend_from_slice(&block.to_be_bytes());
+    bytes
+}
+
+/// Splits the key of a row into the key of the set and the number of the container.
+pub(crate) fn parse(row: &[u8]) -> Result<(&[u8], u32)> {
+    let (key, block) = row.split_last_chunk::<BLOCK_BYTES>().ok_or_else(|| {
+        let found = format!("a key of {} bytes", row.len());
+        Error::from(Corrupt::new("postings", 0, found, "4 bytes at least"))
+    })?;
+    Ok((key, u32::from_be_bytes(*block)))
+}
+
+/// Calls `each` with the containers of a set, ascending.
+fn each_container<R: PageRead>(
+    tree: &Tree,
+    r: &R,
+    key: &[u8],
+    each: &mut dyn FnMut(u32, &[u8]) -> Result<()>,
+) -> Result<()> {
+    let mut cursor = tree.cursor(r);
+    let mut there = cursor.seek_ge(&row_key(key, 0))?;
+    while there {
+        let (own, block) = parse(cursor.key())?;
+        if own != key {
+            break;
+        }
+        each(block, &cursor.value()?.bytes()?)?;
+        there = cursor.next()?;
+    }
+    Ok(())
+}
+
+/// Reads a set. A key without members gives the empty set. Cost: one row for each container.
+///
+/// # Errors
+/// A damaged or unreadable page.
+pub fn get<R: PageRead>(tree: &Tree, r: &R, key: &[u8]) -> Result<RoaringTreemap> {
+    // Containers come in ascending order, so each is appended to the bitmap of its 2^32 numbers.
+    let mut all: Vec<(u32, RoaringBitmap)> = Vec::new();
+    each_container(tree, r, key, &mut |block, bytes| {
+        let members = container::decode(block, bytes)?;
+        match all.last_mut() {
+            Some((high, bitmap)) if *high == block >> 16 => *bitmap |= members,
+            _ => all.push((block >> 16, members)),
+        }
+        Ok(())
+    })?;
+    Ok(RoaringTreemap::from_bitmaps(all))
+}
+
+/// Number of members of a set, without decoding them.
+///
+/// # Errors
+/// As for `get`.
+pub fn count<R: PageRead>(tree: &Tree, r: &R, key: &[u8]) -> Result<u64> {
+    let mut count = 0;
+    each_container(tree, r, key, &mut |block, bytes| {
+        count += container::count(block, bytes)?;
+        Ok(())
+    })?;
+    Ok(count)
+}
+
+/// Whether a number is in a set.
+///
+/// # Errors
+/// As for `get`.
+pub fn contains<R: PageRead>(tree: &Tree, r: &R, key: &[u8], number: u64) -> Result<bool> {
+    let Ok(block) = u32::try_from(number >> 16) else {
+        return Ok(false);
+    };
+    let Some(value) = tree.get(r, &row_key(key, block))? else {
+        return Ok(false);
+    };
+    Ok(container::decode(block, &value.bytes()?)?.contains(number as u32))
+}
+
+/// Walks the keys of sets, each once.
+pub struct Posting<'r, R: PageRead> {
+    cursor: Cursor<'r, R>,
+    key: Vec<u8>,
+}
+
+/// The first set whose key is `from` or greater; `None` if there is none.
+///
+/// # Errors
+/// As for `get`.
+pub fn key_from<'r, R: PageRead>(
+    tree: &Tree,
+    r: &'r R,
+    from: &[u8],
+) -> Result<Option<Posting<'r, R>>> {
+    let mut cursor = tree.cursor(r);
+    if !cursor.seek_ge(from)? {
+        return Ok(None);
+    }
+    let key = parse(cursor.key())?.0.to_vec();
+    Ok(Some(Posting { cursor, key }))
+}
+
+impl<R: PageRead> Posting<'_, R> {
+    /// Key of this set.
+    #[must_use]
+    pub fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    /// Adds the members of this set to `all` and moves to the next set; returns false if there is none.
+    ///
+    /// # Errors
+    /// As for `get`.
+    pub fn add_to(&mut self, all: &mut RoaringTreemap) -> Result<bool> {
+        self.each(&mut |block, bytes| {
+            let members = container::decode(block, bytes)?;
+            *all |= RoaringTreemap::from_bitmaps([(block >> 16, members)]);
+            Ok(())
+        })
+    }
+
+    /// Adds the number of members of this set to `count` and moves to the next set; returns false if there is none.
+    ///
+    /// # Errors
+    /// As for `get`.
+    pub fn count_to(&mut self, count: &mut u64) -> Result<bool> {
+        self.each(&mut |block, bytes| {
+            *count += container::count(block, bytes)?;
+            Ok(())
+        })
+    }
+
+    /// Moves to the next set; returns false if there is none.
+    ///
+    /// # Errors
+    /// As for `get`.
+    pub fn skip(&mut self) -> Result<bool> {
+        let behind = row_key(&self.key, u32::MAX);
+        if !self.cursor.next()? {
+            return Ok(false);
+        }
+        // Most sets have one row.
+        if parse(self.cursor.key())?.0 == self.key && !self.cursor.seek_gt(&behind)? {
+            return Ok(false);
+        }
+        self.at_key()
+    }
+
+    /// Moves to the first set whose key is `from` or greater, which must be behind this one; returns false if there is
+    /// none.
+    ///
+    /// # Errors
+    /// As for `get`.
+    pub fn skip_to(&mut self, from: &[u8]) -> Result<bool> {
+        if !self.cursor.seek_ge(from)? {
+            return Ok(false);
+        }
+        self.at_key()
+    }
+
+    fn each(&mut self, each: &mut dyn FnMut(u32, &[u8]) -> Result<()>) -> Result<bool> {
+        loop {
+            let (_, block) = parse(self.cursor.key())?;
+            each(block, &self.cursor.value()?.bytes()?)?;
+            if !self.cursor.next()? {
+                return Ok(false);
+            }
+            if parse(self.cursor.key())?.0 != self.key {
+                return self.at_key();
+            }
+        }
+    }
+
+    /// Reads the key at which the cursor stands. Keys must ascend: otherwise a walk through a damaged table might never
+    /// end.
+    fn at_key(&mut self) -> Result<bool> {
+        let (key, _) = parse(self.cursor.key())?;
+        if key <= &self.key[..] {
+            let found = key.escape_ascii().to_string();
+            return Err(Corrupt::new("keys of postings", 0, found, "keys that ascend").into());
+        }
+        key.clone_into(&mut self.key);
+        Ok(true)
+    }
+}
+
+/// Stores changes, in the order in which they were made, and clears them. Each changed container is read and written
+/// once.
+///
+/// # Errors
+/// `Corrupt`, `DiskFull`, `Io`: the table is then half changed, and the transaction must be rolled back.
+///
+/// # Panics
+/// If a number is `NUMBERS_MAX` or greater.
+pub fn apply<W: PageWrite>(tree: &mut Tree, w: &mut W, changes: &mut Changes) -> Result<()> {
+    let changes = &mut changes.changes;
+    // The sort is stable: of several changes of one member the last one counts.
+    changes.sort_by(|a, b| (&a.key, a.number).cmp(&(&b.key, b.number)));
+    let block_of = |number: u64| -> u32 {
+        assert!(
+            number < NUMBERS_MAX,
+            "number {number} is too large for a set"
+        );
+        (number >> 16) as u32
+    };
+    for group in changes.chunk_by(|a, b| a.key == b.key && block_of(a.number) == block_of(b.number))
+    {
+        let block = block_of(group[0].number);
+        let row = row_key(&group[0].key, block);
+        let mut members = match tree.get(w, &row)? {
+            Some(value) => container::decode(block, &value.bytes()?)?,
+            None => RoaringBitmap::new(),
+        };
+        let mut changed = false;
+        for change in group {
+            let low = change.number as u32;
+            changed |= if change.add {
+                members.insert(low)
+            } else {
+                members.remove(low)
+            };
+        }
+        if !changed {
+            continue;
+        }
+        if members.is_empty() {
+            tree.remove(w, &row)?;
+        } else {
+            tree.insert(w, &row, &container::encode(&mut members))?;
+        }
+    }
+    changes.clear();
+    Ok(())
+}
