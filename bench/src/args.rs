@@ -27,6 +27,7 @@ suites:
   nested         a million small tables in a table, topics found level by level; LMDB's flat keys
   import         files in CSV, gzip, JSON lines and line protocol into a database, by the
                  programs: CPU seconds beside DuckDB and sqlite3
+  catalog        many series with ten points each: write, find by tags; SQLite
   cpu            a hundred hosts with ten metrics each: write, size, eight questions; SQLite
 
 options:
@@ -43,6 +44,7 @@ options:
   --pairs N      mdbx: pairs of the large tables (default 5000000), of which the rest is scaled;
                  ioarena: 5000000 stands for the published counts;
                  long-reader: of its table (default 1000000); nested: five a table or topic
+  --series N     catalog: number of series (default 1000000)
   --mib N        beyond-memory: size of the file (default 8192); import: of the CSV (default 100)
   --memory-mib N beyond-memory: memory of the process (default 1024; 0: no bound)
 ";
@@ -62,6 +64,7 @@ pub(crate) enum Suite {
     Growth,
     Nested,
     Import,
+    Catalog,
     Cpu,
     Codec,
     Akumuli,
@@ -84,6 +87,7 @@ pub(crate) struct Options {
     pub(crate) points: u64,
     pub(crate) commits: u64,
     pub(crate) pairs: u64,
+    pub(crate) series: u64,
     pub(crate) mib: u64,
     pub(crate) memory_mib: u64,
     /// Names of the cases that the suite has offered while it ran, for the error that lists them.
@@ -137,6 +141,7 @@ impl Options {
             points,
             commits,
             pairs: if long_reader { 1_000_000 } else { 5_000_000 },
+            series: 1_000_000,
             mib: match suite {
                 Suite::Import => 100,
                 _ => 8192,
@@ -163,6 +168,7 @@ pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Option<Opt
         Some("growth") => Suite::Growth,
         Some("nested") => Suite::Nested,
         Some("import") => Suite::Import,
+        Some("catalog") => Suite::Catalog,
         Some("cpu") => Suite::Cpu,
         Some("codec") => Suite::Codec,
         Some("akumuli") => Suite::Akumuli,
@@ -181,6 +187,7 @@ pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Option<Opt
             "--points" => options.points = number(&option, &value)?,
             "--commits" => options.commits = number(&option, &value)?,
             "--pairs" => options.pairs = number(&option, &value)?,
+            "--series" => options.series = number(&option, &value)?,
             "--mib" => options.mib = number(&option, &value)?,
             "--memory-mib" if value == "0" => options.memory_mib = 0,
             "--memory-mib" => options.memory_mib = number(&option, &value)?,

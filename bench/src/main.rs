@@ -11,7 +11,8 @@
 //! meter          costs of work: time, CPU, bytes, calls, waits on the disk
 //! contest        the participating engines and their order; lines and table
 //! suites         one file or folder for each suite: harlinn (five programs of an article), commit, mdbx, ioarena,
-//!                beyond_memory, long_reader, ticks, growth, nested, cpu, akumuli, codec, import
+//!                beyond_memory, long_reader, ticks, growth, nested, cpu, akumuli, codec, import,
+//!                catalog
 //! ```
 
 mod args;
@@ -33,8 +34,8 @@ use args::{Options, Suite};
 use contest::Contest;
 use engine::Result;
 use suites::{
-    akumuli, beyond_memory, codec, commit, cpu, growth, harlinn, import, ioarena, long_reader,
-    mdbx, nested, ticks,
+    akumuli, beyond_memory, catalog, codec, commit, cpu, growth, harlinn, import, ioarena,
+    long_reader, mdbx, nested, ticks,
 };
 
 fn main() -> ExitCode {
@@ -83,6 +84,7 @@ fn run(options: &Options) -> Result<()> {
         Suite::Growth => told(&growth::run(options)?, options, json),
         Suite::Nested => told(&nested::run(options)?, options, json),
         Suite::Import => imports(options, json),
+        Suite::Catalog => catalog(options, json),
         Suite::Cpu => told(&cpu::run(options)?, options, json),
         Suite::Ticks => told(&ticks::run(options)?, options, json),
         Suite::BeyondMemory | Suite::BeyondMemoryOne => match beyond_memory::run(options)? {
@@ -131,6 +133,23 @@ fn harlinn(options: &Options, mut json: Option<File>) -> Result<()> {
     Ok(())
 }
 
+fn catalog(options: &Options, json: Option<File>) -> Result<()> {
+    let lines = catalog::run(options)?;
+    if let Some(mut json) = json {
+        for line in &lines {
+            writeln!(json, "{}", line.json())?;
+        }
+    }
+    options.all_known()?;
+    machine(options);
+    println!(
+        "{} series; ratio > 1: ours is better; spread = (max - min) / median\n",
+        options.series
+    );
+    print!("{}", report::table(&lines));
+    Ok(())
+}
+
 fn imports(options: &Options, json: Option<File>) -> Result<()> {
     let lines = import::run(options)?;
     if let Some(mut json) = json {
@@ -173,6 +192,7 @@ fn warn(options: &Options) {
         Suite::LongReader => options.commits < 1_000_000,
         Suite::Ticks => options.commits < 10_000,
         Suite::Import => options.mib < 100,
+        Suite::Catalog => options.series < 1_000_000,
         Suite::Cpu => options.points < 2_592_000,
         Suite::Codec => false,
         Suite::Akumuli | Suite::AkumuliWriter => options.points < 40_000_000,
