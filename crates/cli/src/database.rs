@@ -7,7 +7,7 @@ use crate::output::{Cell, printable};
 use crate::store;
 use crate::style::Palette;
 use crate::time::{Nanos, TimeShow, read_any};
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
@@ -365,20 +365,15 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Refuses a pattern with a tag key that no series has, for commands that remove.
+    /// Refuses a pattern with a tag key that no series has, for commands that remove or rename.
     pub(crate) fn refuse_unknown_keys(&self, pattern: &str) -> Outcome {
         let Ok(parsed) = SeriesPattern::parse(pattern) else {
             return Ok(());
         };
-        let keys = parsed.keys();
-        if keys.is_empty() {
-            return Ok(());
-        }
-        let all = self.txn.list("").map_err(|error| self.fail(&error))?;
-        match unknown(&keys, &all).next() {
+        match self.unknown_keys(&parsed)?.first() {
             Some(problem) => Err(
-                Failure::not_found(format!("{problem}; nothing was removed"))
-                    .hint("check the spelling: `tidalite series FILE.tdl --names` lists the tags"),
+                Failure::not_found(format!("{problem}; nothing was changed"))
+                    .hint("check the spelling: `tidalite tags FILE.tdl` lists the tags"),
             ),
             None => Ok(()),
         }
@@ -392,22 +387,33 @@ impl<'a> Reader<'a> {
             )
         })?;
         let found = self.select_if_any(pattern)?;
-        let mut keys = parsed.keys();
-        if !found.is_empty() {
-            // Mostly a selected series has the tag, and the whole catalog need not be searched for it.
-            let has = |key: &str| has_tag(&found, key);
-            keys.retain(|key| !has(key));
-        }
-        if found.is_empty() || !keys.is_empty() {
+        let unknown = self.unknown_keys(&parsed)?;
+        if found.is_empty() {
             let all = self.txn.list("").map_err(|error| self.fail(&error))?;
-            if found.is_empty() {
-                return Err(self.nothing_selected(pattern, &keys, &all));
-            }
-            for key in unknown(&keys, &all) {
-                eprintln!("note: {key}; a missing tag has the empty value");
-            }
+            return Err(self.nothing_selected(pattern, &unknown, &all));
+        }
+        for problem in unknown {
+            eprintln!("note: {problem}; a missing tag has the empty value");
         }
         Ok(found)
+    }
+
+    /// A statement about each key of a pattern that no series has: a condition such as `farn!="hb"` selects all series.
+    fn unknown_keys(&self, pattern: &SeriesPattern) -> Outcome<Vec<String>> {
+        let mut unknown = Vec::new();
+        for key in pattern.keys() {
+            let found = self.txn.tag_keys(key, 1);
+            let found = found.map_err(|error| self.fail(&error))?;
+            if found.first().is_none_or(|found| found.text != key) {
+                unknown.push(format!("no series has the tag `{}`", printable(key)));
+            }
+        }
+        Ok(unknown)
+    }
+
+    /// The snapshot, for questions that concern no single series.
+    pub(crate) fn snapshot(&self) -> &ReadTxn {
+        &self.txn
     }
 
     /// Lists the series that a pattern selects like `select`, but an empty list is no error, and nothing is noted.
@@ -440,7 +446,7 @@ impl<'a> Reader<'a> {
     fn nothing_selected(
         &self,
         pattern: &str,
-        keys: &BTreeSet<&str>,
+        unknown: &[String],
         all: &[Arc<SeriesInfo>],
     ) -> Failure {
         let path = self.path.display();
@@ -448,7 +454,7 @@ impl<'a> Reader<'a> {
             return Failure::not_found(format!("{path} holds no series"))
                 .hint(format!("store some: tidalite import {path} data.csv"));
         }
-        let unknown = unknown(keys, all).map(|problem| format!("; {problem}"));
+        let unknown = unknown.iter().map(|problem| format!("; {problem}"));
         let failure = Failure::not_found(format!(
             "no series in {path} matches `{pattern}`{}",
             unknown.collect::<String>()
@@ -503,21 +509,6 @@ impl<'a> Reader<'a> {
         };
         ranges.map_err(|error| self.fail(&error))
     }
-}
-
-/// Whether one of these series has a tag with this key.
-fn has_tag(all: &[Arc<SeriesInfo>], key: &str) -> bool {
-    let mut names = all.iter().filter_map(|info| info.name.as_ref());
-    names.any(|name| name.tag(key).is_some())
-}
-
-/// A statement about each key of a pattern that no series has: a condition such as `farn!="hb"` selects all series.
-fn unknown<'a>(
-    keys: &'a BTreeSet<&str>,
-    all: &'a [Arc<SeriesInfo>],
-) -> impl Iterator<Item = String> + 'a {
-    let unknown = keys.iter().filter(move |key| !has_tag(all, key));
-    unknown.map(|key| format!("no series has the tag `{}`", printable(key)))
 }
 
 /// Whether `name` is the full name of a series, with its tags in any order, or the label of a series without a name.

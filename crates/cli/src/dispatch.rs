@@ -3,7 +3,7 @@
 use crate::args::{Cli, Command};
 use crate::commands::{
     aggregate, annotate, candles, changed, dump, export, import, integrity, join, kv, load, pages,
-    plot, put, readers, remove, retention, scan, series, upkeep, window,
+    plot, put, readers, remove, retention, scan, series, tags, upkeep, window,
 };
 use crate::exit::Outcome;
 use crate::quickstart;
@@ -16,6 +16,8 @@ pub(crate) fn dispatch(cli: &Cli, terminal: &mut Terminal<'_>) -> Outcome {
         Command::Put(args) => put::run(args, terminal),
         Command::Export(args) => export::run(args, terminal),
         Command::Series(args) => series::run(args, terminal),
+        Command::Find(args) => tags::find(args, terminal),
+        Command::Tags(args) => tags::tags(args, terminal),
         Command::Scan(args) => scan::run(args, terminal),
         Command::Latest(args) => scan::latest(args, terminal),
         Command::Aggregate(args) => aggregate::run(args, terminal),

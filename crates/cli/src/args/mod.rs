@@ -16,6 +16,7 @@ mod program;
 mod put;
 mod query;
 mod remove;
+mod tags;
 mod text_options;
 mod window_width;
 mod wrapped;
@@ -36,6 +37,7 @@ pub(crate) use program::*;
 pub(crate) use put::*;
 pub(crate) use query::*;
 pub(crate) use remove::*;
+pub(crate) use tags::*;
 pub(crate) use text_options::NULL_WORDS;
 #[cfg(test)]
 pub(crate) use text_options::tag_value;
@@ -145,6 +147,10 @@ pub(crate) enum Command {
     Export(ExportArgs),
     /// List series with tags, count, span and size
     Series(SeriesArgs),
+    /// Print the names of the series that a pattern selects
+    Find(FindArgs),
+    /// List metrics, tags and their values; set, drop and rename tags
+    Tags(TagsArgs),
     /// Print points
     Scan(ScanArgs),
     /// Print the newest point of series

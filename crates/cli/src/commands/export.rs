@@ -249,6 +249,7 @@ impl Export<'_> {
         let from = bound(spans().map(|(from, _)| from).min());
         let to = bound(spans().map(|(_, to)| to).max());
         let selection = Selection::of(group);
+        let opened = selection.series().map_err(fail)?;
         let mut joined = selection.query(from..=to).join(Join::Outer).map_err(fail)?;
         let (mut rows, mut placed) = (0, 0);
         while let Some(row) = joined.next().map_err(fail)? {
@@ -260,8 +261,7 @@ impl Export<'_> {
                 for (column, place) in columns {
                     cells[*place] = match words {
                         Some(words) => {
-                            let series = &selection.series()[i];
-                            series_cell(series, *column, words[*column]).map_err(fail)?
+                            series_cell(&opened[i], *column, words[*column]).map_err(fail)?
                         }
                         None => Cell::Missing,
                     };

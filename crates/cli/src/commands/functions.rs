@@ -110,9 +110,10 @@ pub(crate) fn combine(
         first.schema.columns[a].name.as_str(),
         second.schema.columns[b].name.as_str(),
     );
-    let selection = Selection::of(vec![reader.series(first)?, reader.series(second)?]);
+    let series = vec![reader.series(first)?, reader.series(second)?];
     let span = Span::of(&args.range)?;
-    let times = span.on_clock(selection.series());
+    let times = span.on_clock(&series);
+    let selection = Selection::of(series);
     let show = TimeShow::new(args.range.zone.tz.clone());
     let columns = vec![Column::text("time"), Column::number(arithmetic.name())];
     let mut sheet = terminal.sheet(args.format.format, columns);

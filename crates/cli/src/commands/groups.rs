@@ -39,9 +39,10 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
             .hint("exclude it from the pattern, or omit --by-metric"));
     }
     let series = infos.iter().map(|info| reader.series(info));
-    let selection = Selection::of(series.collect::<Outcome<Vec<_>>>()?);
+    let series = series.collect::<Outcome<Vec<_>>>()?;
     let span = Span::of(&args.range)?;
-    let times = span.on_clock(selection.series());
+    let times = span.on_clock(&series);
+    let selection = Selection::of(series);
     let tags: Vec<&str> = match &args.group_by {
         Some(tags) => tags
             .iter()

@@ -32,9 +32,10 @@ pub(crate) fn run(args: &JoinArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let places = infos.iter().map(|info| column_of(info, &args.column));
     let places = places.collect::<Outcome<Vec<_>>>()?;
     let series = infos.iter().map(|info| reader.series(info));
-    let selection = Selection::of(series.collect::<Outcome<Vec<_>>>()?);
+    let series = series.collect::<Outcome<Vec<_>>>()?;
     let span = Span::of(&args.range)?;
-    let times = span.on_clock(selection.series());
+    let times = span.on_clock(&series);
+    let selection = Selection::of(series);
     let columns = [Column::text("time")]
         .into_iter()
         .chain(infos.iter().map(|info| Column::number(info.label())))
@@ -42,6 +43,7 @@ pub(crate) fn run(args: &JoinArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let mut sheet = terminal.sheet(args.format.format, columns);
     let show = TimeShow::new(args.range.zone.tz.clone());
     let fail = |error: tidalite::Error| reader.fail(&error);
+    let opened = selection.series().map_err(fail)?;
     let filters = filters(args, &reader, &infos, &places)?;
     let mut query = selection.query(times);
     for (series, (column, values)) in filters {
@@ -54,10 +56,7 @@ pub(crate) fn run(args: &JoinArgs, terminal: &mut Terminal<'_>) -> Outcome {
         let mut cells = vec![Cell::Text(show.show(row.time.0.into()))];
         for (i, &column) in places.iter().enumerate() {
             cells.push(match row.words(i) {
-                Some(words) => {
-                    let series = &selection.series()[i];
-                    series_cell(series, column, words[column]).map_err(fail)?
-                }
+                Some(words) => series_cell(&opened[i], column, words[column]).map_err(fail)?,
                 None => Cell::Missing,
             });
         }

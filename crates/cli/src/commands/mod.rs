@@ -35,6 +35,7 @@ pub(crate) mod retention;
 mod rows;
 pub(crate) mod scan;
 pub(crate) mod series;
+pub(crate) mod tags;
 pub(crate) mod unfinished;
 pub(crate) mod upkeep;
 mod walk;

@@ -34,6 +34,7 @@ mod row_figures;
 mod schemas;
 mod support;
 mod tables;
+mod tags;
 mod trouble;
 mod truth;
 mod upkeep;
