@@ -7,7 +7,7 @@ use crate::image::{Image, text};
 use crate::table::{Rows, TREE_BYTES, Tree, Value};
 use std::collections::BTreeMap;
 
-const ROOTS_VERSION: usize = 4;
+const ROOTS_VERSION: usize = 5;
 const INLINE_MAX: usize = 8;
 const ENTRY_VERSION: u8 = 1;
 const SCHEMA_VERSION: u8 = 2;
@@ -58,6 +58,8 @@ pub struct Roots {
     pub texts: Tree,
     /// Table of the annotations of series.
     pub annotations: Tree,
+    /// Table of the index of series by metric and tags.
+    pub tags: Tree,
     /// The 96 bytes of the root of the delta, which holds rows of series that are in no leaf yet.
     pub delta: Vec<u8>,
     /// Roots of tables that are newer than the roots in `tables`, by number of the table.
@@ -99,6 +101,7 @@ impl Roots {
             policies: tree(7)?,
             texts: tree(8)?,
             annotations: tree(9)?,
+            tags: tree(10)?,
             delta: fields.take(96)?.to_vec(),
             inline: BTreeMap::new(),
         };

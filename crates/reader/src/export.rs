@@ -28,6 +28,7 @@ use crate::image::Image;
 use crate::series::SeriesReader;
 use crate::space::Space;
 use crate::table::{Rows, Value};
+use crate::tag_index;
 use crate::texts::Texts;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
@@ -125,7 +126,9 @@ impl Contents {
             records.insert(catalog::series_id(&key)?, record);
         }
         let mut reader = SeriesReader::new(image);
-        for entry in catalog::series(image, &roots)? {
+        let series = catalog::series(image, &roots)?;
+        tag_index::verify(image, &roots, &series)?;
+        for entry in series {
             let own = annotations.iter().filter(|(id, ..)| *id == entry.id);
             let types: Vec<u8> = entry.columns.iter().map(Column::words).collect();
             let leaves = match records.remove(&entry.id) {

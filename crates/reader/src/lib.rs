@@ -7,6 +7,7 @@
 //! series     leaves, nodes, records                statistics of rows                            (section 8)
 //! delta      tail page and runs                                                                  (section 7)
 //! chunk      encoded columns                       cold       pages of Pco                       (section 6)
+//! tag_index  series by metric and tags                                                           (section 9.8)
 //! texts      strings, bytes and GUIDs of rows      catalog    names, schemas, types, policies    (section 9)
 //! space      pages in use                                                                        (section 4)
 //! table      ordered tables                                                                      (section 5)
@@ -32,6 +33,7 @@ pub mod series;
 pub mod space;
 pub mod statistics;
 pub mod table;
+pub mod tag_index;
 pub mod texts;
 
 pub use error::{Error, Result};

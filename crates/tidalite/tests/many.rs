@@ -155,7 +155,12 @@ fn groups_windows_merges_and_joins_equal_brute_force() {
             joined(&mut rng, &world, &chosen, from, to);
         }
         let latest = chosen.latest().unwrap();
-        for ((plain, series), row) in world.series.iter().zip(chosen.series()).zip(latest) {
+        for ((plain, series), row) in world
+            .series
+            .iter()
+            .zip(chosen.series().unwrap())
+            .zip(latest)
+        {
             let found = row.map(|row| (plain.unit.timestamp(row.time).unwrap().0, row.f64(0)));
             let expected = plain.rows.last_key_value().map(|(t, v)| (*t, *v));
             assert_eq!(found, expected);
@@ -701,7 +706,7 @@ fn deviations_of_large_values_are_those_of_small_ones_times_their_scale() {
     let snap = db.begin_read().unwrap();
     let (small, large) = (snap.select("small").unwrap(), snap.select("large").unwrap());
     for i in [0, 1] {
-        let (small, large) = (&small.series()[i], &large.series()[i]);
+        let (small, large) = (&small.series().unwrap()[i], &large.series().unwrap()[i]);
         for times in [0..20_000, 777..19_001, 4..7] {
             let stddev = |series: &tidalite::Series<'_>| {
                 let range = series.query(Steps(times.start)..Steps(times.end));

@@ -248,7 +248,7 @@ fn groups(rng: &mut Rng, chosen: &Selection<'_>, series: &[Plain], times: (i64, 
 fn assert_row(chosen: &Selection<'_>, i: usize, words: &[u64], expected: &[Value]) {
     assert_eq!(words.len(), expected.len());
     for (c, (&word, expected)) in words.iter().zip(expected).enumerate() {
-        let found = chosen.series()[i].value(c, word).unwrap();
+        let found = chosen.series().unwrap()[i].value(c, word).unwrap();
         assert!(
             same(&found, expected),
             "column {c} of {i}: {found:?}, {expected:?}"
@@ -323,7 +323,7 @@ fn joined(rng: &mut Rng, chosen: &Selection<'_>, series: &[Plain], (from, to): (
 
 /// Checks one series: all of its columns read backwards, and its candles.
 fn alone(rng: &mut Rng, chosen: &Selection<'_>, i: usize, own: &Plain, times: (i64, i64)) {
-    let range = chosen.series()[i].query(Steps(own.raw(times.0))..Steps(own.raw(times.1)));
+    let range = chosen.series().unwrap()[i].query(Steps(own.raw(times.0))..Steps(own.raw(times.1)));
     let rows: Vec<_> = own.rows.range(times.0..times.1.max(times.0)).collect();
     let mut at = rows.len();
     let told = range.clone().reverse().for_each_vector(|vector| {

@@ -339,13 +339,13 @@ fn rows_that_match_their_windows_and_joins_equal_brute_force() {
         let series = names.map(|name| snap.series(&name).unwrap().unwrap());
         let chosen = Selection::of(series.collect());
         for _ in 0..6 {
-            for (i, series) in chosen.series().iter().enumerate() {
+            for (i, series) in chosen.series().unwrap().iter().enumerate() {
                 ask(&mut rng, series, &plain[i], unit_of(i).nanos());
                 number(&mut rng, series, &plain[i], unit_of(i).nanos());
             }
             join(&mut rng, &chosen, &plain);
         }
-        let wrong = chosen.series()[0].query(..).filter(3, ..);
+        let wrong = chosen.series().unwrap()[0].query(..).filter(3, ..);
         assert!(wrong.count().is_err() && wrong.for_each_vector(|_| ()).is_err());
         let all = chosen.query(..);
         let wrong = all.clone().filter_series(0, 3, ..);
@@ -432,7 +432,7 @@ fn vectors_decided_by_extremes_are_not_decoded() {
     assert!(decoded() - before <= 12, "{} to join", decoded() - before);
 
     let before = decoded();
-    let mut cursor = both.series()[0].cursor();
+    let mut cursor = both.series().unwrap()[0].cursor();
     assert_eq!(
         cursor.nth(987_654).unwrap().map(|row| row.time),
         Some(987_654)

@@ -181,7 +181,7 @@ fn parts_of_an_interval_hold_each_row_once() {
     // Four threads get four parts each; a range of few rows is not divided.
     assert_eq!(long.query(..).in_parallel(|_| Ok(())).unwrap().len(), 16);
     let few = snap.select(r#"host{n="3"}"#).unwrap();
-    let few = few.series()[0].query(..);
+    let few = few.series().unwrap()[0].query(..);
     assert_eq!(few.in_parallel(|part| part.count()).unwrap(), [30_000]);
     let nothing = long.query(Steps(5)..Steps(5));
     assert_eq!(nothing.split(4).unwrap().len(), 1);
@@ -195,7 +195,12 @@ fn series_are_queried_in_order_and_the_first_error_is_returned() {
     let dbs = world(rng);
     let snap = dbs[0].begin_read().unwrap();
     let hosts = snap.select("host").unwrap();
-    let ids: Vec<_> = hosts.series().iter().map(|host| host.id()).collect();
+    let ids: Vec<_> = hosts
+        .series()
+        .unwrap()
+        .iter()
+        .map(|host| host.id())
+        .collect();
     assert_eq!(hosts.in_parallel(|host| Ok(host.id())).unwrap(), ids);
     let problem = |n: usize| Error::schema(n.to_string());
     let failed = hosts.in_parallel(|host| {
@@ -221,7 +226,7 @@ fn series_are_queried_in_order_and_the_first_error_is_returned() {
     let mut tx_snap = dbs[0].begin_read().unwrap();
     tx_snap.renew().unwrap();
     let mut mixed = Vec::new();
-    for host in hosts.series() {
+    for host in hosts.series().unwrap() {
         mixed.extend(tx_snap.series_by_id(host.id()).unwrap());
         mixed.extend(snap.series_by_id(host.id()).unwrap());
     }

@@ -79,7 +79,7 @@ fn small_databases_of_4_kib_pages() {
         4096,
         &[
             ("one pair", ONE, 57_344),
-            ("one series of one point", point, 73_728),
+            ("one series of one point", point, 81_920),
             ("100 pairs", HUNDRED, 57_344),
             ("100 pairs in 100 commits", HUNDRED_COMMITS, 57_344),
         ],
@@ -92,7 +92,7 @@ fn small_databases_of_512_byte_pages() {
         512,
         &[
             ("one pair", ONE, 28_672),
-            ("one series of one point", point, 30_720),
+            ("one series of one point", point, 31_744),
             ("100 pairs", HUNDRED, 35_840),
             ("100 pairs in 100 commits", HUNDRED_COMMITS, 35_840),
         ],
@@ -105,7 +105,7 @@ fn small_databases_of_64_kib_pages() {
         65_536,
         &[
             ("one pair", ONE, 589_824),
-            ("one series of one point", point, 851_968),
+            ("one series of one point", point, 983_040),
             ("100 pairs", HUNDRED, 589_824),
             ("100 pairs in 100 commits", HUNDRED_COMMITS, 589_824),
         ],

@@ -193,7 +193,7 @@ fn merged_and_joined_rows_are_records_too() {
         let mut found = Vec::new();
         while let Some(row) = rows.next().unwrap() {
             let own = readers[row.series].read_words(row.time, row.words).unwrap();
-            let series = &both.series()[row.series];
+            let series = &both.series().unwrap()[row.series];
             assert_eq!(series.get::<i64>(&row, "number").unwrap(), own.number);
             found.push((row.series, own));
         }

@@ -12,10 +12,12 @@
 //! 2 error, 3 keep all, 4 keep distinct); 32 = the series has, or once had, merge policy 3 or 4, so a time may have
 //! several rows.
 //!
-//! Invariants: 1. `names` and `guids` hold exactly the names and GUIDs of the entries of `series`.
+//! Invariants: 1. `names` and `guids` hold exactly the names and GUIDs of the entries of `series`; so does the index of
+//! tags (tags/mod.rs) after the changes have been stored.
 //! 2. An entry's id is below `next_series`, which never decreases: no id is assigned twice.
 
 use crate::catalog::roots::Roots;
+use crate::catalog::tags::{select, update};
 use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
 use crate::types::merge_policy::MergePolicy;
@@ -27,6 +29,7 @@ use std::sync::Arc;
 use tidalite_base::{Corrupt, SeriesId, get_u16, put_u16};
 use tidalite_codec::ColumnType as WordType;
 use tidalite_delta::SERIES_MAX;
+use tidalite_index::Changes;
 use tidalite_pager::{PageRead, PageWrite};
 
 const VERSION: u8 = 1;
@@ -249,6 +252,7 @@ pub(crate) fn expect_room(roots: &Roots, schema: &Schema) -> Result<()> {
 pub(crate) fn create<W: PageWrite>(
     roots: &mut Roots,
     pages: &mut W,
+    tags: &mut Changes,
     key: SeriesKey<'_>,
     schema: &Schema,
 ) -> Result<Arc<SeriesInfo>> {
@@ -272,6 +276,8 @@ pub(crate) fn create<W: PageWrite>(
     by_key.insert(pages, &key.bytes(), &id_key(id))?;
     roots.series.insert(pages, &id_key(id), &info.encode())?;
     roots.next_series += 1;
+    update::add(tags, id, info.name.as_ref());
+    update::store_many(&mut roots.tags, pages, tags)?;
     Ok(Arc::new(info))
 }
 
@@ -310,7 +316,12 @@ pub(crate) fn change_merge<W: PageWrite>(
 }
 
 /// Removes a series from the catalog. The caller must have removed its rows before.
-pub(crate) fn remove<W: PageWrite>(roots: &mut Roots, pages: &mut W, id: SeriesId) -> Result<()> {
+pub(crate) fn remove<W: PageWrite>(
+    roots: &mut Roots,
+    pages: &mut W,
+    tags: &mut Changes,
+    id: SeriesId,
+) -> Result<()> {
     let Some(info) = info(roots, pages, id)? else {
         return Ok(());
     };
@@ -320,6 +331,7 @@ pub(crate) fn remove<W: PageWrite>(roots: &mut Roots, pages: &mut W, id: SeriesI
     if let Some(guid) = &info.guid {
         roots.guids.remove(pages, &SeriesKey::Guid(guid).bytes())?;
     }
+    update::remove(tags, id, info.name.as_ref());
     roots.records.remove(pages, &id_key(id))?;
     roots.series.remove(pages, &id_key(id))?;
     Ok(())
@@ -329,6 +341,7 @@ pub(crate) fn remove<W: PageWrite>(roots: &mut Roots, pages: &mut W, id: SeriesI
 pub(crate) fn rename<W: PageWrite>(
     roots: &mut Roots,
     pages: &mut W,
+    tags: &mut Changes,
     id: SeriesId,
     name: &SeriesName,
 ) -> Result<Arc<SeriesInfo>> {
@@ -338,29 +351,45 @@ pub(crate) fn rename<W: PageWrite>(
         }));
     };
     let mut info = SeriesInfo::clone(&info);
+    update::remove(tags, id, info.name.as_ref());
+    update::add(tags, id, Some(name));
     if let Some(old) = info.name.replace(name.clone()) {
         roots.names.remove(pages, &SeriesKey::Name(&old).bytes())?;
     }
     let key = SeriesKey::Name(name).bytes();
     roots.names.insert(pages, &key, &id_key(id))?;
     roots.series.insert(pages, &id_key(id), &info.encode())?;
+    update::store_many(&mut roots.tags, pages, tags)?;
     Ok(Arc::new(info))
 }
 
-/// Returns all series whose names match the pattern, in order of id.
+/// Returns all series whose names match the pattern, in order of id. `info` reads the entry of a series.
 pub(crate) fn list<R: PageRead>(
     roots: &Roots,
     pages: &R,
     pattern: &SeriesPattern,
+    info: impl Fn(SeriesId) -> Result<Option<Arc<SeriesInfo>>>,
 ) -> Result<Vec<Arc<SeriesInfo>>> {
     let mut found = Vec::new();
-    each_from(roots, pages, &mut Vec::new(), &mut |info| {
-        let anonymous = SeriesName::new(info.label(), []);
-        let name = info.name.as_ref().or(anonymous.as_ref().ok());
-        if name.is_some_and(|name| pattern.matches(name)) {
-            found.push(Arc::new(info));
+    if pattern.selects_all() {
+        each_from(roots, pages, &mut Vec::new(), &mut |info| {
+            found.push(Arc::new(info))
+        })?;
+        return Ok(found);
+    }
+    for id in select::candidates(&roots.tags, pages, pattern.parsed())? {
+        let Some(info) = info(SeriesId(id))? else {
+            let indexed = format!("{} is not in the catalog", SeriesId(id));
+            return Err(Corrupt::new("index of tags", 0, indexed, "series of the catalog").into());
+        };
+        let matches = match &info.name {
+            Some(name) => pattern.matches(name),
+            None => SeriesName::new(info.label(), []).is_ok_and(|name| pattern.matches(&name)),
+        };
+        if matches {
+            found.push(info);
         }
-    })?;
+    }
     Ok(found)
 }
 

@@ -3,6 +3,7 @@
 //! ```text
 //! roots          roots of all structures, in the app area of the meta block
 //! commit_clock   the clock that every commit stores
+//! tags           the index of series by metric and tags
 //! entries        series by name, GUID and number, with their schemas
 //! annotations    texts about series
 //! retention      retention policies; downsample, rules: the replacement of old rows by windows
@@ -19,5 +20,6 @@ pub(crate) mod roots;
 pub(crate) mod rules;
 pub(crate) mod table_name;
 pub(crate) mod table_roots;
+pub(crate) mod tags;
 pub(crate) mod text_block;
 pub(crate) mod texts;

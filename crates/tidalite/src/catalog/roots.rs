@@ -4,8 +4,8 @@
 //! 0         4        8             16           24      88       152       216      280        344       408
 //! | version | inline | next series | next table | tables | names | guids | series | records | extents | policies |
 //! |   u32   |  u32   |     u64     |    u64     | each a kv tree root of 64 bytes                                |
-//! 472     536           600           696                         728
-//! | texts | annotations | delta root  | clock (commit_clock.rs)   | inline table roots, `inline` of them: table id
+//! 472     536           600    664           760                         792
+//! | texts | annotations | tags | delta root  | clock (commit_clock.rs)   | inline table roots, `inline` of them: table id
 //! u64, kv tree root 64 bytes
 //! ```
 //!
@@ -22,13 +22,13 @@ use tidalite_delta::{DELTA_ROOT_BYTES, DeltaRoot};
 use tidalite_kv::{TREE_BYTES, Tree};
 use tidalite_pager::Ptr;
 
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 const VERSION_AT: usize = 0;
 const INLINE_COUNT_AT: usize = VERSION_AT + 4;
 const NEXT_SERIES_AT: usize = INLINE_COUNT_AT + 4;
 const NEXT_TABLE_AT: usize = NEXT_SERIES_AT + 8;
 const TREES_AT: usize = NEXT_TABLE_AT + 8;
-const TREE_COUNT: usize = 9;
+const TREE_COUNT: usize = 10;
 const DELTA_AT: usize = TREES_AT + TREE_COUNT * TREE_BYTES;
 const CLOCK_AT: usize = DELTA_AT + DELTA_ROOT_SPACE;
 const INLINE_AT: usize = CLOCK_AT + CLOCK_BYTES;
@@ -53,6 +53,7 @@ pub(crate) mod owner {
     pub(crate) const POLICIES: u64 = 7;
     pub(crate) const TEXTS: u64 = 8;
     pub(crate) const ANNOTATIONS: u64 = 9;
+    pub(crate) const TAGS: u64 = 10;
     pub(crate) const FIRST_TABLE: u64 = 16;
     /// Owner ids are less than this: the headers of pages and blocks store 48 bits.
     pub(crate) const LIMIT: u64 = 1 << 48;
@@ -81,6 +82,8 @@ pub(crate) struct Roots {
     pub(crate) texts: Tree,
     /// Tree of the annotations of series (annotations.rs).
     pub(crate) annotations: Tree,
+    /// Tree of the index of series by metric and tags (tags/mod.rs).
+    pub(crate) tags: Tree,
     pub(crate) delta: DeltaRoot,
     /// Commit clock as of the newest commit; `None` in a new file.
     pub(crate) clock: Option<CommitClock>,
@@ -109,6 +112,7 @@ impl Roots {
             policies: Tree::new(owner::POLICIES),
             texts: Tree::new(owner::TEXTS),
             annotations: Tree::new(owner::ANNOTATIONS),
+            tags: Tree::new(owner::TAGS),
             delta: DeltaRoot::default(),
             clock: None,
             inline: Vec::new(),
@@ -130,6 +134,7 @@ impl Roots {
             &roots.policies,
             &roots.texts,
             &roots.annotations,
+            &roots.tags,
         ];
         let inline = roots.inline.iter().map(|(_, tree)| tree);
         let trees = trees.into_iter().chain(inline).map(Tree::root);
@@ -139,7 +144,7 @@ impl Roots {
     }
 
     /// The trees that a transaction seals directly at its commit; `Leaves` seals the other two, records and extents.
-    pub(crate) fn catalog_trees(&mut self) -> [&mut Tree; 7] {
+    pub(crate) fn catalog_trees(&mut self) -> [&mut Tree; 8] {
         [
             &mut self.tables,
             &mut self.names,
@@ -148,6 +153,7 @@ impl Roots {
             &mut self.policies,
             &mut self.texts,
             &mut self.annotations,
+            &mut self.tags,
         ]
     }
 
@@ -167,7 +173,7 @@ impl Roots {
         let version = get_u32(bytes, VERSION_AT);
         let count = get_u32(bytes, INLINE_COUNT_AT) as usize;
         if version != VERSION {
-            return Err(damaged(format!("version {version}"), "version 4").into());
+            return Err(damaged(format!("version {version}"), "version 5").into());
         }
         if count > INLINE_ROOTS_MAX || bytes.len() < INLINE_AT + count * INLINE_ENTRY_BYTES {
             return Err(damaged(format!("{count} inline roots"), "what fits").into());
@@ -198,6 +204,7 @@ impl Roots {
             policies: tree(6)?,
             texts: tree(7)?,
             annotations: tree(8)?,
+            tags: tree(9)?,
             delta,
             clock: CommitClock::decode(&bytes[CLOCK_AT..INLINE_AT])?,
             inline,
@@ -247,6 +254,7 @@ impl Roots {
             &self.policies,
             &self.texts,
             &self.annotations,
+            &self.tags,
         ];
         for (i, tree) in trees.into_iter().enumerate() {
             let at = TREES_AT + i * TREE_BYTES;

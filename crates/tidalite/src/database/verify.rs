@@ -31,6 +31,7 @@ fn verify<R: PageRead>(r: &R, app: &[u8], since: TxnId) -> Result<()> {
         &roots.policies,
         &roots.texts,
         &roots.annotations,
+        &roots.tags,
     ] {
         tree.check_since(r, since)?;
     }

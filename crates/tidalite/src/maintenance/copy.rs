@@ -4,7 +4,6 @@
 //! holes nor half-filled leaves. Series ids are kept. The copy is one durable commit: an interrupted copy is an empty
 //! database, never half of one.
 
-use crate::catalog::entries;
 use crate::catalog::table_roots::expect_first_time;
 use crate::database::handle::Database;
 use crate::database::options::{OpenMode, Options};
@@ -17,7 +16,6 @@ use crate::tables::table_mut::TableMut;
 use crate::txn::read::ReadTxn;
 use crate::types::error::Result;
 use crate::types::merge_policy::MergePolicy;
-use crate::types::pattern::SeriesPattern;
 use std::collections::HashSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -206,7 +204,7 @@ impl ReadTxn {
             let mut to = tx.raw_table(&name)?;
             copy_table(&table, &mut to, (&mut HashSet::new(), running))?;
         }
-        for info in entries::list(&self.cache.roots, &self.pages, &SeriesPattern::parse("")?)? {
+        for info in self.list("")? {
             let Some(series) = self.series_by_id(info.id)? else {
                 continue;
             };

@@ -47,8 +47,9 @@ pub struct SelectionQuery<'s, 't, F = AllFigures> {
 }
 
 impl<'t> Selection<'t> {
-    /// Creates a query of the rows of all series in an [`Interval`]. Reads nothing and cannot fail: if an end of the
-    /// interval is a text that is not a time, the call that asks for rows or statistics reports the error.
+    /// Creates a query of the rows of all series in an [`Interval`]. Opens the series if no query has done so before.
+    /// If that fails, or if an end of the interval is a text that is not a time, the call that asks for rows or
+    /// statistics reports the error.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -72,9 +73,14 @@ impl<'t> Selection<'t> {
     /// ```
     #[must_use]
     pub fn query(&self, times: impl Interval) -> SelectionQuery<'_, 't> {
-        let (times, refused) = match times.ends() {
+        let refuse = |error| Some(Arc::new(error));
+        let (times, wrong_times) = match times.ends() {
             Ok(times) => (times, None),
-            Err(error) => (Ends::ALL, Some(Arc::new(error))),
+            Err(error) => (Ends::ALL, refuse(error)),
+        };
+        let (series, unreadable) = match self.series() {
+            Ok(series) => (series, None),
+            Err(error) => (&[][..], refuse(error)),
         };
         let member = |series| Member {
             series,
@@ -82,11 +88,11 @@ impl<'t> Selection<'t> {
         };
         SelectionQuery {
             tags: Vec::new(),
-            members: self.series().iter().map(member).collect(),
+            members: series.iter().map(member).collect(),
             times,
             direction: Direction::Forward,
             figures: AllFigures,
-            refused,
+            refused: wrong_times.or(unreadable),
         }
     }
 }

@@ -29,6 +29,7 @@ pub(crate) mod units;
 pub(crate) mod window_rows;
 pub(crate) mod windows;
 
+pub use crate::catalog::tags::listing::{Cardinality, TagCardinality, TagCount};
 pub use crate::series::figures::AllFigures;
 pub use crate::types::grid::Windows;
 pub use crate::types::interpolation::Interpolation;

@@ -442,7 +442,7 @@ impl Selection<'_> {
     /// # Errors
     /// As for [`Series::reader_of`].
     pub fn readers_of<R: Record>(&self) -> Result<Vec<RecordReader<'_, R>>> {
-        self.series()
+        self.series()?
             .iter()
             .map(|series| series.reader_of())
             .collect()

@@ -3,6 +3,7 @@
 //! Series may have different units. In queries of a selection every time is in nanoseconds since 1970
 //! ([`Timestamp`](crate::Timestamp)), because every unit's step is a whole number of nanoseconds.
 
+use crate::catalog::entries::SeriesInfo;
 use crate::series::helpers::Helpers;
 use crate::series::read::Series;
 use crate::txn::pages::ReadSource;
@@ -10,15 +11,36 @@ use crate::txn::read::Reading;
 use crate::types::error::Result;
 use crate::types::name::SeriesName;
 use crate::types::row::Row;
+use std::sync::{Arc, OnceLock};
 
-/// Series that are queried together, all open in one snapshot. Series selected by a pattern are ordered by id.
+/// Series that are queried together, all in one snapshot. Series selected by a pattern are ordered by id. They are
+/// opened when a query first needs their rows.
 pub struct Selection<'t> {
-    pub(super) series: Vec<Series<'t>>,
+    infos: Vec<Arc<SeriesInfo>>,
+    /// The state in which the series are opened.
+    source: Option<&'t (dyn Source + Sync)>,
+    opened: OnceLock<Vec<Series<'t>>>,
+}
+
+/// A state of the database in which the series of a selection are opened.
+trait Source {
+    fn open(&self, info: &Arc<SeriesInfo>) -> Result<Option<Series<'_>>>;
+    fn newest(&self, infos: &[Arc<SeriesInfo>]) -> Result<Vec<Option<Row>>>;
+}
+
+impl<S: ReadSource> Source for Reading<S> {
+    fn open(&self, info: &Arc<SeriesInfo>) -> Result<Option<Series<'_>>> {
+        self.open_series(Arc::clone(info))
+    }
+
+    fn newest(&self, infos: &[Arc<SeriesInfo>]) -> Result<Vec<Option<Row>>> {
+        self.latest_of(infos)
+    }
 }
 
 impl<S: ReadSource> Reading<S> {
-    /// Opens the series that a pattern selects; [`Reading::list`] describes patterns. Reads the record of each series
-    /// and its rows in the delta.
+    /// Selects series by a pattern; [`Reading::list`] describes patterns and the cost. A query of the selection opens
+    /// the series: it reads the record of each and its rows in the delta.
     ///
     /// # Errors
     /// `InvalidName` for an invalid pattern; a damaged or unreadable page.
@@ -43,11 +65,11 @@ impl<S: ReadSource> Reading<S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn select(&self, pattern: &str) -> Result<Selection<'_>> {
-        let mut series = Vec::new();
-        for info in self.list(pattern)? {
-            series.extend(self.open_series(info)?);
-        }
-        Ok(Selection { series })
+        Ok(Selection {
+            infos: self.list(pattern)?,
+            source: Some(self),
+            opened: OnceLock::new(),
+        })
     }
 }
 
@@ -55,43 +77,72 @@ impl<'t> Selection<'t> {
     /// Creates a selection of these series, in this order.
     #[must_use]
     pub fn of(series: Vec<Series<'t>>) -> Self {
-        Self { series }
+        Self {
+            infos: series
+                .iter()
+                .map(|series| Arc::clone(&series.state.info))
+                .collect(),
+            source: None,
+            opened: OnceLock::from(series),
+        }
     }
 
-    /// The series of the selection, in order.
+    /// The series of the selection, in order. Opens them at the first call.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn series(&self) -> Result<&[Series<'t>]> {
+        if self.opened.get().is_none()
+            && let Some(source) = self.source
+        {
+            let mut series = Vec::with_capacity(self.infos.len());
+            for info in &self.infos {
+                series.extend(source.open(info)?);
+            }
+            // If another thread was faster, its series are the same.
+            drop(self.opened.set(series));
+        }
+        Ok(self.opened.get().map_or(&[], Vec::as_slice))
+    }
+
+    /// Names, schemas and ids of the series, in order. Opens no series.
     #[must_use]
-    pub fn series(&self) -> &[Series<'t>] {
-        &self.series
+    pub fn infos(&self) -> &[Arc<SeriesInfo>] {
+        &self.infos
     }
 
     /// Number of series in the selection.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.series.len()
+        self.infos.len()
     }
 
     /// True if there are no series in the selection.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.series.is_empty()
+        self.infos.is_empty()
     }
 
     /// The newest row of each series, in the order of the selection; `None` for a series without rows.
     ///
     /// # Errors
     /// A damaged or unreadable block.
+    ///
+    /// # Cost
+    /// Opens no series; reads the newest rows on the available threads
+    /// ([`Options::scan_threads`](crate::Options::scan_threads)).
     pub fn latest(&self) -> Result<Vec<Option<Row>>> {
-        self.series.iter().map(Series::latest).collect()
+        match (self.opened.get(), self.source) {
+            (None, Some(source)) => source.newest(&self.infos),
+            (opened, _) => opened.into_iter().flatten().map(Series::latest).collect(),
+        }
     }
 
     /// The metrics of the selected series, ascending, each once.
     #[must_use]
     pub fn metrics(&self) -> Vec<&str> {
-        let names = self.series.iter().filter_map(|series| {
-            let name = series.info().name.as_ref();
-            name.map(SeriesName::metric)
-        });
-        let mut metrics: Vec<&str> = names.collect();
+        let names = self.infos.iter().filter_map(|info| info.name.as_ref());
+        let mut metrics: Vec<&str> = names.map(SeriesName::metric).collect();
         metrics.sort_unstable();
         metrics.dedup();
         metrics
@@ -125,7 +176,7 @@ impl Selection<'_> {
         &self,
         ask: impl Fn(&Series<'_>) -> Result<T> + Sync,
     ) -> Result<Vec<T>> {
-        let series: Vec<_> = self.series().iter().collect();
+        let series: Vec<_> = self.series()?.iter().collect();
         match Helpers::of_all(&series) {
             Some(helpers) => helpers.ask_each(&series, |_, series| ask(series)),
             None => series.into_iter().map(ask).collect(),

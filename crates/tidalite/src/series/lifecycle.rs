@@ -56,7 +56,8 @@ impl WriteTxn {
                 &mut txn.roots.annotations,
                 id,
             )?;
-            entries::remove(&mut txn.roots, &mut txn.pages, id)?;
+            entries::remove(&mut txn.roots, &mut txn.pages, &mut txn.tags, id)?;
+            txn.store_tags()?;
             for tree in txn.roots.catalog_trees() {
                 tree.seal(&mut txn.pages)?;
             }
@@ -90,8 +91,9 @@ impl WriteTxn {
                 wanted: format!("number {}", id.0),
             }));
         }
-        let info =
-            self.changing(|txn| entries::rename(&mut txn.roots, &mut txn.pages, id, &name))?;
+        let info = self.changing(|txn| {
+            entries::rename(&mut txn.roots, &mut txn.pages, &mut txn.tags, id, &name)
+        })?;
         self.open.renamed(info);
         Ok(())
     }

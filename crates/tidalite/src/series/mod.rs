@@ -12,7 +12,7 @@
 //! write, own_reads                             SeriesMut; reads of its own rows
 //! owned                                        a series that holds its snapshot
 //! duplicates, keep_all, distinct               rows at an occupied time
-//! annotations                                  texts about a series
+//! annotations, retag                           texts about a series; tags of many series
 //! appender                                     several threads append to one transaction
 //! ```
 
@@ -40,6 +40,7 @@ pub(crate) mod parallel;
 pub(crate) mod query;
 pub(crate) mod read;
 pub(crate) mod record;
+pub(crate) mod retag;
 pub(crate) mod row_figures;
 pub(crate) mod row_walk;
 pub(crate) mod value_at;

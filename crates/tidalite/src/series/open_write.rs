@@ -96,8 +96,10 @@ impl WriteTxn {
         if let SeriesKey::Name(name) = key {
             self.check_name_fits(name)?;
         }
-        let info =
-            self.changing(|txn| entries::create(&mut txn.roots, &mut txn.pages, key, schema))?;
+        let info = self.changing(|txn| {
+            let (roots, pages, tags) = (&mut txn.roots, &mut txn.pages, &mut txn.tags);
+            entries::create(roots, pages, tags, key, schema)
+        })?;
         Ok(self.open.enter(info, &mut self.write_buffer))
     }
 

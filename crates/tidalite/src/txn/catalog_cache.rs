@@ -32,6 +32,7 @@ struct Entries {
     /// The entries by name, as the caller wrote it: a series name can be written in several ways.
     by_name: HashMap<Box<str>, Arc<SeriesInfo>>,
     by_guid: HashMap<[u8; 16], Arc<SeriesInfo>, BuildHasherDefault<GuidHasher>>,
+    by_id: HashMap<SeriesId, Arc<SeriesInfo>>,
 }
 
 /// A hasher for the bytes of a GUID; the standard hasher takes three times as long.
@@ -79,6 +80,19 @@ impl CatalogCache {
     pub(crate) fn by_guid(&self, guid: &[u8; 16]) -> Option<Arc<SeriesInfo>> {
         let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
         entries.by_guid.get(guid).cloned()
+    }
+
+    pub(crate) fn by_id(&self, id: SeriesId) -> Option<Arc<SeriesInfo>> {
+        let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
+        entries.by_id.get(&id).cloned()
+    }
+
+    pub(crate) fn note_id(&self, info: &Arc<SeriesInfo>) {
+        let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
+        if entries.by_id.len() >= ENTRIES_MAX {
+            entries.by_id.clear();
+        }
+        entries.by_id.insert(info.id, Arc::clone(info));
     }
 
     pub(crate) fn note_name(&self, name: &str, info: &Arc<SeriesInfo>) {

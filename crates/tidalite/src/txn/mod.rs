@@ -6,6 +6,7 @@
 //! pages                                        pages visible to a transaction
 //! read                                         ReadTxn: state shared by the snapshots of one commit
 //! catalog_cache, series_cache, table_cache     objects that snapshots have decoded
+//! tags                                         metrics, tag keys and values of a snapshot
 //! write                                        WriteTxn: change, commit
 //! open_series, known_times, open_table         objects that a write transaction has open
 //! leaves                                       the trees of the changed series, destination of the delta's rows
@@ -28,5 +29,6 @@ pub(crate) mod savepoint;
 pub(crate) mod series_cache;
 pub(crate) mod shared;
 pub(crate) mod table_cache;
+pub(crate) mod tags;
 pub(crate) mod uncommitted;
 pub(crate) mod write;

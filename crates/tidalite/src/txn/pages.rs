@@ -128,7 +128,7 @@ mod source {
     use tidalite_base::TxnId;
     use tidalite_pager::{PageRead, Snapshot, UncommittedRead};
 
-    pub trait Source: PageRead {
+    pub trait Source: PageRead + Sync {
         fn view(&self) -> Pages<'_>;
         fn txn(&self) -> TxnId;
         fn user_data(&self) -> &[u8];

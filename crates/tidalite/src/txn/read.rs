@@ -19,7 +19,7 @@ use crate::types::pattern::SeriesPattern;
 use crate::types::time::Timestamp;
 use arc_swap::ArcSwapOption;
 use std::sync::Arc;
-use tidalite_base::TxnId;
+use tidalite_base::{SeriesId, TxnId};
 use tidalite_delta::Delta;
 use tidalite_pager::{Counters, Pager, Shown, Snapshot};
 
@@ -206,17 +206,36 @@ impl<S: ReadSource> Reading<S> {
     }
 
     /// Lists the series that a [pattern](SeriesPattern) selects, ordered by id. A pattern is a glob over the metric,
-    /// and conditions on tags, such as `hb.*{turbine=~"R8.*",state!="VIC"}`; the empty text selects all series. Walks
-    /// the whole catalog.
+    /// and conditions on tags, such as `hb.*{turbine=~"R8.*",state!="VIC"}`; the empty text selects all series.
+    ///
+    /// # Cost
+    /// Conditions on values are looked up in an index; the names of the series found are then compared with the
+    /// pattern. Wildcards and regular expressions walk over the values of their tag.
     ///
     /// # Errors
     /// `InvalidName` for an invalid pattern; a damaged or unreadable page.
     pub fn list(&self, pattern: &str) -> Result<Vec<Arc<SeriesInfo>>> {
-        entries::list(
-            &self.cache.roots,
-            &self.pages,
-            &SeriesPattern::parse(pattern)?,
-        )
+        let pattern = SeriesPattern::parse(pattern)?;
+        entries::list(&self.cache.roots, &self.pages, &pattern, |id| self.info(id))
+    }
+
+    /// Reads the catalog entry of a series, unless it is cached.
+    pub(crate) fn info(&self, id: SeriesId) -> Result<Option<Arc<SeriesInfo>>> {
+        let stored = || entries::info(&self.cache.roots, &self.pages, id);
+        let catalog = &self.cache.catalog;
+        let written = catalog.written(id);
+        debug_assert!(
+            written.is_none() || stored().is_ok_and(|stored| stored == written),
+            "what the writer knew of {id} is what it stored"
+        );
+        if let Some(info) = written.or_else(|| catalog.by_id(id)) {
+            return Ok(Some(info));
+        }
+        let info = stored()?;
+        if let Some(info) = &info {
+            catalog.note_id(info);
+        }
+        Ok(info)
     }
 
     /// Size in bytes of the file in this state.

@@ -30,7 +30,7 @@ impl WriteTxn {
     /// A full disk; a damaged page: the transaction can then only be rolled back.
     pub fn savepoint(&mut self) -> Result<Savepoint> {
         self.changing(|txn| {
-            if !txn.open.is_empty() {
+            if !txn.open.is_empty() || !txn.tags.is_empty() {
                 txn.store_buffered()?;
                 for tree in txn.roots.catalog_trees() {
                     tree.seal(&mut txn.pages)?;
@@ -68,6 +68,7 @@ impl WriteTxn {
     /// again.
     pub(crate) fn store_buffered(&mut self) -> Result<()> {
         self.store_rows()?;
+        self.store_tags()?;
         let Self {
             delta,
             pages,
@@ -91,6 +92,7 @@ impl WriteTxn {
             self.shared.leaf_vectors,
         );
         self.texts = Texts::default();
+        self.tags.clear();
         self.background = BackgroundFlush::default();
         self.write_buffer.reset();
         self.open.clear();

@@ -17,6 +17,7 @@
 use crate::catalog::roots::{INLINE_ROOTS_MAX, Roots};
 use crate::catalog::table_name::Named;
 use crate::catalog::table_roots::flush_inline;
+use crate::catalog::tags::update;
 use crate::catalog::texts::Texts;
 use crate::txn::leaves::Leaves;
 use crate::txn::open_series::OpenSeries;
@@ -28,6 +29,7 @@ use crate::types::error::{Error, Result};
 use std::sync::Arc;
 use tidalite_base::TxnId;
 use tidalite_delta::{BackgroundFlush, Delta, WriteBuffer};
+use tidalite_index::Changes;
 use tidalite_kv::{AppendCursor, Tree};
 use tidalite_pager::{Durability, PageRead, PageWrite, Ticket};
 use tidalite_series::EncodedVectors;
@@ -89,6 +91,8 @@ pub struct WriteTxn {
     pub(crate) background: BackgroundFlush<EncodedVectors>,
     pub(crate) leaves: Leaves,
     pub(crate) texts: Texts,
+    /// Changes of the index of tags that are not stored yet.
+    pub(crate) tags: Changes,
     pub(crate) open: OpenSeries,
     pub(crate) tables: Vec<OpenTable>,
     /// Tables that the previous transaction had open and this one has not; valid while the catalog of tables has the
@@ -124,6 +128,7 @@ impl WriteTxn {
             background: BackgroundFlush::default(),
             leaves,
             texts: Texts::default(),
+            tags: Changes::default(),
             open,
             broken: None,
             clock_confirmed: false,
@@ -238,7 +243,13 @@ impl WriteTxn {
             self.delta
                 .commit(&mut self.pages, &mut self.write_buffer, &mut self.leaves)?;
         self.leaves.finish(&mut self.pages, &mut self.roots)?;
+        self.store_tags()?;
         self.texts.flush(&mut self.pages, &mut self.roots.texts)
+    }
+
+    /// Stores the changes of the index of tags.
+    pub(crate) fn store_tags(&mut self) -> Result<()> {
+        update::store(&mut self.roots.tags, &mut self.pages, &mut self.tags)
     }
 
     fn seal_catalog(&mut self) -> Result<()> {

@@ -49,6 +49,13 @@ impl SeriesName {
             let twice = name.tags.windows(2).find(|pair| pair[0].0 == pair[1].0);
             twice.map(|pair| format!("tag {} is given twice", pair[0].0))
         };
+        // Quotes and escapes at most double a text, so most names need not be written to know that they fit.
+        let bytes = |text: &str| 2 * text.len() + 3;
+        let tags = name.tags.iter();
+        let tags: usize = tags.map(|(key, value)| bytes(key) + bytes(value)).sum();
+        if problem.is_none() && bytes(&name.metric) + tags < SERIES_NAME_BYTES_MAX {
+            return Ok(name);
+        }
         let text = name.to_string();
         if let Some(problem) = problem {
             return Err(Error::from(Cause::Name {

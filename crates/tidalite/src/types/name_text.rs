@@ -5,7 +5,12 @@ use std::fmt;
 
 /// True for a character that a word may contain without quotes.
 pub(crate) fn is_bare(c: char) -> bool {
-    !c.is_whitespace() && !c.is_control() && !"{}\",=*?\\".contains(c)
+    if c.is_ascii() {
+        // Most characters of most names.
+        return c.is_ascii_graphic()
+            && !matches!(c, '{' | '}' | '"' | ',' | '=' | '*' | '?' | '\\');
+    }
+    !c.is_whitespace() && !c.is_control()
 }
 
 /// Writes a word, in quotes only if necessary.
@@ -28,16 +33,20 @@ pub(crate) fn write_key(f: &mut fmt::Formatter<'_>, key: &str) -> fmt::Result {
 
 pub(crate) fn write_quoted(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     f.write_str("\"")?;
-    for c in text.chars() {
-        match c {
-            '"' => f.write_str("\\\"")?,
-            '\\' => f.write_str("\\\\")?,
-            '\n' => f.write_str("\\n")?,
-            '\t' => f.write_str("\\t")?,
-            '\r' => f.write_str("\\r")?,
-            c => write!(f, "{c}")?,
-        }
+    let mut rest = text;
+    let is_escaped = |byte: u8| matches!(byte, b'"' | b'\\' | b'\n' | b'\t' | b'\r');
+    while let Some(at) = rest.bytes().position(is_escaped) {
+        f.write_str(&rest[..at])?;
+        f.write_str(match rest.as_bytes()[at] {
+            b'"' => "\\\"",
+            b'\\' => "\\\\",
+            b'\n' => "\\n",
+            b'\t' => "\\t",
+            _ => "\\r",
+        })?;
+        rest = &rest[at + 1..];
     }
+    f.write_str(rest)?;
     f.write_str("\"")
 }
 
@@ -139,26 +148,26 @@ impl<'a> TextReader<'a> {
             return self.fail("expected a quoted text");
         }
         let mut out = String::new();
-        let mut chars = self.rest().char_indices();
-        while let Some((i, c)) = chars.next() {
-            match c {
-                '"' => {
-                    self.at += i + 1;
-                    return Ok(out);
-                }
-                '\\' => match chars.next() {
-                    Some((_, '"')) => out.push('"'),
-                    Some((_, '\\')) => out.push('\\'),
-                    Some((_, 'n')) => out.push('\n'),
-                    Some((_, 't')) => out.push('\t'),
-                    Some((_, 'r')) => out.push('\r'),
-                    _ => {
-                        let next = r#"the escapes are \" \\ \n \t \r; a regular expression needs \\ for each \"#;
-                        return self.fail_at(self.at + i, "unknown escape", next);
-                    }
-                },
-                c => out.push(c),
+        let mut rest = self.rest();
+        while let Some(at) = rest.bytes().position(|byte| matches!(byte, b'"' | b'\\')) {
+            out.push_str(&rest[..at]);
+            let behind = &rest[at + 1..];
+            if rest.as_bytes()[at] == b'"' {
+                self.at = self.text.len() - behind.len();
+                return Ok(out);
             }
+            out.push(match behind.as_bytes().first() {
+                Some(escaped @ (b'"' | b'\\')) => char::from(*escaped),
+                Some(b'n') => '\n',
+                Some(b't') => '\t',
+                Some(b'r') => '\r',
+                _ => {
+                    let next = r#"the escapes are \" \\ \n \t \r; a regular expression needs \\ for each \"#;
+                    let at = self.text.len() - behind.len() - 1;
+                    return self.fail_at(at, "unknown escape", next);
+                }
+            });
+            rest = &behind[1..];
         }
         self.fail("quoted text without an end")
     }

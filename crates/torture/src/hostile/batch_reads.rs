@@ -269,7 +269,7 @@ fn together(snap: &ReadTxn) -> Result<()> {
     let chosen = snap.select("")?;
     let mut first = Ok(());
     keep(&mut first, chosen.latest().map(drop));
-    let spans = chosen.series().iter().map(width);
+    let spans = chosen.series()?.iter().map(width);
     let grid = Grid::seconds(spans.max().unwrap_or(1).max(1));
     for group in chosen.query(..).each() {
         keep(&mut first, group.windows(&grid, "value").map(drop));

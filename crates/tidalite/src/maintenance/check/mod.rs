@@ -4,6 +4,7 @@
 
 mod finding;
 mod of_series;
+mod of_tags;
 mod report;
 mod waiting;
 mod walk;

@@ -102,6 +102,7 @@ impl<'a, 'w> Walk<'a, 'w> {
             self.tree(name, tree, Whose::Catalog)?;
         }
         let broken_texts = self.tree("texts", &roots.texts, Whose::Catalog)?;
+        let broken_tags = self.tree("index of tags", &roots.tags, Whose::Catalog)?;
         let broken_annotations = self.tree("annotations", &roots.annotations, Whose::Catalog)?;
         let policies = crate::catalog::retention::policies(&roots.policies, self.pages);
         self.note("retention policies", policies)?;
@@ -111,6 +112,9 @@ impl<'a, 'w> Walk<'a, 'w> {
         self.series(&series, report)?;
         self.texts(&series, &broken_texts)?;
         self.annotations(&series, &broken_annotations)?;
+        if broken_tags.is_empty() {
+            self.tags(&series)?;
+        }
         self.delta(&series, report)
     }
 

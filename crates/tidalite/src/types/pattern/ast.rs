@@ -1,5 +1,5 @@
-//! The parsed form of a pattern. `matches.rs` evaluates it; a future index of the catalog would instead need the key of
-//! each condition, the values that are given exactly, and the texts with which matching values begin.
+//! The parsed form of a pattern. `matches.rs` evaluates it for one name; the index of tags (catalog/tags/select.rs) looks
+//! up the values that are given exactly, and walks over the values that begin with the texts before wildcards.
 
 use regex_lite::{Regex, RegexBuilder};
 use std::collections::BTreeSet;
@@ -63,6 +63,9 @@ impl Values {
 pub(crate) struct Expression {
     text: String,
     compiled: Regex,
+    /// The same values as a list, if the expression consists of texts, `.`, `.*` and `.+`, perhaps with `|` between
+    /// several: most expressions do. A list is looked up in the index, and its wildcards match several times as fast.
+    list: Option<Values>,
 }
 
 impl Expression {
@@ -76,7 +79,16 @@ impl Expression {
         compile(&text)?;
         // `.` also matches the end of a line, as in Prometheus, so that `.*` matches every value.
         let compiled = compile(&format!(r"\A(?s:{text})\z"))?;
-        Ok(Self { text, compiled })
+        let list = list_of(&text);
+        Ok(Self {
+            text,
+            compiled,
+            list,
+        })
+    }
+
+    pub(crate) fn list(&self) -> Option<&Values> {
+        self.list.as_ref()
     }
 
     pub(crate) fn text(&self) -> &str {
@@ -84,8 +96,45 @@ impl Expression {
     }
 
     pub(crate) fn matches(&self, value: &str) -> bool {
-        self.compiled.is_match(value)
+        match &self.list {
+            Some(list) => list.contain(value),
+            None => self.compiled.is_match(value),
+        }
     }
+}
+
+/// The values of an expression that consists of texts and wildcards.
+fn list_of(expression: &str) -> Option<Values> {
+    let mut values = Values::default();
+    for alternative in expression.split('|') {
+        let mut glob = Vec::new();
+        let mut chars = alternative.chars().peekable();
+        while let Some(c) = chars.next() {
+            match c {
+                '.' => glob.extend(match chars.peek() {
+                    Some('*') => &[Wanted::Any][..],
+                    Some('+') => &[Wanted::One, Wanted::Any],
+                    _ => &[Wanted::One],
+                }),
+                // An escaped `|` also ends here: the text was divided at it.
+                '\\' => match chars.next() {
+                    Some(c) if c.is_ascii_punctuation() => glob.push(Wanted::Char(c)),
+                    _ => return None,
+                },
+                '^' | '$' | '*' | '+' | '?' | '(' | ')' | '[' | ']' | '{' | '}' => return None,
+                c => glob.push(Wanted::Char(c)),
+            }
+            if c == '.' && matches!(chars.peek(), Some('*' | '+')) {
+                chars.next();
+            }
+            // What follows would be a repetition of something else.
+            if matches!(chars.peek(), Some('*' | '+' | '?' | '{')) {
+                return None;
+            }
+        }
+        values.insert(Glob(glob));
+    }
+    Some(values)
 }
 
 impl PartialEq for Expression {
@@ -126,4 +175,34 @@ pub(crate) struct Pattern {
     pub metric: Option<Glob>,
     /// Sets of conditions. In one of them all conditions must hold; without sets, any tags match.
     pub sets: Vec<Vec<Condition>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn expressions_of_texts_and_wildcards_are_lists() {
+        let texts = [
+            "", "a", "ab", "a.b", "axb", "a|b", "\n", "ä", "a*", "aa", "b", "a\\",
+        ];
+        let lists = [
+            "", "a", "a|b|", ".", ".*", ".+", "a.b", r"a\.b", "a.*|.+b", ".*a.*", "ä", "a-b/c",
+            "..*",
+        ];
+        let others = [
+            "a*", "a?", "a+", "(a|b)", "[ab]", "^a", "a$", r"\d", ".{2}", ".?", ".*?", ".+?",
+            r"a\|b", r"\.*", "(?i)a", "a{2}", r"\n",
+        ];
+        for (list, expressions) in [(true, &lists[..]), (false, &others)] {
+            for text in expressions {
+                let expression = Expression::new((*text).to_owned()).unwrap();
+                assert_eq!(expression.list.is_some(), list, "{text}");
+                for value in texts {
+                    let expected = expression.compiled.is_match(value);
+                    assert_eq!(expression.matches(value), expected, "{text} {value:?}");
+                }
+            }
+        }
+    }
 }

@@ -31,7 +31,7 @@ impl Test {
 }
 
 impl Values {
-    fn contain(&self, value: &str) -> bool {
+    pub(crate) fn contain(&self, value: &str) -> bool {
         self.exact.contains(value) || self.globs.iter().any(|glob| glob.matches(value))
     }
 }
@@ -40,29 +40,34 @@ impl Glob {
     /// Matches in O(glob x text) without recursion: on a mismatch it backtracks to the last `*` and extends its match
     /// by one character.
     pub(crate) fn matches(&self, text: &str) -> bool {
-        let (glob, text) = (&self.0, text.chars().collect::<Vec<_>>());
-        let (mut g, mut t) = (0, 0);
-        let mut star: Option<(usize, usize)> = None;
-        while t < text.len() {
-            match glob.get(g) {
-                Some(Wanted::Any) => {
-                    star = Some((g, t));
+        let glob = &self.0;
+        let (mut g, mut rest) = (0, text);
+        // The position behind the last `*`, and the text that the `*` has not matched yet.
+        let mut star: Option<(usize, &str)> = None;
+        loop {
+            let mut chars = rest.chars();
+            match (glob.get(g), chars.next()) {
+                (None, None) => return true,
+                (Some(Wanted::Any), _) => {
                     g += 1;
+                    star = Some((g, rest));
                 }
-                Some(&wanted) if wanted == Wanted::One || wanted == Wanted::Char(text[t]) => {
+                (Some(&wanted), Some(c)) if wanted == Wanted::One || wanted == Wanted::Char(c) => {
                     g += 1;
-                    t += 1;
+                    rest = chars.as_str();
                 }
                 _ => {
-                    let Some((star_g, star_t)) = star else {
+                    let Some((behind, unmatched)) = star else {
                         return false;
                     };
-                    g = star_g + 1;
-                    t = star_t + 1;
-                    star = Some((star_g, t));
+                    let mut chars = unmatched.chars();
+                    if chars.next().is_none() {
+                        return false;
+                    }
+                    (g, rest) = (behind, chars.as_str());
+                    star = Some((behind, rest));
                 }
             }
         }
-        glob[g..].iter().all(|&wanted| wanted == Wanted::Any)
     }
 }

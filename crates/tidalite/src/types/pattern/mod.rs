@@ -107,6 +107,15 @@ impl SeriesPattern {
         keys
     }
 
+    /// True for the pattern without metric and conditions.
+    pub(crate) fn selects_all(&self) -> bool {
+        self.0.metric.is_none() && self.0.sets.is_empty()
+    }
+
+    pub(crate) fn parsed(&self) -> &Pattern {
+        &self.0
+    }
+
     /// True if the pattern selects a series of this name.
     #[must_use]
     pub fn matches(&self, name: &SeriesName) -> bool {
