@@ -16,7 +16,8 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, PoisonError, RwLock};
 use tidalite_base::{SeriesId, checksum};
 
-/// Maximum number of entries per kind of key; an entry takes a few hundred bytes. A full cache is emptied.
+/// Maximum number of entries per kind of key; an entry takes a few hundred bytes. A full cache of names or GUIDs is
+/// emptied.
 const ENTRIES_MAX: usize = 1 << 16;
 
 /// The decoded entries of one version of the catalog.
@@ -87,12 +88,13 @@ impl CatalogCache {
         entries.by_id.get(&id).cloned()
     }
 
+    /// Keeps an entry, unless the cache is full: patterns that select many series would empty it again and again, which
+    /// costs more than decoding the entries.
     pub(crate) fn note_id(&self, info: &Arc<SeriesInfo>) {
         let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
-        if entries.by_id.len() >= ENTRIES_MAX {
-            entries.by_id.clear();
+        if entries.by_id.len() < ENTRIES_MAX {
+            entries.by_id.insert(info.id, Arc::clone(info));
         }
-        entries.by_id.insert(info.id, Arc::clone(info));
     }
 
     pub(crate) fn note_name(&self, name: &str, info: &Arc<SeriesInfo>) {

@@ -27,8 +27,8 @@ use tidalite_delta::{Slot, WriteBuffer};
 /// memory is used.
 const NEAR_IDS: u64 = 1 << 22;
 
-/// Maximum number of series kept for the next transaction, about half a KiB each.
-const KEPT_MAX: usize = 1 << 20;
+/// Maximum number of series kept for the next transaction, almost a KiB each.
+const KEPT_MAX: usize = 1 << 17;
 
 /// A known series. It begins at the start of a cache line, because writes that alternate between thousands of series
 /// load all of these in every round.

@@ -67,13 +67,14 @@ struct Plan<'p> {
 impl<'p> Plan<'p> {
     fn of(metric: Option<&'p Glob>, conditions: &'p [Condition]) -> Self {
         let mut plan = Self::default();
-        if let Some(glob) = metric {
-            plan.metric(glob);
-        }
         for condition in conditions {
             if let Condition::Tag { key, test, negated } = condition {
                 plan.condition(key, test, *negated);
             }
+        }
+        // Last, because a metric mostly has more series than a tag with its value.
+        if let Some(glob) = metric {
+            plan.metric(glob);
         }
         plan
     }
@@ -153,6 +154,9 @@ impl<R: PageRead> Index<'_, R> {
                 count += tidalite_index::count(self.tree, self.r, set)?;
             }
             exact.push((count, sets));
+            if count <= FEW {
+                break;
+            }
         }
         exact.sort_by_key(|(count, _)| *count);
         for (_, sets) in exact {
