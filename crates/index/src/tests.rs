@@ -1,6 +1,6 @@
 //! Random changes of sets against a `BTreeMap` of `BTreeSet`s, with small pages; a change of one member of a large set.
 
-use crate::{Changes, apply, check, contains, count, get, key_from};
+use crate::{Changes, apply, check, contains, count, get, get_within, key_from};
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, BTreeSet};
 use tidalite_kv::Tree;
@@ -52,6 +52,15 @@ fn compare<R: PageRead>(tree: &Tree, pages: &R, model: &Model, rng: &mut Rng) ->
     assert_eq!(
         get(tree, pages, &key)?.iter().collect::<BTreeSet<_>>(),
         *own
+    );
+    let near: RoaringTreemap = (0..3).map(|_| random_number(rng)).collect();
+    let within = get_within(tree, pages, &key, &near)?;
+    let expected = own
+        .iter()
+        .filter(|number| near.iter().any(|near| near >> 16 == *number >> 16));
+    assert_eq!(
+        within.iter().collect::<Vec<_>>(),
+        expected.copied().collect::<Vec<_>>()
     );
     assert_eq!(count(tree, pages, &key)?, own.len() as u64);
     let number = random_number(rng);

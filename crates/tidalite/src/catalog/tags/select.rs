@@ -4,10 +4,11 @@
 //! only conditions that reduce the candidates much are looked up, cheap ones first, and none once few candidates are
 //! left:
 //!
-//! 1. exact values, smallest set first;
-//! 2. sets to take away: `!=`, and the tag whose absence is asked for;
-//! 3. prefixes, wildcards and regular expressions, by a walk over the values of the tag. It ends where testing the names
-//!    of the remaining candidates is cheaper.
+//! 1. prefixes of few values, by a walk over these values, unless an exact value has few series;
+//! 2. exact values, smallest set first;
+//! 3. sets to take away: `!=`, and the tag whose absence is asked for;
+//! 4. other prefixes, wildcards and regular expressions, by a walk over the values of the tag. It ends where testing the
+//!    names of the remaining candidates is cheaper.
 //!
 //! A group `not (...)` is decided by names alone.
 
@@ -23,6 +24,9 @@ const FEW: u64 = 256;
 
 /// Number of values of a tag that can be walked over in the time in which one name is read and tested.
 const VALUES_PER_NAME: u64 = 8;
+
+/// Number of values that begin with a given text that are walked over before a large set is read.
+const VALUES_FIRST: u64 = 1000;
 
 /// The ids of all series that a pattern may select, and perhaps of some others.
 pub(crate) fn candidates<R: PageRead>(
@@ -159,61 +163,78 @@ impl<R: PageRead> Index<'_, R> {
             }
         }
         exact.sort_by_key(|(count, _)| *count);
+        // A walk over few values costs less than a large set.
+        let mut walks: Vec<&Walk<'_>> = plan.walks.iter().collect();
+        if exact.first().is_none_or(|(count, _)| *count > FEW) {
+            let mut left = Vec::with_capacity(walks.len());
+            for walk in walks {
+                let union = match walk.prefix.is_empty() {
+                    true => None,
+                    false => self.walk(walk, VALUES_FIRST)?,
+                };
+                match union {
+                    Some(union) => intersect(&mut found, union),
+                    None => left.push(walk),
+                }
+            }
+            walks = left;
+        }
         for (_, sets) in exact {
             if is_few(found.as_ref()) {
                 break;
             }
             let mut union = RoaringTreemap::new();
             for set in sets {
-                union |= self.get(set)?;
+                union |= self.get(set, found.as_ref())?;
             }
-            match &mut found {
-                Some(found) => *found &= union,
-                None => found = Some(union),
-            }
+            intersect(&mut found, union);
         }
         let mut found = match found {
             Some(found) => found,
-            None => self.get(&keys::any(METRIC))?,
+            None => self.get(&keys::any(METRIC), None)?,
         };
         for (set, except) in &plan.without {
             if is_few(Some(&found)) {
                 break;
             }
-            let mut set = self.get(set)?;
+            let mut set = self.get(set, Some(&found))?;
             if let Some(except) = except {
-                set -= self.get(except)?;
+                set -= self.get(except, Some(&found))?;
             }
             found -= set;
         }
-        for walk in &plan.walks {
+        for walk in walks {
             if is_few(Some(&found)) {
                 break;
             }
-            if let Some(union) = self.walk(walk, found.len())? {
+            let values = found.len().saturating_mul(VALUES_PER_NAME);
+            if let Some(union) = self.walk(walk, values)? {
                 found &= union;
             }
         }
         Ok(found)
     }
 
-    fn get(&self, set: &[u8]) -> Result<RoaringTreemap> {
-        Ok(tidalite_index::get(self.tree, self.r, set)?)
+    /// Reads a set, of which only the blocks are needed in which there are candidates.
+    fn get(&self, set: &[u8], candidates: Option<&RoaringTreemap>) -> Result<RoaringTreemap> {
+        Ok(match candidates {
+            Some(found) => tidalite_index::get_within(self.tree, self.r, set, found)?,
+            None => tidalite_index::get(self.tree, self.r, set)?,
+        })
     }
 
-    /// The series with an accepted value. `None` if there are so many values that testing the names of the candidates
-    /// is cheaper.
-    fn walk(&self, walk: &Walk<'_>, candidates: u64) -> Result<Option<RoaringTreemap>> {
+    /// The series with an accepted value. `None` if there are more than `values` values to test.
+    fn walk(&self, walk: &Walk<'_>, values: u64) -> Result<Option<RoaringTreemap>> {
         let mut union = RoaringTreemap::new();
         if walk.tag == METRIC {
-            union |= self.get(&keys::unnamed())?;
+            union |= self.get(&keys::unnamed(), None)?;
         }
         let begin = keys::values(walk.tag, &walk.prefix);
         let Some(mut posting) = tidalite_index::key_from(self.tree, self.r, &begin)? else {
             return Ok(Some(union));
         };
         let tag = keys::values(walk.tag, "").len();
-        let mut left = candidates.saturating_mul(VALUES_PER_NAME);
+        let mut left = values;
         while posting.key().starts_with(&begin) {
             if left == 0 {
                 return Ok(None);
@@ -230,6 +251,13 @@ impl<R: PageRead> Index<'_, R> {
             }
         }
         Ok(Some(union))
+    }
+}
+
+fn intersect(found: &mut Option<RoaringTreemap>, union: RoaringTreemap) {
+    match found {
+        Some(found) => *found &= union,
+        None => *found = Some(union),
     }
 }
 
