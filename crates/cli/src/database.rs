@@ -392,10 +392,17 @@ impl<'a> Reader<'a> {
             let all = self.txn.list("").map_err(|error| self.fail(&error))?;
             return Err(self.nothing_selected(pattern, &unknown, &all));
         }
-        for problem in unknown {
-            eprintln!("note: {problem}; a missing tag has the empty value");
-        }
+        mention(&unknown);
         Ok(found)
+    }
+
+    /// Notes the tag keys of a pattern that no series has, for commands that may select no series.
+    pub(crate) fn mention_unknown_keys(&self, pattern: &str) -> Outcome {
+        // An invalid pattern is reported by the call that uses it.
+        if let Ok(pattern) = SeriesPattern::parse(pattern) {
+            mention(&self.unknown_keys(&pattern)?);
+        }
+        Ok(())
     }
 
     /// A statement about each key of a pattern that no series has: a condition such as `farn!="hb"` selects all series.
@@ -508,6 +515,12 @@ impl<'a> Reader<'a> {
             None => self.txn.changed_ranges(&older.txn, id),
         };
         ranges.map_err(|error| self.fail(&error))
+    }
+}
+
+fn mention(unknown: &[String]) {
+    for problem in unknown {
+        eprintln!("note: {problem}; a missing tag has the empty value");
     }
 }
 

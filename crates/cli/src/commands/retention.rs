@@ -3,7 +3,7 @@
 use super::maintain;
 use super::origin::windows_of;
 use crate::args::{Function, KeepFromName, RetentionArgs, figure_list};
-use crate::database::{failure, open, open_to_write};
+use crate::database::{Reader, failure, open, open_to_write};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Cell, Column};
 use crate::store;
@@ -43,6 +43,7 @@ pub(crate) fn run(args: &RetentionArgs, terminal: &mut Terminal<'_>) -> Outcome 
                 return Err(Failure::usage("a policy needs a limit")
                     .hint("--keep 30d, --max-bytes 10737418240, --cold 7d, or several"));
             }
+            Reader::at(&database, path, None)?.mention_unknown_keys(&policy.pattern)?;
             txn.set_retention(name, &policy).map_err(fail)?;
         }
         if let Some(name) = &args.remove {

@@ -2,7 +2,8 @@
 
 use crate::args::{CheckArgs, CompactArgs, CopyArgs, StatArgs};
 use crate::database::{
-    failure, open, open_to_back_up, open_to_write, refuse_missing, refuse_wrong_place, try_open,
+    Reader, failure, open, open_to_back_up, open_to_write, refuse_missing, refuse_wrong_place,
+    try_open,
 };
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Cell, Column, Format, bytes_text, grouped, plural, printable};
@@ -334,6 +335,7 @@ pub(crate) fn compact(args: &CompactArgs, terminal: &mut Terminal<'_>) -> Outcom
         };
         let clock = database.clock().map_err(|error| failure(path, &error))?;
         let older_than = Timestamp(clock.now().0.saturating_sub(age.saturating_abs()));
+        Reader::at(&database, path, None)?.mention_unknown_keys(&args.series)?;
         let done = database.rewrite_cold(&args.series, older_than, &budget);
         let done = done.map_err(|error| failure(path, &error))?;
         if done.rows > 0 || args.cold.is_some() {

@@ -77,3 +77,18 @@ fn tags_are_changed_for_all_selected_series_or_none() {
     change("unit --drop unit").failed(2, &["cannot be used with"]);
     folder.say("check plant.tdl").ok();
 }
+
+#[test]
+fn tag_keys_of_no_series_are_noted() {
+    let folder = Folder::with_plant("tag_keys_of_no_series_are_noted");
+    let note = "no series has the tag `turbin`";
+    for line in [
+        "scan plant.tdl hb.power{turbin!=\"A\"} -n 1",
+        "retention plant.tdl --set old --keep 9999d --series hb.power{turbin!=\"A\"}",
+        "compact plant.tdl --series hb.power{turbin!=\"A\"}",
+    ] {
+        let ran = folder.say(line);
+        assert!(ran.err.contains(note), "{line}: {}", ran.err);
+        ran.ok();
+    }
+}

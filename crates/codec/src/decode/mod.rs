@@ -507,7 +507,7 @@ impl<'a> Parts<'a> {
     /// Decodes the values or deltas of all patches.
     ///
     /// `lane` has eight bytes for each patch of a single lane, and [`pack::LANE_BEHIND`] more.
-    fn patched_all(&self, chunk: &Chunk, lane: &mut [u8], words: &mut [u64]) {
+    pub(crate) fn patched_all(&self, chunk: &Chunk, lane: &mut [u8], words: &mut [u64]) {
         let (bytes, width) = (self.patch_units, patch_width(chunk));
         let unsigned = chunk.patch_width & chunk::UNSIGNED != 0;
         let (base, scale) = if unsigned {

@@ -9,7 +9,7 @@ use crate::chunk::{self, Chunk};
 use crate::decode::Parts;
 use crate::kernel;
 use crate::loops::float::Alp;
-use crate::loops::pack::Packed;
+use crate::loops::pack::{self, Packed};
 use tidalite_base::Corrupt;
 use tidalite_base::limits::VECTOR_ROWS;
 
@@ -168,14 +168,13 @@ impl Parts<'_> {
     /// the delta of row 0 is ignored.
     fn stepped(&self, chunk: &Chunk, row: usize, rows: usize) -> Result<u64, Corrupt> {
         let mut buffer = [0; VECTOR_ROWS];
-        let patches = self
-            .patch_rows(chunk, rows, &mut buffer)?
-            .iter()
-            .enumerate();
-        let up_to = |at: &u16| (1..=row).contains(&usize::from(*at));
-        let patched = patches.filter(|(_, at)| up_to(at));
-        let by = patched.fold(0u64, |sum, (at, _)| {
-            sum.wrapping_add(self.patched(chunk, at).wrapping_sub(chunk.base))
+        let patches = self.patch_rows(chunk, rows, &mut buffer)?;
+        let first = patches.partition_point(|at| *at == 0);
+        let end = patches.partition_point(|at| usize::from(*at) <= row);
+        let mut steps = Steps::default();
+        let steps = steps.of(self, chunk);
+        let by = (first..end).fold(0u64, |sum, at| {
+            sum.wrapping_add(steps(at).wrapping_sub(chunk.base))
         });
         let even = chunk.base.wrapping_mul(row as u64);
         Ok(chunk.start.wrapping_add(even).wrapping_add(by))
@@ -189,6 +188,8 @@ impl Parts<'_> {
             .iter()
             .enumerate();
         let patches = patches.map(|(at, row)| (at, usize::from(*row)));
+        let mut steps = Steps::default();
+        let steps = steps.of(self, chunk);
         // The words from row `from` up to the next patch begin with `value` and have a constant delta.
         let (mut from, mut value) = (0, chunk.start);
         let even = |from: usize, value: u64, end: usize| match value <= word {
@@ -204,12 +205,39 @@ impl Parts<'_> {
                 return Ok(from + count);
             }
             let last = chunk.base.wrapping_mul((end - from - 1) as u64);
-            value = value
-                .wrapping_add(last)
-                .wrapping_add(self.patched(chunk, at));
+            value = value.wrapping_add(last).wrapping_add(steps(at));
             from = end;
         }
         Ok(from + even(from, value, rows))
+    }
+}
+
+/// The deltas that patches store. Many patches in one lane are decoded together, which takes a fraction of the time of
+/// decoding them one by one.
+struct Steps([u64; pack::LANE_MAX]);
+
+impl Default for Steps {
+    fn default() -> Self {
+        Self([0; pack::LANE_MAX])
+    }
+}
+
+/// Number of patches that are decoded one by one.
+const PATCHES_FEW: usize = 8;
+
+impl Steps {
+    /// The delta of the patch with an index.
+    fn of<'a>(&'a mut self, parts: &'a Parts<'_>, chunk: &'a Chunk) -> impl Fn(usize) -> u64 + 'a {
+        let count = usize::from(chunk.patches);
+        let together = count > PATCHES_FEW && pack::lanes(count) == 1;
+        if together {
+            let mut lane = [0; 8 * pack::LANE_MAX + pack::LANE_BEHIND];
+            parts.patched_all(chunk, &mut lane, &mut self.0[..count]);
+        }
+        move |at| match together {
+            true => self.0[at],
+            false => parts.patched(chunk, at),
+        }
     }
 }
 
