@@ -26,7 +26,7 @@ pub fn check<R: PageRead>(tree: &Tree, r: &R, each: &mut OnContainer<'_>) -> Res
         let mut members = container::decode(block, &bytes)?;
         if container::encode(&mut members) != *bytes {
             let what = format!("container {block} of {}", key.escape_ascii());
-            return Err(Corrupt::new(what, 0, "another form", "the shortest form").into());
+            return Err(Corrupt::new(what, 0, "another form", "the form of its members").into());
         }
         each(key, block, &members)?;
         there = cursor.next()?;

@@ -85,7 +85,8 @@ fn has_one_container(bytes: &[u8]) -> bool {
     bytes.len() >= 15
         && match get_u32(bytes, 0) {
             COOKIE => get_u32(bytes, 4) == 1,
-            cookie => cookie == COOKIE_RUNS,
+            // One container, which has runs.
+            cookie => cookie == COOKIE_RUNS && bytes[4] == 1,
         }
 }
 

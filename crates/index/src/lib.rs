@@ -20,7 +20,7 @@ mod postings;
 
 pub use changes::Changes;
 pub use check::check;
-pub use postings::{NUMBERS_MAX, Posting, apply, contains, count, get, get_within, key_from};
+pub use postings::{NUMBERS_MAX, SetCursor, apply, count, get, get_within, set_cursor};
 pub use roaring::{RoaringBitmap, RoaringTreemap};
 
 #[cfg(test)]

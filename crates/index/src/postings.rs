@@ -6,10 +6,10 @@
 //! ```
 //!
 //! Invariants:
-//! 1. No key of a set is the beginning of another one, so the rows of a set are adjacent. The caller sees to it.
+//! 1. No key of a set is a prefix of another one, so the rows of a set are adjacent. The caller must ensure this.
 //! 2. Numbers are less than `NUMBERS_MAX`.
 //! 3. No container is empty: a set without members has no row.
-//! 4. A container has the shortest of its forms.
+//! 4. A container has the form that `container::encode` gives to its members.
 
 use crate::changes::Changes;
 use crate::container;
@@ -71,7 +71,7 @@ pub fn get<R: PageRead>(tree: &Tree, r: &R, key: &[u8]) -> Result<RoaringTreemap
 }
 
 /// Reads the members of a set that lie in the blocks of 65,536 numbers in which `within` has members: enough to
-/// intersect the set with `within`, or to take it away. Cost: one row for each of these blocks.
+/// intersect the set with `within`, or to subtract it. Cost: one row for each of these blocks.
 ///
 /// # Errors
 /// As for `get`.
@@ -121,44 +121,30 @@ pub fn count<R: PageRead>(tree: &Tree, r: &R, key: &[u8]) -> Result<u64> {
     Ok(count)
 }
 
-/// Whether a number is in a set.
-///
-/// # Errors
-/// As for `get`.
-pub fn contains<R: PageRead>(tree: &Tree, r: &R, key: &[u8], number: u64) -> Result<bool> {
-    let Ok(block) = u32::try_from(number >> 16) else {
-        return Ok(false);
-    };
-    let Some(value) = tree.get(r, &row_key(key, block))? else {
-        return Ok(false);
-    };
-    Ok(container::decode(block, &value.bytes()?)?.contains(number as u32))
-}
-
-/// Walks the keys of sets, each once.
-pub struct Posting<'r, R: PageRead> {
+/// A cursor over the sets of a table, in the order of their keys.
+pub struct SetCursor<'r, R: PageRead> {
     cursor: Cursor<'r, R>,
     key: Vec<u8>,
 }
 
-/// The first set whose key is `from` or greater; `None` if there is none.
+/// A cursor at the first set whose key is `from` or greater; `None` if there is none.
 ///
 /// # Errors
 /// As for `get`.
-pub fn key_from<'r, R: PageRead>(
+pub fn set_cursor<'r, R: PageRead>(
     tree: &Tree,
     r: &'r R,
     from: &[u8],
-) -> Result<Option<Posting<'r, R>>> {
+) -> Result<Option<SetCursor<'r, R>>> {
     let mut cursor = tree.cursor(r);
     if !cursor.seek_ge(from)? {
         return Ok(None);
     }
     let key = parse(cursor.key())?.0.to_vec();
-    Ok(Some(Posting { cursor, key }))
+    Ok(Some(SetCursor { cursor, key }))
 }
 
-impl<R: PageRead> Posting<'_, R> {
+impl<R: PageRead> SetCursor<'_, R> {
     /// Key of this set.
     #[must_use]
     pub fn key(&self) -> &[u8] {
@@ -202,18 +188,18 @@ impl<R: PageRead> Posting<'_, R> {
     /// # Errors
     /// As for `get`.
     pub fn skip(&mut self) -> Result<bool> {
-        let behind = row_key(&self.key, u32::MAX);
+        let last = row_key(&self.key, u32::MAX);
         if !self.cursor.next()? {
             return Ok(false);
         }
         // Most sets have one row.
-        if parse(self.cursor.key())?.0 == self.key && !self.cursor.seek_gt(&behind)? {
+        if parse(self.cursor.key())?.0 == self.key && !self.cursor.seek_gt(&last)? {
             return Ok(false);
         }
         self.at_key()
     }
 
-    /// Moves to the first set whose key is `from` or greater, which must be behind this one; returns false if there is
+    /// Moves to the first set whose key is `from` or greater, which must come after this one; returns false if there is
     /// none.
     ///
     /// # Errors
@@ -255,21 +241,17 @@ impl<R: PageRead> Posting<'_, R> {
 /// once.
 ///
 /// # Errors
-/// `Corrupt`, `DiskFull`, `Io`: the table is then half changed, and the transaction must be rolled back.
-///
-/// # Panics
-/// If a number is `NUMBERS_MAX` or greater.
+/// `Corrupt`, also for a number of [`NUMBERS_MAX`] or more; `DiskFull`, `Io`. The table is then half changed, and the
+/// transaction must be rolled back.
 pub fn apply<W: PageWrite>(tree: &mut Tree, w: &mut W, changes: &mut Changes) -> Result<()> {
     let changes = &mut changes.changes;
     // The sort is stable: of several changes of one member the last one counts.
     changes.sort_by(|a, b| (&a.key, a.number).cmp(&(&b.key, b.number)));
-    let block_of = |number: u64| -> u32 {
-        assert!(
-            number < NUMBERS_MAX,
-            "number {number} is too large for a set"
-        );
-        (number >> 16) as u32
-    };
+    if let Some(change) = changes.iter().find(|change| change.number >= NUMBERS_MAX) {
+        let expected = "less than 2^48";
+        return Err(Corrupt::new("number of a set", 0, change.number, expected).into());
+    }
+    let block_of = |number: u64| (number >> 16) as u32;
     for group in changes.chunk_by(|a, b| a.key == b.key && block_of(a.number) == block_of(b.number))
     {
         let block = block_of(group[0].number);

@@ -338,3 +338,37 @@ fn a_transaction_of_many_series_keeps_its_index() {
     );
     assert!(db.check().unwrap().is_clean());
 }
+
+#[test]
+fn a_selection_that_cannot_be_read_returns_the_error_from_every_query() {
+    tidalite_testkit::watch();
+    let db = small();
+    let mut tx = db.begin_write().unwrap();
+    for host in ["a", "b"] {
+        let name = format!(r#"load{{host="{host}"}}"#);
+        tx.series(&name)
+            .unwrap()
+            .insert_point(tidalite::Steps(7), 0, 0.5)
+            .unwrap();
+    }
+    let reader = tx.reader().unwrap();
+    let chosen = reader.select("load").unwrap();
+    drop(tx);
+    let query = || chosen.query(..);
+    let groups = [
+        query().each(),
+        query().group_by(["host"]),
+        query().without(["host"]),
+    ];
+    let mut errors = vec![
+        query().aggregate("value").unwrap_err(),
+        chosen.series().err().unwrap(),
+    ];
+    for mut group in groups {
+        assert_eq!(group.len(), 1);
+        errors.push(group.remove(0).aggregate("value").unwrap_err());
+    }
+    for error in errors {
+        assert_eq!(error.kind(), ErrorKind::Evicted, "{error}");
+    }
+}

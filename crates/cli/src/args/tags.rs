@@ -17,7 +17,7 @@ pub(crate) struct FindArgs {
     #[command(flatten)]
     pub which: AnyPatternArg,
 
-    /// Print only the number of series
+    /// Print only the number of series, which may be 0
     #[arg(long)]
     pub count: bool,
 

@@ -11,12 +11,14 @@ use tidalite::WriteTxn;
 /// Runs the command `tidalite find`.
 pub(crate) fn find(args: &FindArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let reader = Reader::open(&args.version)?;
-    let infos = reader.select(&args.which.pattern)?;
     if args.count {
+        let infos = reader.select_if_any(&args.which.pattern)?;
+        reader.mention_unknown_keys(&args.which.pattern)?;
         let mut sheet = terminal.sheet(args.format.format, vec![Column::number("series")]);
         sheet.row(&[Cell::Count(infos.len() as u64)])?;
         return Ok(sheet.finish()?);
     }
+    let infos = reader.select(&args.which.pattern)?;
     let mut sheet = terminal.sheet(args.format.format, vec![Column::text("series")]);
     for info in infos.iter().take(args.limit.unwrap_or(usize::MAX)) {
         sheet.row(&[Cell::series(info)])?;
@@ -45,7 +47,7 @@ pub(crate) fn tags(args: &TagsArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let limit = args.limit.unwrap_or(usize::MAX);
     let snapshot = reader.snapshot();
     let found = match &args.key {
-        None if !args.metrics => return keys(args, terminal),
+        None if !args.metrics => return keys(args, &reader, terminal),
         None => snapshot.metrics(&args.prefix, limit),
         Some(key) => snapshot.tag_values(key, &args.prefix, limit),
     };
@@ -58,8 +60,7 @@ pub(crate) fn tags(args: &TagsArgs, terminal: &mut Terminal<'_>) -> Outcome {
     Ok(sheet.finish()?)
 }
 
-fn keys(args: &TagsArgs, terminal: &mut Terminal<'_>) -> Outcome {
-    let reader = Reader::open(&args.version)?;
+fn keys(args: &TagsArgs, reader: &Reader<'_>, terminal: &mut Terminal<'_>) -> Outcome {
     let cardinality = reader.snapshot().cardinality();
     let cardinality = cardinality.map_err(|error| reader.fail(&error))?;
     let columns = vec![

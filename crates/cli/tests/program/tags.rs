@@ -18,6 +18,8 @@ fn series_are_found_by_name_and_tags() {
     );
     let count = folder.say("find plant.tdl hb.power --count -f csv").ok();
     assert_eq!(count, "series\n2\n");
+    let none = folder.say("find plant.tdl none --count -f csv").ok();
+    assert_eq!(none, "series\n0\n");
     assert_eq!(
         folder
             .say("find plant.tdl -n 1 -f csv")

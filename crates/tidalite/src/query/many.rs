@@ -31,7 +31,7 @@ pub(super) struct Member<'s, 't> {
 
 /// A query of the rows of several series in an interval, read as if they were one series; returned by
 /// [`Selection::query`]. All times are nanoseconds since 1970. The query is built step by step, as a [`Query`] of one
-/// series is, and reads nothing until a call asks for rows or statistics, which also reports the errors of the steps.
+/// series is, and reads no rows until a call asks for rows or statistics, which also reports the errors of the steps.
 ///
 /// Rows of one time are in the order of the series: the first row of an interval or a window belongs to the first
 /// series with a row at the first time, the last row to the last series with a row at the last time.
@@ -174,6 +174,9 @@ impl<'s, 't, F: Figures> SelectionQuery<'s, 't, F> {
     /// Divides the query into one query for each series.
     #[must_use]
     pub fn each(self) -> Vec<Self> {
+        if self.members.is_empty() && self.refused.is_some() {
+            return vec![self];
+        }
         let one = |member: &Member<'s, 't>| self.of(Vec::new(), vec![member.clone()]);
         self.members.iter().map(one).collect()
     }
@@ -208,7 +211,11 @@ impl<'s, 't, F: Figures> SelectionQuery<'s, 't, F> {
         })
     }
 
-    fn grouped(&self, key: impl Fn(&Series<'t>) -> Vec<(String, String)>) -> Vec<Self> {
+    fn grouped(self, key: impl Fn(&Series<'t>) -> Vec<(String, String)>) -> Vec<Self> {
+        // A query of series that cannot be read stays one query, which returns the error.
+        if self.members.is_empty() && self.refused.is_some() {
+            return vec![self];
+        }
         let mut groups: BTreeMap<Vec<(String, String)>, Vec<Member<'s, 't>>> = BTreeMap::new();
         for member in &self.members {
             let group = groups.entry(key(member.series)).or_default();
@@ -247,7 +254,7 @@ impl<'s, 't, F: Figures> SelectionQuery<'s, 't, F> {
     /// Returns the interval, or the error of a step that built the query.
     pub(super) fn times(&self) -> Result<Ends> {
         match &self.refused {
-            Some(error) => Err(error.again()),
+            Some(error) => Err(Error::again(error)),
             None => Ok(self.times),
         }
     }

@@ -24,12 +24,12 @@ pub struct Selection<'t> {
 
 /// A state of the database in which the series of a selection are opened.
 trait Source {
-    fn open(&self, info: &Arc<SeriesInfo>) -> Result<Option<Series<'_>>>;
+    fn open(&self, info: &Arc<SeriesInfo>) -> Result<Series<'_>>;
     fn newest(&self, infos: &[Arc<SeriesInfo>]) -> Result<Vec<Option<Row>>>;
 }
 
 impl<S: ReadSource> Source for Reading<S> {
-    fn open(&self, info: &Arc<SeriesInfo>) -> Result<Option<Series<'_>>> {
+    fn open(&self, info: &Arc<SeriesInfo>) -> Result<Series<'_>> {
         self.open_series(Arc::clone(info))
     }
 
@@ -97,7 +97,7 @@ impl<'t> Selection<'t> {
         {
             let mut series = Vec::with_capacity(self.infos.len());
             for info in &self.infos {
-                series.extend(source.open(info)?);
+                series.push(source.open(info)?);
             }
             // If another thread was faster, its series are the same.
             drop(self.opened.set(series));

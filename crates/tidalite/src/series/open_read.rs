@@ -15,6 +15,7 @@ use std::sync::Arc;
 use tidalite_base::SeriesId;
 use tidalite_codec::{ColumnType as WordType, Rows};
 use tidalite_pager::{PageRead, Snapshot};
+use tidalite_series::View;
 
 impl<S: ReadSource> Reading<S> {
     /// Opens the series with this name; returns `None` if it does not exist.
@@ -23,7 +24,7 @@ impl<S: ReadSource> Reading<S> {
     /// `InvalidName` for an invalid name; a damaged or unreadable page.
     pub fn series(&self, name: &str) -> Result<Option<Series<'_>>> {
         if let Some(info) = self.cache.catalog.by_name(name) {
-            return self.open_series(info);
+            return self.open_series(info).map(Some);
         }
         let parsed = SeriesName::parse(name)?;
         let info = self.entry(SeriesKey::Name(&parsed))?;
@@ -39,7 +40,7 @@ impl<S: ReadSource> Reading<S> {
     /// A damaged or unreadable page.
     pub fn series_of_guid(&self, guid: &[u8; 16]) -> Result<Option<Series<'_>>> {
         if let Some(info) = self.cache.catalog.by_guid(guid) {
-            return self.open_series(info);
+            return self.open_series(info).map(Some);
         }
         let info = self.entry(SeriesKey::Guid(guid))?;
         if let Some(info) = &info {
@@ -98,14 +99,14 @@ impl<S: ReadSource> Reading<S> {
         /// Number of series that a thread reads at a time, in about 100 us.
         const EACH: usize = 64;
         let cache = &*self.cache;
-        let pages = self.pages.view();
+        let (pages, use_opened) = (self.pages.view(), !self.pages.may_end());
         match Helpers::of(&pages, cache.scan_threads).filter(|_| infos.len() > 2 * EACH) {
             Some(helpers) => {
                 let pieces: Vec<_> = infos.chunks(EACH).collect();
                 let read = |snapshot: &Snapshot, piece: usize| {
                     let infos = pieces[piece].iter();
                     infos
-                        .map(|info| cache.latest_of(snapshot, info))
+                        .map(|info| cache.latest_of(snapshot, info, use_opened))
                         .collect::<Result<Vec<_>>>()
                 };
                 Ok(helpers
@@ -116,7 +117,7 @@ impl<S: ReadSource> Reading<S> {
             }
             None => infos
                 .iter()
-                .map(|info| cache.latest_of(&pages, info))
+                .map(|info| cache.latest_of(&pages, info, use_opened))
                 .collect(),
         }
     }
@@ -138,12 +139,12 @@ impl<S: ReadSource> Reading<S> {
     }
 
     fn opened(&self, info: Option<Arc<SeriesInfo>>) -> Result<Option<Series<'_>>> {
-        info.map_or(Ok(None), |info| self.open_series(info))
+        info.map(|info| self.open_series(info)).transpose()
     }
 
     /// Opens a series that is in the catalog. Uses the state that a snapshot of the same commit has cached, if there is
     /// one.
-    pub(crate) fn open_series(&self, info: Arc<SeriesInfo>) -> Result<Option<Series<'_>>> {
+    pub(crate) fn open_series(&self, info: Arc<SeriesInfo>) -> Result<Series<'_>> {
         let state = match self.kept(info.id) {
             Some(state) => state,
             None => {
@@ -154,7 +155,7 @@ impl<S: ReadSource> Reading<S> {
                 state
             }
         };
-        Ok(Some(self.of_state(state)))
+        Ok(self.of_state(state))
     }
 
     fn of_state(&self, state: Arc<OpenedSeries>) -> Series<'_> {
@@ -184,7 +185,17 @@ impl<S: ReadSource> Reading<S> {
 }
 
 impl CommitCache {
-    fn latest_of<R: PageRead>(&self, pages: &R, info: &SeriesInfo) -> Result<Option<Row>> {
+    /// Reads the newest row of a series, or takes it from the series if a snapshot of this commit has opened it.
+    fn latest_of<R: PageRead>(
+        &self,
+        pages: &R,
+        info: &SeriesInfo,
+        use_opened: bool,
+    ) -> Result<Option<Row>> {
+        if use_opened && let Some(state) = self.series.get(info.id) {
+            let view = View::new(pages, &state.tree, state.late.view());
+            return Ok(view.last().map(Row::from));
+        }
         self.latest(pages, info.id, &info.schema.word_types())
     }
 

@@ -35,7 +35,7 @@ impl WriteTxn {
     ///
     /// # Errors
     /// `InvalidName` for an invalid pattern, tag or name, and if two series would have the same name: nothing has
-    /// changed then. Errors of the file break the transaction.
+    /// changed then. An error of the file while series are renamed breaks the transaction.
     pub fn set_tag(&mut self, pattern: &str, key: &str, value: Option<&str>) -> Result<u64> {
         self.retag(pattern, &|name| {
             let others = name.tags().iter().filter(|(own, _)| own != key).cloned();

@@ -91,8 +91,11 @@ impl CatalogCache {
     /// Keeps an entry, unless the cache is full: patterns that select many series would empty it again and again, which
     /// costs more than decoding the entries.
     pub(crate) fn note_id(&self, info: &Arc<SeriesInfo>) {
-        let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
-        if entries.by_id.len() < ENTRIES_MAX {
+        let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
+        let is_full = entries.by_id.len() >= ENTRIES_MAX;
+        drop(entries);
+        if !is_full {
+            let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
             entries.by_id.insert(info.id, Arc::clone(info));
         }
     }

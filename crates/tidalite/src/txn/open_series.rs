@@ -28,7 +28,11 @@ use tidalite_delta::{Slot, WriteBuffer};
 const NEAR_IDS: u64 = 1 << 22;
 
 /// Maximum number of series kept for the next transaction, almost a KiB each.
-const KEPT_MAX: usize = 1 << 17;
+const KEPT_MAX: usize = 1 << 20;
+
+/// Maximum number of series kept if a transaction has not used at least half of them: a program that creates series in
+/// many transactions, and seldom returns to one, needs no more memory.
+const KEPT_UNUSED_MAX: usize = 1 << 17;
 
 /// A known series. It begins at the start of a cache line, because writes that alternate between thousands of series
 /// load all of these in every round.
@@ -184,7 +188,8 @@ impl OpenSeries {
     /// Prepares the known series for being kept after the commit with these roots. Returns `None` if there are too
     /// many.
     fn kept(mut self, roots: &Roots) -> Option<Self> {
-        if self.series.len() > KEPT_MAX {
+        let known = self.series.len();
+        if known > KEPT_MAX || known > KEPT_UNUSED_MAX && self.open < known / 2 {
             return None;
         }
         // One series can have many entries, because its name can be written in many ways.

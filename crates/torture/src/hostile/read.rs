@@ -27,6 +27,38 @@ pub(super) fn read_from(snap: &tidalite::ReadTxn) -> Result<()> {
         keep(&mut seen, series());
         keep(&mut seen, questions(snap, info.id));
     }
+    for pattern in PATTERNS {
+        keep(&mut seen, snap.list(pattern).map(drop));
+    }
+    keep(&mut seen, tags(snap));
+    seen
+}
+
+/// Patterns that the index of tags answers, each in another way.
+const PATTERNS: [&str; 9] = [
+    "*",
+    "wind",
+    "w*",
+    r#"{site="a"}"#,
+    r#"{site=""}"#,
+    r#"{site!=""}"#,
+    r#"{site!="a"}"#,
+    r#"{site="a"*}"#,
+    r#"{site=~"[a-z]+",host!~"x.*"}"#,
+];
+
+/// Maximum number of metrics, tag keys and values that are listed.
+const LISTED_MAX: usize = 1_000;
+
+fn tags(snap: &tidalite::ReadTxn) -> Result<()> {
+    let mut seen = snap.cardinality().map(drop);
+    keep(&mut seen, snap.metrics("", LISTED_MAX).map(drop));
+    for key in snap.tag_keys("", LISTED_MAX)? {
+        keep(
+            &mut seen,
+            snap.tag_values(&key.text, "a", LISTED_MAX).map(drop),
+        );
+    }
     seen
 }
 

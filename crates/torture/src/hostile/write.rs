@@ -17,7 +17,22 @@ pub(super) fn write(db: &Database) -> Result<()> {
         keep(&mut first, write_series(db, id));
     }
     keep(&mut first, fresh(db));
+    keep(&mut first, tags(db));
     first
+}
+
+/// Changes the tags of all series.
+fn tags(db: &Database) -> Result<()> {
+    let mut tx = db.begin_write()?;
+    for value in [Some("x"), None] {
+        match tx.set_tag("", "hostile", value) {
+            // Without the tag two series may have one name.
+            Err(error) if error.kind() == ErrorKind::InvalidName => {}
+            done => drop(done?),
+        }
+    }
+    tx.commit()?;
+    Ok(())
 }
 
 fn write_table(db: &Database, name: &str) -> Result<()> {

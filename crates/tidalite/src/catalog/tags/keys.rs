@@ -1,5 +1,5 @@
 //! Keys of the sets in the index of tags. Each text is followed by an end that no text contains, so keys sort like
-//! their texts and no key is the beginning of another.
+//! their texts and no key is a prefix of another.
 //!
 //! ```text
 //! text     the bytes, each 0 as 0 255; then 0 1
@@ -12,6 +12,7 @@
 
 use crate::types::error::Result;
 use std::borrow::Cow;
+use std::fmt;
 use tidalite_base::Corrupt;
 
 const ANY: u8 = 0;
@@ -68,8 +69,8 @@ pub(crate) fn tags(prefix: &str) -> Vec<u8> {
     key
 }
 
-/// A position behind all sets of a tag and before the sets of the next one.
-pub(crate) fn behind(tag: &str) -> Vec<u8> {
+/// A position after all sets of a tag and before the sets of the next one.
+pub(crate) fn after(tag: &str) -> Vec<u8> {
     of_key(tag, u8::MAX)
 }
 
@@ -103,6 +104,18 @@ fn damaged(key: &[u8]) -> Corrupt {
     Corrupt::new("key in the index of tags", 0, found, expected)
 }
 
+impl fmt::Display for SetKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Any(key) if key == METRIC => f.write_str("the database"),
+            Self::Any(key) => write!(f, "the tag {key}"),
+            Self::Value(key, metric) if key == METRIC => write!(f, "the metric {metric}"),
+            Self::Value(key, value) => write!(f, "{key}={value:?}"),
+            Self::Unnamed => f.write_str("those without a name"),
+        }
+    }
+}
+
 /// Splits a key.
 pub(crate) fn parse(key: &[u8]) -> Result<SetKey> {
     let damaged = || damaged(key);
@@ -125,18 +138,18 @@ fn take_text(rest: &mut &[u8]) -> Option<String> {
     let mut bytes = Vec::new();
     loop {
         match rest {
-            [0, 255, behind @ ..] => {
+            [0, 255, after @ ..] => {
                 bytes.push(0);
-                *rest = behind;
+                *rest = after;
             }
-            [0, 1, behind @ ..] => {
-                *rest = behind;
+            [0, 1, after @ ..] => {
+                *rest = after;
                 return String::from_utf8(bytes).ok();
             }
             [0, ..] | [] => return None,
-            [byte, behind @ ..] => {
+            [byte, after @ ..] => {
                 bytes.push(*byte);
-                *rest = behind;
+                *rest = after;
             }
         }
     }
@@ -147,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_sort_like_their_texts_and_no_key_begins_another() {
+    fn keys_sort_like_their_texts_and_none_is_a_prefix_of_another() {
         let texts = [
             "", "\0", "\0\u{1}", "a", "a\0", "a\0b", "a\u{1}", "ab", "b", "ä",
         ];
@@ -174,7 +187,7 @@ mod tests {
             assert!(pair[0].0 < pair[1].0, "{:?} {:?}", pair[0].1, pair[1].1);
             assert!(!pair[1].0.starts_with(&pair[0].0));
         }
-        assert!(behind("a") > value("a", "\u{10ffff}") && behind("a") < any("a\0"));
+        assert!(after("a") > value("a", "\u{10ffff}") && after("a") < any("a\0"));
         assert!(value("a", "north west").starts_with(&values("a", "north")));
     }
 }

@@ -46,14 +46,14 @@ pub(crate) fn values<R: PageRead>(
 ) -> Result<Vec<TagCount>> {
     let begin = keys::values(tag, prefix);
     let mut found = Vec::new();
-    let Some(mut posting) = tidalite_index::key_from(tree, r, &begin)? else {
+    let Some(mut cursor) = tidalite_index::set_cursor(tree, r, &begin)? else {
         return Ok(found);
     };
     let tag = keys::values(tag, "").len();
-    while found.len() < limit && posting.key().starts_with(&begin) {
-        let text = keys::value_of(&posting.key()[tag..])?.into_owned();
+    while found.len() < limit && cursor.key().starts_with(&begin) {
+        let text = keys::value_of(&cursor.key()[tag..])?.into_owned();
         let mut series = 0;
-        let more = posting.count_to(&mut series)?;
+        let more = cursor.count_to(&mut series)?;
         found.push(TagCount { text, series });
         if !more {
             break;
@@ -73,21 +73,21 @@ pub(crate) fn tag_keys<R: PageRead>(
     let mut found = Vec::new();
     // The metrics come first, under the empty key.
     let from = if prefix.is_empty() {
-        keys::behind(METRIC)
+        keys::after(METRIC)
     } else {
         begin.clone()
     };
-    let Some(mut posting) = tidalite_index::key_from(tree, r, &from)? else {
+    let Some(mut cursor) = tidalite_index::set_cursor(tree, r, &from)? else {
         return Ok(found);
     };
-    while found.len() < limit && posting.key().starts_with(&begin) {
-        let (SetKey::Any(text) | SetKey::Value(text, _)) = keys::parse(posting.key())? else {
+    while found.len() < limit && cursor.key().starts_with(&begin) {
+        let (SetKey::Any(text) | SetKey::Value(text, _)) = keys::parse(cursor.key())? else {
             break;
         };
         let series = tidalite_index::count(tree, r, &keys::any(&text))?;
-        let behind = keys::behind(&text);
+        let after = keys::after(&text);
         found.push(TagCount { text, series });
-        if !posting.skip_to(&behind)? {
+        if !cursor.skip_to(&after)? {
             break;
         }
     }
@@ -100,15 +100,15 @@ pub(crate) fn cardinality<R: PageRead>(tree: &Tree, r: &R) -> Result<Cardinality
         series: tidalite_index::count(tree, r, &keys::any(METRIC))?,
         ..Cardinality::default()
     };
-    let Some(mut posting) = tidalite_index::key_from(tree, r, b"")? else {
+    let Some(mut cursor) = tidalite_index::set_cursor(tree, r, b"")? else {
         return Ok(counted);
     };
     loop {
-        let more = match keys::parse(posting.key())? {
-            SetKey::Any(key) if key.is_empty() => posting.skip()?,
+        let more = match keys::parse(cursor.key())? {
+            SetKey::Any(key) if key.is_empty() => cursor.skip()?,
             SetKey::Any(key) => {
                 let mut series = 0;
-                let more = posting.count_to(&mut series)?;
+                let more = cursor.count_to(&mut series)?;
                 let values = 0;
                 counted.tags.push(TagCardinality {
                     key,
@@ -123,9 +123,9 @@ pub(crate) fn cardinality<R: PageRead>(tree: &Tree, r: &R) -> Result<Cardinality
                 } else if let Some(tag) = counted.tags.last_mut() {
                     tag.values += 1;
                 }
-                posting.skip()?
+                cursor.skip()?
             }
-            SetKey::Unnamed => posting.skip()?,
+            SetKey::Unnamed => cursor.skip()?,
         };
         if !more {
             return Ok(counted);

@@ -6,7 +6,7 @@
 //!
 //! 1. prefixes of few values, by a walk over these values, unless an exact value has few series;
 //! 2. exact values, smallest set first;
-//! 3. sets to take away: `!=`, and the tag whose absence is asked for;
+//! 3. sets to subtract: `!=`, and the tag whose absence is asked for;
 //! 4. other prefixes, wildcards and regular expressions, by a walk over the values of the tag. It ends where testing the
 //!    names of the remaining candidates is cheaper.
 //!
@@ -63,7 +63,7 @@ struct Walk<'p> {
 struct Plan<'p> {
     /// The series are in the union of these sets, for each element.
     exact: Vec<Vec<Vec<u8>>>,
-    /// The series are in none of these sets, except those that are in the second one of a pair.
+    /// Sets to subtract, each with an optional set of series to keep.
     without: Vec<(Vec<u8>, Option<Vec<u8>>)>,
     walks: Vec<Walk<'p>>,
 }
@@ -230,21 +230,21 @@ impl<R: PageRead> Index<'_, R> {
             union |= self.get(&keys::unnamed(), None)?;
         }
         let begin = keys::values(walk.tag, &walk.prefix);
-        let Some(mut posting) = tidalite_index::key_from(self.tree, self.r, &begin)? else {
+        let Some(mut cursor) = tidalite_index::set_cursor(self.tree, self.r, &begin)? else {
             return Ok(Some(union));
         };
         let tag = keys::values(walk.tag, "").len();
         let mut left = values;
-        while posting.key().starts_with(&begin) {
+        while cursor.key().starts_with(&begin) {
             if left == 0 {
                 return Ok(None);
             }
             left -= 1;
-            let value = keys::value_of(&posting.key()[tag..])?;
+            let value = keys::value_of(&cursor.key()[tag..])?;
             let more = if (walk.accepts)(&value) {
-                posting.add_to(&mut union)?
+                cursor.add_to(&mut union)?
             } else {
-                posting.skip()?
+                cursor.skip()?
             };
             if !more {
                 break;

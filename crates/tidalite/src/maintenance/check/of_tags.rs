@@ -26,14 +26,27 @@ impl Walk<'_, '_> {
                 }
             };
             members += set.len();
+            // One problem for each container, so that a small file cannot cause millions.
+            let (mut first, mut more) = (None, 0);
             for low in set {
                 let id = SeriesId(u64::from(block >> 16) << 32 | u64::from(low));
-                let problem = match series.get(&id) {
-                    Some(info) if !update::belongs(&parsed, info.name.as_ref()) => info.label(),
-                    None if is_whole => format!("{id}, which is not in the catalog,"),
-                    _ => continue,
+                let is_wrong = match series.get(&id) {
+                    Some(info) => !update::belongs(&parsed, info.name.as_ref()),
+                    None => is_whole,
                 };
-                wrong.push(format!("{problem} is in the set of {parsed:?}"));
+                if is_wrong && first.is_some() {
+                    more += 1;
+                } else if is_wrong {
+                    first = Some(id);
+                }
+            }
+            if let Some(id) = first {
+                let label = series
+                    .get(&id)
+                    .map_or_else(|| id.to_string(), |info| info.label());
+                wrong.push(format!(
+                    "{label} is among the series of {parsed}, and {more} more wrongly"
+                ));
             }
             Ok(())
         });

@@ -52,6 +52,7 @@ impl<'s, Q: Figures> SelectionQuery<'s, '_, Q> {
         f: F,
     ) -> Result<Combined<'s, F>> {
         let problem = |problem: String| Err(Error::from(Cause::Schema { problem }));
+        self.times()?;
         let [first, second] = &self.members[..] else {
             return problem(format!("two series combine, not {}", self.members.len()));
         };

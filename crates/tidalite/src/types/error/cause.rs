@@ -2,6 +2,7 @@
 
 use crate::types::text_form::key_text;
 use std::fmt;
+use std::sync::Arc;
 use tidalite_base::limits;
 
 /// Every error of the library. `Display` writes the problem, its place, found and expected values, and the next step.
@@ -11,6 +12,8 @@ pub(crate) enum Cause {
     Store(tidalite_pager::Error),
     /// An error of the operating system that a closure of the user has returned.
     Io(std::io::Error),
+    /// An error that a query returns from every call.
+    Again(Arc<super::Error>),
     /// An invalid series or table name.
     Name {
         /// The name that the caller gave.
@@ -170,6 +173,7 @@ impl fmt::Display for Cause {
             ),
             Self::Store(error) => error.fmt(f),
             Self::Io(error) => error.fmt(f),
+            Self::Again(error) => error.fmt(f),
             Self::Name { name, problem } => {
                 write!(f, "the name `{name}` cannot be used: {problem}")
             }

@@ -12,6 +12,7 @@ use cause::Cause;
 use kind::ErrorKind;
 use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 use tidalite_base::{Corrupt, TxnId};
 use tidalite_pager::{DiskError, Error as FileError, LostCommits};
 
@@ -56,7 +57,7 @@ impl Error {
     /// [`Damaged`](ErrorKind::Damaged) have them.
     #[must_use]
     pub fn corrupt(&self) -> Option<&Corrupt> {
-        match &*self.0 {
+        match self.cause() {
             Cause::Store(FileError::Corrupt(corrupt)) => Some(corrupt),
             _ => None,
         }
@@ -65,7 +66,7 @@ impl Error {
     /// The missing durable commits. Only errors of kind [`CommitsLost`](ErrorKind::CommitsLost) have them.
     #[must_use]
     pub fn lost_commits(&self) -> Option<&LostCommits> {
-        match &*self.0 {
+        match self.cause() {
             Cause::Store(FileError::CommitsLost(lost)) => Some(lost),
             _ => None,
         }
@@ -74,7 +75,7 @@ impl Error {
     /// The error of the operating system, if one is the reason.
     #[must_use]
     pub fn io_error(&self) -> Option<&std::io::Error> {
-        match &*self.0 {
+        match self.cause() {
             Cause::Store(FileError::Disk(error)) => error.io_error(),
             Cause::Io(source) => Some(source),
             _ => None,
@@ -85,7 +86,7 @@ impl Error {
     /// open file.
     #[must_use]
     pub fn operation(&self) -> Option<(&str, u64)> {
-        match &*self.0 {
+        match self.cause() {
             Cause::Store(FileError::Disk(DiskError::Io { what, at, .. })) => Some((what, *at)),
             _ => None,
         }
@@ -95,7 +96,7 @@ impl Error {
     /// opened, a lock file, the file of large values.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
-        match &*self.0 {
+        match self.cause() {
             Cause::Store(FileError::Disk(error)) => error.path(),
             Cause::Store(FileError::LargeFile { path, .. }) => Some(path),
             _ => None,
@@ -106,7 +107,7 @@ impl Error {
     /// errors of kind [`Locked`](ErrorKind::Locked) have it.
     #[must_use]
     pub fn process(&self) -> Option<u32> {
-        match &*self.0 {
+        match self.cause() {
             Cause::Store(
                 FileError::Disk(DiskError::FileReplaced { process, .. })
                 | FileError::WriterBusy { process, .. },
@@ -118,7 +119,7 @@ impl Error {
     /// The series that the error is about: its name, or the id or name that was requested.
     #[must_use]
     pub fn series(&self) -> Option<&str> {
-        match &*self.0 {
+        match self.cause() {
             Cause::TimeTaken { series, .. } => Some(series),
             Cause::NoSuchSeries { wanted } => Some(wanted),
             _ => None,
@@ -129,7 +130,7 @@ impl Error {
     /// second one.
     #[must_use]
     pub fn time(&self) -> Option<i64> {
-        match &*self.0 {
+        match self.cause() {
             Cause::TimeTaken { time, .. } => Some(*time),
             _ => None,
         }
@@ -138,7 +139,7 @@ impl Error {
     /// The table that the error is about; for a nested table, the outermost table.
     #[must_use]
     pub fn table(&self) -> Option<&str> {
-        match &*self.0 {
+        match self.cause() {
             Cause::OutOfOrder { table }
             | Cause::Ambiguous { table, .. }
             | Cause::TableKind { table, .. }
@@ -154,7 +155,7 @@ impl Error {
     /// as text such as `u64 -> String`, or `plain bytes`.
     #[must_use]
     pub fn table_types(&self) -> Option<(&str, &str)> {
-        match &*self.0 {
+        match self.cause() {
             Cause::TableTypes {
                 recorded,
                 requested,
@@ -168,7 +169,7 @@ impl Error {
     /// [`TableMut::remove`](crate::TableMut::remove) removes such a row with all its content.
     #[must_use]
     pub fn key(&self) -> Option<&[u8]> {
-        match &*self.0 {
+        match self.cause() {
             Cause::IsTable { key, .. } | Cause::Store(FileError::IsTable { key }) => Some(key),
             _ => None,
         }
@@ -177,7 +178,7 @@ impl Error {
     /// The position of the problem in an invalid pattern of series, in characters from 0.
     #[must_use]
     pub fn position(&self) -> Option<usize> {
-        match &*self.0 {
+        match self.cause() {
             Cause::Pattern { at, .. } => Some(*at),
             _ => None,
         }
@@ -186,7 +187,7 @@ impl Error {
     /// The name or pattern that was refused, or the name that no pin has.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
-        match &*self.0 {
+        match self.cause() {
             Cause::Name { name, .. }
             | Cause::Pattern { pattern: name, .. }
             | Cause::NoSuchPin { name }
@@ -198,7 +199,7 @@ impl Error {
     /// Number of the commit whose snapshot was evicted. Only errors of kind [`Evicted`](ErrorKind::Evicted) have it.
     #[must_use]
     pub fn txn(&self) -> Option<TxnId> {
-        match &*self.0 {
+        match self.cause() {
             Cause::Store(FileError::Evicted { txn }) => Some(*txn),
             _ => None,
         }
@@ -209,7 +210,7 @@ impl Error {
     /// reached now (approximately) and the cap.
     #[must_use]
     pub fn limit(&self) -> Option<(u64, u64)> {
-        match &*self.0 {
+        match self.cause() {
             Cause::Limit { found, limit, .. } => Some((*found, *limit)),
             Cause::Store(FileError::FileFull {
                 needed_bytes,
@@ -227,7 +228,7 @@ impl Error {
     /// a backup out of order, or a key or value of another type.
     #[must_use]
     pub fn found_and_expected(&self) -> Option<(&str, &str)> {
-        match &*self.0 {
+        match self.cause() {
             Cause::Store(FileError::NotADatabase { found }) => {
                 Some((found, "the head of a Tidalite database"))
             }
@@ -245,22 +246,17 @@ impl Error {
         }
     }
 
-    /// A copy of the error, for a query that returns the same error from every call.
-    pub(crate) fn again(&self) -> Self {
-        match &*self.0 {
-            Cause::Timestamp { text, problem } => Cause::Timestamp {
-                text: text.clone(),
-                problem: problem.clone(),
-            }
-            .into(),
-            Cause::Schema { problem } => Self::schema(problem.clone()),
-            other => Self::schema(other.to_string()),
-        }
+    /// The same error once more, for a query that returns it from every call.
+    pub(crate) fn again(error: &Arc<Self>) -> Self {
+        Cause::Again(Arc::clone(error)).into()
     }
 
     /// The details of the error, for the other modules of this crate.
     pub(crate) fn cause(&self) -> &Cause {
-        &self.0
+        match &*self.0 {
+            Cause::Again(error) => error.cause(),
+            cause => cause,
+        }
     }
 
     /// The details of the error, by value.
@@ -271,7 +267,7 @@ impl Error {
     /// The text of the error like `Display`, but for damage without the next step: for a list that the user reads
     /// because of the damage.
     pub(crate) fn finding(&self) -> String {
-        match &*self.0 {
+        match self.cause() {
             Cause::Store(error) => error.to_string(),
             cause => cause.to_string(),
         }
@@ -292,7 +288,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match &*self.0 {
+        match self.cause() {
             Cause::Store(error) => error.source(),
             Cause::Io(error) => Some(error),
             Cause::NotEncoded { source, .. } => Some(&**source),

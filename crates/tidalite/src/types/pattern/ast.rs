@@ -118,7 +118,10 @@ fn list_of(expression: &str) -> Option<Values> {
                 }),
                 // An escaped `|` also ends here: the text was divided at it.
                 '\\' => match chars.next() {
-                    Some(c) if c.is_ascii_punctuation() => glob.push(Wanted::Char(c)),
+                    // `\<` and `\>` are the beginning and the end of a word.
+                    Some(c) if c.is_ascii_punctuation() && !matches!(c, '<' | '>') => {
+                        glob.push(Wanted::Char(c));
+                    }
                     _ => return None,
                 },
                 '^' | '$' | '*' | '+' | '?' | '(' | ')' | '[' | ']' | '{' | '}' => return None,
@@ -192,7 +195,7 @@ mod tests {
         ];
         let others = [
             "a*", "a?", "a+", "(a|b)", "[ab]", "^a", "a$", r"\d", ".{2}", ".?", ".*?", ".+?",
-            r"a\|b", r"\.*", "(?i)a", "a{2}", r"\n",
+            r"a\|b", r"\.*", r"\<a", r"a\>", "(?i)a", "a{2}", r"\n",
         ];
         for (list, expressions) in [(true, &lists[..]), (false, &others)] {
             for text in expressions {
@@ -202,6 +205,21 @@ mod tests {
                     let expected = expression.compiled.is_match(value);
                     assert_eq!(expression.matches(value), expected, "{text} {value:?}");
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn escaped_punctuation_is_a_text_if_it_is_one_in_the_expression() {
+        for c in (0..128u8)
+            .map(char::from)
+            .filter(char::is_ascii_punctuation)
+        {
+            let expression = Expression::new(format!(r"a\{c}b"));
+            let Ok(expression) = expression else { continue };
+            for value in [format!("a{c}b"), format!(r"a\{c}b"), "ab".to_owned()] {
+                let expected = expression.compiled.is_match(&value);
+                assert_eq!(expression.matches(&value), expected, r"a\{c}b {value}");
             }
         }
     }
