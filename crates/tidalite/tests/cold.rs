@@ -263,3 +263,52 @@ fn a_build_without_the_feature_names_it() {
     assert_eq!((rows(&db), leaf_bytes(&db)), before);
     assert!(db.check().unwrap().is_clean());
 }
+
+#[test]
+fn a_call_without_time_goes_on_where_the_last_one_ended() {
+    tidalite_testkit::watch();
+    // More series than are examined at once; the last has old rows.
+    const SERIES: i64 = 10_000;
+    let db = Options::new()
+        .open_storage(Arc::new(MemoryStorage::new()))
+        .unwrap();
+    let mut tx = db.begin_write().unwrap();
+    for number in 0..SERIES {
+        tx.series(&format!("s{number:05}")).unwrap();
+    }
+    let mut last = tx.series(&format!("s{:05}", SERIES - 1)).unwrap();
+    for time in 0..40_000 {
+        let jump = (time * 7919 % 1009) as f64;
+        last.insert(Timestamp(time * 1_000_000_000), jump * jump)
+            .unwrap();
+    }
+    tx.commit().unwrap();
+    let day = 86_400_000_000_000;
+    let budget = Budget {
+        now: Some(Timestamp(400 * day)),
+        time: Duration::from_nanos(1),
+        ..Budget::default()
+    };
+    let mut calls = 0;
+    let mut rows = 0;
+    loop {
+        let done = db.maintain(&budget).unwrap();
+        calls += 1;
+        rows += done.cold.rows;
+        assert_eq!(done.more, done.cold.more);
+        if !done.more {
+            break;
+        }
+        assert!(calls < 100, "it ends");
+    }
+    assert!(calls >= 3, "{calls} calls");
+    assert!(rows > 30_000, "{rows} rows");
+    assert!(
+        !db.maintain(&Budget {
+            time: Duration::MAX,
+            ..budget
+        })
+        .unwrap()
+        .more
+    );
+}

@@ -47,6 +47,17 @@ pub struct Cooled {
 }
 
 impl Cooled {
+    /// Adds the amounts of a later part of the same call.
+    pub(crate) fn join(&mut self, later: Self) {
+        self.series += later.series;
+        self.rows += later.rows;
+        self.leaves += later.leaves;
+        self.bytes_before += later.bytes_before;
+        self.bytes_after += later.bytes_after;
+        self.commits += later.commits;
+        self.more = later.more;
+    }
+
     fn add(&mut self, step: &Cooling) {
         self.series += u64::from(step.rows > 0);
         self.rows += step.rows;

@@ -39,6 +39,8 @@ pub(crate) struct Shared {
     pub(crate) pass: Mutex<Option<Pass>>,
     /// Old leaves that maintenance has read and that would not become much smaller in cold form.
     pub(crate) kept_hot: Mutex<KeptHot>,
+    /// Id of the series from which maintenance goes on to look for old leaves.
+    pub(crate) cold_from: AtomicU64,
     /// Number of the newest commit at the end of the last completed compaction through this handle; 0 if there was
     /// none, or if a reader or a pin retained pages then.
     pub(crate) compacted: AtomicU64,
@@ -64,6 +66,7 @@ impl Shared {
             left: Mutex::new(None),
             pass: Mutex::new(None),
             kept_hot: Mutex::default(),
+            cold_from: AtomicU64::new(0),
             compacted: AtomicU64::new(0),
             scan_threads,
             newest: NewestCommit::default(),

@@ -12,11 +12,9 @@ use crate::types::error::Result;
 use crate::types::instant::Steps;
 use crate::types::interval::EVER;
 use crate::types::time::Timestamp;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 use tidalite_base::SeriesId;
-use tidalite_codec::COLD;
 use tidalite_series::{KeptHot, SeriesTree};
 
 /// A series that a policy selects, with the times of its rows and the place where they are stored.
@@ -158,29 +156,6 @@ pub(super) fn due_to_cool(
         }
     }
     Ok(due.into_iter().collect())
-}
-
-/// Adds to `due` the series that no policy makes cold and that have leaves of at least this age that are not cold yet.
-pub(super) fn with_default(
-    snap: &ReadTxn,
-    mut due: Vec<(SeriesId, i64)>,
-    now: Timestamp,
-    age: Option<Duration>,
-    kept: &KeptHot,
-) -> Result<Vec<(SeriesId, i64)>> {
-    let Some(age) = age.filter(|_| COLD) else {
-        return Ok(due);
-    };
-    let mut chosen = BTreeSet::new();
-    for (_, policy) in snap.retentions()? {
-        if policy.cold.is_some() {
-            chosen.extend(snap.list(&policy.pattern)?.iter().map(|info| info.id));
-        }
-    }
-    let horizon = i128::from(now.0) - i128::from(nanos(age));
-    let warm = snap.warm_series("", horizon, kept)?;
-    due.extend(warm.into_iter().filter(|(id, _)| !chosen.contains(id)));
-    Ok(due)
 }
 
 impl Run<'_> {
