@@ -12,7 +12,9 @@ use crate::series::write::SeriesMut;
 use crate::txn::write::WriteTxn;
 use crate::types::error::Result;
 use crate::types::error::kind::ErrorKind;
+use crate::types::pattern::SeriesPattern;
 use crate::types::time::Timestamp;
+use std::collections::BTreeSet;
 use std::sync::PoisonError;
 use tidalite_base::SeriesId;
 use tidalite_series::{Cooling, KeptHot};
@@ -104,11 +106,14 @@ impl Database {
         older_than: Timestamp,
         budget: &Budget,
     ) -> Result<Cooled> {
-        let snap = self.begin_read()?;
         let mut kept = KeptHot::new();
-        let due = snap.warm_series(pattern, older_than.0.into(), &kept)?;
-        drop(snap);
-        self.cool_all(&due, &mut kept, budget, || self.begin_write().map(Some))
+        let (begin, horizon) = (|| self.begin_write().map(Some), older_than.0.into());
+        if SeriesPattern::parse(pattern)?.selects_all() {
+            let (mut from, none) = (SeriesId(0), BTreeSet::new());
+            return self.cool_from(&mut from, horizon, &none, &mut kept, budget, begin);
+        }
+        let due = self.begin_read()?.warm_series(pattern, horizon, &kept)?;
+        self.cool_all(&due, &mut kept, budget, begin)
     }
 
     /// Takes the leaves that maintenance has read and that stay as they are; `keep_hot` puts them back.

@@ -8,7 +8,7 @@
 //! backup                 backups and images: streams of pages; restoring
 //! compact, close         shortening the file
 //! retention, policies    retention policies; removing expired data
-//! cold                   old leaves in cold form
+//! cold, old_leaves       old leaves in cold form, and the search for them
 //! diff                   changes between two versions
 //! stat, page_map         statistics; use of pages by structure
 //! ```
@@ -20,6 +20,7 @@ pub(crate) mod cold;
 pub(crate) mod compact;
 pub(crate) mod copy;
 pub(crate) mod diff;
+pub(crate) mod old_leaves;
 pub(crate) mod page_map;
 pub(crate) mod policies;
 pub(crate) mod read_ahead;

@@ -32,7 +32,7 @@ pub(super) struct Candidate {
 pub(super) type Waiting = BTreeMap<SeriesId, u64>;
 
 impl ReadTxn {
-    pub(super) fn tree_of(&self, info: &SeriesInfo) -> Result<SeriesTree> {
+    pub(crate) fn tree_of(&self, info: &SeriesInfo) -> Result<SeriesTree> {
         let types = info.schema.word_types();
         let records = &self.cache.roots.records;
         Ok(stored_tree(records, &self.pages, info.id, &types)?)

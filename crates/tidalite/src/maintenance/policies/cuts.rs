@@ -19,7 +19,7 @@ pub(super) fn clock_of(unit: Unit, raw: i64) -> i128 {
 }
 
 /// The first raw time of the unit at or after `nanos`, which is nanoseconds since 1970.
-pub(super) fn raw_time(unit: Unit, nanos: i128) -> i64 {
+pub(crate) fn raw_time(unit: Unit, nanos: i128) -> i64 {
     let raw = -(-nanos).div_euclid(unit.nanos().into()) + i128::from(unit.steps_to_1970());
     raw.clamp(i64::MIN.into(), i64::MAX.into()) as i64
 }

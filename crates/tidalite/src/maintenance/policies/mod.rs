@@ -5,7 +5,6 @@
 //! downsample  old rows replaced by figures of windows
 //! size        the oldest leaves, until a cap holds      measured again after each commit
 //! repack      leaves out of extents that are partly dead: its space is free only if the whole extent is
-//! default_cold  the cold form for old leaves of series for which no policy asks it
 //! preview     the rows that age and size would remove
 //! ```
 //!
@@ -18,7 +17,6 @@ mod age;
 mod background;
 mod budget;
 mod cuts;
-mod default_cold;
 mod downsample;
 mod preview;
 mod repack;
@@ -27,6 +25,7 @@ mod run;
 mod size;
 
 pub use budget::Budget;
+pub(crate) use cuts::raw_time;
 pub use preview::{Preview, Removal};
 pub use report::{CapState, Holder, Maintained};
 

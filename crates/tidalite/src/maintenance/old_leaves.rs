@@ -1,15 +1,14 @@
-//! The cold form for old leaves of series for which no policy asks it (`Budget::cold`).
+//! The search of all series for old leaves that are not cold.
 //!
 //! The series are examined in the order of their ids, some thousands at a time, so that a call needs little memory and
-//! ends in its time, however many series there are. A call whose time is over stores how far it came, in memory, and the
-//! next call goes on from there.
+//! ends in its time, however many series there are. Maintenance stores in memory how far a call came, and the next call
+//! goes on from there.
 
-use super::budget::Budget;
-use super::cuts::raw_time;
 use crate::catalog::entries::{SeriesInfo, decode_id, id_key};
 use crate::catalog::retention::nanos;
 use crate::database::handle::Database;
 use crate::maintenance::cold::Cooled;
+use crate::maintenance::policies::{Budget, raw_time};
 use crate::txn::read::ReadTxn;
 use crate::txn::write::WriteTxn;
 use crate::types::error::Result;
@@ -33,7 +32,7 @@ struct Piece {
 }
 
 impl Database {
-    /// Rewrites old leaves in cold form if that saves enough, in series that no policy makes cold.
+    /// Rewrites old leaves in cold form if that saves enough, in series that no policy makes cold (`Budget::cold`).
     pub(super) fn cool_by_default(
         &self,
         now: Timestamp,
@@ -41,18 +40,35 @@ impl Database {
         budget: &Budget,
         begin: impl Fn() -> Result<Option<WriteTxn>>,
     ) -> Result<Cooled> {
-        let mut done = Cooled::default();
         let Some(age) = budget.cold.filter(|_| COLD) else {
-            return Ok(done);
+            return Ok(Cooled::default());
         };
         let horizon = i128::from(now.0) - i128::from(nanos(age));
         let chosen = self.begin_read()?.cold_by_policy()?;
+        let position = &self.shared.cold_from;
+        let mut from = SeriesId(position.load(Ordering::Relaxed));
+        let cooled = self.cool_from(&mut from, horizon, &chosen, kept, budget, begin);
+        position.store(from.0, Ordering::Relaxed);
+        cooled
+    }
+
+    /// Rewrites leaves in cold form if all their rows are before `horizon` and that saves enough, in the series from
+    /// the id `from` on, except the chosen ones, until the budget's time is over. Advances `from`, at the end to 0.
+    pub(super) fn cool_from(
+        &self,
+        from: &mut SeriesId,
+        horizon: i128,
+        chosen: &BTreeSet<SeriesId>,
+        kept: &mut KeptHot,
+        budget: &Budget,
+        begin: impl Fn() -> Result<Option<WriteTxn>>,
+    ) -> Result<Cooled> {
         let start = Instant::now();
-        let mut from = SeriesId(self.shared.cold_from.load(Ordering::Relaxed));
+        let mut done = Cooled::default();
         loop {
             let piece = self
                 .begin_read()?
-                .old_leaves(from, horizon, kept, &chosen)?;
+                .old_leaves(*from, horizon, kept, chosen)?;
             let mut rest = *budget;
             rest.time = rest.time.saturating_sub(start.elapsed());
             if !budget.time.is_zero() {
@@ -63,8 +79,7 @@ impl Database {
             if done.more {
                 return Ok(done);
             }
-            from = piece.next.unwrap_or(SeriesId(0));
-            self.shared.cold_from.store(from.0, Ordering::Relaxed);
+            *from = piece.next.unwrap_or(SeriesId(0));
             done.more = piece.next.is_some();
             if !done.more || start.elapsed() >= budget.time {
                 return Ok(done);
