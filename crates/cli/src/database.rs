@@ -396,6 +396,24 @@ impl<'a> Reader<'a> {
         Ok(found)
     }
 
+    /// Returns an error for a tag key that no series has.
+    pub(crate) fn expect_tag(&self, key: &str) -> Outcome {
+        if self.has_tag(key)? {
+            return Ok(());
+        }
+        let path = self.path.display();
+        let problem = format!("no series in {path} has the tag `{}`", printable(key));
+        Err(Failure::not_found(problem).hint(format!("`tidalite tags {path}` lists the tags")))
+    }
+
+    fn has_tag(&self, key: &str) -> Outcome<bool> {
+        let found = self
+            .txn
+            .tag_keys(key, 1)
+            .map_err(|error| self.fail(&error))?;
+        Ok(found.first().is_some_and(|found| found.text == key))
+    }
+
     /// Notes the tag keys of a pattern that no series has, for commands that may select no series.
     pub(crate) fn mention_unknown_keys(&self, pattern: &str) -> Outcome {
         // An invalid pattern is reported by the call that uses it.
@@ -409,9 +427,7 @@ impl<'a> Reader<'a> {
     fn unknown_keys(&self, pattern: &SeriesPattern) -> Outcome<Vec<String>> {
         let mut unknown = Vec::new();
         for key in pattern.keys() {
-            let found = self.txn.tag_keys(key, 1);
-            let found = found.map_err(|error| self.fail(&error))?;
-            if found.first().is_none_or(|found| found.text != key) {
+            if !self.has_tag(key)? {
                 unknown.push(format!("no series has the tag `{}`", printable(key)));
             }
         }

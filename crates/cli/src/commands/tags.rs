@@ -49,7 +49,10 @@ pub(crate) fn tags(args: &TagsArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let found = match &args.key {
         None if !args.metrics => return keys(args, &reader, terminal),
         None => snapshot.metrics(&args.prefix, limit),
-        Some(key) => snapshot.tag_values(key, &args.prefix, limit),
+        Some(key) => {
+            reader.expect_tag(key)?;
+            snapshot.tag_values(key, &args.prefix, limit)
+        }
     };
     let text = if args.metrics { "metric" } else { "value" };
     let columns = vec![Column::text(text), Column::number("series")];

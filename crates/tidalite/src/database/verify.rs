@@ -87,8 +87,9 @@ fn damaged(damage: &tidalite_series::Damage) -> Result<()> {
 }
 
 fn of_store(error: Error) -> StoreError {
+    let text = error.to_string();
     match error.into_cause() {
-        Cause::Store(error) => error,
-        other => Corrupt::new("roots", 0, other, "those of a database").into(),
+        Ok(Cause::Store(error)) => error,
+        _ => Corrupt::new("roots", 0, text, "those of a database").into(),
     }
 }

@@ -254,7 +254,7 @@ impl<'s, 't, F: Figures> SelectionQuery<'s, 't, F> {
     /// Returns the interval, or the error of a step that built the query.
     pub(super) fn times(&self) -> Result<Ends> {
         match &self.refused {
-            Some(error) => Err(Error::again(error)),
+            Some(error) => Err(error.again()),
             None => Ok(self.times),
         }
     }

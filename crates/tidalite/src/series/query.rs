@@ -200,7 +200,7 @@ impl<'s, F: Figures> Query<'s, F> {
     #[cold]
     fn ends_of_current(&self) -> Result<(i64, i64)> {
         if let Some(error) = &self.refused {
-            return Err(Error::again(error));
+            return Err(error.again());
         }
         let (at, to) = self.current;
         let mut cursor = self.series.cursor();

@@ -125,19 +125,19 @@ impl<'a, 'w> Walk<'a, 'w> {
 
     /// Records damage like `note`, but as a finding for `place`.
     fn note_of<T>(&mut self, place: Place, what: &str, result: Result<T>) -> Result<Option<T>> {
-        match result.map_err(Error::into_cause) {
-            Ok(value) => Ok(Some(value)),
-            Err(Cause::Store(tidalite_pager::Error::Corrupt(corrupt))) => {
-                let found = Finding::new(place, format!("{what}: {corrupt}"));
-                self.find(found.at(corrupt.at));
-                Ok(None)
+        let error = match result {
+            Ok(value) => return Ok(Some(value)),
+            Err(error) => error,
+        };
+        let found = match error.cause() {
+            Cause::Store(tidalite_pager::Error::Corrupt(corrupt)) => {
+                Finding::new(place, format!("{what}: {corrupt}")).at(corrupt.at)
             }
-            Err(Cause::Store(error)) => Err(error.into()),
-            Err(error) => {
-                self.find(Finding::new(place, format!("{what}: {error}")));
-                Ok(None)
-            }
-        }
+            Cause::Store(_) => return Err(error),
+            _ => Finding::new(place, format!("{what}: {error}")),
+        };
+        self.find(found);
+        Ok(None)
     }
 
     /// Checks a tree, records each damage of it as a finding, and returns the damages.

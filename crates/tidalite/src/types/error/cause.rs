@@ -2,7 +2,6 @@
 
 use crate::types::text_form::key_text;
 use std::fmt;
-use std::sync::Arc;
 use tidalite_base::limits;
 
 /// Every error of the library. `Display` writes the problem, its place, found and expected values, and the next step.
@@ -12,8 +11,6 @@ pub(crate) enum Cause {
     Store(tidalite_pager::Error),
     /// An error of the operating system that a closure of the user has returned.
     Io(std::io::Error),
-    /// An error that a query returns from every call.
-    Again(Arc<super::Error>),
     /// An invalid series or table name.
     Name {
         /// The name that the caller gave.
@@ -173,7 +170,6 @@ impl fmt::Display for Cause {
             ),
             Self::Store(error) => error.fmt(f),
             Self::Io(error) => error.fmt(f),
-            Self::Again(error) => error.fmt(f),
             Self::Name { name, problem } => {
                 write!(f, "the name `{name}` cannot be used: {problem}")
             }

@@ -71,7 +71,6 @@ impl Cause {
         match self {
             Self::Store(error) => of_file(error),
             Self::Io(error) => of_io(error.kind()),
-            Self::Again(error) => error.kind(),
             Self::Name { .. } | Self::Pattern { .. } => ErrorKind::InvalidName,
             Self::Schema { .. } => ErrorKind::Schema,
             Self::NoSuchSeries { .. } | Self::NoSuchPin { .. } => ErrorKind::NotFound,

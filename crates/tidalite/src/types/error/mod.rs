@@ -36,7 +36,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// assert_eq!(error.name(), Some("release"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Error(Box<Cause>);
+pub struct Error(Arc<Cause>);
 
 impl Error {
     /// Creates an error of kind [`Schema`](ErrorKind::Schema) for a value that does not fit its column. For
@@ -247,21 +247,18 @@ impl Error {
     }
 
     /// The same error once more, for a query that returns it from every call.
-    pub(crate) fn again(error: &Arc<Self>) -> Self {
-        Cause::Again(Arc::clone(error)).into()
+    pub(crate) fn again(&self) -> Self {
+        Self(Arc::clone(&self.0))
     }
 
     /// The details of the error, for the other modules of this crate.
     pub(crate) fn cause(&self) -> &Cause {
-        match &*self.0 {
-            Cause::Again(error) => error.cause(),
-            cause => cause,
-        }
+        &self.0
     }
 
-    /// The details of the error, by value.
-    pub(crate) fn into_cause(self) -> Cause {
-        *self.0
+    /// The details of the error, by value; the error itself if a query holds it, too.
+    pub(crate) fn into_cause(self) -> Result<Cause, Self> {
+        Arc::try_unwrap(self.0).map_err(Self)
     }
 
     /// The text of the error like `Display`, but for damage without the next step: for a list that the user reads
@@ -299,7 +296,7 @@ impl std::error::Error for Error {
 
 impl From<Cause> for Error {
     fn from(cause: Cause) -> Self {
-        Self(Box::new(cause))
+        Self(Arc::new(cause))
     }
 }
 
