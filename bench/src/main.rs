@@ -133,13 +133,19 @@ fn harlinn(options: &Options, mut json: Option<File>) -> Result<()> {
     Ok(())
 }
 
-fn catalog(options: &Options, json: Option<File>) -> Result<()> {
-    let lines = catalog::run(options)?;
+/// Writes each line as a JSON object.
+fn write_json(lines: &[report::Line], json: Option<File>) -> Result<()> {
     if let Some(mut json) = json {
-        for line in &lines {
+        for line in lines {
             writeln!(json, "{}", line.json())?;
         }
     }
+    Ok(())
+}
+
+fn catalog(options: &Options, json: Option<File>) -> Result<()> {
+    let lines = catalog::run(options)?;
+    write_json(&lines, json)?;
     options.all_known()?;
     machine(options);
     println!(
@@ -152,11 +158,7 @@ fn catalog(options: &Options, json: Option<File>) -> Result<()> {
 
 fn imports(options: &Options, json: Option<File>) -> Result<()> {
     let lines = import::run(options)?;
-    if let Some(mut json) = json {
-        for line in &lines {
-            writeln!(json, "{}", line.json())?;
-        }
-    }
+    write_json(&lines, json)?;
     options.all_known()?;
     machine(options);
     println!(

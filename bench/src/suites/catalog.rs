@@ -279,7 +279,7 @@ impl Store for Sqlite {
     }
 }
 
-/// Measured values by case, and the answers, which must be those of the other store.
+/// The measured values of each case, and the answers. Both stores must give the same answers.
 #[derive(Default)]
 struct Measured {
     values: Vec<(&'static str, &'static str, f64)>,
