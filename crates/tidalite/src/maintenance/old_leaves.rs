@@ -15,7 +15,7 @@ use crate::types::error::Result;
 use crate::types::time::Timestamp;
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tidalite_base::SeriesId;
 use tidalite_codec::COLD;
 use tidalite_series::KeptHot;
@@ -69,13 +69,7 @@ impl Database {
             let piece = self
                 .begin_read()?
                 .old_leaves(*from, horizon, kept, chosen)?;
-            let mut rest = *budget;
-            rest.time = rest.time.saturating_sub(start.elapsed());
-            if !budget.time.is_zero() {
-                // At least one step is done.
-                rest.time = rest.time.max(Duration::from_nanos(1));
-            }
-            done.join(self.cool_all(&piece.due, kept, &rest, &begin)?);
+            done.join(self.cool_all(&piece.due, kept, &budget.left(start), &begin)?);
             if done.more {
                 return Ok(done);
             }

@@ -42,6 +42,16 @@ impl Budget {
     /// The default of [`cold`](Self::cold): thirty days.
     pub const COLD_AGE: Duration = Duration::from_secs(30 * 86_400);
 
+    /// The budget that is left after the time since `start`: enough for a step, unless no time was given.
+    pub(crate) fn left(&self, start: Instant) -> Self {
+        let mut left = *self;
+        left.time = left.time.saturating_sub(start.elapsed());
+        if !self.time.is_zero() {
+            left.time = left.time.max(Duration::from_nanos(1));
+        }
+        left
+    }
+
     pub(crate) fn clock(&self) -> BudgetClock {
         BudgetClock {
             deadline: Instant::now().checked_add(self.time),

@@ -38,7 +38,7 @@ use crate::types::error::Result;
 use crate::types::error::cause::Cause;
 use crate::types::time::Timestamp;
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 impl Database {
     /// Applies the policies: removes rows beyond their age or size limits, oldest first, in commits of bounded size;
@@ -126,11 +126,6 @@ impl Database {
         if !goes_on {
             return Ok(done);
         }
-        let mut rest = budget.time.saturating_sub(start.elapsed());
-        if !budget.time.is_zero() {
-            // At least one step of making leaves cold is done, even if no time is left.
-            rest = rest.max(Duration::from_nanos(1));
-        }
         let snap = self.begin_read()?;
         let mut kept = self.take_kept_hot();
         let due = age::due_to_cool(&snap, now, &kept)?;
@@ -140,20 +135,11 @@ impl Database {
             done.clock_ahead = ahead;
         }
         drop(snap);
-        let cooling = Instant::now();
-        let mut budget = Budget {
-            time: rest,
-            ..*budget
-        };
-        let mut cooled = self.cool_all(&due, &mut kept, &budget, &begin);
+        let mut cooled = self.cool_all(&due, &mut kept, &budget.left(start), &begin);
         if let Ok(by_policy) = &mut cooled
             && !by_policy.more
         {
-            budget.time = rest.saturating_sub(cooling.elapsed());
-            if !rest.is_zero() {
-                budget.time = budget.time.max(Duration::from_nanos(1));
-            }
-            match self.cool_by_default(now, &mut kept, &budget, &begin) {
+            match self.cool_by_default(now, &mut kept, &budget.left(start), &begin) {
                 Ok(by_default) => by_policy.join(by_default),
                 Err(error) => cooled = Err(error),
             }
