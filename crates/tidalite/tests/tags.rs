@@ -248,7 +248,7 @@ fn tags_of_many_series_change_together_or_not_at_all() {
         tx.series(&format!(r#"load{{host="{host}"}}"#)).unwrap();
     }
     tx.series(r#"load{host="1",site="north"}"#).unwrap();
-    // Rows stay with their series, also those that are written before the name changes.
+    // A series keeps its rows when its name changes, including rows written earlier in the transaction.
     tx.series(r#"load{host="7"}"#)
         .unwrap()
         .insert_point(tidalite::Steps(7), 0, 0.5)

@@ -96,7 +96,7 @@ impl<S: ReadSource> Reading<S> {
 
     /// Reads the newest rows of these series, on the available threads, without opening the series.
     pub(crate) fn latest_of(&self, infos: &[Arc<SeriesInfo>]) -> Result<Vec<Option<Row>>> {
-        /// Number of series that a thread reads at a time, in about 100 us.
+        /// Number of series that a thread reads at a time.
         const EACH: usize = 64;
         let cache = &*self.cache;
         let (pages, use_opened) = (self.pages.view(), !self.pages.may_end());

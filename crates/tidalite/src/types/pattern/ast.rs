@@ -130,7 +130,7 @@ fn list_of(expression: &str) -> Option<Values> {
             if c == '.' && matches!(chars.peek(), Some('*' | '+')) {
                 chars.next();
             }
-            // What follows would be a repetition of something else.
+            // An expression that repeats anything but `.` is not a list.
             if matches!(chars.peek(), Some('*' | '+' | '?' | '{')) {
                 return None;
             }
