@@ -1,26 +1,36 @@
-//! Postings: sets of numbers under byte keys, such as the series that have a tag.
+//! Indexes: sets of numbers under byte keys, such as the series that have a tag, and hash tables.
 //!
 //! ```text
-//! container   one block of a set: up to 65,536 numbers as a Roaring bitmap
-//! changes     additions and removals of a transaction, collected in memory
-//! postings    reading and changing sets in a table of containers
-//! check       every rule of the format
+//! postings    sets of numbers as Roaring bitmaps, whose containers are rows of a table
+//! block       sorted entries in one table row
+//! parts       the tables of which an index consists
+//! runs        writes that are not in the main table yet: sorted runs
+//! hash        hash tables: records, and an index from keys to record numbers
 //! ```
 //!
 //! A set is stored as one table row for each block of 65,536 numbers in which it has members, so a change of one member
 //! of a set of millions rewrites one row of at most 8 KiB.
 //!
-//! Like the other structures, a set of postings is identified by the root of its table (`Tree`): functions take the root
-//! and a page reader or page writer, and the caller stores the root.
+//! Like the other structures, an index is identified by the root of its table (`Tree`): functions take the root and a page
+//! reader or page writer, and the caller stores the root.
 
-mod changes;
-mod check;
-mod container;
+mod block;
+mod hash;
+mod parts;
 mod postings;
+mod runs;
 
-pub use changes::Changes;
-pub use check::check;
-pub use postings::{NUMBERS_MAX, SetCursor, apply, count, get, get_within, set_cursor};
+pub use hash::entry::RECORDS_MAX;
+pub use hash::options::{HASHED_KEY_MAX, HashOptions, History, KeyForm, WHOLE_KEY_MAX};
+pub use hash::read::{HashReader, HashStat};
+pub use hash::record::{RECORD_VALUE_MAX, Record};
+pub use hash::walk::Walk;
+pub use hash::write::HashWriter;
+pub use postings::changes::Changes;
+pub use postings::check::check;
+pub use postings::sets::{
+    NUMBERS_MAX, SetCursor, SetRows, SetRowsMut, apply, count, get, get_within, set_cursor,
+};
 pub use roaring::{RoaringBitmap, RoaringTreemap};
 
 #[cfg(test)]

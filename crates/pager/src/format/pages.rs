@@ -171,6 +171,56 @@ pub trait PageRead {
     fn counters(&self) -> &Counters;
 }
 
+impl<R: PageRead> PageRead for &R {
+    fn page_size(&self) -> usize {
+        R::page_size(self)
+    }
+
+    fn page(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
+        R::page(self, ptr)
+    }
+
+    fn lent_page(&self, ptr: &Ptr) -> Option<&[u8]> {
+        R::lent_page(self, ptr)
+    }
+
+    fn prefetch(&self, ptr: &Ptr, bytes: usize) {
+        R::prefetch(self, ptr, bytes);
+    }
+
+    fn reads_single_pages(&self) -> bool {
+        R::reads_single_pages(self)
+    }
+
+    fn read_ahead(&self, addr: u64, bytes: u64) {
+        R::read_ahead(self, addr, bytes);
+    }
+
+    fn reads_ahead_in_order(&self) -> bool {
+        R::reads_ahead_in_order(self)
+    }
+
+    fn page_in_order(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
+        R::page_in_order(self, ptr)
+    }
+
+    fn block(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
+        R::block(self, ptr)
+    }
+
+    fn bytes(&self, addr: u64, len: usize) -> Result<PageRef<'_>> {
+        R::bytes(self, addr, len)
+    }
+
+    fn prefetch_bytes(&self, addr: u64, len: usize) {
+        R::prefetch_bytes(self, addr, len);
+    }
+
+    fn counters(&self) -> &Counters {
+        R::counters(self)
+    }
+}
+
 /// Verifies that the unused bytes `addr..addr + len` of an extent are zero, so that damage to unused bytes is
 /// detected as well.
 ///

@@ -11,11 +11,11 @@
 //! 3. No container is empty: a set without members has no row.
 //! 4. A container has the form that `container::encode` gives to its members.
 
-use crate::changes::Changes;
-use crate::container;
+use crate::postings::changes::Changes;
+use crate::postings::container;
 use roaring::{RoaringBitmap, RoaringTreemap};
 use tidalite_base::Corrupt;
-use tidalite_kv::{Cursor, Tree};
+use tidalite_kv::{Cursor, TableReader, TableWriter, Tree, Value};
 use tidalite_pager::{Error, PageRead, PageWrite, Result};
 
 /// Numbers of a set are less than this.
@@ -40,14 +40,92 @@ pub(crate) fn parse(row: &[u8]) -> Result<(&[u8], u32)> {
     Ok((key, u32::from_be_bytes(*block)))
 }
 
+/// A table of sets, for reading: one with pages of its own, or one inside another table.
+pub trait SetRows<'r> {
+    /// A cursor over the rows.
+    ///
+    /// # Errors
+    /// A damaged page.
+    fn rows<R: PageRead>(&self, r: &'r R) -> Result<Cursor<'r, R>>;
+
+    /// The row under `key`.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    fn row<R: PageRead>(&self, r: &'r R, key: &[u8]) -> Result<Option<Value<'r>>>;
+}
+
+impl<'r> SetRows<'r> for Tree {
+    fn rows<R: PageRead>(&self, r: &'r R) -> Result<Cursor<'r, R>> {
+        Ok(self.cursor(r))
+    }
+
+    fn row<R: PageRead>(&self, r: &'r R, key: &[u8]) -> Result<Option<Value<'r>>> {
+        self.get(r, key)
+    }
+}
+
+impl<'r> SetRows<'r> for TableReader<'r> {
+    fn rows<R: PageRead>(&self, r: &'r R) -> Result<Cursor<'r, R>> {
+        self.cursor(r)
+    }
+
+    fn row<R: PageRead>(&self, r: &'r R, key: &[u8]) -> Result<Option<Value<'r>>> {
+        self.get(r, key)
+    }
+}
+
+/// A table of sets, for changes.
+pub trait SetRowsMut {
+    /// The container under `key`.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    fn container<W: PageWrite>(&self, w: &W, key: &[u8]) -> Result<Option<Vec<u8>>>;
+
+    /// Stores a container under `key`.
+    ///
+    /// # Errors
+    /// A damaged page, a full disk.
+    fn put<W: PageWrite>(&mut self, w: &mut W, key: &[u8], container: &[u8]) -> Result<()>;
+
+    /// Removes the container under `key`.
+    ///
+    /// # Errors
+    /// A damaged page, a full disk.
+    fn remove<W: PageWrite>(&mut self, w: &mut W, key: &[u8]) -> Result<()>;
+}
+
+macro_rules! set_rows_mut {
+    ($($table:ty, $get:expr;)*) => {$(
+        impl SetRowsMut for $table {
+            fn container<W: PageWrite>(&self, w: &W, key: &[u8]) -> Result<Option<Vec<u8>>> {
+                $get(self.get(w, key)?)
+            }
+
+            fn put<W: PageWrite>(&mut self, w: &mut W, key: &[u8], container: &[u8]) -> Result<()> {
+                self.insert(w, key, container).map(drop)
+            }
+
+            fn remove<W: PageWrite>(&mut self, w: &mut W, key: &[u8]) -> Result<()> {
+                self.remove(w, key).map(drop)
+            }
+        }
+    )*};
+}
+set_rows_mut! {
+    Tree, |value: Option<Value<'_>>| value.map(|value| value.to_vec()).transpose();
+    TableWriter, |value: Option<Vec<u8>>| Ok(value);
+}
+
 /// Calls `each` with the containers of a set, ascending.
-fn each_container<R: PageRead>(
-    tree: &Tree,
-    r: &R,
+fn each_container<'r, R: PageRead>(
+    table: &impl SetRows<'r>,
+    r: &'r R,
     key: &[u8],
     each: &mut dyn FnMut(u32, &[u8]) -> Result<()>,
 ) -> Result<()> {
-    let mut cursor = tree.cursor(r);
+    let mut cursor = table.rows(r)?;
     let mut there = cursor.seek_ge(&row_key(key, 0))?;
     while there {
         let (own, block) = parse(cursor.key())?;
@@ -64,9 +142,13 @@ fn each_container<R: PageRead>(
 ///
 /// # Errors
 /// A damaged or unreadable page.
-pub fn get<R: PageRead>(tree: &Tree, r: &R, key: &[u8]) -> Result<RoaringTreemap> {
+pub fn get<'r, R: PageRead>(
+    table: &impl SetRows<'r>,
+    r: &'r R,
+    key: &[u8],
+) -> Result<RoaringTreemap> {
     let mut all = Collected::default();
-    each_container(tree, r, key, &mut |block, bytes| all.push(block, bytes))?;
+    each_container(table, r, key, &mut |block, bytes| all.push(block, bytes))?;
     Ok(RoaringTreemap::from_bitmaps(all.0))
 }
 
@@ -75,9 +157,9 @@ pub fn get<R: PageRead>(tree: &Tree, r: &R, key: &[u8]) -> Result<RoaringTreemap
 ///
 /// # Errors
 /// As for `get`.
-pub fn get_within<R: PageRead>(
-    tree: &Tree,
-    r: &R,
+pub fn get_within<'r, R: PageRead>(
+    table: &impl SetRows<'r>,
+    r: &'r R,
     key: &[u8],
     within: &RoaringTreemap,
 ) -> Result<RoaringTreemap> {
@@ -85,7 +167,7 @@ pub fn get_within<R: PageRead>(
     let mut numbers = within.iter();
     while let Some(number) = numbers.next() {
         let block = (number >> 16) as u32;
-        if let Some(value) = tree.get(r, &row_key(key, block))? {
+        if let Some(value) = table.row(r, &row_key(key, block))? {
             all.push(block, &value.bytes()?)?;
         }
         numbers.advance_to((u64::from(block) + 1) << 16);
@@ -112,13 +194,36 @@ impl Collected {
 ///
 /// # Errors
 /// As for `get`.
-pub fn count<R: PageRead>(tree: &Tree, r: &R, key: &[u8]) -> Result<u64> {
+pub fn count<'r, R: PageRead>(
+    table: &impl SetRows<'r>,
+    r: &'r R,
+    key: &[u8],
+) -> Result<u64> {
     let mut count = 0;
-    each_container(tree, r, key, &mut |block, bytes| {
+    each_container(table, r, key, &mut |block, bytes| {
         count += container::count(block, bytes)?;
         Ok(())
     })?;
     Ok(count)
+}
+
+/// The members in the first container of a set; `None` for an empty set.
+pub(crate) fn first_container<'r, R: PageRead>(
+    table: &impl SetRows<'r>,
+    r: &'r R,
+    key: &[u8],
+) -> Result<Option<RoaringTreemap>> {
+    let mut cursor = table.rows(r)?;
+    if !cursor.seek_ge(&row_key(key, 0))? {
+        return Ok(None);
+    }
+    let (own, block) = parse(cursor.key())?;
+    if own != key {
+        return Ok(None);
+    }
+    let mut all = Collected::default();
+    all.push(block, &cursor.value()?.bytes()?)?;
+    Ok(Some(RoaringTreemap::from_bitmaps(all.0)))
 }
 
 /// A cursor over the sets of a table, in the order of their keys.
@@ -132,11 +237,11 @@ pub struct SetCursor<'r, R: PageRead> {
 /// # Errors
 /// As for `get`.
 pub fn set_cursor<'r, R: PageRead>(
-    tree: &Tree,
+    table: &impl SetRows<'r>,
     r: &'r R,
     from: &[u8],
 ) -> Result<Option<SetCursor<'r, R>>> {
-    let mut cursor = tree.cursor(r);
+    let mut cursor = table.rows(r)?;
     if !cursor.seek_ge(from)? {
         return Ok(None);
     }
@@ -243,7 +348,11 @@ impl<R: PageRead> SetCursor<'_, R> {
 /// # Errors
 /// `Corrupt`, also for a number of [`NUMBERS_MAX`] or more; `DiskFull`, `Io`. The table is then half changed, and the
 /// transaction must be rolled back.
-pub fn apply<W: PageWrite>(tree: &mut Tree, w: &mut W, changes: &mut Changes) -> Result<()> {
+pub fn apply<W: PageWrite>(
+    table: &mut impl SetRowsMut,
+    w: &mut W,
+    changes: &mut Changes,
+) -> Result<()> {
     let changes = &mut changes.changes;
     // The sort is stable: of several changes of one member the last one counts.
     changes.sort_by(|a, b| (&a.key, a.number).cmp(&(&b.key, b.number)));
@@ -256,8 +365,8 @@ pub fn apply<W: PageWrite>(tree: &mut Tree, w: &mut W, changes: &mut Changes) ->
     {
         let block = block_of(group[0].number);
         let row = row_key(&group[0].key, block);
-        let mut members = match tree.get(w, &row)? {
-            Some(value) => container::decode(block, &value.bytes()?)?,
+        let mut members = match table.container(w, &row)? {
+            Some(bytes) => container::decode(block, &bytes)?,
             None => RoaringBitmap::new(),
         };
         let mut changed = false;
@@ -273,9 +382,9 @@ pub fn apply<W: PageWrite>(tree: &mut Tree, w: &mut W, changes: &mut Changes) ->
             continue;
         }
         if members.is_empty() {
-            tree.remove(w, &row)?;
+            table.remove(w, &row)?;
         } else {
-            tree.insert(w, &row, &container::encode(&mut members))?;
+            table.put(w, &row, &container::encode(&mut members))?;
         }
     }
     changes.clear();

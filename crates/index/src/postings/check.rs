@@ -1,9 +1,10 @@
 //! Checks the rules of the format that `postings.rs` and `container.rs` state.
 
-use crate::container;
-use crate::postings::parse;
+use crate::postings::container;
+use crate::postings::sets::parse;
 use roaring::RoaringBitmap;
 use tidalite_base::Corrupt;
+use crate::postings::sets::SetRows;
 use tidalite_kv::Tree;
 use tidalite_pager::{PageRead, Result};
 
@@ -17,7 +18,16 @@ type OnContainer<'f> = dyn FnMut(&[u8], u32, &RoaringBitmap) -> Result<()> + 'f;
 /// # Errors
 /// `Corrupt` for the first container that breaks a rule; errors of `each`.
 pub fn check<R: PageRead>(tree: &Tree, r: &R, each: &mut OnContainer<'_>) -> Result<()> {
-    let mut cursor = tree.cursor(r);
+    check_rows(tree, r, each)
+}
+
+/// As `check`, for any table of sets.
+pub(crate) fn check_rows<'r, R: PageRead>(
+    table: &impl SetRows<'r>,
+    r: &'r R,
+    each: &mut OnContainer<'_>,
+) -> Result<()> {
+    let mut cursor = table.rows(r)?;
     let mut there = cursor.first()?;
     while there {
         let (key, block) = parse(cursor.key())?;

@@ -1,0 +1,277 @@
+//! The main table of a hash table's index: blocks of entries, each in a row whose key is a lower bound of its entries.
+//!
+//! This is the MGIndex of RaptorDB (<https://www.codeproject.com/Articles/316816>): a sorted list of pages, here a table,
+//! each with hundreds of entries.
+//!
+//! Invariants:
+//! 1. The entries of a block are not less than the key of its row, and less than the key of the next row.
+//! 2. All entries of a key are in one block. In a table without duplicates there is one for each key (several if
+//!    different keys have one hash).
+//! 3. No block is empty.
+
+use crate::block::{Block, BlockBuilder};
+use crate::hash::settle::HashRules;
+use crate::hash::state::State;
+use crate::parts::{Part, change, part};
+use crate::runs::merge::Group;
+use crate::runs::write::Rules;
+use tidalite_kv::Tree;
+use tidalite_pager::{PageRead, PageWrite, Result};
+
+/// Maximum length in bytes of a block with more than one key: with the headers of a large value it takes 16 KiB.
+const BLOCK_BYTES_MAX: usize = if cfg!(test) { 400 } else { (16 << 10) - 64 };
+/// A block of fewer bytes is joined to the one before it, if that one has been changed, too.
+const BLOCK_BYTES_MIN: usize = BLOCK_BYTES_MAX / 4;
+/// Bytes of new blocks that are kept in memory before they are written.
+const STEP_BYTES: usize = if cfg!(test) { 1000 } else { 4 << 20 };
+
+/// A row of the main table, and the key of the next one.
+#[derive(Default)]
+struct Row {
+    key: Vec<u8>,
+    next: Option<Vec<u8>>,
+    block: Option<Vec<u8>>,
+}
+
+/// The row in which `key` belongs. Without rows at or before `key`, this is a new row with an empty key.
+fn row_of<R: PageRead>(root: &Tree, r: &R, key: &[u8]) -> Result<Row> {
+    let table = part(root, r, Part::Main)?;
+    let mut rows = table.cursor(r)?;
+    let mut row = Row::default();
+    let there = rows.seek_le(key)?;
+    if there {
+        row.key = rows.key().to_vec();
+        row.block = Some(rows.value()?.to_vec()?);
+    }
+    let has_next = match there {
+        true => rows.next()?,
+        false => rows.first()?,
+    };
+    row.next = has_next.then(|| rows.key().to_vec());
+    Ok(row)
+}
+
+/// Changed rows: the new block, or `None` to remove the row.
+type Changed = Vec<(Vec<u8>, Option<Vec<u8>>)>;
+
+/// Entries that become blocks of consecutive rows.
+#[derive(Default)]
+struct Output {
+    /// The groups, one after the other: keys, and the end of each group in `entries`.
+    entries: BlockBuilder,
+    group_ends: Vec<usize>,
+}
+
+impl Output {
+    fn push(&mut self, group: &Group) {
+        if group.is_empty() {
+            return;
+        }
+        for payload in group.payloads() {
+            self.entries.push(&group.key, payload);
+        }
+        self.group_ends.push(self.entries.len());
+    }
+
+    fn clear(&mut self) {
+        self.entries.clear();
+        self.group_ends.clear();
+    }
+
+    /// Splits the entries into blocks of equal size, or full ones if `fill`; the first is stored under `row`.
+    fn close(&mut self, row: &[u8], fill: bool, changed: &mut Changed, state: &mut State) {
+        let total = self.entries.block_bytes();
+        let blocks = total.div_ceil(BLOCK_BYTES_MAX).max(1);
+        let most = match fill {
+            true => BLOCK_BYTES_MAX,
+            false => total / blocks + 64,
+        };
+        let mut block = BlockBuilder::default();
+        let mut start = 0;
+        let mut key = row.to_vec();
+        for &end in &self.group_ends {
+            let bytes: usize = (start..end)
+                .map(|index| self.entries.entry(index))
+                .map(|entry| entry.key.len() + entry.payload.len())
+                .sum();
+            if block.len() > 0 && block.block_bytes() + bytes > most.min(BLOCK_BYTES_MAX) {
+                put(std::mem::take(&mut key), &mut block, changed, state);
+                key = self.entries.entry(start).key.to_vec();
+            }
+            for index in start..end {
+                let entry = self.entries.entry(index);
+                block.push(entry.key, entry.payload);
+            }
+            start = end;
+        }
+        if block.len() > 0 {
+            put(key, &mut block, changed, state);
+        } else {
+            changed.push((key, None));
+        }
+        self.clear();
+    }
+}
+
+fn put(key: Vec<u8>, block: &mut BlockBuilder, changed: &mut Changed, state: &mut State) {
+    let bytes = block.encode();
+    state.main_bytes += bytes.len() as u64;
+    changed.push((key, Some(bytes)));
+    block.clear();
+}
+
+/// Merges entries, which must ascend, into the main table.
+pub(crate) fn merge_in<W: PageWrite>(
+    root: &mut Tree,
+    w: &mut W,
+    state: &mut State,
+    new: &BlockBuilder,
+    rules: &mut HashRules<'_>,
+) -> Result<()> {
+    let mut at = 0;
+    while at < new.len() {
+        let mut changed = Changed::new();
+        let mut bytes = 0;
+        let mut next = None;
+        while at < new.len() && bytes < STEP_BYTES {
+            let row = row_of(root, &*w, new.entry(at).key)?;
+            let before = changed.len();
+            at = merge_row(root, &*w, state, &row, new, at, rules, &mut changed)?;
+            if next.as_ref() == Some(&row.key) {
+                join_small(&mut changed, before, state);
+            }
+            next = row.next;
+            bytes += changed[before..]
+                .iter()
+                .map(|(_, block)| block.as_ref().map_or(0, Vec::len))
+                .sum::<usize>();
+        }
+        change(root, w, Part::Main, &mut |w, table| {
+            for (key, block) in &changed {
+                match block {
+                    Some(block) => table.insert(w, key, block)?,
+                    None => table.remove(w, key)?,
+                };
+            }
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+/// Merges the new entries from `at` on that belong in `row` into it. Returns the index of the first entry that does not
+/// belong there.
+#[expect(clippy::too_many_arguments, reason = "the parts of one step of a loop")]
+fn merge_row<R: PageRead>(
+    root: &Tree,
+    r: &R,
+    state: &mut State,
+    row: &Row,
+    new: &BlockBuilder,
+    mut at: usize,
+    rules: &mut HashRules<'_>,
+    changed: &mut Changed,
+) -> Result<usize> {
+    let old = row.block.as_deref().map(Block::parse).transpose()?;
+    let old_len = old.map_or(0, |old| old.len());
+    state.main_bytes = state
+        .main_bytes
+        .saturating_sub(row.block.as_ref().map_or(0, Vec::len) as u64);
+    let mut output = Output::default();
+    let mut group = Group::default();
+    let mut index = 0;
+    let mut is_appended = true;
+    let end = match &row.next {
+        None => new.len(),
+        Some(next) => {
+            let mut end = at;
+            while end < new.len() && new.entry(end).key < next.as_slice() {
+                end += 1;
+            }
+            end
+        }
+    };
+    loop {
+        let old_entry = match &old {
+            Some(old) if index < old_len => Some(old.entry(index)?),
+            _ => None,
+        };
+        let new_entry = (at < end).then(|| new.entry(at));
+        let key = match (old_entry, new_entry) {
+            (Some(old), Some(new)) => old.key.min(new.key),
+            (Some(one), None) | (None, Some(one)) => one.key,
+            (None, None) => break,
+        };
+        group.clear();
+        group.key.clear();
+        group.key.extend_from_slice(key);
+        let mut keys_before = 0;
+        if let Some(old) = &old {
+            while index < old_len {
+                let entry = old.entry(index)?;
+                if entry.key != group.key {
+                    break;
+                }
+                group.push(entry.payload);
+                keys_before += 1;
+                index += 1;
+            }
+        }
+        let from_old = group.len();
+        while at < end && new.entry(at).key == group.key {
+            group.push(new.entry(at).payload);
+            at += 1;
+        }
+        if group.len() > from_old {
+            is_appended &= index == old_len;
+            rules.settle(root, r, &mut group, true)?;
+            state.main_keys = (state.main_keys + keys_of(rules, group.len()))
+                .saturating_sub(keys_of(rules, keys_before));
+        }
+        output.push(&group);
+    }
+    let fill = is_appended && row.next.is_none();
+    output.close(&row.key, fill, changed, state);
+    Ok(at)
+}
+
+/// Number of keys with `entries` entries under one key of the index.
+fn keys_of(rules: &HashRules<'_>, entries: usize) -> u64 {
+    match rules.has_duplicates() {
+        true => u64::from(entries > 0),
+        false => entries as u64,
+    }
+}
+
+/// Joins the block at `before`, if it is small and the last one, to the block before it, which must be of the row before.
+fn join_small(changed: &mut Changed, before: usize, state: &mut State) {
+    let is_only = changed.len() == before + 1;
+    let [.., (_, Some(left)), (_, Some(right))] = changed.as_slice() else {
+        return;
+    };
+    if !is_only
+        || right.len() >= BLOCK_BYTES_MIN
+        || left.len() + right.len() > BLOCK_BYTES_MAX
+    {
+        return;
+    }
+    let (Ok(one), Ok(two)) = (Block::parse(left), Block::parse(right)) else {
+        return;
+    };
+    let mut joined = BlockBuilder::default();
+    for block in [one, two] {
+        for index in 0..block.len() {
+            let Ok(entry) = block.entry(index) else {
+                return;
+            };
+            joined.push(entry.key, entry.payload);
+        }
+    }
+    state.main_bytes = state
+        .main_bytes
+        .saturating_sub((left.len() + right.len()) as u64);
+    let block = joined.encode();
+    state.main_bytes += block.len() as u64;
+    changed[before - 1].1 = Some(block);
+    changed[before].1 = None;
+}

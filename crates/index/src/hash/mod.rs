@@ -1,0 +1,32 @@
+//! Hash tables: records under unordered or ordered keys, in an append-only store with an index.
+//!
+//! ```text
+//! options      how keys are kept, duplicates, history
+//! entry        entries of the index: a record number, or the removal of records
+//! record       rows of the record store
+//! state        counters, and the list of the runs
+//! settle       which entries of a key count, and where replaced records go
+//! main_table   merging runs into the main table of the index
+//! buffer       the records of a transaction, in memory
+//! read         lookups, duplicates, history, ranges
+//! walk         all keys in order
+//! write        storing a transaction's records; rebuilding and compaction
+//! check        every rule of the format
+//! ```
+//!
+//! Invariants:
+//! 1. Record numbers ascend from 0 and are never used again. A record never changes.
+//! 2. Of the entries of one key, the one with the greatest record number is the newest.
+//! 3. The index can be rebuilt from the records: removals are records, too.
+
+pub(crate) mod buffer;
+pub(crate) mod check;
+pub(crate) mod entry;
+pub(crate) mod main_table;
+pub(crate) mod options;
+pub(crate) mod read;
+pub(crate) mod record;
+pub(crate) mod settle;
+pub(crate) mod state;
+pub(crate) mod walk;
+pub(crate) mod write;

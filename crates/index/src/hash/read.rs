@@ -1,0 +1,399 @@
+//! Lookups in a hash table.
+
+use crate::hash::entry::Action;
+use crate::hash::options::HashOptions;
+use crate::hash::record::{self, Record};
+use crate::hash::settle::{DEAD, Records, duplicates_key, versions_key};
+use crate::hash::state::State;
+use crate::hash::walk::Walk;
+use crate::parts::{Part, part, row};
+use crate::postings::sets;
+use crate::runs::lookup::{in_run, in_table};
+use roaring::RoaringTreemap;
+use std::collections::HashSet;
+use tidalite_kv::{TableReader, Tree};
+use tidalite_pager::{PageRead, Result};
+
+/// A hash table in a snapshot.
+#[derive(Clone, Debug)]
+pub struct HashReader<R> {
+    pub(crate) r: R,
+    pub(crate) options: HashOptions,
+    pub(crate) state: State,
+    root: Tree,
+    /// The parts that have pages of their own; small ones are in a row of the root.
+    records: Option<Tree>,
+    main: Option<Tree>,
+    runs: Option<Tree>,
+    sets: Option<Tree>,
+}
+
+/// Figures about a hash table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HashStat {
+    /// Records in the store: current ones, older versions, removals, and dead ones.
+    pub records: u64,
+    /// Number of the next record.
+    pub next_record: u64,
+    /// Records that are replaced or removed; compaction gives their space back.
+    pub dead: u64,
+    /// Keys in the main table of the index.
+    pub main_keys: u64,
+    /// Bytes of the main table's blocks.
+    pub main_bytes: u64,
+    /// Runs that wait to be merged into the main table.
+    pub runs: u64,
+    /// Entries in these runs.
+    pub run_entries: u64,
+    /// Bytes of these runs' blocks.
+    pub run_bytes: u64,
+}
+
+impl<R: PageRead> HashReader<R> {
+    /// Opens a hash table.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn open(root: &Tree, r: R) -> Result<Self> {
+        let options = HashOptions::decode(&row(root, &r, Part::Options)?)?;
+        let state = State::decode(&row(root, &r, Part::State)?)?;
+        Self::with(root, r, options, state)
+    }
+
+    pub(crate) fn with(root: &Tree, r: R, options: HashOptions, state: State) -> Result<Self> {
+        let tree = |kind| part(root, &r, kind).map(|part| part.tree().copied());
+        Ok(Self {
+            options,
+            state,
+            root: *root,
+            records: tree(Part::Records)?,
+            main: tree(Part::Main)?,
+            runs: tree(Part::Runs)?,
+            sets: tree(Part::Sets)?,
+            r,
+        })
+    }
+
+    fn part(&self, tree: Option<&Tree>, kind: Part) -> Result<TableReader<'_>> {
+        match tree {
+            Some(tree) => Ok(TableReader::of(*tree)),
+            None => part(&self.root, &self.r, kind),
+        }
+    }
+
+    pub(crate) fn records(&self) -> Result<TableReader<'_>> {
+        self.part(self.records.as_ref(), Part::Records)
+    }
+
+    pub(crate) fn main(&self) -> Result<TableReader<'_>> {
+        self.part(self.main.as_ref(), Part::Main)
+    }
+
+    pub(crate) fn runs(&self) -> Result<TableReader<'_>> {
+        self.part(self.runs.as_ref(), Part::Runs)
+    }
+
+    pub(crate) fn sets(&self) -> Result<TableReader<'_>> {
+        self.part(self.sets.as_ref(), Part::Sets)
+    }
+
+    /// The options of the table.
+    #[must_use]
+    pub fn options(&self) -> &HashOptions {
+        &self.options
+    }
+
+    /// Figures about the table.
+    ///
+    /// # Errors
+    /// A damaged page.
+    pub fn stat(&self) -> Result<HashStat> {
+        let runs = &self.state.runs;
+        Ok(HashStat {
+            records: self.records()?.len(),
+            next_record: self.state.next_record,
+            dead: self.state.dead,
+            main_keys: self.state.main_keys,
+            main_bytes: self.state.main_bytes,
+            runs: runs.list.len() as u64,
+            run_entries: runs.entries(),
+            run_bytes: runs.bytes(),
+        })
+    }
+
+    /// The newest record of a key; `None` if the key does not exist.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn get(&self, key: &[u8]) -> Result<Option<Record<'_>>> {
+        if self.options.duplicates {
+            let newest = self.duplicates(key)?.max();
+            return newest.map(|number| self.expect(number)).transpose();
+        }
+        let folded = self.options.folded(key);
+        let index_key = self.options.index_key(&folded);
+        let mut newest = Vec::new();
+        let runs = self.runs()?;
+        for run in self.state.runs.with_key(&index_key).iter().rev() {
+            newest.clear();
+            in_run(&runs, &self.r, run.number, &index_key, &mut |payload| {
+                newest.push(Action::decode(payload)?);
+                Ok(())
+            })?;
+            if let Some(found) = self.first_of_key(&newest, &folded)? {
+                return Ok(found);
+            }
+        }
+        newest.clear();
+        in_table(&self.main()?, &self.r, &index_key, &mut |payload| {
+            newest.push(Action::decode(payload)?);
+            Ok(())
+        })?;
+        Ok(self.first_of_key(&newest, &folded)?.flatten())
+    }
+
+    /// The newest record of a key among entries of its index key, the oldest first: `Some(None)` if the key is removed.
+    fn first_of_key(&self, actions: &[Action], folded: &[u8]) -> Result<Option<Option<Record<'_>>>> {
+        for action in actions.iter().rev() {
+            match *action {
+                Action::Set(number) => {
+                    let record = self.expect(number)?;
+                    if self.is_of_key(&record, folded) {
+                        return Ok(Some(Some(record)));
+                    }
+                }
+                Action::Remove(number) | Action::RemoveOne(number) => {
+                    if !self.options.is_hashed() || self.is_of_key(&self.expect(number)?, folded) {
+                        return Ok(Some(None));
+                    }
+                }
+                Action::InSets => {}
+            }
+        }
+        Ok(None)
+    }
+
+    fn is_of_key(&self, record: &Record<'_>, folded: &[u8]) -> bool {
+        !self.options.is_hashed() || *self.options.folded(record.key()) == *folded
+    }
+
+    fn expect(&self, number: u64) -> Result<Record<'_>> {
+        record::expect(&self.records()?, &self.r, number)
+    }
+
+    /// The record with this number, if it still exists: also one that was replaced or removed and is kept as history or
+    /// until compaction.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn record(&self, number: u64) -> Result<Option<Record<'_>>> {
+        record::get(&self.records()?, &self.r, number)
+    }
+
+    /// All entries of an index key, the oldest first.
+    fn actions(&self, index_key: &[u8]) -> Result<Vec<Action>> {
+        let mut actions = Vec::new();
+        let mut push = |payload: &[u8]| {
+            actions.push(Action::decode(payload)?);
+            Ok(())
+        };
+        in_table(&self.main()?, &self.r, index_key, &mut push)?;
+        let runs = self.runs()?;
+        for run in self.state.runs.with_key(index_key) {
+            in_run(&runs, &self.r, run.number, index_key, &mut push)?;
+        }
+        Ok(actions)
+    }
+
+    /// The numbers of all records of a key. In a table without duplicates there is one at most.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    ///
+    /// # Cost
+    /// Two page descents; one more for each 65,536 record numbers in which there are records of the key. In a table with
+    /// hashed keys, each record is read to compare its key.
+    pub fn duplicates(&self, key: &[u8]) -> Result<RoaringTreemap> {
+        let folded = self.options.folded(key);
+        let index_key = self.options.index_key(&folded);
+        let actions = self.actions(&index_key)?;
+        self.live(&index_key, &actions, Some(&folded))
+    }
+
+    /// The records that the entries of an index key leave: of the key `folded`, or of all keys with this index key.
+    pub(crate) fn live(
+        &self,
+        index_key: &[u8],
+        actions: &[Action],
+        folded: Option<&[u8]>,
+    ) -> Result<RoaringTreemap> {
+        let mut live = RoaringTreemap::new();
+        let hashed = self.options.is_hashed();
+        for action in actions {
+            match *action {
+                Action::Set(number) => {
+                    if !self.options.duplicates {
+                        self.remove_others(&mut live, number)?;
+                    }
+                    live.insert(number);
+                }
+                Action::Remove(number) => self.remove_others(&mut live, number)?,
+                Action::RemoveOne(number) => {
+                    live.remove(record::removed_by(&self.records()?, &self.r, number)?);
+                }
+                Action::InSets => live |= sets::get(&self.sets()?, &self.r, &duplicates_key(index_key))?,
+            }
+        }
+        if let Some(folded) = folded.filter(|_| hashed) {
+            let mut of_key = RoaringTreemap::new();
+            for number in &live {
+                if self.is_of_key(&self.expect(number)?, folded) {
+                    of_key.insert(number);
+                }
+            }
+            return Ok(of_key);
+        }
+        Ok(live)
+    }
+
+    /// Removes the records with the key of record `number` from `live`, whose members have one index key.
+    fn remove_others(&self, live: &mut RoaringTreemap, number: u64) -> Result<()> {
+        if !self.options.is_hashed() || live.is_empty() {
+            live.clear();
+            return Ok(());
+        }
+        let records = Records {
+            table: self.records()?,
+            r: &self.r,
+            options: &self.options,
+        };
+        for other in live.iter().collect::<Vec<_>>() {
+            if records.have_same_key(other, number)? {
+                live.remove(other);
+            }
+        }
+        Ok(())
+    }
+
+    /// The versions of a key that are kept, the newest first: the current one, if the key exists, and the history that
+    /// the table keeps, with the removals of the key.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn history(&self, key: &[u8]) -> Result<Vec<Record<'_>>> {
+        let folded = self.options.folded(key);
+        let index_key = self.options.index_key(&folded);
+        let mut numbers = sets::get(&self.sets()?, &self.r, &versions_key(&index_key))?;
+        let mut actions = self.actions(&index_key)?;
+        actions.sort_unstable_by_key(|action| match *action {
+            Action::Set(number) | Action::Remove(number) | Action::RemoveOne(number) => number,
+            Action::InSets => 0,
+        });
+        if self.options.duplicates {
+            numbers |= self.live(&index_key, &actions, None)?;
+        } else {
+            for action in actions {
+                if let Action::Set(number) | Action::Remove(number) = action {
+                    numbers.insert(number);
+                }
+            }
+        }
+        let mut versions = Vec::new();
+        for number in numbers.iter().rev() {
+            let record = self.expect(number)?;
+            if self.is_of_key(&record, &folded) {
+                versions.push(record);
+            }
+        }
+        if let Some(most) = self.options.versions_max() {
+            versions.truncate(most);
+        }
+        Ok(versions)
+    }
+
+    /// Number of keys. Entries of the runs are looked up in the main table, so this is quick after compaction.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn count_keys(&self) -> Result<u64> {
+        if self.state.runs.is_empty() && !(self.options.duplicates && self.options.is_hashed()) {
+            return Ok(self.state.main_keys);
+        }
+        let mut count = 0;
+        self.walk(b"")?.each(&mut |_, records| {
+            count += match self.options.duplicates {
+                true if self.options.is_hashed() => self.distinct_keys(records)?,
+                true => u64::from(!records.is_empty()),
+                false => records.len(),
+            };
+            Ok(true)
+        })?;
+        Ok(count)
+    }
+
+    /// Number of different keys of records that have one hash.
+    fn distinct_keys(&self, records: &RoaringTreemap) -> Result<u64> {
+        if records.len() < 2 {
+            return Ok(records.len());
+        }
+        let mut keys = HashSet::new();
+        for number in records {
+            keys.insert(self.options.folded(self.expect(number)?.key()).into_owned());
+        }
+        Ok(keys.len() as u64)
+    }
+
+    /// Number of records of all keys, duplicates included.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn count_records(&self) -> Result<u64> {
+        if !self.options.duplicates {
+            return self.count_keys();
+        }
+        let mut count = 0;
+        self.walk(b"")?.each(&mut |_, records| {
+            count += records.len();
+            Ok(true)
+        })?;
+        Ok(count)
+    }
+
+    /// All keys in the order of the index, from `from` on, in the form of the index.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn walk(&self, from: &[u8]) -> Result<Walk<'_, R>> {
+        Walk::new(self, from)
+    }
+
+    /// The records that are dead: replaced or removed, and not compacted yet.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn dead(&self) -> Result<RoaringTreemap> {
+        sets::get(&self.sets()?, &self.r, DEAD)
+    }
+
+    /// Calls `each` with the records of the store from the number `from` on, in the order in which they were written,
+    /// until it returns false: also with those that are replaced or removed.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page; errors of `each`.
+    pub fn each_record(
+        &self,
+        from: u64,
+        each: &mut dyn FnMut(Record<'_>) -> Result<bool>,
+    ) -> Result<()> {
+        let mut rows = self.records()?.cursor(&self.r)?;
+        let mut there = rows.seek_ge(&from.to_be_bytes())?;
+        while there {
+            let number = record::number_of(rows.key())?;
+            if !each(Record::of_value(number, rows.value()?)?)? {
+                break;
+            }
+            there = rows.next()?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,333 @@
+//! Storing the records of a transaction, merging runs into the main table, and giving space back.
+//!
+//! A store of n records adds one run of n entries. While runs wait for the main table, each store also merges about twice
+//! as many entries into it as it adds, in steps of at least `MERGE_ENTRIES`, so the work of a commit is bounded by its own
+//! size, and the runs together stay below a share of the main table.
+
+use crate::block::BlockBuilder;
+use crate::hash::buffer::Buffer;
+use crate::hash::entry::RECORDS_MAX;
+use crate::hash::main_table;
+use crate::hash::options::HashOptions;
+use crate::hash::record::{self, Kind, RECORD_VALUE_MAX, Record};
+use crate::hash::read::HashReader;
+use crate::hash::settle::{DEAD, HashRules};
+use crate::hash::state::State;
+use crate::parts::{Part, change, part, row};
+use crate::postings::changes::Changes;
+use crate::postings::sets;
+use crate::runs::write::{add_run, begin_merge, take_merged};
+use tidalite_kv::Tree;
+use tidalite_pager::{Error, PageRead, PageWrite, Result};
+
+/// Merging into the main table begins when the runs have this share of its bytes.
+const MAIN_SHARE: u64 = 4;
+/// Runs of fewer bytes in all are not merged into the main table.
+const RUN_BYTES_MIN: u64 = if cfg!(test) { 2 << 10 } else { 1 << 20 };
+/// Merging into the main table takes at least this many entries at a time.
+const MERGE_ENTRIES: u64 = if cfg!(test) { 16 } else { 4096 };
+/// Records are compacted by themselves when this many are dead, and as many as are alive.
+const DEAD_MIN: u64 = if cfg!(test) { 50 } else { 1 << 16 };
+/// A hash table in a write transaction: its options and state, and records that are not stored yet.
+///
+/// The caller keeps the root of the table and passes it to each call.
+#[derive(Clone, Debug)]
+pub struct HashWriter {
+    options: HashOptions,
+    state: State,
+    buffer: Buffer,
+}
+
+impl HashWriter {
+    /// Creates a hash table in an empty table.
+    ///
+    /// # Errors
+    /// A full disk; a damaged page.
+    pub fn create<W: PageWrite>(root: &mut Tree, w: &mut W, options: HashOptions) -> Result<Self> {
+        let state = State::default();
+        root.insert(w, &Part::Options.key(), &options.encode())?;
+        root.insert(w, &Part::State.key(), &state.encode())?;
+        Ok(Self {
+            options,
+            state,
+            buffer: Buffer::default(),
+        })
+    }
+
+    /// Opens a hash table.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn open<R: PageRead>(root: &Tree, r: &R) -> Result<Self> {
+        let options = HashOptions::decode(&row(root, r, Part::Options)?)?;
+        let state = State::decode(&row(root, r, Part::State)?)?;
+        let buffer = Buffer::new(state.next_record);
+        Ok(Self {
+            options,
+            state,
+            buffer,
+        })
+    }
+
+    /// The options of the table.
+    #[must_use]
+    pub fn options(&self) -> &HashOptions {
+        &self.options
+    }
+
+    /// Whether there are records to store.
+    #[must_use]
+    pub fn is_stored(&self) -> bool {
+        self.buffer.is_empty()
+    }
+
+    /// Whether the records take so much memory that they should be stored.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.buffer.is_full()
+    }
+
+    /// Sets a key: adds a record, and returns its number. The record replaces the newest one of the key, unless the
+    /// table allows duplicates.
+    ///
+    /// # Errors
+    /// `Limit` for a key or a value that is too long; `Unsupported` for a key that is not UTF-8 in a table that ignores
+    /// case.
+    pub fn set(&mut self, key: &[u8], value: &[u8]) -> Result<u64> {
+        if value.len() > RECORD_VALUE_MAX {
+            return Err(Error::Limit {
+                what: "bytes of a value of the hash table",
+                found: value.len() as u64,
+                limit: RECORD_VALUE_MAX as u64,
+            });
+        }
+        self.push(Kind::Set, key, value)
+    }
+
+    /// Removes a key with all its records. The key need not exist. Returns the number of the record that states it.
+    ///
+    /// # Errors
+    /// As for `set`.
+    pub fn remove(&mut self, key: &[u8]) -> Result<u64> {
+        self.push(Kind::Remove, key, &[])
+    }
+
+    /// Removes one record of a key, in a table with duplicates. The record must be one of the key.
+    ///
+    /// # Errors
+    /// As for `set`.
+    pub fn remove_record(&mut self, key: &[u8], record: u64) -> Result<u64> {
+        self.push(Kind::RemoveOne, key, &record.to_be_bytes())
+    }
+
+    fn push(&mut self, kind: Kind, key: &[u8], value: &[u8]) -> Result<u64> {
+        self.options.check_key(key)?;
+        if self.buffer.next() >= RECORDS_MAX {
+            return Err(Error::Limit {
+                what: "records of a hash table",
+                found: RECORDS_MAX + 1,
+                limit: RECORDS_MAX,
+            });
+        }
+        Ok(self.buffer.push(&self.options, kind, key, value))
+    }
+
+    /// The newest record of a key among those that are not stored: `Some(None)` if it removes the key. `None` if the
+    /// answer is in the stored table.
+    ///
+    /// # Errors
+    /// None that a healthy table gives.
+    pub fn buffered(&self, key: &[u8]) -> Result<Option<Option<Record<'static>>>> {
+        let mut found = None;
+        self.buffer
+            .each_of_key(&self.options, key, &mut |number, parts, bytes| {
+                found = Some(match parts.kind {
+                    Kind::Set => Some(Record::of_bytes(number, bytes)?),
+                    Kind::Remove | Kind::RemoveOne => None,
+                });
+                Ok(true)
+            })?;
+        Ok(found)
+    }
+
+    /// A reader of the stored table; the records in memory must have been stored.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn reader<R: PageRead>(&self, root: &Tree, r: R) -> Result<HashReader<R>> {
+        HashReader::with(root, r, self.options, self.state.clone())
+    }
+
+    /// Stores the records that are in memory.
+    ///
+    /// # Errors
+    /// A damaged page, a full disk: the table is then half changed, and the transaction must be rolled back.
+    pub fn store<W: PageWrite>(&mut self, root: &mut Tree, w: &mut W) -> Result<()> {
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
+        let buffer = &self.buffer;
+        change(root, w, Part::Records, &mut |w, records| {
+            records.extend_lent(w, |put| {
+                buffer.each_record(&mut |number, bytes| put(&number.to_be_bytes(), bytes))
+            })
+        })?;
+        let entries = self.buffer.entries();
+        self.state.next_record = self.buffer.next();
+        self.buffer.reset(self.state.next_record);
+        self.index(root, w, &entries)?;
+        self.compact_dead(root, w)?;
+        self.put_state(root, w)
+    }
+
+    /// Adds entries to the index.
+    fn index<W: PageWrite>(
+        &mut self,
+        root: &mut Tree,
+        w: &mut W,
+        entries: &BlockBuilder,
+    ) -> Result<()> {
+        let Self { options, state, .. } = self;
+        let mut rules = HashRules::new(options);
+        add_run(root, w, &mut state.runs, entries, &mut rules)?;
+        state.dead += rules.apply(root, w)?;
+        let limit = RUN_BYTES_MIN.max(state.main_bytes / MAIN_SHARE);
+        if state.runs.merging == 0 && state.runs.bytes() > limit {
+            begin_merge(&mut state.runs);
+        }
+        self.merge_due(root, w)
+    }
+
+    /// Merges entries into the main table, as many as the runs that came after the merge began demand.
+    fn merge_due<W: PageWrite>(&mut self, root: &mut Tree, w: &mut W) -> Result<()> {
+        let runs = &self.state.runs;
+        let new = &runs.list[runs.merging..];
+        let wanted: u64 = new.iter().map(|run| 2 * run.entries).sum();
+        while self.state.runs.merging > 0 && self.state.runs.merged + MERGE_ENTRIES <= wanted {
+            self.merge_step(root, w)?;
+        }
+        Ok(())
+    }
+
+    /// Merges the next entries into the main table.
+    fn merge_step<W: PageWrite>(&mut self, root: &mut Tree, w: &mut W) -> Result<()> {
+        let Self { options, state, .. } = self;
+        let mut rules = HashRules::new(options);
+        let count = MERGE_ENTRIES as usize;
+        if let Some(taken) = take_merged(root, w, &mut state.runs, count, &mut rules)? {
+            state.dead += rules.apply(root, w)?;
+            main_table::merge_in(root, w, state, &taken, &mut rules)?;
+            state.dead += rules.apply(root, w)?;
+        }
+        Ok(())
+    }
+
+    fn put_state<W: PageWrite>(&self, root: &mut Tree, w: &mut W) -> Result<()> {
+        root.insert(w, &Part::State.key(), &self.state.encode()).map(drop)
+    }
+
+    /// Merges all runs into the main table, and removes all records that are dead.
+    ///
+    /// # Errors
+    /// As for `store`.
+    pub fn compact<W: PageWrite>(&mut self, root: &mut Tree, w: &mut W) -> Result<()> {
+        self.store(root, w)?;
+        while !self.state.runs.is_empty() {
+            begin_merge(&mut self.state.runs);
+            self.merge_step(root, w)?;
+        }
+        self.remove_dead(root, w, u64::MAX)?;
+        self.put_state(root, w)
+    }
+
+    /// Removes dead records if there are many, in one step.
+    fn compact_dead<W: PageWrite>(&mut self, root: &mut Tree, w: &mut W) -> Result<()> {
+        let rows = part(root, &*w, Part::Records)?.len();
+        if self.state.dead < DEAD_MIN || self.state.dead < rows / 2 {
+            return Ok(());
+        }
+        self.remove_dead(root, w, 1)
+    }
+
+    /// Removes the dead records of the first `containers` containers that have some. The lowest numbers go first:
+    /// otherwise the removal of a key could be gone while an older record of the key is still there, and rebuilding the
+    /// index would bring the record back.
+    fn remove_dead<W: PageWrite>(
+        &mut self,
+        root: &mut Tree,
+        w: &mut W,
+        mut containers: u64,
+    ) -> Result<()> {
+        while containers > 0 {
+            let found = {
+                let table = part(root, &*w, Part::Sets)?;
+                sets::first_container(&table, &*w, DEAD)?
+            };
+            let Some(dead) = found else {
+                break;
+            };
+            let mut changes = Changes::default();
+            change(root, w, Part::Records, &mut |w, records| {
+                let mut numbers = dead.iter().peekable();
+                while let Some(first) = numbers.next() {
+                    let mut last = first;
+                    while numbers.next_if_eq(&(last + 1)).is_some() {
+                        last += 1;
+                    }
+                    let end = (last + 1).to_be_bytes();
+                    records.remove_range(w, &first.to_be_bytes(), &end)?;
+                }
+                Ok(())
+            })?;
+            for number in &dead {
+                changes.remove(DEAD, number);
+            }
+            change(root, w, Part::Sets, &mut |w, table| sets::apply(table, w, &mut changes))?;
+            self.state.dead = self.state.dead.saturating_sub(dead.len());
+            containers -= 1;
+        }
+        Ok(())
+    }
+
+    /// Builds the index anew from the records.
+    ///
+    /// # Errors
+    /// As for `store`.
+    pub fn rebuild<W: PageWrite>(&mut self, root: &mut Tree, w: &mut W) -> Result<()> {
+        self.store(root, w)?;
+        for stale in [Part::Main, Part::Runs, Part::Sets] {
+            change(root, w, stale, &mut |w, table| table.clear(w))?;
+        }
+        self.state = State {
+            next_record: self.state.next_record,
+            ..State::default()
+        };
+        let mut from = 0;
+        loop {
+            let mut batch = Buffer::new(from);
+            let mut numbers = Vec::new();
+            {
+                let records = part(root, &*w, Part::Records)?;
+                let mut rows = records.cursor(&*w)?;
+                let mut there = rows.seek_ge(&u64::to_be_bytes(from))?;
+                while there && !batch.is_full() {
+                    let number = record::number_of(rows.key())?;
+                    let value = rows.value()?.to_vec()?;
+                    let parts = record::decode(number, &value)?;
+                    // Only the key matters to the index.
+                    batch.push(&self.options, parts.kind, parts.key, &[]);
+                    numbers.push(number);
+                    from = number + 1;
+                    there = rows.next()?;
+                }
+            }
+            if batch.is_empty() {
+                break;
+            }
+            let entries = batch.entries_of(&numbers);
+            self.index(root, w, &entries)?;
+        }
+        self.state.next_record = self.state.next_record.max(from);
+        self.put_state(root, w)
+    }
+}

@@ -1,0 +1,73 @@
+//! The parts of an index: rows and nested tables of one table, its root.
+//!
+//! ```text
+//! key      row
+//! 0        options: fixed when the index is created
+//! 1        state: counters, and the list of the runs
+//! 2        nested table of records (hash tables only)
+//! 3        nested table: the main table
+//! 4        nested table: the blocks of all runs, under the number of the run and their first key
+//! 5        nested table: sets of record numbers (hash tables only)
+//! ```
+
+use tidalite_base::Corrupt;
+use tidalite_kv::{MissingTable, TableReader, TableWriter, Tree};
+use tidalite_pager::{Error, PageRead, PageWrite, Result};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Options,
+    State,
+    Records,
+    Main,
+    Runs,
+    Sets,
+}
+
+impl Part {
+    pub(crate) fn key(self) -> [u8; 1] {
+        [self as u8]
+    }
+}
+
+/// Opens a part for reading; an empty table if the part does not exist yet.
+pub(crate) fn part<'r, R: PageRead>(
+    root: &Tree,
+    r: &'r R,
+    part: Part,
+) -> Result<TableReader<'r>> {
+    let found = TableReader::of(*root).nested(r, &part.key())?;
+    Ok(found.unwrap_or_else(|| TableReader::of(Tree::new(root.id()))))
+}
+
+/// Reads a row; an error if it is missing.
+pub(crate) fn row<R: PageRead>(root: &Tree, r: &R, part: Part) -> Result<Vec<u8>> {
+    match root.get(r, &part.key())? {
+        Some(value) => value.to_vec(),
+        None => Err(missing(part)),
+    }
+}
+
+#[cold]
+fn missing(part: Part) -> Error {
+    Corrupt::new("table of an index", 0, "no such row", format!("{part:?}")).into()
+}
+
+/// Changes a part, which is created if it does not exist.
+pub(crate) fn change<W: PageWrite, T>(
+    root: &mut Tree,
+    w: &mut W,
+    part: Part,
+    change: &mut dyn FnMut(&mut W, &mut TableWriter) -> Result<T>,
+) -> Result<T> {
+    let mut table = TableWriter::of(*root);
+    let path = [part.key().to_vec()];
+    let done = table.at(w, &path, MissingTable::CreateToFill, change)?;
+    match (table.tree(), done) {
+        (Some(tree), Some(done)) => {
+            *root = *tree;
+            Ok(done)
+        }
+        _ => Err(missing(part)),
+    }
+}

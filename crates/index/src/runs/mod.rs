@@ -1,0 +1,17 @@
+//! Writes that are not in the main table yet: sorted runs, as in a log-structured merge-tree.
+//!
+//! ```text
+//! state       the list of runs, and how far the oldest of them have been merged into the main table
+//! cursor      reading blocks in order of keys
+//! merge       reading several runs, and the main table, as one
+//! lookup      the entries of one key
+//! write       new runs, and merges of runs of similar size
+//! ```
+//!
+//! P. O'Neil, E. Cheng, D. Gawlick, E. O'Neil, "The log-structured merge-tree (LSM-tree)", Acta Informatica 33 (1996).
+
+pub(crate) mod cursor;
+pub(crate) mod lookup;
+pub(crate) mod merge;
+pub(crate) mod state;
+pub(crate) mod write;

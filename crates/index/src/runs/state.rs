@@ -1,0 +1,122 @@
+//! The list of the runs.
+//!
+//! ```text
+//!  0  u64   number of the next run
+//!  8  u64   entries of the oldest m runs that have been merged into the main table
+//! 16  u16   n, runs
+//! 18  u16   m, of them the oldest, which are being merged into the main table
+//! 20  n times: u64 number of the run | u64 entries | u64 bytes of its blocks
+//!  .  the watermark: entries of the m runs with a lesser key are in the main table
+//! ```
+//!
+//! Invariants:
+//! 1. Runs are listed from the oldest to the newest, and their numbers ascend.
+//! 2. All entries of a run are newer than those of an older run with the same key, and than those of the main table.
+//! 3. The main table has every entry of the runs being merged below the watermark, and none at it or above.
+
+use tidalite_base::{Corrupt, get_u16, get_u64};
+use tidalite_pager::{Error, Result};
+
+const HEAD_BYTES: usize = 20;
+const RUN_BYTES: usize = 24;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Run {
+    pub(crate) number: u64,
+    pub(crate) entries: u64,
+    pub(crate) bytes: u64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Runs {
+    pub(crate) next: u64,
+    pub(crate) list: Vec<Run>,
+    /// Number of runs, the oldest ones, that are being merged into the main table.
+    pub(crate) merging: usize,
+    /// Entries of these runs that have been merged.
+    pub(crate) merged: u64,
+    /// Entries of these runs with a lesser key have been merged.
+    pub(crate) watermark: Vec<u8>,
+}
+
+impl Runs {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(HEAD_BYTES + self.list.len() * RUN_BYTES);
+        bytes.extend_from_slice(&self.next.to_le_bytes());
+        bytes.extend_from_slice(&self.merged.to_le_bytes());
+        bytes.extend_from_slice(&(self.list.len() as u16).to_le_bytes());
+        bytes.extend_from_slice(&(self.merging as u16).to_le_bytes());
+        for run in &self.list {
+            bytes.extend_from_slice(&run.number.to_le_bytes());
+            bytes.extend_from_slice(&run.entries.to_le_bytes());
+            bytes.extend_from_slice(&run.bytes.to_le_bytes());
+        }
+        bytes.extend_from_slice(&self.watermark);
+        bytes
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
+        let damaged = |found: String| -> Error {
+            Corrupt::new("list of runs", 0, found, "runs with ascending numbers").into()
+        };
+        let Some((head, rest)) = bytes.split_first_chunk::<HEAD_BYTES>() else {
+            return Err(damaged(format!("{} bytes", bytes.len())));
+        };
+        let count = usize::from(get_u16(head, 16));
+        let Some((listed, watermark)) = rest.split_at_checked(count * RUN_BYTES) else {
+            return Err(damaged(format!("{count} runs in {} bytes", bytes.len())));
+        };
+        let list: Vec<Run> = listed
+            .chunks_exact(RUN_BYTES)
+            .map(|run| Run {
+                number: get_u64(run, 0),
+                entries: get_u64(run, 8),
+                bytes: get_u64(run, 16),
+            })
+            .collect();
+        let runs = Self {
+            next: get_u64(head, 0),
+            merging: usize::from(get_u16(head, 18)),
+            merged: get_u64(head, 8),
+            list,
+            watermark: watermark.to_vec(),
+        };
+        let ascend = runs.list.is_sorted_by(|a, b| a.number < b.number);
+        let last = runs.list.last().is_none_or(|last| last.number < runs.next);
+        if !ascend || !last || runs.merging > count {
+            return Err(damaged(format!("{:?}", runs.list)));
+        }
+        Ok(runs)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.list.iter().map(|run| run.bytes).sum()
+    }
+
+    /// Entries in runs that are not in the main table.
+    pub(crate) fn entries(&self) -> u64 {
+        let all: u64 = self.list.iter().map(|run| run.entries).sum();
+        all.saturating_sub(self.merged)
+    }
+
+    /// The runs that may have `key`, from the oldest to the newest.
+    pub(crate) fn with_key(&self, key: &[u8]) -> &[Run] {
+        let skipped = match key < self.watermark.as_slice() {
+            true => self.merging,
+            false => 0,
+        };
+        &self.list[skipped..]
+    }
+}
+
+/// Key of the row that holds the block of a run whose first key is `key`.
+pub(crate) fn row_key(run: u64, key: &[u8]) -> Vec<u8> {
+    let mut row = Vec::with_capacity(8 + key.len());
+    row.extend_from_slice(&run.to_be_bytes());
+    row.extend_from_slice(key);
+    row
+}

@@ -1,0 +1,257 @@
+//! New runs, and merges of runs of similar size.
+//!
+//! Runs belong to classes by the bytes of their blocks, each class `FAN_IN` times larger than the one before. When
+//! `FAN_IN` runs of one class are next to each other at the newest end of the list, they and all smaller runs behind them
+//! become one run. So an entry is rewritten once for each class, and there are at most `FAN_IN` runs of each class.
+
+use crate::block::BlockBuilder;
+use crate::parts::{Part, change, part};
+use crate::runs::merge::{Group, Merge};
+use crate::runs::state::{Run, Runs, row_key};
+use tidalite_kv::Tree;
+use tidalite_pager::{PageRead, PageWrite, Result};
+
+/// Bytes of entries after which a block is closed.
+pub(crate) const BLOCK_BYTES: usize = if cfg!(test) { 300 } else { 16 << 10 };
+/// Bytes of a run in the smallest class.
+const CLASS_BYTES: u64 = if cfg!(test) { 300 } else { 4 << 10 };
+const FAN_IN: usize = 8;
+/// Runs of this many bytes are not merged with others any more: their blocks would not stay in the processor's cache.
+const RUN_BYTES_MAX: u64 = 32 << 20;
+/// Bytes of blocks that are read and kept in memory before they are written.
+const STEP_BYTES: usize = if cfg!(test) { 1000 } else { 1 << 20 };
+
+/// Decides which entries of a key stay in a merge.
+pub(crate) trait Rules {
+    /// Removes the entries of `group` that newer ones of it replace. If `in_main`, no older entries exist than those of the
+    /// group.
+    fn settle<R: PageRead>(
+        &mut self,
+        root: &Tree,
+        r: &R,
+        group: &mut Group,
+        in_main: bool,
+    ) -> Result<()>;
+}
+
+/// Blocks of one run, collected until they are written.
+struct RunWriter {
+    run: Run,
+    block: BlockBuilder,
+    rows: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Bytes of the blocks in `rows`.
+    bytes: usize,
+}
+
+impl RunWriter {
+    fn new(number: u64) -> Self {
+        Self {
+            run: Run {
+                number,
+                entries: 0,
+                bytes: 0,
+            },
+            block: BlockBuilder::default(),
+            rows: Vec::new(),
+            bytes: 0,
+        }
+    }
+
+    /// Entries of one key must be given in one call, so that they are in one block.
+    fn push<'a>(&mut self, key: &[u8], payloads: impl Iterator<Item = &'a [u8]>) {
+        if self.block.block_bytes() >= BLOCK_BYTES {
+            self.close();
+        }
+        for payload in payloads {
+            self.block.push(key, payload);
+            self.run.entries += 1;
+        }
+    }
+
+    fn close(&mut self) {
+        if self.block.len() > 0 {
+            let row = row_key(self.run.number, self.block.entry(0).key);
+            let block = self.block.encode();
+            self.run.bytes += block.len() as u64;
+            self.bytes += block.len();
+            self.rows.push((row, block));
+            self.block.clear();
+        }
+    }
+
+    fn write<W: PageWrite>(&mut self, root: &mut Tree, w: &mut W) -> Result<()> {
+        if self.rows.is_empty() {
+            return Ok(());
+        }
+        let rows = std::mem::take(&mut self.rows);
+        self.bytes = 0;
+        change(root, w, Part::Runs, &mut |w, front| front.extend(w, rows_of(&rows)).map(drop))
+    }
+}
+
+fn rows_of(rows: &[(Vec<u8>, Vec<u8>)]) -> Vec<(&[u8], &[u8])> {
+    rows.iter()
+        .map(|(row, block)| (row.as_slice(), block.as_slice()))
+        .collect()
+}
+
+/// Adds the entries of `new`, which must ascend, as the newest run, and merges runs.
+pub(crate) fn add_run<W: PageWrite>(
+    root: &mut Tree,
+    w: &mut W,
+    runs: &mut Runs,
+    new: &BlockBuilder,
+    rules: &mut impl Rules,
+) -> Result<()> {
+    let mut writer = RunWriter::new(runs.next);
+    runs.next += 1;
+    let mut index = 0;
+    while index < new.len() {
+        let key = new.entry(index).key;
+        let mut end = index + 1;
+        while end < new.len() && new.entry(end).key == key {
+            end += 1;
+        }
+        writer.push(key, (index..end).map(|index| new.entry(index).payload));
+        index = end;
+    }
+    writer.close();
+    writer.write(root, w)?;
+    if writer.run.entries > 0 {
+        runs.list.push(writer.run);
+    }
+    while let Some(first) = due(runs) {
+        merge_from(root, w, runs, first, rules)?;
+    }
+    Ok(())
+}
+
+fn class(bytes: u64) -> u32 {
+    let mut class = 0;
+    let mut limit = CLASS_BYTES;
+    while bytes >= limit {
+        class += 1;
+        limit *= FAN_IN as u64;
+    }
+    class
+}
+
+/// Index of the first of the newest runs that should become one run; `None` if none should.
+fn due(runs: &Runs) -> Option<usize> {
+    let mut class_now = 0;
+    let mut of_class = 0;
+    for (index, run) in runs.list.iter().enumerate().skip(runs.merging).rev() {
+        if run.bytes >= RUN_BYTES_MAX {
+            return None;
+        }
+        match class(run.bytes).cmp(&class_now) {
+            std::cmp::Ordering::Greater => (class_now, of_class) = (class(run.bytes), 1),
+            std::cmp::Ordering::Equal => of_class += 1,
+            std::cmp::Ordering::Less => {}
+        }
+        if of_class == FAN_IN {
+            return Some(index);
+        }
+    }
+    None
+}
+
+/// Merges the runs from `first` to the newest into one.
+fn merge_from<W: PageWrite>(
+    root: &mut Tree,
+    w: &mut W,
+    runs: &mut Runs,
+    first: usize,
+    rules: &mut impl Rules,
+) -> Result<()> {
+    let mut writer = RunWriter::new(runs.next);
+    runs.next += 1;
+    let mut from = Vec::new();
+    let mut more = true;
+    while more {
+        let front = part(root, &*w, Part::Runs)?;
+        let mut merge = Merge::of_runs(runs, first..runs.list.len(), &front, &*w, &from)?;
+        let mut group = Group::default();
+        more = merge.next(&mut group)?;
+        while more {
+            if writer.bytes >= STEP_BYTES {
+                // The key has not been merged: the next step begins with it.
+                from.clone_from(&group.key);
+                break;
+            }
+            rules.settle(root, &*w, &mut group, false)?;
+            writer.push(&group.key, group.payloads());
+            more = merge.next(&mut group)?;
+        }
+        drop(merge);
+        if !more {
+            writer.close();
+        }
+        writer.write(root, w)?;
+    }
+    for run in runs.list.split_off(first) {
+        remove_run(root, w, run.number)?;
+    }
+    if writer.run.entries > 0 {
+        runs.list.push(writer.run);
+    }
+    Ok(())
+}
+
+fn remove_run<W: PageWrite>(root: &mut Tree, w: &mut W, run: u64) -> Result<()> {
+    change(root, w, Part::Runs, &mut |w, front| {
+        front.remove_range(w, &run.to_be_bytes(), &(run + 1).to_be_bytes())
+    })?;
+    Ok(())
+}
+
+/// Begins to merge all runs into the main table.
+pub(crate) fn begin_merge(runs: &mut Runs) {
+    if runs.merging == 0 {
+        runs.merging = runs.list.len();
+    }
+}
+
+/// The next entries, about `entries` of them, to be merged into the main table. They are no longer in the runs: the
+/// caller must merge them. `None` if no merge into the main table is under way.
+pub(crate) fn take_merged<W: PageWrite>(
+    root: &mut Tree,
+    w: &mut W,
+    runs: &mut Runs,
+    entries: usize,
+    rules: &mut impl Rules,
+) -> Result<Option<BlockBuilder>> {
+    if runs.merging == 0 {
+        return Ok(None);
+    }
+    let mut taken = BlockBuilder::default();
+    let mut group = Group::default();
+    let mut is_last = true;
+    {
+        let front = part(root, &*w, Part::Runs)?;
+        let mut merge = Merge::of_runs(runs, 0..runs.merging, &front, &*w, b"")?;
+        let mut count = 0;
+        while merge.next(&mut group)? {
+            if count >= entries || taken.bytes() >= STEP_BYTES {
+                is_last = false;
+                break;
+            }
+            count += group.len();
+            rules.settle(root, &*w, &mut group, false)?;
+            for payload in group.payloads() {
+                taken.push(&group.key, payload);
+            }
+        }
+        runs.merged += count as u64;
+    }
+    if !is_last {
+        runs.watermark = group.key;
+        return Ok(Some(taken));
+    }
+    for run in runs.list.drain(..runs.merging) {
+        remove_run(root, w, run.number)?;
+    }
+    (runs.merging, runs.merged) = (0, 0);
+    runs.watermark.clear();
+    Ok(Some(taken))
+}
