@@ -1,22 +1,23 @@
 //! A block: entries in ascending order of their keys, as the value of one table row.
 //!
 //! ```text
-//! 0   | key bytes u16 | payload bytes u16 | entries u32 |
-//! 8   entries of equal size: | key | payload | one after the other
+//! 0   | key bytes u16 | payload bytes u16 | entries u32 | head of the last key u64 |
+//! 16  entries of equal size: | key | payload | one after the other
 //!     others (both sizes are 0xffff): the end of each entry, u32 each, counted from the end of this list;
 //!     then the entries: | key bytes u16 | key | payload |
 //! ```
 //!
-//! Entries of equal size are found by interpolation: keys are often hashes or numbers that are spread evenly.
+//! The head of a key is its first 8 bytes as a big-endian number, shorter keys filled up with zeros. Entries of equal size
+//! are found by interpolation between heads: keys are often hashes or numbers that are spread evenly.
 //!
 //! Invariants:
 //! 1. Keys ascend; equal keys are adjacent, the oldest entry first.
 //! 2. A block has at least one entry. The form with equal sizes is used whenever it fits.
 
-use tidalite_base::{Corrupt, get_u16, get_u32};
+use tidalite_base::{Corrupt, get_u16, get_u32, get_u64, prefetch_at};
 use tidalite_pager::{Error, Result};
 
-const HEAD_BYTES: usize = 8;
+const HEAD_BYTES: usize = 16;
 /// Stands for both sizes in a block whose entries differ in size. Keys are shorter than this.
 const VARYING: u16 = u16::MAX;
 /// Maximum length in bytes of a key in a block.
@@ -39,6 +40,8 @@ pub(crate) struct Block<'a> {
     count: usize,
     /// Length in bytes of a key and of an entry if all have the same; `None` for entries of varying size.
     equal: Option<(usize, usize)>,
+    /// The head of the last key.
+    last: u64,
 }
 
 #[cold]
@@ -49,7 +52,7 @@ pub(crate) fn damaged(found: impl std::fmt::Display, expected: &str) -> Error {
 impl<'a> Block<'a> {
     pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self> {
         let Some((head, body)) = bytes.split_first_chunk::<HEAD_BYTES>() else {
-            return Err(damaged(format!("{} bytes", bytes.len()), "8 at least"));
+            return Err(damaged(format!("{} bytes", bytes.len()), "16 at least"));
         };
         let (key, payload) = (get_u16(head, 0), get_u16(head, 2));
         let count = get_u32(head, 4) as usize;
@@ -63,7 +66,13 @@ impl<'a> Block<'a> {
             let found = format!("{count} entries of {key} and {payload} in {} bytes", body.len());
             return Err(damaged(found, "entries that fill the block"));
         }
-        Ok(Self { body, count, equal })
+        let last = get_u64(head, 8);
+        Ok(Self {
+            body,
+            count,
+            equal,
+            last,
+        })
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -118,20 +127,37 @@ impl<'a> Block<'a> {
         Ok(from)
     }
 
-    /// `lower_bound` among keys of equal length: a guess by the first 8 bytes, then steps of growing length from there,
-    /// then bisection. Costs a constant number of steps for keys that are spread evenly, a logarithmic one for others.
-    fn interpolate(&self, key: &[u8], width: usize, entry: usize) -> usize {
-        let key_at = |index: usize| &self.body[index * entry..index * entry + width];
-        let less = |index: usize| key_at(index) < key;
+    /// The entry at which a key should be if keys are spread evenly.
+    fn guess(&self, key: &[u8], width: usize) -> usize {
         let last = self.count - 1;
-        let (low, high, head) = (head(key_at(0)), head(key_at(last)), head(key));
-        let guess = match (head.checked_sub(low), high.checked_sub(low)) {
+        let (low, head) = (head(&self.body[..width]), head(key));
+        match (head.checked_sub(low), self.last.checked_sub(low)) {
             (Some(above), Some(span)) if above < span => {
-                (u128::from(above) * last as u128 / u128::from(span)) as usize
+                // Exact for all but the longest spans, and a division of 128 bits would take longer than the search.
+                let share = above as f64 / span as f64;
+                ((share * last as f64) as usize).min(last)
             }
             (Some(_), _) => last,
             (None, _) => 0,
-        };
+        }
+    }
+
+    /// Fetches the entries into the processor's cache at which a search for `key` begins.
+    pub(crate) fn prefetch(&self, key: &[u8]) {
+        if let Some((width, entry)) = self.equal {
+            let at = self.guess(key, width) * entry;
+            prefetch_at(self.body, at.saturating_sub(64));
+            prefetch_at(self.body, at);
+            prefetch_at(self.body, at + 64);
+        }
+    }
+
+    /// `lower_bound` among keys of equal length: a guess by the heads, then steps of growing length from there, then
+    /// bisection. Costs a constant number of steps for keys that are spread evenly, a logarithmic one for others.
+    fn interpolate(&self, key: &[u8], width: usize, entry: usize) -> usize {
+        let key_at = |index: usize| &self.body[index * entry..index * entry + width];
+        let less = |index: usize| key_at(index) < key;
+        let guess = self.guess(key, width);
         // All entries before `from` are less, and none at `to` or after it.
         let (mut from, mut to);
         let mut step = 4;
@@ -253,6 +279,8 @@ impl BlockBuilder {
         block.extend_from_slice(&sizes.0.to_le_bytes());
         block.extend_from_slice(&sizes.1.to_le_bytes());
         block.extend_from_slice(&(self.len() as u32).to_le_bytes());
+        let last = self.len().checked_sub(1).map(|last| self.entry(last).key);
+        block.extend_from_slice(&head(last.unwrap_or_default()).to_le_bytes());
         if sizes.0 != VARYING {
             block.extend_from_slice(&self.bytes);
             return block;

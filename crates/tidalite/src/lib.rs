@@ -13,6 +13,7 @@
 //! database      Database, Options                                             an open file; readers, clock, pins
 //! query         Selection, SelectionQuery, Joined, Records, DotFunctions      many series, joins, records, functions
 //! series        Series, Query, Cursor, Aggregate; SeriesMut, Appender         intervals and statistics; insert, delete
+//! hash          HashTable, HashTableMut                                       records under keys, with an index
 //! tables        Table, SetTable, their cursors; TableMut, SetTableMut         ordered tables; put, remove, cursors
 //! txn           ReadTxn, WriteTxn, Savepoint                                  a snapshot; the one writer
 //! catalog       SeriesInfo, Retention                                         roots, names, schemas, texts as stored
@@ -24,6 +25,7 @@
 
 mod catalog;
 mod database;
+mod hash;
 pub mod maintenance;
 pub mod query;
 mod series;
@@ -42,6 +44,15 @@ pub mod functions {
         ExponentialMean, ExponentialMeanOver, Frequent, MovingMean, MovingMeanOver, Rate,
         SpaceSaving,
     };
+}
+
+/// Details of hash tables: their options, records, figures and iterators, and the bitmaps of record numbers.
+pub mod hash_table {
+    pub use crate::hash::counter::Counter;
+    pub use crate::hash::options::HashTableOptions;
+    pub use crate::hash::range::HashRange;
+    pub use crate::hash::read::HashRecord;
+    pub use tidalite_index::{HashStat, History, KeyForm, RoaringTreemap};
 }
 
 /// Limits of names, texts, readers and handles.
@@ -137,6 +148,8 @@ pub use database::options::{OpenMode, Options, ReadAhead, Verify};
 pub use database::pins::Pin;
 pub use database::readers::ParkedRead;
 pub use database::tuning::Tuning;
+pub use hash::read::HashTable;
+pub use hash::write::HashTableMut;
 pub use query::selection::Selection;
 pub use series::aggregate::{Aggregate, Window};
 pub use series::appender::{Appender, SeriesAppender};
@@ -187,7 +200,7 @@ pub use types::pattern::SeriesPattern;
 pub use types::point::{Point, Sample};
 pub use types::row::Row;
 pub use types::schema::{Schema, Unit};
-pub use types::table_types::TableTypes;
+pub use types::table_types::{TableLayout, TableTypes};
 pub use types::time::Timestamp;
 pub use types::value::Value;
 pub use types::zone::Zone;

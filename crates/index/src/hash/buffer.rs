@@ -50,10 +50,6 @@ impl Buffer {
         }
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.items.len()
-    }
-
     pub(crate) fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
@@ -134,12 +130,6 @@ impl Buffer {
             place => self.items[place as usize - 1].end as usize,
         };
         &self.bytes[start..self.items[place as usize].end as usize]
-    }
-
-    /// The record `number`, if it is in the buffer.
-    pub(crate) fn get(&self, number: u64) -> Option<&[u8]> {
-        let place = number.checked_sub(self.first)?;
-        (place < self.items.len() as u64).then(|| self.bytes_of(place as u32))
     }
 
     /// Calls `each` with the records of `key`, the newest first, until it returns true.

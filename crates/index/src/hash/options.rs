@@ -152,7 +152,8 @@ impl HashOptions {
     }
 
     /// The form of a key in which keys are compared.
-    pub(crate) fn folded<'k>(&self, key: &'k [u8]) -> Cow<'k, [u8]> {
+    #[must_use]
+    pub fn folded<'k>(&self, key: &'k [u8]) -> Cow<'k, [u8]> {
         match self.fold_case.then(|| std::str::from_utf8(key)) {
             Some(Ok(text)) => Cow::Owned(text.to_lowercase().into_bytes()),
             // The database accepts only UTF-8 here; of a damaged record any form may be compared.

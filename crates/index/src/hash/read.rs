@@ -1,18 +1,22 @@
 //! Lookups in a hash table.
 
 use crate::hash::entry::Action;
-use crate::hash::options::HashOptions;
+use crate::hash::options::{HashOptions, IndexKey};
 use crate::hash::record::{self, Record};
 use crate::hash::settle::{DEAD, Records, duplicates_key, versions_key};
 use crate::hash::state::State;
 use crate::hash::walk::Walk;
 use crate::parts::{Part, part, row};
 use crate::postings::sets;
-use crate::runs::lookup::{in_run, in_table};
+use crate::runs::lookup::{find_run, find_table, in_run, in_table, in_value};
 use roaring::RoaringTreemap;
+use std::borrow::Cow;
 use std::collections::HashSet;
-use tidalite_kv::{TableReader, Tree};
+use tidalite_kv::{TableReader, Tree, Value};
 use tidalite_pager::{PageRead, Result};
+
+/// Number of keys whose lookups are interleaved.
+const SIDE_BY_SIDE: usize = 32;
 
 /// A hash table in a snapshot.
 #[derive(Clone, Debug)]
@@ -133,15 +137,17 @@ impl<R: PageRead> HashReader<R> {
         let folded = self.options.folded(key);
         let index_key = self.options.index_key(&folded);
         let mut newest = Vec::new();
-        let runs = self.runs()?;
-        for run in self.state.runs.with_key(&index_key).iter().rev() {
-            newest.clear();
-            in_run(&runs, &self.r, run.number, &index_key, &mut |payload| {
-                newest.push(Action::decode(payload)?);
-                Ok(())
-            })?;
-            if let Some(found) = self.first_of_key(&newest, &folded)? {
-                return Ok(found);
+        if !self.state.runs.is_empty() {
+            let runs = self.runs()?;
+            for run in self.state.runs.with_key(&index_key).iter().rev() {
+                newest.clear();
+                in_run(&runs, &self.r, run.number, &index_key, &mut |payload| {
+                    newest.push(Action::decode(payload)?);
+                    Ok(())
+                })?;
+                if let Some(found) = self.first_of_key(&newest, &folded)? {
+                    return Ok(found);
+                }
             }
         }
         newest.clear();
@@ -150,6 +156,111 @@ impl<R: PageRead> HashReader<R> {
             Ok(())
         })?;
         Ok(self.first_of_key(&newest, &folded)?.flatten())
+    }
+
+    /// Passes the newest records of many keys to `found`, each with the index of its key, in no order. Nothing is passed for
+    /// keys that do not exist.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page; errors of `found`.
+    ///
+    /// # Cost
+    /// As for `get`, but the waits for memory of `SIDE_BY_SIDE` keys overlap.
+    pub fn get_many<K: AsRef<[u8]>>(
+        &self,
+        keys: &[K],
+        found: &mut dyn FnMut(usize, Record<'_>) -> Result<()>,
+    ) -> Result<()> {
+        if self.options.duplicates {
+            for (place, key) in keys.iter().enumerate() {
+                if let Some(record) = self.get(key.as_ref())? {
+                    found(place, record)?;
+                }
+            }
+            return Ok(());
+        }
+        for (batch, keys) in keys.chunks(SIDE_BY_SIDE).enumerate() {
+            self.get_batch(keys, &mut |place, record| {
+                found(batch * SIDE_BY_SIDE + place, record)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// As `get_many`, for few keys of a table without duplicates.
+    fn get_batch<K: AsRef<[u8]>>(
+        &self,
+        keys: &[K],
+        found: &mut dyn FnMut(usize, Record<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let folded: Vec<Cow<'_, [u8]>> = keys
+            .iter()
+            .map(|key| self.options.folded(key.as_ref()))
+            .collect();
+        let mut open: Vec<(usize, IndexKey<'_>)> = folded
+            .iter()
+            .enumerate()
+            .map(|(place, key)| (place, self.options.index_key(key)))
+            .collect();
+        let records = self.records()?;
+        let mut numbers = Vec::with_capacity(keys.len());
+        let mut values = Vec::with_capacity(keys.len());
+        let (runs, main) = (self.runs()?, self.main()?);
+        let listed = self.state.runs.list.iter().rev().map(Some);
+        for run in listed.chain([None]) {
+            values.clear();
+            for (_, key) in &open {
+                values.push(match run {
+                    Some(run) if self.state.runs.has(run, key) => find_run(&runs, &self.r, run.number, key)?,
+                    Some(_) => None,
+                    None => find_table(&main, &self.r, key)?,
+                });
+            }
+            let mut at = 0;
+            let mut failed = None;
+            open.retain(|(place, key)| {
+                let value = values[at].take();
+                at += 1;
+                let Some(value) = value else {
+                    return true;
+                };
+                match self.newest_in(&value, key, &folded[*place]) {
+                    Ok(Some(Some(number))) => numbers.push((*place, number)),
+                    Ok(Some(None)) => {}
+                    Ok(None) => return true,
+                    Err(error) => failed = Some(error),
+                }
+                false
+            });
+            if let Some(error) = failed {
+                return Err(error);
+            }
+        }
+        for (_, number) in &numbers {
+            records.prefetch_spaced(&self.r, &number.to_be_bytes())?;
+        }
+        for (place, number) in numbers {
+            found(place, record::expect(&records, &self.r, number)?)?;
+        }
+        Ok(())
+    }
+
+    /// The number of the newest record of a key in a block: `Some(None)` if the key is removed, `None` if the block does
+    /// not have the key.
+    fn newest_in(&self, block: &Value<'_>, key: &[u8], folded: &[u8]) -> Result<Option<Option<u64>>> {
+        let mut actions = Vec::new();
+        in_value(block, key, &mut |payload| {
+            actions.push(Action::decode(payload)?);
+            Ok(())
+        })?;
+        if !self.options.is_hashed() {
+            return Ok(actions.last().map(|action| match *action {
+                Action::Set(number) => Some(number),
+                _ => None,
+            }));
+        }
+        let found = self.first_of_key(&actions, folded)?;
+        Ok(found.map(|record| record.map(|record| record.number())))
     }
 
     /// The newest record of a key among entries of its index key, the oldest first: `Some(None)` if the key is removed.
@@ -177,7 +288,11 @@ impl<R: PageRead> HashReader<R> {
         !self.options.is_hashed() || *self.options.folded(record.key()) == *folded
     }
 
-    fn expect(&self, number: u64) -> Result<Record<'_>> {
+    /// The record with this number; an error if it does not exist, because the index names it.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn expect(&self, number: u64) -> Result<Record<'_>> {
         record::expect(&self.records()?, &self.r, number)
     }
 
@@ -198,9 +313,11 @@ impl<R: PageRead> HashReader<R> {
             Ok(())
         };
         in_table(&self.main()?, &self.r, index_key, &mut push)?;
-        let runs = self.runs()?;
-        for run in self.state.runs.with_key(index_key) {
-            in_run(&runs, &self.r, run.number, index_key, &mut push)?;
+        if !self.state.runs.is_empty() {
+            let runs = self.runs()?;
+            for run in self.state.runs.with_key(index_key) {
+                in_run(&runs, &self.r, run.number, index_key, &mut push)?;
+            }
         }
         Ok(actions)
     }

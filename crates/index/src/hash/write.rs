@@ -289,6 +289,23 @@ impl HashWriter {
         Ok(())
     }
 
+    /// Removes all keys and records, stored or not. The numbers of records go on.
+    ///
+    /// # Errors
+    /// As for `store`.
+    pub fn clear<W: PageWrite>(&mut self, root: &mut Tree, w: &mut W) -> Result<()> {
+        let next_record = self.buffer.next();
+        for stale in [Part::Records, Part::Main, Part::Runs, Part::Sets] {
+            change(root, w, stale, &mut |w, table| table.clear(w))?;
+        }
+        self.buffer.reset(next_record);
+        self.state = State {
+            next_record,
+            ..State::default()
+        };
+        self.put_state(root, w)
+    }
+
     /// Builds the index anew from the records.
     ///
     /// # Errors

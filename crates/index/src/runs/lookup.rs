@@ -2,11 +2,30 @@
 
 use crate::block::Block;
 use crate::runs::state::row_key;
-use tidalite_kv::{Cursor, TableReader};
+use tidalite_kv::{TableReader, Value};
 use tidalite_pager::{PageRead, Result};
 
 /// Callback that receives the payload of an entry.
 pub(crate) type OnPayload<'f> = dyn FnMut(&[u8]) -> Result<()> + 'f;
+
+/// The block of a run that has the entries of `key`, if the run has any. The block is on its way into the processor's cache.
+pub(crate) fn find_run<'r, R: PageRead>(
+    front: &TableReader<'r>,
+    r: &'r R,
+    run: u64,
+    key: &[u8],
+) -> Result<Option<Value<'r>>> {
+    front.floor(r, &row_key(run, key), &run.to_be_bytes())
+}
+
+/// The block of a table of blocks that has the entries of `key`, if the table has any.
+pub(crate) fn find_table<'r, R: PageRead>(
+    table: &TableReader<'r>,
+    r: &'r R,
+    key: &[u8],
+) -> Result<Option<Value<'r>>> {
+    table.floor(r, key, b"")
+}
 
 /// Calls `each` with the entries of `key` in a run, the oldest first.
 pub(crate) fn in_run<'r, R: PageRead>(
@@ -16,11 +35,10 @@ pub(crate) fn in_run<'r, R: PageRead>(
     key: &[u8],
     each: &mut OnPayload<'_>,
 ) -> Result<()> {
-    let mut rows = front.cursor(r)?;
-    if rows.seek_le(&row_key(run, key))? && rows.key().starts_with(&run.to_be_bytes()) {
-        in_row(&rows, key, each)?;
+    match find_run(front, r, run, key)? {
+        Some(block) => in_value(&block, key, each),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Calls `each` with the entries of `key` in a table of blocks, the oldest first.
@@ -30,15 +48,14 @@ pub(crate) fn in_table<'r, R: PageRead>(
     key: &[u8],
     each: &mut OnPayload<'_>,
 ) -> Result<()> {
-    let mut rows = table.cursor(r)?;
-    if rows.seek_le(key)? {
-        in_row(&rows, key, each)?;
+    match find_table(table, r, key)? {
+        Some(block) => in_value(&block, key, each),
+        None => Ok(()),
     }
-    Ok(())
 }
 
-fn in_row<R: PageRead>(rows: &Cursor<'_, R>, key: &[u8], each: &mut OnPayload<'_>) -> Result<()> {
-    let value = rows.value()?;
+/// Calls `each` with the entries of `key` in a block, the oldest first.
+pub(crate) fn in_value(value: &Value<'_>, key: &[u8], each: &mut OnPayload<'_>) -> Result<()> {
     if let Some(bytes) = value.as_slice() {
         return in_block(bytes, key, each);
     }

@@ -15,13 +15,6 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    pub(crate) fn new(key: &[u8]) -> Self {
-        Self {
-            key: key.to_vec(),
-            ..Self::default()
-        }
-    }
-
     pub(crate) fn push(&mut self, payload: &[u8]) {
         self.payloads.extend_from_slice(payload);
         self.ends.push(self.payloads.len());
@@ -50,15 +43,6 @@ impl Group {
 
     pub(crate) fn payloads(&self) -> impl DoubleEndedIterator<Item = &[u8]> {
         (0..self.len()).map(|index| self.payload(index))
-    }
-
-    /// Forgets all payloads but the newest.
-    pub(crate) fn keep_newest(&mut self) {
-        if self.len() > 1 {
-            let newest = self.payload(self.len() - 1).to_vec();
-            self.clear();
-            self.push(&newest);
-        }
     }
 }
 

@@ -103,6 +103,14 @@ impl Runs {
         all.saturating_sub(self.merged)
     }
 
+    /// Whether a run of the list may have `key`: not if its entries below the watermark have been merged.
+    pub(crate) fn has(&self, run: &Run, key: &[u8]) -> bool {
+        let is_merging = self.list[..self.merging]
+            .last()
+            .is_some_and(|last| run.number <= last.number);
+        !is_merging || key >= self.watermark.as_slice()
+    }
+
     /// The runs that may have `key`, from the oldest to the newest.
     pub(crate) fn with_key(&self, key: &[u8]) -> &[Run] {
         let skipped = match key < self.watermark.as_slice() {

@@ -141,6 +141,16 @@ fn compare<R: PageRead>(
             }
         }
     }
+    let keys: Vec<Vec<u8>> = (0..50).map(|_| random_key(rng, shape)).collect();
+    let mut found = vec![None; keys.len()];
+    table.get_many(&keys, &mut |place, record| {
+        found[place] = Some(record.number());
+        Ok(())
+    })?;
+    for (key, found) in keys.iter().zip(found) {
+        let live = model.live.get(&Model::key(&options, key));
+        assert_eq!(found, live.and_then(|live| live.last().copied()));
+    }
     let mut walked = BTreeMap::new();
     let mut walk = table.walk(b"")?;
     let mut last: Option<Vec<u8>> = None;

@@ -95,6 +95,49 @@ impl<'r> TableReader<'r> {
         }
     }
 
+    /// As [`Tree::get_spaced`].
+    ///
+    /// # Errors
+    /// As for `get`.
+    #[inline]
+    pub fn get_spaced<R: PageRead>(&self, r: &'r R, key: &[u8]) -> Result<Option<Value<'r>>> {
+        match self.tree() {
+            Some(tree) => tree.get_spaced(r, key),
+            None => self.get(r, key),
+        }
+    }
+
+    /// As [`Tree::prefetch_spaced`].
+    ///
+    /// # Errors
+    /// As for `get`.
+    pub fn prefetch_spaced<R: PageRead>(&self, r: &R, key: &[u8]) -> Result<()> {
+        match self.tree() {
+            Some(tree) => tree.prefetch_spaced(r, key),
+            None => Ok(()),
+        }
+    }
+
+    /// The value of the last row whose key is not greater than `key` and not less than `least`; `None` if there is none.
+    ///
+    /// # Errors
+    /// As for `get`.
+    pub fn floor<R: PageRead>(
+        &self,
+        r: &'r R,
+        key: &[u8],
+        least: &[u8],
+    ) -> Result<Option<Value<'r>>> {
+        if let Some(tree) = self.tree() {
+            return tree.floor(r, key, least);
+        }
+        let mut cursor = self.cursor(r)?;
+        match cursor.seek_le(key)? && cursor.key() >= least {
+            true => cursor.value().map(Some),
+            false => Ok(None),
+        }
+    }
+
     /// Passes the values of many keys to `found`, in the order of the keys, each with the index of its key: see
     /// [`Tree::get_many`].
     ///

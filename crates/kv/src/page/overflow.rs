@@ -44,6 +44,10 @@ const ZERO_AT: usize = INDEX_AT + 4;
 const DATA_AT: usize = ZERO_AT + 4;
 const DATA_BYTES: usize = VALUE_CHUNK_BYTES - DATA_AT;
 
+/// Bytes at the beginning of a value, and on either side of a place in it, that `prefetch` fetches.
+const SHARE_HEAD_BYTES: usize = 32;
+const SHARE_GUESS_BYTES: u64 = 192;
+
 const LENGTH_AT: usize = PTR_BYTES;
 const _: () = assert!(LENGTH_AT + 8 == REFERENCE_BYTES);
 
@@ -158,6 +162,19 @@ impl Reference {
     }
 
     /// Iterates over the chunks of the value.
+    /// Fetches the header of the first chunk into the processor's cache, and the data around `share` of its length.
+    #[inline]
+    pub(crate) fn prefetch<R: PageRead>(&self, r: &R, share: Option<f32>) {
+        r.prefetch_bytes(self.first.addr, DATA_AT + SHARE_HEAD_BYTES);
+        let len = self.part(0).end - self.part(0).start;
+        if let Some(share) = share {
+            let at = (share * len as f32) as u64;
+            let from = at.saturating_sub(SHARE_GUESS_BYTES).min(len);
+            let to = (at + SHARE_GUESS_BYTES).min(len);
+            r.prefetch_bytes(self.first.addr + DATA_AT as u64 + from, (to - from) as usize);
+        }
+    }
+
     pub(crate) fn chunks<'r>(&self, reader: &'r dyn PageRead) -> Chunks<'r> {
         Chunks {
             inline: None,

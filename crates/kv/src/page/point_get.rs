@@ -170,6 +170,26 @@ pub(crate) fn child_towards(page: &[u8], level: u8, key: &[u8]) -> Option<(Ptr, 
     (!ptr.is_null()).then_some((ptr, slots_ahead(level, rows)))
 }
 
+/// The part of the keys of the child towards `key` that come before `key`, if they are spread evenly.
+#[inline(always)]
+pub(crate) fn share_towards(page: &[u8], level: u8, key: &[u8]) -> Option<f32> {
+    let shape = Shape::whole(page, level)?;
+    let suffix = suffix_of(page, &shape, key)?;
+    let heads = heads_of(page, &shape)?;
+    let head = head_of(suffix);
+    let next = 1 + first_head(heads.get(1..)?, |found| found <= head);
+    share_between(heads, next.checked_sub(1)?, head)
+}
+
+/// The part of the keys between the entries at `index` and behind it that come before a key with this head.
+#[inline(always)]
+pub(super) fn share_between(heads: &[[u8; HEAD_BYTES]], index: usize, head: u32) -> Option<f32> {
+    let head_at = |index: usize| heads.get(index).map(|head| u32::from_le_bytes(*head));
+    let (low, high) = (head_at(index)?, head_at(index + 1)?);
+    let (above, span) = (head.checked_sub(low)?, high.checked_sub(low)?);
+    (above < span).then(|| above as f32 / span as f32)
+}
+
 /// Searches `key` in a leaf and returns the place of its payload.
 #[inline(always)]
 pub(crate) fn row_of(page: &[u8], key: &[u8]) -> Row {

@@ -15,6 +15,8 @@ pub(crate) const SLOTS_AHEAD_BYTES_MAX: usize = 1024;
 /// The number of prefetched bytes is a multiple of this, so that most leaves of a table need the same number of loop
 /// steps, which the processor then predicts.
 const STEP_BYTES: usize = 128;
+/// Number of bytes that are prefetched before the probable end of a cell.
+const CELL_GUESS_BYTES: usize = 192;
 /// Number of bytes that a scan prefetches of each cell: the key, and the beginning of the value.
 pub(super) const CELL_AHEAD_BYTES: usize = 65;
 
@@ -41,6 +43,16 @@ pub(crate) fn prefetch_slots(page: &[u8], bytes: usize) {
     if bytes > HEADS_AHEAD_BYTES {
         prefetch(page.get(HEADS_AHEAD_BYTES..bytes).unwrap_or_default());
     }
+}
+
+/// Prefetches the bytes around the cell of a row in a leaf whose cells were appended one after the other, from the end of
+/// the page downwards. `share` is the part of the leaf's rows that come before this one; `slots` the bytes of its slots.
+#[inline(always)]
+pub(crate) fn prefetch_cell(leaf: &[u8], slots: usize, share: f32) {
+    let cells = leaf.len().saturating_sub(slots);
+    let end = leaf.len().saturating_sub((share * cells as f32) as usize);
+    let from = end.saturating_sub(CELL_GUESS_BYTES);
+    prefetch(&leaf[from..(end + CELL_GUESS_BYTES / 2).min(leaf.len())]);
 }
 
 #[cfg(test)]

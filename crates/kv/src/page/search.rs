@@ -4,6 +4,7 @@
 use crate::page::key;
 use crate::page::layout::{HEAD_BYTES, head_of};
 use crate::page::node::Node;
+use crate::page::point_get::share_between;
 use std::cmp::Ordering;
 use tidalite_pager::{PageRead, Result};
 
@@ -92,6 +93,14 @@ impl Node<'_> {
             return to;
         };
         from + first_head(heads, below)
+    }
+
+    /// Leaf only: the part of the keys between the row at `index` and the next one that come before `key`, if they are
+    /// spread evenly.
+    #[inline]
+    pub(crate) fn share(&self, index: usize, key: &[u8]) -> Option<f32> {
+        let suffix = key.strip_prefix(self.prefix())?;
+        share_between(self.heads, index, head_of(suffix))
     }
 
     /// Leaf only: the first entry that is not below `key`, and whether that entry's key equals `key`.

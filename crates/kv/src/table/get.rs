@@ -4,8 +4,8 @@
 use crate::error::corrupt_by_table;
 use crate::page::layout::tag;
 use crate::page::node::Node;
-use crate::page::point_get::{Row, child_towards, row_of};
-use crate::page::prefetch::{HEADS_AHEAD_BYTES, prefetch_slots};
+use crate::page::point_get::{Row, child_towards, row_of, share_towards};
+use crate::page::prefetch::{HEADS_AHEAD_BYTES, prefetch_cell, prefetch_slots};
 use crate::table::tree::Tree;
 use crate::value::{self, Value};
 use tidalite_pager::PageWrite;
@@ -57,6 +57,114 @@ impl Tree {
             }
         }
         get_from(r, (leaf, lent), key, nested)
+    }
+
+    /// The value of the last row whose key is not greater than `key` and not less than `least`; `None` if there is none.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    ///
+    /// # Cost
+    /// One page per level; more if no row of the leaf that would hold `key` is less. A value in an extent is fetched into
+    /// the processor's cache at the place where `key` divides the keys between the row and the next one, for callers that
+    /// keep sorted entries in values.
+    pub fn floor<'r, R: PageRead>(
+        &self,
+        r: &'r R,
+        key: &[u8],
+        least: &[u8],
+    ) -> Result<Option<Value<'r>>> {
+        let Some((leaf, ahead)) = self.leaf_towards(r, key)? else {
+            return Ok(None);
+        };
+        let page = page_of(r, (&leaf, lent_page(r, &leaf, ahead)))?;
+        let node = Node::open(&page, 0, leaf.addr)?;
+        let (index, found) = node.find(r, key)?;
+        let Some(index) = (index + usize::from(found)).checked_sub(1) else {
+            return self.floor_before(r, key, least);
+        };
+        let cell = node.cell(index)?;
+        if !cell.rest.is_empty() {
+            return self.floor_before(r, key, least);
+        }
+        let mut own = node.prefix().iter().chain(cell.suffix);
+        if !least.is_empty() && own.by_ref().lt(least) {
+            return Ok(None);
+        }
+        let range = cell.payload_at..cell.payload_at + cell.payload.len();
+        if tag::kind(cell.tag) == tag::INLINE {
+            return Ok(Some(Value::inline(page, range)));
+        }
+        match value::reference(cell.tag, cell.payload, r.page_size(), leaf.addr)? {
+            Some(reference) => {
+                reference.prefetch(r, node.share(index, key));
+                Ok(Some(Value::referenced(r, reference)))
+            }
+            None => Err(corrupt_by_table(leaf.addr, key)),
+        }
+    }
+
+    /// As `floor`, with a cursor, for the case that the row is not in the leaf that would hold `key`, or has a long key.
+    #[cold]
+    fn floor_before<'r, R: PageRead>(
+        &self,
+        r: &'r R,
+        key: &[u8],
+        least: &[u8],
+    ) -> Result<Option<Value<'r>>> {
+        let mut cursor = self.cursor(r);
+        match cursor.seek_le(key)? && cursor.key() >= least {
+            true => cursor.value().map(Some),
+            false => Ok(None),
+        }
+    }
+
+    /// As `get`, for a table whose keys were appended at even distances, such as consecutive numbers: the row is fetched
+    /// into the processor's cache from its probable place in the leaf, so that it arrives together with the leaf's slots.
+    ///
+    /// # Errors
+    /// As for `get`.
+    #[inline]
+    pub fn get_spaced<'r, R: PageRead>(&self, r: &'r R, key: &[u8]) -> Result<Option<Value<'r>>> {
+        let Some((leaf, ahead)) = self.prefetch_row(r, key)? else {
+            return Ok(None);
+        };
+        Self::value_in(r, (&leaf, ahead), key, corrupt_by_table)
+    }
+
+    /// Fetches the leaf and the row that `get_spaced` would read into the processor's cache.
+    ///
+    /// # Errors
+    /// As for `get`.
+    pub fn prefetch_spaced<R: PageRead>(&self, r: &R, key: &[u8]) -> Result<()> {
+        if let Some((leaf, ahead)) = self.prefetch_row(r, key)? {
+            lent_page(r, &leaf, ahead);
+        }
+        Ok(())
+    }
+
+    /// As `leaf_towards`; also fetches the row from its probable place.
+    #[inline(always)]
+    fn prefetch_row<R: PageRead>(&self, r: &R, key: &[u8]) -> Result<Option<(Ptr, usize)>> {
+        if self.root.is_null() {
+            return Ok(None);
+        }
+        let (mut ptr, mut ahead) = (self.root, HEADS_AHEAD_BYTES);
+        for level in (1..self.height).rev() {
+            let lent = lent_page(r, &ptr, ahead);
+            let child = lent.and_then(|page| child_towards(page, level, key));
+            if let (Some(page), Some((leaf, ahead)), 1) = (lent, child, level)
+                && let Some(share) = share_towards(page, level, key)
+                && let Some(leaf) = r.lent_page(&leaf)
+            {
+                prefetch_cell(leaf, ahead, share);
+            }
+            (ptr, ahead) = match child {
+                Some(child) => child,
+                None => (child_from(r, (&ptr, lent), level, key)?, HEADS_AHEAD_BYTES),
+            };
+        }
+        Ok(Some((ptr, ahead)))
     }
 
     /// True if `key` exists.

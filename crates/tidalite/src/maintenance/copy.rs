@@ -197,7 +197,7 @@ impl ReadTxn {
                 to.take_sequence(table.sequence())?;
                 continue;
             }
-            let Some(table) = self.table(&name)? else {
+            let Some(table) = self.raw_table(&name)? else {
                 continue;
             };
             tx.open_with(&name, false, types)?;

@@ -17,10 +17,24 @@ impl<S: ReadSource> Reading<S> {
     /// Opens the table with this name; returns `None` if it does not exist.
     ///
     /// # Errors
-    /// `WrongType` for a table of sets; a damaged or unreadable page.
+    /// `WrongType` for a table of sets or a hash table; a damaged or unreadable page.
     pub fn table(&self, name: &str) -> Result<Option<Table<'_>>> {
         let found = expect_kind(self.find(name)?, name, false)?;
         Ok(found.map(|found| Table::new(self.pages.view(), found.tree, found.named)))
+    }
+
+    /// Opens a table like [`table`](Self::table), whatever types and layout are stored with it: of a hash table, the
+    /// rows and nested tables in which it is stored.
+    ///
+    /// # Errors
+    /// As for `table`, without the error for hash tables.
+    pub fn raw_table(&self, name: &str) -> Result<Option<Table<'_>>> {
+        match self.find(name)? {
+            Some(found) if !found.tree.is_multi() => {
+                Ok(Some(Table::new(self.pages.view(), found.tree, found.named)))
+            }
+            _ => self.table(name),
+        }
     }
 
     /// Opens the table with this name, with keys of type `K` and values of type `V`; returns `None` if it does not
@@ -99,7 +113,7 @@ impl<S: ReadSource> Reading<S> {
     }
 
     /// Finds a table's name, root and types.
-    fn find(&self, name: &str) -> Result<Option<Found<'_>>> {
+    pub(crate) fn find(&self, name: &str) -> Result<Option<Found<'_>>> {
         match self.cache.open.iter().find(|open| open.name == name) {
             Some(open) => Ok(Some(Found::open(open))),
             None if name.is_empty() || name.len() > TABLE_NAME_BYTES_MAX => Ok(None),

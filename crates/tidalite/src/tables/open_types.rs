@@ -9,7 +9,7 @@
 use crate::tables::codec::{TableKey, TableValue};
 use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
-use crate::types::table_types::TableTypes;
+use crate::types::table_types::{TableLayout, TableTypes};
 use tidalite_base::TypeName;
 use tidalite_kv::Tree;
 
@@ -49,6 +49,7 @@ impl Requested {
         recorded: Option<&TableTypes>,
         tree: &Tree,
     ) -> Result<()> {
+        expect_rows(table, recorded)?;
         let matches = match recorded {
             Some(types) => types.are(&self.key, &self.value),
             None => tree.is_empty() || self.to_record()?.is_none(),
@@ -60,8 +61,21 @@ impl Requested {
     }
 }
 
+/// Returns an error if the table is a hash table.
+pub(crate) fn expect_rows(table: &str, recorded: Option<&TableTypes>) -> Result<()> {
+    match recorded.map(TableTypes::layout) {
+        Some(TableLayout::Hash) => Err(Error::from(Cause::TableKind {
+            table: table.to_owned(),
+            is: "is a hash table",
+            open_with: "hash_table",
+        })),
+        Some(TableLayout::Rows) | None => Ok(()),
+    }
+}
+
 /// Returns an error if types are stored with the table: it must not be opened to write plain bytes.
 pub(crate) fn expect_bytes(table: &str, recorded: Option<&TableTypes>) -> Result<()> {
+    expect_rows(table, recorded)?;
     match recorded {
         None => Ok(()),
         recorded => Err(other_types(table, recorded, None)),
@@ -69,7 +83,7 @@ pub(crate) fn expect_bytes(table: &str, recorded: Option<&TableTypes>) -> Result
 }
 
 #[cold]
-fn other_types(
+pub(crate) fn other_types(
     table: &str,
     recorded: Option<&TableTypes>,
     requested: Option<&TableTypes>,

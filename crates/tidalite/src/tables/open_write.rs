@@ -4,7 +4,7 @@ use crate::catalog::roots::Roots;
 use crate::catalog::table_name::Named;
 use crate::catalog::table_roots::{TableEntry, find_table};
 use crate::tables::codec::{TableKey, TableValue};
-use crate::tables::open_types::{Requested, expect_bytes};
+use crate::tables::open_types::{Requested, expect_bytes, expect_rows};
 use crate::tables::set_table::SetTable;
 use crate::tables::set_table_mut::SetTableMut;
 use crate::tables::table::Table;
@@ -49,7 +49,7 @@ impl<'a> Found<'a> {
 }
 
 /// Returns the table if it is of the requested kind: a table of sets if `multi`, else one value per key. Returns an
-/// error for the other kind.
+/// error for other kinds.
 pub(crate) fn expect_kind<'a>(
     found: Option<Found<'a>>,
     name: &str,
@@ -57,14 +57,23 @@ pub(crate) fn expect_kind<'a>(
 ) -> Result<Option<Found<'a>>> {
     match found {
         Some(Found { tree, .. }) if tree.is_multi() != multi => Err(other_kind(name, &tree)),
-        found => Ok(found),
+        Some(found) => {
+            expect_rows(name, found.types.as_deref())?;
+            Ok(Some(found))
+        }
+        None => Ok(None),
     }
 }
 
 fn other_kind(table: &str, tree: &Tree) -> Error {
+    let (is, open_with) = match tree.is_multi() {
+        true => ("has several values per key", "set_table"),
+        false => ("has one value per key", "table"),
+    };
     Error::from(Cause::TableKind {
         table: table.to_owned(),
-        has_sets: tree.is_multi(),
+        is,
+        open_with,
     })
 }
 
@@ -169,6 +178,14 @@ impl WriteTxn {
             table.changed = true;
         }
         Ok(index)
+    }
+
+    /// Returns an error if a hash table has this name.
+    fn expect_no_hash(&self, name: &str) -> Result<()> {
+        match self.find(name)? {
+            Some(found) => expect_rows(name, found.types.as_deref()),
+            None => Ok(()),
+        }
     }
 
     /// Takes the table from the list of tables that the previous transaction had open, if the catalog of tables has not
@@ -316,6 +333,7 @@ impl WriteTxn {
         K: TableKey + ?Sized,
         V: TableValue + ?Sized,
     {
+        self.expect_no_hash(name)?;
         let types = Requested::of::<K, V>().to_record()?;
         let index = self.open_with(name, false, types)?;
         Ok(TableMut::of(self, index, Vec::new()))
@@ -455,7 +473,7 @@ impl WriteTxn {
     }
 
     /// Finds a table's name, current root and types, without opening the table.
-    fn find(&self, name: &str) -> Result<Option<Found<'_>>> {
+    pub(crate) fn find(&self, name: &str) -> Result<Option<Found<'_>>> {
         self.check_usable()?;
         let (catalog, known) = &self.known;
         let known = known.iter().filter(|_| *catalog == self.roots.tables);
@@ -511,6 +529,7 @@ impl WriteTxn {
             }));
         }
         self.changing(|txn| {
+            txn.store_hashes()?;
             let mut table = txn.tables[index].clone();
             txn.forget_table(index)?;
             table.name = to.to_owned();
@@ -525,6 +544,7 @@ impl WriteTxn {
     /// Removes a table from the catalog and from the open tables.
     fn forget_table(&mut self, index: usize) -> Result<()> {
         let table = self.tables.swap_remove(index);
+        self.forget_hash(table.id);
         if !table.created {
             self.roots
                 .tables

@@ -9,6 +9,7 @@
 //! tags                                         metrics, tag keys and values of a snapshot
 //! write                                        WriteTxn: change, commit
 //! open_series, known_times, open_table         objects that a write transaction has open
+//! hashes                                       hash tables with records that are not stored yet
 //! leaves                                       the trees of the changed series, destination of the delta's rows
 //! flush, clock                                 flush of the write buffer; the clock of the commit
 //! savepoint, uncommitted                       rollback to a savepoint; reads of uncommitted data
@@ -19,6 +20,7 @@ pub(crate) mod catalog_cache;
 pub(crate) mod clock;
 pub(crate) mod compaction_pass;
 pub(crate) mod flush;
+pub(crate) mod hashes;
 pub(crate) mod known_times;
 pub(crate) mod leaves;
 pub(crate) mod open_series;

@@ -30,6 +30,7 @@ impl WriteTxn {
     /// A full disk; a damaged page: the transaction can then only be rolled back.
     pub fn savepoint(&mut self) -> Result<Savepoint> {
         self.changing(|txn| {
+            txn.store_hashes()?;
             if !txn.open.is_empty() || !txn.tags.is_empty() {
                 txn.store_buffered()?;
                 for tree in txn.roots.catalog_trees() {
@@ -93,6 +94,7 @@ impl WriteTxn {
         );
         self.texts = Texts::default();
         self.tags.clear();
+        self.hashes.clear();
         self.background = BackgroundFlush::default();
         self.write_buffer.reset();
         self.open.clear();

@@ -19,6 +19,7 @@ use crate::catalog::table_name::Named;
 use crate::catalog::table_roots::flush_inline;
 use crate::catalog::tags::update;
 use crate::catalog::texts::Texts;
+use crate::txn::hashes::OpenHash;
 use crate::txn::leaves::Leaves;
 use crate::txn::open_series::OpenSeries;
 use crate::txn::open_table::{OpenTable, still_known};
@@ -95,6 +96,8 @@ pub struct WriteTxn {
     pub(crate) tags: Changes,
     pub(crate) open: OpenSeries,
     pub(crate) tables: Vec<OpenTable>,
+    /// The open hash tables; each is among `tables`, too.
+    pub(crate) hashes: Vec<OpenHash>,
     /// Tables that the previous transaction had open and this one has not; valid while the catalog of tables has the
     /// root in the first field.
     pub(crate) known: (Tree, Vec<OpenTable>),
@@ -121,6 +124,7 @@ impl WriteTxn {
             shared,
             pages,
             tables: Vec::with_capacity(known.len()),
+            hashes: Vec::new(),
             known: (roots.tables, known),
             roots,
             delta,
@@ -238,6 +242,7 @@ impl WriteTxn {
 
     /// Stores all buffered rows and texts in pages, and sets the roots of the delta, the leaves and the texts.
     pub(crate) fn bring_into_pages(&mut self) -> Result<()> {
+        self.store_hashes()?;
         self.store_rows()?;
         self.roots.delta =
             self.delta

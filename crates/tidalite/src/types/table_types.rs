@@ -1,6 +1,7 @@
-//! The names of a table's key and value types, as stored with the table.
+//! The layout of a table and the names of its key and value types, as stored with the table.
 //!
 //! ```text
+//!  .  2 B      for other layouts than rows: 0, then the layout: 1 hash table
 //!  0  u8       bytes of the key type's name, k, from 1
 //!  1  k B      the name, UTF-8
 //!  .  u8, v B  the same for the type of values
@@ -14,16 +15,33 @@ use tidalite_base::TypeName;
 /// Maximum length in bytes of the name of a type.
 pub const TYPE_NAME_BYTES_MAX: usize = 255;
 
-/// The names of the key and value types with which a table was created.
+/// The first bytes of the types of a hash table. No name of a type has length 0.
+const HASH: [u8; 2] = [0, 1];
+
+/// How a table stores its entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableLayout {
+    /// One row for each key, or for each key with its set of values.
+    Rows,
+    /// A hash table: records and an index of their keys.
+    Hash,
+}
+
+/// The names of the key and value types with which a table was created, and the layout of the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableTypes {
     key: String,
     value: String,
+    layout: TableLayout,
 }
 
 impl fmt::Display for TableTypes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} -> {}", self.key, self.value)
+        let layout = match self.layout {
+            TableLayout::Rows => "",
+            TableLayout::Hash => "hash table of ",
+        };
+        write!(f, "{layout}{} -> {}", self.key, self.value)
     }
 }
 
@@ -33,6 +51,7 @@ impl TableTypes {
         let types = Self {
             key: key.to_string(),
             value: value.to_string(),
+            layout: TableLayout::Rows,
         };
         for name in [&types.key, &types.value] {
             if name.is_empty() || name.len() > TYPE_NAME_BYTES_MAX {
@@ -44,6 +63,17 @@ impl TableTypes {
             }
         }
         Ok(types)
+    }
+
+    /// The same types with another layout.
+    pub(crate) fn with_layout(self, layout: TableLayout) -> Self {
+        Self { layout, ..self }
+    }
+
+    /// How the table stores its entries.
+    #[must_use]
+    pub fn layout(&self) -> TableLayout {
+        self.layout
     }
 
     /// Name of the type of keys.
@@ -58,13 +88,16 @@ impl TableTypes {
         &self.value
     }
 
-    /// Whether these are the names of the two types. Allocates nothing.
+    /// Whether these are the names of the two types, whatever the layout. Allocates nothing.
     pub(crate) fn are(&self, key: &TypeName, value: &TypeName) -> bool {
         is_named(&self.key, key) && is_named(&self.value, value)
     }
 
     /// Appends the encoded names to `bytes`.
     pub(crate) fn encode(&self, bytes: &mut Vec<u8>) {
+        if self.layout == TableLayout::Hash {
+            bytes.extend_from_slice(&HASH);
+        }
         for name in [&self.key, &self.value] {
             bytes.push(name.len() as u8);
             bytes.extend_from_slice(name.as_bytes());
@@ -73,9 +106,13 @@ impl TableTypes {
 
     /// Decodes the two names; `None` if the bytes are invalid.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let (layout, bytes) = match bytes.strip_prefix(&HASH) {
+            Some(bytes) => (TableLayout::Hash, bytes),
+            None => (TableLayout::Rows, bytes),
+        };
         let (key, bytes) = split_name(bytes)?;
         let (value, bytes) = split_name(bytes)?;
-        bytes.is_empty().then_some(Self { key, value })
+        bytes.is_empty().then_some(Self { key, value, layout })
     }
 }
 

@@ -88,12 +88,14 @@ pub(crate) enum Cause {
         /// The number of values of the key.
         values: u64,
     },
-    /// A table of sets opened as a table of single values, or the other way round.
+    /// A table opened as a table of another kind: of single values, of sets, or a hash table.
     TableKind {
         /// Name of the table.
         table: String,
-        /// True if the table is a table of sets.
-        has_sets: bool,
+        /// The kind of the table, as the rest of a sentence.
+        is: &'static str,
+        /// Name of the method that opens such tables.
+        open_with: &'static str,
     },
     /// A table was opened with types other than those stored with it: types with other names; plain bytes for writing;
     /// or types, although the table has entries and no types are stored with it. Nothing was changed.
@@ -226,19 +228,9 @@ impl fmt::Display for Cause {
             ),
             Self::TableKind {
                 table,
-                has_sets: true,
-            } => {
-                write!(
-                    f,
-                    "table {table} has several values per key; open it with set_table"
-                )
-            }
-            Self::TableKind {
-                table,
-                has_sets: false,
-            } => {
-                write!(f, "table {table} has one value per key; open it with table")
-            }
+                is,
+                open_with,
+            } => write!(f, "table {table} {is}; open it with {open_with}"),
             Self::TableTypes {
                 table,
                 recorded,

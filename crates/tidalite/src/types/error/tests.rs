@@ -20,10 +20,11 @@ fn each_error_names_the_problem_and_the_next_step() {
         text: text(),
         problem: text(),
     });
-    let kind = |has_sets| {
+    let kind = |is, open_with| {
         Error::from(Cause::TableKind {
             table: text(),
-            has_sets,
+            is,
+            open_with,
         })
     };
     let other_types = Error::from(Cause::TableTypes {
@@ -81,8 +82,8 @@ fn each_error_names_the_problem_and_the_next_step() {
             ["this", "use put instead"],
         ),
         (ambiguous, ["3 values", "name one of them"]),
-        (kind(true), ["several values", "set_table"]),
-        (kind(false), ["one value", "open it with table"]),
+        (kind("has several values per key", "set_table"), ["several values", "set_table"]),
+        (kind("has one value per key", "table"), ["one value", "open it with table"]),
         (other_types, ["holds u64 -> f64, not bytes", "`raw_table`"]),
         (is_table, ["key \"k\" of table this", "`remove`"]),
         (

@@ -1,0 +1,180 @@
+//! Opening hash tables, in a snapshot or in a write transaction.
+
+use crate::hash::options::HashTableOptions;
+use crate::hash::read::HashTable;
+use crate::hash::write::HashTableMut;
+use crate::tables::codec::{TableKey, TableValue};
+use crate::tables::open_types::{expect_bytes, other_types};
+use crate::tables::open_write::Found;
+use crate::txn::pages::{Pages, ReadSource};
+use crate::txn::read::Reading;
+use crate::txn::write::WriteTxn;
+use crate::types::error::cause::Cause;
+use crate::types::error::{Error, Result};
+use crate::types::table_types::{TableLayout, TableTypes};
+use tidalite_index::{HashReader, HashWriter};
+
+/// The types to store with a hash table.
+fn types_of<K: TableKey + ?Sized, V: TableValue + ?Sized>() -> Result<TableTypes> {
+    Ok(TableTypes::new(&K::NAME, &V::NAME)?.with_layout(TableLayout::Hash))
+}
+
+/// Returns an error unless the table is a hash table with these types. Plain bytes read a table of any types.
+fn expect_hash<K: TableKey + ?Sized, V: TableValue + ?Sized>(
+    name: &str,
+    types: Option<&TableTypes>,
+    any_as_bytes: bool,
+) -> Result<()> {
+    let requested = types_of::<K, V>()?;
+    match types {
+        Some(types) if types.layout() == TableLayout::Hash => {
+            let is_bytes = requested == types_of::<[u8], [u8]>()?;
+            match *types == requested || is_bytes && any_as_bytes {
+                true => Ok(()),
+                false => Err(other_types(name, Some(types), Some(&requested))),
+            }
+        }
+        types => {
+            expect_bytes(name, types)?;
+            Err(Error::from(Cause::TableKind {
+                table: name.to_owned(),
+                is: "is no hash table",
+                open_with: "table or set_table",
+            }))
+        }
+    }
+}
+
+pub(crate) fn view_of<'a, K, V>(pages: Pages<'a>, found: Found<'a>) -> Result<HashTable<'a, K, V>>
+where
+    K: TableKey + ?Sized,
+    V: TableValue + ?Sized,
+{
+    let reader = HashReader::open(&found.tree, pages)?;
+    Ok(HashTable::new(reader, found.named))
+}
+
+impl<S: ReadSource> Reading<S> {
+    /// Opens the hash table with this name, with keys and values of plain bytes or of the types with which the table was
+    /// created; returns `None` if it does not exist. Plain bytes open a table of any types: keys and values are then their
+    /// stored bytes.
+    ///
+    /// # Errors
+    /// `WrongType` for another kind of table or other types; a damaged or unreadable page.
+    pub fn hash_table<K, V>(&self, name: &str) -> Result<Option<HashTable<'_, K, V>>>
+    where
+        K: TableKey + ?Sized,
+        V: TableValue + ?Sized,
+    {
+        let Some(found) = self.find(name)? else {
+            return Ok(None);
+        };
+        expect_hash::<K, V>(name, found.types.as_deref(), true)?;
+        view_of(self.pages.view(), found).map(Some)
+    }
+}
+
+impl WriteTxn {
+    /// Opens a hash table; creates it with the default options if it does not exist.
+    ///
+    /// ```
+    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
+    /// let guid = [7u8; 16];
+    /// let mut tx = db.begin_write()?;
+    /// let mut devices = tx.hash_table::<[u8; 16], str>("devices")?;
+    /// devices.set(&guid, "pump 3")?;
+    /// assert_eq!(devices.get(&guid)?.as_deref(), Some("pump 3"));
+    /// tx.commit()?;
+    ///
+    /// let snap = db.begin_read()?;
+    /// let devices = snap.hash_table::<[u8; 16], str>("devices")?.ok_or("no table")?;
+    /// assert_eq!(devices.get(&guid)?.as_deref(), Some("pump 3"));
+    /// assert_eq!(devices.get(&[8; 16])?, None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `InvalidName` for an empty or too long name; `WrongType` for another kind of table or other types; `Broken`; errors
+    /// of the file.
+    pub fn hash_table<K, V>(&mut self, name: &str) -> Result<HashTableMut<'_, K, V>>
+    where
+        K: TableKey + ?Sized,
+        V: TableValue + ?Sized,
+    {
+        self.open_hash_table(name, None)
+    }
+
+    /// Opens a hash table; creates it with these options if it does not exist.
+    ///
+    /// # Errors
+    /// As for [`hash_table`](Self::hash_table); `Unsupported` if the options cannot be used together, or if the table
+    /// exists and has other options.
+    pub fn hash_table_with<K, V>(
+        &mut self,
+        name: &str,
+        options: &HashTableOptions,
+    ) -> Result<HashTableMut<'_, K, V>>
+    where
+        K: TableKey + ?Sized,
+        V: TableValue + ?Sized,
+    {
+        self.open_hash_table(name, Some(options))
+    }
+
+    /// Opens an existing hash table for changes; returns `None`, and creates nothing, if it does not exist.
+    ///
+    /// # Errors
+    /// As for [`hash_table`](Self::hash_table).
+    pub fn hash_table_if_exists<K, V>(
+        &mut self,
+        name: &str,
+    ) -> Result<Option<HashTableMut<'_, K, V>>>
+    where
+        K: TableKey + ?Sized,
+        V: TableValue + ?Sized,
+    {
+        match self.find(name)? {
+            Some(_) => self.open_hash_table(name, None).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn open_hash_table<K, V>(
+        &mut self,
+        name: &str,
+        options: Option<&HashTableOptions>,
+    ) -> Result<HashTableMut<'_, K, V>>
+    where
+        K: TableKey + ?Sized,
+        V: TableValue + ?Sized,
+    {
+        let Some(found) = self.find(name)? else {
+            let options = options.copied().unwrap_or_default().stored();
+            if let Some(problem) = options.problem() {
+                let expected = "options that can be used together".to_owned();
+                return Err(unsupported(problem, expected));
+            }
+            let index = self.open_with(name, false, Some(types_of::<K, V>()?))?;
+            let writer = self.change_table(index, |tree, pages| {
+                HashWriter::create(tree, pages, options)
+            })?;
+            self.add_hash(index, writer);
+            return Ok(HashTableMut::new(self, index, self.hashes.len() - 1));
+        };
+        expect_hash::<K, V>(name, found.types.as_deref(), false)?;
+        let Some(index) = self.open_table(name, Some(false))? else {
+            unreachable!("it was found");
+        };
+        let at = self.open_hash(index)?;
+        let stored = self.hashes[at].writer.options();
+        if let Some(options) = options.filter(|options| !options.matches(stored)) {
+            let found = format!("hash table {name} with {stored:?}");
+            return Err(unsupported(found, format!("{:?}", options.stored())));
+        }
+        Ok(HashTableMut::new(self, index, at))
+    }
+}
+
+fn unsupported(found: String, expected: String) -> Error {
+    tidalite_pager::Error::Unsupported { found, expected }.into()
+}

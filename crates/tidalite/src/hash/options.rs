@@ -1,0 +1,79 @@
+//! Options of a hash table.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use tidalite_index::{HashOptions, History, KeyForm};
+
+/// Options with which a hash table is created.
+///
+/// ```
+/// use tidalite::hash_table::{HashTableOptions, History, KeyForm};
+///
+/// // Paths of files: long, unordered, and the case of letters does not matter. The last two contents are kept.
+/// let options = HashTableOptions::new()
+///     .key_form(KeyForm::Hashed)
+///     .fold_case(true)
+///     .history(History::Last(2));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HashTableOptions(HashOptions);
+
+impl Default for HashTableOptions {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl HashTableOptions {
+    /// The default options: whole keys of up to 255 bytes, one record for each key, no history.
+    #[must_use]
+    pub fn new() -> Self {
+        Self(HashOptions {
+            key: KeyForm::Whole { bytes_max: 255 },
+            duplicates: false,
+            fold_case: false,
+            history: History::None,
+            // A random seed, so that nobody can prepare keys that have one hash.
+            seed: RandomState::new().build_hasher().finish(),
+        })
+    }
+
+    /// How the index holds keys. Lengths are those of the stored form of a key: a text takes two bytes more than its
+    /// UTF-8, in tables of plain bytes a key takes its bytes.
+    #[must_use]
+    pub fn key_form(mut self, key: KeyForm) -> Self {
+        self.0.key = key;
+        self
+    }
+
+    /// Whether a key can have several records.
+    #[must_use]
+    pub fn duplicates(mut self, duplicates: bool) -> Self {
+        self.0.duplicates = duplicates;
+        self
+    }
+
+    /// Whether keys that differ only in the case of letters are the same key: keys must then be texts. The record has the
+    /// key as it was given.
+    #[must_use]
+    pub fn fold_case(mut self, fold_case: bool) -> Self {
+        self.0.fold_case = fold_case;
+        self
+    }
+
+    /// How many older versions of a key are kept when it is set again or removed.
+    #[must_use]
+    pub fn history(mut self, history: History) -> Self {
+        self.0.history = history;
+        self
+    }
+
+    pub(crate) fn stored(self) -> HashOptions {
+        self.0
+    }
+
+    /// Whether a table with the options `stored` was created with these, whatever the seed.
+    pub(crate) fn matches(self, stored: &HashOptions) -> bool {
+        let seed = stored.seed;
+        HashOptions { seed, ..self.0 } == *stored
+    }
+}

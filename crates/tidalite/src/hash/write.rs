@@ -1,0 +1,243 @@
+//! Changes to a hash table in a write transaction.
+
+use crate::catalog::table_name::Named;
+use crate::hash::open::view_of;
+use crate::hash::read::{HashTable, value_in};
+use crate::tables::codec::{AsArg, TableKey, TableValue, not_encoded};
+use crate::tables::open_write::Found;
+use crate::txn::write::WriteTxn;
+use crate::types::error::Result;
+use std::borrow::Cow;
+use std::marker::PhantomData;
+use tidalite_index::HashWriter;
+
+/// A hash table in a write transaction, for changes. Keys are of type `K`, values of type `V`.
+///
+/// Records are collected in memory and stored in batches, at the latest by the commit. Calls that read more than a single
+/// key store them first.
+pub struct HashTableMut<'t, K: ?Sized = [u8], V: ?Sized = [u8]> {
+    txn: &'t mut WriteTxn,
+    /// Indexes among the open tables and the open hash tables of the transaction.
+    index: usize,
+    at: usize,
+    types: PhantomData<fn(&K, &V)>,
+}
+
+impl<'t, K: TableKey + ?Sized, V: TableValue + ?Sized> HashTableMut<'t, K, V> {
+    pub(crate) fn new(txn: &'t mut WriteTxn, index: usize, at: usize) -> Self {
+        Self {
+            txn,
+            index,
+            at,
+            types: PhantomData,
+        }
+    }
+
+    fn writer(&mut self) -> Result<&mut HashWriter> {
+        self.txn.check_usable()?;
+        Ok(&mut self.txn.hashes[self.at].writer)
+    }
+
+    fn code<'v>(&self, value: &'v V::Borrowed) -> Result<Cow<'v, [u8]>> {
+        let table = self.txn.table_name(self.index);
+        V::value_code(value).map_err(|source| not_encoded::<V>(table, source))
+    }
+
+    /// Sets a key to a value and returns the number of the new record. The value replaces the one of the key, if there is
+    /// one; in a table with duplicates it is added to them.
+    ///
+    /// # Errors
+    /// [`Limit`](crate::ErrorKind::Limit) for a key that is longer than the table allows, or a value of more than 1 GiB;
+    /// `Unsupported` for a key that is no text in a table that ignores case. After these errors nothing has changed. A full
+    /// disk; a damaged page.
+    ///
+    /// # Cost
+    /// None that depends on the size of the table, until the records are stored.
+    pub fn set(&mut self, key: &K, value: &V::Borrowed) -> Result<u64> {
+        let (key, value) = (key.key_code(), self.code(value)?);
+        let number = self.writer()?.set(&key, &value)?;
+        self.store_if_full()?;
+        Ok(number)
+    }
+
+    /// Sets many keys, in order.
+    ///
+    /// # Errors
+    /// As for `set`; the pairs before the failing one are set.
+    pub fn extend<A, B>(&mut self, pairs: impl IntoIterator<Item = (A, B)>) -> Result<()>
+    where
+        A: AsArg<K>,
+        B: AsArg<V::Borrowed>,
+    {
+        for (key, value) in pairs {
+            self.set(key.as_arg(), value.as_arg())?;
+        }
+        Ok(())
+    }
+
+    /// Sets a key that does not exist; returns the number of the new record, or `None` if the key exists.
+    ///
+    /// # Errors
+    /// As for `set`.
+    ///
+    /// # Cost
+    /// A lookup.
+    pub fn insert(&mut self, key: &K, value: &V::Borrowed) -> Result<Option<u64>> {
+        match self.contains(key)? {
+            true => Ok(None),
+            false => self.set(key, value).map(Some),
+        }
+    }
+
+    /// The value of a key, as this transaction sees it; `None` if the key does not exist.
+    ///
+    /// # Errors
+    /// As for [`HashTable::get`].
+    pub fn get(&mut self, key: &K) -> Result<Option<V::Owned>> {
+        if let Some(buffered) = self.buffered(key)? {
+            return Ok(buffered);
+        }
+        self.stored_view()?.get(key)
+    }
+
+    /// The value of a key among the records that are not stored yet: `Some(None)` if it was removed.
+    fn buffered(&mut self, key: &K) -> Result<Option<Option<V::Owned>>> {
+        let writer = self.writer()?;
+        if writer.options().duplicates {
+            // The newest record may have been removed alone.
+            self.store()?;
+            return Ok(None);
+        }
+        let found = writer.buffered(&key.key_code())?;
+        let named = Named::Lent(self.txn.table_name(self.index));
+        match found {
+            Some(Some(record)) => value_in::<V>(&named, &record).map(Some),
+            Some(None) => Ok(Some(None)),
+            None => Ok(None),
+        }
+    }
+
+    /// Whether a key exists, as this transaction sees it.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn contains(&mut self, key: &K) -> Result<bool> {
+        if !self.writer()?.options().duplicates
+            && let Some(found) = self.writer()?.buffered(&key.key_code())?
+        {
+            return Ok(found.is_some());
+        }
+        if self.writer()?.options().duplicates {
+            self.store()?;
+        }
+        self.stored_view()?.contains(key)
+    }
+
+    /// Removes a key with all its records; returns whether it existed. A key that does not exist writes nothing.
+    ///
+    /// # Errors
+    /// As for `set`.
+    ///
+    /// # Cost
+    /// A lookup.
+    pub fn remove(&mut self, key: &K) -> Result<bool> {
+        let there = self.contains(key)?;
+        if there {
+            self.writer()?.remove(&key.key_code())?;
+            self.store_if_full()?;
+        }
+        Ok(there)
+    }
+
+    /// Removes one record of a key in a table with duplicates; returns whether the key had it.
+    ///
+    /// # Errors
+    /// As for `set`; `Unsupported` in a table without duplicates.
+    ///
+    /// # Cost
+    /// A lookup of the key's records.
+    pub fn remove_record(&mut self, key: &K, record: u64) -> Result<bool> {
+        if !self.writer()?.options().duplicates {
+            return Err(tidalite_pager::Error::Unsupported {
+                found: "one record of a key to be removed from a table without duplicates".into(),
+                expected: "`remove`, which removes the key".into(),
+            }
+            .into());
+        }
+        let there = self.view()?.duplicates(key)?.contains(record);
+        if there {
+            self.writer()?.remove_record(&key.key_code(), record)?;
+        }
+        Ok(there)
+    }
+
+    /// A view of the table in its current state, for reading. Stores the records that are in memory.
+    ///
+    /// # Errors
+    /// A full disk; a damaged page.
+    pub fn view(&mut self) -> Result<HashTable<'_, K, V>> {
+        self.store()?;
+        self.stored_view()
+    }
+
+    fn stored_view(&self) -> Result<HashTable<'_, K, V>> {
+        self.txn.check_usable()?;
+        let table = &self.txn.tables[self.index];
+        view_of(self.txn.pages_view(), Found::open(table))
+    }
+
+    fn store_if_full(&mut self) -> Result<()> {
+        match self.writer()?.is_full() {
+            true => self.store(),
+            false => Ok(()),
+        }
+    }
+
+    /// Stores the records that are in memory. The commit does so, too; nothing is durable before it.
+    ///
+    /// # Errors
+    /// A full disk; a damaged page.
+    pub fn store(&mut self) -> Result<()> {
+        match self.writer()?.is_stored() {
+            true => Ok(()),
+            false => self
+                .txn
+                .change_hash(self.at, |writer, tree, pages| writer.store(tree, pages)),
+        }
+    }
+
+    /// Merges all runs into the index and gives the space of records back that were replaced or removed and that the
+    /// history does not keep. A table does this by itself, in steps, while it is written; afterwards lookups and counts are
+    /// fastest.
+    ///
+    /// # Errors
+    /// A full disk; a damaged page.
+    ///
+    /// # Cost
+    /// Reads and writes the index once.
+    pub fn compact(&mut self) -> Result<()> {
+        self.txn
+            .change_hash(self.at, |writer, tree, pages| writer.compact(tree, pages))
+    }
+
+    /// Deletes the index and builds it anew from the records.
+    ///
+    /// # Errors
+    /// A full disk; a damaged page.
+    ///
+    /// # Cost
+    /// Reads all records and writes the index.
+    pub fn rebuild(&mut self) -> Result<()> {
+        self.txn
+            .change_hash(self.at, |writer, tree, pages| writer.rebuild(tree, pages))
+    }
+
+    /// Removes all keys and records. The numbers of records go on.
+    ///
+    /// # Errors
+    /// A full disk; a damaged page.
+    pub fn clear(&mut self) -> Result<()> {
+        self.txn
+            .change_hash(self.at, |writer, tree, pages| writer.clear(tree, pages))
+    }
+}
