@@ -14,14 +14,12 @@
 //! 1. Keys ascend; equal keys are adjacent, the oldest entry first.
 //! 2. A block has at least one entry. The form with equal sizes is used whenever it fits.
 
-use tidalite_base::{Corrupt, get_u16, get_u32, get_u64, prefetch_at};
+use tidalite_base::{Corrupt, get_u16, get_u32, get_u64};
 use tidalite_pager::{Error, Result};
 
 const HEAD_BYTES: usize = 16;
 /// Stands for both sizes in a block whose entries differ in size. Keys are shorter than this.
 const VARYING: u16 = u16::MAX;
-/// Maximum length in bytes of a key in a block.
-pub(crate) const KEY_MAX: usize = VARYING as usize - 1;
 /// Bytes that each entry of varying size takes besides its key and payload.
 const VARYING_COST: usize = 4 + 2;
 
@@ -56,14 +54,19 @@ impl<'a> Block<'a> {
         };
         let (key, payload) = (get_u16(head, 0), get_u16(head, 2));
         let count = get_u32(head, 4) as usize;
-        let equal = (key != VARYING)
-            .then(|| (usize::from(key), usize::from(key) + usize::from(payload)));
+        let equal =
+            (key != VARYING).then(|| (usize::from(key), usize::from(key) + usize::from(payload)));
         let fits = match equal {
             Some((_, entry)) => entry.checked_mul(count) == Some(body.len()) && entry > 0,
-            None => payload == VARYING && count.checked_mul(4).is_some_and(|ends| ends < body.len()),
+            None => {
+                payload == VARYING && count.checked_mul(4).is_some_and(|ends| ends < body.len())
+            }
         };
         if count == 0 || !fits {
-            let found = format!("{count} entries of {key} and {payload} in {} bytes", body.len());
+            let found = format!(
+                "{count} entries of {key} and {payload} in {} bytes",
+                body.len()
+            );
             return Err(damaged(found, "entries that fill the block"));
         }
         let last = get_u64(head, 8);
@@ -103,7 +106,10 @@ impl<'a> Block<'a> {
         });
         match parts {
             Some((key, payload)) => Ok(Entry { key, payload }),
-            None => Err(damaged(format!("an entry at {start}"), "a key and a payload")),
+            None => Err(damaged(
+                format!("an entry at {start}"),
+                "a key and a payload",
+            )),
         }
     }
 
@@ -139,16 +145,6 @@ impl<'a> Block<'a> {
             }
             (Some(_), _) => last,
             (None, _) => 0,
-        }
-    }
-
-    /// Fetches the entries into the processor's cache at which a search for `key` begins.
-    pub(crate) fn prefetch(&self, key: &[u8]) {
-        if let Some((width, entry)) = self.equal {
-            let at = self.guess(key, width) * entry;
-            prefetch_at(self.body, at.saturating_sub(64));
-            prefetch_at(self.body, at);
-            prefetch_at(self.body, at + 64);
         }
     }
 
@@ -243,7 +239,11 @@ impl BlockBuilder {
 
     /// Length in bytes of the block that `finish` returns.
     pub(crate) fn block_bytes(&self) -> usize {
-        let each = if self.equal.is_some() { 0 } else { VARYING_COST };
+        let each = if self.equal.is_some() {
+            0
+        } else {
+            VARYING_COST
+        };
         HEAD_BYTES + self.bytes.len() + each * self.ends.len()
     }
 

@@ -22,7 +22,7 @@ mod runs;
 
 pub use hash::entry::RECORDS_MAX;
 pub use hash::options::{HASHED_KEY_MAX, HashOptions, History, KeyForm, WHOLE_KEY_MAX};
-pub use hash::read::{HashReader, HashStat};
+pub use hash::read::{HashReader, HashStat, hash_records};
 pub use hash::record::{RECORD_VALUE_MAX, Record};
 pub use hash::walk::Walk;
 pub use hash::write::HashWriter;

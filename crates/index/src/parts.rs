@@ -31,11 +31,7 @@ impl Part {
 }
 
 /// Opens a part for reading; an empty table if the part does not exist yet.
-pub(crate) fn part<'r, R: PageRead>(
-    root: &Tree,
-    r: &'r R,
-    part: Part,
-) -> Result<TableReader<'r>> {
+pub(crate) fn part<'r, R: PageRead>(root: &Tree, r: &'r R, part: Part) -> Result<TableReader<'r>> {
     let found = TableReader::of(*root).nested(r, &part.key())?;
     Ok(found.unwrap_or_else(|| TableReader::of(Tree::new(root.id()))))
 }

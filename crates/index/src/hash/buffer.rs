@@ -17,6 +17,9 @@ const BYTES_MAX: usize = 8 << 20;
 /// Stands for no record.
 const NONE: u32 = u32::MAX;
 
+/// Callback that receives the number, the parts and the bytes of a record, and returns whether to stop.
+pub(crate) type OnRecord<'f> = dyn FnMut(u64, Parts<'_>, &[u8]) -> Result<bool> + 'f;
+
 #[derive(Clone, Copy, Debug)]
 struct Item {
     /// End of the record in `bytes`, and of its key in `keys`.
@@ -137,7 +140,7 @@ impl Buffer {
         &self,
         options: &HashOptions,
         key: &[u8],
-        each: &mut dyn FnMut(u64, Parts<'_>, &[u8]) -> Result<bool>,
+        each: &mut OnRecord<'_>,
     ) -> Result<()> {
         if self.is_empty() {
             return Ok(());
@@ -163,10 +166,7 @@ impl Buffer {
     }
 
     /// Calls `each` with the number and the bytes of every record, ascending.
-    pub(crate) fn each_record(
-        &self,
-        each: &mut dyn FnMut(u64, &[u8]) -> Result<()>,
-    ) -> Result<()> {
+    pub(crate) fn each_record(&self, each: &mut dyn FnMut(u64, &[u8]) -> Result<()>) -> Result<()> {
         for place in 0..self.items.len() as u32 {
             each(self.first + u64::from(place), self.bytes_of(place))?;
         }

@@ -27,7 +27,9 @@ impl<R: PageRead> HashReader<R> {
         let (keys, bytes) = self.check_blocks("main table", &self.main()?, b"", true, problem)?;
         if bytes != self.state.main_bytes {
             let counted = self.state.main_bytes;
-            problem(format!("main table: {bytes} bytes of blocks, {counted} are noted"));
+            problem(format!(
+                "main table: {bytes} bytes of blocks, {counted} are noted"
+            ));
         }
         if keys != self.state.main_keys {
             let counted = self.state.main_keys;
@@ -39,7 +41,10 @@ impl<R: PageRead> HashReader<R> {
             let prefix = run.number.to_be_bytes();
             let (_, bytes) = self.check_blocks(&what, &self.runs()?, &prefix, false, problem)?;
             if bytes != run.bytes {
-                problem(format!("{what}: {bytes} bytes of blocks, {} are noted", run.bytes));
+                problem(format!(
+                    "{what}: {bytes} bytes of blocks, {} are noted",
+                    run.bytes
+                ));
             }
             rows += self.rows_of_run(run.number)?;
         }
@@ -71,7 +76,10 @@ impl<R: PageRead> HashReader<R> {
         while there && rows.key().starts_with(prefix) {
             let row = &rows.key()[prefix.len()..];
             if last.as_deref().is_some_and(|last| last >= row) {
-                problem(format!("{what}: a row at {} behind greater keys", row.escape_ascii()));
+                problem(format!(
+                    "{what}: a row at {} behind greater keys",
+                    row.escape_ascii()
+                ));
             }
             let value = rows.value()?.to_vec()?;
             bytes += value.len() as u64;
@@ -81,7 +89,10 @@ impl<R: PageRead> HashReader<R> {
                 let entry = block.entry(index)?;
                 let action = Action::decode(entry.payload)?;
                 if entry.key < row || last.as_deref().is_some_and(|last| last > entry.key) {
-                    problem(format!("{what}: {} is out of order", entry.key.escape_ascii()));
+                    problem(format!(
+                        "{what}: {} is out of order",
+                        entry.key.escape_ascii()
+                    ));
                 }
                 if index > 0 && last.as_deref() == Some(entry.key) {
                     of_key += 1;
@@ -112,10 +123,12 @@ impl<R: PageRead> HashReader<R> {
     fn check_records(&self, problem: &mut OnProblem<'_>) -> Result<()> {
         let mut known = RoaringTreemap::new();
         let mut walk = self.walk(b"")?;
-        while walk.next()? {
+        while walk.step()? {
             for number in walk.records() {
                 match self.record(number)? {
-                    None => problem(format!("the index names record {number}, which is not there")),
+                    None => problem(format!(
+                        "the index names record {number}, which is not there"
+                    )),
                     Some(record) => {
                         let folded = self.options.folded(record.key());
                         if *self.options.index_key(&folded) != *walk.key() {
@@ -143,7 +156,10 @@ impl<R: PageRead> HashReader<R> {
             let mut members = RoaringTreemap::new();
             let has_next = cursor.add_to(&mut members)?;
             if key.first() == Some(&1) && !self.has_sets(&key[3.min(key.len())..])? {
-                wrong.push(format!("a set of records for {} is not in the index", key.escape_ascii()));
+                wrong.push(format!(
+                    "a set of records for {} is not in the index",
+                    key.escape_ascii()
+                ));
             }
             known |= members;
             if !has_next {
@@ -163,7 +179,10 @@ impl<R: PageRead> HashReader<R> {
             let may_wait = parts.kind != Kind::Set || !self.state.runs.is_empty();
             unknown += u64::from(!known.contains(number) && !may_wait);
             if number >= self.state.next_record {
-                problem(format!("record {number}, the next one is {}", self.state.next_record));
+                problem(format!(
+                    "record {number}, the next one is {}",
+                    self.state.next_record
+                ));
             }
             there = rows.next()?;
         }

@@ -38,7 +38,10 @@ impl Action {
     #[inline]
     pub(crate) fn decode(payload: &[u8]) -> Result<Self> {
         let Ok([a, b, c, d, e, f]) = <[u8; PAYLOAD_BYTES]>::try_from(payload) else {
-            return Err(damaged(format!("a payload of {} bytes", payload.len()), "6 bytes"));
+            return Err(damaged(
+                format!("a payload of {} bytes", payload.len()),
+                "6 bytes",
+            ));
         };
         let word = u64::from_be_bytes([0, 0, a, b, c, d, e, f]);
         Ok(match word & 3 {

@@ -249,10 +249,7 @@ fn join_small(changed: &mut Changed, before: usize, state: &mut State) {
     let [.., (_, Some(left)), (_, Some(right))] = changed.as_slice() else {
         return;
     };
-    if !is_only
-        || right.len() >= BLOCK_BYTES_MIN
-        || left.len() + right.len() > BLOCK_BYTES_MAX
-    {
+    if !is_only || right.len() >= BLOCK_BYTES_MIN || left.len() + right.len() > BLOCK_BYTES_MAX {
         return;
     }
     let (Ok(one), Ok(two)) = (Block::parse(left), Block::parse(right)) else {

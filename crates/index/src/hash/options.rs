@@ -69,7 +69,9 @@ impl HashOptions {
     pub fn problem(&self) -> Option<String> {
         match self.key {
             KeyForm::Whole { bytes_max } if !(1..=WHOLE_KEY_MAX).contains(&bytes_max) => {
-                return Some(format!("keys of {bytes_max} bytes, 1 to {WHOLE_KEY_MAX} can be"));
+                return Some(format!(
+                    "keys of {bytes_max} bytes, 1 to {WHOLE_KEY_MAX} can be"
+                ));
             }
             _ => {}
         }

@@ -5,13 +5,11 @@ use crate::hash::options::{HashOptions, IndexKey};
 use crate::hash::record::{self, Record};
 use crate::hash::settle::{DEAD, Records, duplicates_key, versions_key};
 use crate::hash::state::State;
-use crate::hash::walk::Walk;
 use crate::parts::{Part, part, row};
 use crate::postings::sets;
 use crate::runs::lookup::{find_run, find_table, in_run, in_table, in_value};
 use roaring::RoaringTreemap;
 use std::borrow::Cow;
-use std::collections::HashSet;
 use tidalite_kv::{TableReader, Tree, Value};
 use tidalite_pager::{PageRead, Result};
 
@@ -30,6 +28,14 @@ pub struct HashReader<R> {
     main: Option<Tree>,
     runs: Option<Tree>,
     sets: Option<Tree>,
+}
+
+/// The records of a hash table by their numbers, 8 bytes big-endian.
+///
+/// # Errors
+/// A damaged or unreadable page.
+pub fn hash_records<'r, R: PageRead>(root: &Tree, r: &'r R) -> Result<TableReader<'r>> {
+    part(root, r, Part::Records)
 }
 
 /// Figures about a hash table.
@@ -211,7 +217,9 @@ impl<R: PageRead> HashReader<R> {
             values.clear();
             for (_, key) in &open {
                 values.push(match run {
-                    Some(run) if self.state.runs.has(run, key) => find_run(&runs, &self.r, run.number, key)?,
+                    Some(run) if self.state.runs.has(run, key) => {
+                        find_run(&runs, &self.r, run.number, key)?
+                    }
                     Some(_) => None,
                     None => find_table(&main, &self.r, key)?,
                 });
@@ -247,7 +255,12 @@ impl<R: PageRead> HashReader<R> {
 
     /// The number of the newest record of a key in a block: `Some(None)` if the key is removed, `None` if the block does
     /// not have the key.
-    fn newest_in(&self, block: &Value<'_>, key: &[u8], folded: &[u8]) -> Result<Option<Option<u64>>> {
+    fn newest_in(
+        &self,
+        block: &Value<'_>,
+        key: &[u8],
+        folded: &[u8],
+    ) -> Result<Option<Option<u64>>> {
         let mut actions = Vec::new();
         in_value(block, key, &mut |payload| {
             actions.push(Action::decode(payload)?);
@@ -264,7 +277,11 @@ impl<R: PageRead> HashReader<R> {
     }
 
     /// The newest record of a key among entries of its index key, the oldest first: `Some(None)` if the key is removed.
-    fn first_of_key(&self, actions: &[Action], folded: &[u8]) -> Result<Option<Option<Record<'_>>>> {
+    fn first_of_key(
+        &self,
+        actions: &[Action],
+        folded: &[u8],
+    ) -> Result<Option<Option<Record<'_>>>> {
         for action in actions.iter().rev() {
             match *action {
                 Action::Set(number) => {
@@ -358,7 +375,9 @@ impl<R: PageRead> HashReader<R> {
                 Action::RemoveOne(number) => {
                     live.remove(record::removed_by(&self.records()?, &self.r, number)?);
                 }
-                Action::InSets => live |= sets::get(&self.sets()?, &self.r, &duplicates_key(index_key))?,
+                Action::InSets => {
+                    live |= sets::get(&self.sets()?, &self.r, &duplicates_key(index_key))?
+                }
             }
         }
         if let Some(folded) = folded.filter(|_| hashed) {
@@ -426,62 +445,6 @@ impl<R: PageRead> HashReader<R> {
             versions.truncate(most);
         }
         Ok(versions)
-    }
-
-    /// Number of keys. Entries of the runs are looked up in the main table, so this is quick after compaction.
-    ///
-    /// # Errors
-    /// A damaged or unreadable page.
-    pub fn count_keys(&self) -> Result<u64> {
-        if self.state.runs.is_empty() && !(self.options.duplicates && self.options.is_hashed()) {
-            return Ok(self.state.main_keys);
-        }
-        let mut count = 0;
-        self.walk(b"")?.each(&mut |_, records| {
-            count += match self.options.duplicates {
-                true if self.options.is_hashed() => self.distinct_keys(records)?,
-                true => u64::from(!records.is_empty()),
-                false => records.len(),
-            };
-            Ok(true)
-        })?;
-        Ok(count)
-    }
-
-    /// Number of different keys of records that have one hash.
-    fn distinct_keys(&self, records: &RoaringTreemap) -> Result<u64> {
-        if records.len() < 2 {
-            return Ok(records.len());
-        }
-        let mut keys = HashSet::new();
-        for number in records {
-            keys.insert(self.options.folded(self.expect(number)?.key()).into_owned());
-        }
-        Ok(keys.len() as u64)
-    }
-
-    /// Number of records of all keys, duplicates included.
-    ///
-    /// # Errors
-    /// A damaged or unreadable page.
-    pub fn count_records(&self) -> Result<u64> {
-        if !self.options.duplicates {
-            return self.count_keys();
-        }
-        let mut count = 0;
-        self.walk(b"")?.each(&mut |_, records| {
-            count += records.len();
-            Ok(true)
-        })?;
-        Ok(count)
-    }
-
-    /// All keys in the order of the index, from `from` on, in the form of the index.
-    ///
-    /// # Errors
-    /// A damaged or unreadable page.
-    pub fn walk(&self, from: &[u8]) -> Result<Walk<'_, R>> {
-        Walk::new(self, from)
     }
 
     /// The records that are dead: replaced or removed, and not compacted yet.

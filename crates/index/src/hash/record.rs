@@ -90,7 +90,12 @@ pub(crate) fn decode(number: u64, bytes: &[u8]) -> Result<Parts<'_>> {
         SET => Kind::Set,
         REMOVE if value.is_empty() => Kind::Remove,
         REMOVE_ONE if value.len() == 8 => Kind::RemoveOne,
-        kind => return Err(damaged(number, format!("kind {kind}, {} bytes", value.len()))),
+        kind => {
+            return Err(damaged(
+                number,
+                format!("kind {kind}, {} bytes", value.len()),
+            ));
+        }
     };
     Ok(Parts { kind, key, value })
 }

@@ -18,7 +18,8 @@ use crate::postings::changes::Changes;
 use crate::postings::sets;
 use crate::runs::merge::Group;
 use crate::runs::write::Rules;
-use std::collections::BTreeSet;
+use roaring::RoaringTreemap;
+use std::collections::{BTreeMap, BTreeSet};
 use tidalite_kv::{TableReader, Tree};
 use tidalite_pager::{PageRead, PageWrite, Result};
 
@@ -78,10 +79,12 @@ impl<'a> HashRules<'a> {
         if let History::Last(most) = self.options.history {
             for key in std::mem::take(&mut self.trimmed) {
                 let versions = sets::get(&part(root, &*w, Part::Sets)?, &*w, &key)?;
-                let excess = versions.len().saturating_sub(u64::from(most));
-                for record in versions.iter().take(excess as usize) {
-                    self.changes.remove(&key, record);
-                    self.bury(record);
+                for versions in self.of_each_key(root, &*w, &versions)? {
+                    let excess = versions.len().saturating_sub(most as usize);
+                    for record in &versions[..excess] {
+                        self.changes.remove(&key, *record);
+                        self.bury(*record);
+                    }
                 }
             }
             self.store(root, w)?;
@@ -89,12 +92,34 @@ impl<'a> HashRules<'a> {
         Ok(std::mem::take(&mut self.dead))
     }
 
+    /// The versions of each key among versions with one index key, ascending.
+    fn of_each_key<R: PageRead>(
+        &self,
+        root: &Tree,
+        r: &R,
+        versions: &RoaringTreemap,
+    ) -> Result<Vec<Vec<u64>>> {
+        if !self.options.is_hashed() {
+            return Ok(vec![versions.iter().collect()]);
+        }
+        let records = part(root, r, Part::Records)?;
+        let mut of_key: BTreeMap<Vec<u8>, Vec<u64>> = BTreeMap::new();
+        for number in versions {
+            let record = record::expect(&records, r, number)?;
+            let key = self.options.folded(record.key()).into_owned();
+            of_key.entry(key).or_default().push(number);
+        }
+        Ok(of_key.into_values().collect())
+    }
+
     fn store<W: PageWrite>(&mut self, root: &mut Tree, w: &mut W) -> Result<()> {
         if self.changes.is_empty() {
             return Ok(());
         }
         let changes = &mut self.changes;
-        change(root, w, Part::Sets, &mut |w, table| sets::apply(table, w, changes))
+        change(root, w, Part::Sets, &mut |w, table| {
+            sets::apply(table, w, changes)
+        })
     }
 
     fn bury(&mut self, record: u64) {
@@ -176,7 +201,9 @@ impl<'a> HashRules<'a> {
                     let mut others = Vec::new();
                     for older in kept.drain(..) {
                         match older {
-                            Action::Set(before) | Action::Remove(before) | Action::RemoveOne(before)
+                            Action::Set(before)
+                            | Action::Remove(before)
+                            | Action::RemoveOne(before)
                                 if records.have_same_key(before, number)? =>
                             {
                                 self.bury(before);
@@ -200,7 +227,9 @@ impl<'a> HashRules<'a> {
                     let removed = records.removed_by(number)?;
                     let before = kept.len();
                     kept.retain(|action| *action != Action::Set(removed));
-                    let in_set = members.as_mut().is_some_and(|members| members.remove(removed));
+                    let in_set = members
+                        .as_mut()
+                        .is_some_and(|members| members.remove(removed));
                     if in_set {
                         self.changes.remove(&set_key, removed);
                     }
@@ -246,7 +275,12 @@ impl Rules for HashRules<'_> {
         group: &mut Group,
         in_main: bool,
     ) -> Result<()> {
-        if group.len() == 1 && matches!(Action::decode(group.payload(0))?, Action::Set(_) | Action::InSets) {
+        if group.len() == 1
+            && matches!(
+                Action::decode(group.payload(0))?,
+                Action::Set(_) | Action::InSets
+            )
+        {
             return Ok(());
         }
         let records = Records {
@@ -298,11 +332,7 @@ impl<R: PageRead> Records<'_, R> {
         record::removed_by(&self.table, self.r, number)
     }
 
-    fn set(
-        &self,
-        sets_table: &TableReader<'_>,
-        key: &[u8],
-    ) -> Result<roaring::RoaringTreemap> {
+    fn set(&self, sets_table: &TableReader<'_>, key: &[u8]) -> Result<RoaringTreemap> {
         sets::get(sets_table, self.r, key)
     }
 }

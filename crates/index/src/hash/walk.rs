@@ -5,6 +5,7 @@ use crate::hash::read::HashReader;
 use crate::runs::cursor::BlockCursor;
 use crate::runs::merge::{Group, Merge};
 use roaring::RoaringTreemap;
+use std::collections::HashSet;
 use tidalite_pager::{PageRead, Result};
 
 /// A walk over the keys of a hash table, each with the numbers of its records.
@@ -32,7 +33,7 @@ impl<'t, R: PageRead> Walk<'t, R> {
     ///
     /// # Errors
     /// A damaged or unreadable page.
-    pub fn next(&mut self) -> Result<bool> {
+    pub fn step(&mut self) -> Result<bool> {
         while self.merge.next(&mut self.group)? {
             self.records = match self.group.len() {
                 1 => match Action::decode(self.group.payload(0))? {
@@ -40,8 +41,11 @@ impl<'t, R: PageRead> Walk<'t, R> {
                     action => self.table.live(&self.group.key, &[action], None)?,
                 },
                 _ => {
-                    let actions: Vec<Action> =
-                        self.group.payloads().map(Action::decode).collect::<Result<_>>()?;
+                    let actions: Vec<Action> = self
+                        .group
+                        .payloads()
+                        .map(Action::decode)
+                        .collect::<Result<_>>()?;
                     self.table.live(&self.group.key, &actions, None)?
                 }
             };
@@ -72,11 +76,69 @@ impl<'t, R: PageRead> Walk<'t, R> {
         &mut self,
         each: &mut dyn FnMut(&[u8], &RoaringTreemap) -> Result<bool>,
     ) -> Result<()> {
-        while self.next()? {
+        while self.step()? {
             if !each(&self.group.key, &self.records)? {
                 break;
             }
         }
         Ok(())
+    }
+}
+
+impl<R: PageRead> HashReader<R> {
+    /// Number of keys. Entries of the runs are looked up in the main table, so this is quick after compaction.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn count_keys(&self) -> Result<u64> {
+        if self.state.runs.is_empty() && !(self.options.duplicates && self.options.is_hashed()) {
+            return Ok(self.state.main_keys);
+        }
+        let mut count = 0;
+        self.walk(b"")?.each(&mut |_, records| {
+            count += match self.options.duplicates {
+                true if self.options.is_hashed() => self.distinct_keys(records)?,
+                true => u64::from(!records.is_empty()),
+                false => records.len(),
+            };
+            Ok(true)
+        })?;
+        Ok(count)
+    }
+
+    /// Number of different keys of records that have one hash.
+    fn distinct_keys(&self, records: &RoaringTreemap) -> Result<u64> {
+        if records.len() < 2 {
+            return Ok(records.len());
+        }
+        let mut keys = HashSet::new();
+        for number in records {
+            keys.insert(self.options.folded(self.expect(number)?.key()).into_owned());
+        }
+        Ok(keys.len() as u64)
+    }
+
+    /// Number of records of all keys, duplicates included.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn count_records(&self) -> Result<u64> {
+        if !self.options.duplicates {
+            return self.count_keys();
+        }
+        let mut count = 0;
+        self.walk(b"")?.each(&mut |_, records| {
+            count += records.len();
+            Ok(true)
+        })?;
+        Ok(count)
+    }
+
+    /// All keys in the order of the index, from `from` on, in the form of the index.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn walk(&self, from: &[u8]) -> Result<Walk<'_, R>> {
+        Walk::new(self, from)
     }
 }

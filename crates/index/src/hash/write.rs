@@ -9,8 +9,8 @@ use crate::hash::buffer::Buffer;
 use crate::hash::entry::RECORDS_MAX;
 use crate::hash::main_table;
 use crate::hash::options::HashOptions;
-use crate::hash::record::{self, Kind, RECORD_VALUE_MAX, Record};
 use crate::hash::read::HashReader;
+use crate::hash::record::{self, Kind, RECORD_VALUE_MAX, Record};
 use crate::hash::settle::{DEAD, HashRules};
 use crate::hash::state::State;
 use crate::parts::{Part, change, part, row};
@@ -67,6 +67,34 @@ impl HashWriter {
             state,
             buffer,
         })
+    }
+
+    /// Whether a table has the options of a hash table, which nothing else tells.
+    #[must_use]
+    pub fn can_recover<R: PageRead>(root: &Tree, r: &R) -> bool {
+        let options = row(root, r, Part::Options);
+        options.is_ok_and(|options| HashOptions::decode(&options).is_ok())
+    }
+
+    /// Opens a hash table of which parts may be lost, and builds everything that can be built from the records.
+    ///
+    /// # Errors
+    /// `Corrupt` if the options are lost; as for `store`.
+    pub fn recover<W: PageWrite>(root: &mut Tree, w: &mut W) -> Result<Self> {
+        let options = HashOptions::decode(&row(root, &*w, Part::Options)?)?;
+        let state = row(root, &*w, Part::State).and_then(|row| State::decode(&row));
+        let next_record = state.map_or(0, |state| state.next_record);
+        let mut table = Self {
+            options,
+            state: State {
+                next_record,
+                ..State::default()
+            },
+            buffer: Buffer::default(),
+        };
+        table.rebuild(root, w)?;
+        table.buffer.reset(table.state.next_record);
+        Ok(table)
     }
 
     /// The options of the table.
@@ -223,7 +251,8 @@ impl HashWriter {
     }
 
     fn put_state<W: PageWrite>(&self, root: &mut Tree, w: &mut W) -> Result<()> {
-        root.insert(w, &Part::State.key(), &self.state.encode()).map(drop)
+        root.insert(w, &Part::State.key(), &self.state.encode())
+            .map(drop)
     }
 
     /// Merges all runs into the main table, and removes all records that are dead.
@@ -282,7 +311,9 @@ impl HashWriter {
             for number in &dead {
                 changes.remove(DEAD, number);
             }
-            change(root, w, Part::Sets, &mut |w, table| sets::apply(table, w, &mut changes))?;
+            change(root, w, Part::Sets, &mut |w, table| {
+                sets::apply(table, w, &mut changes)
+            })?;
             self.state.dead = self.state.dead.saturating_sub(dead.len());
             containers -= 1;
         }

@@ -1,10 +1,10 @@
 //! Checks the rules of the format that `postings.rs` and `container.rs` state.
 
 use crate::postings::container;
+use crate::postings::sets::SetRows;
 use crate::postings::sets::parse;
 use roaring::RoaringBitmap;
 use tidalite_base::Corrupt;
-use crate::postings::sets::SetRows;
 use tidalite_kv::Tree;
 use tidalite_pager::{PageRead, Result};
 

@@ -194,11 +194,7 @@ impl Collected {
 ///
 /// # Errors
 /// As for `get`.
-pub fn count<'r, R: PageRead>(
-    table: &impl SetRows<'r>,
-    r: &'r R,
-    key: &[u8],
-) -> Result<u64> {
+pub fn count<'r, R: PageRead>(table: &impl SetRows<'r>, r: &'r R, key: &[u8]) -> Result<u64> {
     let mut count = 0;
     each_container(table, r, key, &mut |block, bytes| {
         count += container::count(block, bytes)?;

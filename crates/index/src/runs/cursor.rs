@@ -20,13 +20,14 @@ pub(crate) struct BlockCursor<'r, R: PageRead> {
 
 impl<'r, R: PageRead> BlockCursor<'r, R> {
     /// A cursor at the first entry of a run whose key is `from` or greater.
-    pub(crate) fn of_run(
-        front: &TableReader<'r>,
-        r: &'r R,
-        run: u64,
-        from: &[u8],
-    ) -> Result<Self> {
-        Self::new(front, r, run.to_be_bytes().to_vec(), &row_key(run, from), from)
+    pub(crate) fn of_run(front: &TableReader<'r>, r: &'r R, run: u64, from: &[u8]) -> Result<Self> {
+        Self::new(
+            front,
+            r,
+            run.to_be_bytes().to_vec(),
+            &row_key(run, from),
+            from,
+        )
     }
 
     /// A cursor at the first entry of a table of blocks whose key is `from` or greater.

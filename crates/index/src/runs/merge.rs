@@ -85,7 +85,9 @@ impl<'r, R: PageRead> Merge<'r, R> {
             return Ok(false);
         };
         group.key.clear();
-        group.key.extend_from_slice(self.sources[least].entry()?.key);
+        group
+            .key
+            .extend_from_slice(self.sources[least].entry()?.key);
         let head = self.sources[least].head();
         // Sources before `least` are greater.
         for source in &mut self.sources[least..] {

@@ -85,7 +85,9 @@ impl RunWriter {
         }
         let rows = std::mem::take(&mut self.rows);
         self.bytes = 0;
-        change(root, w, Part::Runs, &mut |w, front| front.extend(w, rows_of(&rows)).map(drop))
+        change(root, w, Part::Runs, &mut |w, front| {
+            front.extend(w, rows_of(&rows)).map(drop)
+        })
     }
 }
 

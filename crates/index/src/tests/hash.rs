@@ -43,7 +43,10 @@ fn options(rng: &mut Rng) -> HashOptions {
 fn random_key(rng: &mut Rng, shape: u64) -> Vec<u8> {
     let number = rng.below(300);
     match shape {
-        0 => number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes().to_vec(),
+        0 => number
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            .to_be_bytes()
+            .to_vec(),
         1 => format!("Key{number}").into_bytes(),
         2 => vec![b'x'; number as usize],
         _ => {
@@ -115,7 +118,10 @@ fn compare<R: PageRead>(
         let found = table.duplicates(&key)?;
         assert_eq!(found.iter().collect::<BTreeSet<_>>(), live);
         let newest = table.get(&key)?;
-        assert_eq!(newest.as_ref().map(|record| record.number()), live.last().copied());
+        assert_eq!(
+            newest.as_ref().map(|record| record.number()),
+            live.last().copied()
+        );
         if let Some(record) = newest {
             let (own, value) = &model.records[record.number() as usize];
             assert_eq!((record.key(), record.value()), (&own[..], value.as_deref()));
@@ -154,7 +160,7 @@ fn compare<R: PageRead>(
     let mut walked = BTreeMap::new();
     let mut walk = table.walk(b"")?;
     let mut last: Option<Vec<u8>> = None;
-    while walk.next()? {
+    while walk.step()? {
         assert!(last.as_deref().is_none_or(|last| last < walk.key()));
         last = Some(walk.key().to_vec());
         for number in walk.records() {
@@ -176,7 +182,11 @@ fn random_operations(seed: u64, steps: u64) -> Result<()> {
     let rng = &mut Rng::new(seed);
     let options = options(rng);
     // Keys of shape 0 are no text.
-    let shape = if options.fold_case { 1 + rng.below(3) } else { rng.below(4) };
+    let shape = if options.fold_case {
+        1 + rng.below(3)
+    } else {
+        rng.below(4)
+    };
     let mut pages = ScratchPages::new(*rng.pick(&[512, 1024, 4096]));
     let mut root = Tree::new(20);
     let mut table = HashWriter::create(&mut root, &mut pages, options)?;

@@ -171,7 +171,10 @@ impl Reference {
             let at = (share * len as f32) as u64;
             let from = at.saturating_sub(SHARE_GUESS_BYTES).min(len);
             let to = (at + SHARE_GUESS_BYTES).min(len);
-            r.prefetch_bytes(self.first.addr + DATA_AT as u64 + from, (to - from) as usize);
+            r.prefetch_bytes(
+                self.first.addr + DATA_AT as u64 + from,
+                (to - from) as usize,
+            );
         }
     }
 

@@ -17,7 +17,7 @@ use crate::page::header::Shape;
 use crate::page::layout::{
     CHILD_BYTES, HEAD_BYTES, NARROW_PAGE_MAX, PREFIX_AT, child_of, head_of, tag, varint,
 };
-use crate::page::prefetch::slots_ahead;
+use crate::page::prefetch::{share_between, slots_ahead};
 use crate::page::search::first_head;
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -179,15 +179,6 @@ pub(crate) fn share_towards(page: &[u8], level: u8, key: &[u8]) -> Option<f32> {
     let head = head_of(suffix);
     let next = 1 + first_head(heads.get(1..)?, |found| found <= head);
     share_between(heads, next.checked_sub(1)?, head)
-}
-
-/// The part of the keys between the entries at `index` and behind it that come before a key with this head.
-#[inline(always)]
-pub(super) fn share_between(heads: &[[u8; HEAD_BYTES]], index: usize, head: u32) -> Option<f32> {
-    let head_at = |index: usize| heads.get(index).map(|head| u32::from_le_bytes(*head));
-    let (low, high) = (head_at(index)?, head_at(index + 1)?);
-    let (above, span) = (head.checked_sub(low)?, high.checked_sub(low)?);
-    (above < span).then(|| above as f32 / span as f32)
 }
 
 /// Searches `key` in a leaf and returns the place of its payload.

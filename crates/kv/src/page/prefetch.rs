@@ -5,7 +5,7 @@
 //! cache thus costs three waits in sequence, unless header and slots are prefetched together as soon as the next page
 //! is known.
 
-use crate::page::layout::{NARROW_PAGE_MAX, PREFIX_AT, slot_bytes};
+use crate::page::layout::{HEAD_BYTES, NARROW_PAGE_MAX, PREFIX_AT, slot_bytes};
 use tidalite_base::prefetch;
 
 /// Number of bytes to prefetch of any page: the header, and in most pages the heads that a search compares first.
@@ -53,6 +53,15 @@ pub(crate) fn prefetch_cell(leaf: &[u8], slots: usize, share: f32) {
     let end = leaf.len().saturating_sub((share * cells as f32) as usize);
     let from = end.saturating_sub(CELL_GUESS_BYTES);
     prefetch(&leaf[from..(end + CELL_GUESS_BYTES / 2).min(leaf.len())]);
+}
+
+/// The part of the keys between the entries at `index` and behind it that come before a key with this head.
+#[inline(always)]
+pub(super) fn share_between(heads: &[[u8; HEAD_BYTES]], index: usize, head: u32) -> Option<f32> {
+    let head_at = |index: usize| heads.get(index).map(|head| u32::from_le_bytes(*head));
+    let (low, high) = (head_at(index)?, head_at(index + 1)?);
+    let (above, span) = (head.checked_sub(low)?, high.checked_sub(low)?);
+    (above < span).then(|| above as f32 / span as f32)
 }
 
 #[cfg(test)]

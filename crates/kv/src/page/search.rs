@@ -4,7 +4,7 @@
 use crate::page::key;
 use crate::page::layout::{HEAD_BYTES, head_of};
 use crate::page::node::Node;
-use crate::page::point_get::share_between;
+use crate::page::prefetch::share_between;
 use std::cmp::Ordering;
 use tidalite_pager::{PageRead, Result};
 

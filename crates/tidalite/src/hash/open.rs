@@ -1,18 +1,17 @@
 //! Opening hash tables, in a snapshot or in a write transaction.
 
 use crate::hash::options::HashTableOptions;
-use crate::hash::read::HashTable;
+use crate::hash::read::{HashTable, view_of};
 use crate::hash::write::HashTableMut;
 use crate::tables::codec::{TableKey, TableValue};
 use crate::tables::open_types::{expect_bytes, other_types};
-use crate::tables::open_write::Found;
-use crate::txn::pages::{Pages, ReadSource};
+use crate::txn::pages::ReadSource;
 use crate::txn::read::Reading;
 use crate::txn::write::WriteTxn;
 use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
 use crate::types::table_types::{TableLayout, TableTypes};
-use tidalite_index::{HashReader, HashWriter};
+use tidalite_index::HashWriter;
 
 /// The types to store with a hash table.
 fn types_of<K: TableKey + ?Sized, V: TableValue + ?Sized>() -> Result<TableTypes> {
@@ -43,15 +42,6 @@ fn expect_hash<K: TableKey + ?Sized, V: TableValue + ?Sized>(
             }))
         }
     }
-}
-
-pub(crate) fn view_of<'a, K, V>(pages: Pages<'a>, found: Found<'a>) -> Result<HashTable<'a, K, V>>
-where
-    K: TableKey + ?Sized,
-    V: TableValue + ?Sized,
-{
-    let reader = HashReader::open(&found.tree, pages)?;
-    Ok(HashTable::new(reader, found.named))
 }
 
 impl<S: ReadSource> Reading<S> {
@@ -137,6 +127,22 @@ impl WriteTxn {
             Some(_) => self.open_hash_table(name, None).map(Some),
             None => Ok(None),
         }
+    }
+
+    /// Builds the index of a hash table of which parts may be lost from its records. If its options are lost, the table
+    /// becomes a table of bytes, and the result is false.
+    pub(crate) fn recover_hash_table(&mut self, name: &str) -> Result<bool> {
+        let Some(index) = self.open_table(name, Some(false))? else {
+            return Ok(true);
+        };
+        let tree = self.tables[index].tree;
+        if !HashWriter::can_recover(&tree, &self.pages) {
+            self.open_with(name, false, None)?;
+            return Ok(false);
+        }
+        let writer = self.change_table(index, HashWriter::recover)?;
+        self.add_hash(index, writer);
+        Ok(true)
     }
 
     fn open_hash_table<K, V>(

@@ -49,7 +49,8 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> HashTable<'_, K, V> {
             }
             .into());
         }
-        let folded = |bound: Bound<&[u8]>| bound.map(|key| self.reader.options().folded(key).into_owned());
+        let folded =
+            |bound: Bound<&[u8]>| bound.map(|key| self.reader.options().folded(key).into_owned());
         let (start, end) = (folded(lent(&start)), folded(lent(&end)));
         let from = match &start {
             Bound::Included(key) | Bound::Excluded(key) => key.as_slice(),
@@ -86,9 +87,9 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> HashRange<'_, K, V> {
         let Some(walk) = &mut self.walk else {
             return Ok(false);
         };
-        let mut there = walk.next()?;
+        let mut there = walk.step()?;
         if there && matches!(&self.start, Bound::Excluded(start) if start == walk.key()) {
-            there = walk.next()?;
+            there = walk.step()?;
         }
         let is_inside = match &self.end {
             Bound::Included(end) => walk.key() <= end.as_slice(),

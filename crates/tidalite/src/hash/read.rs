@@ -3,6 +3,7 @@
 use crate::catalog::table_name::Named;
 use crate::tables::codec::{AsArg, TableKey, TableValue, key_of, value_of};
 use crate::tables::lent::Lent;
+use crate::tables::open_write::Found;
 use crate::txn::pages::Pages;
 use crate::types::error::Result;
 use std::marker::PhantomData;
@@ -216,7 +217,7 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> HashTable<'a, K, V> {
     /// # Errors
     /// A damaged or unreadable page.
     pub fn is_empty(&self) -> Result<bool> {
-        Ok(!self.reader.walk(b"")?.next()?)
+        Ok(!self.reader.walk(b"")?.step()?)
     }
 
     /// Figures about the table.
@@ -240,4 +241,14 @@ pub(crate) fn value_in<V: TableValue + ?Sized>(
         },
         None => Ok(None),
     }
+}
+
+/// Opens a hash table that was found.
+pub(crate) fn view_of<'a, K, V>(pages: Pages<'a>, found: Found<'a>) -> Result<HashTable<'a, K, V>>
+where
+    K: TableKey + ?Sized,
+    V: TableValue + ?Sized,
+{
+    let reader = HashReader::open(&found.tree, pages)?;
+    Ok(HashTable::new(reader, found.named))
 }

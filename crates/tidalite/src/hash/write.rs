@@ -1,8 +1,7 @@
 //! Changes to a hash table in a write transaction.
 
 use crate::catalog::table_name::Named;
-use crate::hash::open::view_of;
-use crate::hash::read::{HashTable, value_in};
+use crate::hash::read::{HashTable, value_in, view_of};
 use crate::tables::codec::{AsArg, TableKey, TableValue, not_encoded};
 use crate::tables::open_write::Found;
 use crate::txn::write::WriteTxn;

@@ -1,18 +1,11 @@
 //! The hash tables that a write transaction has open, with records that are not stored in pages yet.
 
+use crate::txn::open_hash::OpenHash;
 use crate::txn::write::WriteTxn;
 use crate::types::error::Result;
 use tidalite_index::HashWriter;
 use tidalite_kv::Tree;
 use tidalite_pager::WriteTxn as PagesMut;
-
-/// A hash table of a write transaction.
-#[derive(Debug)]
-pub(crate) struct OpenHash {
-    /// Id of its table.
-    table: u64,
-    pub(crate) writer: HashWriter,
-}
 
 impl WriteTxn {
     /// Index among the open hash tables of the open table at `index`, which must be a hash table.

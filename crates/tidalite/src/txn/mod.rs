@@ -8,7 +8,7 @@
 //! catalog_cache, series_cache, table_cache     objects that snapshots have decoded
 //! tags                                         metrics, tag keys and values of a snapshot
 //! write                                        WriteTxn: change, commit
-//! open_series, known_times, open_table         objects that a write transaction has open
+//! open_series, known_times, open_table, open_hash  objects that a write transaction has open
 //! hashes                                       hash tables with records that are not stored yet
 //! leaves                                       the trees of the changed series, destination of the delta's rows
 //! flush, clock                                 flush of the write buffer; the clock of the commit
@@ -23,6 +23,7 @@ pub(crate) mod flush;
 pub(crate) mod hashes;
 pub(crate) mod known_times;
 pub(crate) mod leaves;
+pub(crate) mod open_hash;
 pub(crate) mod open_series;
 pub(crate) mod open_table;
 pub(crate) mod pages;

@@ -11,10 +11,12 @@ use crate::txn::leaves::stored_tree;
 use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
 use crate::types::interval::EVER;
+use crate::types::table_types::TableLayout;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidalite_base::SeriesId;
 use tidalite_delta::{Delta, LiveRows};
+use tidalite_index::HashReader;
 use tidalite_kv::{Damage, Tree, UsedPages};
 use tidalite_pager::{Check, PageRead};
 
@@ -181,7 +183,9 @@ impl<'a, 'w> Walk<'a, 'w> {
             if let Some(entry) = self.note_of(all, "its root", decode_table_entry(&entry))? {
                 let id = entry.id;
                 let inline = self.roots.inline.iter().find(|(inline, _)| *inline == id);
-                found.push((id, name, inline.map_or(entry.tree, |(_, tree)| *tree)));
+                let layout = entry.types.map(|types| types.layout());
+                let tree = inline.map_or(entry.tree, |(_, tree)| *tree);
+                found.push((id, name, tree, layout));
             }
         }
         for (id, _) in &self.roots.inline {
@@ -190,12 +194,31 @@ impl<'a, 'w> Walk<'a, 'w> {
             }
         }
         report.tables = found.len() as u64;
-        for (id, name, tree) in found {
+        for (id, name, tree, layout) in found {
             if id >= self.roots.next_table || tree.id() != id {
                 self.problem(format!("table {name}: its number {id} cannot be"));
             }
-            self.tree(&name, &tree, Whose::User)?;
+            let damages = self.tree(&name, &tree, Whose::User)?;
+            if damages.is_empty() && layout == Some(TableLayout::Hash) {
+                self.hash_table(&name, &tree)?;
+            }
         }
+        Ok(())
+    }
+
+    fn hash_table(&mut self, name: &str, tree: &Tree) -> Result<()> {
+        let mut problems = Vec::new();
+        let checked = HashReader::open(tree, self.pages).and_then(|table| {
+            table.check(&mut |problem| {
+                if problems.len() < FINDINGS_MAX {
+                    problems.push(problem);
+                }
+            })
+        });
+        for problem in problems {
+            self.problem(format!("hash table {name}: {problem}"));
+        }
+        self.note(&format!("hash table {name}"), checked.map_err(Into::into))?;
         Ok(())
     }
 

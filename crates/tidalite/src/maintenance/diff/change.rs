@@ -18,7 +18,8 @@ pub enum Change<'a> {
         table: &'a str,
         /// The keys under which the entry is nested; empty except for entries of nested tables and of sets.
         path: &'a [Vec<u8>],
-        /// Key of the entry. In a table of sets this is the value; the key is then in `path`.
+        /// Key of the entry. In a table of sets this is the value; the key is then in `path`. In a hash table this is the
+        /// number of a record, 8 bytes big-endian.
         key: &'a [u8],
     },
     /// An entry whose value differs, or that is a value in one version and a nested table in the other version.
@@ -27,7 +28,8 @@ pub enum Change<'a> {
         table: &'a str,
         /// The keys under which the entry is nested; empty except for entries of nested tables and of sets.
         path: &'a [Vec<u8>],
-        /// Key of the entry. In a table of sets this is the value; the key is then in `path`.
+        /// Key of the entry. In a table of sets this is the value; the key is then in `path`. In a hash table this is the
+        /// number of a record, 8 bytes big-endian.
         key: &'a [u8],
     },
     /// An entry that exists only in the older version. The entries of a nested table are not reported individually.
@@ -36,7 +38,8 @@ pub enum Change<'a> {
         table: &'a str,
         /// The keys under which the entry is nested; empty except for entries of nested tables and of sets.
         path: &'a [Vec<u8>],
-        /// Key of the entry. In a table of sets this is the value; the key is then in `path`.
+        /// Key of the entry. In a table of sets this is the value; the key is then in `path`. In a hash table this is the
+        /// number of a record, 8 bytes big-endian.
         key: &'a [u8],
     },
     /// A series missing in the older version. Rows of this series follow.

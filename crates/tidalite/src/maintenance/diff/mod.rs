@@ -12,16 +12,18 @@ mod tables;
 pub use change::Change;
 
 use crate::catalog::entries::decode_id;
-use crate::catalog::table_roots::find_table;
+use crate::catalog::table_roots::{TableEntry, find_table};
 use crate::series::read::Series;
 use crate::txn::read::ReadTxn;
 use crate::types::error::Result;
+use crate::types::table_types::{TableLayout, TableTypes};
 use change::Tell;
 use rows::{diff_series, joined, merge_range};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use tables::Sides;
 use tidalite_base::SeriesId;
+use tidalite_index::hash_records;
 use tidalite_kv::{TableReader, Tree};
 
 impl ReadTxn {
@@ -65,7 +67,7 @@ impl ReadTxn {
             let old = find_table(&base.cache.roots, &base.pages, name)?;
             match (new, old) {
                 (Some(new), Some(old)) if new.id == old.id => {
-                    self.diff_table(base, name, &new.tree, &old.tree, f)?;
+                    self.diff_table(base, name, &new, &old.tree, f)?;
                 }
                 (new, old) => {
                     if old.is_some() {
@@ -73,7 +75,7 @@ impl ReadTxn {
                     }
                     if let Some(new) = new {
                         f(Change::TableCreated(name))?;
-                        self.diff_table(base, name, &new.tree, &Tree::new(new.id), f)?;
+                        self.diff_table(base, name, &new, &Tree::new(new.id), f)?;
                     }
                 }
             }
@@ -85,10 +87,12 @@ impl ReadTxn {
         &self,
         base: &Self,
         table: &str,
-        new: &Tree,
+        new: &TableEntry,
         old: &Tree,
         f: &mut Tell<'_>,
     ) -> Result<()> {
+        let layout = new.types.as_ref().map(TableTypes::layout);
+        let new = &new.tree;
         let mut sides = Sides {
             new: &self.pages,
             old: &base.pages,
@@ -98,6 +102,10 @@ impl ReadTxn {
             met: HashSet::new(),
             f,
         };
+        if layout == Some(TableLayout::Hash) {
+            let new = hash_records(new, &self.pages)?;
+            return sides.tables(&new, &hash_records(old, &base.pages)?);
+        }
         sides.tables(&TableReader::of(*new), &TableReader::of(*old))
     }
 

@@ -10,7 +10,7 @@ use crate::tables::set_table_mut::SetTableMut;
 use crate::tables::table_mut::TableMut;
 use crate::types::error::Result;
 use crate::types::error::kind::ErrorKind;
-use crate::types::table_types::TableTypes;
+use crate::types::table_types::{TableLayout, TableTypes};
 use std::collections::{BTreeMap, BTreeSet};
 use tidalite_base::Corrupt;
 use tidalite_kv::{Cursor, DEPTH_MAX, PageVisitor, TableReader, Tree, VisitedPage};
@@ -441,6 +441,17 @@ impl Rescue<'_, '_> {
                 to: span.to,
             };
             self.report.lose(Finding::new(place, corrupt));
+        }
+        let layout = named.types.as_ref().map(TableTypes::layout);
+        if layout == Some(TableLayout::Hash) && !self.tx.recover_hash_table(name)? {
+            let place = Place::Table {
+                name: name.to_owned(),
+                from: Vec::new(),
+                to: None,
+            };
+            let problem =
+                "the options of the hash table are lost: its records are in a table of bytes";
+            self.report.lose(Finding::new(place, problem));
         }
         self.report.tables.push(saved);
         Ok(())

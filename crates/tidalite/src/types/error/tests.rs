@@ -82,8 +82,14 @@ fn each_error_names_the_problem_and_the_next_step() {
             ["this", "use put instead"],
         ),
         (ambiguous, ["3 values", "name one of them"]),
-        (kind("has several values per key", "set_table"), ["several values", "set_table"]),
-        (kind("has one value per key", "table"), ["one value", "open it with table"]),
+        (
+            kind("has several values per key", "set_table"),
+            ["several values", "set_table"],
+        ),
+        (
+            kind("has one value per key", "table"),
+            ["one value", "open it with table"],
+        ),
         (other_types, ["holds u64 -> f64, not bytes", "`raw_table`"]),
         (is_table, ["key \"k\" of table this", "`remove`"]),
         (
