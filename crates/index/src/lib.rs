@@ -5,6 +5,7 @@
 //! block       sorted entries in one table row
 //! parts       the tables of which an index consists
 //! runs        writes that are not in the main table yet: sorted runs
+//! buffered    ordered tables whose random writes are collected in runs
 //! hash        hash tables: records, and an index from keys to record numbers
 //! ```
 //!
@@ -15,11 +16,15 @@
 //! reader or page writer, and the caller stores the root.
 
 mod block;
+mod buffered;
 mod hash;
 mod parts;
 mod postings;
 mod runs;
 
+pub use buffered::range::BufferedRange;
+pub use buffered::read::{BufferedReader, BufferedStat, FoundValue, buffered_rows};
+pub use buffered::write::{BUFFERED_KEY_MAX, BUFFERED_VALUE_MAX, BufferedWriter};
 pub use hash::entry::RECORDS_MAX;
 pub use hash::options::{HASHED_KEY_MAX, HashOptions, History, KeyForm, WHOLE_KEY_MAX};
 pub use hash::read::{HashReader, HashStat, hash_records};

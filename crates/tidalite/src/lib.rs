@@ -13,6 +13,7 @@
 //! database      Database, Options                                             an open file; readers, clock, pins
 //! query         Selection, SelectionQuery, Joined, Records, DotFunctions      many series, joins, records, functions
 //! series        Series, Query, Cursor, Aggregate; SeriesMut, Appender         intervals and statistics; insert, delete
+//! buffered      BufferedTable, BufferedTableMut                               ordered tables for random writes
 //! hash          HashTable, HashTableMut                                       records under keys, with an index
 //! tables        Table, SetTable, their cursors; TableMut, SetTableMut         ordered tables; put, remove, cursors
 //! txn           ReadTxn, WriteTxn, Savepoint                                  a snapshot; the one writer
@@ -23,6 +24,7 @@
 //! `ReadTxn` and `WriteTxn` are defined in `txn`; `tables` and `series` add the methods that open a table or a series.
 //! `maintenance` adds methods to `Database` likewise. The head of each folder's `mod.rs` lists its files.
 
+mod buffered;
 mod catalog;
 mod database;
 mod hash;
@@ -124,6 +126,7 @@ pub mod storage {
 /// Details of tables that few programs name: cached lookups, iterators, lent values, and the traits behind the arguments
 /// of their methods.
 pub mod table {
+    pub use crate::buffered::range::BufferedEntries;
     pub use crate::tables::cached::{Cached, CachedGet};
     pub use crate::tables::codec::{AsArg, EncodeError};
     #[cfg(feature = "serde")]
@@ -134,6 +137,7 @@ pub mod table {
     pub use crate::tables::set_range::SetValues;
     pub use crate::tables::shared::SharedEntries;
     pub use tidalite_base::TypeName;
+    pub use tidalite_index::BufferedStat;
 }
 
 /// Keys, names and GUIDs as text, and texts as table keys that sort like the values they show.
@@ -142,6 +146,8 @@ pub mod text {
     pub use tidalite_base::{json_integer_key, json_number_key, text_key};
 }
 
+pub use buffered::read::BufferedTable;
+pub use buffered::write::BufferedTableMut;
 pub use catalog::entries::SeriesInfo;
 pub use database::handle::Database;
 pub use database::options::{OpenMode, Options, ReadAhead, Verify};

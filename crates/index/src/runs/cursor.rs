@@ -1,4 +1,4 @@
-//! A cursor over the entries of a run, or of the main table of an index, in order.
+//! A cursor over the entries of a run, or of the main table of an index, in ascending or descending order.
 
 use crate::block::{Block, Entry, head};
 use crate::runs::state::row_key;
@@ -6,10 +6,18 @@ use tidalite_base::Corrupt;
 use tidalite_kv::{Cursor, TableReader};
 use tidalite_pager::{PageRead, Result};
 
+/// The order in which entries are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    Ascending,
+    Descending,
+}
+
 /// A cursor over blocks of entries. The rows of all blocks have the same first bytes in their keys: the number of the
 /// run, or nothing.
 pub(crate) struct BlockCursor<'r, R: PageRead> {
     rows: Cursor<'r, R>,
+    order: Order,
     prefix: Vec<u8>,
     /// The block at the cursor; empty at the end.
     bytes: Vec<u8>,
@@ -21,49 +29,67 @@ pub(crate) struct BlockCursor<'r, R: PageRead> {
 impl<'r, R: PageRead> BlockCursor<'r, R> {
     /// A cursor at the first entry of a run whose key is `from` or greater.
     pub(crate) fn of_run(front: &TableReader<'r>, r: &'r R, run: u64, from: &[u8]) -> Result<Self> {
-        Self::new(
-            front,
-            r,
-            run.to_be_bytes().to_vec(),
-            &row_key(run, from),
-            from,
-        )
+        let mut this = Self::new(front, r, run.to_be_bytes().to_vec(), Order::Ascending)?;
+        this.seek_ge(&row_key(run, from), from)?;
+        Ok(this)
+    }
+
+    /// A cursor at the last entry of a run whose key is less than `to`, or at the last entry of all; it moves down.
+    pub(crate) fn of_run_below(
+        front: &TableReader<'r>,
+        r: &'r R,
+        run: u64,
+        to: Option<&[u8]>,
+    ) -> Result<Self> {
+        let mut this = Self::new(front, r, run.to_be_bytes().to_vec(), Order::Descending)?;
+        let row = match to {
+            Some(to) => row_key(run, to),
+            None => row_key(run + 1, b""),
+        };
+        let there = this.rows.seek_lt(&row)?;
+        this.load(there)?;
+        if let (Some(to), true) = (to, this.len > 0) {
+            // The row begins below `to`, so its first entry is below `to`, too.
+            let below = Block::parse(&this.bytes)?.lower_bound(to)?;
+            this.at = below.saturating_sub(1);
+            this.set_head()?;
+        }
+        Ok(this)
     }
 
     /// A cursor at the first entry of a table of blocks whose key is `from` or greater.
     pub(crate) fn of_table(table: &TableReader<'r>, r: &'r R, from: &[u8]) -> Result<Self> {
-        Self::new(table, r, Vec::new(), from, from)
+        let mut this = Self::new(table, r, Vec::new(), Order::Ascending)?;
+        this.seek_ge(from, from)?;
+        Ok(this)
     }
 
-    fn new(
-        table: &TableReader<'r>,
-        r: &'r R,
-        prefix: Vec<u8>,
-        row: &[u8],
-        from: &[u8],
-    ) -> Result<Self> {
-        let mut this = Self {
+    fn new(table: &TableReader<'r>, r: &'r R, prefix: Vec<u8>, order: Order) -> Result<Self> {
+        Ok(Self {
             rows: table.cursor(r)?,
+            order,
             prefix,
             bytes: Vec::new(),
             at: 0,
             len: 0,
             head: 0,
-        };
-        let mut there = this.rows.seek_le(row)?;
-        if !there || !this.rows.key().starts_with(&this.prefix) {
-            there = this.rows.seek_ge(row)?;
+        })
+    }
+
+    fn seek_ge(&mut self, row: &[u8], from: &[u8]) -> Result<()> {
+        let mut there = self.rows.seek_le(row)?;
+        if !there || !self.rows.key().starts_with(&self.prefix) {
+            there = self.rows.seek_ge(row)?;
         }
-        this.load(there)?;
-        if this.len > 0 {
-            this.at = Block::parse(&this.bytes)?.lower_bound(from)?;
-            if this.at == this.len {
-                let there = this.rows.next()?;
-                this.load(there)?;
+        self.load(there)?;
+        if self.len > 0 {
+            self.at = Block::parse(&self.bytes)?.lower_bound(from)?;
+            if self.at == self.len {
+                let there = self.rows.next()?;
+                self.load(there)?;
             }
-            this.set_head()?;
         }
-        Ok(this)
+        self.set_head()
     }
 
     /// Reads the block at `rows`, if there is a row and it belongs to this run.
@@ -78,7 +104,10 @@ impl<'r, R: PageRead> BlockCursor<'r, R> {
             self.bytes.extend_from_slice(&chunk?);
         }
         self.len = Block::parse(&self.bytes)?.len();
-        Ok(())
+        if self.order == Order::Descending {
+            self.at = self.len - 1;
+        }
+        self.set_head()
     }
 
     fn set_head(&mut self) -> Result<()> {
@@ -102,19 +131,40 @@ impl<'r, R: PageRead> BlockCursor<'r, R> {
         Block::parse(&self.bytes)?.entry(self.at)
     }
 
-    /// Moves to the next entry.
-    pub(crate) fn next(&mut self) -> Result<()> {
-        self.at += 1;
-        if self.at == self.len {
-            let last = Block::parse(&self.bytes)?.entry(self.len - 1)?.key.to_vec();
-            let there = self.rows.next()?;
-            self.load(there)?;
-            // Keys that do not ascend could make a merge return entries out of order.
-            if self.len > 0 && self.entry()?.key < last.as_slice() {
-                let found = self.entry()?.key.escape_ascii().to_string();
-                return Err(Corrupt::new("keys of an index", 0, found, "keys that ascend").into());
+    /// Moves to the next entry of the order.
+    pub(crate) fn step(&mut self) -> Result<()> {
+        let (is_last, last) = match self.order {
+            Order::Ascending => (self.at + 1 == self.len, self.len - 1),
+            Order::Descending => (self.at == 0, 0),
+        };
+        if !is_last {
+            match self.order {
+                Order::Ascending => self.at += 1,
+                Order::Descending => self.at -= 1,
+            }
+            return self.set_head();
+        }
+        let last = Block::parse(&self.bytes)?.entry(last)?.key.to_vec();
+        let there = match self.order {
+            Order::Ascending => self.rows.next()?,
+            Order::Descending => self.rows.previous()?,
+        };
+        self.load(there)?;
+        if self.len == 0 {
+            return Ok(());
+        }
+        // Keys out of order could make a merge return entries out of order.
+        let key = self.entry()?.key;
+        let in_order = match self.order {
+            Order::Ascending => key >= last.as_slice(),
+            Order::Descending => key <= last.as_slice(),
+        };
+        match in_order {
+            true => Ok(()),
+            false => {
+                let found = key.escape_ascii().to_string();
+                Err(Corrupt::new("keys of an index", 0, found, "keys in order").into())
             }
         }
-        self.set_head()
     }
 }

@@ -1,9 +1,10 @@
 //! Several runs, and perhaps the main table, read as one.
 
-use crate::runs::cursor::BlockCursor;
+use crate::block::{Entry, head};
+use crate::runs::cursor::{BlockCursor, Order};
 use crate::runs::state::Runs;
 use std::cmp::Ordering;
-use tidalite_kv::TableReader;
+use tidalite_kv::{Cursor, TableReader};
 use tidalite_pager::{PageRead, Result};
 
 /// All entries of one key, the oldest first.
@@ -33,6 +34,15 @@ impl Group {
         self.ends.is_empty()
     }
 
+    /// Forgets all payloads but the newest.
+    pub(crate) fn keep_newest(&mut self) {
+        if self.len() > 1 {
+            let newest = self.payload(self.len() - 1).to_vec();
+            self.clear();
+            self.push(&newest);
+        }
+    }
+
     pub(crate) fn payload(&self, index: usize) -> &[u8] {
         let start = match index {
             0 => 0,
@@ -46,9 +56,83 @@ impl Group {
     }
 }
 
+/// Something that a merge reads.
+enum Source<'r, R: PageRead> {
+    Blocks(BlockCursor<'r, R>),
+    /// A table with one row for each key, and the payload and the head of the row at its cursor; at the end, no payload.
+    Rows {
+        rows: Cursor<'r, R>,
+        payload: Vec<u8>,
+        head: u64,
+    },
+}
+
+impl<R: PageRead> Source<'_, R> {
+    fn is_at_end(&self) -> bool {
+        match self {
+            Self::Blocks(cursor) => cursor.is_at_end(),
+            Self::Rows { payload, .. } => payload.is_empty(),
+        }
+    }
+
+    fn head(&self) -> u64 {
+        match self {
+            Self::Blocks(cursor) => cursor.head(),
+            Self::Rows { head, .. } => *head,
+        }
+    }
+
+    fn entry(&self) -> Result<Entry<'_>> {
+        match self {
+            Self::Blocks(cursor) => cursor.entry(),
+            Self::Rows { rows, payload, .. } => Ok(Entry {
+                key: rows.key(),
+                payload,
+            }),
+        }
+    }
+
+    fn step(&mut self, order: Order) -> Result<()> {
+        match self {
+            Self::Blocks(cursor) => cursor.step(),
+            Self::Rows { rows, .. } => {
+                let there = match order {
+                    Order::Ascending => rows.next()?,
+                    Order::Descending => rows.previous()?,
+                };
+                self.load(there)
+            }
+        }
+    }
+
+    /// Reads the row at the cursor, if there is one.
+    fn load(&mut self, there: bool) -> Result<()> {
+        if let Self::Rows {
+            rows,
+            payload,
+            head: own,
+        } = self
+        {
+            payload.clear();
+            if there {
+                payload.push(PUT);
+                for chunk in rows.value()?.chunks() {
+                    payload.extend_from_slice(&chunk?);
+                }
+                *own = head(rows.key());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// First byte of the payload of a key with a value, in a buffered table.
+pub(crate) const PUT: u8 = 1;
+
 /// A merge of sources, the oldest first.
 pub(crate) struct Merge<'r, R: PageRead> {
-    sources: Vec<BlockCursor<'r, R>>,
+    sources: Vec<Source<'r, R>>,
+    order: Order,
 }
 
 impl<'r, R: PageRead> Merge<'r, R> {
@@ -67,59 +151,94 @@ impl<'r, R: PageRead> Merge<'r, R> {
                 false => from,
             };
             let run = runs.list[index].number;
-            sources.push(BlockCursor::of_run(front, r, run, from)?);
+            sources.push(Source::Blocks(BlockCursor::of_run(front, r, run, from)?));
         }
-        Ok(Self { sources })
+        Ok(Self {
+            sources,
+            order: Order::Ascending,
+        })
     }
 
-    /// Adds a source that is older than all others.
-    pub(crate) fn add_oldest(&mut self, source: BlockCursor<'r, R>) {
+    /// All runs, in descending order of the keys less than `to`, or of all keys.
+    pub(crate) fn below(
+        runs: &Runs,
+        front: &TableReader<'r>,
+        r: &'r R,
+        to: Option<&[u8]>,
+    ) -> Result<Self> {
+        let mut sources = Vec::with_capacity(runs.list.len());
+        for run in &runs.list {
+            let source = BlockCursor::of_run_below(front, r, run.number, to)?;
+            sources.push(Source::Blocks(source));
+        }
+        Ok(Self {
+            sources,
+            order: Order::Descending,
+        })
+    }
+
+    /// Adds a table of blocks that is older than all other sources.
+    pub(crate) fn add_oldest(&mut self, blocks: BlockCursor<'r, R>) {
+        self.sources.insert(0, Source::Blocks(blocks));
+    }
+
+    /// Adds a table with one row for each key that is older than all other sources: from the row at the cursor on, if there
+    /// is one.
+    pub(crate) fn add_rows(&mut self, rows: Cursor<'r, R>, there: bool) -> Result<()> {
+        let mut source = Source::Rows {
+            rows,
+            payload: Vec::new(),
+            head: 0,
+        };
+        source.load(there)?;
         self.sources.insert(0, source);
+        Ok(())
     }
 
-    /// Replaces `group` with the entries of the least key and moves behind it; returns false at the end.
+    /// Replaces `group` with the entries of the next key and moves behind it; returns false at the end.
     pub(crate) fn next(&mut self, group: &mut Group) -> Result<bool> {
         group.clear();
         self.sources.retain(|source| !source.is_at_end());
-        let Some(least) = self.least()? else {
+        let Some(next) = self.next_source()? else {
             return Ok(false);
         };
         group.key.clear();
-        group
-            .key
-            .extend_from_slice(self.sources[least].entry()?.key);
-        let head = self.sources[least].head();
-        // Sources before `least` are greater.
-        for source in &mut self.sources[least..] {
+        group.key.extend_from_slice(self.sources[next].entry()?.key);
+        let head = self.sources[next].head();
+        // The keys of the sources before this one come later.
+        for source in &mut self.sources[next..] {
             while !source.is_at_end() && source.head() == head {
                 let entry = source.entry()?;
                 if entry.key != group.key {
                     break;
                 }
                 group.push(entry.payload);
-                source.next()?;
+                source.step(self.order)?;
             }
         }
         Ok(true)
     }
 
-    /// Index of the oldest of the sources with the least key. No source may be at its end.
-    fn least(&self) -> Result<Option<usize>> {
+    /// Index of the oldest of the sources whose key comes next. No source may be at its end.
+    fn next_source(&self) -> Result<Option<usize>> {
         let mut sources = self.sources.iter().enumerate();
-        let Some((mut least, first)) = sources.next() else {
+        let Some((mut next, first)) = sources.next() else {
             return Ok(None);
         };
         let mut head = first.head();
+        let first_of = match self.order {
+            Order::Ascending => Ordering::Less,
+            Order::Descending => Ordering::Greater,
+        };
         for (index, source) in sources {
-            let is_less = match source.head().cmp(&head) {
-                Ordering::Less => true,
-                Ordering::Greater => false,
-                Ordering::Equal => source.entry()?.key < self.sources[least].entry()?.key,
+            let order = match source.head().cmp(&head) {
+                Ordering::Equal => source.entry()?.key.cmp(self.sources[next].entry()?.key),
+                decided => decided,
             };
-            if is_less {
-                (least, head) = (index, source.head());
+            if order == first_of {
+                (next, head) = (index, source.head());
             }
         }
-        Ok(Some(least))
+        Ok(Some(next))
     }
 }

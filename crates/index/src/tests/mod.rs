@@ -1,2 +1,3 @@
+mod buffered;
 mod hash;
 mod postings;

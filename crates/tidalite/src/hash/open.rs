@@ -4,45 +4,15 @@ use crate::hash::options::HashTableOptions;
 use crate::hash::read::{HashTable, view_of};
 use crate::hash::write::HashTableMut;
 use crate::tables::codec::{TableKey, TableValue};
-use crate::tables::open_types::{expect_bytes, other_types};
+use crate::tables::open_types::{expect_layout, types_of};
 use crate::txn::pages::ReadSource;
 use crate::txn::read::Reading;
 use crate::txn::write::WriteTxn;
-use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
-use crate::types::table_types::{TableLayout, TableTypes};
+use crate::types::table_types::TableLayout;
 use tidalite_index::HashWriter;
 
-/// The types to store with a hash table.
-fn types_of<K: TableKey + ?Sized, V: TableValue + ?Sized>() -> Result<TableTypes> {
-    Ok(TableTypes::new(&K::NAME, &V::NAME)?.with_layout(TableLayout::Hash))
-}
-
-/// Returns an error unless the table is a hash table with these types. Plain bytes read a table of any types.
-fn expect_hash<K: TableKey + ?Sized, V: TableValue + ?Sized>(
-    name: &str,
-    types: Option<&TableTypes>,
-    any_as_bytes: bool,
-) -> Result<()> {
-    let requested = types_of::<K, V>()?;
-    match types {
-        Some(types) if types.layout() == TableLayout::Hash => {
-            let is_bytes = requested == types_of::<[u8], [u8]>()?;
-            match *types == requested || is_bytes && any_as_bytes {
-                true => Ok(()),
-                false => Err(other_types(name, Some(types), Some(&requested))),
-            }
-        }
-        types => {
-            expect_bytes(name, types)?;
-            Err(Error::from(Cause::TableKind {
-                table: name.to_owned(),
-                is: "is no hash table",
-                open_with: "table or set_table",
-            }))
-        }
-    }
-}
+const LAYOUT: TableLayout = TableLayout::Hash;
 
 impl<S: ReadSource> Reading<S> {
     /// Opens the hash table with this name, with keys and values of plain bytes or of the types with which the table was
@@ -59,7 +29,7 @@ impl<S: ReadSource> Reading<S> {
         let Some(found) = self.find(name)? else {
             return Ok(None);
         };
-        expect_hash::<K, V>(name, found.types.as_deref(), true)?;
+        expect_layout::<K, V>(name, found.types.as_deref(), LAYOUT, true)?;
         view_of(self.pages.view(), found).map(Some)
     }
 }
@@ -160,14 +130,14 @@ impl WriteTxn {
                 let expected = "options that can be used together".to_owned();
                 return Err(unsupported(problem, expected));
             }
-            let index = self.open_with(name, false, Some(types_of::<K, V>()?))?;
+            let index = self.open_with(name, false, Some(types_of::<K, V>(LAYOUT)?))?;
             let writer = self.change_table(index, |tree, pages| {
                 HashWriter::create(tree, pages, options)
             })?;
             self.add_hash(index, writer);
             return Ok(HashTableMut::new(self, index, self.hashes.len() - 1));
         };
-        expect_hash::<K, V>(name, found.types.as_deref(), false)?;
+        expect_layout::<K, V>(name, found.types.as_deref(), LAYOUT, false)?;
         let Some(index) = self.open_table(name, Some(false))? else {
             unreachable!("it was found");
         };

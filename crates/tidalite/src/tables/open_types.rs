@@ -61,15 +61,51 @@ impl Requested {
     }
 }
 
-/// Returns an error if the table is a hash table.
+/// Returns an error if the table is a hash table or a buffered table.
 pub(crate) fn expect_rows(table: &str, recorded: Option<&TableTypes>) -> Result<()> {
-    match recorded.map(TableTypes::layout) {
-        Some(TableLayout::Hash) => Err(Error::from(Cause::TableKind {
-            table: table.to_owned(),
-            is: "is a hash table",
-            open_with: "hash_table",
-        })),
-        Some(TableLayout::Rows) | None => Ok(()),
+    let (is, open_with) = match recorded.map(TableTypes::layout) {
+        Some(TableLayout::Hash) => ("is a hash table", "hash_table"),
+        Some(TableLayout::Buffered) => ("is a buffered table", "buffered_table"),
+        Some(TableLayout::Rows) | None => return Ok(()),
+    };
+    Err(Error::from(Cause::TableKind {
+        table: table.to_owned(),
+        is,
+        open_with,
+    }))
+}
+
+/// The types to store with a table of another layout than rows.
+pub(crate) fn types_of<K: TableKey + ?Sized, V: TableValue + ?Sized>(
+    layout: TableLayout,
+) -> Result<TableTypes> {
+    Ok(TableTypes::new(&K::NAME, &V::NAME)?.with_layout(layout))
+}
+
+/// Returns an error unless the table has this layout and these types. Plain bytes fit any types if `any_as_bytes`.
+pub(crate) fn expect_layout<K: TableKey + ?Sized, V: TableValue + ?Sized>(
+    table: &str,
+    recorded: Option<&TableTypes>,
+    layout: TableLayout,
+    any_as_bytes: bool,
+) -> Result<()> {
+    let requested = types_of::<K, V>(layout)?;
+    match recorded {
+        Some(types) if types.layout() == layout => {
+            let is_bytes = any_as_bytes && requested == types_of::<[u8], [u8]>(layout)?;
+            match *types == requested || is_bytes {
+                true => Ok(()),
+                false => Err(other_types(table, Some(types), Some(&requested))),
+            }
+        }
+        types => {
+            expect_rows(table, types)?;
+            Err(Error::from(Cause::TableKind {
+                table: table.to_owned(),
+                is: "is a table of rows",
+                open_with: "table or set_table",
+            }))
+        }
     }
 }
 
@@ -83,7 +119,7 @@ pub(crate) fn expect_bytes(table: &str, recorded: Option<&TableTypes>) -> Result
 }
 
 #[cold]
-pub(crate) fn other_types(
+fn other_types(
     table: &str,
     recorded: Option<&TableTypes>,
     requested: Option<&TableTypes>,

@@ -180,8 +180,8 @@ impl WriteTxn {
         Ok(index)
     }
 
-    /// Returns an error if a hash table has this name.
-    fn expect_no_hash(&self, name: &str) -> Result<()> {
+    /// Returns an error if a hash table or a buffered table has this name.
+    fn expect_rows_in(&self, name: &str) -> Result<()> {
         match self.find(name)? {
             Some(found) => expect_rows(name, found.types.as_deref()),
             None => Ok(()),
@@ -333,7 +333,7 @@ impl WriteTxn {
         K: TableKey + ?Sized,
         V: TableValue + ?Sized,
     {
-        self.expect_no_hash(name)?;
+        self.expect_rows_in(name)?;
         let types = Requested::of::<K, V>().to_record()?;
         let index = self.open_with(name, false, types)?;
         Ok(TableMut::of(self, index, Vec::new()))
@@ -544,7 +544,7 @@ impl WriteTxn {
     /// Removes a table from the catalog and from the open tables.
     fn forget_table(&mut self, index: usize) -> Result<()> {
         let table = self.tables.swap_remove(index);
-        self.forget_hash(table.id);
+        self.forget_writer(table.id);
         if !table.created {
             self.roots
                 .tables

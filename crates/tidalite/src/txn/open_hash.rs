@@ -1,11 +1,14 @@
-//! A hash table that a write transaction has open.
+//! A hash table or a buffered table that a write transaction has open.
 
-use tidalite_index::HashWriter;
+use tidalite_index::{BufferedWriter, HashWriter};
 
-/// A hash table of a write transaction.
+/// A table whose writes are collected by a writer of its own.
 #[derive(Debug)]
-pub(crate) struct OpenHash {
-    /// Id of its table.
+pub(crate) struct OpenWriter<W> {
+    /// Id of the table.
     pub(crate) table: u64,
-    pub(crate) writer: HashWriter,
+    pub(crate) writer: W,
 }
+
+pub(crate) type OpenHash = OpenWriter<HashWriter>;
+pub(crate) type OpenBuffered = OpenWriter<BufferedWriter>;

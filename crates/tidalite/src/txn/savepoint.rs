@@ -95,6 +95,7 @@ impl WriteTxn {
         self.texts = Texts::default();
         self.tags.clear();
         self.hashes.clear();
+        self.buffered.clear();
         self.background = BackgroundFlush::default();
         self.write_buffer.reset();
         self.open.clear();

@@ -20,7 +20,7 @@ use crate::catalog::table_roots::flush_inline;
 use crate::catalog::tags::update;
 use crate::catalog::texts::Texts;
 use crate::txn::leaves::Leaves;
-use crate::txn::open_hash::OpenHash;
+use crate::txn::open_hash::{OpenBuffered, OpenHash};
 use crate::txn::open_series::OpenSeries;
 use crate::txn::open_table::{OpenTable, still_known};
 use crate::txn::pages::Pages;
@@ -98,6 +98,8 @@ pub struct WriteTxn {
     pub(crate) tables: Vec<OpenTable>,
     /// The open hash tables; each is among `tables`, too.
     pub(crate) hashes: Vec<OpenHash>,
+    /// The open buffered tables; each is among `tables`, too.
+    pub(crate) buffered: Vec<OpenBuffered>,
     /// Tables that the previous transaction had open and this one has not; valid while the catalog of tables has the
     /// root in the first field.
     pub(crate) known: (Tree, Vec<OpenTable>),
@@ -125,6 +127,7 @@ impl WriteTxn {
             pages,
             tables: Vec::with_capacity(known.len()),
             hashes: Vec::new(),
+            buffered: Vec::new(),
             known: (roots.tables, known),
             roots,
             delta,

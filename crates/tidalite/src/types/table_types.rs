@@ -1,7 +1,7 @@
 //! The layout of a table and the names of its key and value types, as stored with the table.
 //!
 //! ```text
-//!  .  2 B      for other layouts than rows: 0, then the layout: 1 hash table
+//!  .  2 B      for other layouts than rows: 0, then the layout: 1 hash table, 2 buffered table
 //!  0  u8       bytes of the key type's name, k, from 1
 //!  1  k B      the name, UTF-8
 //!  .  u8, v B  the same for the type of values
@@ -15,8 +15,9 @@ use tidalite_base::TypeName;
 /// Maximum length in bytes of the name of a type.
 pub const TYPE_NAME_BYTES_MAX: usize = 255;
 
-/// The first bytes of the types of a hash table. No name of a type has length 0.
+/// The first bytes of the types of a hash table and of a buffered table. No name of a type has length 0.
 const HASH: [u8; 2] = [0, 1];
+const BUFFERED: [u8; 2] = [0, 2];
 
 /// How a table stores its entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +26,8 @@ pub enum TableLayout {
     Rows,
     /// A hash table: records and an index of their keys.
     Hash,
+    /// A buffered table: rows, and sorted runs of newer entries.
+    Buffered,
 }
 
 /// The names of the key and value types with which a table was created, and the layout of the table.
@@ -40,6 +43,7 @@ impl fmt::Display for TableTypes {
         let layout = match self.layout {
             TableLayout::Rows => "",
             TableLayout::Hash => "hash table of ",
+            TableLayout::Buffered => "buffered table of ",
         };
         write!(f, "{layout}{} -> {}", self.key, self.value)
     }
@@ -95,8 +99,10 @@ impl TableTypes {
 
     /// Appends the encoded names to `bytes`.
     pub(crate) fn encode(&self, bytes: &mut Vec<u8>) {
-        if self.layout == TableLayout::Hash {
-            bytes.extend_from_slice(&HASH);
+        match self.layout {
+            TableLayout::Rows => {}
+            TableLayout::Hash => bytes.extend_from_slice(&HASH),
+            TableLayout::Buffered => bytes.extend_from_slice(&BUFFERED),
         }
         for name in [&self.key, &self.value] {
             bytes.push(name.len() as u8);
@@ -106,9 +112,10 @@ impl TableTypes {
 
     /// Decodes the two names; `None` if the bytes are invalid.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
-        let (layout, bytes) = match bytes.strip_prefix(&HASH) {
-            Some(bytes) => (TableLayout::Hash, bytes),
-            None => (TableLayout::Rows, bytes),
+        let (layout, bytes) = match bytes.split_first_chunk::<2>() {
+            Some((&HASH, names)) => (TableLayout::Hash, names),
+            Some((&BUFFERED, names)) => (TableLayout::Buffered, names),
+            _ => (TableLayout::Rows, bytes),
         };
         let (key, bytes) = split_name(bytes)?;
         let (value, bytes) = split_name(bytes)?;

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidalite_base::SeriesId;
 use tidalite_delta::{Delta, LiveRows};
-use tidalite_index::HashReader;
+use tidalite_index::{BufferedReader, HashReader};
 use tidalite_kv::{Damage, Tree, UsedPages};
 use tidalite_pager::{Check, PageRead};
 
@@ -199,8 +199,10 @@ impl<'a, 'w> Walk<'a, 'w> {
                 self.problem(format!("table {name}: its number {id} cannot be"));
             }
             let damages = self.tree(&name, &tree, Whose::User)?;
-            if damages.is_empty() && layout == Some(TableLayout::Hash) {
-                self.hash_table(&name, &tree)?;
+            match layout.filter(|_| damages.is_empty()) {
+                Some(TableLayout::Hash) => self.hash_table(&name, &tree)?,
+                Some(TableLayout::Buffered) => self.buffered_table(&name, &tree)?,
+                Some(TableLayout::Rows) | None => {}
             }
         }
         Ok(())
@@ -208,17 +210,28 @@ impl<'a, 'w> Walk<'a, 'w> {
 
     fn hash_table(&mut self, name: &str, tree: &Tree) -> Result<()> {
         let mut problems = Vec::new();
-        let checked = HashReader::open(tree, self.pages).and_then(|table| {
-            table.check(&mut |problem| {
-                if problems.len() < FINDINGS_MAX {
-                    problems.push(problem);
-                }
-            })
-        });
+        let checked = HashReader::open(tree, self.pages)
+            .and_then(|table| table.check(&mut |problem| problems.push(problem)));
+        self.index(&format!("hash table {name}"), problems, checked)
+    }
+
+    fn buffered_table(&mut self, name: &str, tree: &Tree) -> Result<()> {
+        let mut problems = Vec::new();
+        let checked = BufferedReader::open(tree, self.pages)
+            .and_then(|table| table.check(&mut |problem| problems.push(problem)));
+        self.index(&format!("buffered table {name}"), problems, checked)
+    }
+
+    fn index(
+        &mut self,
+        what: &str,
+        problems: Vec<String>,
+        checked: tidalite_pager::Result<()>,
+    ) -> Result<()> {
         for problem in problems {
-            self.problem(format!("hash table {name}: {problem}"));
+            self.problem(format!("{what}: {problem}"));
         }
-        self.note(&format!("hash table {name}"), checked.map_err(Into::into))?;
+        self.note(what, checked.map_err(Into::into))?;
         Ok(())
     }
 

@@ -2,9 +2,11 @@
 //!
 //! ```text
 //! tables    pairs of tables, nested ones and sets of values
+//! buffered  entries of buffered tables
 //! rows      rows of series
 //! ```
 
+mod buffered;
 mod change;
 mod rows;
 mod tables;
@@ -105,6 +107,9 @@ impl ReadTxn {
         if layout == Some(TableLayout::Hash) {
             let new = hash_records(new, &self.pages)?;
             return sides.tables(&new, &hash_records(old, &base.pages)?);
+        }
+        if layout == Some(TableLayout::Buffered) {
+            return buffered::differences(table, (new, &self.pages), (old, &base.pages), sides.f);
         }
         sides.tables(&TableReader::of(*new), &TableReader::of(*old))
     }

@@ -453,6 +453,9 @@ impl Rescue<'_, '_> {
                 "the options of the hash table are lost: its records are in a table of bytes";
             self.report.lose(Finding::new(place, problem));
         }
+        if layout == Some(TableLayout::Buffered) {
+            self.tx.recover_buffered_table(name)?;
+        }
         self.report.tables.push(saved);
         Ok(())
     }

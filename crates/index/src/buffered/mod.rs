@@ -1,0 +1,29 @@
+//! Buffered tables: ordered tables whose random writes are collected in sorted runs before they go to their rows.
+//!
+//! ```text
+//! write       putting and removing keys; merging runs into the rows
+//! read        lookups
+//! range       keys in order, ascending and descending
+//! check       every rule of the format
+//! ```
+//!
+//! The parts of a buffered table (`parts.rs`): `State` is the list of the runs, `Main` has a row for each key, `Runs` has
+//! blocks whose payloads are 1 and a value, or 0 for a key that was removed.
+
+pub(crate) mod check;
+pub(crate) mod range;
+pub(crate) mod read;
+pub(crate) mod write;
+
+use crate::runs::merge::PUT;
+
+/// First byte of the payload of a key that was removed.
+const REMOVE: u8 = 0;
+
+/// The value in a payload; `None` if the key was removed.
+fn value_of(payload: &[u8]) -> Option<&[u8]> {
+    match payload.split_first() {
+        Some((&PUT, value)) => Some(value),
+        _ => None,
+    }
+}

@@ -1,0 +1,287 @@
+//! Putting and removing keys of a buffered table, and merging its runs into its rows.
+
+use crate::block::{Block, BlockBuilder};
+use crate::buffered::read::BufferedReader;
+use crate::buffered::{REMOVE, value_of};
+use crate::parts::{Part, change, part, row};
+use crate::runs::merge::{Group, PUT};
+use crate::runs::state::{Run, Runs};
+use crate::runs::write::{Rules, add_run, begin_merge, take_merged};
+use std::collections::BTreeMap;
+use tidalite_kv::{KEY_BYTES_MAX, Tree};
+use tidalite_pager::{Error, PageRead, PageWrite, Result};
+
+/// Maximum length in bytes of a key of a buffered table.
+pub const BUFFERED_KEY_MAX: usize = 32 << 10;
+const _: () =
+    assert!(BUFFERED_KEY_MAX + 8 <= KEY_BYTES_MAX && BUFFERED_KEY_MAX < u16::MAX as usize);
+/// Maximum length in bytes of a value of a buffered table: values are copied a few times until they are in a row.
+pub const BUFFERED_VALUE_MAX: usize = 16 << 20;
+
+/// The buffer is full with this many bytes.
+const BYTES_MAX: usize = 8 << 20;
+/// Bytes of memory that an entry of the buffer takes besides its key and value, roughly.
+const ENTRY_BYTES: usize = 96;
+/// Merging into the rows begins when the runs have this share of their number.
+const MAIN_SHARE: u64 = 4;
+/// Runs of fewer bytes in all are not merged into the rows.
+const RUN_BYTES_MIN: u64 = if cfg!(test) { 2 << 10 } else { 1 << 20 };
+/// Merging into the rows takes at least this many entries at a time.
+const MERGE_ENTRIES: u64 = if cfg!(test) { 16 } else { 4096 };
+
+/// The newest entry of a key replaces all others.
+struct NewestOnly;
+
+impl Rules for NewestOnly {
+    fn settle<R: PageRead>(&mut self, _: &Tree, _: &R, group: &mut Group, _: bool) -> Result<()> {
+        group.keep_newest();
+        Ok(())
+    }
+}
+
+/// A buffered table in a write transaction, with entries that are not stored yet.
+///
+/// The caller keeps the root of the table and passes it to each call.
+#[derive(Clone, Debug, Default)]
+pub struct BufferedWriter {
+    runs: Runs,
+    /// Values of keys, or `None` for removed keys.
+    buffer: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+    bytes: usize,
+}
+
+impl BufferedWriter {
+    /// Creates a buffered table in an empty table.
+    ///
+    /// # Errors
+    /// A full disk; a damaged page.
+    pub fn create<W: PageWrite>(root: &mut Tree, w: &mut W) -> Result<Self> {
+        root.insert(w, &Part::State.key(), &Runs::default().encode())?;
+        Ok(Self::default())
+    }
+
+    /// Opens a buffered table.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn open<R: PageRead>(root: &Tree, r: &R) -> Result<Self> {
+        Ok(Self {
+            runs: Runs::decode(&row(root, r, Part::State)?)?,
+            ..Self::default()
+        })
+    }
+
+    /// Opens a buffered table of which parts may be lost: lists the runs that are still there.
+    ///
+    /// Runs that were being merged into the rows are listed whole again: their entries replace the rows by what they already
+    /// hold.
+    ///
+    /// # Errors
+    /// As for `store`.
+    pub fn recover<W: PageWrite>(root: &mut Tree, w: &mut W) -> Result<Self> {
+        let mut runs = Runs::default();
+        {
+            let blocks = part(root, &*w, Part::Runs)?;
+            let mut rows = blocks.cursor(&*w)?;
+            let mut there = rows.first()?;
+            while there {
+                let number = rows
+                    .key()
+                    .first_chunk()
+                    .map(|number| u64::from_be_bytes(*number));
+                let value = rows.value()?.to_vec()?;
+                if let (Some(number), Ok(block)) = (number, Block::parse(&value)) {
+                    if runs.list.last().is_none_or(|run| run.number != number) {
+                        runs.list.push(Run {
+                            number,
+                            entries: 0,
+                            bytes: 0,
+                        });
+                        runs.next = number + 1;
+                    }
+                    if let Some(run) = runs.list.last_mut() {
+                        run.entries += block.len() as u64;
+                        run.bytes += value.len() as u64;
+                    }
+                }
+                there = rows.next()?;
+            }
+        }
+        let table = Self {
+            runs,
+            ..Self::default()
+        };
+        table.put_state(root, w)?;
+        Ok(table)
+    }
+
+    /// Whether there is nothing to store.
+    #[must_use]
+    pub fn is_stored(&self) -> bool {
+        self.buffer.is_empty()
+    }
+
+    /// Whether the entries take so much memory that they should be stored.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.bytes >= BYTES_MAX
+    }
+
+    /// Puts a value under a key, whether or not the key exists.
+    ///
+    /// # Errors
+    /// `Limit` for a key or a value that is too long.
+    pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        check_len(
+            "bytes of a key of the buffered table",
+            key,
+            BUFFERED_KEY_MAX,
+        )?;
+        check_len(
+            "bytes of a value of the buffered table",
+            value,
+            BUFFERED_VALUE_MAX,
+        )?;
+        self.push(key, Some(value.to_vec()));
+        Ok(())
+    }
+
+    /// Removes a key, whether or not it exists.
+    ///
+    /// # Errors
+    /// `Limit` for a key that is too long.
+    pub fn remove(&mut self, key: &[u8]) -> Result<()> {
+        check_len(
+            "bytes of a key of the buffered table",
+            key,
+            BUFFERED_KEY_MAX,
+        )?;
+        self.push(key, None);
+        Ok(())
+    }
+
+    fn push(&mut self, key: &[u8], value: Option<Vec<u8>>) {
+        self.bytes += ENTRY_BYTES + key.len() + value.as_ref().map_or(0, Vec::len);
+        match self.buffer.get_mut(key) {
+            Some(held) => *held = value,
+            None => {
+                self.buffer.insert(key.to_vec(), value);
+            }
+        }
+    }
+
+    /// The value of a key among the entries that are not stored: `Some(None)` if it was removed. `None` if the answer is in
+    /// the stored table.
+    #[must_use]
+    pub fn buffered(&self, key: &[u8]) -> Option<Option<&[u8]>> {
+        self.buffer.get(key).map(|value| value.as_deref())
+    }
+
+    /// A reader of the stored table; the entries in memory must have been stored.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn reader<R: PageRead>(&self, root: &Tree, r: R) -> Result<BufferedReader<R>> {
+        BufferedReader::with(root, r, self.runs.clone())
+    }
+
+    /// Stores the entries that are in memory.
+    ///
+    /// # Errors
+    /// A damaged page, a full disk: the table is then half changed, and the transaction must be rolled back.
+    pub fn store<W: PageWrite>(&mut self, root: &mut Tree, w: &mut W) -> Result<()> {
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
+        let mut entries = BlockBuilder::default();
+        let mut payload = Vec::new();
+        for (key, value) in std::mem::take(&mut self.buffer) {
+            payload.clear();
+            match value {
+                Some(value) => {
+                    payload.push(PUT);
+                    payload.extend_from_slice(&value);
+                }
+                None => payload.push(REMOVE),
+            }
+            entries.push(&key, &payload);
+        }
+        self.bytes = 0;
+        add_run(root, w, &mut self.runs, &entries, &mut NewestOnly)?;
+        let rows = part(root, &*w, Part::Main)?.len();
+        let is_large = self.runs.bytes() > RUN_BYTES_MIN;
+        if self.runs.merging == 0 && is_large && self.runs.entries() > rows / MAIN_SHARE {
+            begin_merge(&mut self.runs);
+        }
+        let new = &self.runs.list[self.runs.merging..];
+        let wanted: u64 = new.iter().map(|run| 2 * run.entries).sum();
+        while self.runs.merging > 0 && self.runs.merged + MERGE_ENTRIES <= wanted {
+            self.merge_step(root, w)?;
+        }
+        self.put_state(root, w)
+    }
+
+    /// Merges the next entries into the rows.
+    fn merge_step<W: PageWrite>(&mut self, root: &mut Tree, w: &mut W) -> Result<()> {
+        let count = MERGE_ENTRIES as usize;
+        let taken = take_merged(root, w, &mut self.runs, count, &mut NewestOnly)?;
+        let Some(taken) = taken.filter(|taken| taken.len() > 0) else {
+            return Ok(());
+        };
+        change(root, w, Part::Main, &mut |w, rows| {
+            for entry in taken.iter() {
+                match value_of(entry.payload) {
+                    Some(value) => rows.insert(w, entry.key, value)?,
+                    None => rows.remove(w, entry.key)?,
+                };
+            }
+            Ok(())
+        })
+    }
+
+    fn put_state<W: PageWrite>(&self, root: &mut Tree, w: &mut W) -> Result<()> {
+        root.insert(w, &Part::State.key(), &self.runs.encode())
+            .map(drop)
+    }
+
+    /// Merges all runs into the rows.
+    ///
+    /// # Errors
+    /// As for `store`.
+    pub fn compact<W: PageWrite>(&mut self, root: &mut Tree, w: &mut W) -> Result<()> {
+        self.store(root, w)?;
+        while !self.runs.is_empty() {
+            begin_merge(&mut self.runs);
+            self.merge_step(root, w)?;
+        }
+        self.put_state(root, w)
+    }
+
+    /// Removes all keys, stored or not.
+    ///
+    /// # Errors
+    /// As for `store`.
+    pub fn clear<W: PageWrite>(&mut self, root: &mut Tree, w: &mut W) -> Result<()> {
+        self.buffer.clear();
+        self.bytes = 0;
+        for stale in [Part::Main, Part::Runs] {
+            change(root, w, stale, &mut |w, table| table.clear(w))?;
+        }
+        self.runs = Runs {
+            next: self.runs.next,
+            ..Runs::default()
+        };
+        self.put_state(root, w)
+    }
+}
+
+fn check_len(what: &'static str, bytes: &[u8], limit: usize) -> Result<()> {
+    match bytes.len() > limit {
+        true => Err(Error::Limit {
+            what,
+            found: bytes.len() as u64,
+            limit: limit as u64,
+        }),
+        false => Ok(()),
+    }
+}

@@ -1,0 +1,163 @@
+//! Buffered tables: the calls, transactions, and what maintenance does with them.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::collections::BTreeMap;
+use tidalite::maintenance::Change;
+use tidalite::{Database, ErrorKind, TableLayout};
+use tidalite_testkit::rng::Rng;
+
+fn folder(name: &str) -> std::path::PathBuf {
+    tidalite_testkit::watch();
+    let folder =
+        std::env::temp_dir().join(format!("tidalite-buffered-{name}-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn content(db: &Database) -> BTreeMap<u64, String> {
+    let snap = db.begin_read().unwrap();
+    let table = snap.buffered_table::<u64, str>("t").unwrap().unwrap();
+    let ascending: Vec<_> = table.range(..).unwrap().collect::<Result<_, _>>().unwrap();
+    let mut descending: Vec<_> = table
+        .range_reversed(..)
+        .unwrap()
+        .collect::<Result<_, _>>()
+        .unwrap();
+    descending.reverse();
+    assert_eq!(ascending, descending);
+    assert_eq!(table.count().unwrap(), ascending.len() as u64);
+    assert_eq!(table.first().unwrap().as_ref(), ascending.first());
+    assert_eq!(table.last().unwrap().as_ref(), ascending.last());
+    ascending.into_iter().collect()
+}
+
+#[test]
+fn random_writes_are_kept_through_commits_and_maintenance() {
+    let folder = folder("random");
+    let path = folder.join("a.tdl");
+    let rng = &mut Rng::new(11);
+    let mut model = BTreeMap::new();
+    let db = Database::open(&path).unwrap();
+    for round in 0..30 {
+        let mut tx = db.begin_write().unwrap();
+        let mut table = tx.buffered_table::<u64, str>("t").unwrap();
+        for _ in 0..3000 {
+            let key = rng.below(40_000).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            if rng.one_in(6) {
+                table.remove(&key).unwrap();
+                model.remove(&key);
+                assert!(!table.contains(&key).unwrap());
+            } else {
+                let value = format!("value {}", rng.below(1000));
+                table.put(&key, &value).unwrap();
+                assert_eq!(table.get(&key).unwrap().as_ref(), Some(&value));
+                model.insert(key, value);
+            }
+        }
+        if round % 10 == 9 {
+            table.compact().unwrap();
+            assert_eq!(table.view().unwrap().stat().unwrap().runs, 0);
+        }
+        tx.commit().unwrap();
+    }
+    assert_eq!(content(&db), model);
+    let report = db.check().unwrap();
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
+    let copy = folder.join("copy.tdl");
+    db.copy().to(&copy).unwrap();
+    assert_eq!(content(&Database::open(&copy).unwrap()), model);
+    drop(db);
+    assert_eq!(content(&Database::open(&path).unwrap()), model);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_transaction_sees_its_entries_and_undoes_them() {
+    let folder = folder("undo");
+    let db = Database::open(folder.join("a.tdl")).unwrap();
+    let mut tx = db.begin_write().unwrap();
+    tx.buffered_table::<u64, str>("t")
+        .unwrap()
+        .put(&1, "one")
+        .unwrap();
+    let savepoint = tx.savepoint().unwrap();
+    let mut table = tx.buffered_table::<u64, str>("t").unwrap();
+    table.put(&2, "two").unwrap();
+    table.remove(&1).unwrap();
+    assert_eq!(table.view().unwrap().count().unwrap(), 1);
+    tx.rollback_to(&savepoint).unwrap();
+    let refused = tx.table("t").map(drop).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::WrongType);
+    assert!(refused.to_string().contains("buffered_table"), "{refused}");
+    let refused = tx.buffered_table::<u64, u64>("t").map(drop).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::WrongType);
+    let refused = tx.hash_table::<u64, str>("t").map(drop).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::WrongType);
+    let mut table = tx.buffered_table::<u64, str>("t").unwrap();
+    let long = "x".repeat((16 << 20) + 1);
+    assert_eq!(table.put(&3, &long).unwrap_err().kind(), ErrorKind::Limit);
+    tx.commit().unwrap();
+    assert_eq!(content(&db), BTreeMap::from([(1, "one".to_owned())]));
+    let snap = db.begin_read().unwrap();
+    let types = snap.table_types("t").unwrap().unwrap();
+    assert_eq!(types.layout(), TableLayout::Buffered);
+    assert!(snap.buffered_table::<u64, str>("none").unwrap().is_none());
+    let mut tx = db.begin_write().unwrap();
+    tx.buffered_table::<u64, str>("t").unwrap().clear().unwrap();
+    tx.commit().unwrap();
+    assert!(content(&db).is_empty());
+    drop((snap, db));
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn differences_between_versions_are_those_of_the_entries() {
+    let folder = folder("diff");
+    let db = Database::open(folder.join("a.tdl")).unwrap();
+    let mut tx = db.begin_write().unwrap();
+    let mut table = tx.buffered_table::<u64, str>("t").unwrap();
+    table.extend((0..1000).map(|n| (n, "old"))).unwrap();
+    table.compact().unwrap();
+    tx.commit().unwrap();
+    let base = db.begin_read().unwrap();
+    let mut tx = db.begin_write().unwrap();
+    let mut table = tx.buffered_table::<u64, str>("t").unwrap();
+    table.put(&5, "new").unwrap();
+    table.put(&6, "old").unwrap();
+    table.remove(&7).unwrap();
+    table.put(&2000, "new").unwrap();
+    tx.commit().unwrap();
+    for compact in [false, true] {
+        if compact {
+            let mut tx = db.begin_write().unwrap();
+            tx.buffered_table::<u64, str>("t")
+                .unwrap()
+                .compact()
+                .unwrap();
+            tx.commit().unwrap();
+        }
+        let now = db.begin_read().unwrap();
+        let mut found = Vec::new();
+        now.diff(&base, &mut |change| {
+            found.push(match change {
+                Change::Inserted { key, .. } => ("inserted", key.to_vec()),
+                Change::Changed { key, .. } => ("changed", key.to_vec()),
+                Change::Removed { key, .. } => ("removed", key.to_vec()),
+                _ => ("other", Vec::new()),
+            });
+            Ok(())
+        })
+        .unwrap();
+        let key = |n: u64| n.to_be_bytes().to_vec();
+        let expected = [
+            ("changed", key(5)),
+            ("removed", key(7)),
+            ("inserted", key(2000)),
+        ];
+        assert_eq!(found, expected);
+    }
+    drop((base, db));
+    std::fs::remove_dir_all(folder).unwrap();
+}
