@@ -8,6 +8,7 @@
 //! 3        nested table: the main table
 //! 4        nested table: the blocks of all runs, under the number of the run and their first key
 //! 5        nested table: sets of record numbers (hash tables only)
+//! 6        nested table: the filters of runs (`runs/filter.rs`)
 //! ```
 
 use tidalite_base::Corrupt;
@@ -22,6 +23,7 @@ pub(crate) enum Part {
     Main,
     Runs,
     Sets,
+    Filters,
 }
 
 impl Part {

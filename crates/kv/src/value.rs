@@ -157,6 +157,23 @@ impl<'r> Value<'r> {
         }
     }
 
+    /// Verifies a value that lies in one piece in an extent, and returns the address of its first byte in the file, for
+    /// callers that read parts of it by `PageRead::bytes`. `None` for any other value.
+    ///
+    /// # Errors
+    /// As for `to_vec`.
+    pub fn verified_place(&self) -> Result<Option<u64>> {
+        match &self.0 {
+            ValueRepr::Extent(reader, reference) if reference.has_one_chunk() => {
+                if let Some(chunk) = reference.chunks(*reader).next() {
+                    chunk?;
+                }
+                Ok(Some(reference.data_addr()))
+            }
+            ValueRepr::Extent(..) | ValueRepr::Inline(_) => Ok(None),
+        }
+    }
+
     /// Copies the whole value into memory.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 use crate::block::Block;
 use crate::buffered::read::BufferedReader;
 use crate::buffered::{REMOVE, value_of};
+use crate::runs::filter;
 use tidalite_pager::{PageRead, Result};
 
 impl<R: PageRead> BufferedReader<R> {
@@ -14,7 +15,10 @@ impl<R: PageRead> BufferedReader<R> {
     pub fn check(&self, problem: &mut dyn FnMut(String)) -> Result<()> {
         let blocks = self.blocks()?;
         let mut listed = 0;
-        for run in &self.runs.list {
+        self.prepare_filters(u32::MAX)?;
+        let mut filter_rows = 0;
+        for (index, run) in self.runs.list.iter().enumerate() {
+            filter_rows += filter::rows_of(run);
             let what = format!("run {}", run.number);
             let prefix = run.number.to_be_bytes();
             let mut rows = blocks.cursor(&self.r)?;
@@ -24,9 +28,13 @@ impl<R: PageRead> BufferedReader<R> {
             while there && rows.key().starts_with(&prefix) {
                 let value = rows.value()?.to_vec()?;
                 let block = Block::parse(&value)?;
-                for index in 0..block.len() {
-                    let entry = block.entry(index)?;
-                    let is_first = index == 0;
+                for place in 0..block.len() {
+                    let entry = block.entry(place)?;
+                    let is_first = place == 0;
+                    if !self.filters.may_have(index, entry.key, &self.r)? {
+                        let key = entry.key.escape_ascii();
+                        problem(format!("{what}: {key} is not in its filter"));
+                    }
                     let in_order = last.as_deref().is_none_or(|last| last < entry.key);
                     if !in_order || is_first && entry.key != &rows.key()[prefix.len()..] {
                         problem(format!(
@@ -53,6 +61,12 @@ impl<R: PageRead> BufferedReader<R> {
                     "{what}: {entries} entries in {bytes} bytes, {noted}"
                 ));
             }
+        }
+        let filters = self.filter_table()?.len();
+        if filter_rows != filters {
+            problem(format!(
+                "filters: {filter_rows} rows of listed runs, {filters} in all"
+            ));
         }
         if listed != blocks.len() {
             problem(format!(

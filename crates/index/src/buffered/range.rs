@@ -5,15 +5,35 @@ use crate::buffered::value_of;
 use crate::runs::cursor::Order;
 use crate::runs::merge::{Group, Merge};
 use std::ops::Bound;
+use tidalite_kv::Cursor;
 use tidalite_pager::{PageRead, Result};
 
 /// An iteration over a range of keys.
 pub struct BufferedRange<'t, R: PageRead> {
-    merge: Merge<'t, R>,
+    source: Source<'t, R>,
     order: Order,
-    group: Group,
     start: Bound<Vec<u8>>,
     end: Bound<Vec<u8>>,
+}
+
+/// Where the entries come from.
+enum Source<'t, R: PageRead> {
+    /// Rows and runs, and the entry that was read last.
+    Merge(Merge<'t, R>, Group),
+    /// A table without runs: its rows, whether there is one at the cursor, and a value that is not in the leaf.
+    Rows {
+        rows: Cursor<'t, R>,
+        state: RowState,
+        extent: Option<Vec<u8>>,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RowState {
+    /// The first row of the range is at the cursor, but has not been returned.
+    Before,
+    At,
+    End,
 }
 
 impl<R: PageRead> BufferedReader<R> {
@@ -29,8 +49,12 @@ impl<R: PageRead> BufferedReader<R> {
     ) -> Result<BufferedRange<'_, R>> {
         let (blocks, main) = (self.blocks()?, self.main()?);
         let mut rows = main.cursor(&self.r)?;
+        let order = match is_reversed {
+            true => Order::Descending,
+            false => Order::Ascending,
+        };
         let mut merge;
-        let (order, there);
+        let there;
         if is_reversed {
             // Everything below the least key that is greater than the end.
             let to = match &end {
@@ -38,7 +62,6 @@ impl<R: PageRead> BufferedReader<R> {
                 Bound::Excluded(end) => Some(end.clone()),
                 Bound::Unbounded => None,
             };
-            order = Order::Descending;
             merge = Merge::below(&self.runs, &blocks, &self.r, to.as_deref())?;
             there = match &to {
                 Some(to) => rows.seek_lt(to)?,
@@ -49,16 +72,26 @@ impl<R: PageRead> BufferedReader<R> {
                 Bound::Included(start) | Bound::Excluded(start) => start.as_slice(),
                 Bound::Unbounded => &[],
             };
-            order = Order::Ascending;
             let all = 0..self.runs.list.len();
             merge = Merge::of_runs(&self.runs, all, &blocks, &self.r, from)?;
             there = rows.seek_ge(from)?;
         }
-        merge.add_rows(rows, there)?;
+        let source = if self.runs.is_empty() {
+            Source::Rows {
+                rows,
+                state: match there {
+                    true => RowState::Before,
+                    false => RowState::End,
+                },
+                extent: None,
+            }
+        } else {
+            merge.add_rows(rows, there)?;
+            Source::Merge(merge, Group::default())
+        };
         Ok(BufferedRange {
-            merge,
+            source,
             order,
-            group: Group::default(),
             start,
             end,
         })
@@ -71,8 +104,8 @@ impl<R: PageRead> BufferedRange<'_, R> {
     /// # Errors
     /// A damaged or unreadable page.
     pub fn step(&mut self) -> Result<bool> {
-        while self.merge.next(&mut self.group)? {
-            let key = self.group.key.as_slice();
+        while self.advance()? {
+            let key = self.key();
             let above = match &self.start {
                 Bound::Included(start) => key >= start.as_slice(),
                 Bound::Excluded(start) => key > start.as_slice(),
@@ -94,19 +127,65 @@ impl<R: PageRead> BufferedRange<'_, R> {
                 return Ok(true);
             }
         }
-        self.group.clear();
+        match &mut self.source {
+            Source::Merge(_, group) => group.clear(),
+            Source::Rows { state, .. } => *state = RowState::End,
+        }
         Ok(false)
+    }
+
+    /// Moves to the next entry, which may be outside the range or a removal.
+    fn advance(&mut self) -> Result<bool> {
+        match &mut self.source {
+            Source::Merge(merge, group) => merge.next(group),
+            Source::Rows {
+                rows,
+                state,
+                extent,
+            } => {
+                let there = match (*state, self.order) {
+                    (RowState::Before, _) => true,
+                    (RowState::At, Order::Ascending) => rows.next()?,
+                    (RowState::At, Order::Descending) => rows.previous()?,
+                    (RowState::End, _) => false,
+                };
+                if !there {
+                    *state = RowState::End;
+                    return Ok(false);
+                }
+                *state = RowState::At;
+                *extent = match rows.value_slice() {
+                    Some(_) => None,
+                    None => Some(rows.value()?.to_vec()?),
+                };
+                Ok(true)
+            }
+        }
     }
 
     /// The key at the iteration.
     #[must_use]
     pub fn key(&self) -> &[u8] {
-        &self.group.key
+        match &self.source {
+            Source::Merge(_, group) => &group.key,
+            Source::Rows { rows, .. } => rows.key(),
+        }
     }
 
     /// The value of the key at the iteration; `None` before the first step and at the end.
     #[must_use]
     pub fn value(&self) -> Option<&[u8]> {
-        self.group.payloads().next_back().and_then(value_of)
+        match &self.source {
+            Source::Merge(_, group) => group.payloads().next_back().and_then(value_of),
+            Source::Rows {
+                rows,
+                state,
+                extent,
+            } => match (state, extent) {
+                (RowState::At, Some(value)) => Some(value),
+                (RowState::At, None) => rows.value_slice(),
+                (RowState::Before | RowState::End, _) => None,
+            },
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::buffered::value_of;
 use crate::parts::{Part, part, row};
+use crate::runs::filter::Filters;
 use crate::runs::lookup::in_run;
 use crate::runs::merge::{Group, Merge};
 use crate::runs::state::Runs;
@@ -17,6 +18,7 @@ pub struct BufferedReader<R> {
     /// The parts that have pages of their own; small ones are in a row of the root.
     main: Option<Tree>,
     blocks: Option<Tree>,
+    pub(crate) filters: Filters,
 }
 
 /// Figures about a buffered table.
@@ -58,6 +60,7 @@ impl<R: PageRead> BufferedReader<R> {
             root: *root,
             main: tree(Part::Main)?,
             blocks: tree(Part::Runs)?,
+            filters: Filters::default(),
             r,
         })
     }
@@ -76,6 +79,16 @@ impl<R: PageRead> BufferedReader<R> {
         }
     }
 
+    /// Notes lookups; returns whether the filters of the runs are to be used.
+    pub(crate) fn prepare_filters(&self, lookups: u32) -> Result<bool> {
+        let table = || self.filter_table();
+        self.filters.prepare(&self.runs, table, &self.r, lookups)
+    }
+
+    pub(crate) fn filter_table(&self) -> Result<TableReader<'_>> {
+        part(&self.root, &self.r, Part::Filters)
+    }
+
     /// The value of a key; `None` if the key does not exist.
     ///
     /// # Errors
@@ -86,7 +99,11 @@ impl<R: PageRead> BufferedReader<R> {
     pub fn get(&self, key: &[u8]) -> Result<Option<FoundValue<'_>>> {
         if !self.runs.is_empty() {
             let blocks = self.blocks()?;
-            for run in self.runs.with_key(key).iter().rev() {
+            let is_filtered = self.prepare_filters(1)?;
+            for (index, run) in self.runs.with_key(key).rev() {
+                if is_filtered && !self.filters.may_have(index, key, &self.r)? {
+                    continue;
+                }
                 let mut found = None;
                 in_run(&blocks, &self.r, run.number, key, &mut |payload| {
                     found = Some(value_of(payload).map(<[u8]>::to_vec));

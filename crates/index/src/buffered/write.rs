@@ -96,6 +96,7 @@ impl BufferedWriter {
                             number,
                             entries: 0,
                             bytes: 0,
+                            filter_lines: 0,
                         });
                         runs.next = number + 1;
                     }
@@ -107,6 +108,7 @@ impl BufferedWriter {
                 there = rows.next()?;
             }
         }
+        change(root, w, Part::Filters, &mut |w, table| table.clear(w))?;
         let table = Self {
             runs,
             ..Self::default()
@@ -264,7 +266,7 @@ impl BufferedWriter {
     pub fn clear<W: PageWrite>(&mut self, root: &mut Tree, w: &mut W) -> Result<()> {
         self.buffer.clear();
         self.bytes = 0;
-        for stale in [Part::Main, Part::Runs] {
+        for stale in [Part::Main, Part::Runs, Part::Filters] {
             change(root, w, stale, &mut |w, table| table.clear(w))?;
         }
         self.runs = Runs {

@@ -6,7 +6,10 @@ use crate::hash::read::HashReader;
 use crate::hash::record::{self, Kind};
 use crate::hash::settle::{DEAD, PLAIN_MAX};
 use crate::postings::{check, sets};
+use crate::runs::cursor::BlockCursor;
+use crate::runs::filter;
 use crate::runs::lookup::in_table;
+use crate::runs::state::Run;
 use roaring::RoaringTreemap;
 use tidalite_kv::TableReader;
 use tidalite_pager::{PageRead, Result};
@@ -36,7 +39,8 @@ impl<R: PageRead> HashReader<R> {
             problem(format!("main table: {keys} keys, {counted} are noted"));
         }
         let mut rows = 0;
-        for run in &self.state.runs.list {
+        let mut filter_rows = 0;
+        for (index, run) in self.state.runs.list.iter().enumerate() {
             let what = format!("run {}", run.number);
             let prefix = run.number.to_be_bytes();
             let (_, bytes) = self.check_blocks(&what, &self.runs()?, &prefix, false, problem)?;
@@ -47,12 +51,39 @@ impl<R: PageRead> HashReader<R> {
                 ));
             }
             rows += self.rows_of_run(run.number)?;
+            filter_rows += filter::rows_of(run);
+            self.check_filter(index, run, problem)?;
         }
         if rows != self.runs()?.len() {
             let all = self.runs()?.len();
             problem(format!("runs: {rows} blocks of listed runs, {all} in all"));
         }
+        if filter_rows != self.filter_table()?.len() {
+            let all = self.filter_table()?.len();
+            problem(format!(
+                "filters: {filter_rows} rows of listed runs, {all} in all"
+            ));
+        }
         self.check_records(problem)
+    }
+
+    /// Every key of a run must be in its filter.
+    fn check_filter(&self, index: usize, run: &Run, problem: &mut OnProblem<'_>) -> Result<()> {
+        self.prepare_filters(u32::MAX)?;
+        let mut entries = BlockCursor::of_run(&self.runs()?, &self.r, run.number, b"")?;
+        let mut missing = 0;
+        while !entries.is_at_end() {
+            let key = entries.entry()?.key;
+            missing += u64::from(!self.filters.may_have(index, key, &self.r)?);
+            entries.step()?;
+        }
+        if missing > 0 {
+            problem(format!(
+                "run {}: {missing} keys are not in its filter",
+                run.number
+            ));
+        }
+        Ok(())
     }
 
     fn rows_of_run(&self, run: u64) -> Result<u64> {

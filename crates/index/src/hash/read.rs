@@ -7,6 +7,7 @@ use crate::hash::settle::{DEAD, Records, duplicates_key, versions_key};
 use crate::hash::state::State;
 use crate::parts::{Part, part, row};
 use crate::postings::sets;
+use crate::runs::filter::Filters;
 use crate::runs::lookup::{find_run, find_table, in_run, in_table, in_value};
 use roaring::RoaringTreemap;
 use std::borrow::Cow;
@@ -28,6 +29,7 @@ pub struct HashReader<R> {
     main: Option<Tree>,
     runs: Option<Tree>,
     sets: Option<Tree>,
+    pub(crate) filters: Filters,
 }
 
 /// The records of a hash table by their numbers, 8 bytes big-endian.
@@ -80,6 +82,7 @@ impl<R: PageRead> HashReader<R> {
             main: tree(Part::Main)?,
             runs: tree(Part::Runs)?,
             sets: tree(Part::Sets)?,
+            filters: Filters::default(),
             r,
         })
     }
@@ -131,6 +134,16 @@ impl<R: PageRead> HashReader<R> {
         })
     }
 
+    /// Notes lookups; returns whether the filters of the runs are to be used.
+    pub(crate) fn prepare_filters(&self, lookups: u32) -> Result<bool> {
+        let (runs, table) = (&self.state.runs, || self.filter_table());
+        self.filters.prepare(runs, table, &self.r, lookups)
+    }
+
+    pub(crate) fn filter_table(&self) -> Result<TableReader<'_>> {
+        part(&self.root, &self.r, Part::Filters)
+    }
+
     /// The newest record of a key; `None` if the key does not exist.
     ///
     /// # Errors
@@ -145,7 +158,11 @@ impl<R: PageRead> HashReader<R> {
         let mut newest = Vec::new();
         if !self.state.runs.is_empty() {
             let runs = self.runs()?;
-            for run in self.state.runs.with_key(&index_key).iter().rev() {
+            let is_filtered = self.prepare_filters(1)?;
+            for (index, run) in self.state.runs.with_key(&index_key).rev() {
+                if is_filtered && !self.filters.may_have(index, &index_key, &self.r)? {
+                    continue;
+                }
                 newest.clear();
                 in_run(&runs, &self.r, run.number, &index_key, &mut |payload| {
                     newest.push(Action::decode(payload)?);
@@ -212,15 +229,25 @@ impl<R: PageRead> HashReader<R> {
         let mut numbers = Vec::with_capacity(keys.len());
         let mut values = Vec::with_capacity(keys.len());
         let (runs, main) = (self.runs()?, self.main()?);
-        let listed = self.state.runs.list.iter().rev().map(Some);
+        let listed = self.state.runs.list.iter().enumerate().rev().map(Some);
+        let is_filtered = !self.state.runs.is_empty() && self.prepare_filters(keys.len() as u32)?;
         for run in listed.chain([None]) {
             values.clear();
+            if let Some((index, _)) = run.filter(|_| is_filtered) {
+                for (_, key) in &open {
+                    self.filters.prefetch(index, key, &self.r);
+                }
+            }
             for (_, key) in &open {
                 values.push(match run {
-                    Some(run) if self.state.runs.has(run, key) => {
-                        find_run(&runs, &self.r, run.number, key)?
+                    Some((index, run)) => {
+                        let may_have = self.state.runs.has(index, key)
+                            && (!is_filtered || self.filters.may_have(index, key, &self.r)?);
+                        match may_have {
+                            true => find_run(&runs, &self.r, run.number, key)?,
+                            false => None,
+                        }
                     }
-                    Some(_) => None,
                     None => find_table(&main, &self.r, key)?,
                 });
             }
@@ -332,7 +359,11 @@ impl<R: PageRead> HashReader<R> {
         in_table(&self.main()?, &self.r, index_key, &mut push)?;
         if !self.state.runs.is_empty() {
             let runs = self.runs()?;
-            for run in self.state.runs.with_key(index_key) {
+            let is_filtered = self.prepare_filters(1)?;
+            for (index, run) in self.state.runs.with_key(index_key) {
+                if is_filtered && !self.filters.may_have(index, index_key, &self.r)? {
+                    continue;
+                }
                 in_run(&runs, &self.r, run.number, index_key, &mut push)?;
             }
         }

@@ -326,7 +326,13 @@ impl HashWriter {
     /// As for `store`.
     pub fn clear<W: PageWrite>(&mut self, root: &mut Tree, w: &mut W) -> Result<()> {
         let next_record = self.buffer.next();
-        for stale in [Part::Records, Part::Main, Part::Runs, Part::Sets] {
+        for stale in [
+            Part::Records,
+            Part::Main,
+            Part::Runs,
+            Part::Filters,
+            Part::Sets,
+        ] {
             change(root, w, stale, &mut |w, table| table.clear(w))?;
         }
         self.buffer.reset(next_record);
@@ -343,7 +349,7 @@ impl HashWriter {
     /// As for `store`.
     pub fn rebuild<W: PageWrite>(&mut self, root: &mut Tree, w: &mut W) -> Result<()> {
         self.store(root, w)?;
-        for stale in [Part::Main, Part::Runs, Part::Sets] {
+        for stale in [Part::Main, Part::Runs, Part::Filters, Part::Sets] {
             change(root, w, stale, &mut |w, table| table.clear(w))?;
         }
         self.state = State {

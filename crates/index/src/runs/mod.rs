@@ -4,6 +4,7 @@
 //! state       the list of runs, and how far the oldest of them have been merged into the main table
 //! cursor      reading blocks in order of keys
 //! merge       reading several runs, and the main table, as one
+//! filter      which keys a run does not have
 //! lookup      the entries of one key
 //! write       new runs, and merges of runs of similar size
 //! ```
@@ -11,6 +12,7 @@
 //! P. O'Neil, E. Cheng, D. Gawlick, E. O'Neil, "The log-structured merge-tree (LSM-tree)", Acta Informatica 33 (1996).
 
 pub(crate) mod cursor;
+pub(crate) mod filter;
 pub(crate) mod lookup;
 pub(crate) mod merge;
 pub(crate) mod state;

@@ -5,7 +5,7 @@
 //!  8  u64   entries of the oldest m runs that have been merged into the main table
 //! 16  u16   n, runs
 //! 18  u16   m, of them the oldest, which are being merged into the main table
-//! 20  n times: u64 number of the run | u64 entries | u64 bytes of its blocks
+//! 20  n times: u64 number of the run | u64 entries | u64 bytes of its blocks | u32 lines of its filter
 //!  .  the watermark: entries of the m runs with a lesser key are in the main table
 //! ```
 //!
@@ -14,17 +14,19 @@
 //! 2. All entries of a run are newer than those of an older run with the same key, and than those of the main table.
 //! 3. The main table has every entry of the runs being merged below the watermark, and none at it or above.
 
-use tidalite_base::{Corrupt, get_u16, get_u64};
+use tidalite_base::{Corrupt, get_u16, get_u32, get_u64};
 use tidalite_pager::{Error, Result};
 
 const HEAD_BYTES: usize = 20;
-const RUN_BYTES: usize = 24;
+const RUN_BYTES: usize = 28;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Run {
     pub(crate) number: u64,
     pub(crate) entries: u64,
     pub(crate) bytes: u64,
+    /// Lines of its filter; 0 if it has none.
+    pub(crate) filter_lines: u32,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -50,6 +52,7 @@ impl Runs {
             bytes.extend_from_slice(&run.number.to_le_bytes());
             bytes.extend_from_slice(&run.entries.to_le_bytes());
             bytes.extend_from_slice(&run.bytes.to_le_bytes());
+            bytes.extend_from_slice(&run.filter_lines.to_le_bytes());
         }
         bytes.extend_from_slice(&self.watermark);
         bytes
@@ -72,6 +75,7 @@ impl Runs {
                 number: get_u64(run, 0),
                 entries: get_u64(run, 8),
                 bytes: get_u64(run, 16),
+                filter_lines: get_u32(run, 24),
             })
             .collect();
         let runs = Self {
@@ -103,21 +107,18 @@ impl Runs {
         all.saturating_sub(self.merged)
     }
 
-    /// Whether a run of the list may have `key`: not if its entries below the watermark have been merged.
-    pub(crate) fn has(&self, run: &Run, key: &[u8]) -> bool {
-        let is_merging = self.list[..self.merging]
-            .last()
-            .is_some_and(|last| run.number <= last.number);
-        !is_merging || key >= self.watermark.as_slice()
+    /// Whether the run at `index` of the list may have `key`: not if its entries below the watermark have been merged.
+    pub(crate) fn has(&self, index: usize, key: &[u8]) -> bool {
+        index >= self.merging || key >= self.watermark.as_slice()
     }
 
-    /// The runs that may have `key`, from the oldest to the newest.
-    pub(crate) fn with_key(&self, key: &[u8]) -> &[Run] {
+    /// The runs that may have `key`, from the oldest to the newest, with their indexes.
+    pub(crate) fn with_key(&self, key: &[u8]) -> impl DoubleEndedIterator<Item = (usize, &Run)> {
         let skipped = match key < self.watermark.as_slice() {
             true => self.merging,
             false => 0,
         };
-        &self.list[skipped..]
+        self.list.iter().enumerate().skip(skipped)
     }
 }
 

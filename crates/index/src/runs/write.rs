@@ -6,6 +6,7 @@
 
 use crate::block::BlockBuilder;
 use crate::parts::{Part, change, part};
+use crate::runs::filter::{self, FilterBuilder};
 use crate::runs::merge::{Group, Merge};
 use crate::runs::state::{Run, Runs, row_key};
 use tidalite_kv::Tree;
@@ -38,18 +39,22 @@ pub(crate) trait Rules {
 struct RunWriter {
     run: Run,
     block: BlockBuilder,
+    filter: FilterBuilder,
     rows: Vec<(Vec<u8>, Vec<u8>)>,
     /// Bytes of the blocks in `rows`.
     bytes: usize,
 }
 
 impl RunWriter {
-    fn new(number: u64) -> Self {
+    /// A writer of a run with at most `entries` entries.
+    fn new(number: u64, entries: u64) -> Self {
         Self {
+            filter: FilterBuilder::new(entries),
             run: Run {
                 number,
                 entries: 0,
                 bytes: 0,
+                filter_lines: 0,
             },
             block: BlockBuilder::default(),
             rows: Vec::new(),
@@ -62,6 +67,7 @@ impl RunWriter {
         if self.block.block_bytes() >= BLOCK_BYTES {
             self.close();
         }
+        self.filter.add(key);
         for payload in payloads {
             self.block.push(key, payload);
             self.run.entries += 1;
@@ -77,6 +83,15 @@ impl RunWriter {
             self.rows.push((row, block));
             self.block.clear();
         }
+    }
+
+    /// Adds the run, of which all blocks are written, to the list.
+    fn finish<W: PageWrite>(mut self, root: &mut Tree, w: &mut W, runs: &mut Runs) -> Result<()> {
+        if self.run.entries > 0 {
+            self.run.filter_lines = self.filter.write(root, w, self.run.number)?;
+            runs.list.push(self.run);
+        }
+        Ok(())
     }
 
     fn write<W: PageWrite>(&mut self, root: &mut Tree, w: &mut W) -> Result<()> {
@@ -105,7 +120,7 @@ pub(crate) fn add_run<W: PageWrite>(
     new: &BlockBuilder,
     rules: &mut impl Rules,
 ) -> Result<()> {
-    let mut writer = RunWriter::new(runs.next);
+    let mut writer = RunWriter::new(runs.next, new.len() as u64);
     runs.next += 1;
     let mut index = 0;
     while index < new.len() {
@@ -119,9 +134,7 @@ pub(crate) fn add_run<W: PageWrite>(
     }
     writer.close();
     writer.write(root, w)?;
-    if writer.run.entries > 0 {
-        runs.list.push(writer.run);
-    }
+    writer.finish(root, w, runs)?;
     while let Some(first) = due(runs) {
         merge_from(root, w, runs, first, rules)?;
     }
@@ -166,7 +179,8 @@ fn merge_from<W: PageWrite>(
     first: usize,
     rules: &mut impl Rules,
 ) -> Result<()> {
-    let mut writer = RunWriter::new(runs.next);
+    let entries = runs.list[first..].iter().map(|run| run.entries).sum();
+    let mut writer = RunWriter::new(runs.next, entries);
     runs.next += 1;
     let mut from = Vec::new();
     let mut more = true;
@@ -192,19 +206,18 @@ fn merge_from<W: PageWrite>(
         writer.write(root, w)?;
     }
     for run in runs.list.split_off(first) {
-        remove_run(root, w, run.number)?;
+        remove_run(root, w, &run)?;
     }
-    if writer.run.entries > 0 {
-        runs.list.push(writer.run);
-    }
+    writer.finish(root, w, runs)?;
     Ok(())
 }
 
-fn remove_run<W: PageWrite>(root: &mut Tree, w: &mut W, run: u64) -> Result<()> {
+fn remove_run<W: PageWrite>(root: &mut Tree, w: &mut W, run: &Run) -> Result<()> {
+    let (from, to) = (run.number.to_be_bytes(), (run.number + 1).to_be_bytes());
     change(root, w, Part::Runs, &mut |w, front| {
-        front.remove_range(w, &run.to_be_bytes(), &(run + 1).to_be_bytes())
+        front.remove_range(w, &from, &to).map(drop)
     })?;
-    Ok(())
+    filter::remove(root, w, run)
 }
 
 /// Begins to merge all runs into the main table.
@@ -251,7 +264,7 @@ pub(crate) fn take_merged<W: PageWrite>(
         return Ok(Some(taken));
     }
     for run in runs.list.drain(..runs.merging) {
-        remove_run(root, w, run.number)?;
+        remove_run(root, w, &run)?;
     }
     (runs.merging, runs.merged) = (0, 0);
     runs.watermark.clear();

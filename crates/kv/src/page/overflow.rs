@@ -162,6 +162,15 @@ impl Reference {
     }
 
     /// Iterates over the chunks of the value.
+    pub(crate) fn has_one_chunk(&self) -> bool {
+        self.len <= DATA_BYTES as u64
+    }
+
+    /// Address of the first byte of the value in the file.
+    pub(crate) fn data_addr(&self) -> u64 {
+        self.first.addr + DATA_AT as u64
+    }
+
     /// Fetches the header of the first chunk into the processor's cache, and the data around `share` of its length.
     #[inline]
     pub(crate) fn prefetch<R: PageRead>(&self, r: &R, share: Option<f32>) {

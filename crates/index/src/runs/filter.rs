@@ -1,0 +1,226 @@
+//! Filters: they tell for most keys that a run does not have them.
+//!
+//! A run of `FILTERED_MIN` entries and more has a blocked Bloom filter: lines of 64 bytes, about 10 bits for each entry. A
+//! key belongs to one line and sets `BITS` bits of it. The lines are rows of the part `Filters`, under the number of the
+//! run, u64 big-endian, and the number of the row, u32 big-endian; each row but the last has `ROW_LINES` lines.
+//!
+//! F. Putze, P. Sanders, J. Singler, "Cache-, hash- and space-efficient Bloom filters", ACM Journal of Experimental
+//! Algorithmics 14 (2009).
+
+use crate::parts::{Part, change};
+use crate::runs::state::{Run, Runs};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use tidalite_base::Corrupt;
+use tidalite_kv::{TableReader, Tree};
+use tidalite_pager::{PageRead, PageWrite, Result};
+use xxhash_rust::xxh3::xxh3_64;
+
+const LINE_BYTES: usize = 64;
+/// Number of bits of a line that a key sets.
+const BITS: u32 = 6;
+const BITS_PER_ENTRY: u64 = 10;
+/// Lines in a row: with the header of a large value it takes 32 KiB.
+const ROW_LINES: usize = if cfg!(test) { 3 } else { 511 };
+/// Runs with fewer entries have no filter: they are searched as fast.
+const FILTERED_MIN: u64 = if cfg!(test) { 20 } else { 1024 };
+/// Number of lookups of a reader after which it reads the places of all filters.
+const LOOKUPS_BEFORE: u32 = 4;
+
+/// The filter of a run that is being written.
+#[derive(Default)]
+pub(crate) struct FilterBuilder {
+    lines: Vec<u8>,
+}
+
+/// The hash of a key: the upper half chooses the line, the lower half the bits.
+fn hash_of(key: &[u8]) -> u64 {
+    xxh3_64(key)
+}
+
+fn line_of(hash: u64, lines: u64) -> usize {
+    ((hash >> 32) * lines >> 32) as usize
+}
+
+/// The positions in a line that a key sets.
+fn bits_of(hash: u64) -> impl Iterator<Item = usize> {
+    let (start, step) = (hash as u16, (hash >> 16) as u16 | 1);
+    (0..BITS as u16).map(move |n| usize::from(start.wrapping_add(n.wrapping_mul(step))) % 512)
+}
+
+impl FilterBuilder {
+    /// A filter for a run of at most `entries` entries.
+    pub(crate) fn new(entries: u64) -> Self {
+        let lines = match entries >= FILTERED_MIN {
+            true => (entries * BITS_PER_ENTRY).div_ceil(8 * LINE_BYTES as u64) as usize,
+            false => 0,
+        };
+        Self {
+            lines: vec![0; lines * LINE_BYTES],
+        }
+    }
+
+    pub(crate) fn add(&mut self, key: &[u8]) {
+        let lines = self.lines.len() / LINE_BYTES;
+        if lines > 0 {
+            let hash = hash_of(key);
+            let at = line_of(hash, lines as u64) * LINE_BYTES;
+            for bit in bits_of(hash) {
+                self.lines[at + bit / 8] |= 1 << (bit % 8);
+            }
+        }
+    }
+
+    /// Stores the filter of a run. Returns the number of its lines.
+    pub(crate) fn write<W: PageWrite>(&self, root: &mut Tree, w: &mut W, run: u64) -> Result<u32> {
+        if self.lines.is_empty() {
+            return Ok(0);
+        }
+        let rows = self.lines.chunks(ROW_LINES * LINE_BYTES).enumerate();
+        let rows: Vec<_> = rows
+            .map(|(n, lines)| (row_key(run, n as u32), lines))
+            .collect();
+        change(root, w, Part::Filters, &mut |w, table| {
+            table.extend(w, rows.iter().map(|(key, lines)| (key, lines)))
+        })?;
+        Ok((self.lines.len() / LINE_BYTES) as u32)
+    }
+}
+
+fn row_key(run: u64, row: u32) -> [u8; 12] {
+    let mut key = [0; 12];
+    key[..8].copy_from_slice(&run.to_be_bytes());
+    key[8..].copy_from_slice(&row.to_be_bytes());
+    key
+}
+
+/// Number of rows of a run's filter.
+pub(crate) fn rows_of(run: &Run) -> u64 {
+    (run.filter_lines as usize).div_ceil(ROW_LINES) as u64
+}
+
+/// Removes the filter of a run.
+pub(crate) fn remove<W: PageWrite>(root: &mut Tree, w: &mut W, run: &Run) -> Result<()> {
+    if run.filter_lines > 0 {
+        let (from, to) = (row_key(run.number, 0), row_key(run.number + 1, 0));
+        change(root, w, Part::Filters, &mut |w, table| {
+            table.remove_range(w, &from, &to).map(drop)
+        })?;
+    }
+    Ok(())
+}
+
+/// The places of the rows of a run's filter, or their bytes if they are short.
+#[derive(Clone, Debug)]
+struct RunFilter {
+    lines: u32,
+    rows: Vec<Row>,
+}
+
+#[derive(Clone, Debug)]
+enum Row {
+    At(u64),
+    Bytes(Vec<u8>),
+}
+
+/// The filters of all runs of a reader. Their places are read when they have been needed a few times.
+#[derive(Debug, Default)]
+pub(crate) struct Filters {
+    lookups: AtomicU32,
+    runs: OnceLock<Vec<RunFilter>>,
+}
+
+impl Clone for Filters {
+    fn clone(&self) -> Self {
+        Self {
+            lookups: AtomicU32::new(self.lookups.load(Ordering::Relaxed)),
+            runs: self.runs.clone(),
+        }
+    }
+}
+
+impl Filters {
+    /// Notes `lookups` lookups. Returns the hash of `key` for `may_have` if the filters are to be used.
+    pub(crate) fn prepare<'r, R: PageRead>(
+        &self,
+        runs: &Runs,
+        table: impl FnOnce() -> Result<TableReader<'r>>,
+        r: &'r R,
+        lookups: u32,
+    ) -> Result<bool> {
+        if self.runs.get().is_some() {
+            return Ok(true);
+        }
+        let before = self.lookups.fetch_add(lookups, Ordering::Relaxed);
+        if before.saturating_add(lookups) < LOOKUPS_BEFORE {
+            return Ok(false);
+        }
+        let table = table()?;
+        let found = runs.list.iter().map(|run| RunFilter::find(run, &table, r));
+        let found = found.collect::<Result<Vec<_>>>()?;
+        // Another thread may have been faster, with the same result.
+        let _ = self.runs.set(found);
+        Ok(true)
+    }
+
+    /// Whether the run at `index` of the list may have a key. Only after `prepare` returned true.
+    #[inline]
+    pub(crate) fn may_have<R: PageRead>(&self, index: usize, key: &[u8], r: &R) -> Result<bool> {
+        let filter = self.runs.get().and_then(|runs| runs.get(index));
+        let Some(filter) = filter.filter(|filter| filter.lines > 0) else {
+            return Ok(true);
+        };
+        let hash = hash_of(key);
+        let line = line_of(hash, u64::from(filter.lines));
+        let at = line % ROW_LINES * LINE_BYTES;
+        match &filter.rows[line / ROW_LINES] {
+            Row::At(addr) => Ok(has(&r.bytes(addr + at as u64, LINE_BYTES)?, hash)),
+            Row::Bytes(bytes) => Ok(has(&bytes[at..at + LINE_BYTES], hash)),
+        }
+    }
+
+    /// Fetches the line of a key in the filter of a run into the processor's cache.
+    #[inline]
+    pub(crate) fn prefetch<R: PageRead>(&self, index: usize, key: &[u8], r: &R) {
+        if let Some(filter) = self.runs.get().and_then(|runs| runs.get(index))
+            && filter.lines > 0
+        {
+            let line = line_of(hash_of(key), u64::from(filter.lines));
+            if let Row::At(addr) = &filter.rows[line / ROW_LINES] {
+                let at = line % ROW_LINES * LINE_BYTES;
+                r.prefetch_bytes(addr + at as u64, LINE_BYTES);
+            }
+        }
+    }
+}
+
+#[inline]
+fn has(line: &[u8], hash: u64) -> bool {
+    bits_of(hash).all(|bit| line[bit / 8] >> (bit % 8) & 1 == 1)
+}
+
+impl RunFilter {
+    fn find<'r, R: PageRead>(run: &Run, table: &TableReader<'r>, r: &'r R) -> Result<Self> {
+        let mut rows = Vec::new();
+        let mut left = run.filter_lines as usize;
+        while left > 0 {
+            let of_row = left.min(ROW_LINES);
+            let value = table.get(r, &row_key(run.number, rows.len() as u32))?;
+            let value = value.filter(|value| value.len() == (of_row * LINE_BYTES) as u64);
+            let Some(value) = value else {
+                let what = format!("filter of run {}", run.number);
+                let found = format!("no row {} of {of_row} lines", rows.len());
+                return Err(Corrupt::new(what, 0, found, "all lines").into());
+            };
+            rows.push(match value.verified_place()? {
+                Some(addr) => Row::At(addr),
+                None => Row::Bytes(value.to_vec()?),
+            });
+            left -= of_row;
+        }
+        Ok(Self {
+            lines: run.filter_lines,
+            rows,
+        })
+    }
+}
