@@ -28,6 +28,8 @@ suites:
   import         files in CSV, gzip, JSON lines and line protocol into a database, by the
                  programs: CPU seconds beside DuckDB and sqlite3
   catalog        many series with ten points each: write, find by tags; SQLite
+  raptor         the tests of RaptorDB's article, its figures beside; durable random sets and gets of
+                 GUIDs, LMDB, libmdbx, redb and fjall beside
   cpu            a hundred hosts with ten metrics each: write, size, eight questions; SQLite
 
 options:
@@ -45,6 +47,7 @@ options:
                  ioarena: 5000000 stands for the published counts;
                  long-reader: of its table (default 1000000); nested: five a table or topic
   --series N     catalog: number of series (default 1000000)
+  --keys N       raptor: number of GUIDs (default 10000000), of which the rest is scaled
   --mib N        beyond-memory: size of the file (default 8192); import: of the CSV (default 100)
   --memory-mib N beyond-memory: memory of the process (default 1024; 0: no bound)
 ";
@@ -65,6 +68,9 @@ pub(crate) enum Suite {
     Nested,
     Import,
     Catalog,
+    Raptor,
+    /// A single engine of the suite `Raptor`, in a process of its own.
+    RaptorOne,
     Cpu,
     Codec,
     Akumuli,
@@ -88,6 +94,7 @@ pub(crate) struct Options {
     pub(crate) commits: u64,
     pub(crate) pairs: u64,
     pub(crate) series: u64,
+    pub(crate) keys: u64,
     pub(crate) mib: u64,
     pub(crate) memory_mib: u64,
     /// Names of the cases that the suite has offered while it ran, for the error that lists them.
@@ -142,6 +149,7 @@ impl Options {
             commits,
             pairs: if long_reader { 1_000_000 } else { 5_000_000 },
             series: 1_000_000,
+            keys: 10_000_000,
             mib: match suite {
                 Suite::Import => 100,
                 _ => 8192,
@@ -169,6 +177,8 @@ pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Option<Opt
         Some("nested") => Suite::Nested,
         Some("import") => Suite::Import,
         Some("catalog") => Suite::Catalog,
+        Some("raptor") => Suite::Raptor,
+        Some("raptor-one") => Suite::RaptorOne,
         Some("cpu") => Suite::Cpu,
         Some("codec") => Suite::Codec,
         Some("akumuli") => Suite::Akumuli,
@@ -188,6 +198,7 @@ pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Option<Opt
             "--commits" => options.commits = number(&option, &value)?,
             "--pairs" => options.pairs = number(&option, &value)?,
             "--series" => options.series = number(&option, &value)?,
+            "--keys" => options.keys = number(&option, &value)?,
             "--mib" => options.mib = number(&option, &value)?,
             "--memory-mib" if value == "0" => options.memory_mib = 0,
             "--memory-mib" => options.memory_mib = number(&option, &value)?,

@@ -117,6 +117,14 @@ impl Contest {
         Err(format!("{suite} {case}: {name} answers {answer}, {first} {expected}").into())
     }
 
+    /// The median of an engine in a case; `None` if the engine did not take part.
+    pub(crate) fn median(&self, case: &str, engine: &str) -> Option<f64> {
+        let case = self.cases.iter().find(|known| known.name == case)?;
+        let (_, samples) = case.sides.iter().find(|(kind, _)| kind.name == engine)?;
+        let values: Vec<f64> = samples.iter().map(|sample| sample.value).collect();
+        Some(median(&values))
+    }
+
     /// Formats the results as one JSON object for each (case, mode of Tidalite, peer).
     pub(crate) fn json(&self) -> Vec<String> {
         let mut lines = Vec::new();
@@ -282,6 +290,8 @@ mod tests {
             "{json:?}"
         );
         assert_eq!(contest.table().lines().count(), 2 + 3);
+        assert_eq!(contest.median("1-row", "tidalite"), Some(30.0));
+        assert_eq!(contest.median("1-row", "fjall"), None);
     }
 
     #[test]

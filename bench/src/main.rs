@@ -10,12 +10,14 @@
 //! engine         Tidalite and its peers behind one interface
 //! meter          costs of work: time, CPU, bytes, calls, waits on the disk
 //! contest        the participating engines and their order; lines and table
+//! child          results of a child process
 //! suites         one file or folder for each suite: harlinn (five programs of an article), commit, mdbx, ioarena,
 //!                beyond_memory, long_reader, ticks, growth, nested, cpu, akumuli, codec, import,
-//!                catalog
+//!                catalog, raptor
 //! ```
 
 mod args;
+mod child;
 mod contest;
 mod engine;
 mod lmdb_engine;
@@ -35,7 +37,7 @@ use contest::Contest;
 use engine::Result;
 use suites::{
     akumuli, beyond_memory, catalog, codec, commit, cpu, growth, harlinn, import, ioarena,
-    long_reader, mdbx, nested, ticks,
+    long_reader, mdbx, nested, raptor, ticks,
 };
 
 fn main() -> ExitCode {
@@ -60,9 +62,11 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> Result<()> {
-    if options.suite == Suite::BeyondMemoryOne {
-        // This process is the one that is measured, so its heap keeps the system's settings.
-        return beyond_memory::one(options);
+    // A process whose memory is measured: its heap keeps the system's settings.
+    match options.suite {
+        Suite::BeyondMemoryOne => return beyond_memory::one(options),
+        Suite::RaptorOne => return raptor::one(options),
+        _ => {}
     }
     os::keep_heap();
     warn(options);
@@ -85,6 +89,12 @@ fn run(options: &Options) -> Result<()> {
         Suite::Nested => told(&nested::run(options)?, options, json),
         Suite::Import => imports(options, json),
         Suite::Catalog => catalog(options, json),
+        Suite::Raptor | Suite::RaptorOne => {
+            let contest = raptor::run(options)?;
+            told(&contest, options, json)?;
+            print!("\n{}", raptor::aims(&contest, options));
+            Ok(())
+        }
         Suite::Cpu => told(&cpu::run(options)?, options, json),
         Suite::Ticks => told(&ticks::run(options)?, options, json),
         Suite::BeyondMemory | Suite::BeyondMemoryOne => match beyond_memory::run(options)? {
@@ -195,6 +205,7 @@ fn warn(options: &Options) {
         Suite::Ticks => options.commits < 10_000,
         Suite::Import => options.mib < 100,
         Suite::Catalog => options.series < 1_000_000,
+        Suite::Raptor | Suite::RaptorOne => options.keys < 10_000_000,
         Suite::Cpu => options.points < 2_592_000,
         Suite::Codec => false,
         Suite::Akumuli | Suite::AkumuliWriter => options.points < 40_000_000,

@@ -5,9 +5,12 @@
 //! Meter::start(dir), of(engine, dir)  ...work...  finish(operations) -> Sample
 //! Latencies       times of all operations, or of every n-th if reading the clock would be too expensive
 //! side_by_side    the same work on several threads at once
+//! MemoryPeak      the largest anonymous memory of the process
 //! ```
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -122,6 +125,41 @@ impl Sample {
             value,
             ..Self::default()
         }
+    }
+}
+
+/// Watches the anonymous memory of this process from a thread of its own.
+pub(crate) struct MemoryPeak {
+    stop: Arc<AtomicBool>,
+    watching: thread::JoinHandle<u64>,
+}
+
+impl MemoryPeak {
+    /// Time between two looks: short against a transaction, and a look takes some 20 us.
+    const EVERY: Duration = Duration::from_millis(10);
+
+    pub(crate) fn start() -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let watching = thread::spawn(move || {
+            let mut most = 0;
+            loop {
+                let is_last = stopped.load(Ordering::Relaxed);
+                most = os::memory_anonymous().max(most);
+                if is_last {
+                    return most;
+                }
+                thread::sleep(Self::EVERY);
+            }
+        });
+        Self { stop, watching }
+    }
+
+    /// The largest number of bytes that was seen.
+    pub(crate) fn finish(self) -> Result<u64> {
+        self.stop.store(true, Ordering::Relaxed);
+        let most = self.watching.join();
+        most.map_err(|_| "the thread that watches the memory panicked".into())
     }
 }
 

@@ -98,6 +98,11 @@ pub(crate) fn memory_total() -> u64 {
     proc_field("/proc/meminfo", "MemTotal:").unwrap_or(0) * 1024
 }
 
+/// Anonymous memory of this process in bytes: its heap and stacks, without the pages of files.
+pub(crate) fn memory_anonymous() -> u64 {
+    proc_field("/proc/self/status", "RssAnon:").unwrap_or(0) * 1024
+}
+
 fn proc_field(file: &str, field: &str) -> Option<u64> {
     let text = fs::read_to_string(file).ok()?;
     let line = text.lines().find(|line| line.starts_with(field))?;

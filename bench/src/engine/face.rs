@@ -110,6 +110,11 @@ pub(crate) trait Engine: Sync {
     fn compact(&mut self) -> Result<bool> {
         Ok(false)
     }
+    /// Finishes the merging that an engine otherwise leaves to its background threads or to later writes. Engines that
+    /// merge nothing do nothing.
+    fn settle(&self) -> Result<()> {
+        Ok(())
+    }
     /// Number of bytes of pages in use; `None` if the engine does not report it.
     fn in_use(&self) -> Result<Option<InUse>> {
         Ok(None)
@@ -146,6 +151,18 @@ pub(crate) trait Write {
 pub(crate) trait Read {
     /// The first bytes of the value as a number, as [`touch`] computes it; `None` if the key does not exist.
     fn get(&mut self, key: &[u8]) -> Result<Option<u64>>;
+    /// Passes the whole value of a key to `seen`; returns false if the key does not exist.
+    fn value(&mut self, key: &[u8], seen: &mut dyn FnMut(&[u8])) -> Result<bool>;
+    /// Gets many keys with a single call of the engine, and passes each value to `seen` with the index of its key.
+    /// Returns false, and gets nothing, if the engine has no such call.
+    fn values(&mut self, keys: &[&[u8]], seen: &mut dyn FnMut(usize, &[u8])) -> Result<bool> {
+        let _ = (keys, seen);
+        Ok(false)
+    }
+    /// Number of keys, by the engine's fastest exact method: a scan if it has none.
+    fn count(&mut self) -> Result<u64> {
+        Ok(self.scan(&[], u64::MAX >> 1)?.entries)
+    }
     /// Visits at most `limit` entries, starting with the first entry at or after `from`.
     fn scan(&mut self, from: &[u8], limit: u64) -> Result<Digest>;
 }

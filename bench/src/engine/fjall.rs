@@ -68,9 +68,13 @@ impl Engine for Fjall {
         Ok(self.db.persist(PersistMode::SyncAll)?)
     }
 
-    fn compact(&mut self) -> Result<bool> {
+    fn settle(&self) -> Result<()> {
         self.pairs.inner().rotate_memtable_and_wait()?;
-        self.pairs.inner().major_compact()?;
+        Ok(self.pairs.inner().major_compact()?)
+    }
+
+    fn compact(&mut self) -> Result<bool> {
+        self.settle()?;
         Ok(true)
     }
 }
@@ -109,6 +113,11 @@ impl Read for Reader<'_> {
             .snapshot
             .get(self.pairs, key)?
             .map(|value| touch(&value)))
+    }
+
+    fn value(&mut self, key: &[u8], seen: &mut dyn FnMut(&[u8])) -> Result<bool> {
+        let value = self.snapshot.get(self.pairs, key)?;
+        Ok(value.map(|value| seen(&value)).is_some())
     }
 
     fn scan(&mut self, from: &[u8], limit: u64) -> Result<Digest> {

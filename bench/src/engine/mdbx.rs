@@ -202,12 +202,13 @@ impl Txn {
         done(unsafe { mdbx_put(self.txn, self.dbi, &raw const key, &raw mut value, flags) })
     }
 
-    fn fetch(&self, key: &[u8]) -> Result<Option<u64>> {
+    /// The value of a key, which lies in the map until the transaction writes or ends.
+    fn fetch(&self, key: &[u8]) -> Result<Option<&[u8]>> {
         let (key, mut value) = (val(key), val(&[]));
         // SAFETY: the transaction is open; the call sets `value`.
         let code = unsafe { mdbx_get(self.txn, self.dbi, &raw const key, &raw mut value) };
-        // SAFETY: the bytes are used at once, while the transaction is open.
-        Ok(found(code)?.then(|| touch(unsafe { bytes(&value) })))
+        // SAFETY: writing needs exclusive access to the transaction, which the result borrows.
+        Ok(found(code)?.then(|| unsafe { bytes(&value) }))
     }
 
     fn commit(self) -> Result<()> {
@@ -231,7 +232,7 @@ impl Write for Txn {
     }
 
     fn get(&mut self, key: &[u8]) -> Result<Option<u64>> {
-        self.fetch(key)
+        Ok(self.fetch(key)?.map(touch))
     }
 
     fn delete(&mut self, key: &[u8]) -> Result<bool> {
@@ -243,7 +244,18 @@ impl Write for Txn {
 
 impl Read for Txn {
     fn get(&mut self, key: &[u8]) -> Result<Option<u64>> {
-        self.fetch(key)
+        Ok(self.fetch(key)?.map(touch))
+    }
+
+    fn value(&mut self, key: &[u8], seen: &mut dyn FnMut(&[u8])) -> Result<bool> {
+        Ok(self.fetch(key)?.map(seen).is_some())
+    }
+
+    fn count(&mut self) -> Result<u64> {
+        let mut stat = MDBX_stat::default();
+        // SAFETY: the transaction is open; the call sets `stat`, whose size it is told.
+        done(unsafe { mdbx_dbi_stat(self.txn, self.dbi, &raw mut stat, size_of::<MDBX_stat>()) })?;
+        Ok(stat.entries)
     }
 
     fn scan(&mut self, from: &[u8], limit: u64) -> Result<Digest> {

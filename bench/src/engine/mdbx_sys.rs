@@ -24,6 +24,18 @@ pub(super) struct MDBX_txn {
 pub(super) struct MDBX_cursor {
     opaque: [u8; 0],
 }
+/// Figures about a table.
+#[derive(Default)]
+#[repr(C)]
+pub(super) struct MDBX_stat {
+    pub(super) page_size: u32,
+    pub(super) depth: u32,
+    pub(super) branch_pages: u64,
+    pub(super) leaf_pages: u64,
+    pub(super) overflow_pages: u64,
+    pub(super) entries: u64,
+    pub(super) last_change: u64,
+}
 /// Handle of a table.
 pub(super) type MDBX_dbi = u32;
 /// A slice of bytes, a `struct iovec` in the header.
@@ -97,6 +109,12 @@ unsafe extern "C" {
         name: *const c_char,
         flags: c_uint,
         dbi: *mut MDBX_dbi,
+    ) -> c_int;
+    pub(super) fn mdbx_dbi_stat(
+        txn: *const MDBX_txn,
+        dbi: MDBX_dbi,
+        stat: *mut MDBX_stat,
+        bytes: usize,
     ) -> c_int;
     pub(super) fn mdbx_get(
         txn: *const MDBX_txn,

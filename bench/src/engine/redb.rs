@@ -6,8 +6,8 @@
 use std::path::Path;
 
 use ::redb::{
-    Builder, Database, Durability, ReadOnlyTable, ReadableDatabase, ReadableTable, Table,
-    TableDefinition,
+    Builder, Database, Durability, ReadOnlyTable, ReadableDatabase, ReadableTable,
+    ReadableTableMetadata, Table, TableDefinition,
 };
 
 use super::{Digest, Engine, Promise, Read, Reading, Result, Setup, Write, Writing, touch};
@@ -85,6 +85,15 @@ struct Reader(ReadOnlyTable<&'static [u8], &'static [u8]>);
 impl Read for Reader {
     fn get(&mut self, key: &[u8]) -> Result<Option<u64>> {
         Ok(self.0.get(key)?.map(|value| touch(value.value())))
+    }
+
+    fn value(&mut self, key: &[u8], seen: &mut dyn FnMut(&[u8])) -> Result<bool> {
+        let value = self.0.get(key)?;
+        Ok(value.map(|value| seen(value.value())).is_some())
+    }
+
+    fn count(&mut self) -> Result<u64> {
+        Ok(self.0.len()?)
     }
 
     fn scan(&mut self, from: &[u8], limit: u64) -> Result<Digest> {

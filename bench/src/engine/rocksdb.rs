@@ -52,6 +52,16 @@ unsafe extern "C" {
         len: usize,
         fault: Fault,
     ) -> Object;
+    fn rocksdb_multi_get(
+        db: Object,
+        options: Object,
+        count: usize,
+        keys: *const *const c_char,
+        key_lens: *const usize,
+        values: *mut *mut c_char,
+        value_lens: *mut usize,
+        faults: *mut *mut c_char,
+    );
     fn rocksdb_create_iterator(db: Object, options: Object) -> Object;
     fn rocksdb_flush(db: Object, options: Object, fault: Fault);
     fn rocksdb_compact_range(
@@ -123,8 +133,8 @@ fn checked<T>(call: impl FnOnce(Fault) -> T) -> Result<T> {
     Err(format!("RocksDB: {text}").into())
 }
 
-/// The first bytes of a pinned slice as a number, as `touch` computes it; releases the slice.
-fn pinned(slice: Object) -> Option<u64> {
+/// Passes the bytes of a pinned slice to `seen`, and releases the slice; `None` if there is no slice.
+fn pinned<T>(slice: Object, seen: impl FnOnce(&[u8]) -> T) -> Option<T> {
     if slice.is_null() {
         return None;
     }
@@ -132,9 +142,9 @@ fn pinned(slice: Object) -> Option<u64> {
     // SAFETY: the slice is valid, and it is read before it is released.
     unsafe {
         let value = rocksdb_pinnableslice_value(slice, &raw mut len);
-        let value = touch(slice::from_raw_parts(value.cast(), len));
+        let result = seen(slice::from_raw_parts(value.cast(), len));
         rocksdb_pinnableslice_destroy(slice);
-        Some(value)
+        Some(result)
     }
 }
 
@@ -240,12 +250,17 @@ impl Engine for Rocks {
         }
     }
 
-    fn compact(&mut self) -> Result<bool> {
+    fn settle(&self) -> Result<()> {
         self.flush()?;
         // SAFETY: the database is open; null bounds stand for the whole database.
         unsafe {
             rocksdb_compact_range(self.base, ptr::null(), 0, ptr::null(), 0);
         }
+        Ok(())
+    }
+
+    fn compact(&mut self) -> Result<bool> {
+        self.settle()?;
         Ok(true)
     }
 }
@@ -282,7 +297,7 @@ impl Write for Writer {
         let slice = checked(|fault| unsafe {
             rocksdb_transaction_get_pinned(self.txn, self.read, at, len, fault)
         })?;
-        Ok(pinned(slice))
+        Ok(pinned(slice, touch))
     }
 
     /// RocksDB removes a key by writing a tombstone, without a lookup. So this function does not look the key up
@@ -311,13 +326,61 @@ impl Drop for Reader {
     }
 }
 
-impl Read for Reader {
-    fn get(&mut self, key: &[u8]) -> Result<Option<u64>> {
+impl Reader {
+    /// The value of a key, which must be released; null if the key does not exist.
+    fn fetch(&self, key: &[u8]) -> Result<Object> {
         let (at, len) = (key.as_ptr().cast(), key.len());
         // SAFETY: the slice outlives the call.
-        let slice =
-            checked(|fault| unsafe { rocksdb_get_pinned(self.db, self.read, at, len, fault) })?;
-        Ok(pinned(slice))
+        checked(|fault| unsafe { rocksdb_get_pinned(self.db, self.read, at, len, fault) })
+    }
+}
+
+impl Read for Reader {
+    fn get(&mut self, key: &[u8]) -> Result<Option<u64>> {
+        Ok(pinned(self.fetch(key)?, touch))
+    }
+
+    fn value(&mut self, key: &[u8], seen: &mut dyn FnMut(&[u8])) -> Result<bool> {
+        Ok(pinned(self.fetch(key)?, seen).is_some())
+    }
+
+    fn values(&mut self, keys: &[&[u8]], seen: &mut dyn FnMut(usize, &[u8])) -> Result<bool> {
+        let count = keys.len();
+        let starts: Vec<*const c_char> = keys.iter().map(|key| key.as_ptr().cast()).collect();
+        let lens: Vec<usize> = keys.iter().map(|key| key.len()).collect();
+        let mut values = vec![ptr::null_mut(); count];
+        let mut value_lens = vec![0; count];
+        let mut faults = vec![ptr::null_mut(); count];
+        // SAFETY: every array has `count` elements, and the keys outlive the call.
+        unsafe {
+            rocksdb_multi_get(
+                self.db,
+                self.read,
+                count,
+                starts.as_ptr(),
+                lens.as_ptr(),
+                values.as_mut_ptr(),
+                value_lens.as_mut_ptr(),
+                faults.as_mut_ptr(),
+            );
+        }
+        for (at, (value, fault)) in values.into_iter().zip(faults).enumerate() {
+            checked(|to| {
+                // SAFETY: `to` points to a variable of `checked`, which frees the message.
+                unsafe { *to = fault };
+            })?;
+            if !value.is_null() {
+                // SAFETY: the library has allocated the value, with the length that it reports.
+                unsafe {
+                    seen(
+                        at,
+                        slice::from_raw_parts(value.cast_const().cast(), value_lens[at]),
+                    );
+                    rocksdb_free(value.cast());
+                }
+            }
+        }
+        Ok(true)
     }
 
     fn scan(&mut self, from: &[u8], limit: u64) -> Result<Digest> {

@@ -141,6 +141,16 @@ impl Read for Reader<'_> {
         get(self.0, key)
     }
 
+    fn value(&mut self, key: &[u8], seen: &mut dyn FnMut(&[u8])) -> Result<bool> {
+        let mut statement = self.0.prepare_cached("SELECT v FROM pairs WHERE k = ?")?;
+        let mut rows = statement.query([key])?;
+        match rows.next()? {
+            Some(row) => seen(row.get_ref(0)?.as_blob()?),
+            None => return Ok(false),
+        }
+        Ok(true)
+    }
+
     fn scan(&mut self, from: &[u8], limit: u64) -> Result<Digest> {
         let mut digest = Digest::default();
         let sql = "SELECT k, v FROM pairs WHERE k >= ? ORDER BY k LIMIT ?";

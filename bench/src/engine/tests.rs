@@ -13,7 +13,7 @@ const SHAPE: Shape = Shape {
 };
 
 fn kinds() -> impl Iterator<Item = Kind> {
-    [TIDALITE, TIDALITE_ONE_FLUSH]
+    [TIDALITE, TIDALITE_ONE_FLUSH, TIDALITE_HASH]
         .into_iter()
         .chain(PEERS.iter().copied())
 }
@@ -92,6 +92,19 @@ fn agrees(kind: Kind, promise: Promise) -> Result<()> {
 fn same(engine: &dyn Engine, data: &Data, model: &BTreeMap<Vec<u8>, Vec<u8>>) -> Result<()> {
     engine.begin_read()?;
     engine.read(&mut |reader| {
+        assert_eq!(reader.count()?, model.len() as u64);
+        let keys: Vec<_> = (0..220).map(|n| data.scattered(n)).collect();
+        let keys: Vec<&[u8]> = keys.iter().map(AsRef::as_ref).collect();
+        let mut one_by_one = vec![None; keys.len()];
+        for (at, key) in keys.iter().enumerate() {
+            let there = reader.value(key, &mut |value| one_by_one[at] = Some(value.to_vec()))?;
+            assert_eq!(there, one_by_one[at].is_some());
+            assert_eq!(one_by_one[at].as_ref(), model.get(*key));
+        }
+        let mut together = vec![None; keys.len()];
+        if reader.values(&keys, &mut |at, value| together[at] = Some(value.to_vec()))? {
+            assert_eq!(together, one_by_one);
+        }
         let mut all = Digest::default();
         model.iter().for_each(|(key, value)| all.add(key, value));
         assert_eq!(reader.scan(&[], u64::MAX >> 1)?, all);

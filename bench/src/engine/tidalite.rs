@@ -167,6 +167,14 @@ impl Read for Reader<'_> {
         Ok(self.0.get_ref(key)?.map(|value| touch(&value)))
     }
 
+    fn value(&mut self, key: &[u8], seen: &mut dyn FnMut(&[u8])) -> Result<bool> {
+        Ok(self.0.get_ref(key)?.map(|value| seen(&value)).is_some())
+    }
+
+    fn count(&mut self) -> Result<u64> {
+        Ok(self.0.count())
+    }
+
     fn scan(&mut self, from: &[u8], limit: u64) -> Result<Digest> {
         let mut digest = Digest::default();
         let mut cursor = self.0.cursor();

@@ -174,6 +174,15 @@ impl Txn<'_> {
         Ok(Some(value))
     }
 
+    /// Number of entries of the table.
+    pub(crate) fn entries(&self) -> Result<u64> {
+        // SAFETY: all-zero bytes are a valid `MDB_stat`, which the call fills.
+        let mut stat: sys::MDB_stat = unsafe { std::mem::zeroed() };
+        // SAFETY: the transaction is open; the call sets `stat`.
+        done(unsafe { sys::mdb_stat(self.txn, self.dbi, &raw mut stat) })?;
+        Ok(stat.ms_entries as u64)
+    }
+
     /// Removes `key`; returns true if it existed.
     pub(crate) fn remove(&mut self, key: &[u8]) -> Result<bool> {
         match self.delete(key) {

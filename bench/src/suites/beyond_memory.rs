@@ -17,6 +17,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::args::Options;
+use crate::child;
 use crate::contest::Contest;
 use crate::engine::data::{Data, Random, Shape};
 use crate::engine::{Kind, LMDB, PEERS, Promise, Result, Setup, TIDALITE};
@@ -89,91 +90,20 @@ fn of_one(
             return Err(format!("{} {step}: {}", kind.name, output.status).into());
         }
         for line in String::from_utf8(output.stdout)?.lines() {
-            take(line, kind, contest)?;
+            child::take(line, kind, &UNITS, contest)?;
         }
         os::make_cold(dir.path())?;
     }
     Ok(())
 }
 
-/// Parses a line from the child process: an answer or a sample.
-fn take(line: &str, kind: Kind, contest: &mut Contest) -> Result<()> {
-    let words: Vec<&str> = line.split_whitespace().collect();
-    if let ["answer", case, answer] = words.as_slice() {
-        return contest.check(case, 0, kind, answer.parse()?);
-    }
-    let ["sample", case, unit, numbers @ ..] = words.as_slice() else {
-        return Err(format!("{}: cannot read {line}", kind.name).into());
-    };
-    let unit = UNITS
-        .iter()
-        .find(|known| *known == unit)
-        .ok_or("an unknown unit")?;
-    let numbers: Vec<f64> = numbers
-        .iter()
-        .map(|n| n.parse())
-        .collect::<std::result::Result<_, _>>()?;
-    let [
-        value,
-        p50,
-        p99,
-        p999,
-        max,
-        cpu,
-        handed,
-        calls,
-        dirtied,
-        disk,
-        syncs,
-        file,
-    ] = numbers.as_slice()
-    else {
-        return Err(format!("{}: cannot read {line}", kind.name).into());
-    };
-    let sample = Sample {
-        value: *value,
-        latency: crate::meter::Spread {
-            p50: *p50,
-            p99: *p99,
-            p999: *p999,
-            max: *max,
-        },
-        cpu_seconds: *cpu,
-        written: os::Written {
-            handed: *handed as u64,
-            calls: *calls as u64,
-            dirtied: *dirtied as u64,
-            disk: *disk as u64,
-        },
-        syncs: *syncs as u64,
-        file_bytes: *file as u64,
-    };
-    contest.add(case, unit, false, kind, sample);
-    Ok(())
-}
-
 /// The units of the cases, in which the child process reports.
-const UNITS: [&str; 4] = ["pairs/s", "gets/s", "of-steady", "entries/s"];
-
-fn tell(case: &str, unit: &str, sample: &Sample) {
-    let (latency, written) = (sample.latency, sample.written);
-    let numbers = [
-        sample.value,
-        latency.p50,
-        latency.p99,
-        latency.p999,
-        latency.max,
-        sample.cpu_seconds,
-        written.handed as f64,
-        written.calls as f64,
-        written.dirtied as f64,
-        written.disk as f64,
-        sample.syncs as f64,
-        sample.file_bytes as f64,
-    ];
-    let text: Vec<String> = numbers.iter().map(f64::to_string).collect();
-    println!("sample {case} {unit} {}", text.join(" "));
-}
+const UNITS: [child::Unit; 4] = [
+    ("pairs/s", false),
+    ("gets/s", false),
+    ("of-steady", false),
+    ("entries/s", false),
+];
 
 /// The code of the child process: one step of one engine.
 pub(crate) fn one(options: &Options) -> Result<()> {
@@ -210,7 +140,7 @@ pub(crate) fn one(options: &Options) -> Result<()> {
             let mut sample = meter.finish(pairs, engine.silent_syncs(txns), latencies);
             drop(engine);
             sample.file_bytes = os::disk_used(&options.dir)?;
-            tell("load", "pairs/s", &sample);
+            child::tell("load", "pairs/s", &sample);
         }
         "get" => {
             let seconds = (GET_SECONDS * options.mib as f64 / MIB_FULL).clamp(1.0, GET_SECONDS);
@@ -241,7 +171,7 @@ pub(crate) fn one(options: &Options) -> Result<()> {
             let (first, second) = rates.split_at(WINDOWS / 2);
             let steady = crate::report::median(second);
             let then = crate::report::median(&first[first.len() - 2..]);
-            tell(
+            child::tell(
                 "get",
                 "gets/s",
                 &Sample {
@@ -249,14 +179,14 @@ pub(crate) fn one(options: &Options) -> Result<()> {
                     ..sample
                 },
             );
-            tell("get-60s", "of-steady", &Sample::of(then / steady));
+            child::tell("get-60s", "of-steady", &Sample::of(then / steady));
         }
         "scan" => engine.read(&mut |reader| {
             let meter = Meter::start(&options.dir);
             let digest = reader.scan(&[], u64::MAX >> 1)?;
             let sample = meter.finish(digest.entries, 0, Latencies::default());
-            tell("scan", "entries/s", &sample);
-            println!("answer scan {}", digest.answer());
+            child::tell("scan", "entries/s", &sample);
+            child::answer("scan", digest.answer());
             Ok(())
         })?,
         other => return Err(format!("there is no step {other}").into()),

@@ -355,7 +355,7 @@ fn measure(
     while first < count {
         let end = (first + EACH).min(count);
         store.write(first..end)?;
-        memory = memory.max(anonymous_mib());
+        memory = memory.max(os::memory_anonymous() as f64 / f64::from(1 << 20));
         first = end;
     }
     let rate = count as f64 / begin.elapsed().as_secs_f64();
@@ -449,14 +449,4 @@ fn ask_all(
         measured.values.push((case, unit, value));
     }
     Ok(())
-}
-
-/// Anonymous memory of this process in MiB.
-fn anonymous_mib() -> f64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("RssAnon:"));
-    let kib = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<f64>().ok());
-    kib.unwrap_or_default() / 1024.0
 }

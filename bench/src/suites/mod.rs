@@ -15,4 +15,5 @@ pub(crate) mod long_reader;
 pub(crate) mod mdbx;
 mod multi_values;
 pub(crate) mod nested;
+pub(crate) mod raptor;
 pub(crate) mod ticks;
