@@ -1,0 +1,226 @@
+//! Hash tables: keys of several types, many duplicates, bitmaps of records, the records in order, and backups.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::sync::Arc;
+use tidalite::hash_table::{HashTableOptions, History, KeyForm, RoaringTreemap};
+use tidalite::maintenance::Restore;
+use tidalite::storage::MemoryStorage;
+use tidalite::{Database, Options, TableKey};
+use tidalite_testkit::rng::Rng;
+
+fn memory() -> Database {
+    tidalite_testkit::watch();
+    Options::new()
+        .open_storage(Arc::new(MemoryStorage::new()))
+        .unwrap()
+}
+
+fn folder(name: &str) -> std::path::PathBuf {
+    let name = format!("tidalite-questions-{name}-{}", std::process::id());
+    let folder = std::env::temp_dir().join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// Sets keys in random order; they must be listed in their order, from each of them on.
+fn keeps_order<K>(db: &Database, name: &str, mut keys: Vec<K>)
+where
+    K: TableKey<Owned = K> + PartialOrd + Clone + Debug + 'static,
+{
+    let mut tx = db.begin_write().unwrap();
+    let mut table = tx.hash_table::<K, u64>(name).unwrap();
+    let rng = &mut Rng::new(11);
+    for at in (1..keys.len()).rev() {
+        keys.swap(at, rng.index(at + 1));
+    }
+    for (key, n) in keys.iter().zip(0..) {
+        table.set(key, &n).unwrap();
+    }
+    let view = table.view().unwrap();
+    for (key, n) in keys.iter().zip(0..) {
+        assert_eq!(view.get(key).unwrap(), Some(n), "{name}: {key:?}");
+    }
+    keys.sort_by(|a, b| a.partial_cmp(b).unwrap());
+    for at in [0, keys.len() / 2, keys.len() - 1] {
+        let listed: Vec<K> = view
+            .range(&keys[at]..)
+            .unwrap()
+            .map(|item| item.unwrap().0)
+            .collect();
+        assert_eq!(listed, keys[at..], "{name}");
+    }
+    tx.commit().unwrap();
+}
+
+#[test]
+fn keys_of_several_types_keep_their_order() {
+    let db = memory();
+    let wide = [i64::MIN, -1_000_000, -1, 0, 1, 77, i64::MAX];
+    keeps_order(&db, "i64", wide.to_vec());
+    keeps_order(&db, "u32", (0..500u32).map(|n| n * n * 31).collect());
+    let floats = [f64::NEG_INFINITY, -1e300, -0.5, 0.0, 1e-300, 2.5, f64::MAX];
+    keeps_order(&db, "f64", floats.to_vec());
+    // A date as a tuple of year, month and day.
+    let days = (0..400u16).map(|n| (1900 + n / 12, (n % 12) as u8 + 1, (n * 7 % 28) as u8 + 1));
+    keeps_order(&db, "date", days.collect::<Vec<(u16, u8, u8)>>());
+    let places = (0..300u16).map(|n| (n % 7, format!("place {n}")));
+    keeps_order(&db, "tuple", places.collect::<Vec<(u16, String)>>());
+    let guids =
+        (0..300u64).map(|n| (u128::from(n) * 0x9e37_79b9_7f4a_7c15_1234_5678).to_be_bytes());
+    keeps_order(&db, "guid", guids.collect::<Vec<[u8; 16]>>());
+}
+
+/// `Duplicate_Guid_Key` and `Dave_Killer_Test` of RaptorDB 1.8: 20,000 records of one GUID, and each key set again.
+#[test]
+fn a_key_has_twenty_thousand_records() {
+    for form in [
+        KeyForm::Whole { bytes_max: 16 },
+        KeyForm::Hashed,
+        KeyForm::Compact,
+    ] {
+        let db = memory();
+        let options = HashTableOptions::new().duplicates(true).key_form(form);
+        let (common, other) = ([7u8; 16], [8u8; 16]);
+        for batch in 0..4 {
+            let mut tx = db.begin_write().unwrap();
+            let mut table = tx.hash_table_with::<[u8; 16], u64>("t", &options).unwrap();
+            for n in 0..5000 {
+                table.set(&common, &(batch * 5000 + n)).unwrap();
+            }
+            table.set(&other, &batch).unwrap();
+            tx.commit().unwrap();
+        }
+        let mut tx = db.begin_write().unwrap();
+        let mut table = tx.hash_table::<[u8; 16], u64>("t").unwrap();
+        let first = table.view().unwrap().duplicates(&common).unwrap();
+        assert!(table.remove_record(&common, first.min().unwrap()).unwrap());
+        tx.commit().unwrap();
+        let snap = db.begin_read().unwrap();
+        let table = snap.hash_table::<[u8; 16], u64>("t").unwrap().unwrap();
+        let records = table.duplicates(&common).unwrap();
+        assert_eq!(records.len(), 19_999);
+        for (number, value) in records.iter().zip(1..) {
+            assert_eq!(table.record(number).unwrap().unwrap().value, Some(value));
+        }
+        assert_eq!(table.duplicates(&other).unwrap().len(), 4);
+        assert_eq!(
+            (table.count().unwrap(), table.count_records().unwrap()),
+            (2, 20_003)
+        );
+    }
+}
+
+#[test]
+fn bitmaps_of_ranges_are_combined() {
+    let db = memory();
+    let mut tx = db.begin_write().unwrap();
+    let options = HashTableOptions::new().duplicates(true);
+    let mut ages = tx.hash_table_with::<u8, str>("ages", &options).unwrap();
+    for n in 0..10_000u32 {
+        ages.set(&((n % 100) as u8), &format!("person {n}"))
+            .unwrap();
+    }
+    let view = ages.view().unwrap();
+    let (young, middle) = (
+        view.records_in(..40).unwrap(),
+        view.records_in(30..=59).unwrap(),
+    );
+    let numbers = |wanted: fn(u64) -> bool| -> RoaringTreemap {
+        (0..10_000).filter(|n| wanted(n % 100)).collect()
+    };
+    assert_eq!(young, numbers(|age| age < 40));
+    assert_eq!(&young & &middle, numbers(|age| (30..40).contains(&age)));
+    assert_eq!(&young | &middle, numbers(|age| age < 60));
+    assert_eq!(&young - &middle, numbers(|age| age < 30));
+    assert_eq!(young.intersection_len(&middle), 1000);
+    assert_eq!(view.duplicates(&77).unwrap(), numbers(|age| age == 77));
+    assert!(view.records_in(200..).unwrap().is_empty());
+}
+
+/// `EnumerateStorageFile`, `FetchHistory` and `FetchVersion`: the records in the order in which they were written, and
+/// the versions of a key.
+#[test]
+fn records_are_listed_in_the_order_of_writing() {
+    let db = memory();
+    let options = HashTableOptions::new().history(History::All);
+    let mut expected = Vec::new();
+    for n in 0..300u64 {
+        let mut tx = db.begin_write().unwrap();
+        let mut table = tx.hash_table_with::<str, u64>("t", &options).unwrap();
+        let key = format!("key {}", n % 10);
+        if n % 13 == 12 {
+            assert!(table.remove(&key).unwrap());
+            expected.push((key, None));
+        } else {
+            assert_eq!(table.set(&key, &n).unwrap(), expected.len() as u64);
+            expected.push((key, Some(n)));
+        }
+        tx.commit().unwrap();
+    }
+    let snap = db.begin_read().unwrap();
+    let table = snap.hash_table::<str, u64>("t").unwrap().unwrap();
+    let mut listed = Vec::new();
+    table
+        .each_record(100, |record| {
+            assert_eq!(record.number, 100 + listed.len() as u64);
+            listed.push((record.key, record.value));
+            listed.len() < 150
+        })
+        .unwrap();
+    assert_eq!(listed, expected[100..250]);
+    let versions = table.history("key 3").unwrap();
+    let of_key = (0..).zip(&expected).filter(|(_, (key, _))| key == "key 3");
+    let mut of_key: Vec<(u64, Option<u64>)> = of_key.map(|(n, (_, value))| (n, *value)).collect();
+    of_key.reverse();
+    let versions: Vec<_> = versions.iter().map(|v| (v.number, v.value)).collect();
+    assert_eq!(versions, of_key);
+}
+
+#[test]
+fn increments_of_a_backup_restore_hash_tables() {
+    tidalite_testkit::watch();
+    let folder = folder("backup");
+    let db = Database::open(folder.join("a.tdl")).unwrap();
+    let rng = &mut Rng::new(5);
+    let (mut model, mut chain) = (BTreeMap::new(), Vec::new());
+    for round in 0..4u64 {
+        let mut tx = db.begin_write().unwrap();
+        let mut table = tx.hash_table::<u64, u64>("t").unwrap();
+        for _ in 0..3000 {
+            let (key, value) = (rng.below(5000), rng.u64());
+            table.set(&key, &value).unwrap();
+            model.insert(key, value);
+        }
+        tx.commit().unwrap();
+        db.pin(&round.to_string()).unwrap();
+        let (name, base) = (round.to_string(), round.wrapping_sub(1).to_string());
+        let mut out = Vec::new();
+        let backup = db.backup().of(&name);
+        let backup = if round > 0 {
+            backup.since(&base)
+        } else {
+            backup
+        };
+        backup.to_writer(&mut out).unwrap();
+        chain.push(out);
+    }
+    let path = folder.join("restored.tdl");
+    Restore::from(chain.iter().map(|part| &part[..]))
+        .to(&path)
+        .unwrap();
+    let restored = Database::open(&path).unwrap();
+    let snap = restored.begin_read().unwrap();
+    let table = snap.hash_table::<u64, u64>("t").unwrap().unwrap();
+    assert_eq!(table.count().unwrap(), model.len() as u64);
+    for key in 0..5000 {
+        assert_eq!(table.get(&key).unwrap(), model.get(&key).copied());
+    }
+    assert!(restored.check().unwrap().findings.is_empty());
+    drop(snap);
+    drop((restored, db));
+    std::fs::remove_dir_all(folder).unwrap();
+}
