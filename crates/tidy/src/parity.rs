@@ -28,7 +28,7 @@ const DECLARING: [&str; 9] = [
 ];
 
 /// The rows that each table must have: the prefix of the row numbers, and the number of rows, numbered from 1.
-const REQUIRED: [(&str, &str, usize); 13] = [
+const REQUIRED: [(&str, &str, usize); 18] = [
     ("docs/parity/flespi.md", "F", 14),
     ("docs/parity/flespi.md", "M", 33),
     ("docs/parity/flespi.md", "Q", 30),
@@ -40,8 +40,13 @@ const REQUIRED: [(&str, &str, usize); 13] = [
     ("docs/parity/numeric-bplus-tree.md", "N", 45),
     ("docs/parity/numeric-bplus-tree.md", "T", 25),
     ("docs/parity/raptordb.md", "R", 28),
+    ("docs/parity/raptordb.md", "A", 19),
+    ("docs/parity/raptordb.md", "G", 6),
+    ("docs/parity/raptordb.md", "K", 12),
+    ("docs/parity/raptordb.md", "V", 19),
     ("docs/parity/raptordb.md", "D", 12),
-    ("docs/parity/raptordb.md", "U", 6),
+    ("docs/parity/raptordb.md", "H", 19),
+    ("docs/parity/raptordb.md", "U", 17),
 ];
 
 /// Folder of the library's code, and (below) the file with the public names of the library and of the crates below the
