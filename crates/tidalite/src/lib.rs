@@ -54,7 +54,7 @@ pub mod hash_table {
     pub use crate::hash::options::HashTableOptions;
     pub use crate::hash::range::HashRange;
     pub use crate::hash::read::HashRecord;
-    pub use tidalite_index::{HashStat, History, KeyForm, RoaringTreemap};
+    pub use tidalite_index::{HashOptions, HashStat, History, KeyForm, RoaringTreemap};
 }
 
 /// Limits of names, texts, readers and handles.

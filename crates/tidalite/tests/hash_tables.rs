@@ -384,6 +384,53 @@ fn tables_of_other_kinds_and_types_are_refused() {
     assert!(snap.raw_table("hash").unwrap().is_some());
 }
 
+/// A program that does not know the types of a hash table changes its bytes, and copies it row by row.
+#[test]
+fn bytes_and_rows_of_any_hash_table_are_read_and_written() {
+    let db = memory();
+    let mut tx = db.begin_write().unwrap();
+    let options = HashTableOptions::new().history(History::Last(3));
+    let mut table = tx.hash_table_with::<str, u64>("hash", &options).unwrap();
+    table.set("a", &1).unwrap();
+    let mut raw = tx.raw_hash_table("hash").unwrap().unwrap();
+    raw.set(b"a\0\0", &2u64.to_be_bytes()).unwrap();
+    assert!(tx.raw_hash_table("none").unwrap().is_none());
+    tx.table("plain").unwrap().put(b"a", b"1").unwrap();
+    let refused = tx.raw_hash_table("plain").map(drop).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::WrongType);
+    tx.commit().unwrap();
+
+    let snap = db.begin_read().unwrap();
+    let stored = snap.hash_table::<str, u64>("hash").unwrap().unwrap();
+    assert_eq!(stored.options().history, History::Last(3));
+    let mut tx = db.begin_write().unwrap();
+    let taken = tx.create_raw_table("plain", TableLayout::Hash, ("String", "u64"));
+    assert_eq!(taken.map(drop).unwrap_err().kind(), ErrorKind::InvalidName);
+    let mut to = tx
+        .create_raw_table("copy", TableLayout::Hash, ("String", "u64"))
+        .unwrap();
+    let rows = snap.raw_table("hash").unwrap().unwrap();
+    let mut cursor = rows.cursor();
+    while cursor.next().unwrap() {
+        let Some(below) = cursor.nested().unwrap() else {
+            to.put(cursor.key(), &cursor.value().unwrap()).unwrap();
+            continue;
+        };
+        let mut to = to.nested(cursor.key());
+        to.make().unwrap();
+        for pair in below.range(..).unwrap() {
+            let (key, value) = pair.unwrap();
+            to.put(&key, &value).unwrap();
+        }
+    }
+    tx.commit().unwrap();
+    let snap = db.begin_read().unwrap();
+    let copy = snap.hash_table::<str, u64>("copy").unwrap().unwrap();
+    assert_eq!(copy.history("a").unwrap(), stored.history("a").unwrap());
+    assert_eq!(copy.get("a").unwrap(), Some(2));
+    assert!(db.check().unwrap().findings.is_empty());
+}
+
 /// A rebuilt index gives the same answers, and replaced records give their space back.
 #[test]
 fn compaction_and_rebuilding_keep_all_answers() {

@@ -99,6 +99,20 @@ impl WriteTxn {
         }
     }
 
+    /// Opens an existing hash table for changes to the bytes of its keys and values, whatever types are stored with it;
+    /// returns `None`, and creates nothing, if it does not exist. The bytes must decode as these types.
+    ///
+    /// # Errors
+    /// `WrongType` for another kind of table; `Broken`; errors of the file.
+    pub fn raw_hash_table(&mut self, name: &str) -> Result<Option<HashTableMut<'_>>> {
+        let Some(found) = self.find(name)? else {
+            return Ok(None);
+        };
+        expect_layout::<[u8], [u8]>(name, found.types.as_deref(), LAYOUT, true)?;
+        let (index, at) = self.open_found_hash(name)?;
+        Ok(Some(HashTableMut::new(self, index, at)))
+    }
+
     /// Builds the index of a hash table of which parts may be lost from its records. If its options are lost, the table
     /// becomes a table of bytes, and the result is false.
     pub(crate) fn recover_hash_table(&mut self, name: &str) -> Result<bool> {
@@ -138,16 +152,21 @@ impl WriteTxn {
             return Ok(HashTableMut::new(self, index, self.hashes.len() - 1));
         };
         expect_layout::<K, V>(name, found.types.as_deref(), LAYOUT, false)?;
-        let Some(index) = self.open_table(name, Some(false))? else {
-            unreachable!("it was found");
-        };
-        let at = self.open_hash(index)?;
+        let (index, at) = self.open_found_hash(name)?;
         let stored = self.hashes[at].writer.options();
         if let Some(options) = options.filter(|options| !options.matches(stored)) {
             let found = format!("hash table {name} with {stored:?}");
             return Err(unsupported(found, format!("{:?}", options.stored())));
         }
         Ok(HashTableMut::new(self, index, at))
+    }
+
+    /// Opens a hash table that was found; returns its indexes among the open tables and the open hash tables.
+    fn open_found_hash(&mut self, name: &str) -> Result<(usize, usize)> {
+        let Some(index) = self.open_table(name, Some(false))? else {
+            unreachable!("it was found");
+        };
+        Ok((index, self.open_hash(index)?))
     }
 }
 

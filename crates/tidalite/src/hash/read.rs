@@ -7,7 +7,7 @@ use crate::tables::open_write::Found;
 use crate::txn::pages::Pages;
 use crate::types::error::Result;
 use std::marker::PhantomData;
-use tidalite_index::{HashReader, HashStat, Record, RoaringTreemap};
+use tidalite_index::{HashOptions, HashReader, HashStat, Record, RoaringTreemap};
 
 /// A hash table in a snapshot, or in the current state of a write transaction. Keys are of type `K`, values of type `V`.
 ///
@@ -218,6 +218,12 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> HashTable<'a, K, V> {
     /// A damaged or unreadable page.
     pub fn is_empty(&self) -> Result<bool> {
         Ok(!self.reader.walk(b"")?.step()?)
+    }
+
+    /// The options with which the table was created.
+    #[must_use]
+    pub fn options(&self) -> HashOptions {
+        *self.reader.options()
     }
 
     /// Figures about the table.

@@ -13,7 +13,7 @@ use crate::txn::open_table::{OpenTable, TABLE_NAME_BYTES_MAX, names};
 use crate::txn::write::WriteTxn;
 use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
-use crate::types::table_types::TableTypes;
+use crate::types::table_types::{TableLayout, TableTypes};
 use std::borrow::Cow;
 use tidalite_kv::{AppendCursor, Tree};
 use tidalite_pager::PageRead;
@@ -337,6 +337,31 @@ impl WriteTxn {
         let types = Requested::of::<K, V>().to_record()?;
         let index = self.open_with(name, false, types)?;
         Ok(TableMut::of(self, index, Vec::new()))
+    }
+
+    /// Creates an empty table of any layout, for a copy of another table row by row:
+    /// [`ReadTxn::raw_table`](crate::ReadTxn::raw_table) reads its rows and nested tables. The copy can be opened as a table
+    /// of its layout when it has all rows. `key` and `value` are the names of the types, as
+    /// [`TableTypes`](crate::TableTypes) gives them.
+    ///
+    /// # Errors
+    /// `InvalidName` if the name is invalid, or if a table has it; `Limit` if the name of a type is longer than 255
+    /// bytes; `Broken`; errors of the file.
+    pub fn create_raw_table(
+        &mut self,
+        name: &str,
+        layout: TableLayout,
+        (key, value): (&str, &str),
+    ) -> Result<TableMut<'_>> {
+        if self.find(name)?.is_some() {
+            return Err(Error::from(Cause::Name {
+                name: name.to_owned(),
+                problem: "a table has this name already".into(),
+            }));
+        }
+        let types = TableTypes::named(key, value)?.with_layout(layout);
+        let index = self.open_with(name, false, Some(types))?;
+        Ok(TableMut::new(self, index))
     }
 
     /// Opens an existing table; returns `None`, and creates nothing, if it does not exist.

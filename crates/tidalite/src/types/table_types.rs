@@ -52,9 +52,14 @@ impl fmt::Display for TableTypes {
 impl TableTypes {
     /// Creates the pair of names; returns an error if a name is too long.
     pub(crate) fn new(key: &TypeName, value: &TypeName) -> Result<Self> {
+        Self::named(&key.to_string(), &value.to_string())
+    }
+
+    /// Creates the pair of names from their texts; returns an error if a name is empty or too long.
+    pub(crate) fn named(key: &str, value: &str) -> Result<Self> {
         let types = Self {
-            key: key.to_string(),
-            value: value.to_string(),
+            key: key.to_owned(),
+            value: value.to_owned(),
             layout: TableLayout::Rows,
         };
         for name in [&types.key, &types.value] {
