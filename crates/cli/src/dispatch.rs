@@ -2,8 +2,8 @@
 
 use crate::args::{Cli, Command};
 use crate::commands::{
-    aggregate, annotate, candles, changed, dump, export, import, integrity, join, kv, load, pages,
-    plot, put, readers, remove, retention, scan, series, tags, upkeep, window,
+    aggregate, annotate, candles, changed, dump, export, hash, import, integrity, join, kv, load,
+    pages, plot, put, readers, remove, retention, scan, series, tags, upkeep, window,
 };
 use crate::exit::Outcome;
 use crate::quickstart;
@@ -34,6 +34,7 @@ pub(crate) fn dispatch(cli: &Cli, terminal: &mut Terminal<'_>) -> Outcome {
         Command::Copy(args) => upkeep::copy(args, terminal),
         Command::Compact(args) => upkeep::compact(args, terminal),
         Command::Kv(args) => kv::run(args, terminal),
+        Command::Hash(args) => hash::run(args, terminal),
         Command::Dump(args) => dump::dump(args, terminal),
         Command::Load(args) => load::load(args, terminal),
         Command::Backup(args) => integrity::backup(args, terminal),

@@ -1,7 +1,9 @@
 //! Options of the command line that apply to every command's database file: the places of its lock file and of its
 //! second file, and the durability of commits.
 
-use crate::args::{Cli, Command, CreatedArg, DurabilityArg, DurabilityName, KvCommand};
+use crate::args::{
+    Cli, Command, CreatedArg, DurabilityArg, DurabilityName, HashCommand, KvCommand,
+};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use tidalite::{Database, Durability, Options, WriteTxn};
@@ -55,6 +57,12 @@ fn said_of(command: &Command) -> Option<&DurabilityArg> {
             | KvCommand::Rename { durability, .. } => Some(durability),
             _ => None,
         },
+        Command::Hash(args) => match &args.command {
+            HashCommand::Set(args) => Some(&args.durability),
+            HashCommand::Del(args) => Some(&args.durability),
+            HashCommand::Rebuild(args) => Some(&args.durability),
+            _ => None,
+        },
         _ => None,
     }
 }
@@ -65,6 +73,10 @@ fn created_by(command: &Command) -> Option<&CreatedArg> {
         Command::Load(args) => Some(&args.created),
         Command::Kv(args) => match &args.command {
             KvCommand::Put { created, .. } | KvCommand::Create { created, .. } => Some(created),
+            _ => None,
+        },
+        Command::Hash(args) => match &args.command {
+            HashCommand::Set(args) => Some(&args.created),
             _ => None,
         },
         _ => None,

@@ -46,6 +46,8 @@ pub(crate) enum KvForm {
     Text,
     /// Hex digits
     Hex,
+    /// GUIDs of 16 bytes
+    Guid,
     /// Whole numbers in 4 bytes
     U32,
     /// Whole numbers in 8 bytes
@@ -54,6 +56,9 @@ pub(crate) enum KvForm {
     I32,
     /// Whole numbers in 8 bytes, negative ones too
     I64,
+    /// Keys of the type `String`, whose encoding is not the text alone; this form follows from the type of a table
+    #[value(skip)]
+    String,
 }
 
 /// A table of a file.

@@ -9,6 +9,7 @@ mod export;
 pub(crate) mod figure_list;
 mod filter;
 mod functions;
+mod hash;
 mod import;
 mod keep;
 mod kv;
@@ -30,6 +31,7 @@ pub(crate) use export::*;
 pub(crate) use figure_list::{Asked, Function};
 pub(crate) use filter::*;
 pub(crate) use functions::*;
+pub(crate) use hash::*;
 pub(crate) use import::*;
 pub(crate) use keep::*;
 pub(crate) use kv::*;
@@ -183,6 +185,8 @@ pub(crate) enum Command {
     Compact(CompactArgs),
     /// Read and change key-value tables
     Kv(KvArgs),
+    /// Read and change hash tables: records under keys, with duplicates, history and counters
+    Hash(HashArgs),
     /// Print tables as text, in the format of mdb_dump and mdbx_dump
     Dump(DumpArgs),
     /// Load the output of dump, mdb_dump or mdbx_dump

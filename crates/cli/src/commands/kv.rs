@@ -1,9 +1,8 @@
 //! `kv`: commands for tables.
 
-use super::key_forms::bytes_of;
-use super::kv_types::check_pair;
+use super::key_forms::{bytes_of, json_of, text_of};
+use super::kv_types::{check_pair, is_hash_table, refuse_hash_table};
 use crate::args::{KvArgs, KvCommand, KvForm, KvPlace};
-use crate::bytes::{hex, readable};
 use crate::database::{failure, open, open_or_create, open_to_write};
 use crate::exit::{Failure, Outcome};
 use crate::output::{plural, printable};
@@ -11,7 +10,7 @@ use crate::store;
 use crate::terminal::Terminal;
 use std::io::Read;
 use std::path::Path;
-use tidalite::{ErrorKind, Ordered, ReadTxn, Table, WriteTxn};
+use tidalite::{ErrorKind, ReadTxn, Table, WriteTxn};
 
 /// Runs the command `tidalite kv`.
 pub(crate) fn run(args: &KvArgs, terminal: &mut Terminal<'_>) -> Outcome {
@@ -122,29 +121,6 @@ fn told(what: &str, terminal: &mut Terminal<'_>) -> Outcome {
     Ok(terminal.out.flush()?)
 }
 
-/// Formats stored bytes as the text that the user would type in this form.
-fn text_of(form: KvForm, bytes: &[u8]) -> Outcome<String> {
-    fn number<T: Ordered + ToString>(bytes: &[u8]) -> Option<String> {
-        T::from_key(bytes).map(|number| number.to_string())
-    }
-    let text = match form {
-        KvForm::Text => Some(readable(bytes)),
-        KvForm::Hex => Some(hex(bytes)),
-        KvForm::U32 => number::<u32>(bytes),
-        KvForm::U64 => number::<u64>(bytes),
-        KvForm::I32 => number::<i32>(bytes),
-        KvForm::I64 => number::<i64>(bytes),
-    };
-    text.ok_or_else(|| {
-        let length = bytes.len();
-        Failure::bad_input(format!(
-            "{} ({length} bytes) is not a number of this form",
-            readable(bytes)
-        ))
-        .hint("omit --keys or --values, or give the forms with which the table was stored")
-    })
-}
-
 impl KvPlace {
     fn key_form(&self) -> KvForm {
         if self.hex { KvForm::Hex } else { self.keys }
@@ -206,6 +182,7 @@ impl KvPlace {
         if multi == Some(true) && !self.path.is_empty() {
             return Err(Failure::usage("--in: a table of sets has no nested tables"));
         }
+        refuse_hash_table(snap, &self.file.file, &self.table)?;
         multi.ok_or_else(|| {
             Failure::not_found(format!("there is no table {}", self.table)).hint(format!(
                 "tidalite kv stat {} lists them",
@@ -295,16 +272,6 @@ impl Pairs<'_> {
     }
 }
 
-/// A printed key or value as JSON: a number if its form is one.
-fn json_of(form: KvForm, text: String) -> serde_json::Value {
-    let number = match form {
-        KvForm::Text | KvForm::Hex => None,
-        KvForm::U32 | KvForm::U64 => text.parse::<u64>().ok().map(serde_json::Value::from),
-        KvForm::I32 | KvForm::I64 => text.parse::<i64>().ok().map(serde_json::Value::from),
-    };
-    number.unwrap_or(serde_json::Value::String(text))
-}
-
 fn get(place: &KvPlace, key: &str, form: Print, terminal: &mut Terminal<'_>) -> Outcome {
     let (snap, bytes) = (place.snapshot()?, place.key(key)?);
     let fail = |error: tidalite::Error| place.fail(&error);
@@ -373,8 +340,17 @@ fn given(place: &KvPlace, value: Option<&str>, file: Option<&Path>) -> Outcome<V
 fn clear(place: &KvPlace) -> Outcome {
     let fail = |error: tidalite::Error| place.fail(&error);
     let db = open_to_write(&place.file.file)?;
+    let snap = db.begin_read().map_err(fail)?;
+    if place.path.is_empty() && is_hash_table(&snap, &place.table).map_err(fail)? {
+        drop(snap);
+        let mut tx = db.begin_write().map_err(fail)?;
+        if let Some(mut table) = tx.raw_hash_table(&place.table).map_err(fail)? {
+            table.clear().map_err(fail)?;
+        }
+        store::commit(tx).map_err(fail)?;
+        return store::close(db).map_err(fail);
+    }
     let multi = {
-        let snap = db.begin_read().map_err(fail)?;
         let multi = place.is_multi(&snap)?;
         if !multi {
             // This returns an error if the table does not exist.
@@ -382,6 +358,7 @@ fn clear(place: &KvPlace) -> Outcome {
         }
         multi
     };
+    drop(snap);
     let mut tx = db.begin_write().map_err(fail)?;
     if multi {
         let mut table = tx.raw_set_table(&place.table).map_err(fail)?;
@@ -401,6 +378,7 @@ fn create(path: &Path, table: &str, multi: bool) -> Outcome<bool> {
     let db = open_or_create(path)?;
     let snap = db.begin_read().map_err(fail)?;
     let is_new = snap.is_set_table(table).map_err(fail)?.is_none();
+    refuse_hash_table(&snap, path, table)?;
     drop(snap);
     let mut tx = db.begin_write().map_err(fail)?;
     match multi {

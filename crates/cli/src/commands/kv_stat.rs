@@ -1,6 +1,7 @@
 //! `kv stat`: prints tables and their pages, in the familiar layout of `mdb_stat` and `mdbx_stat`.
 
 use super::key_forms::bytes_of;
+use super::kv_types::{is_hash_table, refuse_hash_table};
 use crate::args::{KvForm, KvStatArgs, ReportFormat};
 use crate::database::{failure, open};
 use crate::exit::{Failure, Outcome};
@@ -98,12 +99,14 @@ fn reader_table(readers: &[Reader], out: &mut dyn Write) -> Outcome {
     Ok(())
 }
 
-/// The statistics of one table, of single values or of sets.
+/// The statistics of one table: of single values, of sets, or a hash table.
 struct Described {
     shape: TableShape,
+    /// Number of pairs; of records of a hash table.
     entries: u64,
-    /// Number of distinct keys of a table of sets.
+    /// Number of distinct keys of a table of sets and of a hash table.
     keys: Option<u64>,
+    is_hash: bool,
     types: Option<String>,
 }
 
@@ -134,6 +137,22 @@ impl Described {
                 shape: table.shape().map_err(fail)?,
                 entries: table.count(),
                 keys: Some(table.count_keys()),
+                is_hash: false,
+                types,
+            });
+        }
+        if is_hash_table(snap, name).map_err(fail)? {
+            if !nested.is_empty() {
+                refuse_hash_table(snap, path, name)?;
+            }
+            let rows = snap.raw_table(name).map_err(fail)?.ok_or_else(none)?;
+            let table = snap.hash_table::<[u8], [u8]>(name).map_err(fail)?;
+            let table = table.ok_or_else(none)?;
+            return Ok(Self {
+                shape: rows.shape().map_err(fail)?,
+                entries: table.count_records().map_err(fail)?,
+                keys: Some(table.count().map_err(fail)?),
+                is_hash: true,
                 types,
             });
         }
@@ -143,6 +162,7 @@ impl Described {
             shape: table.shape().map_err(fail)?,
             entries: table.count(),
             keys: None,
+            is_hash: false,
             types,
         })
     }
@@ -151,7 +171,8 @@ impl Described {
         let shape = &self.shape;
         serde_json::json!({
             "table": name,
-            "sets": self.keys.is_some(),
+            "sets": self.keys.is_some() && !self.is_hash,
+            "hash": self.is_hash,
             "entries": self.entries,
             "keys": self.keys.unwrap_or(self.entries),
             "types": self.types,
@@ -170,6 +191,7 @@ fn one(snap: &ReadTxn, name: &str, args: &KvStatArgs, out: &mut dyn Write) -> Ou
         shape,
         entries,
         keys,
+        is_hash: _,
         types,
     } = Described::of(snap, name, args)?;
     writeln!(out, "Status of {}", printable(name))?;
@@ -198,6 +220,15 @@ fn list(snap: &ReadTxn, out: &mut dyn Write, fail: impl Fn(tidalite::Error) -> F
             let pairs = plural(counts.0, "pair", "pairs");
             let keys = plural(counts.1, "key", "keys");
             writeln!(out, "{shown}\t{pairs}\t{keys}")?;
+            continue;
+        }
+        if is_hash_table(snap, &name).map_err(&fail)? {
+            let table = snap.hash_table::<[u8], [u8]>(&name).map_err(&fail)?;
+            let counts = table.map(|table| Ok((table.count()?, table.count_records()?)));
+            let (keys, records) = counts.transpose().map_err(&fail)?.unwrap_or_default();
+            let keys = plural(keys, "key", "keys");
+            let records = plural(records, "record", "records");
+            writeln!(out, "{shown}\thash table\t{keys}\t{records}")?;
             continue;
         }
         let table = snap.table(&name).map_err(&fail)?;

@@ -2,8 +2,28 @@
 //! type later.
 
 use crate::bytes::typeable;
+use crate::database::failure;
 use crate::exit::{Failure, Outcome};
-use tidalite::{Ordered, TableTypes};
+use std::path::Path;
+use tidalite::{Ordered, ReadTxn, TableLayout, TableTypes};
+
+/// Whether a table is a hash table.
+pub(super) fn is_hash_table(snap: &ReadTxn, table: &str) -> tidalite::Result<bool> {
+    let types = snap.table_types(table)?;
+    Ok(types.is_some_and(|types| types.layout() == TableLayout::Hash))
+}
+
+/// Returns an error for a hash table: its rows are records and an index, which must not be changed one by one.
+pub(super) fn refuse_hash_table(snap: &ReadTxn, path: &Path, table: &str) -> Outcome {
+    match is_hash_table(snap, table).map_err(|error| failure(path, &error))? {
+        false => Ok(()),
+        true => Err(
+            Failure::bad_input(format!("table {table} is a hash table")).hint(
+                "`tidalite hash` has the commands for it: get, set, del, scan, stat and rebuild",
+            ),
+        ),
+    }
+}
 
 /// The way in which a part of a pair is encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +60,7 @@ fn check(
     };
     let hint = match ty {
         "u32" | "u64" | "i32" | "i64" => format!("give {option} {ty}"),
+        "[u8; 16]" => format!("give {option} guid"),
         _ => "--hex takes the bytes of the type as hexadecimal digits".to_owned(),
     };
     match is_code(ty, part, bytes) {

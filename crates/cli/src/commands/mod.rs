@@ -14,6 +14,7 @@ mod foreign;
 pub(crate) mod frequent;
 pub(crate) mod functions;
 pub(crate) mod groups;
+pub(crate) mod hash;
 mod head;
 pub(crate) mod import;
 pub(crate) mod integrity;

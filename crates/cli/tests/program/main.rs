@@ -14,6 +14,7 @@ mod downsampling;
 mod events;
 mod follow;
 mod foreign_dumps;
+mod hash_tables;
 mod import;
 mod import_blocks;
 mod import_numbers;
