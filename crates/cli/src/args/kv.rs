@@ -300,7 +300,7 @@ pub(crate) struct KvStatArgs {
 Prints each table as a section: a header (VERSION=3, format, database, type), then keys and values
 on lines of their own, as a space and hex digits, or as text with --print. `mdb_load` reads one
 table at a time, see the example. A nested table is printed between the lines { and } in place of a
-value; mdb_load cannot read it.
+value, and a hash table as the rows in which it is stored; mdb_load can read neither.
 
 Tables from LMDB or libmdbx with integerkey, reversekey, integerdup or reversedup are stored here
 with their bytes reversed, which preserves their order. These flags are not stored, and neither is
@@ -361,7 +361,7 @@ Tables are created as the header states; with dupsort as tables of sets. The byt
 and of keys in reversed order are reversed, which preserves their order; a note reports this, and
 the option --as of dump restores them. Table names are UTF-8; a table with another name needs
 --table. Older versions of mdb_dump -p do not escape backslashes: dump without -p. Commits every 32
-MiB.
+MiB; a hash table is one commit, and must be new.
 
 With --text there is no header: lines alternate between key and value, as for `mdb_load -T`, with \\
 and two hex digits for a byte that is not a printable character, and \\\\ for a backslash. The pairs

@@ -28,7 +28,16 @@
 //! {sequence=17            the opening line for a nested table whose sequence has begun
 //! ```
 //!
-//! `mdb_load` ignores `sequence` and `escaped`, and rejects a section with a nested table.
+//! A hash table has the header lines below, and its section has the rows in which it is stored: records, index and
+//! options. The names of types are escaped as in format=print.
+//!
+//! ```text
+//! type=hash
+//! keytype=String
+//! valuetype=i64
+//! ```
+//!
+//! `mdb_load` ignores `sequence` and `escaped`, and rejects a section with a nested table and one of another type.
 
 use super::foreign::{self, Part};
 use crate::args::{DumpArgs, ForeignFlag};
@@ -40,7 +49,7 @@ use crate::terminal::Terminal;
 use std::borrow::Cow;
 use std::io::Write;
 use std::path::Path;
-use tidalite::{ReadTxn, Table};
+use tidalite::{ReadTxn, Table, TableLayout};
 
 /// Minimum of the number `mapsize` in a header: the default of the loaders of LMDB and libmdbx is too small for most
 /// tables.
@@ -92,9 +101,21 @@ fn section(snap: &ReadTxn, name: &str, lines: &mut Lines<'_>) -> Outcome {
         true => format!("escaped=1\ndatabase={}", escaped(name.as_bytes())),
         false => format!("database={name}"),
     };
+    let types = snap.table_types(name).map_err(fail)?;
+    let hash = types.filter(|types| types.layout() == TableLayout::Hash);
+    let kind = match &hash {
+        None => "btree".to_owned(),
+        Some(types) => {
+            let [key, value] = [types.key(), types.value()].map(|ty| escaped(ty.as_bytes()));
+            format!("hash\nkeytype={key}\nvaluetype={value}")
+        }
+    };
+    if hash.is_some() && !lines.flags.is_empty() {
+        return Err(Failure::usage("--as: not possible for a hash table"));
+    }
     write!(
         lines.out,
-        "VERSION=3\nformat={format}\n{told}\ntype=btree\nmapsize={map_bytes}\n"
+        "VERSION=3\nformat={format}\n{told}\ntype={kind}\nmapsize={map_bytes}\n"
     )?;
     if multi {
         lines.out.write_all(b"duplicates=1\ndupsort=1\n")?;
@@ -108,7 +129,7 @@ fn section(snap: &ReadTxn, name: &str, lines: &mut Lines<'_>) -> Outcome {
             lines.line(Part::Value, cursor.value())?;
         }
     } else {
-        let Some(table) = snap.table(name).map_err(fail)? else {
+        let Some(table) = snap.raw_table(name).map_err(fail)? else {
             return Ok(());
         };
         lines.end_head(table.sequence())?;

@@ -4,6 +4,7 @@
 //! Header lines that have no meaning for Tidalite are ignored: sizes of pages and maps, numbers of readers, canaries.
 
 use super::foreign::{self, Part};
+use super::kv_types::refuse_hash_table;
 use crate::args::{ForeignFlag, LoadArgs};
 use crate::bytes::{unescaped, unhex};
 use crate::database::{failure, open_or_create};
@@ -14,7 +15,7 @@ use crate::terminal::Terminal;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use tidalite::{Database, TableMut, WriteTxn};
+use tidalite::{Database, ErrorKind, TableMut, WriteTxn};
 
 /// Name of the table for a section whose header has no name.
 const MAIN_TABLE: &str = "main";
@@ -34,6 +35,10 @@ struct Head {
     multi: bool,
     flags: Vec<ForeignFlag>,
     sequence: u64,
+    /// Whether the section has the rows of a hash table.
+    hash: bool,
+    /// Names of the types of a hash table.
+    types: [Option<String>; 2],
 }
 
 impl Head {
@@ -111,12 +116,11 @@ fn section(
 ) -> Outcome {
     let pairs = read_pairs(lines, head, db, name, args)
         .map_err(|error| error.about(format!("table {}", printable(name))))?;
-    Ok(writeln!(
-        terminal.out,
-        "{}: {}",
-        printable(name),
-        plural(pairs, "pair", "pairs")
-    )?)
+    let pairs = match head.hash {
+        true => plural(pairs, "key", "keys"),
+        false => plural(pairs, "pair", "pairs"),
+    };
+    Ok(writeln!(terminal.out, "{}: {pairs}", printable(name))?)
 }
 
 /// Warns about flags of the table that Tidalite does not store.
@@ -215,7 +219,15 @@ fn read_head(lines: &mut Lines<'_>) -> Outcome<Option<Head>> {
             }
             ("format", "bytevalue") => head.print = false,
             ("format", "print") => head.print = true,
-            ("type", "btree") => {}
+            ("type", "btree") => head.hash = false,
+            ("type", "hash") => head.hash = true,
+            ("keytype" | "valuetype", ty) => {
+                let bytes = unescaped(ty.as_bytes()).map(String::from_utf8);
+                let Some(Ok(ty)) = bytes else {
+                    return Err(lines.bad("a type whose name has an invalid escape"));
+                };
+                head.types[usize::from(name == "valuetype")] = Some(ty);
+            }
             ("format" | "type", _) => return Err(lines.bad("an unknown format")),
             ("escaped", _) => head.escaped = set,
             ("duplicates" | "dupsort", _) => head.multi |= set,
@@ -244,6 +256,18 @@ fn read_pairs(
     let mut stored = 0;
     let mut ended = false;
     let mut path: Vec<Vec<u8>> = Vec::new();
+    let snap = db.begin_read().map_err(fail)?;
+    if head.hash && snap.is_set_table(name).map_err(fail)?.is_some() {
+        return Err(
+            Failure::bad_input("a hash table is loaded as a new table, but the table exists").hint(
+                "load it under another name with --table NAME, or drop the table first: tidalite kv drop",
+            ),
+        );
+    }
+    refuse_hash_table(&snap, &args.file.file, name)?;
+    drop(snap);
+    // Readers must never see a part of a hash table, so its rows are one commit.
+    let batch_bytes = if head.hash { usize::MAX } else { BATCH_BYTES };
     while !ended {
         let mut tx = db.begin_write().map_err(fail)?;
         make(&mut tx, name, head).map_err(fail)?;
@@ -256,7 +280,7 @@ fn read_pairs(
             continue;
         }
         let mut bytes = 0;
-        while bytes < BATCH_BYTES {
+        while bytes < batch_bytes {
             let key = match read_bytes(lines, head)? {
                 Line::Bytes(key) => head.here(Part::Key, key),
                 Line::Close if path.pop().is_some() => continue,
@@ -287,9 +311,23 @@ fn read_pairs(
                 Line::Close | Line::End => return Err(lines.bad("a key without a value")),
             }
         }
+        if head.hash {
+            stored = keys_of(&mut tx, name).map_err(|error| match error.kind() {
+                ErrorKind::Damaged => lines.bad("these are not the rows of a hash table"),
+                _ => fail(error),
+            })?;
+        }
         store::commit(tx).map_err(fail)?;
     }
     Ok(stored)
+}
+
+/// Number of keys of a hash table whose rows were loaded. It is damaged if the rows do not make up a hash table.
+fn keys_of(tx: &mut WriteTxn, name: &str) -> tidalite::Result<u64> {
+    match tx.raw_hash_table(name)? {
+        Some(mut table) => table.view()?.count(),
+        None => Ok(0),
+    }
 }
 
 /// Iterator over the pairs in a section of a table of sets, up to the end of a batch.
@@ -354,7 +392,12 @@ impl Iterator for Pairs<'_, '_> {
 
 /// Creates the table of a section and advances its sequence to the number in the header.
 fn make(tx: &mut WriteTxn, name: &str, head: &Head) -> tidalite::Result<()> {
-    if head.multi {
+    if head.hash {
+        let [key, value] = &head.types;
+        let [key, value] = [key, value].map(|ty| ty.as_deref().unwrap_or("bytes"));
+        let mut table = tx.create_raw_hash_table(name, key, value)?;
+        catch_up(&mut table, head.sequence)?;
+    } else if head.multi {
         let mut table = tx.raw_set_table(name)?;
         let missing = head.sequence.saturating_sub(table.view()?.sequence());
         if missing > 0 {

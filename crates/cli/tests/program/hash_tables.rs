@@ -281,7 +281,9 @@ fn commands_for_other_tables_know_hash_tables() {
         "kv create a.tdl devices",
         "kv clear a.tdl devices --in k",
         "kv stat a.tdl devices --in k",
+        "load a.tdl pairs --text --table devices",
     ] {
+        folder.write("pairs", "a\nb\n");
         folder
             .say(words)
             .failed(5, &["devices is a hash table", "`tidalite hash`"]);
@@ -309,4 +311,56 @@ fn commands_for_other_tables_know_hash_tables() {
     );
     folder.say("kv drop a.tdl things").ok();
     assert_eq!(folder.say("hash stat a.tdl").ok(), "");
+}
+
+#[test]
+fn a_dump_carries_hash_tables_through() {
+    let folder = Folder::new("hash-dump");
+    for value in 0..40 {
+        folder
+            .say(&format!("hash set a.tdl limits speed {value} --history 3"))
+            .ok();
+    }
+    folder.say("hash rebuild a.tdl limits --compact").ok();
+    folder.say("hash set a.tdl limits flow 7").ok();
+    folder.say("hash set a.tdl limits flow 8").ok();
+    folder
+        .say("hash set a.tdl visits 17 --add 1 --keys u32 --values i64")
+        .ok();
+    folder.say("kv put a.tdl rows k v").ok();
+    for (option, loaded) in [("", "b.tdl"), ("--print", "c.tdl")] {
+        let dump = folder.say(&format!("dump a.tdl {option}")).ok();
+        assert!(dump.contains("type=hash\nkeytype=u32\nvaluetype=i64\n"));
+        folder.write("a.dump", &dump);
+        let said = folder.say(&format!("load {loaded} a.dump")).ok();
+        assert_eq!(said, "limits: 2 keys\nrows: 1 pair\nvisits: 1 key\n");
+        let again = folder.say(&format!("dump {loaded} {option}")).ok();
+        assert_eq!(again, dump);
+        assert_eq!(
+            folder
+                .say(&format!("hash get {loaded} limits speed --history"))
+                .ok(),
+            folder.say("hash get a.tdl limits speed --history").ok()
+        );
+        folder
+            .say(&format!("hash set {loaded} visits 17 --add 1"))
+            .ok();
+        folder.say(&format!("check {loaded}")).ok();
+        folder
+            .say(&format!("load {loaded} a.dump"))
+            .failed(5, &["table limits", "the table exists", "kv drop"]);
+    }
+    folder
+        .say("dump a.tdl limits --as reversekey")
+        .failed(2, &["hash table"]);
+    folder.write(
+        "bad.dump",
+        "VERSION=3\ntype=hash\nHEADER=END\n 61\n 62\nDATA=END\n",
+    );
+    folder
+        .say("load d.tdl bad.dump")
+        .failed(5, &["line 6", "not the rows of a hash table"]);
+    folder
+        .say("hash stat d.tdl main")
+        .failed(3, &["no table main"]);
 }
