@@ -15,7 +15,7 @@ use crate::terminal::Terminal;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use tidalite::{Database, ErrorKind, TableMut, WriteTxn};
+use tidalite::{Database, ErrorKind, TableLayout, TableMut, WriteTxn};
 
 /// Name of the table for a section whose header has no name.
 const MAIN_TABLE: &str = "main";
@@ -395,7 +395,7 @@ fn make(tx: &mut WriteTxn, name: &str, head: &Head) -> tidalite::Result<()> {
     if head.hash {
         let [key, value] = &head.types;
         let [key, value] = [key, value].map(|ty| ty.as_deref().unwrap_or("bytes"));
-        let mut table = tx.create_raw_hash_table(name, key, value)?;
+        let mut table = tx.create_raw_table(name, TableLayout::Hash, (key, value))?;
         catch_up(&mut table, head.sequence)?;
     } else if head.multi {
         let mut table = tx.raw_set_table(name)?;
