@@ -172,7 +172,7 @@ impl BufferedWriter {
         }
     }
 
-    /// The value of a key among the entries that are not stored: `Some(None)` if it was removed. `None` if the answer is in
+    /// The value of a key that is still in memory: `Some(None)` if it was removed. `None` if the answer is in
     /// the stored table.
     #[must_use]
     pub fn buffered(&self, key: &[u8]) -> Option<Option<&[u8]>> {

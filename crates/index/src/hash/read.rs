@@ -487,7 +487,7 @@ impl<R: PageRead> HashReader<R> {
     }
 
     /// Calls `each` with the records of the store from the number `from` on, in the order in which they were written,
-    /// until it returns false: also with those that are replaced or removed.
+    /// until it returns false. This includes records that are replaced or removed.
     ///
     /// # Errors
     /// A damaged or unreadable page; errors of `each`.

@@ -160,7 +160,7 @@ impl HashWriter {
         Ok(self.buffer.push(&self.options, kind, key, value))
     }
 
-    /// The newest record of a key among those that are not stored: `Some(None)` if it removes the key. `None` if the
+    /// The newest record of a key that is still in memory: `Some(None)` if it removes the key. `None` if the
     /// answer is in the stored table.
     ///
     /// # Errors

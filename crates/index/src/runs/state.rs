@@ -11,7 +11,7 @@
 //!
 //! Invariants:
 //! 1. Runs are listed from the oldest to the newest, and their numbers ascend.
-//! 2. All entries of a run are newer than those of an older run with the same key, and than those of the main table.
+//! 2. Of the entries of a key, one in a newer run is newer, and each in a run is newer than the main table's.
 //! 3. The main table has every entry of the runs being merged below the watermark, and none at it or above.
 
 use tidalite_base::{Corrupt, get_u16, get_u32, get_u64};

@@ -24,8 +24,7 @@ const STEP_BYTES: usize = if cfg!(test) { 1000 } else { 1 << 20 };
 
 /// Decides which entries of a key stay in a merge.
 pub(crate) trait Rules {
-    /// Removes the entries of `group` that newer ones of it replace. If `in_main`, no older entries exist than those of the
-    /// group.
+    /// Removes the entries of `group` that newer ones replace. If `in_main`, the group has the oldest entries of its key.
     fn settle<R: PageRead>(
         &mut self,
         root: &Tree,
