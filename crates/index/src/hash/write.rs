@@ -1,7 +1,7 @@
 //! Storing the records of a transaction, merging runs into the main table, and giving space back.
 //!
 //! A store of n records adds one run of n entries. While runs wait for the main table, each store also merges about twice
-//! as many entries into it as it adds, in steps of at least `MERGE_ENTRIES`, so the work of a commit is bounded by its own
+//! as many entries into it as it adds, in steps of at least `merge_entries`, so the work of a commit is bounded by its own
 //! size, and the runs together stay below a share of the main table.
 
 use crate::block::BlockBuilder;
@@ -22,12 +22,9 @@ use tidalite_pager::{Error, PageRead, PageWrite, Result};
 
 /// Merging into the main table begins when the runs have this share of its bytes.
 const MAIN_SHARE: u64 = 4;
-/// Runs of fewer bytes in all are not merged into the main table.
-const RUN_BYTES_MIN: u64 = if cfg!(test) { 2 << 10 } else { 1 << 20 };
-/// Merging into the main table takes at least this many entries at a time.
-const MERGE_ENTRIES: u64 = if cfg!(test) { 16 } else { 4096 };
-/// Records are compacted by themselves when this many are dead, and as many as are alive.
-const DEAD_MIN: u64 = if cfg!(test) { 50 } else { 1 << 16 };
+/// Default of `HashWriter::with_run_bytes`.
+pub const RUN_BYTES_DEFAULT: u64 = if cfg!(test) { 2 << 10 } else { 1 << 20 };
+
 /// A hash table in a write transaction: its options and state, and records that are not stored yet.
 ///
 /// The caller keeps the root of the table and passes it to each call.
@@ -36,9 +33,29 @@ pub struct HashWriter {
     options: HashOptions,
     state: State,
     buffer: Buffer,
+    /// Runs of fewer bytes in all are not merged into the main table.
+    run_bytes: u64,
 }
 
 impl HashWriter {
+    /// Sets the number of bytes of runs from which they are merged into the main table. Smaller steps follow from a
+    /// smaller number: fewer entries are merged at a time, and fewer dead records wait for compaction.
+    #[must_use]
+    pub fn with_run_bytes(mut self, bytes: u64) -> Self {
+        self.run_bytes = bytes;
+        self
+    }
+
+    /// Merging into the main table takes at least this many entries at a time: 4096 by default.
+    fn merge_entries(&self) -> u64 {
+        (self.run_bytes / 256).clamp(16, 1 << 16)
+    }
+
+    /// Records are compacted by themselves when this many are dead, and as many as are alive: 65,536 by default.
+    fn dead_min(&self) -> u64 {
+        (self.run_bytes / 16).max(16)
+    }
+
     /// Creates a hash table in an empty table.
     ///
     /// # Errors
@@ -51,6 +68,7 @@ impl HashWriter {
             options,
             state,
             buffer: Buffer::default(),
+            run_bytes: RUN_BYTES_DEFAULT,
         })
     }
 
@@ -66,6 +84,7 @@ impl HashWriter {
             options,
             state,
             buffer,
+            run_bytes: RUN_BYTES_DEFAULT,
         })
     }
 
@@ -91,6 +110,7 @@ impl HashWriter {
                 ..State::default()
             },
             buffer: Buffer::default(),
+            run_bytes: RUN_BYTES_DEFAULT,
         };
         table.rebuild(root, w)?;
         table.buffer.reset(table.state.next_record);
@@ -219,7 +239,7 @@ impl HashWriter {
         let mut rules = HashRules::new(options);
         add_run(root, w, &mut state.runs, entries, &mut rules)?;
         state.dead += rules.apply(root, w)?;
-        let limit = RUN_BYTES_MIN.max(state.main_bytes / MAIN_SHARE);
+        let limit = self.run_bytes.max(state.main_bytes / MAIN_SHARE);
         if state.runs.merging == 0 && state.runs.bytes() > limit {
             begin_merge(&mut state.runs);
         }
@@ -231,7 +251,8 @@ impl HashWriter {
         let runs = &self.state.runs;
         let new = &runs.list[runs.merging..];
         let wanted: u64 = new.iter().map(|run| 2 * run.entries).sum();
-        while self.state.runs.merging > 0 && self.state.runs.merged + MERGE_ENTRIES <= wanted {
+        while self.state.runs.merging > 0 && self.state.runs.merged + self.merge_entries() <= wanted
+        {
             self.merge_step(root, w)?;
         }
         Ok(())
@@ -239,9 +260,9 @@ impl HashWriter {
 
     /// Merges the next entries into the main table.
     fn merge_step<W: PageWrite>(&mut self, root: &mut Tree, w: &mut W) -> Result<()> {
+        let count = self.merge_entries() as usize;
         let Self { options, state, .. } = self;
         let mut rules = HashRules::new(options);
-        let count = MERGE_ENTRIES as usize;
         if let Some(taken) = take_merged(root, w, &mut state.runs, count, &mut rules)? {
             state.dead += rules.apply(root, w)?;
             main_table::merge_in(root, w, state, &taken, &mut rules)?;
@@ -272,7 +293,7 @@ impl HashWriter {
     /// Removes dead records if there are many, in one step.
     fn compact_dead<W: PageWrite>(&mut self, root: &mut Tree, w: &mut W) -> Result<()> {
         let rows = part(root, &*w, Part::Records)?.len();
-        if self.state.dead < DEAD_MIN || self.state.dead < rows / 2 {
+        if self.state.dead < self.dead_min() || self.state.dead < rows / 2 {
             return Ok(());
         }
         self.remove_dead(root, w, 1)

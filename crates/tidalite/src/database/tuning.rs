@@ -3,6 +3,7 @@
 use std::time::Duration;
 use tidalite_base::limits::{LEAF_VECTORS_MAX, PAGE_SIZE_DEFAULT};
 use tidalite_delta::WRITE_BUFFER_BYTES_DEFAULT;
+use tidalite_index::RUN_BYTES_DEFAULT;
 use tidalite_pager::{ReadAhead, Verify};
 
 /// Settings for [`Options::tuning`](crate::Options::tuning): memory, growth of the file, ways of reading and writing,
@@ -24,6 +25,7 @@ pub struct Tuning {
     pub(super) store: tidalite_pager::Options,
     pub(super) write_buffer_bytes: usize,
     pub(super) leaf_vectors: usize,
+    pub(super) hash_run_bytes: u64,
 }
 
 impl Default for Tuning {
@@ -42,6 +44,7 @@ impl Tuning {
             },
             write_buffer_bytes: WRITE_BUFFER_BYTES_DEFAULT,
             leaf_vectors: LEAF_VECTORS_MAX,
+            hash_run_bytes: RUN_BYTES_DEFAULT,
         }
     }
 
@@ -150,6 +153,14 @@ impl Tuning {
     /// leaves do not change.
     pub fn leaf_vectors(mut self, vectors: usize) -> Self {
         self.leaf_vectors = vectors.clamp(1, LEAF_VECTORS_MAX);
+        self
+    }
+
+    /// Bytes of a hash table's runs from which they are merged into the main table of its index (default: 1 MiB; more
+    /// once the main table is larger than four times that). A small number makes the first lookups after few writes
+    /// faster; every commit then writes more.
+    pub fn hash_run_bytes(mut self, bytes: u64) -> Self {
+        self.hash_run_bytes = bytes;
         self
     }
 

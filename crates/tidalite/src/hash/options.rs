@@ -67,6 +67,14 @@ impl HashTableOptions {
         self
     }
 
+    /// Seed of the hash of keys. It is random by default, so that nobody can prepare keys that have one hash; with a given
+    /// seed the same calls write the same bytes.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.0.seed = seed;
+        self
+    }
+
     pub(crate) fn stored(self) -> HashOptions {
         self.0
     }

@@ -31,8 +31,8 @@ impl WriteTxn {
         if let Some(at) = find(&self.hashes, *id) {
             return Ok(at);
         }
-        let (table, writer) = (*id, HashWriter::open(tree, &self.pages)?);
-        self.hashes.push(OpenHash { table, writer });
+        let writer = HashWriter::open(tree, &self.pages)?;
+        self.add_hash(index, writer);
         Ok(self.hashes.len() - 1)
     }
 
@@ -42,18 +42,19 @@ impl WriteTxn {
         if let Some(at) = find(&self.buffered, *id) {
             return Ok(at);
         }
-        let (table, writer) = (*id, BufferedWriter::open(tree, &self.pages)?);
-        self.buffered.push(OpenBuffered { table, writer });
+        let writer = BufferedWriter::open(tree, &self.pages)?;
+        self.add_buffered(index, writer);
         Ok(self.buffered.len() - 1)
     }
 
-    /// Adds a hash table that was just created in the open table at `index`.
+    /// Adds a hash table that was just opened or created in the open table at `index`.
     pub(crate) fn add_hash(&mut self, index: usize, writer: HashWriter) {
         let table = self.tables[index].id;
+        let writer = writer.with_run_bytes(self.shared.hash_run_bytes);
         self.hashes.push(OpenHash { table, writer });
     }
 
-    /// Adds a buffered table that was just created in the open table at `index`.
+    /// Adds a buffered table that was just opened or created in the open table at `index`.
     pub(crate) fn add_buffered(&mut self, index: usize, writer: BufferedWriter) {
         let table = self.tables[index].id;
         self.buffered.push(OpenBuffered { table, writer });
