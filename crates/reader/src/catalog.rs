@@ -13,6 +13,7 @@ const ENTRY_VERSION: u8 = 1;
 const SCHEMA_VERSION: u8 = 2;
 const POLICY_VERSION: u8 = 4;
 const POLICIES_OF_TIMES: u8 = 5;
+const HASH_LAYOUT: u8 = 1;
 
 /// Names of the units of time, indexed by their number in the file.
 pub const UNITS: [&str; 5] = ["ns", "us", "ms", "s", "100 ns since year 1"];
@@ -126,6 +127,8 @@ pub struct TableEntry {
     pub tree: Tree,
     /// Names of the types of keys and values, if the file records them.
     pub types: Option<(String, String)>,
+    /// Whether the table is a hash table.
+    pub hash: bool,
 }
 
 /// Reads the list of the user's tables, ordered by name.
@@ -140,9 +143,16 @@ pub fn tables(image: &Image, roots: &Roots) -> Result<Vec<TableEntry>> {
         let id = fields.u64()?;
         let stored = Tree::read(&mut fields)?;
         debug_assert_eq!(fields.position(), 8 + TREE_BYTES);
+        let mut hash = false;
         let types = if fields.left() == 0 {
             None
         } else {
+            if value[8 + TREE_BYTES] == 0 {
+                fields.skip(1)?;
+                let layout = fields.u8()?;
+                fields.require(layout == HASH_LAYOUT, "the layout of a table")?;
+                hash = true;
+            }
             let mut name = || -> Result<String> {
                 let bytes = usize::from(fields.u8()?);
                 fields.require(bytes > 0, "the name of a type")?;
@@ -156,6 +166,7 @@ pub fn tables(image: &Image, roots: &Roots) -> Result<Vec<TableEntry>> {
             name,
             tree: roots.inline.get(&id).copied().unwrap_or(stored),
             types,
+            hash,
         });
     }
     Ok(tables)

@@ -8,6 +8,13 @@
 //!   "many" = set "a" "b"
 //!   "inside" = table, sequence 0
 //!     "x" = 70000 bytes, hash 0123456789abcdef
+//! table "stock": String -> u64, hash table
+//!   next record 2, 1 dead, 1 keys in the main table, 0 entries in 0 runs
+//!   2 records, hash 0123456789abcdef
+//!   record 0: "bolt" = "\05"
+//!   record 1: "nut" removed
+//!   2 keys, hash 0123456789abcdef
+//!   key "bolt": records [0], versions [0]
 //! series 1 "wind{site=\"a\"}", ms, replace
 //!   annotation "unit" = "m/s"
 //!   column "value": f64
@@ -24,6 +31,7 @@ use crate::catalog::{self, Column, Policy, Roots, SeriesEntry};
 use crate::chunk::words;
 use crate::delta::{Delta, Row};
 use crate::error::{Error, Result};
+use crate::hash_table::HashTable;
 use crate::image::Image;
 use crate::series::SeriesReader;
 use crate::space::Space;
@@ -61,8 +69,10 @@ pub struct Table {
     pub name: String,
     /// Names of the types of keys and values, if the file records them.
     pub types: Option<(String, String)>,
-    /// The rows of the table.
+    /// The rows of the table; none of a hash table.
     pub rows: Rows,
+    /// The contents of a hash table.
+    pub hash: Option<HashTable>,
 }
 
 /// A series with its rows.
@@ -112,8 +122,14 @@ impl Contents {
             return Ok(contents);
         };
         for table in catalog::tables(image, &roots)? {
+            let rows = table.tree.rows(image)?;
+            let (rows, hash) = match table.hash {
+                true => (Rows::default(), Some(HashTable::read(&rows)?)),
+                false => (rows, None),
+            };
             contents.tables.push(Table {
-                rows: table.tree.rows(image)?,
+                rows,
+                hash,
                 name: table.name,
                 types: table.types,
             });
@@ -211,7 +227,10 @@ impl fmt::Display for Contents {
                 Some((key, value)) => write!(f, "{key} -> {value}")?,
                 None => f.write_str("no types")?,
             }
-            writeln!(f, ", sequence {}", table.rows.sequence)?;
+            match &table.hash {
+                Some(hash) => hash_table(f, hash)?,
+                None => writeln!(f, ", sequence {}", table.rows.sequence)?,
+            }
             rows(f, &table.rows, 1)?;
         }
         for series in &self.series {
@@ -267,6 +286,56 @@ fn rows(f: &mut fmt::Formatter<'_>, table: &Rows, depth: usize) -> fmt::Result {
     Ok(())
 }
 
+fn hash_table(f: &mut fmt::Formatter<'_>, table: &HashTable) -> fmt::Result {
+    writeln!(f, ", hash table")?;
+    let HashTable {
+        next_record,
+        main_keys,
+        runs,
+        run_entries,
+        dead,
+        ..
+    } = table;
+    writeln!(
+        f,
+        "  next record {next_record}, {dead} dead, {main_keys} keys in the main table, {run_entries} entries in {runs} runs"
+    )?;
+    let records = table.records.iter().map(|record| {
+        let key = Bytes(&record.key);
+        match &record.value {
+            Some(value) => format!("  record {}: {key} = {}\n", record.number, Bytes(value)),
+            None => format!("  record {}: {key} removed\n", record.number),
+        }
+    });
+    lines(f, "records", &records.collect::<Vec<_>>())?;
+    let keys = table.keys.iter().map(|key| {
+        let [records, history] = [&key.records, &key.history].map(|numbers| {
+            let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
+            numbers.join(" ")
+        });
+        let key = Bytes(&key.key);
+        format!("  key {key}: records [{records}], versions [{history}]\n")
+    });
+    lines(f, "keys", &keys.collect::<Vec<_>>())
+}
+
+/// Writes the number and the hash of lines, and the first and last of them.
+fn lines(f: &mut fmt::Formatter<'_>, what: &str, lines: &[String]) -> fmt::Result {
+    let hash = checksum(lines.concat().as_bytes());
+    writeln!(f, "  {} {what}, hash {hash:016x}", lines.len())?;
+    let hidden = SHOWN_ROWS..lines.len().saturating_sub(SHOWN_ROWS);
+    for (number, line) in lines.iter().enumerate() {
+        if hidden.contains(&number) {
+            if number == hidden.start {
+                f.write_str("  ...\n")?;
+            }
+            continue;
+        }
+        f.write_str(line)?;
+    }
+    Ok(())
+}
+
 impl fmt::Display for Series {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let entry = &self.entry;
@@ -300,20 +369,7 @@ impl fmt::Display for Series {
             let cells: Vec<String> = cells.iter().map(Cell::to_string).collect();
             format!("  {time} | {}\n", cells.join(" | "))
         });
-        let lines: Vec<String> = lines.collect();
-        let hash = checksum(lines.concat().as_bytes());
-        writeln!(f, "  {} rows, hash {hash:016x}", lines.len())?;
-        let hidden = SHOWN_ROWS..lines.len().saturating_sub(SHOWN_ROWS);
-        for (number, line) in lines.iter().enumerate() {
-            if hidden.contains(&number) {
-                if number == hidden.start {
-                    f.write_str("  ...\n")?;
-                }
-                continue;
-            }
-            f.write_str(line)?;
-        }
-        Ok(())
+        self::lines(f, "rows", &lines.collect::<Vec<_>>())
     }
 }
 

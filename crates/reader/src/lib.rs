@@ -7,6 +7,7 @@
 //! series     leaves, nodes, records                statistics of rows                            (section 8)
 //! delta      tail page and runs                                                                  (section 7)
 //! chunk      encoded columns                       cold       pages of Pco                       (section 6)
+//! hash_table records and their index                                                             (section 9.9)
 //! tag_index  series by metric and tags                                                           (section 9.8)
 //! texts      strings, bytes and GUIDs of rows      catalog    names, schemas, types, policies    (section 9)
 //! space      pages in use                                                                        (section 4)
@@ -26,6 +27,7 @@ pub mod cold;
 pub mod delta;
 pub mod error;
 pub mod export;
+pub mod hash_table;
 pub mod head;
 pub mod image;
 pub mod redo;

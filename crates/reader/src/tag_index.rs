@@ -1,13 +1,13 @@
 //! Reads the index of tags (section 9.8 of docs/format.md), and compares it with the names of all series.
 
-use crate::bytes::Fields;
+use crate::bytes::{Fields, big};
 use crate::catalog::{Roots, SeriesEntry, plain_rows};
 use crate::error::{Error, Result};
 use crate::image::Image;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Numbers of series by the key of their set.
-type Sets = BTreeMap<Vec<u8>, BTreeSet<u64>>;
+/// Numbers by the key of their set.
+pub(crate) type Sets = BTreeMap<Vec<u8>, BTreeSet<u64>>;
 
 const SMALL_BYTES_MAX: usize = 16;
 const COOKIE: usize = 12346;
@@ -20,19 +20,7 @@ const BITMAP_BYTES: usize = 8192;
 /// # Errors
 /// If a container is damaged, or the sets differ.
 pub fn verify(image: &Image, roots: &Roots, series: &[SeriesEntry]) -> Result<()> {
-    let mut found = Sets::new();
-    for (row, value) in plain_rows(image, &roots.tags)? {
-        let fields = Fields::new(&value, 0);
-        fields.require(row.len() > 4, "a key in the index of tags")?;
-        let (key, block) = row.split_at(row.len() - 4);
-        let block = block
-            .iter()
-            .fold(0, |block, byte| block << 8 | u64::from(*byte));
-        let members = container(&value, block)?;
-        fields.require(!members.is_empty(), "a container without members")?;
-        let set = found.entry(key.to_vec()).or_default();
-        set.extend(members.iter().map(|low| block << 16 | u64::from(*low)));
-    }
+    let found = sets_of(plain_rows(image, &roots.tags)?)?;
     let mut expected = Sets::new();
     for entry in series {
         let mut add = |key: Vec<u8>| expected.entry(key).or_default().insert(entry.id);
@@ -55,6 +43,26 @@ pub fn verify(image: &Image, roots: &Roots, series: &[SeriesEntry]) -> Result<()
         0,
         "an index of tags that differs from the names",
     ))
+}
+
+/// Reads the sets whose containers are the values of rows.
+///
+/// # Errors
+/// If a container is damaged.
+pub(crate) fn sets_of<B: AsRef<[u8]>>(rows: Vec<(B, B)>) -> Result<Sets> {
+    let mut found = Sets::new();
+    for (row, value) in &rows {
+        let (row, value) = (row.as_ref(), value.as_ref());
+        let fields = Fields::new(value, 0);
+        fields.require(row.len() > 4, "a key in a table of sets of numbers")?;
+        let (key, block) = row.split_at(row.len() - 4);
+        let block = big(block);
+        let members = container(value, block)?;
+        fields.require(!members.is_empty(), "a container without members")?;
+        let set = found.entry(key.to_vec()).or_default();
+        set.extend(members.iter().map(|low| block << 16 | u64::from(*low)));
+    }
+    Ok(found)
 }
 
 fn set_key(tag: &str, kind: u8, value: Option<&str>) -> Vec<u8> {

@@ -13,6 +13,7 @@ use tidalite_reader::catalog::{self, Column, Roots, plain_rows};
 use tidalite_reader::delta::Delta;
 use tidalite_reader::series::SeriesReader;
 use tidalite_reader::space::Space;
+use tidalite_reader::table::Value;
 use tidalite_reader::{Contents, Error, Image};
 
 fn folder() -> PathBuf {
@@ -216,6 +217,18 @@ fn a_stored_file_has_the_structures_that_it_is_there_for() {
     let before = tables.at_pin(&pins[0]).expect("a pinned version");
     let tables = |image: &Image| Contents::read(image).map(|contents| contents.tables.len());
     assert_eq!(tables(&before), Ok(2));
+
+    let hashes = image("hashes");
+    let roots = Roots::read(&hashes.meta().app).unwrap().unwrap();
+    let tables = catalog::tables(&hashes, &roots).unwrap();
+    let merging = tables.iter().find(|table| table.name == "merging").unwrap();
+    let rows = merging.tree.rows(&hashes).unwrap().rows;
+    let Value::Bytes(state) = &rows[1].1 else {
+        panic!("a state");
+    };
+    let (runs, merging) = (state[48], state[50]);
+    let watermark = state.len() - 52 - 24 * usize::from(runs);
+    assert!(runs > merging && merging > 0 && watermark > 0);
 
     let image_of_delta = image("delta");
     let roots = Roots::read(&image_of_delta.meta().app).unwrap().unwrap();

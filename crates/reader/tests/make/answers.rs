@@ -1,10 +1,12 @@
 //! Reads the contents of a database through the engine's public interface.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 use tidalite::retention::KeepFrom;
-use tidalite::{Database, MergePolicy, ReadTxn, Series, SetTable, Table, Unit};
+use tidalite::{Database, MergePolicy, ReadTxn, Series, SetTable, Table, TableLayout, Unit};
 use tidalite_reader::catalog::{Column, MERGES, Policy, SeriesEntry, TYPES, UNITS};
 use tidalite_reader::export::{self, Cell, Contents};
+use tidalite_reader::hash_table::{HashTable, Key, Record};
 use tidalite_reader::table::{Rows, Value};
 
 pub(crate) fn contents(db: &Database) -> Contents {
@@ -23,7 +25,11 @@ fn tables(snap: &ReadTxn) -> Vec<export::Table> {
     let names = snap.tables().expect("names of tables").into_iter();
     let tables = names.map(|name| {
         let types = snap.table_types(&name).expect("types");
-        let rows = if snap.is_set_table(&name).expect("a kind") == Some(true) {
+        let is_hash = types.as_ref().map(|types| types.layout()) == Some(TableLayout::Hash);
+        let hash = is_hash.then(|| hash_table(snap, &name));
+        let rows = if is_hash {
+            Rows::default()
+        } else if snap.is_set_table(&name).expect("a kind") == Some(true) {
             sets(&snap.set_table(&name).expect("a table").expect("a table"))
         } else {
             rows(&snap.table(&name).expect("a table").expect("a table"))
@@ -31,6 +37,7 @@ fn tables(snap: &ReadTxn) -> Vec<export::Table> {
         export::Table {
             types: types.map(|types| (types.key().to_owned(), types.value().to_owned())),
             rows,
+            hash,
             name,
         }
     });
@@ -69,6 +76,53 @@ fn sets(table: &SetTable<'_>) -> Rows {
         rows: rows
             .map(|(key, values)| (key, Value::Set(values)))
             .collect(),
+    }
+}
+
+fn hash_table(snap: &ReadTxn, name: &str) -> HashTable {
+    let table = snap.hash_table::<[u8], [u8]>(name).expect("a table");
+    let table = table.expect("a table");
+    let mut records = Vec::new();
+    let mut given = BTreeSet::new();
+    table
+        .each_record(0, |record| {
+            given.insert(record.key.clone());
+            records.push(Record {
+                number: record.number,
+                key: record.key,
+                value: record.value,
+            });
+            true
+        })
+        .expect("records");
+    let mut live = BTreeSet::new();
+    let keys = given.into_iter().map(|key| {
+        let of_key = table.duplicates(&key).expect("records of a key");
+        let newest = of_key.max().map(|number| {
+            let record = table.record(number).expect("a record");
+            record.and_then(|record| record.value).expect("a value")
+        });
+        assert_eq!(table.get(&key).expect("a value"), newest);
+        live.extend(of_key.iter());
+        let history = table.history(&key).expect("versions");
+        Key {
+            key,
+            records: of_key.iter().collect(),
+            history: history.iter().map(|version| version.number).collect(),
+        }
+    });
+    let keys = keys.collect();
+    let walked = table.records_in(..).expect("records of all keys");
+    assert!(walked.iter().eq(live.iter().copied()));
+    let stat = table.stat().expect("figures");
+    HashTable {
+        next_record: stat.next_record,
+        main_keys: stat.main_keys,
+        runs: stat.runs,
+        run_entries: stat.run_entries,
+        dead: stat.dead,
+        records,
+        keys,
     }
 }
 

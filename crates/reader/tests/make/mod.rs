@@ -1,6 +1,7 @@
 //! Writes the stored files with the engine.
 
 mod answers;
+mod hashes;
 mod rows;
 mod tables;
 
@@ -24,7 +25,7 @@ pub(crate) struct Made {
 type Recipe = fn() -> Made;
 
 /// The names of the files, and the functions that write them.
-pub(crate) const FILES: [(&str, Recipe); 10] = [
+pub(crate) const FILES: [(&str, Recipe); 11] = [
     ("empty", tables::empty),
     ("tables", tables::tables),
     ("nested", tables::nested),
@@ -35,6 +36,7 @@ pub(crate) const FILES: [(&str, Recipe); 10] = [
     ("tree", rows::tree),
     ("delta", rows::delta),
     ("catalog", tables::catalog),
+    ("hashes", hashes::hashes),
 ];
 
 /// Options with which the engine writes files that are as short as possible.
