@@ -29,10 +29,11 @@
 //! ```
 //!
 //! A hash table has the header lines below, and its section has the rows in which it is stored: records, index and
-//! options. The names of types are escaped as in format=print.
+//! options. (The type is not `hash`, because a section of that type in a dump of Berkeley DB has pairs.) The names of
+//! types are escaped as in format=print.
 //!
 //! ```text
-//! type=hash
+//! type=hashtable
 //! keytype=String
 //! valuetype=i64
 //! ```
@@ -107,7 +108,7 @@ fn section(snap: &ReadTxn, name: &str, lines: &mut Lines<'_>) -> Outcome {
         None => "btree".to_owned(),
         Some(types) => {
             let [key, value] = [types.key(), types.value()].map(|ty| escaped(ty.as_bytes()));
-            format!("hash\nkeytype={key}\nvaluetype={value}")
+            format!("hashtable\nkeytype={key}\nvaluetype={value}")
         }
     };
     if hash.is_some() && !lines.flags.is_empty() {

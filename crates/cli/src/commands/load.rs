@@ -220,7 +220,7 @@ fn read_head(lines: &mut Lines<'_>) -> Outcome<Option<Head>> {
             ("format", "bytevalue") => head.print = false,
             ("format", "print") => head.print = true,
             ("type", "btree") => head.hash = false,
-            ("type", "hash") => head.hash = true,
+            ("type", "hashtable") => head.hash = true,
             ("keytype" | "valuetype", ty) => {
                 let bytes = unescaped(ty.as_bytes()).map(String::from_utf8);
                 let Some(Ok(ty)) = bytes else {

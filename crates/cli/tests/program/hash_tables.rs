@@ -330,7 +330,7 @@ fn a_dump_carries_hash_tables_through() {
     folder.say("kv put a.tdl rows k v").ok();
     for (option, loaded) in [("", "b.tdl"), ("--print", "c.tdl")] {
         let dump = folder.say(&format!("dump a.tdl {option}")).ok();
-        assert!(dump.contains("type=hash\nkeytype=u32\nvaluetype=i64\n"));
+        assert!(dump.contains("type=hashtable\nkeytype=u32\nvaluetype=i64\n"));
         folder.write("a.dump", &dump);
         let said = folder.say(&format!("load {loaded} a.dump")).ok();
         assert_eq!(said, "limits: 2 keys\nrows: 1 pair\nvisits: 1 key\n");
@@ -355,7 +355,7 @@ fn a_dump_carries_hash_tables_through() {
         .failed(2, &["hash table"]);
     folder.write(
         "bad.dump",
-        "VERSION=3\ntype=hash\nHEADER=END\n 61\n 62\nDATA=END\n",
+        "VERSION=3\ntype=hashtable\nHEADER=END\n 61\n 62\nDATA=END\n",
     );
     folder
         .say("load d.tdl bad.dump")
