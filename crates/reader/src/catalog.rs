@@ -14,6 +14,7 @@ const SCHEMA_VERSION: u8 = 2;
 const POLICY_VERSION: u8 = 4;
 const POLICIES_OF_TIMES: u8 = 5;
 const HASH_LAYOUT: u8 = 1;
+const BUFFERED_LAYOUT: u8 = 2;
 
 /// Names of the units of time, indexed by their number in the file.
 pub const UNITS: [&str; 5] = ["ns", "us", "ms", "s", "100 ns since year 1"];
@@ -129,6 +130,8 @@ pub struct TableEntry {
     pub types: Option<(String, String)>,
     /// Whether the table is a hash table.
     pub hash: bool,
+    /// Whether the table is a buffered table.
+    pub buffered: bool,
 }
 
 /// Reads the list of the user's tables, ordered by name.
@@ -143,15 +146,15 @@ pub fn tables(image: &Image, roots: &Roots) -> Result<Vec<TableEntry>> {
         let id = fields.u64()?;
         let stored = Tree::read(&mut fields)?;
         debug_assert_eq!(fields.position(), 8 + TREE_BYTES);
-        let mut hash = false;
+        let mut layout = 0;
         let types = if fields.left() == 0 {
             None
         } else {
             if value[8 + TREE_BYTES] == 0 {
                 fields.skip(1)?;
-                let layout = fields.u8()?;
-                fields.require(layout == HASH_LAYOUT, "the layout of a table")?;
-                hash = true;
+                layout = fields.u8()?;
+                let is_known = layout == HASH_LAYOUT || layout == BUFFERED_LAYOUT;
+                fields.require(is_known, "the layout of a table")?;
             }
             let mut name = || -> Result<String> {
                 let bytes = usize::from(fields.u8()?);
@@ -166,7 +169,8 @@ pub fn tables(image: &Image, roots: &Roots) -> Result<Vec<TableEntry>> {
             name,
             tree: roots.inline.get(&id).copied().unwrap_or(stored),
             types,
-            hash,
+            hash: layout == HASH_LAYOUT,
+            buffered: layout == BUFFERED_LAYOUT,
         });
     }
     Ok(tables)

@@ -33,6 +33,7 @@ use crate::delta::{Delta, Row};
 use crate::error::{Error, Result};
 use crate::hash_table::HashTable;
 use crate::image::Image;
+use crate::runs;
 use crate::series::SeriesReader;
 use crate::space::Space;
 use crate::table::{Rows, Value};
@@ -125,6 +126,7 @@ impl Contents {
             let rows = table.tree.rows(image)?;
             let (rows, hash) = match table.hash {
                 true => (Rows::default(), Some(HashTable::read(&rows)?)),
+                false if table.buffered => (runs::buffered(&rows)?, None),
                 false => (rows, None),
             };
             contents.tables.push(Table {

@@ -2,7 +2,8 @@
 //! the format are checked on the way.
 
 use crate::bytes::{Fields, big};
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::runs::{self, Runs, broken, plain, require};
 use crate::table::{Rows, Value};
 use crate::tag_index::{Sets, sets_of};
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,12 +16,12 @@ const RECORDS: &[u8] = &[2];
 const MAIN: &[u8] = &[3];
 const RUNS: &[u8] = &[4];
 const SETS: &[u8] = &[5];
+const FILTERS: &[u8] = &[6];
 
 const RECORDS_MAX: u64 = 1 << 46;
 const WHOLE_KEY_MAX: usize = 1024;
 const HASHED_KEY_MAX: usize = 16 << 20;
 const ALL_VERSIONS: usize = u32::MAX as usize;
-const VARYING: usize = 65_535;
 const PAYLOAD_BYTES: usize = 6;
 /// Maximum number of entries of an index key in the main table of a table with duplicates.
 const ENTRIES_MAX: usize = 8;
@@ -64,14 +65,6 @@ pub struct Key {
     pub records: Vec<u64>,
     /// The numbers of the versions of the key, the newest first.
     pub history: Vec<u64>,
-}
-
-fn broken(reason: &'static str) -> Error {
-    Error::damaged(0, reason)
-}
-
-fn require(rule: bool, reason: &'static str) -> Result<()> {
-    if rule { Ok(()) } else { Err(broken(reason)) }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,21 +134,12 @@ impl Options {
     }
 }
 
-struct Run {
-    number: u64,
-    entries: u64,
-    bytes: u64,
-}
-
 struct State {
     next_record: u64,
     main_keys: u64,
     main_bytes: u64,
     dead: u64,
-    merged: u64,
-    runs: Vec<Run>,
-    merging: usize,
-    watermark: Vec<u8>,
+    runs: Runs,
 }
 
 impl State {
@@ -165,34 +149,14 @@ impl State {
         let main_keys = fields.u64()?;
         let main_bytes = fields.u64()?;
         let dead = fields.u64()?;
-        let next_run = fields.u64()?;
-        let merged = fields.u64()?;
-        let count = fields.u16()?;
-        let merging = fields.u16()?;
-        let mut runs: Vec<Run> = Vec::new();
-        for _ in 0..count {
-            let run = Run {
-                number: fields.u64()?,
-                entries: fields.u64()?,
-                bytes: fields.u64()?,
-            };
-            let ascends = runs.last().is_none_or(|last| last.number < run.number);
-            require(ascends && run.number < next_run, "numbers of runs")?;
-            runs.push(run);
-        }
         require(next_record <= RECORDS_MAX, "the next record")?;
-        require(merging <= count, "merging runs")?;
-        let watermark = fields.rest().to_vec();
-        require(merging > 0 || watermark.is_empty(), "a watermark")?;
+        let runs = Runs::read(&mut fields)?;
         Ok(Self {
             next_record,
             main_keys,
             main_bytes,
             dead,
-            merged,
             runs,
-            merging,
-            watermark,
         })
     }
 }
@@ -219,52 +183,12 @@ impl Entry {
     }
 }
 
-/// Decodes a block into its keys and entries, in order.
+/// The entries of a block with their actions.
 fn block(bytes: &[u8]) -> Result<Vec<(Vec<u8>, Entry)>> {
-    let mut fields = Fields::new(bytes, 0);
-    let (key_bytes, payload_bytes) = (fields.u16()?, fields.u16()?);
-    let count = fields.u32()?;
-    let head = fields.u64()?;
-    let mut entries = Vec::new();
-    if key_bytes == VARYING {
-        require(payload_bytes == VARYING, "the sizes in a block")?;
-        let mut ends = Vec::new();
-        for _ in 0..count {
-            ends.push(fields.u32()?);
-        }
-        let first = fields.position();
-        for end in ends {
-            let length = fields.u16()?;
-            let key = fields.take(length)?.to_vec();
-            let payload = (first + end).checked_sub(fields.position());
-            let payload = payload.ok_or_else(|| broken("the end of an entry"))?;
-            entries.push((key, Entry::read(fields.take(payload)?)?));
-        }
-    } else {
-        for _ in 0..count {
-            let key = fields.take(key_bytes)?.to_vec();
-            entries.push((key, Entry::read(fields.take(payload_bytes)?)?));
-        }
-    }
-    require(fields.left() == 0, "a block goes on")?;
-    let Some((last, _)) = entries.last() else {
-        return Err(broken("a block without entries"));
-    };
-    let mut first_bytes = last.clone();
-    first_bytes.resize(8, 0);
-    require(big(&first_bytes) == head, "the head of the last key")?;
-    let ascend = entries.is_sorted_by(|a, b| a.0 <= b.0);
-    require(ascend, "the order of entries")?;
-    Ok(entries)
-}
-
-/// Rows whose values are plain bytes.
-fn plain(rows: &Rows) -> Result<Vec<(&[u8], &[u8])>> {
-    let rows = rows.rows.iter().map(|(key, value)| match value {
-        Value::Bytes(bytes) => Ok((key.as_slice(), bytes.as_slice())),
-        _ => Err(broken("a hash table with a table too many")),
-    });
-    rows.collect()
+    let entries = runs::block(bytes)?.into_iter();
+    entries
+        .map(|(key, payload)| Ok((key, Entry::read(&payload)?)))
+        .collect()
 }
 
 /// The number of a removed record, if the record with this kind removes one.
@@ -303,7 +227,9 @@ impl HashTable {
         };
         let records = read_records(&options, &state, &nested(RECORDS)?)?;
         let mut entries = read_main(&options, &state, &nested(MAIN)?)?;
-        let run_entries = read_runs(&options, &state, &nested(RUNS)?, &mut entries)?;
+        let stored = (nested(RUNS)?, nested(FILTERS)?);
+        let stored = (&stored.0[..], &stored.1[..]);
+        let run_entries = read_runs(&options, &state, stored, &mut entries)?;
         let sets = sets_of(nested(SETS)?)?;
         require(parts.is_empty(), "a row too many of a hash table")?;
         let index = Index {
@@ -403,43 +329,28 @@ fn read_main(
 fn read_runs(
     options: &Options,
     state: &State,
-    rows: &[(&[u8], &[u8])],
+    (rows, filters): (&[(&[u8], &[u8])], &[(&[u8], &[u8])]),
     all: &mut BTreeMap<Vec<u8>, Vec<Entry>>,
 ) -> Result<u64> {
-    let (mut count, mut skipped, mut used) = (0, 0, 0);
-    for (place, run) in state.runs.iter().enumerate() {
-        let prefix = run.number.to_be_bytes();
-        let (mut entries, mut bytes) = (0, 0);
-        let mut last: Option<Vec<u8>> = None;
-        for (row, value) in rows.iter().filter(|(row, _)| row.starts_with(&prefix)) {
-            used += 1;
-            bytes += value.len() as u64;
-            let block = block(value)?;
-            entries += block.len() as u64;
-            let first = block.first().map(|(key, _)| key.as_slice());
-            require(first == Some(&row[8..]), "the key of a row of a run")?;
-            require(last.as_deref() < first, "the order of blocks of a run")?;
-            last = block.last().map(|(key, _)| key.clone());
-            for (key, entry) in block {
-                let fits = match entry {
-                    Entry::Set(_) | Entry::Remove(_) => true,
-                    Entry::RemoveOne(_) => options.duplicates,
-                    Entry::InSet => false,
-                };
-                require(fits, "entries of a run")?;
-                if place < state.merging && key < state.watermark {
-                    skipped += 1;
-                } else {
-                    count += 1;
-                    all.entry(key).or_default().push(entry);
-                }
+    let (mut count, mut skipped) = (0, 0);
+    for (place, entries) in state.runs.entries(rows, filters)?.into_iter().enumerate() {
+        for (key, payload) in entries {
+            let entry = Entry::read(&payload)?;
+            let fits = match entry {
+                Entry::Set(_) | Entry::Remove(_) => true,
+                Entry::RemoveOne(_) => options.duplicates,
+                Entry::InSet => false,
+            };
+            require(fits, "entries of a run")?;
+            if state.runs.is_merged(place, &key) {
+                skipped += 1;
+            } else {
+                count += 1;
+                all.entry(key).or_default().push(entry);
             }
         }
-        require(entries == run.entries, "the entries of a run")?;
-        require(bytes == run.bytes, "the bytes of a run")?;
     }
-    require(used == rows.len(), "a block of no run")?;
-    require(skipped == state.merged, "the merged entries")?;
+    require(skipped == state.runs.merged, "the merged entries")?;
     Ok(count)
 }
 

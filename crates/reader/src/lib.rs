@@ -7,6 +7,7 @@
 //! series     leaves, nodes, records                statistics of rows                            (section 8)
 //! delta      tail page and runs                                                                  (section 7)
 //! chunk      encoded columns                       cold       pages of Pco                       (section 6)
+//! runs       runs of hash tables and buffered tables                                        (sections 9.9, 9.10)
 //! hash_table records and their index                                                             (section 9.9)
 //! tag_index  series by metric and tags                                                           (section 9.8)
 //! texts      strings, bytes and GUIDs of rows      catalog    names, schemas, types, policies    (section 9)
@@ -31,6 +32,7 @@ pub mod hash_table;
 pub mod head;
 pub mod image;
 pub mod redo;
+mod runs;
 pub mod series;
 pub mod space;
 pub mod statistics;

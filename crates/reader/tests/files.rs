@@ -227,7 +227,7 @@ fn a_stored_file_has_the_structures_that_it_is_there_for() {
         panic!("a state");
     };
     let (runs, merging) = (state[48], state[50]);
-    let watermark = state.len() - 52 - 24 * usize::from(runs);
+    let watermark = state.len() - 52 - 28 * usize::from(runs);
     assert!(runs > merging && merging > 0 && watermark > 0);
 
     let image_of_delta = image("delta");

@@ -25,10 +25,13 @@ fn tables(snap: &ReadTxn) -> Vec<export::Table> {
     let names = snap.tables().expect("names of tables").into_iter();
     let tables = names.map(|name| {
         let types = snap.table_types(&name).expect("types");
-        let is_hash = types.as_ref().map(|types| types.layout()) == Some(TableLayout::Hash);
+        let layout = types.as_ref().map(|types| types.layout());
+        let is_hash = layout == Some(TableLayout::Hash);
         let hash = is_hash.then(|| hash_table(snap, &name));
         let rows = if is_hash {
             Rows::default()
+        } else if layout == Some(TableLayout::Buffered) {
+            buffered(snap, &name)
         } else if snap.is_set_table(&name).expect("a kind") == Some(true) {
             sets(&snap.set_table(&name).expect("a table").expect("a table"))
         } else {
@@ -42,6 +45,19 @@ fn tables(snap: &ReadTxn) -> Vec<export::Table> {
         }
     });
     tables.collect()
+}
+
+fn buffered(snap: &ReadTxn, name: &str) -> Rows {
+    let table = snap.buffered_table::<[u8], [u8]>(name).expect("a table");
+    let table = table.expect("a table");
+    let entries = table.range(..).expect("a range");
+    let rows = entries.map(|entry| entry.expect("an entry"));
+    Rows {
+        rows: rows
+            .map(|(key, value)| (key, Value::Bytes(value)))
+            .collect(),
+        ..Rows::default()
+    }
 }
 
 fn rows(table: &Table<'_>) -> Rows {

@@ -1,4 +1,4 @@
-//! A file with hash tables.
+//! A file with hash tables and a buffered table.
 
 use super::tables::noise;
 use super::{Made, make, small, small_tuning};
@@ -19,6 +19,7 @@ pub(crate) fn hashes() -> Made {
         hashed(db, "hashed", KeyForm::Hashed, false);
         hashed(db, "compact", KeyForm::Compact, true);
         merging(db);
+        buffered(db);
     })
 }
 
@@ -128,6 +129,25 @@ fn merging(db: &Database) {
             if number % 8 == 3 {
                 table.remove(&key.to_be_bytes()).unwrap();
             }
+        }
+        tx.commit().unwrap();
+    }
+}
+
+/// A buffered table with rows and two runs, one of them with a filter.
+fn buffered(db: &Database) {
+    for round in 0..3_u16 {
+        let mut tx = db.begin_write().unwrap();
+        let mut table = tx.buffered_table::<u16, u8>("buffered").unwrap();
+        for number in 0..[200, 1100, 20][usize::from(round)] {
+            let key = (number + round).wrapping_mul(0x9e37);
+            match number % 7 {
+                3 => table.remove(&key).unwrap(),
+                _ => table.put(&key, &(number as u8)).unwrap(),
+            }
+        }
+        if round == 0 {
+            table.compact().unwrap();
         }
         tx.commit().unwrap();
     }
