@@ -47,6 +47,12 @@ pub(crate) fn damaged(found: impl std::fmt::Display, expected: &str) -> Error {
     Corrupt::new("block of an index", 0, found, expected).into()
 }
 
+#[cold]
+pub(crate) fn out_of_order(key: &[u8]) -> Error {
+    let found = key.escape_ascii().to_string();
+    Corrupt::new("keys of an index", 0, found, "keys that ascend").into()
+}
+
 impl<'a> Block<'a> {
     pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self> {
         let Some((head, body)) = bytes.split_first_chunk::<HEAD_BYTES>() else {
@@ -80,6 +86,11 @@ impl<'a> Block<'a> {
 
     pub(crate) fn len(&self) -> usize {
         self.count
+    }
+
+    /// Whether the header says that `key` is the last one.
+    pub(crate) fn ends_with(&self, key: &[u8]) -> bool {
+        self.last == head(key)
     }
 
     /// The entry at `index`, which must be less than `len`.

@@ -9,7 +9,7 @@
 //!    different keys have one hash).
 //! 3. No block is empty.
 
-use crate::block::{Block, BlockBuilder};
+use crate::block::{Block, BlockBuilder, out_of_order};
 use crate::hash::settle::HashRules;
 use crate::hash::state::State;
 use crate::parts::{Part, change, part};
@@ -136,7 +136,12 @@ pub(crate) fn merge_in<W: PageWrite>(
         while at < new.len() && bytes < STEP_BYTES {
             let row = row_of(root, &*w, new.entry(at).key)?;
             let before = changed.len();
+            let first = at;
             at = merge_row(root, &*w, state, &row, new, at, rules, &mut changed)?;
+            if at == first {
+                // The next row has a lesser key.
+                return Err(out_of_order(&row.key));
+            }
             if next.as_ref() == Some(&row.key) {
                 join_small(&mut changed, before, state);
             }
@@ -180,7 +185,7 @@ fn merge_row<R: PageRead>(
     let mut output = Output::default();
     let mut group = Group::default();
     let mut index = 0;
-    let mut is_appended = true;
+    let (mut is_appended, mut has_begun) = (true, false);
     let end = match &row.next {
         None => new.len(),
         Some(next) => {
@@ -202,6 +207,10 @@ fn merge_row<R: PageRead>(
             (Some(one), None) | (None, Some(one)) => one.key,
             (None, None) => break,
         };
+        if has_begun && key <= group.key.as_slice() {
+            return Err(out_of_order(key));
+        }
+        has_begun = true;
         group.clear();
         group.key.clear();
         group.key.extend_from_slice(key);
@@ -255,6 +264,12 @@ fn join_small(changed: &mut Changed, before: usize, state: &mut State) {
     let (Ok(one), Ok(two)) = (Block::parse(left), Block::parse(right)) else {
         return;
     };
+    let ends = one
+        .entry(one.len() - 1)
+        .and_then(|last| Ok(last.key < two.entry(0)?.key));
+    if !matches!(ends, Ok(true)) {
+        return;
+    }
     let mut joined = BlockBuilder::default();
     for block in [one, two] {
         for index in 0..block.len() {

@@ -9,7 +9,7 @@
 //! ```
 
 use crate::hash::entry::RECORDS_MAX;
-use crate::runs::state::Runs;
+use crate::runs::state::{COUNT_MAX, Runs};
 use tidalite_base::{Corrupt, get_u64};
 use tidalite_pager::Result;
 
@@ -49,6 +49,12 @@ impl State {
         if state.next_record > RECORDS_MAX {
             let found = state.next_record;
             return Err(Corrupt::new("next record", 0, found, "less than 2^46").into());
+        }
+        let counts = [state.main_keys, state.main_bytes, state.dead];
+        if let Some(found) = counts.into_iter().find(|count| *count > COUNT_MAX) {
+            return Err(
+                Corrupt::new("state of a hash table", 0, found, "counts below 2^47").into(),
+            );
         }
         Ok(state)
     }

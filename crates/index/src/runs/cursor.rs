@@ -1,8 +1,8 @@
 //! A cursor over the entries of a run, or of the main table of an index, in ascending or descending order.
 
-use crate::block::{Block, Entry, head};
+use crate::block::{Block, Entry, head, out_of_order};
 use crate::runs::state::row_key;
-use tidalite_base::Corrupt;
+use std::cmp::Ordering;
 use tidalite_kv::{Cursor, TableReader};
 use tidalite_pager::{PageRead, Result};
 
@@ -11,6 +11,16 @@ use tidalite_pager::{PageRead, Result};
 pub(crate) enum Order {
     Ascending,
     Descending,
+}
+
+impl Order {
+    /// How a later key of this order compares with an earlier one.
+    pub(crate) fn later(self) -> Ordering {
+        match self {
+            Self::Ascending => Ordering::Greater,
+            Self::Descending => Ordering::Less,
+        }
+    }
 }
 
 /// A cursor over blocks of entries. The rows of all blocks have the same first bytes in their keys: the number of the
@@ -161,10 +171,7 @@ impl<'r, R: PageRead> BlockCursor<'r, R> {
         };
         match in_order {
             true => Ok(()),
-            false => {
-                let found = key.escape_ascii().to_string();
-                Err(Corrupt::new("keys of an index", 0, found, "keys in order").into())
-            }
+            false => Err(out_of_order(key)),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Several runs, and perhaps the main table, read as one.
 
-use crate::block::{Entry, head};
+use crate::block::{Entry, head, out_of_order};
 use crate::runs::cursor::{BlockCursor, Order};
 use crate::runs::state::Runs;
 use std::cmp::Ordering;
@@ -133,6 +133,7 @@ pub(crate) const PUT: u8 = 1;
 pub(crate) struct Merge<'r, R: PageRead> {
     sources: Vec<Source<'r, R>>,
     order: Order,
+    has_begun: bool,
 }
 
 impl<'r, R: PageRead> Merge<'r, R> {
@@ -156,6 +157,7 @@ impl<'r, R: PageRead> Merge<'r, R> {
         Ok(Self {
             sources,
             order: Order::Ascending,
+            has_begun: false,
         })
     }
 
@@ -174,6 +176,7 @@ impl<'r, R: PageRead> Merge<'r, R> {
         Ok(Self {
             sources,
             order: Order::Descending,
+            has_begun: false,
         })
     }
 
@@ -195,15 +198,22 @@ impl<'r, R: PageRead> Merge<'r, R> {
         Ok(())
     }
 
-    /// Replaces `group` with the entries of the next key and moves behind it; returns false at the end.
+    /// Replaces `group` with the entries of the next key and moves behind it; returns false at the end. All calls must have
+    /// the same group.
     pub(crate) fn next(&mut self, group: &mut Group) -> Result<bool> {
         group.clear();
         self.sources.retain(|source| !source.is_at_end());
         let Some(next) = self.next_source()? else {
             return Ok(false);
         };
+        let key = self.sources[next].entry()?.key;
+        // A merge of damaged blocks would write blocks out of order.
+        if self.has_begun && key.cmp(&group.key) != self.order.later() {
+            return Err(out_of_order(key));
+        }
         group.key.clear();
-        group.key.extend_from_slice(self.sources[next].entry()?.key);
+        group.key.extend_from_slice(key);
+        self.has_begun = true;
         let head = self.sources[next].head();
         // The keys of the sources before this one come later.
         for source in &mut self.sources[next..] {

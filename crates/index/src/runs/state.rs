@@ -19,6 +19,8 @@ use tidalite_pager::{Error, Result};
 
 const HEAD_BYTES: usize = 20;
 const RUN_BYTES: usize = 28;
+/// Maximum of every number in the state of an index, which no file reaches.
+pub(crate) const COUNT_MAX: u64 = 1 << 47;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Run {
@@ -89,6 +91,12 @@ impl Runs {
         let last = runs.list.last().is_none_or(|last| last.number < runs.next);
         if !ascend || !last || runs.merging > count {
             return Err(damaged(format!("{:?}", runs.list)));
+        }
+        // So that no sum of a few of them overflows.
+        let counts = runs.list.iter().flat_map(|run| [run.entries, run.bytes]);
+        let greatest = counts.chain([runs.next, runs.merged]).max();
+        if greatest.is_some_and(|greatest| greatest > COUNT_MAX) {
+            return Err(damaged(format!("a count of {greatest:?}")));
         }
         Ok(runs)
     }

@@ -1,3 +1,4 @@
 mod buffered;
+mod check;
 mod hash;
 mod postings;
