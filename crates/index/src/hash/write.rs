@@ -95,13 +95,16 @@ impl HashWriter {
         options.is_ok_and(|options| HashOptions::decode(&options).is_ok())
     }
 
-    /// Opens a hash table of which parts may be lost, and builds everything that can be built from the records.
+    /// Opens a hash table of which parts may be lost, and builds everything that can be built from the records. Records
+    /// that cannot be decoded are removed.
     ///
     /// # Errors
     /// `Corrupt` if the options are lost; as for `store`.
     pub fn recover<W: PageWrite>(root: &mut Tree, w: &mut W) -> Result<Self> {
         let options = HashOptions::decode(&row(root, &*w, Part::Options)?)?;
         let state = row(root, &*w, Part::State).and_then(|row| State::decode(&row));
+        remove_all_but_records(root, w)?;
+        remove_broken_records(root, w, &options)?;
         let next_record = state.map_or(0, |state| state.next_record);
         let mut table = Self {
             options,
@@ -405,4 +408,71 @@ impl HashWriter {
         self.state.next_record = self.state.next_record.max(from);
         self.put_state(root, w)
     }
+}
+
+/// Removes all rows of the root table but the options and the records.
+fn remove_all_but_records<W: PageWrite>(root: &mut Tree, w: &mut W) -> Result<()> {
+    let mut stale = Vec::new();
+    {
+        let mut rows = root.cursor(&*w);
+        let mut there = rows.first()?;
+        while there {
+            let stays = match rows.is_nested() {
+                true => rows.key() == Part::Records.key(),
+                false => rows.key() == Part::Options.key(),
+            };
+            if !stays {
+                stale.push(rows.key().to_vec());
+            }
+            there = rows.next()?;
+        }
+    }
+    for key in stale {
+        root.remove(w, &key)?;
+    }
+    Ok(())
+}
+
+/// Removes rows of the record store that are no records of a table with these options.
+fn remove_broken_records<W: PageWrite>(
+    root: &mut Tree,
+    w: &mut W,
+    options: &HashOptions,
+) -> Result<()> {
+    let mut broken = Vec::new();
+    {
+        let records = part(root, &*w, Part::Records)?;
+        let mut rows = records.cursor(&*w)?;
+        let mut there = rows.first()?;
+        while there {
+            let is_whole = !rows.is_nested() && {
+                let value = rows.value()?.to_vec()?;
+                is_record(rows.key(), &value, options)
+            };
+            if !is_whole {
+                broken.push(rows.key().to_vec());
+            }
+            there = rows.next()?;
+        }
+    }
+    if broken.is_empty() {
+        return Ok(());
+    }
+    change(root, w, Part::Records, &mut |w, records| {
+        for key in &broken {
+            records.remove(w, key)?;
+        }
+        Ok(())
+    })
+}
+
+fn is_record(key: &[u8], value: &[u8], options: &HashOptions) -> bool {
+    let Ok(number) = record::number_of(key) else {
+        return false;
+    };
+    let Ok(parts) = record::decode(number, value) else {
+        return false;
+    };
+    let is_allowed = parts.kind != Kind::RemoveOne || options.duplicates;
+    number < RECORDS_MAX && is_allowed && options.check_key(parts.key).is_ok()
 }

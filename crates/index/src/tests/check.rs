@@ -206,3 +206,35 @@ fn missing_and_unknown_records_are_found() {
     table.put(Part::Sets, b"\x02\0\x05key 1\0\0\0\0", Some(&[1, 0]));
     table.finds("older versions in a table without history");
 }
+
+/// Recovery needs the options and the records only, and drops rows that are no records.
+#[test]
+fn recovery_builds_the_index_from_whole_records() {
+    for duplicates in [false, true] {
+        let mut table = Table::new(HashOptions {
+            duplicates,
+            ..OPTIONS
+        });
+        let reader = HashReader::open(&table.root, &table.pages).unwrap();
+        let (keys, records) = (
+            reader.count_keys().unwrap(),
+            reader.count_records().unwrap(),
+        );
+        table.put(Part::Records, b"short", Some(b"\0\0"));
+        table.put(Part::Records, &[0xff; 8], Some(b"\0\0"));
+        table.put(Part::Records, &(1_u64 << 40).to_be_bytes(), Some(b"\x03\0"));
+        table.put(Part::Main, b"key", Some(b"no block"));
+        for part in [Part::State, Part::Sets] {
+            table.root.remove(&mut table.pages, &part.key()).unwrap();
+        }
+        table
+            .root
+            .insert(&mut table.pages, b"row", b"more")
+            .unwrap();
+        HashWriter::recover(&mut table.root, &mut table.pages).unwrap();
+        assert_eq!(table.problems().unwrap(), Vec::<String>::new());
+        let reader = HashReader::open(&table.root, &table.pages).unwrap();
+        assert_eq!(reader.count_keys().unwrap(), keys);
+        assert_eq!(reader.count_records().unwrap(), records);
+    }
+}
