@@ -310,6 +310,25 @@ fn a_transaction_sees_its_records_and_undoes_them() {
     assert!(db.begin_read().unwrap().tables().unwrap().is_empty());
 }
 
+/// Removing a series begins the series of a transaction anew, but not its hash tables.
+#[test]
+fn records_in_memory_outlive_the_removal_of_a_series() {
+    let db = memory();
+    let mut tx = db.begin_write().unwrap();
+    tx.series("wind").unwrap();
+    let mut stock = tx.hash_table::<str, i64>("stock").unwrap();
+    assert_eq!(stock.set("bolt", &5).unwrap(), 0);
+    assert!(tx.remove_series("wind").unwrap());
+    let mut stock = tx.hash_table::<str, i64>("stock").unwrap();
+    assert_eq!(stock.get("bolt").unwrap(), Some(5));
+    assert_eq!(stock.set("nut", &1).unwrap(), 1);
+    tx.commit().unwrap();
+    let snap = db.begin_read().unwrap();
+    let stock = snap.hash_table::<str, i64>("stock").unwrap().unwrap();
+    assert_eq!(stock.get("bolt").unwrap(), Some(5));
+    assert_eq!(stock.count().unwrap(), 2);
+}
+
 #[test]
 fn counters_count() {
     let db = memory();

@@ -60,6 +60,8 @@ impl WriteTxn {
         self.pages.rollback_to(&savepoint.pages)?;
         self.roots = savepoint.roots.clone();
         self.tables = savepoint.tables.clone();
+        self.hashes.clear();
+        self.buffered.clear();
         let again = self.begin_again();
         self.broken = again.as_ref().err().map(ToString::to_string);
         again
@@ -94,8 +96,6 @@ impl WriteTxn {
         );
         self.texts = Texts::default();
         self.tags.clear();
-        self.hashes.clear();
-        self.buffered.clear();
         self.background = BackgroundFlush::default();
         self.write_buffer.reset();
         self.open.clear();
