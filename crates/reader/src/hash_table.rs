@@ -1,4 +1,4 @@
-//! Reads hash tables (section 9.9 of docs/format.md): all records, and what the index says about each key. The rules of
+//! Reads hash tables (section 9.9 of docs/format.md): all records, and the records and versions of each key. The rules of
 //! the format are checked on the way.
 
 use crate::bytes::{Fields, big};
@@ -56,7 +56,7 @@ pub struct Record {
     pub value: Option<Vec<u8>>,
 }
 
-/// What the index says about a key.
+/// A key, with the numbers that the index has for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
     /// The key, as it was given.
@@ -427,7 +427,7 @@ impl Index {
         Ok(versions)
     }
 
-    /// What the index says about each key of a record.
+    /// The records and versions of each key of a record.
     fn keys(&self) -> Result<Vec<Key>> {
         let given: BTreeSet<&Vec<u8>> = self
             .records
