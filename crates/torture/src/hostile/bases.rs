@@ -5,10 +5,11 @@ use super::files::{Files, Stored};
 use super::mutate::Base;
 use crate::flips::{Contents, sound_file};
 use crate::model::{Model, TOPICS};
-use crate::workload::Shape;
 use crate::workload::script::Script;
+use crate::workload::{HASH_RUN_BYTES, Shape};
 use std::sync::Arc;
 use std::time::Duration;
+use tidalite::hash_table::{HashTableOptions, History, KeyForm};
 use tidalite::retention::Retention;
 use tidalite::storage::MemoryStorage;
 use tidalite::{Database, Durability, Options, Result, Steps, Tuning};
@@ -44,6 +45,7 @@ pub fn all() -> std::result::Result<Vec<Base>, String> {
     bases.push(Base::new("below", file(512, below).map_err(text)?));
     bases.push(Base::new("pinned", file(512, pinned).map_err(text)?));
     bases.push(Base::new("sets", file(512, sets).map_err(text)?));
+    bases.push(Base::new("hashes", file(512, hashes).map_err(text)?));
     let bytes = file_with_log(512, LOG_BYTES, logged).map_err(text)?;
     bases.push(Base::new("logged", bytes));
     for page_size in [512, 4096] {
@@ -107,6 +109,7 @@ fn small(page_size: usize, log_bytes: u64) -> Options {
         Tuning::new()
             .growth_bytes(16 << 10, 64 << 10)
             .log_bytes(log_bytes)
+            .hash_run_bytes(HASH_RUN_BYTES)
             // Every commit writes an entry of the commit clock, so that the clock has pages.
             .clock_step(Duration::from_nanos(1)),
     )
@@ -273,5 +276,41 @@ fn sets(db: &Database) -> Result<()> {
     }
     tx.pin("sets")?;
     tx.commit()?;
+    Ok(())
+}
+
+/// Creates hash tables of all kinds, with sets of records, older versions, dead records and runs, of which some are merged
+/// in part.
+fn hashes(db: &Database) -> Result<()> {
+    let tables = [
+        HashTableOptions::new().seed(1),
+        HashTableOptions::new().seed(2).duplicates(true),
+        HashTableOptions::new()
+            .seed(3)
+            .key_form(KeyForm::Hashed)
+            .fold_case(true)
+            .history(History::Last(2)),
+        HashTableOptions::new()
+            .seed(4)
+            .key_form(KeyForm::Compact)
+            .duplicates(true),
+    ];
+    for round in 0..9_u64 {
+        let mut tx = db.begin_write()?;
+        for (number, options) in tables.iter().enumerate() {
+            let name = format!("hash {number}");
+            let mut table = tx.hash_table_with::<[u8], [u8]>(&name, options)?;
+            for i in 0..30 {
+                let key = format!("k{:03}", (i * round * 7) % 40 * 7);
+                table.set(key.as_bytes(), &[round as u8; 12])?;
+            }
+            table.remove(b"k014")?;
+            table.set(b"k long", &[7; 3_000])?;
+            if round == 3 {
+                table.compact()?;
+            }
+        }
+        tx.commit()?;
+    }
     Ok(())
 }

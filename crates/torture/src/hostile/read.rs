@@ -1,6 +1,7 @@
 //! Reads everything in a snapshot.
 
 use super::errors::keep;
+use crate::model::is_hash;
 use tidalite::{Database, Result, Steps};
 
 /// Maximum number of windows of a query, whatever span a hostile file has.
@@ -66,10 +67,58 @@ fn table(snap: &tidalite::ReadTxn, name: &str) -> Result<()> {
     if snap.is_set_table(name)? == Some(true) {
         return multi(snap, name);
     }
+    if is_hash(snap, name)? {
+        return hash(snap, name);
+    }
     let Some(table) = snap.table(name)? else {
         return Ok(());
     };
     rows(&table, &mut 5_000)
+}
+
+/// Calls every method of a hash table.
+fn hash(snap: &tidalite::ReadTxn, name: &str) -> Result<()> {
+    let mut seen = Ok(());
+    if let Some(raw) = snap.raw_table(name)? {
+        keep(&mut seen, rows(&raw, &mut 5_000));
+    }
+    let Some(table) = snap.hash_table::<[u8], [u8]>(name)? else {
+        return seen;
+    };
+    let mut keys: Vec<Vec<u8>> = vec![Vec::new(), b"k014".to_vec(), b"K long".to_vec()];
+    keep(&mut seen, table.stat().map(drop));
+    keep(&mut seen, table.count().map(drop));
+    keep(&mut seen, table.count_records().map(drop));
+    keep(&mut seen, table.is_empty().map(drop));
+    let all = table.each_record(0, |record| {
+        keys.push(record.key);
+        keys.len() < 500
+    });
+    keep(&mut seen, all);
+    keep(&mut seen, table.each_record(100, |_| true));
+    for key in &keys {
+        keep(&mut seen, table.get(key).map(drop));
+        keep(&mut seen, table.contains(key).map(drop));
+        keep(&mut seen, table.duplicates(key).map(drop));
+        keep(&mut seen, table.history(key).map(drop));
+    }
+    keep(&mut seen, table.get_many(&keys).map(drop));
+    for number in [0, 1, 7, 200, u64::MAX] {
+        keep(&mut seen, table.record(number).map(drop));
+    }
+    let part = || -> Result<()> {
+        for item in table.range(..)?.take(5_000) {
+            item?;
+        }
+        table.records_in(..).map(drop)
+    };
+    keep(&mut seen, part());
+    // Tables of hashed keys refuse a range.
+    match table.records_in(&b"k014"[..]..&b"k200"[..]) {
+        Err(error) if error.kind() == tidalite::ErrorKind::Unsupported => {}
+        done => keep(&mut seen, done.map(drop)),
+    }
+    seen
 }
 
 fn multi(snap: &tidalite::ReadTxn, name: &str) -> Result<()> {

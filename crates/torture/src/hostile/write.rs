@@ -1,6 +1,7 @@
 //! Writes to every table and series of a file, and creates new ones.
 
 use super::errors::keep;
+use crate::model::is_hash;
 use tidalite::{ColumnType, Database, Decimal, ErrorKind, Result, Schema, SeriesMut, Steps, Value};
 
 /// Number of rows written to each series, enough for a vector.
@@ -36,6 +37,9 @@ fn tags(db: &Database) -> Result<()> {
 }
 
 fn write_table(db: &Database, name: &str) -> Result<()> {
+    if is_hash(&db.begin_read()?, name)? {
+        return write_hash(db, name);
+    }
     let mut tx = db.begin_write()?;
     if tx.table_if_exists(name).is_err() {
         let mut table = tx.set_table(name)?;
@@ -76,6 +80,51 @@ fn write_table(db: &Database, name: &str) -> Result<()> {
     tx.table(name)?.clear()?;
     tx.commit()?;
     Ok(())
+}
+
+/// Changes a hash table by every call, each kind of changes in a transaction of its own.
+fn write_hash(db: &Database, name: &str) -> Result<()> {
+    let types = db.begin_read()?.table_types(name)?;
+    if types.is_none_or(|types| (types.key(), types.value()) != ("bytes", "bytes")) {
+        return Ok(());
+    }
+    let mut first = Ok(());
+    for step in 0..7 {
+        let change = || -> Result<()> {
+            let mut tx = db.begin_write()?;
+            let mut table = tx.hash_table::<[u8], [u8]>(name)?;
+            match step {
+                0 | 1 => {
+                    for i in 0..200_u64 {
+                        let key = format!("k{:03}", i * 7 % 300);
+                        table.set(key.as_bytes(), &i.to_be_bytes())?;
+                    }
+                    table.insert(b"new", &[5; 2_000])?;
+                }
+                2 => {
+                    for i in 0..40 {
+                        table.remove(format!("k{:03}", i * 14).as_bytes())?;
+                    }
+                }
+                3 => {
+                    let numbers = table.view()?.duplicates(b"k007")?;
+                    for number in numbers.iter().take(20) {
+                        match table.remove_record(b"k007", number) {
+                            Err(error) if error.kind() == ErrorKind::Unsupported => break,
+                            done => drop(done?),
+                        }
+                    }
+                }
+                4 => table.compact()?,
+                5 => table.rebuild()?,
+                _ => table.clear()?,
+            }
+            tx.commit()?;
+            Ok(())
+        };
+        keep(&mut first, change());
+    }
+    first
 }
 
 /// A row with the value three in each column: as raw words, or as values if there are text columns, in which a raw word

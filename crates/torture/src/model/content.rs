@@ -1,6 +1,7 @@
 //! The model: the expected content of the database as plain maps.
 
 use super::digest::{Digest, with_pins};
+use super::hash::Hash;
 use super::wide::{self, Wide};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,6 +24,8 @@ pub struct Model {
     pub tables: BTreeMap<String, Pairs>,
     /// Sets of values of each table of sets, by name of the table and key.
     pub multis: BTreeMap<String, BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>>>,
+    /// Hash tables, by name.
+    pub hashes: BTreeMap<String, Arc<Hash>>,
     /// Pairs of the tables nested in the table [`TOPICS`], by key; no nested table is empty.
     pub topics: BTreeMap<Vec<u8>, Pairs>,
     /// Rows of the series with the default schema, by name.
@@ -62,6 +65,10 @@ impl Model {
                 }
             }
         }
+        for (name, hash) in &self.hashes {
+            digest.bytes(name.as_bytes());
+            hash.answers(name).fold(&mut digest);
+        }
         for (key, pairs) in &self.topics {
             digest.bytes(key);
             for (key, value) in pairs {
@@ -92,7 +99,8 @@ impl Model {
 }
 
 impl Model {
-    /// Describes, for error messages, which series differ from those in `found`, and the first difference in each.
+    /// Describes, for error messages, which series and hash tables differ from those in `found`, and the first difference
+    /// in each.
     #[must_use]
     pub fn differs(&self, found: &Self) -> String {
         let none = Rows::new();
@@ -120,6 +128,14 @@ impl Model {
         for name in names {
             if let Some(how) = wide::differs(self.wide.get(name), found.wide.get(name)) {
                 told += &format!("\n{name}: {how}");
+            }
+        }
+        let names: BTreeSet<_> = self.hashes.keys().chain(found.hashes.keys()).collect();
+        for name in names {
+            let [own, other] = [self, found].map(|of| of.hashes.get(name));
+            let [own, other] = [own, other].map(|hash| hash.map(|hash| hash.answers(name)));
+            if own != other {
+                told += &format!("\n{name} answers {other:?}, expected are {own:?}");
             }
         }
         told

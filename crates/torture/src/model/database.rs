@@ -2,6 +2,7 @@
 
 use super::content::{Model, TOPICS};
 use super::digest::{Digest, with_pins};
+use super::hash::{hash_of, is_hash};
 use super::wide;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,6 +28,9 @@ pub fn model_of(snap: &ReadTxn) -> Result<Model> {
                 let values = keys.entry(key.to_vec()).or_default();
                 values.insert(value.to_vec());
             })?;
+        } else if is_hash(snap, &name)? {
+            let (_, hash) = hash_of(snap, &name)?;
+            model.hashes.insert(name, Arc::new(hash));
         } else {
             let pairs = model.tables.entry(name.clone()).or_default();
             if let Some(table) = snap.table(&name)? {
@@ -101,13 +105,17 @@ pub fn digest_of(db: &Database) -> Result<u64> {
 /// An error of the database.
 pub fn digest_of_snapshot(snap: &ReadTxn) -> Result<u64> {
     let mut digest = Digest::default();
-    let mut multis = Vec::new();
+    let (mut multis, mut hashes) = (Vec::new(), Vec::new());
     for name in snap.tables()? {
         if name == TOPICS {
             continue;
         }
         if snap.is_set_table(&name)? == Some(true) {
             multis.push(name);
+            continue;
+        }
+        if is_hash(snap, &name)? {
+            hashes.push(name);
             continue;
         }
         if let Some(table) = snap.table(&name)? {
@@ -118,6 +126,10 @@ pub fn digest_of_snapshot(snap: &ReadTxn) -> Result<u64> {
     for name in multis {
         digest.bytes(name.as_bytes());
         multi(snap, &name, |key, value| digest.pair(key, value))?;
+    }
+    for name in hashes {
+        digest.bytes(name.as_bytes());
+        hash_of(snap, &name)?.0.fold(&mut digest);
     }
     nested(snap, |topic, pair| match pair {
         None => digest.bytes(topic),

@@ -4,6 +4,7 @@
 //! ```text
 //! digest    parts of a content folded into one number
 //! wide      series of many columns
+//! hash      hash tables
 //! content   expected content of a database
 //! database  content of a database, read through its public API
 //! ```
@@ -11,7 +12,10 @@
 mod content;
 mod database;
 mod digest;
+mod hash;
 pub mod wide;
 
 pub use content::{Model, Pairs, Rows, TOPICS};
 pub use database::{digest_of, digest_of_snapshot, model_of};
+pub(crate) use hash::is_hash;
+pub use hash::{Hash, VERSIONS};

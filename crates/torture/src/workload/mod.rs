@@ -4,6 +4,7 @@
 //! shape        how often each kind of operation occurs
 //! names        names of tables and series, and their number
 //! points       series of default points
+//! hashes       operations on hash tables
 //! tables       the common operations on tables
 //! table_calls  the less common operations on tables
 //! wide         series of many columns
@@ -14,6 +15,7 @@
 //! ```
 
 mod appenders;
+mod hashes;
 mod names;
 mod operations;
 mod points;
@@ -24,6 +26,7 @@ mod table_calls;
 mod tables;
 mod wide;
 
+pub use hashes::HASH_RUN_BYTES;
 pub use names::{TIME_MAX, merge_of, series_name};
 pub use operations::{durability, operations, pins};
 pub use shape::Shape;

@@ -21,6 +21,8 @@ pub struct Shape {
     pub rollback_one_in: u64,
     /// One in this many operations lends series to appenders (threads that add and encode rows).
     pub appenders_one_in: u64,
+    /// One in this many operations changes a hash table (`hashes.rs`).
+    pub hashes_one_in: u64,
     /// One in this many operations appends to series in round robin (`round_robin.rs`).
     pub turns_one_in: u64,
     /// True if appenders run on threads of their own: the content is then deterministic, but the positions in the file
@@ -39,6 +41,7 @@ impl Default for Shape {
             pin_one_in: 9,
             rollback_one_in: 9,
             appenders_one_in: 10,
+            hashes_one_in: 8,
             turns_one_in: 0,
             threads: false,
         }
@@ -58,6 +61,7 @@ impl Shape {
             pin_one_in: 30,
             rollback_one_in: 9,
             appenders_one_in: 20,
+            hashes_one_in: 8,
             turns_one_in: 0,
             threads: false,
         }
