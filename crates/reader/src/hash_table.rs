@@ -3,7 +3,7 @@
 
 use crate::bytes::{Fields, big};
 use crate::error::Result;
-use crate::runs::{self, Runs, broken, plain, require};
+use crate::runs::{self, PlainRows, Runs, broken, plain, require};
 use crate::table::{Rows, Value};
 use crate::tag_index::{Sets, sets_of};
 use std::collections::{BTreeMap, BTreeSet};
@@ -329,7 +329,7 @@ fn read_main(
 fn read_runs(
     options: &Options,
     state: &State,
-    (rows, filters): (&[(&[u8], &[u8])], &[(&[u8], &[u8])]),
+    (rows, filters): (&PlainRows<'_>, &PlainRows<'_>),
     all: &mut BTreeMap<Vec<u8>, Vec<Entry>>,
 ) -> Result<u64> {
     let (mut count, mut skipped) = (0, 0);

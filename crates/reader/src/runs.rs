@@ -9,6 +9,9 @@ const VARYING: usize = 65_535;
 const LINE_BYTES: usize = 64;
 const ROW_LINES: usize = 511;
 
+/// Keys and values of rows.
+pub(crate) type PlainRows<'r> = [(&'r [u8], &'r [u8])];
+
 /// An entry: its key and its payload.
 pub(crate) type Pair = (Vec<u8>, Vec<u8>);
 
@@ -78,8 +81,8 @@ impl Runs {
     /// The entries of each run, from the oldest run to the newest, from the rows of the blocks and of the filters.
     pub(crate) fn entries(
         &self,
-        rows: &[(&[u8], &[u8])],
-        filters: &[(&[u8], &[u8])],
+        rows: &PlainRows<'_>,
+        filters: &PlainRows<'_>,
     ) -> Result<Vec<Vec<Pair>>> {
         let (mut all, mut used, mut filter_rows) = (Vec::new(), 0, 0);
         for run in &self.list {
@@ -128,7 +131,7 @@ impl Run {
         }
         for (key, _) in entries {
             let hash = xxh3_64(key);
-            let line = ((hash >> 32) * self.filter_lines as u64 >> 32) as usize * LINE_BYTES;
+            let line = (((hash >> 32) * self.filter_lines as u64) >> 32) as usize * LINE_BYTES;
             let (start, step) = (hash & 0xffff, hash >> 16 & 0xffff | 1);
             for number in 0..6 {
                 let bit = ((start + number * step) % 65_536 % 512) as usize;

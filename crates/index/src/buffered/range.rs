@@ -17,6 +17,10 @@ pub struct BufferedRange<'t, R: PageRead> {
 }
 
 /// Where the entries come from.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one of them in an iteration, and it is not moved"
+)]
 enum Source<'t, R: PageRead> {
     /// Rows and runs, and the entry that was read last.
     Merge(Merge<'t, R>, Group),

@@ -39,7 +39,7 @@ fn hash_of(key: &[u8]) -> u64 {
 }
 
 fn line_of(hash: u64, lines: u64) -> usize {
-    ((hash >> 32) * lines >> 32) as usize
+    (((hash >> 32) * lines) >> 32) as usize
 }
 
 /// The positions in a line that a key sets.
@@ -196,7 +196,7 @@ impl Filters {
 
 #[inline]
 fn has(line: &[u8], hash: u64) -> bool {
-    bits_of(hash).all(|bit| line[bit / 8] >> (bit % 8) & 1 == 1)
+    bits_of(hash).all(|bit| (line[bit / 8] >> (bit % 8)) & 1 == 1)
 }
 
 impl RunFilter {

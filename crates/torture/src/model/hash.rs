@@ -7,6 +7,9 @@ use tidalite::{ReadTxn, Result, TableLayout, TableTypes};
 /// The hash table that keeps all versions and ignores the case of letters.
 pub const VERSIONS: &str = "h2";
 
+/// The value of a key's newest record, and the numbers of all its records.
+type NewestAndAll = (Option<Vec<u8>>, Vec<u64>);
+
 /// The expected content of a hash table.
 #[derive(Clone, Debug, Default)]
 pub struct Hash {
@@ -26,7 +29,7 @@ pub(crate) struct Answers {
     /// Key and value of each current record, by number.
     records: BTreeMap<u64, (Vec<u8>, Vec<u8>)>,
     /// For each key, as it was given: the value, and the numbers of the records or versions.
-    by_key: BTreeMap<Vec<u8>, (Option<Vec<u8>>, Vec<u64>)>,
+    by_key: BTreeMap<Vec<u8>, NewestAndAll>,
 }
 
 /// The form in which keys of a table are equal.
@@ -62,7 +65,7 @@ impl Hash {
             records: self.records.clone(),
             ..Answers::default()
         };
-        let mut folds: BTreeMap<Vec<u8>, (Option<Vec<u8>>, Vec<u64>)> = BTreeMap::new();
+        let mut folds: BTreeMap<Vec<u8>, NewestAndAll> = BTreeMap::new();
         for (number, (key, value)) in &self.records {
             let (newest, numbers) = folds.entry(folded(table, key)).or_default();
             *newest = Some(value.clone());
