@@ -161,3 +161,35 @@ fn differences_between_versions_are_those_of_the_entries() {
     drop((base, db));
     std::fs::remove_dir_all(folder).unwrap();
 }
+
+/// A program that knows the types of a buffered table only by name changes and copies it as bytes.
+#[test]
+fn bytes_of_any_buffered_table_are_read_and_written() {
+    let folder = folder("raw");
+    let db = Database::open(folder.join("a.tdl")).unwrap();
+    let mut tx = db.begin_write().unwrap();
+    assert!(tx.raw_buffered_table("t").unwrap().is_none());
+    let mut table = tx
+        .create_raw_buffered_table("t", ("u64", "String"))
+        .unwrap();
+    table.put(&1u64.to_be_bytes(), b"one").unwrap();
+    let taken = tx.create_raw_buffered_table("t", ("u64", "String"));
+    assert_eq!(taken.map(drop).unwrap_err().kind(), ErrorKind::InvalidName);
+    let mut table = tx.buffered_table::<u64, str>("t").unwrap();
+    table.put(&2, "two").unwrap();
+    tx.table("plain").unwrap().put(b"a", b"1").unwrap();
+    let refused = tx.raw_buffered_table("plain").map(drop).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::WrongType);
+    tx.commit().unwrap();
+
+    let mut tx = db.begin_write().unwrap();
+    let mut table = tx.raw_buffered_table("t").unwrap().unwrap();
+    let two = 2u64.to_be_bytes();
+    assert_eq!(table.get(&two).unwrap().as_deref(), Some(&b"two"[..]));
+    table.remove(&two).unwrap();
+    tx.commit().unwrap();
+    assert_eq!(content(&db), BTreeMap::from([(1, "one".to_owned())]));
+    assert!(db.check().unwrap().findings.is_empty());
+    drop(db);
+    std::fs::remove_dir_all(folder).unwrap();
+}

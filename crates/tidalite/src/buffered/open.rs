@@ -64,16 +64,41 @@ impl WriteTxn {
     {
         let Some(found) = self.find(name)? else {
             let index = self.open_with(name, false, Some(types_of::<K, V>(LAYOUT)?))?;
-            let writer = self.change_table(index, BufferedWriter::create)?;
-            self.add_buffered(index, writer);
-            return Ok(BufferedTableMut::new(self, index, self.buffered.len() - 1));
+            return self.create_buffered(index);
         };
         expect_layout::<K, V>(name, found.types.as_deref(), LAYOUT, false)?;
+        self.open_found_buffered(name)
+    }
+
+    /// Creates a buffered table whose types are known only by their names, as [`TableTypes`](crate::TableTypes) gives
+    /// them, and opens it for changes to the bytes of its keys and values. The bytes must decode as these types.
+    ///
+    /// # Errors
+    /// `InvalidName` if the name is invalid, or if a table has it; `Limit` if the name of a type is longer than 255
+    /// bytes; `Broken`; errors of the file.
+    pub fn create_raw_buffered_table(
+        &mut self,
+        name: &str,
+        types: (&str, &str),
+    ) -> Result<BufferedTableMut<'_>> {
+        self.create_raw_table(name, LAYOUT, types)?;
         let Some(index) = self.open_table(name, Some(false))? else {
-            unreachable!("it was found");
+            unreachable!("it was created");
         };
-        let at = self.open_buffered(index)?;
-        Ok(BufferedTableMut::new(self, index, at))
+        self.create_buffered(index)
+    }
+
+    /// Opens an existing buffered table for changes to the bytes of its keys and values, whatever types are stored with
+    /// it; returns `None`, and creates nothing, if it does not exist. The bytes must decode as these types.
+    ///
+    /// # Errors
+    /// `WrongType` for another kind of table; `Broken`; errors of the file.
+    pub fn raw_buffered_table(&mut self, name: &str) -> Result<Option<BufferedTableMut<'_>>> {
+        let Some(found) = self.find(name)? else {
+            return Ok(None);
+        };
+        expect_layout::<[u8], [u8]>(name, found.types.as_deref(), LAYOUT, true)?;
+        self.open_found_buffered(name).map(Some)
     }
 
     /// Lists the runs of a buffered table of which parts may be lost.
@@ -101,5 +126,29 @@ impl WriteTxn {
             Some(_) => self.buffered_table(name).map(Some),
             None => Ok(None),
         }
+    }
+
+    /// Creates a buffered table in an empty open table.
+    fn create_buffered<K, V>(&mut self, index: usize) -> Result<BufferedTableMut<'_, K, V>>
+    where
+        K: TableKey + ?Sized,
+        V: TableValue + ?Sized,
+    {
+        let writer = self.change_table(index, BufferedWriter::create)?;
+        self.add_buffered(index, writer);
+        Ok(BufferedTableMut::new(self, index, self.buffered.len() - 1))
+    }
+
+    /// Opens a buffered table that was found.
+    fn open_found_buffered<K, V>(&mut self, name: &str) -> Result<BufferedTableMut<'_, K, V>>
+    where
+        K: TableKey + ?Sized,
+        V: TableValue + ?Sized,
+    {
+        let Some(index) = self.open_table(name, Some(false))? else {
+            unreachable!("it was found");
+        };
+        let at = self.open_buffered(index)?;
+        Ok(BufferedTableMut::new(self, index, at))
     }
 }
