@@ -54,6 +54,7 @@ fn said_of(command: &Command) -> Option<&DurabilityArg> {
             | KvCommand::Clear { durability, .. }
             | KvCommand::Create { durability, .. }
             | KvCommand::Drop { durability, .. }
+            | KvCommand::Compact { durability, .. }
             | KvCommand::Rename { durability, .. } => Some(durability),
             _ => None,
         },

@@ -24,11 +24,17 @@ Examples:
   tidalite kv put plant.tdl tags pump-7 red
   tidalite kv put plant.tdl readings 17 80 --multi --keys u32 --values i64
 
+  tidalite kv create plant.tdl sessions --buffered
+  tidalite load plant.tdl sessions.txt --text --table sessions
+  tidalite kv compact plant.tdl sessions
+
 Keys and values are text in which \\ and two hex digits stand for a byte, and \\\\ for a backslash.
 Printed keys and values can be typed: printable characters are unchanged; every other byte, the
 backslash and a leading dash (except of a number) are printed as \\ and two hex digits. With --hex
 both are hex digits; --keys and --values select numbers of one length, which sort as numbers. In a
 table of sets (--multi) each key has a sorted set of values; values of equal length are packed.
+A buffered table (--buffered) collects writes in sorted runs, which are merged into its rows later:
+it loads keys in random order faster, has one value per key, and has no nested tables.
 
 With --format json `get` and `scan` print an object for each pair, with the fields `key` and `value`:
 numbers with --keys u32 and the like, otherwise the printed text. A nested table has the field `pairs`
@@ -138,6 +144,9 @@ pub(crate) enum KvCommand {
         /// If the table does not exist, create a table of sets
         #[arg(long, conflicts_with = "path")]
         multi: bool,
+        /// If the table does not exist, create a buffered table
+        #[arg(long, conflicts_with_all = ["path", "multi"])]
+        buffered: bool,
         #[command(flatten)]
         created: CreatedArg,
         #[command(flatten)]
@@ -196,6 +205,9 @@ pub(crate) enum KvCommand {
         /// A table of sets: each key has a sorted set of values
         #[arg(long)]
         multi: bool,
+        /// A buffered table: for keys that arrive in random order in large transactions
+        #[arg(long, conflicts_with = "multi")]
+        buffered: bool,
         #[command(flatten)]
         created: CreatedArg,
         #[command(flatten)]
@@ -228,6 +240,15 @@ pub(crate) enum KvCommand {
         #[command(flatten)]
         durability: DurabilityArg,
     },
+    /// Merge the runs of a buffered table into its rows, which makes reads faster
+    Compact {
+        #[command(flatten)]
+        file: FileArg,
+        /// Buffered table
+        table: String,
+        #[command(flatten)]
+        durability: DurabilityArg,
+    },
     /// List tables with their sizes, or show how they are stored in the file
     Stat(KvStatArgs),
 }
@@ -235,8 +256,8 @@ pub(crate) enum KvCommand {
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Without a table and options it prints one line per table, otherwise the requested information in
-the format of `mdb_stat` and `mdbx_stat`. It reads the branches of the tables, and the leaves of
-tables with long values or nested tables.
+the format of `mdb_stat` and `mdbx_stat`. It reads the branches of the tables, the leaves of tables
+with long values or nested tables, and the runs of buffered tables.
 
 Examples:
   tidalite kv stat plant.tdl
@@ -300,7 +321,9 @@ pub(crate) struct KvStatArgs {
 Prints each table as a section: a header (VERSION=3, format, database, type), then keys and values
 on lines of their own, as a space and hex digits, or as text with --print. `mdb_load` reads one
 table at a time, see the example. A nested table is printed between the lines { and } in place of a
-value, and a hash table as the rows in which it is stored; mdb_load can read neither.
+value, and a hash table as the rows in which it is stored; mdb_load can read neither. A buffered
+table has type=buffered in its header, which mdb_load refuses; with --as it is printed as a table of
+pairs.
 
 Tables from LMDB or libmdbx with integerkey, reversekey, integerdup or reversedup are stored here
 with their bytes reversed, which preserves their order. These flags are not stored, and neither is
@@ -361,7 +384,8 @@ Tables are created as the header states; with dupsort as tables of sets. The byt
 and of keys in reversed order are reversed, which preserves their order; a note reports this, and
 the option --as of dump restores them. Table names are UTF-8; a table with another name needs
 --table. Older versions of mdb_dump -p do not escape backslashes: dump without -p. Commits every 32
-MiB; a hash table is one commit, and must be new.
+MiB; a hash table is one commit, and must be new. A table that exists keeps its kind: pairs are also
+stored in a buffered table (`kv create --buffered`).
 
 With --text there is no header: lines alternate between key and value, as for `mdb_load -T`, with \\
 and two hex digits for a byte that is not a printable character, and \\\\ for a backslash. The pairs

@@ -38,6 +38,9 @@
 //! valuetype=i64
 //! ```
 //!
+//! A buffered table has the same header lines with `type=buffered`, and its section has its keys and values: runs are not
+//! kept. With flags of LMDB in the header it is `type=btree`, so that `mdb_load` can read it.
+//!
 //! `mdb_load` ignores `sequence` and `escaped`, and rejects a section with a nested table and one of another type.
 
 use super::foreign::{self, Part};
@@ -50,7 +53,7 @@ use crate::terminal::Terminal;
 use std::borrow::Cow;
 use std::io::Write;
 use std::path::Path;
-use tidalite::{ReadTxn, Table, TableLayout};
+use tidalite::{ReadTxn, Table, TableLayout, TableTypes};
 
 /// Minimum of the number `mapsize` in a header: the default of the loaders of LMDB and libmdbx is too small for most
 /// tables.
@@ -103,17 +106,23 @@ fn section(snap: &ReadTxn, name: &str, lines: &mut Lines<'_>) -> Outcome {
         false => format!("database={name}"),
     };
     let types = snap.table_types(name).map_err(fail)?;
-    let hash = types.filter(|types| types.layout() == TableLayout::Hash);
-    let kind = match &hash {
-        None => "btree".to_owned(),
+    let layout = types.as_ref().map(TableTypes::layout);
+    let with_flags = !lines.flags.is_empty();
+    let (word, types) = match (layout, types) {
+        (Some(TableLayout::Hash), _) if with_flags => {
+            return Err(Failure::usage("--as: not possible for a hash table"));
+        }
+        (Some(TableLayout::Hash), types) => ("hashtable", types),
+        (Some(TableLayout::Buffered), types) if !with_flags => ("buffered", types),
+        _ => ("btree", None),
+    };
+    let kind = match types {
+        None => word.to_owned(),
         Some(types) => {
             let [key, value] = [types.key(), types.value()].map(|ty| escaped(ty.as_bytes()));
-            format!("hashtable\nkeytype={key}\nvaluetype={value}")
+            format!("{word}\nkeytype={key}\nvaluetype={value}")
         }
     };
-    if hash.is_some() && !lines.flags.is_empty() {
-        return Err(Failure::usage("--as: not possible for a hash table"));
-    }
     write!(
         lines.out,
         "VERSION=3\nformat={format}\n{told}\ntype={kind}\nmapsize={map_bytes}\n"
@@ -128,6 +137,16 @@ fn section(snap: &ReadTxn, name: &str, lines: &mut Lines<'_>) -> Outcome {
         while cursor.next().map_err(fail)? {
             lines.line(Part::Key, cursor.key())?;
             lines.line(Part::Value, cursor.value())?;
+        }
+    } else if layout == Some(TableLayout::Buffered) {
+        lines.end_head(0)?;
+        let Some(table) = snap.buffered_table::<[u8], [u8]>(name).map_err(fail)? else {
+            return Ok(());
+        };
+        for entry in table.range(..).map_err(fail)? {
+            let (key, value) = entry.map_err(fail)?;
+            lines.line(Part::Key, &key)?;
+            lines.line(Part::Value, &value)?;
         }
     } else {
         let Some(table) = snap.raw_table(name).map_err(fail)? else {

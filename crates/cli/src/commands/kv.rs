@@ -1,16 +1,20 @@
 //! `kv`: commands for tables.
 
-use super::key_forms::{bytes_of, json_of, text_of};
-use super::kv_types::{check_pair, is_hash_table, refuse_hash_table};
-use crate::args::{KvArgs, KvCommand, KvForm, KvPlace};
-use crate::database::{failure, open, open_or_create, open_to_write};
+use super::kv_buffered;
+use super::kv_place::{Held, Pairs, no_table};
+use super::kv_scan::{Bounds, scan};
+use super::kv_types::{
+    Kind, buffered_without, check_pair, is_hash_table, layout_of, not_buffered, refuse_hash_table,
+};
+use crate::args::{KvArgs, KvCommand, KvPlace};
+use crate::database::{failure, open_or_create, open_to_write};
 use crate::exit::{Failure, Outcome};
 use crate::output::{plural, printable};
 use crate::store;
 use crate::terminal::Terminal;
 use std::io::Read;
 use std::path::Path;
-use tidalite::{ErrorKind, ReadTxn, Table, WriteTxn};
+use tidalite::{ErrorKind, TableLayout, WriteTxn};
 
 /// Runs the command `tidalite kv`.
 pub(crate) fn run(args: &KvArgs, terminal: &mut Terminal<'_>) -> Outcome {
@@ -35,11 +39,13 @@ pub(crate) fn run(args: &KvArgs, terminal: &mut Terminal<'_>) -> Outcome {
             value_file,
             new,
             multi,
+            buffered,
             ..
         } => {
             let raw = place.hex || value_file.is_some() || value.as_deref() == Some("-");
             let value = given(place, value.as_deref(), value_file.as_deref())?;
-            put(place, (key, &value, raw), *new, *multi)?;
+            let wanted = Kind::wanted(*multi, *buffered);
+            put(place, (key, &value, raw), *new, wanted)?;
             told(&format!("{key} stored in {}", place.table), terminal)
         }
         KvCommand::Del {
@@ -93,9 +99,14 @@ pub(crate) fn run(args: &KvArgs, terminal: &mut Terminal<'_>) -> Outcome {
             told(&format!("table {}{path} cleared", place.table), terminal)
         }
         KvCommand::Create {
-            file, table, multi, ..
+            file,
+            table,
+            multi,
+            buffered,
+            ..
         } => {
-            let done = match create(&file.file, table, *multi)? {
+            let wanted = Kind::wanted(*multi, *buffered);
+            let done = match create(&file.file, table, wanted)? {
                 true => "created",
                 false => "exists already",
             };
@@ -111,6 +122,11 @@ pub(crate) fn run(args: &KvArgs, terminal: &mut Terminal<'_>) -> Outcome {
             change(&file.file, table, |tx| tx.rename_table(table, name))?;
             told(&format!("{table} is called {name} now"), terminal)
         }
+        KvCommand::Compact { file, table, .. } => {
+            let pairs = kv_buffered::compact(&file.file, table)?;
+            let pairs = plural(pairs, "pair", "pairs");
+            told(&format!("table {table} compacted: {pairs}"), terminal)
+        }
         KvCommand::Stat(args) => super::kv_stat::run(args, terminal),
     }
 }
@@ -119,77 +135,6 @@ pub(crate) fn run(args: &KvArgs, terminal: &mut Terminal<'_>) -> Outcome {
 fn told(what: &str, terminal: &mut Terminal<'_>) -> Outcome {
     writeln!(terminal.out, "{}", printable(what))?;
     Ok(terminal.out.flush()?)
-}
-
-impl KvPlace {
-    fn key_form(&self) -> KvForm {
-        if self.hex { KvForm::Hex } else { self.keys }
-    }
-
-    fn value_form(&self) -> KvForm {
-        if self.hex { KvForm::Hex } else { self.values }
-    }
-
-    fn key(&self, text: &str) -> Outcome<Vec<u8>> {
-        bytes_of(self.key_form(), text)
-    }
-
-    fn value(&self, text: &str) -> Outcome<Vec<u8>> {
-        bytes_of(self.value_form(), text)
-    }
-
-    fn key_text(&self, key: &[u8]) -> Outcome<String> {
-        text_of(self.key_form(), key)
-    }
-
-    fn value_text(&self, value: &[u8]) -> Outcome<String> {
-        text_of(self.value_form(), value)
-    }
-
-    /// The keys that lead to the nested table that the options select.
-    fn path(&self) -> Outcome<Vec<Vec<u8>>> {
-        self.path.iter().map(|key| self.key(key)).collect()
-    }
-
-    fn fail(&self, error: &tidalite::Error) -> Failure {
-        failure(&self.file.file, error)
-    }
-
-    fn snapshot(&self) -> Outcome<ReadTxn> {
-        let db = open(&self.file.file)?;
-        db.begin_read().map_err(|error| self.fail(&error))
-    }
-
-    /// Opens the table with one value per key, or the nested table, that the options select.
-    fn table<'s>(&self, snap: &'s ReadTxn) -> Outcome<Table<'s>> {
-        let fail = |error: tidalite::Error| self.fail(&error);
-        let table = snap.table(&self.table).map_err(fail)?;
-        let path = self.path()?;
-        let table = table.map(|table| table.nested_at(&path)).transpose();
-        table.map_err(fail)?.flatten().ok_or_else(|| {
-            let path = self.path.join(", ");
-            Failure::not_found(format!(
-                "table {} has no nested table under {path}",
-                self.table
-            ))
-            .hint("tidalite kv scan prints the table")
-        })
-    }
-
-    fn is_multi(&self, snap: &ReadTxn) -> Outcome<bool> {
-        let multi = snap.is_set_table(&self.table);
-        let multi = multi.map_err(|error| self.fail(&error))?;
-        if multi == Some(true) && !self.path.is_empty() {
-            return Err(Failure::usage("--in: a table of sets has no nested tables"));
-        }
-        refuse_hash_table(snap, &self.file.file, &self.table)?;
-        multi.ok_or_else(|| {
-            Failure::not_found(format!("there is no table {}", self.table)).hint(format!(
-                "tidalite kv stat {} lists them",
-                self.file.file.display()
-            ))
-        })
-    }
 }
 
 /// Opens the database and runs `work`, which changes a whole table and returns whether the table exists.
@@ -202,8 +147,7 @@ fn change(
     let db = open_to_write(path)?;
     let mut tx = db.begin_write().map_err(fail)?;
     if !work(&mut tx).map_err(fail)? {
-        let failure = Failure::not_found(format!("there is no table {table}"));
-        return Err(failure.hint(format!("tidalite kv stat {} lists them", path.display())));
+        return Err(no_table(path, table));
     }
     store::commit(tx).map_err(fail)?;
     store::close(db).map_err(fail)
@@ -237,45 +181,11 @@ fn print(
     Ok(())
 }
 
-/// The content of a key: a value, or a nested table with this number of pairs.
-enum Held<'a> {
-    Value(&'a [u8]),
-    Table(u64),
-}
-
-/// Prints pairs as lines of text or as JSON.
-struct Pairs<'a> {
-    place: &'a KvPlace,
-    json: bool,
-}
-
-impl Pairs<'_> {
-    fn pair(&self, key: &[u8], held: &Held<'_>, terminal: &mut Terminal<'_>) -> Outcome {
-        let place = self.place;
-        let key_text = place.key_text(key)?;
-        if self.json {
-            let key = json_of(place.key_form(), key_text);
-            let pair = match held {
-                Held::Value(value) => {
-                    let value = json_of(place.value_form(), place.value_text(value)?);
-                    serde_json::json!({"key": key, "value": value})
-                }
-                Held::Table(pairs) => serde_json::json!({"key": key, "pairs": pairs}),
-            };
-            return Ok(writeln!(terminal.out, "{pair}")?);
-        }
-        let value = match held {
-            Held::Value(value) => place.value_text(value)?,
-            Held::Table(pairs) => format!("({})", plural(*pairs, "pair", "pairs")),
-        };
-        Ok(writeln!(terminal.out, "{key_text}\t{value}")?)
-    }
-}
-
 fn get(place: &KvPlace, key: &str, form: Print, terminal: &mut Terminal<'_>) -> Outcome {
     let (snap, bytes) = (place.snapshot()?, place.key(key)?);
     let fail = |error: tidalite::Error| place.fail(&error);
-    if place.is_multi(&snap)? {
+    let kind = place.kind(&snap)?;
+    if kind == Kind::Sets {
         let Some(table) = snap.set_table(&place.table).map_err(fail)? else {
             return Err(absent(key));
         };
@@ -299,13 +209,18 @@ fn get(place: &KvPlace, key: &str, form: Print, terminal: &mut Terminal<'_>) -> 
         }
         return Ok(terminal.out.flush()?);
     }
-    let table = place.table(&snap)?;
-    let mut cursor = table.cursor();
-    if cursor.seek(&bytes).map_err(fail)? && cursor.is_nested() {
-        return Err(Failure::bad_input(format!("{key} holds a table"))
-            .hint(format!("tidalite kv scan ... --in {key} prints it")));
-    }
-    let value = table.get(&bytes).map_err(fail)?;
+    let value = if kind == Kind::Buffered {
+        place.buffered_table(&snap)?.get(&bytes)
+    } else {
+        let table = place.table(&snap)?;
+        let mut cursor = table.cursor();
+        if cursor.seek(&bytes).map_err(fail)? && cursor.is_nested() {
+            return Err(Failure::bad_input(format!("{key} holds a table"))
+                .hint(format!("tidalite kv scan ... --in {key} prints it")));
+        }
+        table.get(&bytes)
+    };
+    let value = value.map_err(fail)?;
     let Some(value) = value else {
         let types = snap.table_types(&place.table).map_err(fail)?;
         return Err(match types.filter(|types| place.path.is_empty() && types.key() != "bytes") {
@@ -350,89 +265,110 @@ fn clear(place: &KvPlace) -> Outcome {
         store::commit(tx).map_err(fail)?;
         return store::close(db).map_err(fail);
     }
-    let multi = {
-        let multi = place.is_multi(&snap)?;
-        if !multi {
-            // This returns an error if the table does not exist.
-            place.table(&snap)?;
-        }
-        multi
-    };
+    let kind = place.kind(&snap)?;
+    if kind == Kind::Single {
+        // This returns an error if there is no nested table under the path.
+        place.table(&snap)?;
+    }
     drop(snap);
     let mut tx = db.begin_write().map_err(fail)?;
-    if multi {
-        let mut table = tx.raw_set_table(&place.table).map_err(fail)?;
-        table.clear().map_err(fail)?;
-    } else {
-        let mut table = tx.raw_table(&place.table).map_err(fail)?;
-        let mut table = table.nested_at(&place.path()?);
-        table.clear().map_err(fail)?;
+    match kind {
+        Kind::Single => {
+            let mut table = tx.raw_table(&place.table).map_err(fail)?;
+            table.nested_at(&place.path()?).clear()
+        }
+        Kind::Sets => tx.raw_set_table(&place.table).map_err(fail)?.clear(),
+        Kind::Buffered => kv_buffered::opened(&mut tx, &place.file.file, &place.table)?.clear(),
     }
+    .map_err(fail)?;
     store::commit(tx).map_err(fail)?;
     store::close(db).map_err(fail)
 }
 
 /// Creates a table; returns whether it is new.
-fn create(path: &Path, table: &str, multi: bool) -> Outcome<bool> {
+fn create(path: &Path, table: &str, wanted: Kind) -> Outcome<bool> {
     let fail = |error: tidalite::Error| failure(path, &error);
     let db = open_or_create(path)?;
     let snap = db.begin_read().map_err(fail)?;
     let is_new = snap.is_set_table(table).map_err(fail)?.is_none();
     refuse_hash_table(&snap, path, table)?;
+    let is_buffered = layout_of(&snap, table).map_err(fail)? == TableLayout::Buffered;
+    if is_buffered && wanted != Kind::Buffered {
+        return Err(
+            Failure::bad_input(format!("table {table} exists and is a buffered table"))
+                .hint("give another kind of table another name"),
+        );
+    }
+    if wanted == Kind::Buffered && !is_new && !is_buffered {
+        return Err(not_buffered(table));
+    }
     drop(snap);
     let mut tx = db.begin_write().map_err(fail)?;
-    match multi {
-        true => tx.raw_set_table(table).map(drop).map_err(fail)?,
-        false => tx.raw_table(table).map(drop).map_err(fail)?,
+    match wanted {
+        Kind::Single => tx.raw_table(table).map(drop),
+        Kind::Sets => tx.raw_set_table(table).map(drop),
+        Kind::Buffered if is_new => tx.buffered_table::<[u8], [u8]>(table).map(drop),
+        Kind::Buffered => Ok(()),
     }
+    .map_err(fail)?;
     store::commit(tx).map_err(fail)?;
     store::close(db).map_err(fail)?;
     Ok(is_new)
 }
 
-/// Stores a pair. `raw`: the value was given as bytes.
+/// Stores a pair. `raw`: the value was given as bytes. `wanted` is the kind of the table if it does not exist.
 fn put(
     place: &KvPlace,
     (key, value, raw): (&str, &[u8], bool),
     new: bool,
-    make_multi: bool,
+    wanted: Kind,
 ) -> Outcome {
     let key_bytes = place.key(key)?;
     let db = open_or_create(&place.file.file)?;
     let fail = |error: tidalite::Error| place.fail(&error);
-    let multi = {
-        let snap = db.begin_read().map_err(fail)?;
-        match snap.is_set_table(&place.table).map_err(fail)? {
-            Some(_) => place.is_multi(&snap)?,
-            None => make_multi,
-        }
-    };
     let snap = db.begin_read().map_err(fail)?;
+    let kind = match snap.is_set_table(&place.table).map_err(fail)? {
+        Some(_) => match (place.kind(&snap)?, wanted) {
+            (Kind::Buffered, Kind::Sets) => {
+                return Err(buffered_without(&place.table, "sets of values"));
+            }
+            (Kind::Single | Kind::Sets, Kind::Buffered) => return Err(not_buffered(&place.table)),
+            // The library returns an error if the table has single values.
+            (Kind::Single, Kind::Sets) => Kind::Sets,
+            (kind, _) => kind,
+        },
+        None => wanted,
+    };
     // Types are recorded for the outermost table only.
     if place.path.is_empty()
         && let Some(types) = snap.table_types(&place.table).map_err(fail)?
     {
         let pair = (&key_bytes[..], value);
-        check_pair((&place.table, &types), pair, multi || make_multi, raw)?;
+        check_pair((&place.table, &types), pair, kind == Kind::Sets, raw)?;
     }
     drop(snap);
     let mut tx = db.begin_write().map_err(fail)?;
-    let stored = if multi || make_multi {
-        // This returns an error if the table has single values and not sets.
-        let mut table = tx.raw_set_table(&place.table).map_err(fail)?;
-        table.put(&key_bytes, value).map_err(fail)?
-    } else {
-        let mut table = tx.raw_table(&place.table).map_err(fail)?;
-        let mut table = table.nested_at(&place.path()?);
-        if holds_a_table(&table, &key_bytes).map_err(fail)? {
-            return Err(Failure::bad_input(format!("{key} holds a table"))
-                .hint("tidalite kv del removes it and its content; --in stores into it"));
+    let stored = match kind {
+        Kind::Sets => {
+            let mut table = tx.raw_set_table(&place.table).map_err(fail)?;
+            table.put(&key_bytes, value).map_err(fail)?
         }
-        if new {
-            table.insert(&key_bytes, value).map_err(fail)?
-        } else {
-            table.put(&key_bytes, value).map_err(fail)?;
-            true
+        Kind::Buffered => {
+            kv_buffered::put(&mut tx, &place.table, (&key_bytes, value), new).map_err(fail)?
+        }
+        Kind::Single => {
+            let mut table = tx.raw_table(&place.table).map_err(fail)?;
+            let mut table = table.nested_at(&place.path()?);
+            if holds_a_table(&table, &key_bytes).map_err(fail)? {
+                return Err(Failure::bad_input(format!("{key} holds a table"))
+                    .hint("tidalite kv del removes it and its content; --in stores into it"));
+            }
+            if new {
+                table.insert(&key_bytes, value).map_err(fail)?
+            } else {
+                table.put(&key_bytes, value).map_err(fail)?;
+                true
+            }
         }
     };
     if new && !stored {
@@ -454,12 +390,12 @@ fn holds_a_table(table: &tidalite::TableMut<'_>, key: &[u8]) -> tidalite::Result
 /// Removes a pair, or all pairs of a key; returns the number of values removed.
 fn del(place: &KvPlace, key: &str, value: Option<&str>, all: bool) -> Outcome<u64> {
     let bytes = place.key(key)?;
-    let multi = place.is_multi(&place.snapshot()?)?;
+    let kind = place.kind(&place.snapshot()?)?;
     let value = value.map(|value| place.value(value)).transpose()?;
     let db = open_or_create(&place.file.file)?;
     let fail = |error: tidalite::Error| place.fail(&error);
     let mut tx = db.begin_write().map_err(fail)?;
-    let removed = if multi {
+    let removed = if kind == Kind::Sets {
         let mut table = tx.raw_set_table(&place.table).map_err(fail)?;
         match (&value, all) {
             (Some(value), _) => u64::from(table.remove(&bytes, value).map_err(fail)?),
@@ -471,6 +407,9 @@ fn del(place: &KvPlace, key: &str, value: Option<&str>, all: bool) -> Outcome<u6
                 taken => u64::from(taken.map_err(fail)?.is_some()),
             },
         }
+    } else if kind == Kind::Buffered {
+        let mut table = kv_buffered::opened(&mut tx, &place.file.file, &place.table)?;
+        u64::from(kv_buffered::remove(&mut table, &bytes, value.as_deref()).map_err(fail)?)
     } else {
         let mut table = tx.raw_table(&place.table).map_err(fail)?;
         let mut table = table.nested_at(&place.path()?);
@@ -492,97 +431,4 @@ fn del(place: &KvPlace, key: &str, value: Option<&str>, all: bool) -> Outcome<u6
     store::commit(tx).map_err(fail)?;
     store::close(db).map_err(fail)?;
     Ok(removed)
-}
-
-struct Bounds {
-    from: Option<Vec<u8>>,
-    to: Option<Vec<u8>>,
-    limit: u64,
-    reverse: bool,
-    value: Option<Vec<u8>>,
-    value_from: Option<Vec<u8>>,
-    value_to: Option<Vec<u8>>,
-}
-
-impl Bounds {
-    fn any_value(&self) -> bool {
-        self.value.is_none() && self.value_from.is_none() && self.value_to.is_none()
-    }
-
-    fn takes(&self, found: &[u8]) -> bool {
-        self.value.as_deref().is_none_or(|value| found == value)
-            && self.value_from.as_deref().is_none_or(|from| found >= from)
-            && self.value_to.as_deref().is_none_or(|to| found < to)
-    }
-
-    fn beyond(&self, key: &[u8]) -> bool {
-        if self.reverse {
-            self.from.as_deref().is_some_and(|from| key < from)
-        } else {
-            self.to.as_deref().is_some_and(|to| key >= to)
-        }
-    }
-}
-
-fn scan(pairs: &Pairs<'_>, bounds: &Bounds, terminal: &mut Terminal<'_>) -> Outcome {
-    let place = pairs.place;
-    let snap = place.snapshot()?;
-    let fail = |error: tidalite::Error| place.fail(&error);
-    let mut left = bounds.limit;
-    if place.is_multi(&snap)? {
-        let Some(table) = snap.set_table(&place.table).map_err(fail)? else {
-            return Ok(());
-        };
-        let mut cursor = table.cursor();
-        let mut found = match (bounds.reverse, &bounds.from, &bounds.to) {
-            (false, Some(from), _) => cursor.seek_key_ge(from),
-            (false, None, _) => cursor.first(),
-            (true, _, Some(to)) => cursor.seek_lt(to, &[]),
-            (true, _, None) => cursor.last(),
-        }
-        .map_err(fail)?;
-        while found && left > 0 && !bounds.beyond(cursor.key()) {
-            if bounds.takes(cursor.value()) {
-                pairs.pair(cursor.key(), &Held::Value(cursor.value()), terminal)?;
-                left -= 1;
-            }
-            found = if bounds.reverse {
-                cursor.previous().map_err(fail)?
-            } else {
-                cursor.next().map_err(fail)?
-            };
-        }
-        return Ok(terminal.out.flush()?);
-    }
-    let table = place.table(&snap)?;
-    let mut cursor = table.cursor();
-    let mut found = match (bounds.reverse, &bounds.from, &bounds.to) {
-        (false, Some(from), _) => cursor.seek_ge(from),
-        (false, None, _) => cursor.first(),
-        (true, _, Some(to)) => cursor.seek_lt(to),
-        (true, _, None) => cursor.last(),
-    }
-    .map_err(fail)?;
-    while found && left > 0 && !bounds.beyond(cursor.key()) {
-        if cursor.is_nested() {
-            if bounds.any_value() {
-                let below = table.nested(cursor.key()).map_err(fail)?;
-                let count = below.map_or(0, |below| below.count());
-                pairs.pair(cursor.key(), &Held::Table(count), terminal)?;
-                left -= 1;
-            }
-        } else {
-            let value = cursor.value().map_err(fail)?;
-            if bounds.takes(&value) {
-                pairs.pair(cursor.key(), &Held::Value(&value), terminal)?;
-                left -= 1;
-            }
-        }
-        found = if bounds.reverse {
-            cursor.previous().map_err(fail)?
-        } else {
-            cursor.next().map_err(fail)?
-        };
-    }
-    Ok(terminal.out.flush()?)
 }

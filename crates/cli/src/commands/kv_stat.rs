@@ -1,7 +1,7 @@
 //! `kv stat`: prints tables and their pages, in the familiar layout of `mdb_stat` and `mdbx_stat`.
 
 use super::key_forms::bytes_of;
-use super::kv_types::{is_hash_table, refuse_hash_table};
+use super::kv_types::{buffered_without, is_hash_table, layout_of, refuse_hash_table};
 use crate::args::{KvForm, KvStatArgs, ReportFormat};
 use crate::database::{failure, open};
 use crate::exit::{Failure, Outcome};
@@ -11,7 +11,8 @@ use std::io::Write;
 use tidalite::limits::READERS_MAX;
 use tidalite::maintenance::TableShape;
 use tidalite::monitor::Reader;
-use tidalite::{Database, ReadTxn};
+use tidalite::table::BufferedStat;
+use tidalite::{Database, ReadTxn, TableLayout};
 
 /// Runs the command `tidalite kv stat`.
 pub(crate) fn run(args: &KvStatArgs, terminal: &mut Terminal<'_>) -> Outcome {
@@ -99,7 +100,7 @@ fn reader_table(readers: &[Reader], out: &mut dyn Write) -> Outcome {
     Ok(())
 }
 
-/// The statistics of one table: of single values, of sets, or a hash table.
+/// The statistics of one table: of single values, of sets, a hash table or a buffered table.
 struct Described {
     shape: TableShape,
     /// Number of pairs; of records of a hash table.
@@ -107,6 +108,8 @@ struct Described {
     /// Number of distinct keys of a table of sets and of a hash table.
     keys: Option<u64>,
     is_hash: bool,
+    /// Figures of a buffered table.
+    buffered: Option<BufferedStat>,
     types: Option<String>,
 }
 
@@ -138,6 +141,7 @@ impl Described {
                 entries: table.count(),
                 keys: Some(table.count_keys()),
                 is_hash: false,
+                buffered: None,
                 types,
             });
         }
@@ -153,6 +157,23 @@ impl Described {
                 entries: table.count_records().map_err(fail)?,
                 keys: Some(table.count().map_err(fail)?),
                 is_hash: true,
+                buffered: None,
+                types,
+            });
+        }
+        if layout_of(snap, name).map_err(fail)? == TableLayout::Buffered {
+            if !nested.is_empty() {
+                return Err(buffered_without(name, "nested tables"));
+            }
+            let rows = snap.raw_table(name).map_err(fail)?.ok_or_else(none)?;
+            let table = snap.buffered_table::<[u8], [u8]>(name).map_err(fail)?;
+            let table = table.ok_or_else(none)?;
+            return Ok(Self {
+                shape: rows.shape().map_err(fail)?,
+                entries: table.count().map_err(fail)?,
+                keys: None,
+                is_hash: false,
+                buffered: Some(table.stat().map_err(fail)?),
                 types,
             });
         }
@@ -163,18 +184,25 @@ impl Described {
             entries: table.count(),
             keys: None,
             is_hash: false,
+            buffered: None,
             types,
         })
     }
 
     fn json(&self, name: &str) -> serde_json::Value {
         let shape = &self.shape;
+        let buffered = self.buffered.as_ref();
         serde_json::json!({
             "table": name,
             "sets": self.keys.is_some() && !self.is_hash,
             "hash": self.is_hash,
+            "buffered": buffered.is_some(),
             "entries": self.entries,
             "keys": self.keys.unwrap_or(self.entries),
+            "rows": buffered.map(|stat| stat.rows),
+            "runs": buffered.map(|stat| stat.runs),
+            "run_entries": buffered.map(|stat| stat.run_entries),
+            "run_bytes": buffered.map(|stat| stat.run_bytes),
             "types": self.types,
             "depth": shape.depth,
             "branch_pages": shape.branch_pages,
@@ -192,6 +220,7 @@ fn one(snap: &ReadTxn, name: &str, args: &KvStatArgs, out: &mut dyn Write) -> Ou
         entries,
         keys,
         is_hash: _,
+        buffered,
         types,
     } = Described::of(snap, name, args)?;
     writeln!(out, "Status of {}", printable(name))?;
@@ -206,6 +235,12 @@ fn one(snap: &ReadTxn, name: &str, args: &KvStatArgs, out: &mut dyn Write) -> Ou
     writeln!(out, "  Entries: {entries}")?;
     if let Some(keys) = keys {
         writeln!(out, "  Keys: {keys}")?;
+    }
+    if let Some(stat) = buffered {
+        writeln!(out, "  Rows: {}", stat.rows)?;
+        writeln!(out, "  Runs: {}", stat.runs)?;
+        writeln!(out, "  Run entries: {}", stat.run_entries)?;
+        writeln!(out, "  Run bytes: {}", stat.run_bytes)?;
     }
     Ok(())
 }
@@ -229,6 +264,18 @@ fn list(snap: &ReadTxn, out: &mut dyn Write, fail: impl Fn(tidalite::Error) -> F
             let keys = plural(keys, "key", "keys");
             let records = plural(records, "record", "records");
             writeln!(out, "{shown}\thash table\t{keys}\t{records}")?;
+            continue;
+        }
+        if layout_of(snap, &name).map_err(&fail)? == TableLayout::Buffered {
+            let table = snap.buffered_table::<[u8], [u8]>(&name).map_err(&fail)?;
+            let counts = table.map(|table| Ok((table.count()?, table.stat()?)));
+            let (pairs, stat) = counts.transpose().map_err(&fail)?.unwrap_or_default();
+            let pairs = plural(pairs, "pair", "pairs");
+            let rows = plural(stat.rows, "row", "rows");
+            let runs = plural(stat.runs, "run", "runs");
+            let entries = plural(stat.run_entries, "entry", "entries");
+            let figures = format!("{pairs}\t{rows}\t{runs}\t{entries} in runs");
+            writeln!(out, "{shown}\tbuffered table\t{figures}")?;
             continue;
         }
         let table = snap.table(&name).map_err(&fail)?;

@@ -7,10 +7,51 @@ use crate::exit::{Failure, Outcome};
 use std::path::Path;
 use tidalite::{Ordered, ReadTxn, TableLayout, TableTypes};
 
+/// The kinds of tables that `kv` reads and changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// One value, or one nested table, for each key.
+    Single,
+    Sets,
+    Buffered,
+}
+
+impl Kind {
+    /// The kind of a new table.
+    pub(super) fn wanted(multi: bool, buffered: bool) -> Self {
+        match (multi, buffered) {
+            (true, _) => Self::Sets,
+            (false, true) => Self::Buffered,
+            (false, false) => Self::Single,
+        }
+    }
+}
+
+/// The layout of a table; `Rows` if it does not exist.
+pub(super) fn layout_of(snap: &ReadTxn, table: &str) -> tidalite::Result<TableLayout> {
+    let types = snap.table_types(table)?;
+    Ok(types.map_or(TableLayout::Rows, |types| types.layout()))
+}
+
 /// Whether a table is a hash table.
 pub(super) fn is_hash_table(snap: &ReadTxn, table: &str) -> tidalite::Result<bool> {
-    let types = snap.table_types(table)?;
-    Ok(types.is_some_and(|types| types.layout() == TableLayout::Hash))
+    Ok(layout_of(snap, table)? == TableLayout::Hash)
+}
+
+/// The failure for a command that needs a part which a buffered table does not have.
+pub(super) fn buffered_without(table: &str, missing: &str) -> Failure {
+    Failure::bad_input(format!(
+        "table {table} is a buffered table, which has no {missing}"
+    ))
+    .hint("use a table that was created without --buffered")
+}
+
+/// The failure for a buffered table that is wanted where another kind of table has the name.
+pub(super) fn not_buffered(table: &str) -> Failure {
+    Failure::bad_input(format!(
+        "--buffered: table {table} exists and is not a buffered table"
+    ))
+    .hint("omit --buffered, or create a buffered table under another name and copy the pairs with dump and load --table")
 }
 
 /// Returns an error for a hash table: its rows are records and an index, which must not be changed one by one.

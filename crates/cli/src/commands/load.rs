@@ -4,7 +4,7 @@
 //! Header lines that have no meaning for Tidalite are ignored: sizes of pages and maps, numbers of readers, canaries.
 
 use super::foreign::{self, Part};
-use super::kv_types::refuse_hash_table;
+use super::kv_types::{buffered_without, layout_of, refuse_hash_table};
 use crate::args::{ForeignFlag, LoadArgs};
 use crate::bytes::{unescaped, unhex};
 use crate::database::{failure, open_or_create};
@@ -15,7 +15,7 @@ use crate::terminal::Terminal;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use tidalite::{Database, ErrorKind, TableLayout, TableMut, WriteTxn};
+use tidalite::{BufferedTableMut, Database, ErrorKind, ReadTxn, TableLayout, TableMut, WriteTxn};
 
 /// Name of the table for a section whose header has no name.
 const MAIN_TABLE: &str = "main";
@@ -37,11 +37,20 @@ struct Head {
     sequence: u64,
     /// Whether the section has the rows of a hash table.
     hash: bool,
-    /// Names of the types of a hash table.
+    /// Whether the section has the pairs of a buffered table.
+    buffered: bool,
+    /// Names of the types of a hash table or a buffered table.
     types: [Option<String>; 2],
 }
 
 impl Head {
+    /// Names of the types of keys and values of a hash table or a buffered table.
+    fn types(&self) -> (&str, &str) {
+        let [key, value] = &self.types;
+        let [key, value] = [key, value].map(|ty| ty.as_deref().unwrap_or("bytes"));
+        (key, value)
+    }
+
     /// Converts the bytes of a key or value so that Tidalite sorts them in the order of the source.
     fn here(&self, part: Part, mut bytes: Vec<u8>) -> Vec<u8> {
         if foreign::turns(&self.flags, part) {
@@ -219,8 +228,10 @@ fn read_head(lines: &mut Lines<'_>) -> Outcome<Option<Head>> {
             }
             ("format", "bytevalue") => head.print = false,
             ("format", "print") => head.print = true,
-            ("type", "btree") => head.hash = false,
-            ("type", "hashtable") => head.hash = true,
+            ("type", "btree" | "hashtable" | "buffered") => {
+                head.hash = value == "hashtable";
+                head.buffered = value == "buffered";
+            }
             ("keytype" | "valuetype", ty) => {
                 let bytes = unescaped(ty.as_bytes()).map(String::from_utf8);
                 let Some(Ok(ty)) = bytes else {
@@ -265,6 +276,10 @@ fn read_pairs(
         );
     }
     refuse_hash_table(&snap, &args.file.file, name)?;
+    if is_for_buffered(&snap, head, name, &args.file.file)? {
+        drop(snap);
+        return read_buffered(lines, head, db, name, args);
+    }
     drop(snap);
     // Readers must never see a part of a hash table, so its rows are one commit.
     let batch_bytes = if head.hash { usize::MAX } else { BATCH_BYTES };
@@ -322,6 +337,79 @@ fn read_pairs(
     Ok(stored)
 }
 
+/// Whether the pairs of a section go to a buffered table: a table that exists keeps its kind. Returns an error if the
+/// table cannot hold what the header tells.
+fn is_for_buffered(snap: &ReadTxn, head: &Head, name: &str, path: &Path) -> Outcome<bool> {
+    let fail = |error: tidalite::Error| failure(path, &error);
+    let exists = snap.is_set_table(name).map_err(fail)?.is_some();
+    let is_buffered = match exists {
+        true => layout_of(snap, name).map_err(fail)? == TableLayout::Buffered,
+        false => head.buffered,
+    };
+    if exists && head.buffered {
+        let types = snap.table_types(name).map_err(fail)?;
+        let types = types.as_ref();
+        let stored = types.map_or(("bytes", "bytes"), |types| (types.key(), types.value()));
+        if stored != head.types() {
+            let [stored, found] =
+                [stored, head.types()].map(|(key, value)| format!("{key} -> {value}"));
+            return Err(Failure::bad_input(format!(
+                "the pairs are of types {found}, but the table exists and is of types {stored}"
+            ))
+            .hint("load them under another name with --table NAME"));
+        }
+    }
+    if is_buffered && head.multi {
+        return Err(buffered_without(name, "sets of values"));
+    }
+    if is_buffered && head.sequence > 0 {
+        return Err(buffered_without(name, "sequence"));
+    }
+    Ok(is_buffered)
+}
+
+/// Stores the pairs of a section in a buffered table; returns the number of pairs stored.
+fn read_buffered(
+    lines: &mut Lines<'_>,
+    head: &Head,
+    db: &Database,
+    name: &str,
+    args: &LoadArgs,
+) -> Outcome<u64> {
+    let fail = |error: tidalite::Error| failure(&args.file.file, &error);
+    let mut stored = 0;
+    let mut ended = false;
+    while !ended {
+        let mut tx = db.begin_write().map_err(fail)?;
+        let mut table = make_buffered(&mut tx, name, head).map_err(fail)?;
+        let mut pairs = Pairs::of(lines, head);
+        for (key, value) in &mut pairs {
+            if !(args.no_overwrite && table.contains(&key).map_err(fail)?) {
+                table.put(&key, &value).map_err(fail)?;
+                stored += 1;
+            }
+        }
+        ended = pairs.end.transpose()?.is_some();
+        store::commit(tx).map_err(fail)?;
+    }
+    Ok(stored)
+}
+
+/// Opens the buffered table of a section; creates it if it does not exist.
+fn make_buffered<'t>(
+    tx: &'t mut WriteTxn,
+    name: &str,
+    head: &Head,
+) -> tidalite::Result<BufferedTableMut<'t>> {
+    if tx.is_set_table(name)?.is_none() {
+        return tx.create_raw_buffered_table(name, head.types());
+    }
+    match tx.raw_buffered_table(name)? {
+        Some(table) => Ok(table),
+        None => unreachable!("it exists"),
+    }
+}
+
 /// Number of keys of a hash table whose rows were loaded. It is damaged if the rows do not make up a hash table.
 fn keys_of(tx: &mut WriteTxn, name: &str) -> tidalite::Result<u64> {
     match tx.raw_hash_table(name)? {
@@ -330,7 +418,7 @@ fn keys_of(tx: &mut WriteTxn, name: &str) -> tidalite::Result<u64> {
     }
 }
 
-/// Iterator over the pairs in a section of a table of sets, up to the end of a batch.
+/// Iterator over the pairs in a section without nested tables, up to the end of a batch.
 struct Pairs<'p, 'l> {
     lines: &'p mut Lines<'l>,
     head: &'p Head,
@@ -360,7 +448,8 @@ impl<'p, 'l> Pairs<'p, 'l> {
         };
         match read_bytes(lines, head)? {
             Line::Bytes(value) => Ok(Some((key, head.here(Part::Value, value)))),
-            Line::Open(_) => Err(lines.bad("a table among sets")),
+            Line::Open(_) if head.multi => Err(lines.bad("a table among sets")),
+            Line::Open(_) => Err(lines.bad("a nested table, which a buffered table cannot hold")),
             Line::Close | Line::End => Err(lines.bad("a key without a value")),
         }
     }
@@ -393,9 +482,7 @@ impl Iterator for Pairs<'_, '_> {
 /// Creates the table of a section and advances its sequence to the number in the header.
 fn make(tx: &mut WriteTxn, name: &str, head: &Head) -> tidalite::Result<()> {
     if head.hash {
-        let [key, value] = &head.types;
-        let [key, value] = [key, value].map(|ty| ty.as_deref().unwrap_or("bytes"));
-        let mut table = tx.create_raw_table(name, TableLayout::Hash, (key, value))?;
+        let mut table = tx.create_raw_table(name, TableLayout::Hash, head.types())?;
         catch_up(&mut table, head.sequence)?;
     } else if head.multi {
         let mut table = tx.raw_set_table(name)?;

@@ -6,6 +6,7 @@
 )]
 
 mod bad_inputs;
+mod buffered_tables;
 mod check_json;
 mod consistency;
 mod corners;
