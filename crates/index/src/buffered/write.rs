@@ -73,8 +73,8 @@ impl BufferedWriter {
 
     /// Opens a buffered table of which parts may be lost: lists the runs that are still there.
     ///
-    /// Runs that were being merged into the rows are listed whole again: their entries replace the rows by what they already
-    /// hold.
+    /// Runs that were being merged into the rows are listed whole again: for each key the newest of their entries says the
+    /// same as its row.
     ///
     /// # Errors
     /// As for `store`.

@@ -66,11 +66,14 @@ impl Buffer {
         self.first + self.items.len() as u64
     }
 
-    /// Forgets all records and their memory, unless it is little; the next record has number `first`.
+    /// Forgets all records; the next record has number `first`. Memory is kept for the next records, but not that of large
+    /// values.
     pub(crate) fn reset(&mut self, first: u64) {
         self.first = first;
-        self.bytes.clear();
-        self.keys.clear();
+        for bytes in [&mut self.bytes, &mut self.keys] {
+            bytes.clear();
+            bytes.shrink_to(BYTES_MAX);
+        }
         self.items.clear();
         self.newest.clear();
     }

@@ -17,7 +17,7 @@ use tidalite_pager::{PageRead, Result};
 /// Callback that receives a problem as text.
 type OnProblem<'f> = dyn FnMut(String) + 'f;
 
-/// What the blocks of a run, or of the main table, hold.
+/// Counts of the blocks of a run, or of the main table.
 #[derive(Default)]
 struct Found {
     rows: u64,

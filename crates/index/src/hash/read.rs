@@ -47,7 +47,7 @@ pub struct HashStat {
     pub records: u64,
     /// Number of the next record.
     pub next_record: u64,
-    /// Records that are replaced or removed; compaction gives their space back.
+    /// Records that merges of runs have found to be replaced or removed; compaction gives their space back.
     pub dead: u64,
     /// Keys in the main table of the index.
     pub main_keys: u64,

@@ -1,8 +1,9 @@
 //! Storing the records of a transaction, merging runs into the main table, and giving space back.
 //!
 //! A store of n records adds one run of n entries. While runs wait for the main table, each store also merges about twice
-//! as many entries into it as it adds, in steps of at least `merge_entries`, so the work of a commit is bounded by its own
-//! size, and the runs together stay below a share of the main table.
+//! as many entries into it as it adds, in steps of at least `merge_entries`, so the runs together stay below a share of the
+//! main table. Now and then a store merges runs of one size with each other (`runs/write.rs`): that work is bounded by the
+//! size of the largest run, not by the size of the commit.
 
 use crate::block::BlockBuilder;
 use crate::hash::buffer::Buffer;

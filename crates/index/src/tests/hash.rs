@@ -7,7 +7,7 @@ use tidalite_pager::{PageRead, Result};
 use tidalite_testkit::ScratchPages;
 use tidalite_testkit::rng::Rng;
 
-/// What a hash table should hold.
+/// The expected content of a hash table.
 #[derive(Clone, Debug, Default)]
 struct Model {
     /// Every record that was written: key and value, or `None` for a removal.

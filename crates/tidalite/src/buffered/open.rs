@@ -37,7 +37,7 @@ impl WriteTxn {
     ///
     /// A buffered table is an ordered table whose writes are collected in sorted runs and go to their rows later, many at a
     /// time. Choose it for keys that arrive in random order in large transactions: it is several times as fast then as a
-    /// [`table`](Self::table). Keys that ascend, and small transactions, are faster in a plain table.
+    /// [`table`](Self::table). Keys that ascend need no runs: a plain table appends them.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;

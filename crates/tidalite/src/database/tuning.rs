@@ -157,8 +157,7 @@ impl Tuning {
     }
 
     /// Bytes of a hash table's runs from which they are merged into the main table of its index (default: 1 MiB; more
-    /// once the main table is larger than four times that). A small number makes the first lookups after few writes
-    /// faster; every commit then writes more.
+    /// once the main table is larger than four times that). With a small number, tests meet merges in small tables.
     pub fn hash_run_bytes(mut self, bytes: u64) -> Self {
         self.hash_run_bytes = bytes;
         self
