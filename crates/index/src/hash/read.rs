@@ -1,21 +1,17 @@
 //! Lookups in a hash table.
 
 use crate::hash::entry::Action;
-use crate::hash::options::{HashOptions, IndexKey};
+use crate::hash::options::HashOptions;
 use crate::hash::record::{self, Record};
 use crate::hash::settle::{DEAD, Records, duplicates_key, versions_key};
 use crate::hash::state::State;
 use crate::parts::{Part, part, row};
 use crate::postings::sets;
 use crate::runs::filter::Filters;
-use crate::runs::lookup::{find_run, find_table, in_run, in_table, in_value};
+use crate::runs::lookup::{in_run, in_table};
 use roaring::RoaringTreemap;
-use std::borrow::Cow;
-use tidalite_kv::{TableReader, Tree, Value};
+use tidalite_kv::{TableReader, Tree};
 use tidalite_pager::{PageRead, Result};
-
-/// Number of keys whose lookups are interleaved.
-const SIDE_BY_SIDE: usize = 32;
 
 /// A hash table in a snapshot.
 #[derive(Clone, Debug)]
@@ -179,128 +175,6 @@ impl<R: PageRead> HashReader<R> {
             Ok(())
         })?;
         Ok(self.first_of_key(&newest, &folded)?.flatten())
-    }
-
-    /// Passes the newest records of many keys to `found`, each with the index of its key, in no order. Nothing is passed for
-    /// keys that do not exist.
-    ///
-    /// # Errors
-    /// A damaged or unreadable page; errors of `found`.
-    ///
-    /// # Cost
-    /// As for `get`, but the waits for memory of `SIDE_BY_SIDE` keys overlap.
-    pub fn get_many<K: AsRef<[u8]>>(
-        &self,
-        keys: &[K],
-        found: &mut dyn FnMut(usize, Record<'_>) -> Result<()>,
-    ) -> Result<()> {
-        if self.options.duplicates {
-            for (place, key) in keys.iter().enumerate() {
-                if let Some(record) = self.get(key.as_ref())? {
-                    found(place, record)?;
-                }
-            }
-            return Ok(());
-        }
-        for (batch, keys) in keys.chunks(SIDE_BY_SIDE).enumerate() {
-            self.get_batch(keys, &mut |place, record| {
-                found(batch * SIDE_BY_SIDE + place, record)
-            })?;
-        }
-        Ok(())
-    }
-
-    /// As `get_many`, for few keys of a table without duplicates.
-    fn get_batch<K: AsRef<[u8]>>(
-        &self,
-        keys: &[K],
-        found: &mut dyn FnMut(usize, Record<'_>) -> Result<()>,
-    ) -> Result<()> {
-        let folded: Vec<Cow<'_, [u8]>> = keys
-            .iter()
-            .map(|key| self.options.folded(key.as_ref()))
-            .collect();
-        let mut open: Vec<(usize, IndexKey<'_>)> = folded
-            .iter()
-            .enumerate()
-            .map(|(place, key)| (place, self.options.index_key(key)))
-            .collect();
-        let records = self.records()?;
-        let mut numbers = Vec::with_capacity(keys.len());
-        let mut values = Vec::with_capacity(keys.len());
-        let (runs, main) = (self.runs()?, self.main()?);
-        let listed = self.state.runs.list.iter().enumerate().rev().map(Some);
-        let is_filtered = !self.state.runs.is_empty() && self.prepare_filters(keys.len() as u32)?;
-        for run in listed.chain([None]) {
-            values.clear();
-            if let Some((index, _)) = run.filter(|_| is_filtered) {
-                for (_, key) in &open {
-                    self.filters.prefetch(index, key, &self.r);
-                }
-            }
-            for (_, key) in &open {
-                values.push(match run {
-                    Some((index, run)) => {
-                        let may_have = self.state.runs.has(index, key)
-                            && (!is_filtered || self.filters.may_have(index, key, &self.r)?);
-                        match may_have {
-                            true => find_run(&runs, &self.r, run.number, key)?,
-                            false => None,
-                        }
-                    }
-                    None => find_table(&main, &self.r, key)?,
-                });
-            }
-            let mut at = 0;
-            let mut failed = None;
-            open.retain(|(place, key)| {
-                let value = values[at].take();
-                at += 1;
-                let Some(value) = value else {
-                    return true;
-                };
-                match self.newest_in(&value, key, &folded[*place]) {
-                    Ok(Some(Some(number))) => numbers.push((*place, number)),
-                    Ok(Some(None)) => {}
-                    Ok(None) => return true,
-                    Err(error) => failed = Some(error),
-                }
-                false
-            });
-            if let Some(error) = failed {
-                return Err(error);
-            }
-        }
-        for (_, number) in &numbers {
-            records.prefetch_spaced(&self.r, &number.to_be_bytes())?;
-        }
-        for (place, number) in numbers {
-            found(place, record::expect(&records, &self.r, number)?)?;
-        }
-        Ok(())
-    }
-
-    /// The number of the newest record of a key in a block: `Some(None)` if the key is removed, `None` if the block does
-    /// not have the key.
-    fn newest_in(
-        &self,
-        block: &Value<'_>,
-        key: &[u8],
-        folded: &[u8],
-    ) -> Result<Option<Option<u64>>> {
-        let mut actions = Vec::new();
-        in_value(block, key, &mut |payload| {
-            actions.push(Action::decode(payload)?);
-            Ok(())
-        })?;
-        if !self.options.is_hashed() {
-            return Ok(actions.last().map(|action| match *action {
-                Action::Set(number) => Some(number),
-                _ => None,
-            }));
-        }
-        let found = self.first_of_key(&actions, folded)?;
-        Ok(found.map(|record| record.map(|record| record.number())))
     }
 
     /// The newest record of a key among entries of its index key, the oldest first: `Some(None)` if the key is removed.

@@ -178,20 +178,6 @@ impl Filters {
             Row::Bytes(bytes) => Ok(has(&bytes[at..at + LINE_BYTES], hash)),
         }
     }
-
-    /// Fetches the line of a key in the filter of a run into the processor's cache.
-    #[inline]
-    pub(crate) fn prefetch<R: PageRead>(&self, index: usize, key: &[u8], r: &R) {
-        if let Some(filter) = self.runs.get().and_then(|runs| runs.get(index))
-            && filter.lines > 0
-        {
-            let line = line_of(hash_of(key), u64::from(filter.lines));
-            if let Row::At(addr) = &filter.rows[line / ROW_LINES] {
-                let at = line % ROW_LINES * LINE_BYTES;
-                r.prefetch_bytes(addr + at as u64, LINE_BYTES);
-            }
-        }
-    }
 }
 
 #[inline]

@@ -8,25 +8,6 @@ use tidalite_pager::{PageRead, Result};
 /// Callback that receives the payload of an entry.
 pub(crate) type OnPayload<'f> = dyn FnMut(&[u8]) -> Result<()> + 'f;
 
-/// The block of a run that has the entries of `key`, if the run has any. The block is on its way into the processor's cache.
-pub(crate) fn find_run<'r, R: PageRead>(
-    front: &TableReader<'r>,
-    r: &'r R,
-    run: u64,
-    key: &[u8],
-) -> Result<Option<Value<'r>>> {
-    front.floor(r, &row_key(run, key), &run.to_be_bytes())
-}
-
-/// The block of a table of blocks that has the entries of `key`, if the table has any.
-pub(crate) fn find_table<'r, R: PageRead>(
-    table: &TableReader<'r>,
-    r: &'r R,
-    key: &[u8],
-) -> Result<Option<Value<'r>>> {
-    table.floor(r, key, b"")
-}
-
 /// Calls `each` with the entries of `key` in a run, the oldest first.
 pub(crate) fn in_run<'r, R: PageRead>(
     front: &TableReader<'r>,
@@ -35,7 +16,7 @@ pub(crate) fn in_run<'r, R: PageRead>(
     key: &[u8],
     each: &mut OnPayload<'_>,
 ) -> Result<()> {
-    match find_run(front, r, run, key)? {
+    match front.floor(r, &row_key(run, key), &run.to_be_bytes())? {
         Some(block) => in_value(&block, key, each),
         None => Ok(()),
     }
@@ -48,14 +29,14 @@ pub(crate) fn in_table<'r, R: PageRead>(
     key: &[u8],
     each: &mut OnPayload<'_>,
 ) -> Result<()> {
-    match find_table(table, r, key)? {
+    match table.floor(r, key, b"")? {
         Some(block) => in_value(&block, key, each),
         None => Ok(()),
     }
 }
 
 /// Calls `each` with the entries of `key` in a block, the oldest first.
-pub(crate) fn in_value(value: &Value<'_>, key: &[u8], each: &mut OnPayload<'_>) -> Result<()> {
+fn in_value(value: &Value<'_>, key: &[u8], each: &mut OnPayload<'_>) -> Result<()> {
     if let Some(bytes) = value.as_slice() {
         return in_block(bytes, key, each);
     }

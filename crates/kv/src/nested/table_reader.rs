@@ -107,17 +107,6 @@ impl<'r> TableReader<'r> {
         }
     }
 
-    /// As [`Tree::prefetch_spaced`].
-    ///
-    /// # Errors
-    /// As for `get`.
-    pub fn prefetch_spaced<R: PageRead>(&self, r: &R, key: &[u8]) -> Result<()> {
-        match self.tree() {
-            Some(tree) => tree.prefetch_spaced(r, key),
-            None => Ok(()),
-        }
-    }
-
     /// The value of the last row whose key is not greater than `key` and not less than `least`; `None` if there is none.
     ///
     /// # Errors

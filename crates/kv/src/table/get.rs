@@ -132,17 +132,6 @@ impl Tree {
         Self::value_in(r, (&leaf, ahead), key, corrupt_by_table)
     }
 
-    /// Fetches the leaf and the row that `get_spaced` would read into the processor's cache.
-    ///
-    /// # Errors
-    /// As for `get`.
-    pub fn prefetch_spaced<R: PageRead>(&self, r: &R, key: &[u8]) -> Result<()> {
-        if let Some((leaf, ahead)) = self.prefetch_row(r, key)? {
-            lent_page(r, &leaf, ahead);
-        }
-        Ok(())
-    }
-
     /// As `leaf_towards`; also fetches the row from its probable place.
     #[inline(always)]
     fn prefetch_row<R: PageRead>(&self, r: &R, key: &[u8]) -> Result<Option<(Ptr, usize)>> {

@@ -69,27 +69,12 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> HashTable<'a, K, V> {
         }
     }
 
-    /// The values of many keys, in the order of the keys; `None` for a missing key. The memory accesses of many keys
-    /// overlap.
+    /// The values of many keys, in the order of the keys; `None` for a missing key. Costs as much as single gets.
     ///
     /// # Errors
     /// As for `get`, for the whole call.
     pub fn get_many<A: AsArg<K>>(&self, keys: &[A]) -> Result<Vec<Option<V::Owned>>> {
-        let codes: Vec<_> = keys.iter().map(|key| key.as_arg().key_code()).collect();
-        let mut values: Vec<Option<V::Owned>> = Vec::new();
-        values.resize_with(keys.len(), || None);
-        let mut failed = None;
-        self.reader.get_many(&codes, &mut |place, record| {
-            match self.value_of(&record) {
-                Ok(value) => values[place] = value,
-                Err(error) => failed = Some(error),
-            }
-            Ok(())
-        })?;
-        match failed {
-            Some(error) => Err(error),
-            None => Ok(values),
-        }
+        keys.iter().map(|key| self.get(key.as_arg())).collect()
     }
 
     /// Whether a key exists.
