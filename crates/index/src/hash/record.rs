@@ -186,7 +186,7 @@ pub(crate) fn get<'r, R: PageRead>(
     r: &'r R,
     number: u64,
 ) -> Result<Option<Record<'r>>> {
-    match records.get_spaced(r, &number.to_be_bytes())? {
+    match records.get(r, &number.to_be_bytes())? {
         Some(value) => Record::of_value(number, value).map(Some),
         None => Ok(None),
     }

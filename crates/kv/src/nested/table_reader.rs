@@ -19,6 +19,18 @@ use tidalite_pager::{PageRead, PageRef, PageWrite, Result};
 #[derive(Clone, Debug)]
 pub struct TableReader<'r>(TableRepr<InlineBytes<'r>>);
 
+impl From<&Tree> for TableReader<'_> {
+    fn from(tree: &Tree) -> Self {
+        Self::of(*tree)
+    }
+}
+
+impl From<&Self> for TableReader<'_> {
+    fn from(table: &Self) -> Self {
+        table.clone()
+    }
+}
+
 impl<'r> TableReader<'r> {
     /// Read access to a table that has pages of its own.
     #[must_use]
@@ -92,18 +104,6 @@ impl<'r> TableReader<'r> {
         match value::reference(cell.tag, cell.payload, r.page_size(), at)? {
             Some(reference) => Ok(Some(Value::referenced(r, reference))),
             None => Err(key_holds_table(at, key)),
-        }
-    }
-
-    /// As [`Tree::get_spaced`].
-    ///
-    /// # Errors
-    /// As for `get`.
-    #[inline]
-    pub fn get_spaced<R: PageRead>(&self, r: &'r R, key: &[u8]) -> Result<Option<Value<'r>>> {
-        match self.tree() {
-            Some(tree) => tree.get_spaced(r, key),
-            None => self.get(r, key),
         }
     }
 

@@ -17,7 +17,7 @@ use crate::page::header::Shape;
 use crate::page::layout::{
     CHILD_BYTES, HEAD_BYTES, NARROW_PAGE_MAX, PREFIX_AT, child_of, head_of, tag, varint,
 };
-use crate::page::prefetch::{share_between, slots_ahead};
+use crate::page::prefetch::slots_ahead;
 use crate::page::search::first_head;
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -168,17 +168,6 @@ pub(crate) fn child_towards(page: &[u8], level: u8, key: &[u8]) -> Option<(Ptr, 
     let child: &[u8; CHILD_BYTES] = page.get(at..)?.first_chunk()?;
     let (ptr, rows) = child_of(child, level.checked_sub(1)?, page.len());
     (!ptr.is_null()).then_some((ptr, slots_ahead(level, rows)))
-}
-
-/// The part of the keys of the child towards `key` that come before `key`, if they are spread evenly.
-#[inline(always)]
-pub(crate) fn share_towards(page: &[u8], level: u8, key: &[u8]) -> Option<f32> {
-    let shape = Shape::whole(page, level)?;
-    let suffix = suffix_of(page, &shape, key)?;
-    let heads = heads_of(page, &shape)?;
-    let head = head_of(suffix);
-    let next = 1 + first_head(heads.get(1..)?, |found| found <= head);
-    share_between(heads, next.checked_sub(1)?, head)
 }
 
 /// Searches `key` in a leaf and returns the place of its payload.

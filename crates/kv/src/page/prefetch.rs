@@ -5,7 +5,7 @@
 //! cache thus costs three waits in sequence, unless header and slots are prefetched together as soon as the next page
 //! is known.
 
-use crate::page::layout::{HEAD_BYTES, NARROW_PAGE_MAX, PREFIX_AT, slot_bytes};
+use crate::page::layout::{NARROW_PAGE_MAX, PREFIX_AT, slot_bytes};
 use tidalite_base::prefetch;
 
 /// Number of bytes to prefetch of any page: the header, and in most pages the heads that a search compares first.
@@ -15,8 +15,6 @@ pub(crate) const SLOTS_AHEAD_BYTES_MAX: usize = 1024;
 /// The number of prefetched bytes is a multiple of this, so that most leaves of a table need the same number of loop
 /// steps, which the processor then predicts.
 const STEP_BYTES: usize = 128;
-/// Number of bytes that are prefetched before the probable end of a cell.
-const CELL_GUESS_BYTES: usize = 192;
 /// Number of bytes that a scan prefetches of each cell: the key, and the beginning of the value.
 pub(super) const CELL_AHEAD_BYTES: usize = 65;
 
@@ -43,25 +41,6 @@ pub(crate) fn prefetch_slots(page: &[u8], bytes: usize) {
     if bytes > HEADS_AHEAD_BYTES {
         prefetch(page.get(HEADS_AHEAD_BYTES..bytes).unwrap_or_default());
     }
-}
-
-/// Prefetches the bytes around the cell of a row in a leaf whose cells were appended one after the other, from the end of
-/// the page downwards. `share` is the part of the leaf's rows that come before this one; `slots` the bytes of its slots.
-#[inline(always)]
-pub(crate) fn prefetch_cell(leaf: &[u8], slots: usize, share: f32) {
-    let cells = leaf.len().saturating_sub(slots);
-    let end = leaf.len().saturating_sub((share * cells as f32) as usize);
-    let from = end.saturating_sub(CELL_GUESS_BYTES);
-    prefetch(&leaf[from..(end + CELL_GUESS_BYTES / 2).min(leaf.len())]);
-}
-
-/// The part of the keys between the entries at `index` and behind it that come before a key with this head.
-#[inline(always)]
-pub(super) fn share_between(heads: &[[u8; HEAD_BYTES]], index: usize, head: u32) -> Option<f32> {
-    let head_at = |index: usize| heads.get(index).map(|head| u32::from_le_bytes(*head));
-    let (low, high) = (head_at(index)?, head_at(index + 1)?);
-    let (above, span) = (head.checked_sub(low)?, high.checked_sub(low)?);
-    (above < span).then(|| above as f32 / span as f32)
 }
 
 #[cfg(test)]

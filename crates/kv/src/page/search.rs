@@ -4,7 +4,6 @@
 use crate::page::key;
 use crate::page::layout::{HEAD_BYTES, head_of};
 use crate::page::node::Node;
-use crate::page::prefetch::share_between;
 use std::cmp::Ordering;
 use tidalite_pager::{PageRead, Result};
 
@@ -100,7 +99,10 @@ impl Node<'_> {
     #[inline]
     pub(crate) fn share(&self, index: usize, key: &[u8]) -> Option<f32> {
         let suffix = key.strip_prefix(self.prefix())?;
-        share_between(self.heads, index, head_of(suffix))
+        let head_at = |index: usize| self.heads.get(index).map(|head| u32::from_le_bytes(*head));
+        let (low, high) = (head_at(index)?, head_at(index + 1)?);
+        let (above, span) = (head_of(suffix).checked_sub(low)?, high.checked_sub(low)?);
+        (above < span).then(|| above as f32 / span as f32)
     }
 
     /// Leaf only: the first entry that is not below `key`, and whether that entry's key equals `key`.

@@ -4,8 +4,8 @@
 use crate::error::corrupt_by_table;
 use crate::page::layout::tag;
 use crate::page::node::Node;
-use crate::page::point_get::{Row, child_towards, row_of, share_towards};
-use crate::page::prefetch::{HEADS_AHEAD_BYTES, prefetch_cell, prefetch_slots};
+use crate::page::point_get::{Row, child_towards, row_of};
+use crate::page::prefetch::{HEADS_AHEAD_BYTES, prefetch_slots};
 use crate::table::tree::Tree;
 use crate::value::{self, Value};
 use tidalite_pager::PageWrite;
@@ -117,43 +117,6 @@ impl Tree {
             true => cursor.value().map(Some),
             false => Ok(None),
         }
-    }
-
-    /// As `get`, for a table whose keys were appended at even distances, such as consecutive numbers: the row is fetched
-    /// into the processor's cache from its probable place in the leaf, so that it arrives together with the leaf's slots.
-    ///
-    /// # Errors
-    /// As for `get`.
-    #[inline]
-    pub fn get_spaced<'r, R: PageRead>(&self, r: &'r R, key: &[u8]) -> Result<Option<Value<'r>>> {
-        let Some((leaf, ahead)) = self.prefetch_row(r, key)? else {
-            return Ok(None);
-        };
-        Self::value_in(r, (&leaf, ahead), key, corrupt_by_table)
-    }
-
-    /// As `leaf_towards`; also fetches the row from its probable place.
-    #[inline(always)]
-    fn prefetch_row<R: PageRead>(&self, r: &R, key: &[u8]) -> Result<Option<(Ptr, usize)>> {
-        if self.root.is_null() {
-            return Ok(None);
-        }
-        let (mut ptr, mut ahead) = (self.root, HEADS_AHEAD_BYTES);
-        for level in (1..self.height).rev() {
-            let lent = lent_page(r, &ptr, ahead);
-            let child = lent.and_then(|page| child_towards(page, level, key));
-            if let (Some(page), Some((leaf, ahead)), 1) = (lent, child, level)
-                && let Some(share) = share_towards(page, level, key)
-                && let Some(leaf) = r.lent_page(&leaf)
-            {
-                prefetch_cell(leaf, ahead, share);
-            }
-            (ptr, ahead) = match child {
-                Some(child) => child,
-                None => (child_from(r, (&ptr, lent), level, key)?, HEADS_AHEAD_BYTES),
-            };
-        }
-        Ok(Some((ptr, ahead)))
     }
 
     /// True if `key` exists.
