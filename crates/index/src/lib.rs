@@ -23,7 +23,7 @@ mod postings;
 mod runs;
 
 pub use buffered::range::BufferedRange;
-pub use buffered::read::{BufferedReader, BufferedStat, FoundValue, buffered_rows};
+pub use buffered::read::{BufferedReader, BufferedStat, FoundValue};
 pub use buffered::write::{BUFFERED_KEY_MAX, BUFFERED_VALUE_MAX, BufferedWriter};
 pub use hash::entry::RECORDS_MAX;
 pub use hash::options::{HASHED_KEY_MAX, HashOptions, History, KeyForm, WHOLE_KEY_MAX};
@@ -33,9 +33,7 @@ pub use hash::walk::Walk;
 pub use hash::write::{HashWriter, RUN_BYTES_DEFAULT};
 pub use postings::changes::Changes;
 pub use postings::check::check;
-pub use postings::sets::{
-    NUMBERS_MAX, SetCursor, SetRows, SetRowsMut, apply, count, get, get_within, set_cursor,
-};
+pub use postings::sets::{NUMBERS_MAX, SetCursor, apply, count, get, get_within, set_cursor};
 pub use roaring::{RoaringBitmap, RoaringTreemap};
 
 #[cfg(test)]

@@ -159,11 +159,3 @@ impl<R: PageRead> BufferedReader<R> {
         Ok(count)
     }
 }
-
-/// The rows of a buffered table that are not in runs.
-///
-/// # Errors
-/// A damaged or unreadable page.
-pub fn buffered_rows<'r, R: PageRead>(root: &Tree, r: &'r R) -> Result<TableReader<'r>> {
-    part(root, r, Part::Main)
-}

@@ -3,7 +3,7 @@
 use crate::hash::entry::Action;
 use crate::hash::options::HashOptions;
 use crate::hash::record::{self, Record};
-use crate::hash::settle::{DEAD, Records, duplicates_key, versions_key};
+use crate::hash::settle::{Records, duplicates_key, versions_key};
 use crate::hash::state::State;
 use crate::parts::{Part, part, row};
 use crate::postings::sets;
@@ -350,14 +350,6 @@ impl<R: PageRead> HashReader<R> {
             versions.truncate(most);
         }
         Ok(versions)
-    }
-
-    /// The records that are dead: replaced or removed, and not compacted yet.
-    ///
-    /// # Errors
-    /// A damaged or unreadable page.
-    pub fn dead(&self) -> Result<RoaringTreemap> {
-        sets::get(&self.sets()?, &self.r, DEAD)
     }
 
     /// Calls `each` with the records of the store from the number `from` on, in the order in which they were written,

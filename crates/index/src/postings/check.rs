@@ -1,11 +1,10 @@
 //! Checks the rules of the format that `postings.rs` and `container.rs` state.
 
 use crate::postings::container;
-use crate::postings::sets::SetRows;
 use crate::postings::sets::parse;
 use roaring::RoaringBitmap;
 use tidalite_base::Corrupt;
-use tidalite_kv::Tree;
+use tidalite_kv::{TableReader, Tree};
 use tidalite_pager::{PageRead, Result};
 
 /// Callback that receives the key of a set, the number of a container, and the lowest 32 bits of its members.
@@ -23,11 +22,11 @@ pub fn check<R: PageRead>(tree: &Tree, r: &R, each: &mut OnContainer<'_>) -> Res
 
 /// As `check`, for any table of sets.
 pub(crate) fn check_rows<'r, R: PageRead>(
-    table: &impl SetRows<'r>,
+    table: impl Into<TableReader<'r>>,
     r: &'r R,
     each: &mut OnContainer<'_>,
 ) -> Result<()> {
-    let mut cursor = table.rows(r)?;
+    let mut cursor = table.into().cursor(r)?;
     let mut there = cursor.first()?;
     while there {
         let (key, block) = parse(cursor.key())?;

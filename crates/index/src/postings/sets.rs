@@ -15,7 +15,7 @@ use crate::postings::changes::Changes;
 use crate::postings::container;
 use roaring::{RoaringBitmap, RoaringTreemap};
 use tidalite_base::Corrupt;
-use tidalite_kv::{Cursor, TableReader, TableWriter, Tree, Value};
+use tidalite_kv::{Cursor, TableReader, TableWriter};
 use tidalite_pager::{Error, PageRead, PageWrite, Result};
 
 /// Numbers of a set are less than this.
@@ -40,92 +40,14 @@ pub(crate) fn parse(row: &[u8]) -> Result<(&[u8], u32)> {
     Ok((key, u32::from_be_bytes(*block)))
 }
 
-/// A table of sets, for reading: one with pages of its own, or one inside another table.
-pub trait SetRows<'r> {
-    /// A cursor over the rows.
-    ///
-    /// # Errors
-    /// A damaged page.
-    fn rows<R: PageRead>(&self, r: &'r R) -> Result<Cursor<'r, R>>;
-
-    /// The row under `key`.
-    ///
-    /// # Errors
-    /// A damaged or unreadable page.
-    fn row<R: PageRead>(&self, r: &'r R, key: &[u8]) -> Result<Option<Value<'r>>>;
-}
-
-impl<'r> SetRows<'r> for Tree {
-    fn rows<R: PageRead>(&self, r: &'r R) -> Result<Cursor<'r, R>> {
-        Ok(self.cursor(r))
-    }
-
-    fn row<R: PageRead>(&self, r: &'r R, key: &[u8]) -> Result<Option<Value<'r>>> {
-        self.get(r, key)
-    }
-}
-
-impl<'r> SetRows<'r> for TableReader<'r> {
-    fn rows<R: PageRead>(&self, r: &'r R) -> Result<Cursor<'r, R>> {
-        self.cursor(r)
-    }
-
-    fn row<R: PageRead>(&self, r: &'r R, key: &[u8]) -> Result<Option<Value<'r>>> {
-        self.get(r, key)
-    }
-}
-
-/// A table of sets, for changes.
-pub trait SetRowsMut {
-    /// The container under `key`.
-    ///
-    /// # Errors
-    /// A damaged or unreadable page.
-    fn container<W: PageWrite>(&self, w: &W, key: &[u8]) -> Result<Option<Vec<u8>>>;
-
-    /// Stores a container under `key`.
-    ///
-    /// # Errors
-    /// A damaged page, a full disk.
-    fn put<W: PageWrite>(&mut self, w: &mut W, key: &[u8], container: &[u8]) -> Result<()>;
-
-    /// Removes the container under `key`.
-    ///
-    /// # Errors
-    /// A damaged page, a full disk.
-    fn remove<W: PageWrite>(&mut self, w: &mut W, key: &[u8]) -> Result<()>;
-}
-
-macro_rules! set_rows_mut {
-    ($($table:ty, $get:expr;)*) => {$(
-        impl SetRowsMut for $table {
-            fn container<W: PageWrite>(&self, w: &W, key: &[u8]) -> Result<Option<Vec<u8>>> {
-                $get(self.get(w, key)?)
-            }
-
-            fn put<W: PageWrite>(&mut self, w: &mut W, key: &[u8], container: &[u8]) -> Result<()> {
-                self.insert(w, key, container).map(drop)
-            }
-
-            fn remove<W: PageWrite>(&mut self, w: &mut W, key: &[u8]) -> Result<()> {
-                self.remove(w, key).map(drop)
-            }
-        }
-    )*};
-}
-set_rows_mut! {
-    Tree, |value: Option<Value<'_>>| value.map(|value| value.to_vec()).transpose();
-    TableWriter, |value: Option<Vec<u8>>| Ok(value);
-}
-
 /// Calls `each` with the containers of a set, ascending.
 fn each_container<'r, R: PageRead>(
-    table: &impl SetRows<'r>,
+    table: impl Into<TableReader<'r>>,
     r: &'r R,
     key: &[u8],
     each: &mut dyn FnMut(u32, &[u8]) -> Result<()>,
 ) -> Result<()> {
-    let mut cursor = table.rows(r)?;
+    let mut cursor = table.into().cursor(r)?;
     let mut there = cursor.seek_ge(&row_key(key, 0))?;
     while there {
         let (own, block) = parse(cursor.key())?;
@@ -143,7 +65,7 @@ fn each_container<'r, R: PageRead>(
 /// # Errors
 /// A damaged or unreadable page.
 pub fn get<'r, R: PageRead>(
-    table: &impl SetRows<'r>,
+    table: impl Into<TableReader<'r>>,
     r: &'r R,
     key: &[u8],
 ) -> Result<RoaringTreemap> {
@@ -158,16 +80,17 @@ pub fn get<'r, R: PageRead>(
 /// # Errors
 /// As for `get`.
 pub fn get_within<'r, R: PageRead>(
-    table: &impl SetRows<'r>,
+    table: impl Into<TableReader<'r>>,
     r: &'r R,
     key: &[u8],
     within: &RoaringTreemap,
 ) -> Result<RoaringTreemap> {
+    let table = table.into();
     let mut all = Collected::default();
     let mut numbers = within.iter();
     while let Some(number) = numbers.next() {
         let block = (number >> 16) as u32;
-        if let Some(value) = table.row(r, &row_key(key, block))? {
+        if let Some(value) = table.get(r, &row_key(key, block))? {
             all.push(block, &value.bytes()?)?;
         }
         numbers.advance_to((u64::from(block) + 1) << 16);
@@ -194,7 +117,11 @@ impl Collected {
 ///
 /// # Errors
 /// As for `get`.
-pub fn count<'r, R: PageRead>(table: &impl SetRows<'r>, r: &'r R, key: &[u8]) -> Result<u64> {
+pub fn count<'r, R: PageRead>(
+    table: impl Into<TableReader<'r>>,
+    r: &'r R,
+    key: &[u8],
+) -> Result<u64> {
     let mut count = 0;
     each_container(table, r, key, &mut |block, bytes| {
         count += container::count(block, bytes)?;
@@ -205,11 +132,11 @@ pub fn count<'r, R: PageRead>(table: &impl SetRows<'r>, r: &'r R, key: &[u8]) ->
 
 /// The members in the first container of a set; `None` for an empty set.
 pub(crate) fn first_container<'r, R: PageRead>(
-    table: &impl SetRows<'r>,
+    table: impl Into<TableReader<'r>>,
     r: &'r R,
     key: &[u8],
 ) -> Result<Option<RoaringTreemap>> {
-    let mut cursor = table.rows(r)?;
+    let mut cursor = table.into().cursor(r)?;
     if !cursor.seek_ge(&row_key(key, 0))? {
         return Ok(None);
     }
@@ -233,11 +160,11 @@ pub struct SetCursor<'r, R: PageRead> {
 /// # Errors
 /// As for `get`.
 pub fn set_cursor<'r, R: PageRead>(
-    table: &impl SetRows<'r>,
+    table: impl Into<TableReader<'r>>,
     r: &'r R,
     from: &[u8],
 ) -> Result<Option<SetCursor<'r, R>>> {
-    let mut cursor = table.rows(r)?;
+    let mut cursor = table.into().cursor(r)?;
     if !cursor.seek_ge(from)? {
         return Ok(None);
     }
@@ -345,7 +272,7 @@ impl<R: PageRead> SetCursor<'_, R> {
 /// `Corrupt`, also for a number of [`NUMBERS_MAX`] or more; `DiskFull`, `Io`. The table is then half changed, and the
 /// transaction must be rolled back.
 pub fn apply<W: PageWrite>(
-    table: &mut impl SetRowsMut,
+    table: &mut TableWriter,
     w: &mut W,
     changes: &mut Changes,
 ) -> Result<()> {
@@ -361,7 +288,7 @@ pub fn apply<W: PageWrite>(
     {
         let block = block_of(group[0].number);
         let row = row_key(&group[0].key, block);
-        let mut members = match table.container(w, &row)? {
+        let mut members = match table.get(w, &row)? {
             Some(bytes) => container::decode(block, &bytes)?,
             None => RoaringBitmap::new(),
         };
@@ -380,7 +307,7 @@ pub fn apply<W: PageWrite>(
         if members.is_empty() {
             table.remove(w, &row)?;
         } else {
-            table.put(w, &row, &container::encode(&mut members))?;
+            table.insert(w, &row, &container::encode(&mut members))?;
         }
     }
     changes.clear();

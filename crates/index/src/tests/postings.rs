@@ -3,7 +3,7 @@
 use crate::{Changes, apply, check, count, get, get_within, set_cursor};
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, BTreeSet};
-use tidalite_kv::Tree;
+use tidalite_kv::{TableWriter, Tree};
 use tidalite_pager::{PageRead, Result};
 use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{ScratchPages, ScratchSnapshot};
@@ -31,6 +31,13 @@ fn random_number(rng: &mut Rng) -> u64 {
         _ => rng.below(65_536),
     };
     block << 16 | low
+}
+
+fn store(tree: &mut Tree, pages: &mut ScratchPages, changes: &mut Changes) -> Result<()> {
+    let mut table = TableWriter::of(*tree);
+    apply(&mut table, pages, changes)?;
+    *tree = *table.tree().expect("a table with pages of its own");
+    Ok(())
 }
 
 fn compare<R: PageRead>(tree: &Tree, pages: &R, model: &Model, rng: &mut Rng) -> Result<()> {
@@ -104,7 +111,7 @@ fn random_changes(seed: u64, page_size: usize) -> Result<()> {
                 }
             }
         }
-        apply(&mut tree, &mut pages, &mut changes)?;
+        store(&mut tree, &mut pages, &mut changes)?;
         assert!(changes.is_empty());
         model.retain(|_, set| !set.is_empty());
         compare(&tree, &pages, &model, &mut rng)?;
@@ -155,13 +162,13 @@ fn a_change_in_a_large_set_writes_few_pages() {
             changes.add(b"k\0", number);
         }
     }
-    apply(&mut tree, &mut pages, &mut changes).unwrap();
+    store(&mut tree, &mut pages, &mut changes).unwrap();
     tree.seal(&mut pages).unwrap();
     pages.commit();
     let before = pages.bytes_written();
     changes.add(b"k\0", 1_234_567);
     changes.remove(b"k\0", 1_234_568);
-    apply(&mut tree, &mut pages, &mut changes).unwrap();
+    store(&mut tree, &mut pages, &mut changes).unwrap();
     tree.seal(&mut pages).unwrap();
     pages.commit();
     let written = pages.bytes_written() - before;
@@ -175,7 +182,7 @@ fn a_wrong_container_is_found() {
     let mut tree = Tree::new(1);
     let mut changes = Changes::default();
     (0..20).for_each(|number| changes.add(b"k\0", number));
-    apply(&mut tree, &mut pages, &mut changes).unwrap();
+    store(&mut tree, &mut pages, &mut changes).unwrap();
     assert!(check(&tree, &pages, &mut |_, _, _| Ok(())).is_ok());
     // Nine members as plain numbers would need 18 bytes; eight as a bitmap are another form of the same set.
     let set: roaring::RoaringBitmap = (0..8).collect();

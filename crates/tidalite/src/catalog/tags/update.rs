@@ -5,7 +5,7 @@ use crate::types::error::Result;
 use crate::types::name::SeriesName;
 use tidalite_base::SeriesId;
 use tidalite_index::Changes;
-use tidalite_kv::Tree;
+use tidalite_kv::{TableWriter, Tree};
 use tidalite_pager::PageWrite;
 
 /// Number of changes that a transaction collects before it stores them. A change takes about 100 bytes.
@@ -52,7 +52,12 @@ pub(crate) fn store<W: PageWrite>(
     pages: &mut W,
     changes: &mut Changes,
 ) -> Result<()> {
-    Ok(tidalite_index::apply(tree, pages, changes)?)
+    let mut table = TableWriter::of(*tree);
+    let applied = tidalite_index::apply(&mut table, pages, changes);
+    if let Some(changed) = table.tree() {
+        *tree = *changed;
+    }
+    Ok(applied?)
 }
 
 /// Stores the changes if there are many, so that a transaction that creates millions of series needs little memory.
