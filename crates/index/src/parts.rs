@@ -12,7 +12,7 @@
 //! ```
 
 use tidalite_base::Corrupt;
-use tidalite_kv::{MissingTable, TableReader, TableWriter, Tree};
+use tidalite_kv::{TableReader, TableWriter, Tree};
 use tidalite_pager::{Error, PageRead, PageWrite, Result};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,8 +34,7 @@ impl Part {
 
 /// Opens a part for reading; an empty table if the part does not exist yet.
 pub(crate) fn part<'r, R: PageRead>(root: &Tree, r: &'r R, part: Part) -> Result<TableReader<'r>> {
-    let found = TableReader::of(*root).nested(r, &part.key())?;
-    Ok(found.unwrap_or_else(|| TableReader::of(Tree::new(root.id()))))
+    tidalite_kv::part(root, r, part as u8)
 }
 
 /// Reads a row; an error if it is missing.
@@ -58,14 +57,5 @@ pub(crate) fn change<W: PageWrite, T>(
     part: Part,
     change: &mut dyn FnMut(&mut W, &mut TableWriter) -> Result<T>,
 ) -> Result<T> {
-    let mut table = TableWriter::of(*root);
-    let path = [part.key().to_vec()];
-    let done = table.at(w, &path, MissingTable::CreateToFill, change)?;
-    match (table.tree(), done) {
-        (Some(tree), Some(done)) => {
-            *root = *tree;
-            Ok(done)
-        }
-        _ => Err(missing(part)),
-    }
+    tidalite_kv::change_part(root, w, part as u8, change)
 }

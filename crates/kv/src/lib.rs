@@ -25,7 +25,8 @@
 //!  ├ forward, steps, row_key          steps in a leaf and from leaf to leaf
 //!  ├ prefetcher, sequential_range     leaves read ahead of a scan
 //!  └ select       rows by number, and keys that divide a table into equal parts
-//! nested      TableReader, TableWriter: a table in pages or in a cell (table_repr), and changes between them (conversion)
+//! nested      TableReader, TableWriter: a table in pages or in a cell (table_repr), and changes between them (conversion);
+//!             parts: tables under keys of one byte
 //! sets        tables of sets: PairWriter (set_table), PairCursor (set_cursor), Values; append, append_cursor
 //! visit       whole tables: check (every rule of the format), walk, relocate, stat, read_leaves
 //! ```
@@ -58,6 +59,7 @@ pub use bulk::append::PutRow;
 pub use bulk::append_cursor::AppendCursor;
 pub use cursor::range::Range;
 pub use cursor::tree_cursor::Cursor;
+pub use nested::parts::{change_part, part};
 pub use nested::table_reader::TableReader;
 pub use nested::table_writer::{MissingTable, TableWriter};
 pub use page::key::KEY_BYTES_MAX;

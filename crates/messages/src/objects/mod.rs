@@ -1,0 +1,1 @@
+//! Objects: bytes of any size in chunks.

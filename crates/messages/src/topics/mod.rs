@@ -1,0 +1,1 @@
+//! Retained messages: the newest message of each topic.
