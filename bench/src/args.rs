@@ -30,6 +30,7 @@ suites:
   catalog        many series with ten points each: write, find by tags; SQLite
   raptor         the tests of RaptorDB's article, its figures beside; durable random sets and gets of
                  GUIDs, LMDB, libmdbx, redb and fjall beside
+  buffered       random keys in durable transactions into a buffered table, a plain table, LMDB and fjall
   cpu            a hundred hosts with ten metrics each: write, size, eight questions; SQLite
 
 options:
@@ -45,7 +46,8 @@ options:
                  ticks: commits (default 10000; with fewer there are fewer series, too)
   --pairs N      mdbx: pairs of the large tables (default 5000000), of which the rest is scaled;
                  ioarena: 5000000 stands for the published counts;
-                 long-reader: of its table (default 1000000); nested: five a table or topic
+                 long-reader: of its table (default 1000000); nested: five a table or topic;
+                 buffered: of the table (default 5000000)
   --series N     catalog: number of series (default 1000000)
   --keys N       raptor: number of GUIDs (default 10000000), of which the rest is scaled
   --mib N        beyond-memory: size of the file (default 8192); import: of the CSV (default 100)
@@ -71,6 +73,7 @@ pub(crate) enum Suite {
     Raptor,
     /// A single engine of the suite `Raptor`, in a process of its own.
     RaptorOne,
+    Buffered,
     Cpu,
     Codec,
     Akumuli,
@@ -179,6 +182,7 @@ pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Option<Opt
         Some("catalog") => Suite::Catalog,
         Some("raptor") => Suite::Raptor,
         Some("raptor-one") => Suite::RaptorOne,
+        Some("buffered") => Suite::Buffered,
         Some("cpu") => Suite::Cpu,
         Some("codec") => Suite::Codec,
         Some("akumuli") => Suite::Akumuli,

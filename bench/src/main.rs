@@ -13,7 +13,7 @@
 //! child          results of a child process
 //! suites         one file or folder for each suite: harlinn (five programs of an article), commit, mdbx, ioarena,
 //!                beyond_memory, long_reader, ticks, growth, nested, cpu, akumuli, codec, import,
-//!                catalog, raptor
+//!                catalog, raptor, buffered
 //! ```
 
 mod args;
@@ -36,8 +36,8 @@ use args::{Options, Suite};
 use contest::Contest;
 use engine::Result;
 use suites::{
-    akumuli, beyond_memory, catalog, codec, commit, cpu, growth, harlinn, import, ioarena,
-    long_reader, mdbx, nested, raptor, ticks,
+    akumuli, beyond_memory, buffered, catalog, codec, commit, cpu, growth, harlinn, import,
+    ioarena, long_reader, mdbx, nested, raptor, ticks,
 };
 
 fn main() -> ExitCode {
@@ -89,6 +89,7 @@ fn run(options: &Options) -> Result<()> {
         Suite::Nested => told(&nested::run(options)?, options, json),
         Suite::Import => imports(options, json),
         Suite::Catalog => catalog(options, json),
+        Suite::Buffered => told(&buffered::run(options)?, options, json),
         Suite::Raptor | Suite::RaptorOne => {
             let contest = raptor::run(options)?;
             told(&contest, options, json)?;
@@ -200,7 +201,7 @@ fn warn(options: &Options) {
     let small = match options.suite {
         Suite::Harlinn => options.points < 10_000_000,
         Suite::Commit => options.commits < 2000,
-        Suite::Mdbx | Suite::Ioarena => options.pairs < 1_000_000,
+        Suite::Mdbx | Suite::Ioarena | Suite::Buffered => options.pairs < 1_000_000,
         Suite::LongReader => options.commits < 1_000_000,
         Suite::Ticks => options.commits < 10_000,
         Suite::Import => options.mib < 100,

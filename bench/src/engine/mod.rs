@@ -3,7 +3,7 @@
 //! ```text
 //! Engine   write: one transaction, committed with the durability chosen at opening
 //!          read: one snapshot          load: ascending pairs in one transaction, the fastest way
-//!  ├ tidalite, tidalite_hash, tidalite_series    ours
+//!  ├ tidalite, tidalite_buffered, tidalite_hash, tidalite_series    ours
 //!  ├ lmdb_series                      a published time series engine on LMDB, for suites of points
 //!  └ lmdb, mdbx (mdbx_sys), redb, fjall, sqlite, rocksdb (a feature)
 //! sets     engines with multi-values, behind an interface of their own
@@ -28,6 +28,7 @@ pub(crate) mod sets;
 mod sets_face;
 mod sqlite;
 mod tidalite;
+mod tidalite_buffered;
 mod tidalite_hash;
 mod tidalite_series;
 
@@ -48,6 +49,13 @@ pub(crate) const TIDALITE_HASH: Kind = Kind {
     name: "tidalite-hash",
     ours: true,
     open: |dir, setup| Ok(Box::new(tidalite_hash::Hashes::open(dir, setup)?)),
+};
+
+/// The buffered tables of Tidalite.
+pub(crate) const TIDALITE_BUFFERED: Kind = Kind {
+    name: "tidalite-buffered",
+    ours: true,
+    open: |dir, setup| Ok(Box::new(tidalite_buffered::Buffered::open(dir, setup)?)),
 };
 
 /// The series of Tidalite, for suites whose keys are a series and a time.

@@ -13,9 +13,14 @@ const SHAPE: Shape = Shape {
 };
 
 fn kinds() -> impl Iterator<Item = Kind> {
-    [TIDALITE, TIDALITE_ONE_FLUSH, TIDALITE_HASH]
-        .into_iter()
-        .chain(PEERS.iter().copied())
+    [
+        TIDALITE,
+        TIDALITE_ONE_FLUSH,
+        TIDALITE_HASH,
+        TIDALITE_BUFFERED,
+    ]
+    .into_iter()
+    .chain(PEERS.iter().copied())
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 pub(crate) mod akumuli;
 pub(crate) mod beyond_memory;
+pub(crate) mod buffered;
 pub(crate) mod catalog;
 pub(crate) mod codec;
 pub(crate) mod commit;
