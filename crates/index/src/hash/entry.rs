@@ -24,6 +24,14 @@ pub(crate) enum Action {
 }
 
 impl Action {
+    /// Number of the record that the entry names; 0 for `InSets`.
+    pub(crate) fn record(self) -> u64 {
+        match self {
+            Self::Set(record) | Self::Remove(record) | Self::RemoveOne(record) => record,
+            Self::InSets => 0,
+        }
+    }
+
     pub(crate) fn encode(self) -> [u8; PAYLOAD_BYTES] {
         let word = match self {
             Self::Set(record) => record << 2,

@@ -55,7 +55,8 @@ pub struct HashOptions {
     pub key: KeyForm,
     /// Whether a key can have several records.
     pub duplicates: bool,
-    /// Whether keys that differ only in the case of letters are the same key. Keys must then be UTF-8.
+    /// Whether keys that differ only in the case of letters are the same key. The stored bytes of keys must then be UTF-8;
+    /// those of a text are if it has no NUL.
     pub fold_case: bool,
     /// How many older versions are kept. A table with duplicates has none.
     pub history: History,
@@ -143,16 +144,6 @@ impl HashOptions {
         self.duplicates || self.is_hashed()
     }
 
-    /// Number of versions of a key that `history` returns, the current one included; `None` for all.
-    pub(crate) fn versions_max(&self) -> Option<usize> {
-        match self.history {
-            History::None if self.duplicates => None,
-            History::None => Some(1),
-            History::Last(versions) => Some(versions as usize + 1),
-            History::All => None,
-        }
-    }
-
     /// The form of a key in which keys are compared.
     #[must_use]
     pub fn folded<'k>(&self, key: &'k [u8]) -> Cow<'k, [u8]> {
@@ -204,7 +195,9 @@ impl HashOptions {
         if self.fold_case && std::str::from_utf8(key).is_err() {
             return Err(Error::Unsupported {
                 found: format!("the key {}", key.escape_ascii()),
-                expected: "UTF-8, because the table ignores the case of letters".into(),
+                expected:
+                    "UTF-8 (of a text, without NUL), because the table ignores the case of letters"
+                        .into(),
             });
         }
         Ok(())

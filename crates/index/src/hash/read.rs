@@ -1,7 +1,7 @@
 //! Lookups in a hash table.
 
 use crate::hash::entry::Action;
-use crate::hash::options::HashOptions;
+use crate::hash::options::{HashOptions, History};
 use crate::hash::record::{self, Record};
 use crate::hash::settle::{Records, duplicates_key, versions_key};
 use crate::hash::state::State;
@@ -308,46 +308,40 @@ impl<R: PageRead> HashReader<R> {
             r: &self.r,
             options: &self.options,
         };
-        for other in live.iter().collect::<Vec<_>>() {
-            if records.have_same_key(other, number)? {
-                live.remove(other);
-            }
-        }
+        *live -= records.of_same_key(live, number)?;
         Ok(())
     }
 
     /// The versions of a key that are kept, the newest first: the current one, if the key exists, and the history that
-    /// the table keeps, with the removals of the key.
+    /// the table keeps, with the removals of the key. A table without history has only the current records.
     ///
     /// # Errors
     /// A damaged or unreadable page.
     pub fn history(&self, key: &[u8]) -> Result<Vec<Record<'_>>> {
         let folded = self.options.folded(key);
         let index_key = self.options.index_key(&folded);
-        let mut numbers = sets::get(&self.sets()?, &self.r, &versions_key(&index_key))?;
-        let mut actions = self.actions(&index_key)?;
-        actions.sort_unstable_by_key(|action| match *action {
-            Action::Set(number) | Action::Remove(number) | Action::RemoveOne(number) => number,
-            Action::InSets => 0,
-        });
-        if self.options.duplicates {
-            numbers |= self.live(&index_key, &actions, None)?;
-        } else {
-            for action in actions {
-                if let Action::Set(number) | Action::Remove(number) = action {
-                    numbers.insert(number);
-                }
+        let actions = self.actions(&index_key)?;
+        let numbers = match self.options.history {
+            History::None => self.live(&index_key, &actions, None)?,
+            History::Last(_) | History::All => {
+                let mut numbers = sets::get(&self.sets()?, &self.r, &versions_key(&index_key))?;
+                numbers.extend(actions.iter().map(|action| action.record()));
+                numbers
             }
-        }
+        };
+        let most = match self.options.history {
+            History::Last(versions) => versions as usize + 1,
+            History::None | History::All => usize::MAX,
+        };
         let mut versions = Vec::new();
         for number in numbers.iter().rev() {
+            if versions.len() == most {
+                break;
+            }
             let record = self.expect(number)?;
             if self.is_of_key(&record, &folded) {
                 versions.push(record);
             }
-        }
-        if let Some(most) = self.options.versions_max() {
-            versions.truncate(most);
         }
         Ok(versions)
     }

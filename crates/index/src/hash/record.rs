@@ -8,6 +8,8 @@
 //! ```
 
 use crate::hash::entry::Action;
+use crate::hash::options::HashOptions;
+use std::borrow::Cow;
 use std::ops::Deref;
 use tidalite_base::Corrupt;
 use tidalite_kv::{PageSlice, TableReader, Value};
@@ -53,7 +55,7 @@ pub(crate) struct Parts<'a> {
 }
 
 #[cold]
-fn damaged(number: u64, found: impl std::fmt::Display) -> Error {
+pub(crate) fn damaged(number: u64, found: impl std::fmt::Display) -> Error {
     let what = format!("record {number} of a hash table");
     Corrupt::new(what, 0, found, "a kind, a key and a value").into()
 }
@@ -98,6 +100,41 @@ pub(crate) fn decode(number: u64, bytes: &[u8]) -> Result<Parts<'_>> {
         }
     };
     Ok(Parts { kind, key, value })
+}
+
+/// The bytes of a record, of which the end of a long value may be missing: enough to decode its kind and its key.
+pub(crate) fn start_of<'v>(number: u64, value: &'v Value<'_>) -> Result<Cow<'v, [u8]>> {
+    if let Some(bytes) = value.as_slice() {
+        return Ok(Cow::Borrowed(bytes));
+    }
+    let mut bytes = Vec::new();
+    for chunk in value.chunks() {
+        bytes.extend_from_slice(&chunk?);
+        if bytes.first() == Some(&SET) && lengths(number, &bytes).is_ok() {
+            break;
+        }
+    }
+    Ok(Cow::Owned(bytes))
+}
+
+/// The key of a record to which the index refers, in the form in which keys are compared.
+pub(crate) fn folded_key<'r, R: PageRead>(
+    records: &TableReader<'r>,
+    r: &'r R,
+    number: u64,
+    options: &HashOptions,
+) -> Result<Vec<u8>> {
+    let value = records
+        .get(r, &number.to_be_bytes())?
+        .ok_or_else(|| missing(number))?;
+    let bytes = start_of(number, &value)?;
+    let (at, len) = lengths(number, &bytes)?;
+    Ok(options.folded(&bytes[at..at + len]).into_owned())
+}
+
+#[cold]
+fn missing(number: u64) -> Error {
+    damaged(number, "none, but the index refers to it")
 }
 
 impl Kind {
@@ -198,7 +235,7 @@ pub(crate) fn expect<'r, R: PageRead>(
     r: &'r R,
     number: u64,
 ) -> Result<Record<'r>> {
-    get(records, r, number)?.ok_or_else(|| damaged(number, "none, but the index refers to it"))
+    get(records, r, number)?.ok_or_else(|| missing(number))
 }
 
 /// Number of the record that the record `number` removes.

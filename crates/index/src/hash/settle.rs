@@ -52,11 +52,25 @@ pub(crate) fn versions_key(index_key: &[u8]) -> Vec<u8> {
 /// The rules of a hash table for merges, and the changes of its sets that follow from them.
 pub(crate) struct HashRules<'a> {
     options: &'a HashOptions,
-    changes: Changes,
+    /// Changes of the sets of older versions.
+    versions: Changes,
+    /// Changes of the sets of records of keys.
+    duplicates: Vec<DuplicatesChange>,
+    /// Records that became dead and are not in the set `DEAD` yet.
+    dead: RoaringTreemap,
     /// Number of records that were added to the set `DEAD`.
-    dead: u64,
+    dead_stored: u64,
     /// Keys whose older versions may have become too many.
     trimmed: BTreeSet<Vec<u8>>,
+    /// Removals that left the index as the newest entries of their keys.
+    removals: RoaringTreemap,
+}
+
+/// Additions to the set of the records of a key, and removals from it.
+struct DuplicatesChange {
+    set_key: Vec<u8>,
+    added: RoaringTreemap,
+    removed: RoaringTreemap,
 }
 
 impl<'a> HashRules<'a> {
@@ -67,29 +81,41 @@ impl<'a> HashRules<'a> {
     pub(crate) fn new(options: &'a HashOptions) -> Self {
         Self {
             options,
-            changes: Changes::default(),
-            dead: 0,
+            versions: Changes::default(),
+            duplicates: Vec::new(),
+            dead: RoaringTreemap::new(),
+            dead_stored: 0,
             trimmed: BTreeSet::new(),
+            removals: RoaringTreemap::new(),
         }
     }
 
-    /// Stores the changes of the sets. Returns the number of records that became dead.
-    pub(crate) fn apply<W: PageWrite>(&mut self, root: &mut Tree, w: &mut W) -> Result<u64> {
-        self.store(root, w)?;
-        if let History::Last(most) = self.options.history {
-            for key in std::mem::take(&mut self.trimmed) {
-                let versions = sets::get(&part(root, &*w, Part::Sets)?, &*w, &key)?;
-                for versions in self.of_each_key(root, &*w, &versions)? {
-                    let excess = versions.len().saturating_sub(most as usize);
-                    for record in &versions[..excess] {
-                        self.changes.remove(&key, *record);
-                        self.bury(*record);
-                    }
+    /// Stores the changes of the sets. Returns the number of records that became dead since the last call.
+    pub(crate) fn finish<W: PageWrite>(&mut self, root: &mut Tree, w: &mut W) -> Result<u64> {
+        self.apply(root, w)?;
+        Ok(std::mem::take(&mut self.dead_stored))
+    }
+
+    /// Removes the oldest versions of keys that have too many of them.
+    fn trim<W: PageWrite>(&mut self, root: &mut Tree, w: &mut W, most: u32) -> Result<()> {
+        let removals = std::mem::take(&mut self.removals);
+        for key in std::mem::take(&mut self.trimmed) {
+            let versions = sets::get(&part(root, &*w, Part::Sets)?, &*w, &key)?;
+            if versions.len() <= u64::from(most) {
+                continue;
+            }
+            for versions in self.of_each_key(root, &*w, &versions)? {
+                // The removal of a key that does not exist stands for its current version.
+                let is_removed = versions.last().is_some_and(|last| removals.contains(*last));
+                let kept = most as usize + usize::from(is_removed);
+                let excess = versions.len().saturating_sub(kept);
+                for record in &versions[..excess] {
+                    self.versions.remove(&key, *record);
+                    self.dead.insert(*record);
                 }
             }
-            self.store(root, w)?;
         }
-        Ok(std::mem::take(&mut self.dead))
+        self.store_versions(root, w)
     }
 
     /// The versions of each key among versions with one index key, ascending.
@@ -102,38 +128,34 @@ impl<'a> HashRules<'a> {
         if !self.options.is_hashed() {
             return Ok(vec![versions.iter().collect()]);
         }
-        let records = part(root, r, Part::Records)?;
+        let records = Records::of(root, r, self.options)?;
         let mut of_key: BTreeMap<Vec<u8>, Vec<u64>> = BTreeMap::new();
         for number in versions {
-            let record = record::expect(&records, r, number)?;
-            let key = self.options.folded(record.key()).into_owned();
+            let key = records.compared_key(number)?;
             of_key.entry(key).or_default().push(number);
         }
         Ok(of_key.into_values().collect())
     }
 
-    fn store<W: PageWrite>(&mut self, root: &mut Tree, w: &mut W) -> Result<()> {
-        if self.changes.is_empty() {
+    fn store_versions<W: PageWrite>(&mut self, root: &mut Tree, w: &mut W) -> Result<()> {
+        if self.versions.is_empty() {
             return Ok(());
         }
-        let changes = &mut self.changes;
+        let changes = &mut self.versions;
         change(root, w, Part::Sets, &mut |w, table| {
             sets::apply(table, w, changes)
         })
     }
 
-    fn bury(&mut self, record: u64) {
-        self.changes.add(DEAD, record);
-        self.dead += 1;
-    }
-
     /// Notes that a record is no longer the newest one of its key, or that a removal is over.
     fn replace(&mut self, index_key: &[u8], record: u64) {
         match self.options.history {
-            History::None => self.bury(record),
+            History::None => {
+                self.dead.insert(record);
+            }
             History::Last(_) | History::All => {
                 let key = versions_key(index_key);
-                self.changes.add(&key, record);
+                self.versions.add(&key, record);
                 if self.options.history != History::All {
                     self.trimmed.insert(key);
                 }
@@ -148,35 +170,30 @@ impl<'a> HashRules<'a> {
         group: &mut Group,
         in_main: bool,
     ) -> Result<()> {
-        let actions = actions(group)?;
-        let mut kept: Vec<Action> = Vec::with_capacity(1);
-        for action in actions {
-            let (Action::Set(number) | Action::Remove(number)) = action else {
+        // The newest entry of each key with this index key, and the key.
+        let mut kept: Vec<(Action, Vec<u8>)> = Vec::with_capacity(1);
+        for action in actions(group)? {
+            if !matches!(action, Action::Set(_) | Action::Remove(_)) {
                 continue;
-            };
-            let mut others = Vec::new();
-            for older in kept.drain(..) {
-                let (Action::Set(before) | Action::Remove(before)) = older else {
-                    continue;
-                };
-                match records.have_same_key(before, number)? {
-                    true => self.replace(&group.key, before),
-                    false => others.push(older),
-                }
             }
-            kept = others;
-            kept.push(action);
+            let key = records.compared_key(action.record())?;
+            if let Some(at) = kept.iter().position(|(_, other)| *other == key) {
+                let (older, _) = kept.remove(at);
+                self.replace(&group.key, older.record());
+            }
+            kept.push((action, key));
         }
         if in_main {
-            kept.retain(|action| match *action {
+            kept.retain(|(action, _)| match *action {
                 Action::Remove(number) => {
                     self.replace(&group.key, number);
+                    self.removals.insert(number);
                     false
                 }
                 _ => true,
             });
         }
-        refill(group, &kept);
+        refill(group, kept.into_iter().map(|(action, _)| action));
         Ok(())
     }
 
@@ -189,80 +206,79 @@ impl<'a> HashRules<'a> {
         in_main: bool,
     ) -> Result<()> {
         let set_key = duplicates_key(&group.key);
-        let mut kept: Vec<Action> = Vec::new();
-        let mut members = None;
+        let mut live = RoaringTreemap::new();
+        let mut removals: Vec<Action> = Vec::new();
+        // The members of the set are read only if a removal may concern them.
+        let (mut has_set, mut members) = (false, None);
+        let mut removed = RoaringTreemap::new();
         for action in actions(group)? {
+            if has_set
+                && members.is_none()
+                && matches!(action, Action::Remove(_) | Action::RemoveOne(_))
+            {
+                members = Some(sets::get(sets_table, records.r, &set_key)?);
+            }
             match action {
-                Action::Set(_) => kept.push(action),
-                Action::InSets => {
-                    members = Some(records.set(sets_table, &set_key)?);
+                Action::Set(number) => {
+                    live.insert(number);
                 }
+                Action::InSets => has_set = true,
                 Action::Remove(number) => {
-                    let mut others = Vec::new();
-                    for older in kept.drain(..) {
-                        match older {
-                            Action::Set(before)
-                            | Action::Remove(before)
-                            | Action::RemoveOne(before)
-                                if records.have_same_key(before, number)? =>
-                            {
-                                self.bury(before);
-                            }
-                            older => others.push(older),
-                        }
-                    }
-                    kept = others;
+                    let of_key = records.of_same_key(&live, number)?;
+                    live -= &of_key;
+                    self.dead |= of_key;
                     if let Some(members) = &mut members {
-                        for before in members.iter().collect::<Vec<_>>() {
-                            if records.have_same_key(before, number)? {
-                                members.remove(before);
-                                self.changes.remove(&set_key, before);
-                                self.bury(before);
-                            }
-                        }
+                        let of_key = records.of_same_key(members, number)?;
+                        *members -= &of_key;
+                        self.dead |= &of_key;
+                        removed |= of_key;
                     }
-                    kept.push(action);
+                    let older = removals.iter().map(|action| action.record()).collect();
+                    let older = records.of_same_key(&older, number)?;
+                    removals.retain(|action| !older.contains(action.record()));
+                    self.dead |= older;
+                    removals.push(action);
                 }
                 Action::RemoveOne(number) => {
-                    let removed = records.removed_by(number)?;
-                    let before = kept.len();
-                    kept.retain(|action| *action != Action::Set(removed));
-                    let in_set = members
-                        .as_mut()
-                        .is_some_and(|members| members.remove(removed));
+                    let one = record::removed_by(&records.table, records.r, number)?;
+                    let in_set = members.as_mut().is_some_and(|members| members.remove(one));
                     if in_set {
-                        self.changes.remove(&set_key, removed);
+                        removed.insert(one);
                     }
-                    if in_set || kept.len() < before {
-                        self.bury(removed);
-                        self.bury(number);
+                    if live.remove(one) || in_set {
+                        self.dead.insert(one);
+                        self.dead.insert(number);
                     } else {
-                        kept.push(action);
+                        removals.push(action);
                     }
                 }
             }
         }
         if in_main {
-            kept.retain(|action| match *action {
-                Action::Remove(number) | Action::RemoveOne(number) => {
-                    self.bury(number);
-                    false
-                }
-                _ => true,
-            });
-            if members.is_some() || kept.len() > PLAIN_MAX {
-                let is_empty = kept.is_empty() && members.is_none_or(|members| members.is_empty());
-                for action in kept.drain(..) {
-                    if let Action::Set(number) = action {
-                        self.changes.add(&set_key, number);
-                    }
-                }
-                if !is_empty {
-                    kept.push(Action::InSets);
-                }
+            self.dead.extend(removals.drain(..).map(Action::record));
+        }
+        let mut added = RoaringTreemap::new();
+        let mut kept = Vec::new();
+        if in_main && (has_set || live.len() > PLAIN_MAX as u64) {
+            added = std::mem::take(&mut live);
+            let is_set_empty = !has_set || members.is_some_and(|members| members.is_empty());
+            if !(added.is_empty() && is_set_empty) {
+                kept.push(Action::InSets);
             }
         }
-        refill(group, &kept);
+        if !added.is_empty() || !removed.is_empty() {
+            self.duplicates.push(DuplicatesChange {
+                set_key,
+                added,
+                removed,
+            });
+        }
+        kept.extend(live.iter().map(Action::Set));
+        if !removals.is_empty() {
+            kept.append(&mut removals);
+            kept.sort_unstable_by_key(|action| action.record());
+        }
+        refill(group, kept);
         Ok(())
     }
 }
@@ -283,11 +299,7 @@ impl Rules for HashRules<'_> {
         {
             return Ok(());
         }
-        let records = Records {
-            table: part(root, r, Part::Records)?,
-            r,
-            options: self.options,
-        };
+        let records = Records::of(root, r, self.options)?;
         match self.options.duplicates {
             false => self.settle_one(&records, group, in_main),
             true => {
@@ -296,13 +308,34 @@ impl Rules for HashRules<'_> {
             }
         }
     }
+
+    fn apply<W: PageWrite>(&mut self, root: &mut Tree, w: &mut W) -> Result<()> {
+        self.store_versions(root, w)?;
+        if let History::Last(most) = self.options.history {
+            self.trim(root, w, most)?;
+        }
+        let dead = std::mem::take(&mut self.dead);
+        let duplicates = std::mem::take(&mut self.duplicates);
+        if dead.is_empty() && duplicates.is_empty() {
+            return Ok(());
+        }
+        self.dead_stored += dead.len();
+        change(root, w, Part::Sets, &mut |w, table| {
+            let none = RoaringTreemap::new();
+            sets::change_set(table, w, DEAD, &dead, &none)?;
+            for change in &duplicates {
+                sets::change_set(table, w, &change.set_key, &change.added, &change.removed)?;
+            }
+            Ok(())
+        })
+    }
 }
 
 fn actions(group: &Group) -> Result<Vec<Action>> {
     group.payloads().map(Action::decode).collect()
 }
 
-fn refill(group: &mut Group, kept: &[Action]) {
+fn refill(group: &mut Group, kept: impl IntoIterator<Item = Action>) {
     group.clear();
     for action in kept {
         group.push(&action.encode());
@@ -316,23 +349,37 @@ pub(crate) struct Records<'r, R> {
     pub(crate) options: &'r HashOptions,
 }
 
-impl<R: PageRead> Records<'_, R> {
-    /// Whether two records with the same key in the index have the same key.
-    pub(crate) fn have_same_key(&self, one: u64, other: u64) -> Result<bool> {
-        if !self.options.is_hashed() {
-            return Ok(true);
+impl<'r, R: PageRead> Records<'r, R> {
+    fn of(root: &Tree, r: &'r R, options: &'r HashOptions) -> Result<Self> {
+        let table = part(root, r, Part::Records)?;
+        Ok(Self { table, r, options })
+    }
+
+    /// What tells the key of a record from other keys with its index key: the folded key, or nothing if no other key
+    /// can have the index key.
+    pub(crate) fn compared_key(&self, number: u64) -> Result<Vec<u8>> {
+        match self.options.is_hashed() {
+            true => record::folded_key(&self.table, self.r, number, self.options),
+            false => Ok(Vec::new()),
         }
-        let one = record::expect(&self.table, self.r, one)?;
-        let other = record::expect(&self.table, self.r, other)?;
-        Ok(self.options.folded(one.key()) == self.options.folded(other.key()))
     }
 
-    /// Number of the record that the record `number` removes.
-    fn removed_by(&self, number: u64) -> Result<u64> {
-        record::removed_by(&self.table, self.r, number)
-    }
-
-    fn set(&self, sets_table: &TableReader<'_>, key: &[u8]) -> Result<RoaringTreemap> {
-        sets::get(sets_table, self.r, key)
+    /// Those of `numbers` that have the key of the record `number`; all have its index key.
+    pub(crate) fn of_same_key(
+        &self,
+        numbers: &RoaringTreemap,
+        number: u64,
+    ) -> Result<RoaringTreemap> {
+        if !self.options.is_hashed() || numbers.is_empty() {
+            return Ok(numbers.clone());
+        }
+        let key = self.compared_key(number)?;
+        let mut same = RoaringTreemap::new();
+        for other in numbers {
+            if self.compared_key(other)? == key {
+                same.insert(other);
+            }
+        }
+        Ok(same)
     }
 }

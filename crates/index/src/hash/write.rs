@@ -15,9 +15,9 @@ use crate::hash::record::{self, Kind, RECORD_VALUE_MAX, Record};
 use crate::hash::settle::{DEAD, HashRules};
 use crate::hash::state::State;
 use crate::parts::{Part, change, part, row};
-use crate::postings::changes::Changes;
 use crate::postings::sets;
 use crate::runs::write::{add_run, begin_merge, take_merged};
+use roaring::RoaringTreemap;
 use tidalite_kv::Tree;
 use tidalite_pager::{Error, PageRead, PageWrite, Result};
 
@@ -97,15 +97,18 @@ impl HashWriter {
     }
 
     /// Opens a hash table of which parts may be lost, and builds everything that can be built from the records. Records
-    /// that cannot be decoded are removed.
+    /// that cannot be decoded are removed. A record that was replaced or removed comes back if the record that says so
+    /// is lost, unless compaction was going to remove it.
     ///
     /// # Errors
     /// `Corrupt` if the options are lost; as for `store`.
     pub fn recover<W: PageWrite>(root: &mut Tree, w: &mut W) -> Result<Self> {
         let options = HashOptions::decode(&row(root, &*w, Part::Options)?)?;
         let state = row(root, &*w, Part::State).and_then(|row| State::decode(&row));
+        // What is left of the set of dead records keeps replaced records from coming back.
+        let dead = part(root, &*w, Part::Sets).and_then(|sets| sets::get(&sets, &*w, DEAD));
         remove_all_but_records(root, w)?;
-        remove_broken_records(root, w, &options)?;
+        remove_stale_records(root, w, &options, &dead.unwrap_or_default())?;
         let next_record = state.map_or(0, |state| state.next_record);
         let mut table = Self {
             options,
@@ -242,7 +245,7 @@ impl HashWriter {
         let Self { options, state, .. } = self;
         let mut rules = HashRules::new(options);
         add_run(root, w, &mut state.runs, entries, &mut rules)?;
-        state.dead += rules.apply(root, w)?;
+        state.dead += rules.finish(root, w)?;
         let limit = self.run_bytes.max(state.main_bytes / MAIN_SHARE);
         if state.runs.merging == 0 && state.runs.bytes() > limit {
             begin_merge(&mut state.runs);
@@ -268,9 +271,9 @@ impl HashWriter {
         let Self { options, state, .. } = self;
         let mut rules = HashRules::new(options);
         if let Some(taken) = take_merged(root, w, &mut state.runs, count, &mut rules)? {
-            state.dead += rules.apply(root, w)?;
+            state.dead += rules.finish(root, w)?;
             main_table::merge_in(root, w, state, &taken, &mut rules)?;
-            state.dead += rules.apply(root, w)?;
+            state.dead += rules.finish(root, w)?;
         }
         Ok(())
     }
@@ -320,7 +323,6 @@ impl HashWriter {
             let Some(dead) = found else {
                 break;
             };
-            let mut changes = Changes::default();
             change(root, w, Part::Records, &mut |w, records| {
                 let mut numbers = dead.iter().peekable();
                 while let Some(first) = numbers.next() {
@@ -333,11 +335,8 @@ impl HashWriter {
                 }
                 Ok(())
             })?;
-            for number in &dead {
-                changes.remove(DEAD, number);
-            }
             change(root, w, Part::Sets, &mut |w, table| {
-                sets::apply(table, w, &mut changes)
+                sets::change_set(table, w, DEAD, &RoaringTreemap::new(), &dead)
             })?;
             self.state.dead = self.state.dead.saturating_sub(dead.len());
             containers -= 1;
@@ -371,7 +370,7 @@ impl HashWriter {
     /// Builds the index anew from the records.
     ///
     /// # Errors
-    /// As for `store`.
+    /// As for `store`; `Corrupt` for a row of the record store that is no record.
     pub fn rebuild<W: PageWrite>(&mut self, root: &mut Tree, w: &mut W) -> Result<()> {
         self.store(root, w)?;
         for stale in [Part::Main, Part::Runs, Part::Filters, Part::Sets] {
@@ -391,8 +390,9 @@ impl HashWriter {
                 let mut there = rows.seek_ge(&u64::to_be_bytes(from))?;
                 while there && !batch.is_full() {
                     let number = record::number_of(rows.key())?;
-                    let value = rows.value()?.to_vec()?;
-                    let parts = record::decode(number, &value)?;
+                    let value = rows.value()?;
+                    let bytes = record::start_of(number, &value)?;
+                    let parts = checked(number, &bytes, &self.options)?;
                     // Only the key matters to the index.
                     batch.push(&self.options, parts.kind, parts.key, &[]);
                     numbers.push(number);
@@ -434,46 +434,58 @@ fn remove_all_but_records<W: PageWrite>(root: &mut Tree, w: &mut W) -> Result<()
     Ok(())
 }
 
-/// Removes rows of the record store that are no records of a table with these options.
-fn remove_broken_records<W: PageWrite>(
+/// Removes rows of the record store that are no records of a table with these options, and records that are dead.
+///
+/// Dead removals stay: they may concern older records whose part of the set of dead records is lost.
+fn remove_stale_records<W: PageWrite>(
     root: &mut Tree,
     w: &mut W,
     options: &HashOptions,
+    dead: &RoaringTreemap,
 ) -> Result<()> {
-    let mut broken = Vec::new();
+    let mut stale = Vec::new();
     {
         let records = part(root, &*w, Part::Records)?;
         let mut rows = records.cursor(&*w)?;
         let mut there = rows.first()?;
         while there {
-            let is_whole = !rows.is_nested() && {
-                let value = rows.value()?.to_vec()?;
-                is_record(rows.key(), &value, options)
+            let is_kept = match (rows.is_nested(), record::number_of(rows.key())) {
+                (false, Ok(number)) => {
+                    let value = rows.value()?;
+                    let bytes = record::start_of(number, &value)?;
+                    let parts = checked(number, &bytes, options);
+                    parts.is_ok_and(|parts| parts.kind != Kind::Set || !dead.contains(number))
+                }
+                _ => false,
             };
-            if !is_whole {
-                broken.push(rows.key().to_vec());
+            if !is_kept {
+                stale.push(rows.key().to_vec());
             }
             there = rows.next()?;
         }
     }
-    if broken.is_empty() {
+    if stale.is_empty() {
         return Ok(());
     }
     change(root, w, Part::Records, &mut |w, records| {
-        for key in &broken {
+        for key in &stale {
             records.remove(w, key)?;
         }
         Ok(())
     })
 }
 
-fn is_record(key: &[u8], value: &[u8], options: &HashOptions) -> bool {
-    let Ok(number) = record::number_of(key) else {
-        return false;
-    };
-    let Ok(parts) = record::decode(number, value) else {
-        return false;
-    };
-    let is_allowed = parts.kind != Kind::RemoveOne || options.duplicates;
-    number < RECORDS_MAX && is_allowed && options.check_key(parts.key).is_ok()
+/// Decodes the kind and the key of a record; an error if a table with these options cannot have the record.
+fn checked<'b>(number: u64, bytes: &'b [u8], options: &HashOptions) -> Result<record::Parts<'b>> {
+    let parts = record::decode(number, bytes)?;
+    if number >= RECORDS_MAX {
+        return Err(record::damaged(number, "a number of 2^46 or more"));
+    }
+    if parts.kind == Kind::RemoveOne && !options.duplicates {
+        return Err(record::damaged(number, "a removal of one duplicate"));
+    }
+    match options.check_key(parts.key) {
+        Ok(()) => Ok(parts),
+        Err(error) => Err(record::damaged(number, error)),
+    }
 }

@@ -1,4 +1,4 @@
-//! Checks the rules of the format that `postings.rs` and `container.rs` state.
+//! Checks the rules of the format that `sets.rs` and `container.rs` state.
 
 use crate::postings::container;
 use crate::postings::sets::parse;

@@ -87,13 +87,10 @@ pub fn get_within<'r, R: PageRead>(
 ) -> Result<RoaringTreemap> {
     let table = table.into();
     let mut all = Collected::default();
-    let mut numbers = within.iter();
-    while let Some(number) = numbers.next() {
-        let block = (number >> 16) as u32;
+    for block in blocks_of(within) {
         if let Some(value) = table.get(r, &row_key(key, block))? {
             all.push(block, &value.bytes()?)?;
         }
-        numbers.advance_to((u64::from(block) + 1) << 16);
     }
     Ok(RoaringTreemap::from_bitmaps(all.0))
 }
@@ -312,4 +309,52 @@ pub fn apply<W: PageWrite>(
     }
     changes.clear();
     Ok(())
+}
+
+/// Adds `added` to a set and then removes `removed` from it. Each changed container is read and written once.
+///
+/// # Errors
+/// As for `apply`.
+pub(crate) fn change_set<W: PageWrite>(
+    table: &mut TableWriter,
+    w: &mut W,
+    key: &[u8],
+    added: &RoaringTreemap,
+    removed: &RoaringTreemap,
+) -> Result<()> {
+    for block in blocks_of(&(added | removed)) {
+        let row = row_key(key, block);
+        let mut members = match table.get(w, &row)? {
+            Some(bytes) => container::decode(block, &bytes)?,
+            None => RoaringBitmap::new(),
+        };
+        members |= members_in(added, block);
+        members -= members_in(removed, block);
+        if members.is_empty() {
+            table.remove(w, &row)?;
+        } else {
+            table.insert(w, &row, &container::encode(&mut members))?;
+        }
+    }
+    Ok(())
+}
+
+/// The blocks of 65,536 numbers in which a set has members.
+fn blocks_of(set: &RoaringTreemap) -> Vec<u32> {
+    let mut blocks = Vec::new();
+    let mut numbers = set.iter();
+    while let Some(number) = numbers.next() {
+        let block = (number >> 16) as u32;
+        blocks.push(block);
+        numbers.advance_to((u64::from(block) + 1) << 16);
+    }
+    blocks
+}
+
+/// The lowest 32 bits of the members in a block.
+fn members_in(set: &RoaringTreemap, block: u32) -> RoaringBitmap {
+    let mut numbers = set.iter();
+    numbers.advance_to(u64::from(block) << 16);
+    let numbers = numbers.take_while(|number| (number >> 16) as u32 == block);
+    numbers.map(|number| number as u32).collect()
 }

@@ -24,6 +24,9 @@ const BITS_PER_ENTRY: u64 = 10;
 const ROW_LINES: usize = if cfg!(test) { 3 } else { 511 };
 /// Runs with fewer entries have no filter: they are searched as fast.
 const FILTERED_MIN: u64 = if cfg!(test) { 20 } else { 1024 };
+/// Runs with more entries have no filter. Only a damaged list of runs speaks of more, because runs of `RUN_BYTES_MAX` are
+/// not merged (`write.rs`).
+const FILTERED_MAX: u64 = 1 << 27;
 /// Number of lookups of a reader after which it reads the places of all filters.
 const LOOKUPS_BEFORE: u32 = 4;
 
@@ -51,7 +54,7 @@ fn bits_of(hash: u64) -> impl Iterator<Item = usize> {
 impl FilterBuilder {
     /// A filter for a run of at most `entries` entries.
     pub(crate) fn new(entries: u64) -> Self {
-        let lines = match entries >= FILTERED_MIN {
+        let lines = match (FILTERED_MIN..=FILTERED_MAX).contains(&entries) {
             true => (entries * BITS_PER_ENTRY).div_ceil(8 * LINE_BYTES as u64) as usize,
             false => 0,
         };
@@ -140,7 +143,7 @@ impl Clone for Filters {
 }
 
 impl Filters {
-    /// Notes `lookups` lookups. Returns the hash of `key` for `may_have` if the filters are to be used.
+    /// Notes `lookups` lookups. Returns whether the filters are to be used.
     pub(crate) fn prepare<'r, R: PageRead>(
         &self,
         runs: &Runs,

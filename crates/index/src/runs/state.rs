@@ -98,6 +98,10 @@ impl Runs {
         if greatest.is_some_and(|greatest| greatest > COUNT_MAX) {
             return Err(damaged(format!("a count of {greatest:?}")));
         }
+        // An entry takes a byte at least.
+        if let Some(run) = runs.list.iter().find(|run| run.entries > run.bytes) {
+            return Err(damaged(format!("{run:?}")));
+        }
         Ok(runs)
     }
 

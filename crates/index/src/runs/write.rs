@@ -21,6 +21,8 @@ const FAN_IN: usize = 8;
 const RUN_BYTES_MAX: u64 = 32 << 20;
 /// Bytes of blocks that are read and kept in memory before they are written.
 const STEP_BYTES: usize = if cfg!(test) { 1000 } else { 1 << 20 };
+/// Entries that are merged before the results are written.
+const STEP_ENTRIES: usize = if cfg!(test) { 100 } else { 1 << 17 };
 
 /// Decides which entries of a key stay in a merge.
 pub(crate) trait Rules {
@@ -32,6 +34,11 @@ pub(crate) trait Rules {
         group: &mut Group,
         in_main: bool,
     ) -> Result<()>;
+
+    /// Stores what has followed from settling entries, so that it takes no more memory.
+    fn apply<W: PageWrite>(&mut self, _: &mut Tree, _: &mut W) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// Blocks of one run, collected until they are written.
@@ -121,6 +128,7 @@ pub(crate) fn add_run<W: PageWrite>(
 ) -> Result<()> {
     let mut writer = RunWriter::new(runs.next, new.len() as u64);
     runs.next += 1;
+    let mut group = Group::default();
     let mut index = 0;
     while index < new.len() {
         let key = new.entry(index).key;
@@ -128,7 +136,17 @@ pub(crate) fn add_run<W: PageWrite>(
         while end < new.len() && new.entry(end).key == key {
             end += 1;
         }
-        writer.push(key, (index..end).map(|index| new.entry(index).payload));
+        if end == index + 1 {
+            writer.push(key, std::iter::once(new.entry(index).payload));
+        } else {
+            group.clear();
+            key.clone_into(&mut group.key);
+            for index in index..end {
+                group.push(new.entry(index).payload);
+            }
+            rules.settle(root, &*w, &mut group, false)?;
+            writer.push(key, group.payloads());
+        }
         index = end;
     }
     writer.close();
@@ -187,13 +205,15 @@ fn merge_from<W: PageWrite>(
         let front = part(root, &*w, Part::Runs)?;
         let mut merge = Merge::of_runs(runs, first..runs.list.len(), &front, &*w, &from)?;
         let mut group = Group::default();
+        let mut count = 0;
         more = merge.next(&mut group)?;
         while more {
-            if writer.bytes >= STEP_BYTES {
+            if writer.bytes >= STEP_BYTES || count >= STEP_ENTRIES {
                 // The key has not been merged: the next step begins with it.
                 from.clone_from(&group.key);
                 break;
             }
+            count += group.len();
             rules.settle(root, &*w, &mut group, false)?;
             writer.push(&group.key, group.payloads());
             more = merge.next(&mut group)?;
@@ -203,6 +223,7 @@ fn merge_from<W: PageWrite>(
             writer.close();
         }
         writer.write(root, w)?;
+        rules.apply(root, w)?;
     }
     for run in runs.list.split_off(first) {
         remove_run(root, w, &run)?;
