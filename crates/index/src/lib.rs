@@ -30,7 +30,7 @@ pub use hash::options::{HASHED_KEY_MAX, HashOptions, History, KeyForm, WHOLE_KEY
 pub use hash::read::{HashReader, HashStat, hash_records};
 pub use hash::record::{RECORD_VALUE_MAX, Record};
 pub use hash::walk::Walk;
-pub use hash::write::{HashWriter, RUN_BYTES_DEFAULT};
+pub use hash::write::{Buffered, HashWriter, RUN_BYTES_DEFAULT};
 pub use postings::changes::Changes;
 pub use postings::check::check;
 pub use postings::sets::{NUMBERS_MAX, SetCursor, apply, count, get, get_within, set_cursor};

@@ -406,7 +406,7 @@ impl Index {
     }
 
     fn history(&self, index_key: &[u8], folded: &[u8], records: &[u64]) -> Result<Vec<u64>> {
-        if self.options.duplicates {
+        if self.options.duplicates || self.options.history == 0 {
             return Ok(records.iter().rev().copied().collect());
         }
         let mut numbers = self.set(&set_key(2, index_key));

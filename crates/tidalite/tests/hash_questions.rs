@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tidalite::hash_table::{HashTableOptions, History, KeyForm, RoaringTreemap};
 use tidalite::maintenance::Restore;
 use tidalite::storage::MemoryStorage;
-use tidalite::{Database, Options, TableKey};
+use tidalite::{Database, ErrorKind, Options, Result, TableKey};
 use tidalite_testkit::rng::Rng;
 
 fn memory() -> Database {
@@ -61,6 +61,7 @@ fn keys_of_several_types_keep_their_order() {
     let db = memory();
     let wide = [i64::MIN, -1_000_000, -1, 0, 1, 77, i64::MAX];
     keeps_order(&db, "i64", wide.to_vec());
+    keeps_order(&db, "bool", vec![false, true]);
     keeps_order(&db, "u32", (0..500u32).map(|n| n * n * 31).collect());
     let floats = [f64::NEG_INFINITY, -1e300, -0.5, 0.0, 1e-300, 2.5, f64::MAX];
     keeps_order(&db, "f64", floats.to_vec());
@@ -96,8 +97,21 @@ fn a_key_has_twenty_thousand_records() {
         }
         let mut tx = db.begin_write().unwrap();
         let mut table = tx.hash_table::<[u8; 16], u64>("t").unwrap();
-        let first = table.view().unwrap().duplicates(&common).unwrap();
-        assert!(table.remove_record(&common, first.min().unwrap()).unwrap());
+        let view = table.view().unwrap();
+        let (first, runs) = (view.duplicates(&common).unwrap(), view.stat().unwrap().runs);
+        let first = first.min().unwrap();
+        assert!(table.remove_record(&common, first).unwrap());
+        assert!(!table.remove_record(&common, first).unwrap());
+        // Each call sees those before it, and none of them writes a run.
+        for n in 0..1000 {
+            let number = table.set(&common, &n).unwrap();
+            assert_eq!(table.get(&common).unwrap(), Some(n));
+            assert!(!table.remove_record(&other, number).unwrap());
+            assert!(table.remove_record(&common, number).unwrap());
+            assert_eq!(table.get(&common).unwrap(), Some(19_999));
+            assert!(table.contains(&common).unwrap());
+        }
+        assert!(table.view().unwrap().stat().unwrap().runs <= runs + 1);
         tx.commit().unwrap();
         let snap = db.begin_read().unwrap();
         let table = snap.hash_table::<[u8; 16], u64>("t").unwrap().unwrap();
@@ -223,4 +237,184 @@ fn increments_of_a_backup_restore_hash_tables() {
     drop(snap);
     drop((restored, db));
     std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// Keys of the greatest length that a table allows are set, one byte more is refused.
+#[test]
+fn lengths_of_keys_are_limits() {
+    let db = memory();
+    let mut tx = db.begin_write().unwrap();
+    for (name, most) in [("default", 255), ("short", 8), ("long", 1024)] {
+        let options = match name {
+            "default" => HashTableOptions::new(),
+            _ => HashTableOptions::new().key_form(KeyForm::Whole { bytes_max: most }),
+        };
+        let mut table = tx.hash_table_with::<[u8], u64>(name, &options).unwrap();
+        let key = vec![7; usize::from(most) + 1];
+        table.set(&key[1..], &1).unwrap();
+        assert_eq!(table.set(&key, &2).unwrap_err().kind(), ErrorKind::Limit);
+        assert_eq!(table.insert(&key, &2).unwrap_err().kind(), ErrorKind::Limit);
+        let view = table.view().unwrap();
+        assert_eq!(view.get(&key[1..]).unwrap(), Some(1));
+        assert_eq!(view.get(&key).unwrap(), None);
+        assert_eq!(view.count().unwrap(), 1);
+    }
+    for bytes_max in [0, 1025] {
+        let options = HashTableOptions::new().key_form(KeyForm::Whole { bytes_max });
+        let refused = tx.hash_table_with::<[u8], u64>("no", &options).map(drop);
+        assert_eq!(refused.unwrap_err().kind(), ErrorKind::Unsupported);
+    }
+}
+
+/// Values of bytes: set, read, fetched by number and as versions, also large ones.
+#[test]
+fn values_are_bytes() {
+    let db = memory();
+    let options = HashTableOptions::new().history(History::All);
+    let values = [vec![], vec![0], vec![255; 300], vec![1; 200_000]];
+    for value in &values {
+        let mut tx = db.begin_write().unwrap();
+        let mut table = tx.hash_table_with::<u64, [u8]>("t", &options).unwrap();
+        table.set(&7, value).unwrap();
+        assert_eq!(table.get(&7).unwrap().as_ref(), Some(value));
+        tx.commit().unwrap();
+    }
+    let snap = db.begin_read().unwrap();
+    let table = snap.hash_table::<u64, [u8]>("t").unwrap().unwrap();
+    assert_eq!(table.get(&7).unwrap().as_ref(), values.last());
+    assert!(table.contains(&7).unwrap());
+    for (number, value) in (0..).zip(&values) {
+        let record = table.record(number).unwrap().unwrap();
+        assert_eq!(record.value.as_ref(), Some(value));
+    }
+    let versions = table.history(&7).unwrap().into_iter();
+    let versions: Vec<Vec<u8>> = versions.filter_map(|version| version.value).collect();
+    assert!(versions.iter().eq(values.iter().rev()));
+}
+
+/// Only keys that are texts can be equal without regard to case: those of other types would become other keys.
+#[test]
+fn only_texts_are_folded() {
+    let db = memory();
+    let mut tx = db.begin_write().unwrap();
+    let options = HashTableOptions::new().fold_case(true);
+    let unsupported = |result: Result<()>| {
+        let error = result.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+        error.to_string()
+    };
+    unsupported(tx.hash_table_with::<u64, u64>("no", &options).map(drop));
+    unsupported(
+        tx.hash_table_with::<[u8; 16], u64>("no", &options)
+            .map(drop),
+    );
+    unsupported(
+        tx.hash_table_with::<(u16, String), u64>("no", &options)
+            .map(drop),
+    );
+    assert!(tx.hash_table_if_exists::<u64, u64>("no").unwrap().is_none());
+    let mut texts = tx.hash_table_with::<str, u64>("texts", &options).unwrap();
+    texts.set("A", &1).unwrap();
+    texts.set("a", &2).unwrap();
+    assert_eq!(texts.get("A").unwrap(), Some(2));
+    let text = unsupported(texts.set("a\0b", &3).map(drop));
+    assert!(text.contains("NUL"), "{text}");
+    assert_eq!(texts.get("a\0b").unwrap(), None);
+    let mut bytes = tx.hash_table_with::<[u8], u64>("bytes", &options).unwrap();
+    bytes.set(b"A\0", &1).unwrap();
+    assert_eq!(bytes.get(b"a\0").unwrap(), Some(1));
+    unsupported(bytes.set(b"\xff", &1).map(drop));
+}
+
+/// Two sets of options are the same if they have the same settings, and a table ignores the seed of later ones.
+#[test]
+fn seeds_do_not_tell_options_apart() {
+    assert_eq!(HashTableOptions::new(), HashTableOptions::new());
+    assert_ne!(
+        HashTableOptions::new(),
+        HashTableOptions::new().duplicates(true)
+    );
+    let db = memory();
+    let mut tx = db.begin_write().unwrap();
+    let hashed = HashTableOptions::new().key_form(KeyForm::Hashed);
+    let table = tx
+        .hash_table_with::<u64, u64>("t", &hashed.seed(1))
+        .unwrap();
+    assert_eq!(table.options().seed, 1);
+    let table = tx
+        .hash_table_with::<u64, u64>("t", &hashed.seed(2))
+        .unwrap();
+    assert_eq!(table.options().seed, 1);
+}
+
+/// A table without history gives the space of replaced and removed records back while it is written.
+#[test]
+fn space_is_given_back_while_a_table_is_written() {
+    let db = Options::new()
+        .tuning(tidalite::Tuning::new().hash_run_bytes(1 << 14))
+        .open_storage(Arc::new(MemoryStorage::new()))
+        .unwrap();
+    tidalite_testkit::watch();
+    let rng = &mut Rng::new(17);
+    let mut most = 0;
+    for _ in 0..300 {
+        let mut tx = db.begin_write().unwrap();
+        let mut table = tx.hash_table::<u64, u64>("t").unwrap();
+        for _ in 0..200 {
+            let key = rng.below(1000);
+            match rng.one_in(10) {
+                true => drop(table.remove(&key).unwrap()),
+                false => drop(table.set(&key, &rng.u64()).unwrap()),
+            }
+        }
+        let stat = table.view().unwrap().stat().unwrap();
+        most = most.max(stat.records);
+        tx.commit().unwrap();
+    }
+    assert!(most < 10_000, "{most} records of 60,000 at a time");
+    let mut tx = db.begin_write().unwrap();
+    let mut table = tx.hash_table::<u64, u64>("t").unwrap();
+    let before = table.view().unwrap().stat().unwrap();
+    assert!(before.next_record > 50_000 && before.main_keys > 0 && before.main_bytes > 0);
+    table.compact().unwrap();
+    let stat = table.view().unwrap().stat().unwrap();
+    let keys = table.view().unwrap().count().unwrap();
+    assert_eq!((stat.records, stat.main_keys), (keys, keys));
+    assert_eq!((stat.dead, stat.runs), (0, 0));
+    assert_eq!((stat.run_entries, stat.run_bytes), (0, 0));
+    assert_eq!(stat.next_record, before.next_record);
+}
+
+/// A range goes on undisturbed while another thread writes and commits.
+#[test]
+fn a_range_is_read_beside_a_writer() {
+    let db = memory();
+    let write = |round: u64| {
+        let mut tx = db.begin_write().unwrap();
+        let mut table = tx.hash_table::<u64, u64>("t").unwrap();
+        for n in 0..3000 {
+            table.set(&(n * 2 + round % 2), &round).unwrap();
+        }
+        for n in (0..3000).step_by(7) {
+            table.remove(&(n * 2)).unwrap();
+        }
+        if round == 3 {
+            table.compact().unwrap();
+        }
+        tx.commit().unwrap();
+    };
+    write(0);
+    let snap = db.begin_read().unwrap();
+    let table = snap.hash_table::<u64, u64>("t").unwrap().unwrap();
+    let expected: Vec<u64> = (0..3000).filter(|n| n % 7 > 0).map(|n| n * 2).collect();
+    let mut range = table.range(..).unwrap();
+    let mut found = Vec::new();
+    for round in 1..6 {
+        found.extend(range.by_ref().take(400).map(|item| item.unwrap().0));
+        std::thread::scope(|scope| {
+            scope.spawn(|| write(round));
+        });
+    }
+    found.extend(range.map(|item| item.unwrap().0));
+    assert_eq!(found, expected);
 }

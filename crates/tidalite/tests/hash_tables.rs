@@ -282,7 +282,7 @@ fn a_transaction_sees_its_records_and_undoes_them() {
     assert_eq!(seen.get("nail").unwrap(), Some(9));
     drop(seen);
     tx.rollback_to(&savepoint).unwrap();
-    let mut stock = tx.hash_table::<str, i64>("stock").unwrap();
+    let stock = tx.hash_table::<str, i64>("stock").unwrap();
     assert_eq!(stock.get("bolt").unwrap(), Some(5));
     assert_eq!(stock.get("nut").unwrap(), None);
     let refused = tx.nested(|tx| {

@@ -17,8 +17,8 @@ const BYTES_MAX: usize = 8 << 20;
 /// Stands for no record.
 const NONE: u32 = u32::MAX;
 
-/// Callback that receives the number, the parts and the bytes of a record, and returns whether to stop.
-pub(crate) type OnRecord<'f> = dyn FnMut(u64, Parts<'_>, &[u8]) -> Result<bool> + 'f;
+/// Callback that receives the number and the parts of a record, and returns whether to stop.
+pub(crate) type OnRecord<'f> = dyn FnMut(u64, Parts<'_>) -> Result<bool> + 'f;
 
 #[derive(Clone, Copy, Debug)]
 struct Item {
@@ -138,6 +138,12 @@ impl Buffer {
         &self.bytes[start..self.items[place as usize].end as usize]
     }
 
+    /// The bytes of the record with this number.
+    pub(crate) fn record(&self, number: u64) -> Option<&[u8]> {
+        let place = number.checked_sub(self.first)?;
+        (place < self.items.len() as u64).then(|| self.bytes_of(place as u32))
+    }
+
     /// Calls `each` with the records of `key`, the newest first, until it returns true.
     pub(crate) fn each_of_key(
         &self,
@@ -160,7 +166,7 @@ impl Buffer {
             let bytes = self.bytes_of(place);
             let parts = record::decode(number, bytes)?;
             let is_same = !options.is_hashed() || options.folded(parts.key) == folded;
-            if is_same && each(number, parts, bytes)? {
+            if is_same && each(number, parts)? {
                 break;
             }
             place = self.items[place as usize].before;

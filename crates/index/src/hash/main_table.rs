@@ -18,7 +18,8 @@ use crate::runs::write::Rules;
 use tidalite_kv::Tree;
 use tidalite_pager::{PageRead, PageWrite, Result};
 
-/// Maximum length in bytes of a block with more than one key: with the headers of a large value it takes 16 KiB.
+/// Length in bytes at which a block is split: with the headers of a large value it takes 16 KiB. Blocks of entries of
+/// different size, or of one key, may be longer.
 const BLOCK_BYTES_MAX: usize = if cfg!(test) { 400 } else { (16 << 10) - 64 };
 /// A block of fewer bytes is joined to the one before it, if that one has been changed, too.
 const BLOCK_BYTES_MIN: usize = BLOCK_BYTES_MAX / 4;

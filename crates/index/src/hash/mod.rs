@@ -8,9 +8,11 @@
 //! settle       which entries of a key count, and where replaced records go
 //! main_table   merging runs into the main table of the index
 //! buffer       the records of a transaction, in memory
+//! opened       options, state and places of the parts, which readers share
 //! read         lookups, duplicates, history, ranges
 //! walk         all keys in order
-//! write        storing a transaction's records; rebuilding and compaction
+//! write        storing a transaction's records; compaction
+//! rebuild      building the index anew from the records
 //! check        every rule of the format
 //! ```
 //!
@@ -23,8 +25,10 @@ pub(crate) mod buffer;
 pub(crate) mod check;
 pub(crate) mod entry;
 pub(crate) mod main_table;
+pub(crate) mod opened;
 pub(crate) mod options;
 pub(crate) mod read;
+pub(crate) mod rebuild;
 pub(crate) mod record;
 pub(crate) mod settle;
 pub(crate) mod state;

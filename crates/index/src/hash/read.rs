@@ -1,15 +1,17 @@
 //! Lookups in a hash table.
 
 use crate::hash::entry::Action;
+use crate::hash::opened::Opened;
 use crate::hash::options::{HashOptions, History};
 use crate::hash::record::{self, Record};
 use crate::hash::settle::{Records, duplicates_key, versions_key};
 use crate::hash::state::State;
 use crate::parts::{Part, part, row};
 use crate::postings::sets;
-use crate::runs::filter::Filters;
 use crate::runs::lookup::{in_run, in_table};
 use roaring::RoaringTreemap;
+use std::ops::Deref;
+use std::sync::Arc;
 use tidalite_kv::{TableReader, Tree};
 use tidalite_pager::{PageRead, Result};
 
@@ -17,15 +19,15 @@ use tidalite_pager::{PageRead, Result};
 #[derive(Clone, Debug)]
 pub struct HashReader<R> {
     pub(crate) r: R,
-    pub(crate) options: HashOptions,
-    pub(crate) state: State,
-    root: Tree,
-    /// The parts that have pages of their own; small ones are in a row of the root.
-    records: Option<Tree>,
-    main: Option<Tree>,
-    runs: Option<Tree>,
-    sets: Option<Tree>,
-    pub(crate) filters: Filters,
+    opened: Arc<Opened>,
+}
+
+impl<R> Deref for HashReader<R> {
+    type Target = Opened;
+
+    fn deref(&self) -> &Opened {
+        &self.opened
+    }
 }
 
 /// The records of a hash table by their numbers, 8 bytes big-endian.
@@ -65,22 +67,12 @@ impl<R: PageRead> HashReader<R> {
     pub fn open(root: &Tree, r: R) -> Result<Self> {
         let options = HashOptions::decode(&row(root, &r, Part::Options)?)?;
         let state = State::decode(&row(root, &r, Part::State)?)?;
-        Self::with(root, r, options, state)
+        let opened = Opened::new(root, &r, options, state)?;
+        Ok(Self::of(Arc::new(opened), r))
     }
 
-    pub(crate) fn with(root: &Tree, r: R, options: HashOptions, state: State) -> Result<Self> {
-        let tree = |kind| part(root, &r, kind).map(|part| part.tree().copied());
-        Ok(Self {
-            options,
-            state,
-            root: *root,
-            records: tree(Part::Records)?,
-            main: tree(Part::Main)?,
-            runs: tree(Part::Runs)?,
-            sets: tree(Part::Sets)?,
-            filters: Filters::default(),
-            r,
-        })
+    pub(crate) fn of(opened: Arc<Opened>, r: R) -> Self {
+        Self { r, opened }
     }
 
     fn part(&self, tree: Option<&Tree>, kind: Part) -> Result<TableReader<'_>> {
@@ -146,9 +138,36 @@ impl<R: PageRead> HashReader<R> {
     /// A damaged or unreadable page.
     pub fn get(&self, key: &[u8]) -> Result<Option<Record<'_>>> {
         if self.options.duplicates {
-            let newest = self.duplicates(key)?.max();
+            let newest = self.newest_but(key, RoaringTreemap::new())?;
             return newest.map(|number| self.expect(number)).transpose();
         }
+        self.newest(key, |number, folded| {
+            let record = self.expect(number)?;
+            Ok(self.is_of_key(&record, folded).then_some(record))
+        })
+    }
+
+    /// Whether a key exists. Reads a record only to compare its key, if the index holds hashes.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn contains(&self, key: &[u8]) -> Result<bool> {
+        if self.options.duplicates {
+            return Ok(self.newest_but(key, RoaringTreemap::new())?.is_some());
+        }
+        let newest = self.newest(key, |number, folded| {
+            Ok(self.has_key(number, folded)?.then_some(()))
+        })?;
+        Ok(newest.is_some())
+    }
+
+    /// What `read` returns for the newest record of a key, in a table without duplicates. `read` gets the number of a
+    /// record and the folded key, and returns `None` if the record has another key.
+    fn newest<T>(
+        &self,
+        key: &[u8],
+        read: impl Fn(u64, &[u8]) -> Result<Option<T>>,
+    ) -> Result<Option<T>> {
         let folded = self.options.folded(key);
         let index_key = self.options.index_key(&folded);
         let mut newest = Vec::new();
@@ -164,7 +183,7 @@ impl<R: PageRead> HashReader<R> {
                     newest.push(Action::decode(payload)?);
                     Ok(())
                 })?;
-                if let Some(found) = self.first_of_key(&newest, &folded)? {
+                if let Some(found) = self.first_of_key(&newest, &folded, &read)? {
                     return Ok(found);
                 }
             }
@@ -174,25 +193,25 @@ impl<R: PageRead> HashReader<R> {
             newest.push(Action::decode(payload)?);
             Ok(())
         })?;
-        Ok(self.first_of_key(&newest, &folded)?.flatten())
+        Ok(self.first_of_key(&newest, &folded, &read)?.flatten())
     }
 
     /// The newest record of a key among entries of its index key, the oldest first: `Some(None)` if the key is removed.
-    fn first_of_key(
+    fn first_of_key<T>(
         &self,
         actions: &[Action],
         folded: &[u8],
-    ) -> Result<Option<Option<Record<'_>>>> {
+        read: impl Fn(u64, &[u8]) -> Result<Option<T>>,
+    ) -> Result<Option<Option<T>>> {
         for action in actions.iter().rev() {
             match *action {
                 Action::Set(number) => {
-                    let record = self.expect(number)?;
-                    if self.is_of_key(&record, folded) {
-                        return Ok(Some(Some(record)));
+                    if let Some(found) = read(number, folded)? {
+                        return Ok(Some(Some(found)));
                     }
                 }
                 Action::Remove(number) | Action::RemoveOne(number) => {
-                    if !self.options.is_hashed() || self.is_of_key(&self.expect(number)?, folded) {
+                    if self.has_key(number, folded)? {
                         return Ok(Some(None));
                     }
                 }
@@ -200,6 +219,60 @@ impl<R: PageRead> HashReader<R> {
             }
         }
         Ok(None)
+    }
+
+    /// Number of the newest record of a key in a table with duplicates, leaving out those in `removed`.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    ///
+    /// # Cost
+    /// A descent for each run and for the main table, and a record for each removal of one record that was not merged yet. If the index
+    /// holds hashes, the keys of records are read, from the newest on, until one has this key.
+    pub fn newest_but(&self, key: &[u8], mut removed: RoaringTreemap) -> Result<Option<u64>> {
+        let folded = self.options.folded(key);
+        let index_key = self.options.index_key(&folded);
+        for action in self.actions(&index_key)?.into_iter().rev() {
+            match action {
+                Action::Set(number) => {
+                    if !removed.contains(number) && self.has_key(number, &folded)? {
+                        return Ok(Some(number));
+                    }
+                }
+                Action::Remove(number) => {
+                    if self.has_key(number, &folded)? {
+                        return Ok(None);
+                    }
+                }
+                Action::RemoveOne(number) => {
+                    removed.insert(record::removed_by(&self.records()?, &self.r, number)?);
+                }
+                Action::InSets => {
+                    let set_key = duplicates_key(&index_key);
+                    return sets::last_where(&self.sets()?, &self.r, &set_key, &mut |number| {
+                        Ok(!removed.contains(number) && self.has_key(number, &folded)?)
+                    });
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether there is a record with this number that gives the key a value. Reads no value.
+    pub(crate) fn is_set(&self, number: u64, folded: &[u8]) -> Result<bool> {
+        match self.records()?.get(&self.r, &number.to_be_bytes())? {
+            Some(value) => {
+                let bytes = record::start_of(number, &value)?;
+                record::is_set(number, &bytes, folded, &self.options)
+            }
+            None => Ok(false),
+        }
+    }
+
+    /// Whether a record with the index key of `folded` has this key. Reads no value.
+    fn has_key(&self, number: u64, folded: &[u8]) -> Result<bool> {
+        Ok(!self.options.is_hashed()
+            || record::folded_key(&self.records()?, &self.r, number, &self.options)? == folded)
     }
 
     fn is_of_key(&self, record: &Record<'_>, folded: &[u8]) -> bool {
@@ -288,7 +361,7 @@ impl<R: PageRead> HashReader<R> {
         if let Some(folded) = folded.filter(|_| hashed) {
             let mut of_key = RoaringTreemap::new();
             for number in &live {
-                if self.is_of_key(&self.expect(number)?, folded) {
+                if self.has_key(number, folded)? {
                     of_key.insert(number);
                 }
             }

@@ -132,6 +132,18 @@ pub(crate) fn folded_key<'r, R: PageRead>(
     Ok(options.folded(&bytes[at..at + len]).into_owned())
 }
 
+/// Whether these are the bytes of a record that gives the key with this folded form a value. The end of a long value may
+/// be missing.
+pub(crate) fn is_set(
+    number: u64,
+    bytes: &[u8],
+    folded: &[u8],
+    options: &HashOptions,
+) -> Result<bool> {
+    let parts = decode(number, bytes)?;
+    Ok(parts.kind == Kind::Set && *options.folded(parts.key) == *folded)
+}
+
 #[cold]
 fn missing(number: u64) -> Error {
     damaged(number, "none, but the index refers to it")

@@ -7,8 +7,9 @@
 
 use crate::block::BlockBuilder;
 use crate::hash::buffer::Buffer;
-use crate::hash::entry::RECORDS_MAX;
+use crate::hash::entry::{Action, RECORDS_MAX};
 use crate::hash::main_table;
+use crate::hash::opened::Opened;
 use crate::hash::options::HashOptions;
 use crate::hash::read::HashReader;
 use crate::hash::record::{self, Kind, RECORD_VALUE_MAX, Record};
@@ -18,6 +19,7 @@ use crate::parts::{Part, change, part, row};
 use crate::postings::sets;
 use crate::runs::write::{add_run, begin_merge, take_merged};
 use roaring::RoaringTreemap;
+use std::sync::{Arc, OnceLock};
 use tidalite_kv::Tree;
 use tidalite_pager::{Error, PageRead, PageWrite, Result};
 
@@ -31,11 +33,26 @@ pub const RUN_BYTES_DEFAULT: u64 = if cfg!(test) { 2 << 10 } else { 1 << 20 };
 /// The caller keeps the root of the table and passes it to each call.
 #[derive(Clone, Debug)]
 pub struct HashWriter {
-    options: HashOptions,
-    state: State,
-    buffer: Buffer,
+    pub(crate) options: HashOptions,
+    pub(crate) state: State,
+    pub(crate) buffer: Buffer,
     /// Runs of fewer bytes in all are not merged into the main table.
     run_bytes: u64,
+    /// The stored table, until it changes.
+    opened: OnceLock<Arc<Opened>>,
+    /// The key whose records were last asked for by `has_record`, folded, and the numbers of its records.
+    of_key: Option<(Vec<u8>, RoaringTreemap)>,
+}
+
+/// What the records in memory say about a key.
+#[derive(Debug)]
+pub enum Buffered {
+    /// Number of its newest record.
+    Record(u64),
+    /// The key does not exist.
+    Removed,
+    /// The answer is in the stored table; these of its records were removed one by one.
+    Stored(RoaringTreemap),
 }
 
 impl HashWriter {
@@ -65,12 +82,7 @@ impl HashWriter {
         let state = State::default();
         root.insert(w, &Part::Options.key(), &options.encode())?;
         root.insert(w, &Part::State.key(), &state.encode())?;
-        Ok(Self {
-            options,
-            state,
-            buffer: Buffer::default(),
-            run_bytes: RUN_BYTES_DEFAULT,
-        })
+        Ok(Self::with(options, state))
     }
 
     /// Opens a hash table.
@@ -80,48 +92,25 @@ impl HashWriter {
     pub fn open<R: PageRead>(root: &Tree, r: &R) -> Result<Self> {
         let options = HashOptions::decode(&row(root, r, Part::Options)?)?;
         let state = State::decode(&row(root, r, Part::State)?)?;
-        let buffer = Buffer::new(state.next_record);
-        Ok(Self {
+        Ok(Self::with(options, state))
+    }
+
+    pub(crate) fn with(options: HashOptions, state: State) -> Self {
+        Self {
             options,
+            buffer: Buffer::new(state.next_record),
             state,
-            buffer,
             run_bytes: RUN_BYTES_DEFAULT,
-        })
+            opened: OnceLock::new(),
+            of_key: None,
+        }
     }
 
-    /// Whether a table has the options of a hash table, which nothing else tells.
-    #[must_use]
-    pub fn can_recover<R: PageRead>(root: &Tree, r: &R) -> bool {
-        let options = row(root, r, Part::Options);
-        options.is_ok_and(|options| HashOptions::decode(&options).is_ok())
-    }
-
-    /// Opens a hash table of which parts may be lost, and builds everything that can be built from the records. Records
-    /// that cannot be decoded are removed. A record that was replaced or removed comes back if the record that says so
-    /// is lost, unless compaction was going to remove it.
-    ///
-    /// # Errors
-    /// `Corrupt` if the options are lost; as for `store`.
-    pub fn recover<W: PageWrite>(root: &mut Tree, w: &mut W) -> Result<Self> {
-        let options = HashOptions::decode(&row(root, &*w, Part::Options)?)?;
-        let state = row(root, &*w, Part::State).and_then(|row| State::decode(&row));
-        // What is left of the set of dead records keeps replaced records from coming back.
-        let dead = part(root, &*w, Part::Sets).and_then(|sets| sets::get(&sets, &*w, DEAD));
-        remove_all_but_records(root, w)?;
-        remove_stale_records(root, w, &options, &dead.unwrap_or_default())?;
-        let next_record = state.map_or(0, |state| state.next_record);
-        let mut table = Self {
-            options,
-            state: State {
-                next_record,
-                ..State::default()
-            },
-            buffer: Buffer::default(),
-            run_bytes: RUN_BYTES_DEFAULT,
-        };
-        table.rebuild(root, w)?;
-        table.buffer.reset(table.state.next_record);
-        Ok(table)
+    /// Makes `number` the number of the next record: too many for a test would come before it.
+    #[cfg(test)]
+    pub(crate) fn start_at(&mut self, number: u64) {
+        self.state.next_record = number;
+        self.buffer.reset(number);
     }
 
     /// The options of the table.
@@ -184,33 +173,123 @@ impl HashWriter {
                 limit: RECORDS_MAX,
             });
         }
-        Ok(self.buffer.push(&self.options, kind, key, value))
+        let number = self.buffer.push(&self.options, kind, key, value);
+        if let Some((of_key, live)) = &mut self.of_key
+            && *self.options.folded(key) == **of_key
+        {
+            match (kind, value.first_chunk()) {
+                (Kind::Set, _) => drop(live.insert(number)),
+                (Kind::RemoveOne, Some(removed)) => drop(live.remove(u64::from_be_bytes(*removed))),
+                _ => live.clear(),
+            }
+        }
+        Ok(number)
     }
 
-    /// The newest record of a key that is still in memory: `Some(None)` if it removes the key. `None` if the
-    /// answer is in the stored table.
+    /// What the records in memory say about a key.
     ///
     /// # Errors
     /// None that a healthy table gives.
-    pub fn buffered(&self, key: &[u8]) -> Result<Option<Option<Record<'static>>>> {
+    pub fn buffered(&self, key: &[u8]) -> Result<Buffered> {
+        let mut removed = RoaringTreemap::new();
         let mut found = None;
-        self.buffer
-            .each_of_key(&self.options, key, &mut |number, parts, bytes| {
-                found = Some(match parts.kind {
-                    Kind::Set => Some(Record::of_bytes(number, bytes)?),
-                    Kind::Remove | Kind::RemoveOne => None,
-                });
-                Ok(true)
-            })?;
-        Ok(found)
+        self.each_of_key(key, &mut |number, action| {
+            found = match action {
+                Action::Set(_) if removed.contains(number) => None,
+                Action::RemoveOne(one) => {
+                    removed.insert(one);
+                    None
+                }
+                Action::Set(_) => Some(Buffered::Record(number)),
+                _ => Some(Buffered::Removed),
+            };
+            found.is_some()
+        })?;
+        Ok(found.unwrap_or(Buffered::Stored(removed)))
     }
 
-    /// A reader of the stored table; the records in memory must have been stored.
+    /// A record that is in memory.
+    ///
+    /// # Errors
+    /// None that a healthy table gives.
+    pub fn buffered_record(&self, number: u64) -> Result<Option<Record<'static>>> {
+        let bytes = self.buffer.record(number);
+        bytes
+            .map(|bytes| Record::of_bytes(number, bytes))
+            .transpose()
+    }
+
+    /// Whether a key has a record, in a table with duplicates.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    ///
+    /// # Cost
+    /// As for `HashReader::duplicates`, but none if the last call that found a record was about the same key.
+    pub fn has_record<R: PageRead>(
+        &mut self,
+        root: &Tree,
+        r: R,
+        key: &[u8],
+        record: u64,
+    ) -> Result<bool> {
+        let folded = self.options.folded(key);
+        if let Some((_, live)) = self.of_key.as_ref().filter(|(of, _)| **of == *folded) {
+            return Ok(live.contains(record));
+        }
+        let reader = self.reader(root, r)?;
+        let sets_key = match self.buffer.record(record) {
+            Some(bytes) => record::is_set(record, bytes, &folded, &self.options)?,
+            None => reader.is_set(record, &folded)?,
+        };
+        if !sets_key {
+            return Ok(false);
+        }
+        let (mut live, mut removed) = (RoaringTreemap::new(), RoaringTreemap::new());
+        let mut is_stored = true;
+        self.each_of_key(key, &mut |number, action| {
+            match action {
+                Action::Set(_) => drop(live.insert(number)),
+                Action::RemoveOne(one) => drop(removed.insert(one)),
+                _ => is_stored = false,
+            }
+            !is_stored
+        })?;
+        if is_stored {
+            live |= reader.duplicates(key)?;
+        }
+        live -= removed;
+        let has_it = live.contains(record);
+        self.of_key = Some((folded.into_owned(), live));
+        Ok(has_it)
+    }
+
+    /// Calls `each` with the records of a key that are in memory, the newest first, until it returns true: their numbers
+    /// and what they do. Here the number of `RemoveOne` is that of the removed record.
+    fn each_of_key(&self, key: &[u8], each: &mut dyn FnMut(u64, Action) -> bool) -> Result<()> {
+        self.buffer
+            .each_of_key(&self.options, key, &mut |number, parts| {
+                let action = match (parts.kind, parts.value.first_chunk()) {
+                    (Kind::RemoveOne, Some(one)) => Action::RemoveOne(u64::from_be_bytes(*one)),
+                    (kind, _) => kind.action(number),
+                };
+                Ok(each(number, action))
+            })
+    }
+
+    /// A reader of the stored table, without the records in memory.
     ///
     /// # Errors
     /// A damaged or unreadable page.
     pub fn reader<R: PageRead>(&self, root: &Tree, r: R) -> Result<HashReader<R>> {
-        HashReader::with(root, r, self.options, self.state.clone())
+        if let Some(opened) = self.opened.get().filter(|opened| opened.root == *root) {
+            return Ok(HashReader::of(Arc::clone(opened), r));
+        }
+        let opened = Opened::new(root, &r, self.options, self.state.clone())?;
+        let opened = Arc::new(opened);
+        // Another thread may have been faster, with the same result.
+        let _ = self.opened.set(Arc::clone(&opened));
+        Ok(HashReader::of(opened, r))
     }
 
     /// Stores the records that are in memory.
@@ -236,7 +315,7 @@ impl HashWriter {
     }
 
     /// Adds entries to the index.
-    fn index<W: PageWrite>(
+    pub(crate) fn index<W: PageWrite>(
         &mut self,
         root: &mut Tree,
         w: &mut W,
@@ -278,7 +357,8 @@ impl HashWriter {
         Ok(())
     }
 
-    fn put_state<W: PageWrite>(&self, root: &mut Tree, w: &mut W) -> Result<()> {
+    pub(crate) fn put_state<W: PageWrite>(&mut self, root: &mut Tree, w: &mut W) -> Result<()> {
+        self.opened = OnceLock::new();
         root.insert(w, &Part::State.key(), &self.state.encode())
             .map(drop)
     }
@@ -360,132 +440,11 @@ impl HashWriter {
             change(root, w, stale, &mut |w, table| table.clear(w))?;
         }
         self.buffer.reset(next_record);
+        self.of_key = None;
         self.state = State {
             next_record,
             ..State::default()
         };
         self.put_state(root, w)
-    }
-
-    /// Builds the index anew from the records.
-    ///
-    /// # Errors
-    /// As for `store`; `Corrupt` for a row of the record store that is no record.
-    pub fn rebuild<W: PageWrite>(&mut self, root: &mut Tree, w: &mut W) -> Result<()> {
-        self.store(root, w)?;
-        for stale in [Part::Main, Part::Runs, Part::Filters, Part::Sets] {
-            change(root, w, stale, &mut |w, table| table.clear(w))?;
-        }
-        self.state = State {
-            next_record: self.state.next_record,
-            ..State::default()
-        };
-        let mut from = 0;
-        loop {
-            let mut batch = Buffer::new(from);
-            let mut numbers = Vec::new();
-            {
-                let records = part(root, &*w, Part::Records)?;
-                let mut rows = records.cursor(&*w)?;
-                let mut there = rows.seek_ge(&u64::to_be_bytes(from))?;
-                while there && !batch.is_full() {
-                    let number = record::number_of(rows.key())?;
-                    let value = rows.value()?;
-                    let bytes = record::start_of(number, &value)?;
-                    let parts = checked(number, &bytes, &self.options)?;
-                    // Only the key matters to the index.
-                    batch.push(&self.options, parts.kind, parts.key, &[]);
-                    numbers.push(number);
-                    from = number + 1;
-                    there = rows.next()?;
-                }
-            }
-            if batch.is_empty() {
-                break;
-            }
-            let entries = batch.entries_of(&numbers);
-            self.index(root, w, &entries)?;
-        }
-        self.state.next_record = self.state.next_record.max(from);
-        self.put_state(root, w)
-    }
-}
-
-/// Removes all rows of the root table but the options and the records.
-fn remove_all_but_records<W: PageWrite>(root: &mut Tree, w: &mut W) -> Result<()> {
-    let mut stale = Vec::new();
-    {
-        let mut rows = root.cursor(&*w);
-        let mut there = rows.first()?;
-        while there {
-            let stays = match rows.is_nested() {
-                true => rows.key() == Part::Records.key(),
-                false => rows.key() == Part::Options.key(),
-            };
-            if !stays {
-                stale.push(rows.key().to_vec());
-            }
-            there = rows.next()?;
-        }
-    }
-    for key in stale {
-        root.remove(w, &key)?;
-    }
-    Ok(())
-}
-
-/// Removes rows of the record store that are no records of a table with these options, and records that are dead.
-///
-/// Dead removals stay: they may concern older records whose part of the set of dead records is lost.
-fn remove_stale_records<W: PageWrite>(
-    root: &mut Tree,
-    w: &mut W,
-    options: &HashOptions,
-    dead: &RoaringTreemap,
-) -> Result<()> {
-    let mut stale = Vec::new();
-    {
-        let records = part(root, &*w, Part::Records)?;
-        let mut rows = records.cursor(&*w)?;
-        let mut there = rows.first()?;
-        while there {
-            let is_kept = match (rows.is_nested(), record::number_of(rows.key())) {
-                (false, Ok(number)) => {
-                    let value = rows.value()?;
-                    let bytes = record::start_of(number, &value)?;
-                    let parts = checked(number, &bytes, options);
-                    parts.is_ok_and(|parts| parts.kind != Kind::Set || !dead.contains(number))
-                }
-                _ => false,
-            };
-            if !is_kept {
-                stale.push(rows.key().to_vec());
-            }
-            there = rows.next()?;
-        }
-    }
-    if stale.is_empty() {
-        return Ok(());
-    }
-    change(root, w, Part::Records, &mut |w, records| {
-        for key in &stale {
-            records.remove(w, key)?;
-        }
-        Ok(())
-    })
-}
-
-/// Decodes the kind and the key of a record; an error if a table with these options cannot have the record.
-fn checked<'b>(number: u64, bytes: &'b [u8], options: &HashOptions) -> Result<record::Parts<'b>> {
-    let parts = record::decode(number, bytes)?;
-    if number >= RECORDS_MAX {
-        return Err(record::damaged(number, "a number of 2^46 or more"));
-    }
-    if parts.kind == Kind::RemoveOne && !options.duplicates {
-        return Err(record::damaged(number, "a removal of one duplicate"));
-    }
-    match options.check_key(parts.key) {
-        Ok(()) => Ok(parts),
-        Err(error) => Err(record::damaged(number, error)),
     }
 }

@@ -146,6 +146,32 @@ pub(crate) fn first_container<'r, R: PageRead>(
     Ok(Some(RoaringTreemap::from_bitmaps(all.0)))
 }
 
+/// The greatest member of a set that is `wanted`. Cost: one row for each container down to it.
+pub(crate) fn last_where<'r, R: PageRead>(
+    table: impl Into<TableReader<'r>>,
+    r: &'r R,
+    key: &[u8],
+    wanted: &mut dyn FnMut(u64) -> Result<bool>,
+) -> Result<Option<u64>> {
+    let mut cursor = table.into().cursor(r)?;
+    let mut there = cursor.seek_le(&row_key(key, u32::MAX))?;
+    while there {
+        let (own, block) = parse(cursor.key())?;
+        if own != key {
+            break;
+        }
+        let members = container::decode(block, &cursor.value()?.bytes()?)?;
+        for low in members.iter().rev() {
+            let number = u64::from(block >> 16) << 32 | u64::from(low);
+            if wanted(number)? {
+                return Ok(Some(number));
+            }
+        }
+        there = cursor.previous()?;
+    }
+    Ok(None)
+}
+
 /// A cursor over the sets of a table, in the order of their keys.
 pub struct SetCursor<'r, R: PageRead> {
     cursor: Cursor<'r, R>,

@@ -37,7 +37,7 @@ impl Table {
             }
             table.remove(format!("key {round}").as_bytes()).unwrap();
             table.store(&mut root, &mut pages).unwrap();
-            let runs = table.reader(&root, &pages).unwrap().state.runs;
+            let runs = table.reader(&root, &pages).unwrap().state.runs.clone();
             if round > 20 && !runs.watermark.is_empty() && runs.merging < runs.list.len() {
                 break;
             }

@@ -1,6 +1,6 @@
 //! Random operations on hash tables of all kinds against maps in memory, with small pages and blocks of few keys.
 
-use crate::{HashOptions, HashReader, HashWriter, History, KeyForm};
+use crate::{Buffered, HashOptions, HashReader, HashWriter, History, KeyForm};
 use std::collections::{BTreeMap, BTreeSet};
 use tidalite_kv::Tree;
 use tidalite_pager::{PageRead, Result};
@@ -145,6 +145,7 @@ fn compare<R: PageRead>(
         let live = model.live.get(&Model::key(&options, &key));
         let found = table.get(&key)?.map(|record| record.number());
         assert_eq!(found, live.and_then(|live| live.last().copied()));
+        assert_eq!(table.contains(&key)?, live.is_some());
     }
     let mut walked = BTreeMap::new();
     let mut walk = table.walk(b"")?;
@@ -201,13 +202,28 @@ fn random_operations(seed: u64, steps: u64) -> Result<()> {
                 _ => (table.set(&key, &value)?, model.set(&options, &key, &value)),
             };
             assert_eq!(found, expected);
-            if !options.duplicates {
+            // The records in memory and the stored ones together give the answers.
+            let live = model.live.get(&Model::key(&options, &key));
+            let newest = live.and_then(|live| live.last().copied());
+            match table.buffered(&key)? {
+                Buffered::Record(number) => {
+                    assert_eq!(Some(number), newest);
+                    let record = table.buffered_record(number)?.expect("it is in memory");
+                    assert_eq!(record.value(), model.records[number as usize].1.as_deref());
+                }
+                Buffered::Removed => assert_eq!(newest, None),
+                Buffered::Stored(removed) if options.duplicates => {
+                    let reader = table.reader(&root, &pages)?;
+                    assert_eq!(reader.newest_but(&key, removed)?, newest);
+                }
+                Buffered::Stored(_) => unreachable!("it is in memory"),
+            }
+            if options.duplicates && rng.one_in(20) {
+                let key = random_key(rng, shape);
+                let record = rng.below(model.records.len() as u64 + 3);
                 let live = model.live.get(&Model::key(&options, &key));
-                let buffered = table.buffered(&key)?.expect("it is in memory");
-                assert_eq!(
-                    buffered.map(|record| record.number()),
-                    live.and_then(|live| live.last().copied())
-                );
+                let expected = live.is_some_and(|live| live.contains(&record));
+                assert_eq!(table.has_record(&root, &pages, &key, record)?, expected);
             }
         }
         table.store(&mut root, &mut pages)?;

@@ -1,4 +1,5 @@
 mod buffered;
 mod check;
 mod hash;
+mod hash_limits;
 mod postings;

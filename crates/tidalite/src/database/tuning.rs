@@ -158,6 +158,10 @@ impl Tuning {
 
     /// Bytes of a hash table's runs from which they are merged into the main table of its index (default: 1 MiB; more
     /// once the main table is larger than four times that). With a small number, tests meet merges in small tables.
+    ///
+    /// Two more numbers follow from this one. Merges take at least a 256th of it in entries at a time, between 16 and
+    /// 65,536 (default: 4,096). Replaced and removed records give their space back when there are more than a sixteenth
+    /// of it (default: 65,536), and as many as are alive: with `u64::MAX` only `compact` does so. Buffered tables do not use it.
     pub fn hash_run_bytes(mut self, bytes: u64) -> Self {
         self.hash_run_bytes = bytes;
         self

@@ -52,7 +52,8 @@ macro_rules! floats {
 floats! { f32, f64 }
 
 impl<K: TableKey + ?Sized, V: Counter> HashTableMut<'_, K, V> {
-    /// Adds `by` to the value of a key and returns the sum. A key that does not exist counts as zero.
+    /// Adds `by` to the value of a key and returns the sum. A key that does not exist counts as zero. In a table with
+    /// duplicates the sum is a further record of the key.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
@@ -85,11 +86,8 @@ impl<K: TableKey + ?Sized, V: Counter> HashTableMut<'_, K, V> {
     fn count(&mut self, key: &K, change: impl FnOnce(&V) -> Option<V>) -> Result<V> {
         let value = self.get(key)?.unwrap_or(V::ZERO);
         let Some(value) = change(&value) else {
-            return Err(Error::from(Cause::Limit {
-                what: "bits of a counter, for the result",
-                found: u64::from(8 * size_of::<V>() as u32 + 1),
-                limit: u64::from(8 * size_of::<V>() as u32),
-            }));
+            let counter = V::NAME.name.to_owned();
+            return Err(Error::from(Cause::CounterOverflow { counter }));
         };
         self.set(key, &value)?;
         Ok(value)

@@ -67,8 +67,8 @@ impl WriteTxn {
     /// Opens a hash table; creates it with these options if it does not exist.
     ///
     /// # Errors
-    /// As for [`hash_table`](Self::hash_table); `Unsupported` if the options cannot be used together, or if the table
-    /// exists and has other options.
+    /// As for [`hash_table`](Self::hash_table); `Unsupported` if the options cannot be used together or with the type of the
+    /// keys, or if the table exists and has other options. The seed of an existing table may differ: it stays as it is.
     pub fn hash_table_with<K, V>(
         &mut self,
         name: &str,
@@ -140,7 +140,14 @@ impl WriteTxn {
     {
         let Some(found) = self.find(name)? else {
             let options = options.copied().unwrap_or_default().stored();
-            if let Some(problem) = options.problem() {
+            let is_text = [<str as TableKey>::NAME, <[u8] as TableKey>::NAME].contains(&K::NAME);
+            let problem = match options.fold_case && !is_text {
+                true => {
+                    Some("keys that are no texts, and whose letters of both cases are equal".into())
+                }
+                false => options.problem(),
+            };
+            if let Some(problem) = problem {
                 let expected = "options that can be used together".to_owned();
                 return Err(unsupported(problem, expected));
             }

@@ -14,8 +14,18 @@ use tidalite_index::{HashOptions, History, KeyForm};
 ///     .fold_case(true)
 ///     .history(History::Last(2));
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+///
+/// Two options are equal if tables created with them behave alike: seeds are not compared.
+#[derive(Clone, Copy, Debug)]
 pub struct HashTableOptions(HashOptions);
+
+impl PartialEq for HashTableOptions {
+    fn eq(&self, other: &Self) -> bool {
+        self.matches(&other.0)
+    }
+}
+
+impl Eq for HashTableOptions {}
 
 impl Default for HashTableOptions {
     fn default() -> Self {
@@ -52,15 +62,15 @@ impl HashTableOptions {
         self
     }
 
-    /// Whether keys that differ only in the case of letters are the same key: keys must then be texts. The record has the
-    /// key as it was given.
+    /// Whether keys that differ only in the case of letters are the same key. Keys must then be of the type `str` or
+    /// `String`, and have no NUL, or be plain bytes that are UTF-8. The record has the key as it was given.
     #[must_use]
     pub fn fold_case(mut self, fold_case: bool) -> Self {
         self.0.fold_case = fold_case;
         self
     }
 
-    /// How many older versions of a key are kept when it is set again or removed.
+    /// How many older versions of a key are kept when it is set again or removed. The removal of a key is a version, too.
     #[must_use]
     pub fn history(mut self, history: History) -> Self {
         self.0.history = history;
@@ -68,7 +78,7 @@ impl HashTableOptions {
     }
 
     /// Seed of the hash of keys. It is random by default, so that nobody can prepare keys that have one hash; with a given
-    /// seed the same calls write the same bytes.
+    /// seed the same calls write the same bytes. It counts when the table is created.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.0.seed = seed;

@@ -61,9 +61,28 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> HashTable<'a, K, V> {
     /// A damaged or unreadable page; `WrongType` if the bytes do not decode as `V`.
     ///
     /// # Cost
-    /// Two descents: of the index, and of the records; one more for each run that waits to be merged into the index.
+    /// Two descents: of the index, and of the records; one more for each run that waits to be merged into the index. If the
+    /// index holds hashes, one more for each other record with the hash of the key that is read before.
     pub fn get(&self, key: &K) -> Result<Option<V::Owned>> {
         match self.reader.get(&key.key_code())? {
+            Some(record) => self.value_of(&record),
+            None => Ok(None),
+        }
+    }
+
+    /// The value of the newest record of a stored key, leaving out the records in `removed`, which must be empty in a table
+    /// without duplicates.
+    pub(crate) fn get_but(&self, code: &[u8], removed: RoaringTreemap) -> Result<Option<V::Owned>> {
+        let record = match removed.is_empty() {
+            true => self.reader.get(code)?,
+            false => {
+                let newest = self.reader.newest_but(code, removed)?;
+                newest
+                    .map(|number| self.reader.expect(number))
+                    .transpose()?
+            }
+        };
+        match record {
             Some(record) => self.value_of(&record),
             None => Ok(None),
         }
@@ -81,8 +100,11 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> HashTable<'a, K, V> {
     ///
     /// # Errors
     /// A damaged or unreadable page.
+    ///
+    /// # Cost
+    /// As for `get`, but values are not read, and of a table with whole keys no record.
     pub fn contains(&self, key: &K) -> Result<bool> {
-        Ok(self.reader.get(&key.key_code())?.is_some())
+        Ok(self.reader.contains(&key.key_code())?)
     }
 
     /// The numbers of all records of a key: at most one in a table without duplicates.
@@ -124,8 +146,9 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> HashTable<'a, K, V> {
         record.map(|record| self.decoded(&record)).transpose()
     }
 
-    /// The versions of a key that the table keeps, the newest first: the current one if the key exists, and older ones
-    /// and removals as far as the history of the table goes.
+    /// The versions of a key that the table keeps, the newest first: the current one, or the removal of a key that does
+    /// not exist, and before it as many older ones, removals among them, as the history of the table says. A table
+    /// without history has only the current records.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
@@ -181,7 +204,8 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> HashTable<'a, K, V> {
     /// A damaged or unreadable page.
     ///
     /// # Cost
-    /// None after [`HashTableMut::compact`](crate::HashTableMut::compact); otherwise the index is read.
+    /// None after [`HashTableMut::compact`](crate::HashTableMut::compact); otherwise the index is read. In a table with
+    /// duplicates whose index holds hashes it is read in any case, and records of the same hash are compared.
     pub fn count(&self) -> Result<u64> {
         Ok(self.reader.count_keys()?)
     }

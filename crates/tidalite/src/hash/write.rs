@@ -1,19 +1,20 @@
 //! Changes to a hash table in a write transaction.
 
 use crate::catalog::table_name::Named;
-use crate::hash::read::{HashTable, value_in, view_of};
+use crate::hash::read::{HashTable, value_in};
 use crate::tables::codec::{AsArg, TableKey, TableValue, not_encoded};
 use crate::tables::open_write::Found;
+use crate::txn::pages::Pages;
 use crate::txn::write::WriteTxn;
 use crate::types::error::Result;
 use std::borrow::Cow;
 use std::marker::PhantomData;
-use tidalite_index::HashWriter;
+use tidalite_index::{Buffered, HashOptions, HashWriter};
 
 /// A hash table in a write transaction, for changes. Keys are of type `K`, values of type `V`.
 ///
-/// Records are collected in memory and stored in batches, at the latest by the commit. Calls that read more than a single
-/// key store them first.
+/// Records are collected in memory and stored in batches, at the latest by the commit. `get` and `contains` find them there;
+/// a [`view`](Self::view) stores them first.
 pub struct HashTableMut<'t, K: ?Sized = [u8], V: ?Sized = [u8]> {
     txn: &'t mut WriteTxn,
     /// Indexes among the open tables and the open hash tables of the transaction.
@@ -32,9 +33,20 @@ impl<'t, K: TableKey + ?Sized, V: TableValue + ?Sized> HashTableMut<'t, K, V> {
         }
     }
 
-    fn writer(&mut self) -> Result<&mut HashWriter> {
+    fn writer(&self) -> Result<&HashWriter> {
+        self.txn.check_usable()?;
+        Ok(&self.txn.hashes[self.at].writer)
+    }
+
+    fn writer_mut(&mut self) -> Result<&mut HashWriter> {
         self.txn.check_usable()?;
         Ok(&mut self.txn.hashes[self.at].writer)
+    }
+
+    /// The options with which the table was created.
+    #[must_use]
+    pub fn options(&self) -> HashOptions {
+        *self.txn.hashes[self.at].writer.options()
     }
 
     fn code<'v>(&self, value: &'v V::Borrowed) -> Result<Cow<'v, [u8]>> {
@@ -54,7 +66,7 @@ impl<'t, K: TableKey + ?Sized, V: TableValue + ?Sized> HashTableMut<'t, K, V> {
     /// None that depends on the size of the table, until the records are stored.
     pub fn set(&mut self, key: &K, value: &V::Borrowed) -> Result<u64> {
         let (key, value) = (key.key_code(), self.code(value)?);
-        let number = self.writer()?.set(&key, &value)?;
+        let number = self.writer_mut()?.set(&key, &value)?;
         self.store_if_full()?;
         Ok(number)
     }
@@ -92,27 +104,18 @@ impl<'t, K: TableKey + ?Sized, V: TableValue + ?Sized> HashTableMut<'t, K, V> {
     ///
     /// # Errors
     /// As for [`HashTable::get`].
-    pub fn get(&mut self, key: &K) -> Result<Option<V::Owned>> {
-        if let Some(buffered) = self.buffered(key)? {
-            return Ok(buffered);
-        }
-        self.stored_view()?.get(key)
-    }
-
-    /// The value of a key among the records that are not stored yet: `Some(None)` if it was removed.
-    fn buffered(&mut self, key: &K) -> Result<Option<Option<V::Owned>>> {
-        let writer = self.writer()?;
-        if writer.options().duplicates {
-            // The newest record may have been removed alone.
-            self.store()?;
-            return Ok(None);
-        }
-        let found = writer.buffered(&key.key_code())?;
-        let named = Named::Lent(self.txn.table_name(self.index));
-        match found {
-            Some(Some(record)) => value_in::<V>(&named, &record).map(Some),
-            Some(None) => Ok(Some(None)),
-            None => Ok(None),
+    pub fn get(&self, key: &K) -> Result<Option<V::Owned>> {
+        let (writer, code) = (self.writer()?, key.key_code());
+        match writer.buffered(&code)? {
+            Buffered::Record(number) => match writer.buffered_record(number)? {
+                Some(record) => {
+                    let named = Named::Lent(self.txn.table_name(self.index));
+                    value_in::<V>(&named, &record)
+                }
+                None => Ok(None),
+            },
+            Buffered::Removed => Ok(None),
+            Buffered::Stored(removed) => self.stored_view()?.get_but(&code, removed),
         }
     }
 
@@ -120,16 +123,22 @@ impl<'t, K: TableKey + ?Sized, V: TableValue + ?Sized> HashTableMut<'t, K, V> {
     ///
     /// # Errors
     /// A damaged or unreadable page.
-    pub fn contains(&mut self, key: &K) -> Result<bool> {
-        if !self.writer()?.options().duplicates
-            && let Some(found) = self.writer()?.buffered(&key.key_code())?
-        {
-            return Ok(found.is_some());
+    ///
+    /// # Cost
+    /// A descent of the index. If the index holds hashes, a record is read to compare its key.
+    pub fn contains(&self, key: &K) -> Result<bool> {
+        let code = key.key_code();
+        match self.writer()?.buffered(&code)? {
+            Buffered::Record(_) => Ok(true),
+            Buffered::Removed => Ok(false),
+            Buffered::Stored(removed) => {
+                let reader = &self.stored_view()?.reader;
+                Ok(match removed.is_empty() {
+                    true => reader.contains(&code)?,
+                    false => reader.newest_but(&code, removed)?.is_some(),
+                })
+            }
         }
-        if self.writer()?.options().duplicates {
-            self.store()?;
-        }
-        self.stored_view()?.contains(key)
     }
 
     /// Removes a key with all its records; returns whether it existed. A key that does not exist writes nothing.
@@ -142,7 +151,7 @@ impl<'t, K: TableKey + ?Sized, V: TableValue + ?Sized> HashTableMut<'t, K, V> {
     pub fn remove(&mut self, key: &K) -> Result<bool> {
         let there = self.contains(key)?;
         if there {
-            self.writer()?.remove(&key.key_code())?;
+            self.writer_mut()?.remove(&key.key_code())?;
             self.store_if_full()?;
         }
         Ok(there)
@@ -154,7 +163,7 @@ impl<'t, K: TableKey + ?Sized, V: TableValue + ?Sized> HashTableMut<'t, K, V> {
     /// As for `set`; `Unsupported` in a table without duplicates.
     ///
     /// # Cost
-    /// A lookup of the key's records.
+    /// A lookup of the key's records, but none if the last call removed a record of the same key.
     pub fn remove_record(&mut self, key: &K, record: u64) -> Result<bool> {
         if !self.writer()?.options().duplicates {
             return Err(tidalite_pager::Error::Unsupported {
@@ -163,9 +172,14 @@ impl<'t, K: TableKey + ?Sized, V: TableValue + ?Sized> HashTableMut<'t, K, V> {
             }
             .into());
         }
-        let there = self.view()?.duplicates(key)?.contains(record);
+        let code = key.key_code();
+        let txn = &mut *self.txn;
+        let writer = &mut txn.hashes[self.at].writer;
+        let pages = Pages::Writer(&txn.pages);
+        let there = writer.has_record(&txn.tables[self.index].tree, pages, &code, record)?;
         if there {
-            self.writer()?.remove_record(&key.key_code(), record)?;
+            writer.remove_record(&code, record)?;
+            self.store_if_full()?;
         }
         Ok(there)
     }
@@ -180,9 +194,9 @@ impl<'t, K: TableKey + ?Sized, V: TableValue + ?Sized> HashTableMut<'t, K, V> {
     }
 
     fn stored_view(&self) -> Result<HashTable<'_, K, V>> {
-        self.txn.check_usable()?;
         let table = &self.txn.tables[self.index];
-        view_of(self.txn.pages_view(), Found::open(table))
+        let reader = self.writer()?.reader(&table.tree, self.txn.pages_view())?;
+        Ok(HashTable::new(reader, Found::open(table).named))
     }
 
     fn store_if_full(&mut self) -> Result<()> {
@@ -222,7 +236,7 @@ impl<'t, K: TableKey + ?Sized, V: TableValue + ?Sized> HashTableMut<'t, K, V> {
     /// Deletes the index and builds it anew from the records.
     ///
     /// # Errors
-    /// A full disk; a damaged page.
+    /// A full disk; a damaged page, or a record that a table with these options cannot have.
     ///
     /// # Cost
     /// Reads all records and writes the index.

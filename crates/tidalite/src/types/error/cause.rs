@@ -152,6 +152,11 @@ pub(crate) enum Cause {
         /// The smallest size in bytes that can be reached now, approximately.
         least_bytes: u64,
     },
+    /// The result of counting up or down is beyond the type of the counter.
+    CounterOverflow {
+        /// Name of the type.
+        counter: String,
+    },
     /// A limit of docs/limits.md was exceeded.
     Limit {
         /// The name of the limit.
@@ -270,6 +275,12 @@ impl fmt::Display for Cause {
                 f,
                 "a cap of {cap_bytes} bytes cannot be met: with only the newest row of each series {least_bytes} bytes are in use; raise the cap above that, or remove tables or whole series"
             ),
+            Self::CounterOverflow { counter } => {
+                write!(
+                    f,
+                    "the result is beyond the numbers of a counter of type {counter}"
+                )
+            }
             Self::Limit { what, found, limit } => {
                 f.write_str(&limits::exceeded(what, *found, *limit))
             }

@@ -88,7 +88,7 @@ impl Cause {
             | Self::NotEncoded { .. }
             | Self::WeightSum { .. }
             | Self::CapTooSmall { .. } => ErrorKind::InvalidInput,
-            Self::Limit { .. } => ErrorKind::Limit,
+            Self::CounterOverflow { .. } | Self::Limit { .. } => ErrorKind::Limit,
         }
     }
 }
