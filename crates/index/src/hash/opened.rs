@@ -1,4 +1,4 @@
-//! What a reader knows of a hash table: its options and state, and where its parts are.
+//! The options and the state of a hash table that was opened, and the places of its parts.
 
 use crate::hash::options::HashOptions;
 use crate::hash::state::State;

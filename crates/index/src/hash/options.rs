@@ -55,8 +55,8 @@ pub struct HashOptions {
     pub key: KeyForm,
     /// Whether a key can have several records.
     pub duplicates: bool,
-    /// Whether keys that differ only in the case of letters are the same key. The stored bytes of keys must then be UTF-8;
-    /// those of a text are if it has no NUL.
+    /// Whether keys that differ only in the case of letters are the same key. The stored bytes of keys must then be UTF-8:
+    /// a text must not have a NUL.
     pub fold_case: bool,
     /// How many older versions are kept. A table with duplicates has none.
     pub history: History,

@@ -161,8 +161,8 @@ impl<R: PageRead> HashReader<R> {
         Ok(newest.is_some())
     }
 
-    /// What `read` returns for the newest record of a key, in a table without duplicates. `read` gets the number of a
-    /// record and the folded key, and returns `None` if the record has another key.
+    /// Calls `read` with the number of the newest record of a key and the folded key, in a table without duplicates, and
+    /// returns its result. `read` returns `None` for a record of another key; it is then called with the next one.
     fn newest<T>(
         &self,
         key: &[u8],

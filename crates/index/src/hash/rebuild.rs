@@ -30,7 +30,7 @@ impl HashWriter {
     pub fn recover<W: PageWrite>(root: &mut Tree, w: &mut W) -> Result<Self> {
         let options = HashOptions::decode(&row(root, &*w, Part::Options)?)?;
         let state = row(root, &*w, Part::State).and_then(|row| State::decode(&row));
-        // What is left of the set of dead records keeps replaced records from coming back.
+        // The remaining part of the set of dead records keeps replaced records from coming back.
         let dead = part(root, &*w, Part::Sets).and_then(|sets| sets::get(&sets, &*w, DEAD));
         remove_all_but_records(root, w)?;
         remove_stale_records(root, w, &options, &dead.unwrap_or_default())?;

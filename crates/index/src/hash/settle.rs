@@ -355,8 +355,8 @@ impl<'r, R: PageRead> Records<'r, R> {
         Ok(Self { table, r, options })
     }
 
-    /// What tells the key of a record from other keys with its index key: the folded key, or nothing if no other key
-    /// can have the index key.
+    /// The folded key of a record, to tell it from other keys with its index key; nothing if no other key can have the
+    /// index key.
     pub(crate) fn compared_key(&self, number: u64) -> Result<Vec<u8>> {
         match self.options.is_hashed() {
             true => record::folded_key(&self.table, self.r, number, self.options),

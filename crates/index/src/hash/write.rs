@@ -44,7 +44,7 @@ pub struct HashWriter {
     of_key: Option<(Vec<u8>, RoaringTreemap)>,
 }
 
-/// What the records in memory say about a key.
+/// The state of a key in the records that are in memory.
 #[derive(Debug)]
 pub enum Buffered {
     /// Number of its newest record.
@@ -186,7 +186,7 @@ impl HashWriter {
         Ok(number)
     }
 
-    /// What the records in memory say about a key.
+    /// The state of a key in the records that are in memory.
     ///
     /// # Errors
     /// None that a healthy table gives.
@@ -264,8 +264,8 @@ impl HashWriter {
         Ok(has_it)
     }
 
-    /// Calls `each` with the records of a key that are in memory, the newest first, until it returns true: their numbers
-    /// and what they do. Here the number of `RemoveOne` is that of the removed record.
+    /// Calls `each` with the numbers and actions of the records of a key that are in memory, the newest first, until it
+    /// returns true. `RemoveOne` has the number of the removed record here.
     fn each_of_key(&self, key: &[u8], each: &mut dyn FnMut(u64, Action) -> bool) -> Result<()> {
         self.buffer
             .each_of_key(&self.options, key, &mut |number, parts| {

@@ -35,7 +35,7 @@ pub(crate) trait Rules {
         in_main: bool,
     ) -> Result<()>;
 
-    /// Stores what has followed from settling entries, so that it takes no more memory.
+    /// Stores the changes that follow from settled entries, so that they take no more memory.
     fn apply<W: PageWrite>(&mut self, _: &mut Tree, _: &mut W) -> Result<()> {
         Ok(())
     }

@@ -263,7 +263,7 @@ fn a_run_cannot_have_more_entries_than_bytes() {
     assert!(matches!(refused, Error::Corrupt(_)), "{refused}");
 }
 
-/// Lookups between two stores share what was read to open the table, and the places of its filters.
+/// Lookups between two stores open the table once, and share the places of its filters.
 #[test]
 fn readers_of_one_state_share_it() {
     let mut table = Table::new(OPTIONS);
