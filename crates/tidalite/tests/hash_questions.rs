@@ -341,6 +341,7 @@ fn seeds_do_not_tell_options_apart() {
         .hash_table_with::<u64, u64>("t", &hashed.seed(1))
         .unwrap();
     assert_eq!(table.options().seed, 1);
+    assert_eq!(HashTableOptions::from(table.options()), hashed);
     let table = tx
         .hash_table_with::<u64, u64>("t", &hashed.seed(2))
         .unwrap();

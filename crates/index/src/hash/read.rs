@@ -227,8 +227,8 @@ impl<R: PageRead> HashReader<R> {
     /// A damaged or unreadable page.
     ///
     /// # Cost
-    /// A descent for each run and for the main table, and a record for each removal of one record that was not merged yet. If the index
-    /// holds hashes, the keys of records are read, from the newest on, until one has this key.
+    /// A descent for each run and for the main table, and a record for each removal of one record that is still in a run.
+    /// If the index holds hashes, the keys of records are read, from the newest on, until one has this key.
     pub fn newest_but(&self, key: &[u8], mut removed: RoaringTreemap) -> Result<Option<u64>> {
         let folded = self.options.folded(key);
         let index_key = self.options.index_key(&folded);

@@ -27,6 +27,13 @@ impl PartialEq for HashTableOptions {
 
 impl Eq for HashTableOptions {}
 
+/// The options of an existing table, to create another one like it.
+impl From<HashOptions> for HashTableOptions {
+    fn from(stored: HashOptions) -> Self {
+        Self(stored)
+    }
+}
+
 impl Default for HashTableOptions {
     fn default() -> Self {
         Self::new()
