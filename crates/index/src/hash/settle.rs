@@ -364,7 +364,7 @@ impl<'r, R: PageRead> Records<'r, R> {
         }
     }
 
-    /// Those of `numbers` that have the key of the record `number`; all have its index key.
+    /// The members of `numbers` with the key of the record `number`; all have its index key.
     pub(crate) fn of_same_key(
         &self,
         numbers: &RoaringTreemap,
