@@ -7,6 +7,7 @@
 //! runs        writes that are not in the main table yet: sorted runs
 //! buffered    ordered tables whose random writes are collected in runs
 //! hash        hash tables: records, and an index from keys to record numbers
+//! leaves      to which part of an index the rows of a lone leaf belong
 //! ```
 //!
 //! A set is stored as one table row for each block of 65,536 numbers in which it has members, so a change of one member
@@ -18,6 +19,7 @@
 mod block;
 mod buffered;
 mod hash;
+mod leaves;
 mod parts;
 mod postings;
 mod runs;
@@ -31,6 +33,7 @@ pub use hash::read::{HashReader, HashStat, hash_records};
 pub use hash::record::{RECORD_VALUE_MAX, Record};
 pub use hash::walk::Walk;
 pub use hash::write::{Buffered, HashWriter, RUN_BYTES_DEFAULT};
+pub use leaves::{LeafRow, part_of_buffered_rows, part_of_hash_rows};
 pub use postings::changes::Changes;
 pub use postings::check::check;
 pub use postings::sets::{NUMBERS_MAX, SetCursor, apply, count, get, get_within, set_cursor};

@@ -3,8 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 use tidalite::maintenance::Change;
-use tidalite::{Database, ErrorKind, TableLayout};
+use tidalite::{Database, ErrorKind, ReadTxn, TableLayout};
 use tidalite_testkit::rng::Rng;
 
 fn folder(name: &str) -> std::path::PathBuf {
@@ -191,5 +192,76 @@ fn bytes_of_any_buffered_table_are_read_and_written() {
     assert_eq!(content(&db), BTreeMap::from([(1, "one".to_owned())]));
     assert!(db.check().unwrap().findings.is_empty());
     drop(db);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// The rows of a hash table or a buffered table belong together: no call changes one of them alone, also while entries
+/// wait to be stored.
+#[test]
+fn rows_of_other_layouts_cannot_be_opened_for_changes() {
+    let folder = folder("layouts");
+    let db = Database::open(folder.join("a.tdl")).unwrap();
+    let mut tx = db.begin_write().unwrap();
+    tx.buffered_table::<u64, str>("t")
+        .unwrap()
+        .put(&1, "one")
+        .unwrap();
+    tx.hash_table::<u64, str>("h")
+        .unwrap()
+        .set(&1, "one")
+        .unwrap();
+    for is_open in [true, false] {
+        if !is_open {
+            tx.commit().unwrap();
+            tx = db.begin_write().unwrap();
+        }
+        for (name, opens_it) in [("t", "buffered_table"), ("h", "hash_table")] {
+            for refused in [
+                tx.raw_table(name).map(drop),
+                tx.table_if_exists(name).map(drop),
+                tx.typed_table::<u64, str>(name).map(drop),
+                tx.retype_table::<u64, str>(name).map(drop),
+                tx.raw_set_table(name).map(drop),
+                tx.typed_set_table::<u64, str>(name).map(drop),
+                tx.view_set_table(name).map(drop),
+            ] {
+                let refused = refused.unwrap_err();
+                assert_eq!(refused.kind(), ErrorKind::WrongType);
+                assert!(refused.to_string().contains(opens_it), "{refused}");
+            }
+        }
+    }
+    drop(tx);
+    assert_eq!(content(&db), BTreeMap::from([(1, "one".to_owned())]));
+    assert!(db.check().unwrap().is_clean());
+    drop(db);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn an_unchanged_buffered_table_is_not_read_to_find_differences() {
+    let folder = folder("unchanged");
+    let db = Database::open(folder.join("a.tdl")).unwrap();
+    let mut tx = db.begin_write().unwrap();
+    let mut table = tx.buffered_table::<u64, str>("t").unwrap();
+    table.extend((0..20_000).map(|n| (n, "old"))).unwrap();
+    tx.commit().unwrap();
+    let base = db.begin_read().unwrap();
+    let mut tx = db.begin_write().unwrap();
+    tx.table("other").unwrap().put(b"k", b"v").unwrap();
+    tx.commit().unwrap();
+    let now = db.begin_read().unwrap();
+    let pages = |snap: &ReadTxn| snap.counters().pages_read.load(Ordering::Relaxed);
+    let before = pages(&now) + pages(&base);
+    let mut changes = 0;
+    now.diff(&base, &mut |_| {
+        changes += 1;
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(changes, 2, "a table, and a pair in it");
+    let read = pages(&now) + pages(&base) - before;
+    assert!(read < 20, "{read} pages");
+    drop((now, base, db));
     std::fs::remove_dir_all(folder).unwrap();
 }

@@ -154,21 +154,21 @@ fn a_lost_state_or_block_of_the_index_is_built_anew() {
 }
 
 /// Whichever page of the tree is lost: salvage ends with a clean file, in which records that are there have their values.
+/// Below a lost branch no record is lost, because leaves are found by their headers.
 #[test]
 fn any_lost_page_leaves_a_clean_file() {
     for kind in kinds() {
         let bytes = image(&kind);
         let expected = answers(&opened(bytes.clone()).unwrap()).unwrap();
+        let branches = damaged(&bytes, BRANCH, &mut |wrong, page| {
+            assert_eq!(answers(&saved(wrong)).unwrap(), expected, "branch {page}");
+        });
+        assert!(branches >= 3, "{branches} branches");
         let (mut whole, mut lost) = (0, 0);
-        for page_kind in [BRANCH, LEAF] {
-            damaged(&bytes, page_kind, &mut |wrong, _| {
-                let db = saved(wrong);
-                match answers(&db) {
-                    Ok(found) if found == expected => whole += 1,
-                    _ => lost += 1,
-                }
-            });
-        }
+        damaged(&bytes, LEAF, &mut |wrong, _| match answers(&saved(wrong)) {
+            Ok(found) if found == expected => whole += 1,
+            _ => lost += 1,
+        });
         println!("{whole} files with all answers, {lost} without");
         assert!(whole > 0 && lost > 0);
     }

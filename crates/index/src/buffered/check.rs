@@ -1,9 +1,11 @@
 //! Checks the rules of the format of a buffered table.
 
-use crate::block::Block;
 use crate::buffered::read::BufferedReader;
 use crate::buffered::{REMOVE, value_of};
-use crate::runs::filter;
+use crate::parts::Part;
+use crate::runs::check::{OnProblem, RunParts, check_root};
+use crate::runs::merge::{Group, Merge};
+use crate::runs::state::Runs;
 use tidalite_pager::{PageRead, Result};
 
 impl<R: PageRead> BufferedReader<R> {
@@ -12,67 +14,48 @@ impl<R: PageRead> BufferedReader<R> {
     ///
     /// # Errors
     /// A damaged or unreadable page, an entry that cannot be decoded.
-    pub fn check(&self, problem: &mut dyn FnMut(String)) -> Result<()> {
-        let blocks = self.blocks()?;
-        let mut listed = 0;
+    pub fn check(&self, problem: &mut OnProblem<'_>) -> Result<()> {
+        let tables = [Part::Main, Part::Runs, Part::Filters];
+        check_root(&self.root, &self.r, (&[Part::State], &tables), problem)?;
         self.prepare_filters(u32::MAX)?;
-        let mut filter_rows = 0;
-        for (index, run) in self.runs.list.iter().enumerate() {
-            filter_rows += filter::rows_of(run);
-            let what = format!("run {}", run.number);
-            let prefix = run.number.to_be_bytes();
-            let mut rows = blocks.cursor(&self.r)?;
-            let mut there = rows.seek_ge(&prefix)?;
-            let (mut entries, mut bytes) = (0, 0);
-            let mut last: Option<Vec<u8>> = None;
-            while there && rows.key().starts_with(&prefix) {
-                let value = rows.value()?.to_vec()?;
-                let block = Block::parse(&value)?;
-                for place in 0..block.len() {
-                    let entry = block.entry(place)?;
-                    let is_first = place == 0;
-                    if !self.filters.may_have(index, entry.key, &self.r)? {
-                        let key = entry.key.escape_ascii();
-                        problem(format!("{what}: {key} is not in its filter"));
-                    }
-                    let in_order = last.as_deref().is_none_or(|last| last < entry.key);
-                    if !in_order || is_first && entry.key != &rows.key()[prefix.len()..] {
-                        problem(format!(
-                            "{what}: {} is out of order",
-                            entry.key.escape_ascii()
-                        ));
-                    }
-                    if value_of(entry.payload).is_none() && entry.payload != [REMOVE] {
-                        problem(format!(
-                            "{what}: {} has no action",
-                            entry.key.escape_ascii()
-                        ));
-                    }
-                    last = Some(entry.key.to_vec());
+        let parts = RunParts {
+            runs: &self.runs,
+            blocks: self.blocks()?,
+            filters: &self.filters,
+            filter_table: self.filter_table()?,
+            r: &self.r,
+        };
+        parts.check(
+            &mut |placed, problem| {
+                let (what, entry) = (placed.what, placed.entry);
+                let has_action = value_of(entry.payload).is_some() || entry.payload == [REMOVE];
+                if placed.of_key > 1 || !has_action {
+                    let key = entry.key.escape_ascii();
+                    problem(format!("{what}: {key} has an entry that cannot be"));
                 }
-                entries += block.len() as u64;
-                bytes += value.len() as u64;
-                listed += 1;
-                there = rows.next()?;
+                Ok(())
+            },
+            problem,
+        )?;
+        self.check_merged(problem)
+    }
+
+    /// The entries of merging runs below the watermark must say what the rows say.
+    fn check_merged(&self, problem: &mut OnProblem<'_>) -> Result<()> {
+        let all = Runs {
+            list: self.runs.list[..self.runs.merging].to_vec(),
+            ..Runs::default()
+        };
+        let (blocks, main) = (self.blocks()?, self.main()?);
+        let mut merge = Merge::of_runs(&all, 0..all.list.len(), &blocks, &self.r, b"")?;
+        let mut group = Group::default();
+        while merge.next(&mut group)? && group.key < self.runs.watermark {
+            let row = main.get(&self.r, &group.key)?;
+            let row = row.map(|row| row.to_vec()).transpose()?;
+            if row.as_deref() != group.payloads().next_back().and_then(value_of) {
+                let key = group.key.escape_ascii();
+                problem(format!("the row of {key} is not what was merged into it"));
             }
-            if (entries, bytes) != (run.entries, run.bytes) {
-                let noted = format!("{} entries in {} bytes are noted", run.entries, run.bytes);
-                problem(format!(
-                    "{what}: {entries} entries in {bytes} bytes, {noted}"
-                ));
-            }
-        }
-        let filters = self.filter_table()?.len();
-        if filter_rows != filters {
-            problem(format!(
-                "filters: {filter_rows} rows of listed runs, {filters} in all"
-            ));
-        }
-        if listed != blocks.len() {
-            problem(format!(
-                "runs: {listed} blocks of listed runs, {} in all",
-                blocks.len()
-            ));
         }
         Ok(())
     }

@@ -4,6 +4,7 @@
 //! write       putting and removing keys; merging runs into the rows
 //! read        lookups
 //! range       keys in order, ascending and descending
+//! recover     what is left of a damaged table
 //! check       every rule of the format
 //! ```
 //!
@@ -13,6 +14,7 @@
 pub(crate) mod check;
 pub(crate) mod range;
 pub(crate) mod read;
+pub(crate) mod recover;
 pub(crate) mod write;
 
 use crate::runs::merge::PUT;

@@ -14,7 +14,7 @@ use tidalite_pager::{PageRead, Result};
 pub struct BufferedReader<R> {
     pub(crate) r: R,
     pub(crate) runs: Runs,
-    root: Tree,
+    pub(crate) root: Tree,
     /// The parts that have pages of their own; small ones are in a row of the root.
     main: Option<Tree>,
     blocks: Option<Tree>,

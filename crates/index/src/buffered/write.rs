@@ -1,11 +1,11 @@
 //! Putting and removing keys of a buffered table, and merging its runs into its rows.
 
-use crate::block::{Block, BlockBuilder};
+use crate::block::BlockBuilder;
 use crate::buffered::read::BufferedReader;
 use crate::buffered::{REMOVE, value_of};
 use crate::parts::{Part, change, part, row};
 use crate::runs::merge::{Group, PUT};
-use crate::runs::state::{Run, Runs};
+use crate::runs::state::Runs;
 use crate::runs::write::{Rules, add_run, begin_merge, take_merged};
 use std::collections::BTreeMap;
 use tidalite_kv::{KEY_BYTES_MAX, Tree};
@@ -24,10 +24,8 @@ const BYTES_MAX: usize = 8 << 20;
 const ENTRY_BYTES: usize = 96;
 /// Merging into the rows begins when the runs have this share of their number.
 const MAIN_SHARE: u64 = 4;
-/// Runs of fewer bytes in all are not merged into the rows.
-const RUN_BYTES_MIN: u64 = if cfg!(test) { 2 << 10 } else { 1 << 20 };
-/// Merging into the rows takes at least this many entries at a time.
-const MERGE_ENTRIES: u64 = if cfg!(test) { 16 } else { 4096 };
+/// Default of `BufferedWriter::with_run_bytes`.
+const RUN_BYTES_DEFAULT: u64 = if cfg!(test) { 2 << 10 } else { 1 << 20 };
 
 /// The newest entry of a key replaces all others.
 struct NewestOnly;
@@ -42,22 +40,45 @@ impl Rules for NewestOnly {
 /// A buffered table in a write transaction, with entries that are not stored yet.
 ///
 /// The caller keeps the root of the table and passes it to each call.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct BufferedWriter {
     runs: Runs,
     /// Values of keys, or `None` for removed keys.
     buffer: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
     bytes: usize,
+    /// Runs of fewer bytes in all are not merged into the rows.
+    run_bytes: u64,
 }
 
 impl BufferedWriter {
+    fn new(runs: Runs) -> Self {
+        Self {
+            runs,
+            buffer: BTreeMap::new(),
+            bytes: 0,
+            run_bytes: RUN_BYTES_DEFAULT,
+        }
+    }
+
+    /// Sets the number of bytes of runs from which they are merged into the rows. With a smaller number, fewer entries are
+    /// merged at a time.
+    #[must_use]
+    pub fn with_run_bytes(mut self, bytes: u64) -> Self {
+        self.run_bytes = bytes;
+        self
+    }
+
+    /// Merging into the rows takes at least this many entries at a time: 4096 by default.
+    fn merge_entries(&self) -> u64 {
+        (self.run_bytes / 256).clamp(16, 1 << 16)
+    }
+
     /// Creates a buffered table in an empty table.
     ///
     /// # Errors
     /// A full disk; a damaged page.
     pub fn create<W: PageWrite>(root: &mut Tree, w: &mut W) -> Result<Self> {
-        root.insert(w, &Part::State.key(), &Runs::default().encode())?;
-        Ok(Self::default())
+        Self::with_runs(root, w, Runs::default())
     }
 
     /// Opens a buffered table.
@@ -65,54 +86,13 @@ impl BufferedWriter {
     /// # Errors
     /// A damaged or unreadable page.
     pub fn open<R: PageRead>(root: &Tree, r: &R) -> Result<Self> {
-        Ok(Self {
-            runs: Runs::decode(&row(root, r, Part::State)?)?,
-            ..Self::default()
-        })
+        let runs = Runs::decode(&row(root, r, Part::State)?)?;
+        Ok(Self::new(runs))
     }
 
-    /// Opens a buffered table of which parts may be lost: lists the runs that are still there.
-    ///
-    /// Runs that were being merged into the rows are listed whole again: for each key the newest of their entries says the
-    /// same as its row.
-    ///
-    /// # Errors
-    /// As for `store`.
-    pub fn recover<W: PageWrite>(root: &mut Tree, w: &mut W) -> Result<Self> {
-        let mut runs = Runs::default();
-        {
-            let blocks = part(root, &*w, Part::Runs)?;
-            let mut rows = blocks.cursor(&*w)?;
-            let mut there = rows.first()?;
-            while there {
-                let number = rows
-                    .key()
-                    .first_chunk()
-                    .map(|number| u64::from_be_bytes(*number));
-                let value = rows.value()?.to_vec()?;
-                if let (Some(number), Ok(block)) = (number, Block::parse(&value)) {
-                    if runs.list.last().is_none_or(|run| run.number != number) {
-                        runs.list.push(Run {
-                            number,
-                            entries: 0,
-                            bytes: 0,
-                            filter_lines: 0,
-                        });
-                        runs.next = number + 1;
-                    }
-                    if let Some(run) = runs.list.last_mut() {
-                        run.entries += block.len() as u64;
-                        run.bytes += value.len() as u64;
-                    }
-                }
-                there = rows.next()?;
-            }
-        }
-        change(root, w, Part::Filters, &mut |w, table| table.clear(w))?;
-        let table = Self {
-            runs,
-            ..Self::default()
-        };
+    /// Stores a list of runs, and opens the table with it.
+    pub(crate) fn with_runs<W: PageWrite>(root: &mut Tree, w: &mut W, runs: Runs) -> Result<Self> {
+        let table = Self::new(runs);
         table.put_state(root, w)?;
         Ok(table)
     }
@@ -211,13 +191,13 @@ impl BufferedWriter {
         self.bytes = 0;
         add_run(root, w, &mut self.runs, &entries, &mut NewestOnly)?;
         let rows = part(root, &*w, Part::Main)?.len();
-        let is_large = self.runs.bytes() > RUN_BYTES_MIN;
+        let is_large = self.runs.bytes() > self.run_bytes;
         if self.runs.merging == 0 && is_large && self.runs.entries() > rows / MAIN_SHARE {
             begin_merge(&mut self.runs);
         }
         let new = &self.runs.list[self.runs.merging..];
         let wanted: u64 = new.iter().map(|run| 2 * run.entries).sum();
-        while self.runs.merging > 0 && self.runs.merged + MERGE_ENTRIES <= wanted {
+        while self.runs.merging > 0 && self.runs.merged + self.merge_entries() <= wanted {
             self.merge_step(root, w)?;
         }
         self.put_state(root, w)
@@ -225,7 +205,7 @@ impl BufferedWriter {
 
     /// Merges the next entries into the rows.
     fn merge_step<W: PageWrite>(&mut self, root: &mut Tree, w: &mut W) -> Result<()> {
-        let count = MERGE_ENTRIES as usize;
+        let count = self.merge_entries() as usize;
         let taken = take_merged(root, w, &mut self.runs, count, &mut NewestOnly)?;
         let Some(taken) = taken.filter(|taken| taken.len() > 0) else {
             return Ok(());

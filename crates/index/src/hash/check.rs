@@ -1,32 +1,15 @@
 //! Checks the rules of the format of a hash table.
 
-use crate::block::Block;
 use crate::hash::entry::Action;
 use crate::hash::options::History;
 use crate::hash::read::HashReader;
 use crate::hash::record;
 use crate::hash::settle::{DEAD, PLAIN_MAX, duplicates_key, versions_key};
 use crate::postings::{check, sets};
-use crate::runs::cursor::BlockCursor;
-use crate::runs::filter;
+use crate::runs::check::{OnProblem, Placed, RunParts, check_table};
 use crate::runs::lookup::in_table;
-use crate::runs::state::Run;
 use roaring::RoaringTreemap;
 use tidalite_pager::{PageRead, Result};
-
-/// Callback that receives a problem as text.
-type OnProblem<'f> = dyn FnMut(String) + 'f;
-
-/// Counts of the blocks of a run, or of the main table.
-#[derive(Default)]
-struct Found {
-    rows: u64,
-    bytes: u64,
-    entries: u64,
-    /// Entries that are in the main table already.
-    merged: u64,
-    keys: u64,
-}
 
 impl<R: PageRead> HashReader<R> {
     /// Checks every rule of the format and calls `problem` with each violation. The pages of the tables are checked by
@@ -39,151 +22,79 @@ impl<R: PageRead> HashReader<R> {
     /// Reads the whole table; a few bits of memory for each record.
     pub fn check(&self, problem: &mut OnProblem<'_>) -> Result<()> {
         let mut named = RoaringTreemap::new();
-        let main = self.check_blocks(None, &mut named, problem)?;
+        let main = check_table(
+            "main table",
+            &self.main()?,
+            &self.r,
+            &mut |placed, problem| self.check_entry(placed, true, &mut named, problem),
+            problem,
+        )?;
         if main.bytes != self.state.main_bytes {
             let (bytes, noted) = (main.bytes, self.state.main_bytes);
             problem(format!(
                 "main table: {bytes} bytes of blocks, {noted} are noted"
             ));
         }
-        if main.keys != self.state.main_keys {
-            let (keys, noted) = (main.keys, self.state.main_keys);
+        let keys = match self.options.duplicates {
+            true => main.keys,
+            false => main.entries,
+        };
+        if keys != self.state.main_keys {
+            let noted = self.state.main_keys;
             problem(format!("main table: {keys} keys, {noted} are noted"));
         }
-        let (mut rows, mut merged, mut filter_rows) = (0, 0, 0);
-        for (index, run) in self.state.runs.list.iter().enumerate() {
-            let found = self.check_blocks(Some((index, run)), &mut named, problem)?;
-            if (found.bytes, found.entries) != (run.bytes, run.entries) {
-                problem(format!(
-                    "run {}: {} entries in blocks of {} bytes, {} in {} are noted",
-                    run.number, found.entries, found.bytes, run.entries, run.bytes
-                ));
-            }
-            rows += found.rows;
-            merged += found.merged;
-            filter_rows += filter::rows_of(run);
-            self.check_filter(index, run, problem)?;
-        }
-        if rows != self.runs()?.len() {
-            let all = self.runs()?.len();
-            problem(format!("runs: {rows} blocks of listed runs, {all} in all"));
-        }
-        if filter_rows != self.filter_table()?.len() {
-            let all = self.filter_table()?.len();
-            problem(format!(
-                "filters: {filter_rows} rows of listed runs, {all} in all"
-            ));
-        }
-        if merged != self.state.runs.merged {
-            let noted = self.state.runs.merged;
-            problem(format!(
-                "runs: {merged} entries are merged, {noted} are noted"
-            ));
-        }
+        self.prepare_filters(u32::MAX)?;
+        let parts = RunParts {
+            runs: &self.state.runs,
+            blocks: self.runs()?,
+            filters: &self.filters,
+            filter_table: self.filter_table()?,
+            r: &self.r,
+        };
+        parts.check(
+            &mut |placed, problem| self.check_entry(placed, false, &mut named, problem),
+            problem,
+        )?;
         self.check_sets(&mut named, problem)?;
         self.check_records(&named, problem)
     }
 
-    /// Every key of a run must be in its filter.
-    fn check_filter(&self, index: usize, run: &Run, problem: &mut OnProblem<'_>) -> Result<()> {
-        self.prepare_filters(u32::MAX)?;
-        let mut entries = BlockCursor::of_run(&self.runs()?, &self.r, run.number, b"")?;
-        let mut missing = 0;
-        while !entries.is_at_end() {
-            let key = entries.entry()?.key;
-            missing += u64::from(!self.filters.may_have(index, key, &self.r)?);
-            entries.step()?;
-        }
-        if missing > 0 {
-            problem(format!(
-                "run {}: {missing} keys are not in its filter",
-                run.number
-            ));
-        }
-        Ok(())
-    }
-
-    /// Checks the blocks of a run, or of the main table. Adds the numbers of records in entries that count to `named`.
-    fn check_blocks(
+    /// Checks an entry of a run, or of the main table. Adds the number of its record to `named` if the entry counts.
+    fn check_entry(
         &self,
-        run: Option<(usize, &Run)>,
+        placed: &Placed<'_>,
+        is_main: bool,
         named: &mut RoaringTreemap,
         problem: &mut OnProblem<'_>,
-    ) -> Result<Found> {
-        let (what, table, prefix) = match run {
-            Some((_, run)) => (
-                format!("run {}", run.number),
-                self.runs()?,
-                run.number.to_be_bytes().to_vec(),
-            ),
-            None => ("main table".to_owned(), self.main()?, Vec::new()),
+    ) -> Result<()> {
+        let Placed {
+            what,
+            entry,
+            of_key,
+            ..
+        } = placed;
+        let action = Action::decode(entry.payload)?;
+        let fits = match action {
+            Action::Set(_) => !is_main || *of_key <= PLAIN_MAX || !self.options.duplicates,
+            Action::InSets => is_main && self.options.duplicates && *of_key == 1,
+            Action::Remove(_) => !is_main,
+            Action::RemoveOne(_) => !is_main && self.options.duplicates,
         };
-        let is_main = run.is_none();
-        let mut rows = table.cursor(&self.r)?;
-        let mut there = rows.seek_ge(&prefix)?;
-        let mut found = Found::default();
-        let mut last: Option<Vec<u8>> = None;
-        while there && rows.key().starts_with(&prefix) {
-            let row = &rows.key()[prefix.len()..];
-            if last.as_deref().is_some_and(|last| last >= row) {
-                problem(format!(
-                    "{what}: a row at {} behind greater keys",
-                    row.escape_ascii()
-                ));
-            }
-            let value = rows.value()?.to_vec()?;
-            let block = Block::parse(&value)?;
-            found.rows += 1;
-            found.bytes += value.len() as u64;
-            found.entries += block.len() as u64;
-            let mut of_key = 0;
-            for index in 0..block.len() {
-                let entry = block.entry(index)?;
-                let action = Action::decode(entry.payload)?;
-                if entry.key < row || last.as_deref().is_some_and(|last| last > entry.key) {
-                    problem(format!(
-                        "{what}: {} is out of order",
-                        entry.key.escape_ascii()
-                    ));
-                }
-                if index > 0 && last.as_deref() == Some(entry.key) {
-                    of_key += 1;
-                } else {
-                    of_key = 1;
-                    found.keys += u64::from(self.options.duplicates);
-                }
-                found.keys += u64::from(!self.options.duplicates);
-                last = Some(entry.key.to_vec());
-                let fits = match action {
-                    Action::Set(_) => !is_main || of_key <= PLAIN_MAX || !self.options.duplicates,
-                    Action::InSets => is_main && self.options.duplicates && of_key == 1,
-                    Action::Remove(_) => !is_main,
-                    Action::RemoveOne(_) => !is_main && self.options.duplicates,
-                };
-                if !fits || is_main && of_key > 1 && !self.options.may_repeat() {
-                    let key = entry.key.escape_ascii();
-                    problem(format!("{what}: {key} has the entry {action:?}"));
-                }
-                match action {
-                    _ if run.is_some_and(|(index, _)| !self.state.runs.has(index, entry.key)) => {
-                        found.merged += 1;
-                    }
-                    Action::Set(number) | Action::Remove(number) | Action::RemoveOne(number) => {
-                        self.check_number(&what, number, Some(entry.key), problem)?;
-                        if !named.insert(number) {
-                            problem(format!("{what}: record {number} has another entry, too"));
-                        }
-                    }
-                    Action::InSets => {}
-                }
-            }
-            if !block.ends_with(last.as_deref().unwrap_or_default()) {
-                let row = row.escape_ascii();
-                problem(format!("{what}: the header of the block at {row}"));
-            }
-            there = rows.next()?;
+        if !fits || is_main && *of_key > 1 && !self.options.may_repeat() {
+            let key = entry.key.escape_ascii();
+            problem(format!("{what}: {key} has the entry {action:?}"));
         }
-        Ok(found)
+        match action {
+            _ if placed.is_merged => {}
+            Action::Set(number) | Action::Remove(number) | Action::RemoveOne(number) => {
+                self.check_number(what, number, Some(entry.key), problem)?;
+                if !named.insert(number) {
+                    problem(format!("{what}: record {number} has another entry, too"));
+                }
+            }
+            Action::InSets => {}
+        }
+        Ok(())
     }
 
     /// Checks that a record exists, and that it has this key in the index.

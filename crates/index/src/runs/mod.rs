@@ -6,11 +6,13 @@
 //! merge       reading several runs, and the main table, as one
 //! filter      which keys a run does not have
 //! lookup      the entries of one key
+//! check       every rule of the format about blocks and runs
 //! write       new runs, and merges of runs of similar size
 //! ```
 //!
 //! P. O'Neil, E. Cheng, D. Gawlick, E. O'Neil, "The log-structured merge-tree (LSM-tree)", Acta Informatica 33 (1996).
 
+pub(crate) mod check;
 pub(crate) mod cursor;
 pub(crate) mod filter;
 pub(crate) mod lookup;

@@ -10,7 +10,7 @@ const RUN_BYTES: u64 = 1024;
 
 /// A file with hash tables of all kinds, one of which is being merged.
 pub(crate) fn hashes() -> Made {
-    let tuning = small_tuning(512).hash_run_bytes(RUN_BYTES);
+    let tuning = small_tuning(512).run_bytes(RUN_BYTES);
     make(&small(512).tuning(tuning), |db| {
         few(db);
         duplicates(db);

@@ -101,10 +101,16 @@ impl WriteTxn {
         self.open_found_buffered(name).map(Some)
     }
 
-    /// Lists the runs of a buffered table of which parts may be lost.
-    pub(crate) fn recover_buffered_table(&mut self, name: &str) -> Result<()> {
+    /// Rebuilds a buffered table of which parts may be lost, and calls `problem` with what was wrong.
+    pub(crate) fn recover_buffered_table(
+        &mut self,
+        name: &str,
+        problem: &mut dyn FnMut(String),
+    ) -> Result<()> {
         if let Some(index) = self.open_table(name, Some(false))? {
-            let writer = self.change_table(index, BufferedWriter::recover)?;
+            let writer = self.change_table(index, |tree, pages| {
+                BufferedWriter::recover(tree, pages, problem)
+            })?;
             self.add_buffered(index, writer);
         }
         Ok(())

@@ -61,11 +61,7 @@ impl Options {
 
     fn wrap(&self, pager: Pager) -> Result<Database> {
         let shared = Shared::new(
-            (
-                self.write_buffer_bytes,
-                self.leaf_vectors,
-                self.hash_run_bytes,
-            ),
+            (self.write_buffer_bytes, self.leaf_vectors, self.run_bytes),
             (
                 self.flush_threads,
                 self.scan_threads.unwrap_or_else(scan_threads_default),

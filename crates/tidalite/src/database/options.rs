@@ -29,7 +29,7 @@ pub struct Options {
     pub(crate) store: tidalite_pager::Options,
     pub(super) write_buffer_bytes: usize,
     pub(super) leaf_vectors: usize,
-    pub(super) hash_run_bytes: u64,
+    pub(super) run_bytes: u64,
     pub(super) flush_threads: usize,
     pub(super) scan_threads: Option<usize>,
     /// Work that a background thread of the database repeats.
@@ -65,7 +65,7 @@ impl Options {
             store,
             write_buffer_bytes,
             leaf_vectors,
-            hash_run_bytes,
+            run_bytes,
         } = Tuning::new();
         Self {
             store: tidalite_pager::Options {
@@ -75,7 +75,7 @@ impl Options {
             },
             write_buffer_bytes,
             leaf_vectors,
-            hash_run_bytes,
+            run_bytes,
             flush_threads: 0,
             scan_threads: None,
             background: None,
@@ -230,7 +230,7 @@ impl Options {
         };
         self.write_buffer_bytes = tuning.write_buffer_bytes;
         self.leaf_vectors = tuning.leaf_vectors;
-        self.hash_run_bytes = tuning.hash_run_bytes;
+        self.run_bytes = tuning.run_bytes;
         self
     }
 }

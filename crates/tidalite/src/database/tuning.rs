@@ -25,7 +25,7 @@ pub struct Tuning {
     pub(super) store: tidalite_pager::Options,
     pub(super) write_buffer_bytes: usize,
     pub(super) leaf_vectors: usize,
-    pub(super) hash_run_bytes: u64,
+    pub(super) run_bytes: u64,
 }
 
 impl Default for Tuning {
@@ -44,7 +44,7 @@ impl Tuning {
             },
             write_buffer_bytes: WRITE_BUFFER_BYTES_DEFAULT,
             leaf_vectors: LEAF_VECTORS_MAX,
-            hash_run_bytes: RUN_BYTES_DEFAULT,
+            run_bytes: RUN_BYTES_DEFAULT,
         }
     }
 
@@ -156,14 +156,13 @@ impl Tuning {
         self
     }
 
-    /// Bytes of a hash table's runs from which they are merged into the main table of its index (default: 1 MiB; more
-    /// once the main table is larger than four times that). With a small number, tests meet merges in small tables.
-    ///
-    /// Two more numbers follow from this one. Merges take at least a 256th of it in entries at a time, between 16 and
-    /// 65,536 (default: 4,096). Replaced and removed records give their space back when there are more than a sixteenth
-    /// of it (default: 65,536), and as many as are alive: with `u64::MAX` only `compact` does so. Buffered tables do not use it.
-    pub fn hash_run_bytes(mut self, bytes: u64) -> Self {
-        self.hash_run_bytes = bytes;
+    /// Bytes of the runs of a hash table or a buffered table from which they are merged, into the main table of its index
+    /// or into its rows (default: 1 MiB; more once these are larger than four times that). Two other limits follow from
+    /// it: a step of a merge takes one entry for 256 of these bytes, at least 16 and at most 65,536, and a hash table
+    /// removes dead records by itself when there is one for 16 of these bytes, at least 16. So with a small number, tests
+    /// meet merges and compaction in small tables, and with `u64::MAX` tables are merged and compacted only on demand.
+    pub fn run_bytes(mut self, bytes: u64) -> Self {
+        self.run_bytes = bytes;
         self
     }
 

@@ -200,8 +200,7 @@ impl ReadTxn {
             let Some(table) = self.raw_table(&name)? else {
                 continue;
             };
-            tx.open_with(&name, false, types)?;
-            let mut to = tx.raw_table(&name)?;
+            let mut to = tx.table_to_fill(&name, types)?;
             copy_table(&table, &mut to, (&mut HashSet::new(), running))?;
         }
         for info in self.list("")? {

@@ -56,7 +56,9 @@ pub(crate) fn expect_kind<'a>(
     multi: bool,
 ) -> Result<Option<Found<'a>>> {
     match found {
-        Some(Found { tree, .. }) if tree.is_multi() != multi => Err(other_kind(name, &tree)),
+        Some(Found { tree, types, .. }) if tree.is_multi() != multi => {
+            Err(other_kind(name, &tree, types.as_deref()))
+        }
         Some(found) => {
             expect_rows(name, found.types.as_deref())?;
             Ok(Some(found))
@@ -65,7 +67,10 @@ pub(crate) fn expect_kind<'a>(
     }
 }
 
-fn other_kind(table: &str, tree: &Tree) -> Error {
+fn other_kind(table: &str, tree: &Tree, types: Option<&TableTypes>) -> Error {
+    if let Err(error) = expect_rows(table, types) {
+        return error;
+    }
     let (is, open_with) = match tree.is_multi() {
         true => ("has several values per key", "set_table"),
         false => ("has one value per key", "table"),
@@ -85,25 +90,28 @@ impl WriteTxn {
         self.check_usable()?;
         let wrong = |tree: &Tree| create.is_some_and(|multi| multi != tree.is_multi());
         if let Some(index) = self.tables.iter().position(|table| table.name == name) {
-            let tree = &self.tables[index].tree;
+            let OpenTable { tree, types, .. } = &self.tables[index];
             if wrong(tree) {
-                return Err(other_kind(name, tree));
+                return Err(other_kind(name, tree, types.as_ref()));
             }
             return Ok(Some(index));
         }
         if let Some(table) = self.take_known(name) {
-            let tree = table.tree;
             self.tables.push(table);
-            if wrong(&tree) {
-                return Err(other_kind(name, &tree));
-            }
-            return Ok(Some(self.tables.len() - 1));
+            let index = self.tables.len() - 1;
+            let OpenTable { tree, types, .. } = &self.tables[index];
+            return match wrong(tree) {
+                true => Err(other_kind(name, tree, types.as_ref())),
+                false => Ok(Some(index)),
+            };
         }
         self.check_table_name(name)?;
         let found = find_table(&self.roots, &self.pages, name)?;
         let created = found.is_none();
         let entry = match (found, create) {
-            (Some(found), _) if wrong(&found.tree) => return Err(other_kind(name, &found.tree)),
+            (Some(found), _) if wrong(&found.tree) => {
+                return Err(other_kind(name, &found.tree, found.types.as_ref()));
+            }
             (Some(found), _) => found,
             (None, None) => return Ok(None),
             (None, Some(multi)) => {
@@ -280,12 +288,25 @@ impl WriteTxn {
     /// it does not exist.
     ///
     /// # Errors
-    /// As for `table`, without the error for other types.
+    /// As for `table`, without the error for other types. A hash table or a buffered table is `WrongType`: its rows belong
+    /// together, and [`raw_hash_table`](Self::raw_hash_table) and [`raw_buffered_table`](Self::raw_buffered_table) change
+    /// them.
     ///
     /// # Cost
     /// As for `table`.
     pub fn raw_table(&mut self, name: &str) -> Result<TableMut<'_>> {
         let index = self.open_kind(name, false)?;
+        expect_rows(name, self.tables[index].types.as_ref())?;
+        Ok(TableMut::new(self, index))
+    }
+
+    /// Opens a table of any layout for changes to its rows; stores the layout and types `types` with it.
+    pub(crate) fn table_to_fill(
+        &mut self,
+        name: &str,
+        types: Option<TableTypes>,
+    ) -> Result<TableMut<'_>> {
+        let index = self.open_with(name, false, types)?;
         Ok(TableMut::new(self, index))
     }
 
@@ -360,8 +381,7 @@ impl WriteTxn {
             }));
         }
         let types = TableTypes::named(key, value)?.with_layout(layout);
-        let index = self.open_with(name, false, Some(types))?;
-        Ok(TableMut::new(self, index))
+        self.table_to_fill(name, Some(types))
     }
 
     /// Opens an existing table; returns `None`, and creates nothing, if it does not exist.
@@ -372,10 +392,11 @@ impl WriteTxn {
         let Some(index) = self.open_table(name, None)? else {
             return Ok(None);
         };
-        if self.tables[index].tree.is_multi() {
-            return Err(other_kind(name, &self.tables[index].tree));
+        let OpenTable { tree, types, .. } = &self.tables[index];
+        if tree.is_multi() {
+            return Err(other_kind(name, tree, types.as_ref()));
         }
-        expect_bytes(name, self.tables[index].types.as_ref())?;
+        expect_bytes(name, types.as_ref())?;
         Ok(Some(TableMut::new(self, index)))
     }
 
@@ -435,7 +456,8 @@ impl WriteTxn {
             return Ok(None);
         };
         if !self.tables[index].tree.is_multi() {
-            return Err(other_kind(name, &self.tables[index].tree));
+            let OpenTable { tree, types, .. } = &self.tables[index];
+            return Err(other_kind(name, tree, types.as_ref()));
         }
         expect_bytes(name, self.tables[index].types.as_ref())?;
         Ok(Some(SetTableMut::new(self, index)))

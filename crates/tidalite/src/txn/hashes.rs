@@ -50,13 +50,14 @@ impl WriteTxn {
     /// Adds a hash table that was just opened or created in the open table at `index`.
     pub(crate) fn add_hash(&mut self, index: usize, writer: HashWriter) {
         let table = self.tables[index].id;
-        let writer = writer.with_run_bytes(self.shared.hash_run_bytes);
+        let writer = writer.with_run_bytes(self.shared.run_bytes);
         self.hashes.push(OpenHash { table, writer });
     }
 
     /// Adds a buffered table that was just opened or created in the open table at `index`.
     pub(crate) fn add_buffered(&mut self, index: usize, writer: BufferedWriter) {
         let table = self.tables[index].id;
+        let writer = writer.with_run_bytes(self.shared.run_bytes);
         self.buffered.push(OpenBuffered { table, writer });
     }
 

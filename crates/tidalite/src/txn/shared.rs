@@ -29,7 +29,7 @@ pub(crate) struct Shared {
     write_buffer: Mutex<Option<Box<WriteBuffer>>>,
     write_buffer_bytes: usize,
     pub(crate) leaf_vectors: usize,
-    pub(crate) hash_run_bytes: u64,
+    pub(crate) run_bytes: u64,
     pub(crate) flush_threads: usize,
     pub(crate) scan_threads: usize,
     /// Write buffers of appenders, kept for reuse, because fresh memory is expensive.
@@ -52,9 +52,9 @@ pub(crate) struct Shared {
 
 impl Shared {
     /// Creates the state of a database opened at `opened`. Its transactions buffer up to `write_buffer_bytes` bytes of
-    /// rows, write leaves of up to `leaf_vectors` vectors, and merge runs of hash tables from `hash_run_bytes` on.
+    /// rows, write leaves of up to `leaf_vectors` vectors, and merge runs of hash tables and buffered tables from `run_bytes` on.
     pub(crate) fn new(
-        (write_buffer_bytes, leaf_vectors, hash_run_bytes): (usize, usize, u64),
+        (write_buffer_bytes, leaf_vectors, run_bytes): (usize, usize, u64),
         (flush_threads, scan_threads): (usize, usize),
         opened: Clocks,
     ) -> Self {
@@ -62,7 +62,7 @@ impl Shared {
             write_buffer: Mutex::new(None),
             write_buffer_bytes,
             leaf_vectors,
-            hash_run_bytes,
+            run_bytes,
             flush_threads,
             appending: Mutex::default(),
             left: Mutex::new(None),

@@ -37,7 +37,8 @@ impl ReadTxn {
     /// Damage in changed parts; errors returned by `f`.
     ///
     /// # Cost
-    /// Reads pages that only one of the two versions has. Walks the names of all tables.
+    /// Reads pages that only one of the two versions has, but a buffered table that has changed whole in both versions.
+    /// Walks the names of all tables.
     pub fn diff(&self, base: &Self, f: &mut dyn FnMut(Change<'_>) -> Result<()>) -> Result<()> {
         self.diff_tables(base, f)?;
         self.diff_retentions(base, f)?;
@@ -109,6 +110,9 @@ impl ReadTxn {
             return sides.tables(&new, &hash_records(old, &base.pages)?);
         }
         if layout == Some(TableLayout::Buffered) {
+            if new == old {
+                return Ok(());
+            }
             return buffered::differences(table, (new, &self.pages), (old, &base.pages), sides.f);
         }
         sides.tables(&TableReader::of(*new), &TableReader::of(*old))

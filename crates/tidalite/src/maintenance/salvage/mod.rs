@@ -8,9 +8,14 @@
 //! a table decides about the keys between its first and its last key, and the newest leaf of a series about the times
 //! in its span; an older leaf adds only data outside. Deleted rows may reappear where no newer leaf covers their place;
 //! the report gives the number of rows from headers.
+//!
+//! A leaf of a nested table is saved only if a page leads to it, because it does not tell its place. The nested tables of
+//! hash tables and buffered tables are an exception: their rows tell (`inner.rs`). The rest of such a table is built anew:
+//! the index of a hash table from its records, the list of the runs of a buffered table from their blocks.
 
 mod collect;
 mod delta;
+mod inner;
 mod report;
 mod rescue;
 mod series;
@@ -33,6 +38,11 @@ use std::sync::Arc;
 use tidalite_pager::{PageRead, RawFile, Storage};
 
 /// Recovers the intact data of a damaged file. The damaged file is only read; no other process should have it open.
+///
+/// The report tells what is lost. Where newer data is lost, older data may be saved in its place: rows that had been
+/// deleted or replaced, if no newer page covers their keys, and, in a buffered table whose state is lost, values that newer
+/// ones had replaced in a lost block. Nested tables below a lost page of the table around them are lost, but not the
+/// records of a hash table or the rows and runs of a buffered table.
 ///
 /// ```no_run
 /// use tidalite::maintenance::Salvage;

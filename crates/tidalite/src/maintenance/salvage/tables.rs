@@ -1,6 +1,7 @@
 //! Salvage of tables: first from their roots, skipping damage, then leaf by leaf.
 
 use super::collect::Collected;
+use super::inner::{Below, inner_rows};
 use super::report::Saved;
 use super::rescue::Rescue;
 use crate::catalog::roots::owner;
@@ -16,10 +17,12 @@ use tidalite_base::Corrupt;
 use tidalite_kv::{Cursor, DEPTH_MAX, PageVisitor, TableReader, Tree, VisitedPage};
 use tidalite_pager::{Ptr, RawFile};
 
+/// Key of the row with the state of a hash table or a buffered table.
+const STATE_KEY: &[u8] = &[1];
 /// Owner ids from this value on belong to directories of runs, which salvage does not need.
 const DIRECTORY_OWNERS: u64 = 1 << 47;
 
-type Key = Vec<u8>;
+pub(super) type Key = Vec<u8>;
 
 /// A lost range of keys, with its end excluded or unbounded.
 #[derive(Clone, Debug)]
@@ -30,7 +33,7 @@ pub(super) struct Lost {
 }
 
 impl Lost {
-    fn holds(&self, key: &[u8]) -> bool {
+    pub(super) fn holds(&self, key: &[u8]) -> bool {
         self.from.as_slice() <= key && self.to.as_deref().is_none_or(|to| key < to)
     }
 }
@@ -68,10 +71,10 @@ impl PageVisitor for Reached {
 
 /// Ranges of keys that newer leaves cover: disjoint, each from first key to last key.
 #[derive(Default)]
-struct Covered(BTreeMap<Key, Key>);
+pub(super) struct Covered(BTreeMap<Key, Key>);
 
 impl Covered {
-    fn has(&self, key: &[u8]) -> bool {
+    pub(super) fn has(&self, key: &[u8]) -> bool {
         let mut before = self
             .0
             .range::<[u8], _>((std::ops::Bound::Unbounded, std::ops::Bound::Included(key)));
@@ -80,7 +83,7 @@ impl Covered {
             .is_some_and(|(_, last)| key <= last.as_slice())
     }
 
-    fn add(&mut self, first: Key, last: Key) {
+    pub(super) fn add(&mut self, first: Key, last: Key) {
         let (mut first, mut last) = (first, last);
         let touching: Vec<Key> = self
             .0
@@ -127,21 +130,24 @@ struct At<'r> {
     /// twice.
     nested: BTreeSet<u64>,
     told: Vec<Lost>,
+    below: Below,
 }
 
-/// Passes the readable rows of a table to `f`, and returns the ranges of keys that are lost.
+/// Passes the readable rows of a table to `f`, and returns the ranges of keys that are lost, and those that are lost in
+/// nested tables.
 fn rows_of(
     raw: &RawFile,
     found: &Collected,
     id: u64,
     tree: Option<&Tree>,
     f: &mut Rows<'_>,
-) -> Result<Vec<Lost>> {
+) -> Result<(Vec<Lost>, Below)> {
     let mut at = At {
         raw,
         path: Vec::new(),
         nested: BTreeSet::new(),
         told: Vec::new(),
+        below: Below::default(),
     };
     let mut reached = BTreeSet::new();
     let lost = match tree {
@@ -155,8 +161,9 @@ fn rows_of(
         }],
     };
     if lost.is_empty() {
-        return Ok(at.told);
+        return Ok((at.told, at.below));
     }
+    at.below.is_outer_lost = true;
     let mut lone = found.table_leaves.get(&id).cloned().unwrap_or_default();
     lone.retain(|leaf| !reached.contains(&leaf.addr));
     lone.sort_by_key(|leaf| std::cmp::Reverse(leaf.birth));
@@ -179,9 +186,11 @@ fn rows_of(
             Err(error) => return Err(error),
         }
     }
-    let At { mut told, .. } = at;
+    let At {
+        mut told, below, ..
+    } = at;
     told.extend(lost.into_iter().filter(|span| span.corrupt.is_some()));
-    Ok(told)
+    Ok((told, below))
 }
 
 /// Passes the readable entries of a catalog table to `f`, as keys and values, and returns the ranges of keys that are
@@ -193,7 +202,7 @@ pub(super) fn values_of(
     tree: Option<&Tree>,
     f: &mut Values<'_>,
 ) -> Result<Vec<Lost>> {
-    rows_of(
+    let (lost, _) = rows_of(
         raw,
         found,
         id,
@@ -202,7 +211,8 @@ pub(super) fn values_of(
             Held::Value(value) if path.is_empty() => f(key, value, by_header),
             _ => Ok(()),
         },
-    )
+    )?;
+    Ok(lost)
 }
 
 impl At<'_> {
@@ -324,7 +334,13 @@ impl At<'_> {
                 Corrupt::new("nested table", at, "a second pointer to it", "one pointer").into(),
             );
         }
-        let lost = self.around(tree, &mut BTreeSet::new(), f)?;
+        let mut reached = BTreeSet::new();
+        let lost = self.around(tree, &mut reached, f)?;
+        self.below.reached.extend(reached);
+        if let ([part], false) = (self.path.as_slice(), lost.is_empty()) {
+            let spans = self.below.lost.entry(part.clone()).or_default();
+            spans.extend(lost.iter().cloned());
+        }
         for corrupt in lost.into_iter().filter_map(|span| span.corrupt) {
             self.lose(&[], corrupt);
         }
@@ -413,13 +429,24 @@ impl Rescue<'_, '_> {
             ..Saved::default()
         };
         let (raw, found, running) = (self.raw, &self.found, &mut self.running);
-        self.tx.open_with(name, multi, named.types.clone())?;
+        // Only a table with one value for each key can have another layout.
+        let rows = |types: &TableTypes| types.clone().with_layout(TableLayout::Rows);
+        let types = match multi {
+            true => named.types.as_ref().map(rows),
+            false => named.types.clone(),
+        };
+        let layout = types.as_ref().map(TableTypes::layout);
         let mut to = if multi {
+            self.tx.open_with(name, multi, types)?;
             To::Multi(self.tx.raw_set_table(name)?)
         } else {
-            To::Plain(self.tx.raw_table(name)?)
+            To::Plain(self.tx.table_to_fill(name, types)?)
         };
-        let lost = rows_of(raw, found, id, tree, &mut |path, key, held, by_header| {
+        let mut state = None;
+        let (lost, below) = rows_of(raw, found, id, tree, &mut |path, key, held, by_header| {
+            if let (true, Held::Value(value)) = (path.is_empty() && key == STATE_KEY, held) {
+                state = Some(value.to_vec());
+            }
             if !to.put(path, key, held)? {
                 return Ok(());
             }
@@ -431,6 +458,15 @@ impl Rescue<'_, '_> {
             };
             Ok(running.moved((key.len() + value) as u64)?)
         })?;
+        if let Some(layout) = layout {
+            let known = (&below, state.as_deref());
+            inner_rows(raw, found, (id, layout), known, &mut |part, key, value| {
+                to.put(&[part.to_vec()], key, Held::Value(value))?;
+                saved.rows += 1;
+                saved.rows_by_headers += 1;
+                Ok(running.moved((key.len() + value.len()) as u64)?)
+            })?;
+        }
         for span in lost {
             let corrupt = span
                 .corrupt
@@ -442,19 +478,24 @@ impl Rescue<'_, '_> {
             };
             self.report.lose(Finding::new(place, corrupt));
         }
-        let layout = named.types.as_ref().map(TableTypes::layout);
+        let mut problems = Vec::new();
         if layout == Some(TableLayout::Hash) && !self.tx.recover_hash_table(name)? {
+            problems.push(
+                "the options of the hash table are lost: its records are in a table of bytes"
+                    .to_owned(),
+            );
+        }
+        if layout == Some(TableLayout::Buffered) {
+            let mut problem = |problem| problems.push(problem);
+            self.tx.recover_buffered_table(name, &mut problem)?;
+        }
+        for problem in problems {
             let place = Place::Table {
                 name: name.to_owned(),
                 from: Vec::new(),
                 to: None,
             };
-            let problem =
-                "the options of the hash table are lost: its records are in a table of bytes";
             self.report.lose(Finding::new(place, problem));
-        }
-        if layout == Some(TableLayout::Buffered) {
-            self.tx.recover_buffered_table(name)?;
         }
         self.report.tables.push(saved);
         Ok(())
