@@ -15,7 +15,9 @@ use crate::terminal::Terminal;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use tidalite::{BufferedTableMut, Database, ErrorKind, ReadTxn, TableLayout, TableMut, WriteTxn};
+use tidalite::{
+    BufferedTableMut, Database, ErrorKind, ReadTxn, SetTableMut, TableLayout, TableMut, WriteTxn,
+};
 
 /// Name of the table for a section whose header has no name.
 const MAIN_TABLE: &str = "main";
@@ -285,15 +287,15 @@ fn read_pairs(
     let batch_bytes = if head.hash { usize::MAX } else { BATCH_BYTES };
     while !ended {
         let mut tx = db.begin_write().map_err(fail)?;
-        make(&mut tx, name, head).map_err(fail)?;
         if head.multi {
             let mut pairs = Pairs::of(lines, head);
-            let mut table = tx.raw_set_table(name).map_err(fail)?;
+            let mut table = make_sets(&mut tx, name, head).map_err(fail)?;
             stored += table.extend(&mut pairs).map_err(fail)?;
             ended = pairs.end.transpose()?.is_some();
             store::commit(tx).map_err(fail)?;
             continue;
         }
+        let mut table = make(&mut tx, name, head).map_err(fail)?;
         let mut bytes = 0;
         while bytes < batch_bytes {
             let key = match read_bytes(lines, head)? {
@@ -312,25 +314,24 @@ fn read_pairs(
                 Line::Bytes(value) => {
                     bytes += value.len();
                     let value = head.here(Part::Value, value);
-                    let place = (name, &path[..]);
-                    let new = put(&mut tx, place, (&key, &value), args.no_overwrite);
-                    stored += u64::from(new.map_err(fail)?);
+                    let mut to = table.nested_at(&path);
+                    let is_new = match args.no_overwrite {
+                        true => to.insert(&key, &value).map_err(fail)?,
+                        false => to.put(&key, &value).map(|_| true).map_err(fail)?,
+                    };
+                    stored += u64::from(is_new);
                 }
                 Line::Open(sequence) => {
                     path.push(key);
-                    let mut table = tx.raw_table(name).map_err(fail)?;
-                    let mut table = table.nested_at(&path);
-                    table.make().map_err(fail)?;
-                    catch_up(&mut table, sequence).map_err(fail)?;
+                    let mut below = table.nested_at(&path);
+                    below.make().map_err(fail)?;
+                    catch_up(&mut below, sequence).map_err(fail)?;
                 }
                 Line::Close | Line::End => return Err(lines.bad("a key without a value")),
             }
         }
         if head.hash {
-            stored = keys_of(&mut tx, name).map_err(|error| match error.kind() {
-                ErrorKind::Damaged => lines.bad("these are not the rows of a hash table"),
-                _ => fail(error),
-            })?;
+            stored = keys_of(&mut tx, name, lines, &fail)?;
         }
         store::commit(tx).map_err(fail)?;
     }
@@ -410,11 +411,36 @@ fn make_buffered<'t>(
     }
 }
 
-/// Number of keys of a hash table whose rows were loaded. It is damaged if the rows do not make up a hash table.
-fn keys_of(tx: &mut WriteTxn, name: &str) -> tidalite::Result<u64> {
-    match tx.raw_hash_table(name)? {
-        Some(mut table) => table.view()?.count(),
-        None => Ok(0),
+/// Number of keys of a hash table whose rows were loaded. Returns an error if the rows do not make up a hash table.
+fn keys_of(
+    tx: &mut WriteTxn,
+    name: &str,
+    lines: &Lines<'_>,
+    fail: &dyn Fn(tidalite::Error) -> Failure,
+) -> Outcome<u64> {
+    let no_hash_table = |problem: &str| {
+        lines
+            .bad(&format!(
+                "these are not the rows of a hash table: {problem}"
+            ))
+            .hint("if the table that was dumped has an error of the index: tidalite hash rebuild")
+    };
+    let fail = |error: tidalite::Error| match error.kind() {
+        ErrorKind::Damaged => no_hash_table(&error.to_string()),
+        _ => fail(error),
+    };
+    let Some(mut table) = tx.raw_hash_table(name).map_err(fail)? else {
+        return Ok(0);
+    };
+    let view = table.view().map_err(fail)?;
+    let mut first = None;
+    view.check(&mut |problem| {
+        first.get_or_insert_with(|| problem.to_owned());
+    })
+    .map_err(fail)?;
+    match first {
+        Some(problem) => Err(no_hash_table(&problem)),
+        None => view.count().map_err(fail),
     }
 }
 
@@ -479,21 +505,28 @@ impl Iterator for Pairs<'_, '_> {
     }
 }
 
-/// Creates the table of a section and advances its sequence to the number in the header.
-fn make(tx: &mut WriteTxn, name: &str, head: &Head) -> tidalite::Result<()> {
-    if head.hash {
-        let mut table = tx.create_raw_table(name, TableLayout::Hash, head.types())?;
-        catch_up(&mut table, head.sequence)?;
-    } else if head.multi {
-        let mut table = tx.raw_set_table(name)?;
-        let missing = head.sequence.saturating_sub(table.view()?.sequence());
-        if missing > 0 {
-            table.take_sequence(missing)?;
-        }
-    } else {
-        catch_up(&mut tx.raw_table(name)?, head.sequence)?;
+/// Opens or creates the table of a section and advances its sequence to the number in the header.
+fn make<'t>(tx: &'t mut WriteTxn, name: &str, head: &Head) -> tidalite::Result<TableMut<'t>> {
+    let mut table = match head.hash {
+        true => tx.create_raw_table(name, TableLayout::Hash, head.types())?,
+        false => tx.raw_table(name)?,
+    };
+    catch_up(&mut table, head.sequence)?;
+    Ok(table)
+}
+
+/// Like `make`, for a table of sets.
+fn make_sets<'t>(
+    tx: &'t mut WriteTxn,
+    name: &str,
+    head: &Head,
+) -> tidalite::Result<SetTableMut<'t>> {
+    let mut table = tx.raw_set_table(name)?;
+    let missing = head.sequence.saturating_sub(table.view()?.sequence());
+    if missing > 0 {
+        table.take_sequence(missing)?;
     }
-    Ok(())
+    Ok(table)
 }
 
 /// Advances a table's sequence to this number, if it has not got there yet.
@@ -503,22 +536,6 @@ fn catch_up(table: &mut TableMut<'_>, sequence: u64) -> tidalite::Result<()> {
         table.take_sequence(missing)?;
     }
     Ok(())
-}
-
-/// Stores a pair; returns false if `keep` is true and the key exists already, so that nothing was stored.
-fn put(
-    tx: &mut WriteTxn,
-    (name, path): (&str, &[Vec<u8>]),
-    (key, value): (&[u8], &[u8]),
-    keep: bool,
-) -> tidalite::Result<bool> {
-    let mut table = tx.raw_table(name)?;
-    let mut table = table.nested_at(path);
-    if keep {
-        return table.insert(key, value);
-    }
-    table.put(key, value)?;
-    Ok(true)
 }
 
 /// A line of data in a section.

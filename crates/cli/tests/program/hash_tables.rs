@@ -58,6 +58,16 @@ fn keys_are_set_got_scanned_and_removed() {
 }
 
 #[test]
+fn a_range_of_keys_ignores_the_case_of_its_ends() {
+    let folder = Folder::new("hash-fold");
+    folder.say("hash set a.tdl t Alpha 1 --fold-case").ok();
+    folder.say("hash set a.tdl t beta 2").ok();
+    let scanned = folder.say("hash scan a.tdl t --from a --to B").ok();
+    assert_eq!(scanned, "Alpha\t1\n");
+    assert_eq!(folder.say("hash scan a.tdl t --from C --to a").ok(), "");
+}
+
+#[test]
 fn values_are_bytes_from_files_and_pipes_too() {
     let folder = Folder::new("hash-bytes");
     let every: Vec<u8> = (0..=255).collect();
@@ -363,4 +373,16 @@ fn a_dump_carries_hash_tables_through() {
     folder
         .say("hash stat d.tdl main")
         .failed(3, &["no table main"]);
+    // The number of a record, in the key of its row, is changed.
+    folder.say("hash set one.tdl t k v").ok();
+    let dump = folder.say("dump one.tdl").ok();
+    for number in ["ffffffffffffffff", "0000400000000000", "0000000000000001"] {
+        let changed = dump.replace(" 0000000000000000\n", &format!(" {number}\n"));
+        assert_ne!(changed, dump);
+        folder.write("bad.dump", &changed);
+        folder
+            .say("load e.tdl bad.dump")
+            .failed(5, &["not the rows of a hash table", "record"]);
+        folder.say("hash stat e.tdl t").failed(3, &["no table t"]);
+    }
 }

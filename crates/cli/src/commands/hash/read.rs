@@ -130,11 +130,6 @@ pub(super) fn scan(args: &HashScanArgs, terminal: &mut Terminal<'_>) -> Outcome 
         ))
         .hint("without these options all keys are printed; an index of whole keys has ranges"));
     }
-    if let (Some(from), Some(to)) = (&from, &to)
-        && from >= to
-    {
-        return Ok(());
-    }
     let start = from.map_or(Bound::Unbounded, Bound::Included);
     let end = to.map_or(Bound::Unbounded, Bound::Excluded);
     for item in opened.table.range((start, end)).map_err(fail)? {
