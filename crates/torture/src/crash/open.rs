@@ -1,6 +1,6 @@
 //! Opens and checks the databases of a run.
 
-use crate::workload::HASH_RUN_BYTES;
+use crate::workload::RUN_BYTES;
 use crate::workload::round_robin::WRITE_BUFFER_BYTES;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tidalite::storage::{LockMemory, Storage};
@@ -38,7 +38,7 @@ fn tuning() -> Tuning {
         .dirty_bytes(16 << 10)
         .write_behind_bytes(1 << 10)
         .write_buffer_bytes(256 << 10)
-        .hash_run_bytes(HASH_RUN_BYTES)
+        .run_bytes(RUN_BYTES)
 }
 
 /// Sets the number of helper threads, and a write buffer so small that these threads are sometimes used.

@@ -2,8 +2,10 @@
 
 use super::image::PAGE_BYTES;
 use crate::model::digest_of;
+use crate::workload::RUN_BYTES;
 use std::ops::Range;
 use std::sync::Arc;
+use tidalite::hash_table::{HashTableOptions, History};
 use tidalite::storage::{MemoryStorage, Storage};
 use tidalite::{Database, Options, Steps, Tuning};
 use tidalite_delta::FAN_IN;
@@ -32,15 +34,18 @@ pub enum Contents {
         /// Whether rows were deleted.
         deletes: bool,
     },
+    /// A hash table and a buffered table, both with runs that are merged in part.
+    Indexes,
 }
 
 impl Contents {
     /// All kinds of contents, for the long search.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 5] = [
         Self::Mixed,
         Self::Values,
         Self::Merge { deletes: false },
         Self::Merge { deletes: true },
+        Self::Indexes,
     ];
 
     fn fill(self, db: &Database, rng: &mut Rng) -> tidalite::Result<()> {
@@ -78,8 +83,36 @@ impl Contents {
                 }
                 rows(db, rng, 1, 20_000..20_003)
             }
+            Self::Indexes => {
+                for round in 0..12 {
+                    indexes(db, rng, round)?;
+                }
+                pairs(db, rng, 40, 60)
+            }
         }
     }
+}
+
+/// Changes a hash table and a buffered table in one commit.
+fn indexes(db: &Database, rng: &mut Rng, round: u8) -> tidalite::Result<()> {
+    let mut tx = db.begin_write()?;
+    // The seed is given, so that the same bytes come about each time.
+    let options = HashTableOptions::new().seed(1).history(History::Last(1));
+    for _ in 0..25 {
+        let key = format!("key {:03}", rng.below(120)).into_bytes();
+        let mut hash = tx.hash_table_with::<[u8], [u8]>("h0", &options)?;
+        match rng.one_in(6) {
+            true => drop(hash.remove(&key)?),
+            false => drop(hash.set(&key, &[round; 8])?),
+        }
+        let mut buffered = tx.buffered_table::<[u8], [u8]>("b0")?;
+        match rng.one_in(6) {
+            true => buffered.remove(&key)?,
+            false => buffered.put(&key, &[round; 8])?,
+        }
+    }
+    tx.commit()?;
+    Ok(())
 }
 
 /// Inserts `count` new pairs with values of up to `len` bytes; if `len` exceeds the page size, with values of exactly
@@ -152,6 +185,7 @@ pub(super) fn options() -> Options {
         Tuning::new()
             .growth_bytes(PAGE_BYTES as u64, PAGE_BYTES as u64)
             .reserve_bytes(0)
+            .run_bytes(RUN_BYTES)
             // The file has no redo log: damage in an emptied log loses nothing and is not reported.
             // (crates/pager/tests/redo.rs tests damage in a log that holds commits.)
             .log_bytes(0),

@@ -6,7 +6,7 @@ use super::mutate::Base;
 use crate::flips::{Contents, sound_file};
 use crate::model::{Model, TOPICS};
 use crate::workload::script::Script;
-use crate::workload::{HASH_RUN_BYTES, Shape};
+use crate::workload::{RUN_BYTES, Shape};
 use std::sync::Arc;
 use std::time::Duration;
 use tidalite::hash_table::{HashTableOptions, History, KeyForm};
@@ -46,6 +46,7 @@ pub fn all() -> std::result::Result<Vec<Base>, String> {
     bases.push(Base::new("pinned", file(512, pinned).map_err(text)?));
     bases.push(Base::new("sets", file(512, sets).map_err(text)?));
     bases.push(Base::new("hashes", file(512, hashes).map_err(text)?));
+    bases.push(Base::new("buffered", file(512, buffered).map_err(text)?));
     let bytes = file_with_log(512, LOG_BYTES, logged).map_err(text)?;
     bases.push(Base::new("logged", bytes));
     for page_size in [512, 4096] {
@@ -109,7 +110,7 @@ fn small(page_size: usize, log_bytes: u64) -> Options {
         Tuning::new()
             .growth_bytes(16 << 10, 64 << 10)
             .log_bytes(log_bytes)
-            .hash_run_bytes(HASH_RUN_BYTES)
+            .run_bytes(RUN_BYTES)
             // Every commit writes an entry of the commit clock, so that the clock has pages.
             .clock_step(Duration::from_nanos(1)),
     )
@@ -307,6 +308,32 @@ fn hashes(db: &Database) -> Result<()> {
             table.remove(b"k014")?;
             table.set(b"k long", &[7; 3_000])?;
             if round == 3 {
+                table.compact()?;
+            }
+        }
+        tx.commit()?;
+    }
+    Ok(())
+}
+
+/// Creates buffered tables: one with runs of which some are merged in part, and one whose parts are in its root.
+fn buffered(db: &Database) -> Result<()> {
+    for round in 0..9_u64 {
+        let mut tx = db.begin_write()?;
+        let mut table = tx.buffered_table::<[u8], [u8]>("buffered")?;
+        for i in 0..60 {
+            let key = format!("k{:03}", (i * (round + 3)) % 90 * 7);
+            table.put(key.as_bytes(), &[round as u8; 12])?;
+        }
+        table.remove(b"k014")?;
+        table.put(b"k long", &[7; 3_000])?;
+        if round == 3 {
+            table.compact()?;
+        }
+        if round < 2 {
+            let mut table = tx.buffered_table::<[u8], [u8]>("small")?;
+            table.put(b"k014", &[round as u8; 4])?;
+            if round == 0 {
                 table.compact()?;
             }
         }

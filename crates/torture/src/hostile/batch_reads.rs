@@ -5,10 +5,11 @@
 //! by themselves.
 
 use super::errors::keep;
-use crate::model::is_hash;
+use crate::model::layout_of;
 use tidalite::query::{CandleSize, Join};
 use tidalite::{
     Database, Direction, Grid, Query, ReadTxn, Result, Series, SeriesId, SetTable, Steps, Table,
+    TableLayout,
 };
 
 /// Maximum number of entries that are read from a range.
@@ -68,7 +69,7 @@ pub fn all(db: &Database) -> Result<()> {
     for name in snap.tables()? {
         let asked = || match snap.is_set_table(&name)? {
             Some(true) => snap.set_table(&name)?.map_or(Ok(()), |own| multi(&own)),
-            _ if is_hash(&snap, &name)? => Ok(()),
+            _ if layout_of(&snap, &name)? != TableLayout::Rows => Ok(()),
             _ => snap.table(&name)?.map_or(Ok(()), |own| tables(&own)),
         };
         keep(&mut first, asked());

@@ -1,6 +1,6 @@
 //! The options with which this test opens every file.
 
-use crate::workload::HASH_RUN_BYTES;
+use crate::workload::RUN_BYTES;
 use tidalite::{Options, Tuning};
 
 pub(super) fn options() -> Options {
@@ -10,6 +10,6 @@ pub(super) fn options() -> Options {
             .dirty_bytes(64 << 10)
             .write_behind_bytes(32 << 10)
             .write_buffer_bytes(256 << 10)
-            .hash_run_bytes(HASH_RUN_BYTES),
+            .run_bytes(RUN_BYTES),
     )
 }

@@ -1,8 +1,8 @@
 //! Reads everything in a snapshot.
 
 use super::errors::keep;
-use crate::model::is_hash;
-use tidalite::{Database, Result, Steps};
+use crate::model::layout_of;
+use tidalite::{Database, Result, Steps, TableLayout};
 
 /// Maximum number of windows of a query, whatever span a hostile file has.
 const WINDOWS_MAX: i64 = 4_096;
@@ -67,13 +67,45 @@ fn table(snap: &tidalite::ReadTxn, name: &str) -> Result<()> {
     if snap.is_set_table(name)? == Some(true) {
         return multi(snap, name);
     }
-    if is_hash(snap, name)? {
-        return hash(snap, name);
+    match layout_of(snap, name)? {
+        TableLayout::Hash => return hash(snap, name),
+        TableLayout::Buffered => return buffered(snap, name),
+        TableLayout::Rows => {}
     }
     let Some(table) = snap.table(name)? else {
         return Ok(());
     };
     rows(&table, &mut 5_000)
+}
+
+/// Calls every method of a buffered table.
+fn buffered(snap: &tidalite::ReadTxn, name: &str) -> Result<()> {
+    let mut seen = Ok(());
+    if let Some(raw) = snap.raw_table(name)? {
+        keep(&mut seen, rows(&raw, &mut 5_000));
+    }
+    let Some(table) = snap.buffered_table::<[u8], [u8]>(name)? else {
+        return seen;
+    };
+    let keys = [&b""[..], b"k014", b"k049", b"k long", b"none"];
+    keep(&mut seen, table.stat().map(drop));
+    keep(&mut seen, table.count().map(drop));
+    keep(&mut seen, table.is_empty().map(drop));
+    keep(&mut seen, table.first().map(drop));
+    keep(&mut seen, table.last().map(drop));
+    keep(&mut seen, table.get_many(&keys).map(drop));
+    for key in keys {
+        keep(&mut seen, table.contains(key).map(drop));
+    }
+    let ranges = || -> Result<()> {
+        for range in [table.range(..)?, table.range(&b"k02"[..]..&b"k2"[..])?] {
+            range.take(5_000).try_for_each(|entry| entry.map(drop))?;
+        }
+        let reversed = table.range_reversed(..&b"k2"[..])?;
+        reversed.take(5_000).try_for_each(|entry| entry.map(drop))
+    };
+    keep(&mut seen, ranges());
+    seen
 }
 
 /// Calls every method of a hash table.

@@ -1,8 +1,10 @@
 //! Writes to every table and series of a file, and creates new ones.
 
 use super::errors::keep;
-use crate::model::is_hash;
-use tidalite::{ColumnType, Database, Decimal, ErrorKind, Result, Schema, SeriesMut, Steps, Value};
+use crate::model::layout_of;
+use tidalite::{
+    ColumnType, Database, Decimal, ErrorKind, Result, Schema, SeriesMut, Steps, TableLayout, Value,
+};
 
 /// Number of rows written to each series, enough for a vector.
 const ROWS: i64 = 1_100;
@@ -37,8 +39,10 @@ fn tags(db: &Database) -> Result<()> {
 }
 
 fn write_table(db: &Database, name: &str) -> Result<()> {
-    if is_hash(&db.begin_read()?, name)? {
-        return write_hash(db, name);
+    match layout_of(&db.begin_read()?, name)? {
+        TableLayout::Hash => return write_hash(db, name),
+        TableLayout::Buffered => return write_buffered(db, name),
+        TableLayout::Rows => {}
     }
     let mut tx = db.begin_write()?;
     if tx.table_if_exists(name).is_err() {
@@ -117,6 +121,43 @@ fn write_hash(db: &Database, name: &str) -> Result<()> {
                 }
                 4 => table.compact()?,
                 5 => table.rebuild()?,
+                _ => table.clear()?,
+            }
+            tx.commit()?;
+            Ok(())
+        };
+        keep(&mut first, change());
+    }
+    first
+}
+
+/// Changes a buffered table by every call, each kind of changes in a transaction of its own.
+fn write_buffered(db: &Database, name: &str) -> Result<()> {
+    let mut first = Ok(());
+    for step in 0..6 {
+        let change = || -> Result<()> {
+            let mut tx = db.begin_write()?;
+            let Some(mut table) = tx.raw_buffered_table(name)? else {
+                return Ok(());
+            };
+            match step {
+                0 | 1 => {
+                    for i in 0..200_u64 {
+                        let key = format!("k{:03}", i * 7 % 300);
+                        table.put(key.as_bytes(), &i.to_be_bytes())?;
+                    }
+                    table.put(b"new", &[5; 2_000])?;
+                }
+                2 => {
+                    for i in 0..40 {
+                        table.remove(format!("k{:03}", i * 14).as_bytes())?;
+                    }
+                    table.get(b"k007")?;
+                    table.contains(b"k014")?;
+                    table.view()?.count()?;
+                }
+                3 => table.store()?,
+                4 => table.compact()?,
                 _ => table.clear()?,
             }
             tx.commit()?;

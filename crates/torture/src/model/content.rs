@@ -99,7 +99,7 @@ impl Model {
 }
 
 impl Model {
-    /// Describes, for error messages, which series and hash tables differ from those in `found`, and the first difference
+    /// Describes, for error messages, which series and tables differ from those in `found`, and the first difference
     /// in each.
     #[must_use]
     pub fn differs(&self, found: &Self) -> String {
@@ -128,6 +128,13 @@ impl Model {
         for name in names {
             if let Some(how) = wide::differs(self.wide.get(name), found.wide.get(name)) {
                 told += &format!("\n{name}: {how}");
+            }
+        }
+        let names: BTreeSet<_> = self.tables.keys().chain(found.tables.keys()).collect();
+        for name in names {
+            let [own, other] = [self, found].map(|of| of.tables.get(name));
+            if own != other {
+                told += &format!("\n{name} has {other:?}, expected are {own:?}");
             }
         }
         let names: BTreeSet<_> = self.hashes.keys().chain(found.hashes.keys()).collect();

@@ -1,12 +1,13 @@
 //! Reads the content of a database through the public API, as a model or as a digest.
 
+use super::buffered::buffered_of;
 use super::content::{Model, TOPICS};
 use super::digest::{Digest, with_pins};
-use super::hash::{hash_of, is_hash};
+use super::hash::{hash_of, layout_of};
 use super::wide;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tidalite::{Database, ReadTxn, Result};
+use tidalite::{Database, ReadTxn, Result, TableLayout};
 
 /// Reads the content of a snapshot into a model.
 ///
@@ -28,14 +29,14 @@ pub fn model_of(snap: &ReadTxn) -> Result<Model> {
                 let values = keys.entry(key.to_vec()).or_default();
                 values.insert(value.to_vec());
             })?;
-        } else if is_hash(snap, &name)? {
+        } else if layout_of(snap, &name)? == TableLayout::Hash {
             let (_, hash) = hash_of(snap, &name)?;
             model.hashes.insert(name, Arc::new(hash));
         } else {
             let pairs = model.tables.entry(name.clone()).or_default();
-            if let Some(table) = snap.table(&name)? {
-                table.for_each(|key, value| drop(pairs.insert(key.to_vec(), value.to_vec())))?;
-            }
+            each_pair(snap, &name, |key, value| {
+                pairs.insert(key.to_vec(), value.to_vec());
+            })?;
         }
     }
     model.retentions = snap.retentions()?.into_iter().collect();
@@ -71,6 +72,17 @@ fn nested(snap: &ReadTxn, mut f: impl FnMut(&[u8], Option<(&[u8], &[u8])>)) -> R
             pairs.for_each(|key, value| f(topic, Some((key, value))))?;
         }
         more = cursor.next()?;
+    }
+    Ok(())
+}
+
+/// Calls `f` with the pairs of a table of rows or of a buffered table.
+fn each_pair(snap: &ReadTxn, name: &str, mut f: impl FnMut(&[u8], &[u8])) -> Result<()> {
+    if layout_of(snap, name)? == TableLayout::Buffered {
+        let pairs = buffered_of(snap, name)?;
+        pairs.iter().for_each(|(key, value)| f(key, value));
+    } else if let Some(table) = snap.table(name)? {
+        table.for_each(f)?;
     }
     Ok(())
 }
@@ -114,14 +126,12 @@ pub fn digest_of_snapshot(snap: &ReadTxn) -> Result<u64> {
             multis.push(name);
             continue;
         }
-        if is_hash(snap, &name)? {
+        if layout_of(snap, &name)? == TableLayout::Hash {
             hashes.push(name);
             continue;
         }
-        if let Some(table) = snap.table(&name)? {
-            digest.bytes(name.as_bytes());
-            table.for_each(|key, value| digest.pair(key, value))?;
-        }
+        digest.bytes(name.as_bytes());
+        each_pair(snap, &name, |key, value| digest.pair(key, value))?;
     }
     for name in multis {
         digest.bytes(name.as_bytes());

@@ -40,13 +40,14 @@ pub(crate) fn folded(table: &str, key: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Whether a table is a hash table.
+/// The layout of a table.
 ///
 /// # Errors
 /// An error of the database.
-pub(crate) fn is_hash(snap: &ReadTxn, name: &str) -> Result<bool> {
+pub(crate) fn layout_of(snap: &ReadTxn, name: &str) -> Result<TableLayout> {
     let types = snap.table_types(name)?;
-    Ok(types.as_ref().map(TableTypes::layout) == Some(TableLayout::Hash))
+    let layout = types.as_ref().map(TableTypes::layout);
+    Ok(layout.unwrap_or(TableLayout::Rows))
 }
 
 impl Hash {

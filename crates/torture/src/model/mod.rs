@@ -5,10 +5,12 @@
 //! digest    parts of a content folded into one number
 //! wide      series of many columns
 //! hash      hash tables
+//! buffered  buffered tables
 //! content   expected content of a database
 //! database  content of a database, read through its public API
 //! ```
 
+mod buffered;
 mod content;
 mod database;
 mod digest;
@@ -17,5 +19,5 @@ pub mod wide;
 
 pub use content::{Model, Pairs, Rows, TOPICS};
 pub use database::{digest_of, digest_of_snapshot, model_of};
-pub(crate) use hash::is_hash;
+pub(crate) use hash::layout_of;
 pub use hash::{Hash, VERSIONS};

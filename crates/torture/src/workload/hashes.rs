@@ -14,8 +14,8 @@ const COUNTERS: &str = "h4";
 /// Number of different keys of a table.
 const KEYS: u64 = 40;
 
-/// Bytes of runs from which they are merged: so few that many commits merge a part of them.
-pub const HASH_RUN_BYTES: u64 = 512;
+/// Bytes of runs from which they are merged, also those of buffered tables: so few that many commits merge a part of them.
+pub const RUN_BYTES: u64 = 512;
 
 /// The options of the `i`-th table.
 fn options(i: u64) -> HashTableOptions {

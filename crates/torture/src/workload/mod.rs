@@ -5,6 +5,7 @@
 //! names        names of tables and series, and their number
 //! points       series of default points
 //! hashes       operations on hash tables
+//! buffered     operations on buffered tables
 //! tables       the common operations on tables
 //! table_calls  the less common operations on tables
 //! wide         series of many columns
@@ -15,6 +16,7 @@
 //! ```
 
 mod appenders;
+mod buffered;
 mod hashes;
 mod names;
 mod operations;
@@ -26,7 +28,7 @@ mod table_calls;
 mod tables;
 mod wide;
 
-pub use hashes::HASH_RUN_BYTES;
+pub use hashes::RUN_BYTES;
 pub use names::{TIME_MAX, merge_of, series_name};
 pub use operations::{durability, operations, pins};
 pub use shape::Shape;

@@ -5,7 +5,7 @@
 //! the number n. So the number in the file identifies the newest transaction of the file, and an oracle without access
 //! to the file knows the digest for that number and whether that number was acknowledged.
 
-use super::hashes::HASH_RUN_BYTES;
+use super::hashes::RUN_BYTES;
 use super::operations::operations;
 use super::shape::{Shape, chance};
 use crate::model::Model;
@@ -27,7 +27,7 @@ pub fn small_tuning() -> Tuning {
         .shrink_bytes(32 << 10)
         .write_behind_bytes(32 << 10)
         .write_buffer_bytes(256 << 10)
-        .hash_run_bytes(HASH_RUN_BYTES)
+        .run_bytes(RUN_BYTES)
 }
 
 /// Number of transactions in a phase: phases without lazy commits alternate with phases that have them.

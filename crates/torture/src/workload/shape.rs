@@ -23,6 +23,8 @@ pub struct Shape {
     pub appenders_one_in: u64,
     /// One in this many operations changes a hash table (`hashes.rs`).
     pub hashes_one_in: u64,
+    /// One in this many of the other operations changes a buffered table (`buffered.rs`).
+    pub buffered_one_in: u64,
     /// One in this many operations appends to series in round robin (`round_robin.rs`).
     pub turns_one_in: u64,
     /// True if appenders run on threads of their own: the content is then deterministic, but the positions in the file
@@ -42,6 +44,7 @@ impl Default for Shape {
             rollback_one_in: 9,
             appenders_one_in: 10,
             hashes_one_in: 8,
+            buffered_one_in: 10,
             turns_one_in: 0,
             threads: false,
         }
@@ -62,6 +65,7 @@ impl Shape {
             rollback_one_in: 9,
             appenders_one_in: 20,
             hashes_one_in: 8,
+            buffered_one_in: 10,
             turns_one_in: 0,
             threads: false,
         }
