@@ -13,8 +13,8 @@ use crate::runs::state::Runs;
 /// A row of a leaf: its key and its value.
 pub type LeafRow = (Vec<u8>, Vec<u8>);
 
-/// The key, in the root table of a hash table, of the nested table to which the rows belong; `None` for all nested tables
-/// but that of the records, which are all that a hash table is rebuilt from.
+/// The key, in the root table of a hash table, of the nested table to which the rows belong. Only the table of records is
+/// recognised, because a hash table is rebuilt from its records alone; `None` for the others.
 ///
 /// The other tables hold blocks, or sets and filters, whose keys or first bytes no record has.
 #[must_use]

@@ -40,7 +40,7 @@ impl<R: PageRead> BufferedReader<R> {
         self.check_merged(problem)
     }
 
-    /// The entries of merging runs below the watermark must say what the rows say.
+    /// The entries of merging runs below the watermark must agree with the rows.
     fn check_merged(&self, problem: &mut OnProblem<'_>) -> Result<()> {
         let all = Runs {
             list: self.runs.list[..self.runs.merging].to_vec(),

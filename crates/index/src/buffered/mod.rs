@@ -4,7 +4,7 @@
 //! write       putting and removing keys; merging runs into the rows
 //! read        lookups
 //! range       keys in order, ascending and descending
-//! recover     what is left of a damaged table
+//! recover     rebuilding a damaged table
 //! check       every rule of the format
 //! ```
 //!

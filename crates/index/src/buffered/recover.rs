@@ -17,9 +17,9 @@ const RUNS_MAX: usize = u16::MAX as usize;
 
 impl BufferedWriter {
     /// Opens a buffered table of which parts may be lost: removes everything that does not belong to it, and lists the runs
-    /// that are still there. Calls `problem` with what was wrong.
+    /// that are still there. Calls `problem` with each defect.
     ///
-    /// Entries of merging runs below the watermark say what the rows say, so they are kept in case a row is lost. But if a
+    /// Entries of merging runs below the watermark agree with the rows, so they are kept in case a row is lost. But if a
     /// part of these runs is lost, the newest entry of a key may be among it; then the entries are removed and the rows
     /// decide.
     ///

@@ -180,7 +180,7 @@ fn content<R: PageRead>(table: &BufferedReader<R>) -> Result<Model> {
     Ok(all.remove(0))
 }
 
-/// What `recover` tells of a table.
+/// Recovers a table; returns the defects that were reported, too.
 fn recovered<W: PageWrite>(root: &mut Tree, w: &mut W) -> Result<(BufferedWriter, Vec<String>)> {
     let mut problems = Vec::new();
     let mut problem = |problem| problems.push(problem);

@@ -14,7 +14,7 @@ const COUNTERS: &str = "h4";
 /// Number of different keys of a table.
 const KEYS: u64 = 40;
 
-/// Bytes of runs from which they are merged, also those of buffered tables: so few that many commits merge a part of them.
+/// Bytes of runs from which they are merged, in buffered tables, too: so few that many commits merge a part of them.
 pub const RUN_BYTES: u64 = 512;
 
 /// The options of the `i`-th table.

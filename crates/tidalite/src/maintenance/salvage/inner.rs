@@ -4,7 +4,7 @@
 //! their rows tell to which nested table they belong (`tidalite_index`).
 
 use super::collect::Collected;
-use super::tables::{Covered, Key, Lost};
+use super::ranges::{Covered, Key, Lost};
 use crate::types::error::Result;
 use crate::types::error::kind::ErrorKind;
 use crate::types::table_types::TableLayout;

@@ -16,6 +16,7 @@
 mod collect;
 mod delta;
 mod inner;
+mod ranges;
 mod report;
 mod rescue;
 mod series;

@@ -2,6 +2,7 @@
 
 use super::collect::Collected;
 use super::inner::{Below, inner_rows};
+use super::ranges::{Covered, Key, Lost};
 use super::report::Saved;
 use super::rescue::Rescue;
 use crate::catalog::roots::owner;
@@ -21,22 +22,6 @@ use tidalite_pager::{Ptr, RawFile};
 const STATE_KEY: &[u8] = &[1];
 /// Owner ids from this value on belong to directories of runs, which salvage does not need.
 const DIRECTORY_OWNERS: u64 = 1 << 47;
-
-pub(super) type Key = Vec<u8>;
-
-/// A lost range of keys, with its end excluded or unbounded.
-#[derive(Clone, Debug)]
-pub(super) struct Lost {
-    from: Key,
-    to: Option<Key>,
-    corrupt: Option<Corrupt>,
-}
-
-impl Lost {
-    pub(super) fn holds(&self, key: &[u8]) -> bool {
-        self.from.as_slice() <= key && self.to.as_deref().is_none_or(|to| key < to)
-    }
-}
 
 /// The leaves that a walk of a tree reaches, and the key ranges of damaged pages.
 #[derive(Default)]
@@ -66,39 +51,6 @@ impl PageVisitor for Reached {
             corrupt: Some(corrupt),
         });
         Ok(())
-    }
-}
-
-/// Ranges of keys that newer leaves cover: disjoint, each from first key to last key.
-#[derive(Default)]
-pub(super) struct Covered(BTreeMap<Key, Key>);
-
-impl Covered {
-    pub(super) fn has(&self, key: &[u8]) -> bool {
-        let mut before = self
-            .0
-            .range::<[u8], _>((std::ops::Bound::Unbounded, std::ops::Bound::Included(key)));
-        before
-            .next_back()
-            .is_some_and(|(_, last)| key <= last.as_slice())
-    }
-
-    pub(super) fn add(&mut self, first: Key, last: Key) {
-        let (mut first, mut last) = (first, last);
-        let touching: Vec<Key> = self
-            .0
-            .range(..=last.clone())
-            .rev()
-            .take_while(|(_, end)| **end >= first)
-            .map(|(start, _)| start.clone())
-            .collect();
-        for start in touching {
-            if let Some(end) = self.0.remove(&start) {
-                last = last.max(end);
-            }
-            first = first.min(start);
-        }
-        self.0.insert(first, last);
     }
 }
 
