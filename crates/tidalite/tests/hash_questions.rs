@@ -352,7 +352,7 @@ fn seeds_do_not_tell_options_apart() {
 #[test]
 fn space_is_given_back_while_a_table_is_written() {
     let db = Options::new()
-        .tuning(tidalite::Tuning::new().hash_run_bytes(1 << 14))
+        .tuning(tidalite::Tuning::new().run_bytes(1 << 14))
         .open_storage(Arc::new(MemoryStorage::new()))
         .unwrap();
     tidalite_testkit::watch();

@@ -5,8 +5,9 @@ use crate::hash::options::History;
 use crate::hash::read::HashReader;
 use crate::hash::record;
 use crate::hash::settle::{DEAD, PLAIN_MAX, duplicates_key, versions_key};
+use crate::parts::Part;
 use crate::postings::{check, sets};
-use crate::runs::check::{OnProblem, Placed, RunParts, check_table};
+use crate::runs::check::{OnProblem, Placed, RunParts, check_root, check_table};
 use crate::runs::lookup::in_table;
 use roaring::RoaringTreemap;
 use tidalite_pager::{PageRead, Result};
@@ -21,6 +22,15 @@ impl<R: PageRead> HashReader<R> {
     /// # Cost
     /// Reads the whole table; a few bits of memory for each record.
     pub fn check(&self, problem: &mut OnProblem<'_>) -> Result<()> {
+        let values = [Part::Options, Part::State];
+        let tables = [
+            Part::Records,
+            Part::Main,
+            Part::Runs,
+            Part::Sets,
+            Part::Filters,
+        ];
+        check_root(&self.root, &self.r, (&values, &tables), problem)?;
         let mut named = RoaringTreemap::new();
         let main = check_table(
             "main table",
@@ -140,9 +150,7 @@ impl<R: PageRead> HashReader<R> {
                     Some(index_key)
                 }
                 [_, _, _, index_key @ ..] if versions_key(index_key) == key => {
-                    if self.options.history == History::None {
-                        problem("older versions in a table without history".into());
-                    }
+                    self.check_versions(index_key, &members, problem)?;
                     Some(index_key)
                 }
                 _ => {
@@ -159,6 +167,34 @@ impl<R: PageRead> HashReader<R> {
             if !has_next {
                 break;
             }
+        }
+        Ok(())
+    }
+
+    /// A key has no more older versions than the history keeps, and one more if it is removed. Keys with one hash share
+    /// a set, so only sets of whole keys are counted.
+    fn check_versions(
+        &self,
+        index_key: &[u8],
+        members: &RoaringTreemap,
+        problem: &mut OnProblem<'_>,
+    ) -> Result<()> {
+        let most = match self.options.history {
+            History::None => 0,
+            History::Last(most) => u64::from(most),
+            History::All => return Ok(()),
+        };
+        let Some(newest) = members
+            .max()
+            .filter(|_| !self.options.is_hashed() || most == 0)
+        else {
+            return Ok(());
+        };
+        let is_removal = most > 0 && self.expect(newest)?.value().is_none();
+        let found = members.len();
+        if found > most + u64::from(is_removal) {
+            let key = index_key.escape_ascii();
+            problem(format!("{found} older versions of {key}, {most} are kept"));
         }
         Ok(())
     }

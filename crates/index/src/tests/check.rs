@@ -204,7 +204,11 @@ fn missing_and_unknown_records_are_found() {
     table.finds("a set with the key");
     let mut table = Table::new(OPTIONS);
     table.put(Part::Sets, b"\x02\0\x05key 1\0\0\0\0", Some(&[1, 0]));
-    table.finds("older versions in a table without history");
+    table.finds("1 older versions of key 1, 0 are kept");
+    let mut table = Table::new(OPTIONS);
+    table.put(Part::Sets, b"\x02\0\x05key 1\0\0\0\0", Some(&[1, 0]));
+    table.root.insert(&mut table.pages, b"\x07", b"").unwrap();
+    table.finds("a row with the key \\x07");
 }
 
 /// Recovery needs the options and the records only, and drops rows that are no records.
