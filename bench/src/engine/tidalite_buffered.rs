@@ -119,10 +119,13 @@ impl Read for Reader<'_> {
 
     fn scan(&mut self, from: &[u8], limit: u64) -> Result<Digest> {
         let mut digest = Digest::default();
-        for entry in self.0.range(from..)?.take(usize::try_from(limit)?) {
-            let (key, value) = entry?;
-            digest.add(&key, &value);
-        }
+        self.0.each_entry(from.., |key, value| {
+            let is_wanted = digest.entries < limit;
+            if is_wanted {
+                digest.add(key, value);
+            }
+            is_wanted
+        })?;
         Ok(digest)
     }
 }
