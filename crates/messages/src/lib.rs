@@ -13,3 +13,30 @@
 mod objects;
 mod queues;
 mod topics;
+
+pub use objects::append::UploadAppend;
+pub use objects::attributes::{
+    CONTENT_TYPE_BYTES_MAX, METADATA_BYTES_MAX, METADATA_PAIRS_MAX, ObjectAttributes,
+};
+pub use objects::bucket::{BucketStat, BucketWriter};
+pub use objects::change::ObjectChange;
+pub use objects::chunks::CHUNKS_FREED_AT_ONCE;
+pub use objects::complete::{UploadCompletion, UploadOutcome};
+pub use objects::condition::{ObjectCondition, ObjectOutcome};
+pub use objects::content_hash::{ContentHash, ContentHasher};
+pub use objects::cursor::ObjectCursor;
+pub use objects::keys::{
+    CHUNK_BYTES_DEFAULT, CHUNK_BYTES_MAX, CHUNK_BYTES_MIN, OBJECT_CHUNKS_MAX, OBJECT_NAME_BYTES_MAX,
+};
+pub use objects::links::{LinkId, ObjectLink};
+pub use objects::list::{
+    ListPage, ListQuery, ListToken, OBJECTS_EXAMINED_MAX, OBJECTS_LISTED_MAX, ObjectFilter,
+};
+pub use objects::maintain::BucketMaintenance;
+pub use objects::manifest::ObjectInfo;
+pub use objects::options::{BucketOptions, BucketOverflow};
+pub use objects::put::{ObjectPut, PUT_ABANDONED_AFTER_NS};
+pub use objects::read::BucketReader;
+pub use objects::room::{OBJECTS_ROTATED_PER_PUT_MAX, RemovedObjects, StoredObject};
+pub use objects::upload::{PART_CHUNKS_MAX, UploadId, UploadInfo, UploadMode, UploadPart};
+pub use objects::verify::{DAMAGED_CHUNKS_MAX, ObjectVerification};

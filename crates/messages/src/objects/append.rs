@@ -1,0 +1,136 @@
+//! Appending to an upload.
+//!
+//! Whole chunks are stored as such. Bytes behind the last whole chunk are rows of the table of tails, one for each
+//! append, until they fill a chunk. So each byte is written twice at most, however short the appends are.
+
+use crate::objects::bucket::BucketWriter;
+use crate::objects::keys::{check_chunk_count, id_of, tail_key};
+use crate::objects::parts::{Part, damaged, part};
+use crate::objects::upload::{UploadId, UploadInfo, UploadMode};
+use tidalite_kv::Tree;
+use tidalite_pager::{Error, PageRead, PageWrite, Result};
+
+const ID_BYTES: usize = 8;
+
+/// Outcome of an append to an upload.
+#[must_use]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UploadAppend {
+    /// The bytes are stored; the upload has `len` bytes now.
+    Done {
+        /// Number of bytes of the upload.
+        len: u64,
+    },
+    /// The upload continues at another offset. Nothing was changed.
+    Expected {
+        /// Number of bytes of the upload: the offset of the next append.
+        offset: u64,
+    },
+    /// The upload does not exist, or has expired.
+    NotFound,
+}
+
+/// Number of bytes of an upload by appending that lie behind its last whole chunk.
+pub(crate) fn tail_len(upload: &UploadInfo) -> u64 {
+    upload.len % u64::from(upload.chunk_bytes)
+}
+
+/// Reads the bytes behind the last whole chunk of an upload by appending.
+pub(crate) fn tail<R: PageRead>(root: &Tree, r: &R, upload: &UploadInfo) -> Result<Vec<u8>> {
+    let len = tail_len(upload);
+    let begin = upload.len - len;
+    let mut bytes = Vec::new();
+    if len == 0 {
+        return Ok(bytes);
+    }
+    let table = part(root, r, Part::Tails)?;
+    let mut rows = table.cursor(r)?;
+    let mut there = rows.seek_ge(&tail_key(upload.id.0, 0))?;
+    while there {
+        let key = rows.key();
+        let (id, offset) = key.split_at_checked(ID_BYTES).unwrap_or((key, &[]));
+        if id_of(id)? != upload.id.0 {
+            break;
+        }
+        let value = rows.value()?;
+        let reached = bytes.len() as u64;
+        if id_of(offset)? != begin + reached || value.len() > len - reached {
+            let found = format!("{} bytes at {}", value.len(), offset.escape_ascii());
+            return Err(damaged(
+                "tail of an upload",
+                found,
+                format!("{len} bytes from {begin}"),
+            ));
+        }
+        bytes.extend_from_slice(&value.bytes()?);
+        there = rows.next()?;
+    }
+    if bytes.len() as u64 != len {
+        let found = format!("{} bytes", bytes.len());
+        return Err(damaged("tail of an upload", found, format!("{len} bytes")));
+    }
+    Ok(bytes)
+}
+
+impl<W: PageWrite> BucketWriter<'_, W> {
+    /// Appends bytes to an upload. `offset` must be the number of bytes that it has, so that a repeated call stores
+    /// nothing twice.
+    ///
+    /// # Errors
+    /// `Unsupported` for an upload in parts; `Limit` if the object becomes too large.
+    ///
+    /// # Cost
+    /// Writes the bytes once as a part of a whole chunk; bytes that do not fill a chunk yet, once more.
+    pub fn append(
+        &mut self,
+        id: UploadId,
+        offset: u64,
+        bytes: &[u8],
+        now: i64,
+    ) -> Result<UploadAppend> {
+        let Some(mut upload) = self.reader().upload(id, now)? else {
+            return Ok(UploadAppend::NotFound);
+        };
+        if upload.mode != UploadMode::Append {
+            return Err(Error::Unsupported {
+                found: "an append to an upload in parts".into(),
+                expected: "numbered parts, or an upload by appending".into(),
+            });
+        }
+        if offset != upload.len {
+            return Ok(UploadAppend::Expected { offset: upload.len });
+        }
+        let added = bytes.len() as u64;
+        let len = offset.saturating_add(added);
+        check_chunk_count(len, upload.chunk_bytes)?;
+        self.check_growth(len, added)?;
+        let chunk = u64::from(upload.chunk_bytes);
+        let before = tail_len(&upload);
+        let mut index = (offset / chunk) as u32;
+        let mut rest = bytes;
+        if before + added >= chunk {
+            if before > 0 {
+                let mut first = tail(self.root, self.w, &upload)?;
+                let (now, later) = rest.split_at((chunk - before) as usize);
+                first.extend_from_slice(now);
+                rest = later;
+                self.store_chunk(id.0, index, &first)?;
+                self.remove_tail(id.0)?;
+                index += 1;
+            }
+            while let Some((now, later)) = rest.split_at_checked(chunk as usize) {
+                self.store_chunk(id.0, index, now)?;
+                rest = later;
+                index += 1;
+            }
+        }
+        if !rest.is_empty() {
+            self.insert(Part::Tails, &tail_key(id.0, len - rest.len() as u64), rest)?;
+        }
+        upload.len = len;
+        self.state.upload_bytes = self.state.upload_bytes.saturating_add(added);
+        self.save_upload(&upload)?;
+        self.save()?;
+        Ok(UploadAppend::Done { len })
+    }
+}

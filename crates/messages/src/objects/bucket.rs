@@ -1,0 +1,202 @@
+//! A bucket while it is changed.
+
+use crate::objects::keys::time_key;
+use crate::objects::manifest::ObjectInfo;
+use crate::objects::options::BucketOptions;
+use crate::objects::parts::{Part, part, row};
+use crate::objects::read::BucketReader;
+use crate::objects::state::State;
+use tidalite_kv::{TableWriter, Tree};
+use tidalite_pager::{Error, PageRead, PageWrite, Result};
+
+/// A bucket of objects while a transaction changes it.
+///
+/// `Limit`, and `Unsupported` for options and names, are found before anything is changed. After any other error the
+/// transaction must be rolled back.
+#[derive(Debug)]
+pub struct BucketWriter<'b, W> {
+    pub(crate) root: &'b mut Tree,
+    pub(crate) w: &'b mut W,
+    pub(crate) options: BucketOptions,
+    pub(crate) state: State,
+}
+
+/// Counters of a bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BucketStat {
+    /// Number of objects, including expired ones that have not been removed.
+    pub objects: u64,
+    /// Size in bytes of all objects.
+    pub bytes: u64,
+    /// Number of stored chunks, including those of uploads and those that have yet to be freed.
+    pub chunks: u64,
+    /// Size in bytes of the stored chunks.
+    pub chunk_bytes: u64,
+    /// Number of uploads.
+    pub uploads: u64,
+    /// Size in bytes of all uploads.
+    pub upload_bytes: u64,
+    /// Number of removed contents whose chunks have yet to be freed by `maintain`.
+    pub orphans: u64,
+}
+
+pub(crate) fn stat<R: PageRead>(root: &Tree, r: &R, state: &State) -> Result<BucketStat> {
+    Ok(BucketStat {
+        objects: state.objects,
+        bytes: state.bytes,
+        chunks: state.chunks,
+        chunk_bytes: state.chunk_bytes,
+        uploads: state.uploads,
+        upload_bytes: state.upload_bytes,
+        orphans: part(root, r, Part::Orphans)?.len(),
+    })
+}
+
+impl<'b, W: PageWrite> BucketWriter<'b, W> {
+    /// Creates a bucket in an empty table.
+    ///
+    /// # Errors
+    /// `Unsupported` for options outside their limits, and for a table that has rows.
+    pub fn create(root: &'b mut Tree, w: &'b mut W, options: BucketOptions) -> Result<Self> {
+        if !root.is_empty() {
+            return Err(Error::Unsupported {
+                found: format!("a table of {} rows", root.len()),
+                expected: "an empty table for a new bucket".into(),
+            });
+        }
+        let options = options.checked()?;
+        root.insert(w, &Part::Options.key(), &options.encode())?;
+        let mut bucket = Self {
+            root,
+            w,
+            options,
+            state: State::default(),
+        };
+        bucket.save()?;
+        Ok(bucket)
+    }
+
+    /// Opens a bucket.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page; `Corrupt` for a table that is not a bucket.
+    pub fn open(root: &'b mut Tree, w: &'b mut W) -> Result<Self> {
+        let options = BucketOptions::decode(&row(root, w, Part::Options)?)?;
+        let state = State::decode(&row(root, w, Part::State)?)?;
+        Ok(Self {
+            root,
+            w,
+            options,
+            state,
+        })
+    }
+
+    /// The options.
+    #[must_use]
+    pub fn options(&self) -> &BucketOptions {
+        &self.options
+    }
+
+    /// Changes the options. Objects keep the size of their chunks; limits hold for later puts and uploads.
+    ///
+    /// # Errors
+    /// `Unsupported` for options outside their limits.
+    pub fn set_options(&mut self, options: BucketOptions) -> Result<()> {
+        self.options = options.checked()?;
+        self.root
+            .insert(self.w, &Part::Options.key(), &options.encode())?;
+        Ok(())
+    }
+
+    /// Counters of the bucket.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn stat(&self) -> Result<BucketStat> {
+        stat(self.root, self.w, &self.state)
+    }
+
+    /// Reads the bucket as this transaction has changed it.
+    #[must_use]
+    pub fn reader(&self) -> BucketReader<&W> {
+        BucketReader {
+            root: *self.root,
+            r: self.w,
+            options: self.options,
+            state: self.state,
+        }
+    }
+
+    /// Stores the counters, which every public change does at its end.
+    pub(crate) fn save(&mut self) -> Result<()> {
+        self.root
+            .insert(self.w, &Part::State.key(), &self.state.encode())?;
+        Ok(())
+    }
+
+    pub(crate) fn change<T>(
+        &mut self,
+        part: Part,
+        change: &mut dyn FnMut(&mut W, &mut TableWriter) -> Result<T>,
+    ) -> Result<T> {
+        tidalite_kv::change_part(self.root, self.w, part as u8, change)
+    }
+
+    pub(crate) fn insert(&mut self, part: Part, key: &[u8], value: &[u8]) -> Result<()> {
+        self.change(part, &mut |w, table| table.insert(w, key, value).map(drop))
+    }
+
+    pub(crate) fn remove(&mut self, part: Part, key: &[u8]) -> Result<bool> {
+        self.change(part, &mut |w, table| table.remove(w, key))
+    }
+
+    /// Takes the next content id.
+    pub(crate) fn take_content(&mut self) -> u64 {
+        let id = self.state.next_content;
+        self.state.next_content += 1;
+        id
+    }
+
+    /// Stores the manifest of an object, after the rows that lead to it.
+    pub(crate) fn link(&mut self, info: &ObjectInfo) -> Result<()> {
+        self.link_times(info)?;
+        self.state.add_object(info.size);
+        self.insert(Part::Objects, info.name.as_bytes(), &info.encode())
+    }
+
+    /// Removes the manifest of an object and the rows that lead to it. Its contents stay.
+    pub(crate) fn unlink(&mut self, info: &ObjectInfo) -> Result<()> {
+        self.unlink_times(info)?;
+        self.state.remove_object(info.size);
+        self.remove(Part::Objects, info.name.as_bytes()).map(drop)
+    }
+
+    /// Adds the rows of an object in order of expiry and of age.
+    pub(crate) fn link_times(&mut self, info: &ObjectInfo) -> Result<()> {
+        let name = info.name.as_bytes();
+        if let Some(time) = info.attributes.removed_at() {
+            self.insert(Part::Expiry, &time_key(time, name), b"")?;
+        }
+        if !info.attributes.protected {
+            self.insert(Part::Ages, &time_key(info.modified, name), b"")?;
+        }
+        Ok(())
+    }
+
+    /// Removes the rows of an object in order of expiry and of age.
+    pub(crate) fn unlink_times(&mut self, info: &ObjectInfo) -> Result<()> {
+        let name = info.name.as_bytes();
+        if let Some(time) = info.attributes.removed_at() {
+            self.remove(Part::Expiry, &time_key(time, name))?;
+        }
+        if !info.attributes.protected {
+            self.remove(Part::Ages, &time_key(info.modified, name))?;
+        }
+        Ok(())
+    }
+
+    /// The manifest of a name, whether it has expired or not.
+    pub(crate) fn manifest(&self, name: &str) -> Result<Option<ObjectInfo>> {
+        self.reader().manifest(name)
+    }
+}

@@ -1,0 +1,56 @@
+//! Conditions of changes and reads, and their outcomes.
+
+use crate::objects::content_hash::ContentHash;
+use crate::objects::manifest::ObjectInfo;
+
+/// A condition on the object that has a name now, under which a change or a read takes place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ObjectCondition {
+    /// No condition.
+    #[default]
+    Always,
+    /// No object has the name.
+    Missing,
+    /// An object has the name.
+    Exists,
+    /// The object has this hash.
+    Hash(ContentHash),
+    /// There is no object of this name with this hash.
+    NotHash(ContentHash),
+}
+
+impl ObjectCondition {
+    /// Whether the condition holds for the object of a name, or for a name without an object.
+    #[must_use]
+    pub fn holds(&self, object: Option<&ObjectInfo>) -> bool {
+        match self {
+            Self::Always => true,
+            Self::Missing => object.is_none(),
+            Self::Exists => object.is_some(),
+            Self::Hash(hash) => object.is_some_and(|object| object.hash == *hash),
+            Self::NotHash(hash) => object.is_none_or(|object| object.hash != *hash),
+        }
+    }
+}
+
+/// Outcome of a conditional change or read.
+#[must_use]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ObjectOutcome<T> {
+    /// The condition held, and it is done.
+    Done(T),
+    /// The condition does not hold: here is the object that has the name, if there is one. Nothing was changed.
+    Refused(Option<Box<ObjectInfo>>),
+    /// The object to read or to change does not exist. Nothing was changed.
+    NotFound,
+}
+
+impl<T> ObjectOutcome<T> {
+    /// The result, if the condition held.
+    pub fn done(self) -> Option<T> {
+        match self {
+            Self::Done(done) => Some(done),
+            Self::Refused(_) | Self::NotFound => None,
+        }
+    }
+}

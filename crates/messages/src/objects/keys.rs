@@ -1,0 +1,139 @@
+//! Keys of the tables of a bucket, and the division of contents into chunks.
+
+use crate::objects::parts::damaged;
+use tidalite_pager::{Error, Result};
+
+/// Maximum length in bytes of the name of an object.
+pub const OBJECT_NAME_BYTES_MAX: usize = 1024;
+
+/// Minimum size in bytes of a chunk. Tests use small ones, so that objects of few bytes have many chunks.
+pub const CHUNK_BYTES_MIN: u32 = if cfg!(test) { 8 } else { 1 << 20 };
+
+/// Maximum size in bytes of a chunk.
+pub const CHUNK_BYTES_MAX: u32 = 8 << 20;
+
+/// Default size in bytes of a chunk.
+pub const CHUNK_BYTES_DEFAULT: u32 = 4 << 20;
+
+/// Maximum number of chunks of an object: chunk indexes have 32 bits. With chunks of 1 MiB this is 4 PiB.
+pub const OBJECT_CHUNKS_MAX: u64 = u32::MAX as u64;
+
+const ID_BYTES: usize = 8;
+const CHUNK_KEY_BYTES: usize = ID_BYTES + 4;
+const TIME_BYTES: usize = 8;
+const SIGN: u64 = 1 << 63;
+
+/// Number of chunks of contents of this size.
+pub(crate) fn chunk_count(size: u64, chunk_bytes: u32) -> u64 {
+    size.div_ceil(u64::from(chunk_bytes))
+}
+
+/// Length in bytes of the chunk at `index`; 0 beyond the last chunk.
+pub(crate) fn chunk_len(size: u64, chunk_bytes: u32, index: u64) -> u64 {
+    let chunk = u64::from(chunk_bytes);
+    size.saturating_sub(index.saturating_mul(chunk)).min(chunk)
+}
+
+/// Checks that contents of this size have at most [`OBJECT_CHUNKS_MAX`] chunks.
+pub(crate) fn check_chunk_count(size: u64, chunk_bytes: u32) -> Result<()> {
+    let found = chunk_count(size, chunk_bytes);
+    if found > OBJECT_CHUNKS_MAX {
+        return Err(Error::Limit {
+            what: "chunks of an object",
+            found,
+            limit: OBJECT_CHUNKS_MAX,
+        });
+    }
+    Ok(())
+}
+
+/// Checks the length of a name.
+pub(crate) fn check_name(name: &str) -> Result<()> {
+    if name.len() > OBJECT_NAME_BYTES_MAX {
+        return Err(Error::Limit {
+            what: "bytes of the name of an object",
+            found: name.len() as u64,
+            limit: OBJECT_NAME_BYTES_MAX as u64,
+        });
+    }
+    if name.is_empty() {
+        return Err(Error::Unsupported {
+            found: "an empty name of an object".into(),
+            expected: "a name of at least one byte".into(),
+        });
+    }
+    Ok(())
+}
+
+/// Decodes a name from the key of a row.
+pub(crate) fn name_of(bytes: &[u8]) -> Result<&str> {
+    let name = std::str::from_utf8(bytes).ok();
+    name.filter(|name| check_name(name).is_ok()).ok_or_else(|| {
+        damaged(
+            "name of an object",
+            bytes.escape_ascii(),
+            "1 to 1024 bytes of UTF-8",
+        )
+    })
+}
+
+/// Key of a chunk, or of its hash.
+pub(crate) fn chunk_key(content: u64, index: u32) -> [u8; CHUNK_KEY_BYTES] {
+    let mut key = [0; CHUNK_KEY_BYTES];
+    key[..ID_BYTES].copy_from_slice(&content.to_be_bytes());
+    key[ID_BYTES..].copy_from_slice(&index.to_be_bytes());
+    key
+}
+
+/// Decodes the key of a chunk, or of its hash.
+pub(crate) fn chunk_of(key: &[u8]) -> Result<(u64, u32)> {
+    let split = key.split_first_chunk::<ID_BYTES>();
+    match split.map(|(id, index)| (id, <[u8; 4]>::try_from(index))) {
+        Some((id, Ok(index))) => Ok((u64::from_be_bytes(*id), u32::from_be_bytes(index))),
+        _ => Err(damaged("key of a chunk", key.escape_ascii(), "12 bytes")),
+    }
+}
+
+/// Key of the bytes at an offset behind the last whole chunk of an upload.
+pub(crate) fn tail_key(upload: u64, offset: u64) -> [u8; 16] {
+    let mut key = [0; 16];
+    key[..ID_BYTES].copy_from_slice(&upload.to_be_bytes());
+    key[ID_BYTES..].copy_from_slice(&offset.to_be_bytes());
+    key
+}
+
+/// Decodes a key that consists of a content id.
+pub(crate) fn id_of(key: &[u8]) -> Result<u64> {
+    match <[u8; ID_BYTES]>::try_from(key) {
+        Ok(id) => Ok(u64::from_be_bytes(id)),
+        Err(_) => Err(damaged("id in a bucket", key.escape_ascii(), "8 bytes")),
+    }
+}
+
+/// Key of a row in order of time: the time, and the bytes of a name or an id.
+pub(crate) fn time_key(time: i64, rest: &[u8]) -> Vec<u8> {
+    let mut key = Vec::with_capacity(TIME_BYTES + rest.len());
+    key.extend_from_slice(&(time.cast_unsigned() ^ SIGN).to_be_bytes());
+    key.extend_from_slice(rest);
+    key
+}
+
+/// Decodes the key of a row in order of time.
+pub(crate) fn time_of(key: &[u8]) -> Result<(i64, &[u8])> {
+    match key.split_first_chunk::<TIME_BYTES>() {
+        Some((time, rest)) => Ok(((u64::from_be_bytes(*time) ^ SIGN).cast_signed(), rest)),
+        None => Err(damaged(
+            "time in a bucket",
+            key.escape_ascii(),
+            "8 bytes and a name or id",
+        )),
+    }
+}
+
+/// The least key above all keys that begin with `prefix`; `None` if there is no such key.
+pub(crate) fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|&byte| byte < u8::MAX)?;
+    let mut key = prefix[..=last].to_vec();
+    key[last] += 1;
+    Some(key)
+}

@@ -1,0 +1,263 @@
+//! Putting an object: from bytes in memory, or from a stream of unknown size.
+
+use crate::objects::append::UploadAppend;
+use crate::objects::attributes::ObjectAttributes;
+use crate::objects::bucket::BucketWriter;
+use crate::objects::complete::{UploadCompletion, UploadOutcome};
+use crate::objects::condition::{ObjectCondition, ObjectOutcome};
+use crate::objects::content_hash::{ChunkHashes, ContentHash};
+use crate::objects::keys::{check_chunk_count, check_name};
+use crate::objects::room::{Contents, StoredObject};
+use crate::objects::upload::{UploadId, UploadMode};
+use tidalite_pager::{Error, PageWrite, Result};
+
+/// Time in nanoseconds after which `maintain` removes the chunks of a put that was neither finished nor aborted: a day.
+pub const PUT_ABANDONED_AFTER_NS: i64 = 24 * 3600 * 1_000_000_000;
+
+/// A put of an object whose bytes arrive in slices of any length.
+///
+/// It holds at most one chunk in memory. Whole chunks are an upload, so a put that is dropped leaves no chunks for ever:
+/// `maintain` removes them after [`PUT_ABANDONED_AFTER_NS`]. The put may last over several transactions.
+#[derive(Debug)]
+pub struct ObjectPut {
+    name: String,
+    attributes: ObjectAttributes,
+    condition: ObjectCondition,
+    began: i64,
+    chunk_bytes: u32,
+    /// The upload of the whole chunks; `None` before the first one.
+    upload: Option<UploadId>,
+    /// Number of bytes in whole chunks.
+    stored: u64,
+    /// Bytes behind the last whole chunk.
+    last: Vec<u8>,
+}
+
+impl ObjectPut {
+    /// Begins a put.
+    ///
+    /// # Errors
+    /// `Limit` for a name or attributes that are too long; `Unsupported` for an empty name.
+    pub fn new<W: PageWrite>(
+        bucket: &BucketWriter<'_, W>,
+        name: &str,
+        attributes: ObjectAttributes,
+        condition: ObjectCondition,
+        now: i64,
+    ) -> Result<Self> {
+        check_name(name)?;
+        attributes.check()?;
+        Ok(Self {
+            name: name.to_owned(),
+            attributes,
+            condition,
+            began: now,
+            chunk_bytes: bucket.options().chunk_bytes,
+            upload: None,
+            stored: 0,
+            last: Vec::new(),
+        })
+    }
+
+    /// Number of bytes written so far.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        self.stored + self.last.len() as u64
+    }
+
+    /// Adds the next bytes of the object.
+    ///
+    /// # Errors
+    /// `Limit` if the object becomes too large: the put can only be aborted then. `Unsupported` if its chunks were
+    /// removed because it took longer than [`PUT_ABANDONED_AFTER_NS`].
+    ///
+    /// # Cost
+    /// Writes each chunk once. Bytes that are a whole chunk by themselves are not copied in memory.
+    pub fn write<W: PageWrite>(
+        &mut self,
+        bucket: &mut BucketWriter<'_, W>,
+        mut bytes: &[u8],
+    ) -> Result<()> {
+        let size = self.size().saturating_add(bytes.len() as u64);
+        bucket.check_size(size)?;
+        check_chunk_count(size, self.chunk_bytes)?;
+        let chunk = self.chunk_bytes as usize;
+        while !bytes.is_empty() {
+            if self.last.len() == chunk {
+                let whole = std::mem::take(&mut self.last);
+                let stored = self.store(bucket, &whole);
+                self.last = whole;
+                stored?;
+                self.last.clear();
+            }
+            // The last chunk stays in memory, because an object of one chunk needs no upload.
+            if self.last.is_empty() && bytes.len() > chunk {
+                let (whole, rest) = bytes.split_at(chunk);
+                self.store(bucket, whole)?;
+                bytes = rest;
+                continue;
+            }
+            let (now, later) = bytes.split_at(bytes.len().min(chunk - self.last.len()));
+            self.last.extend_from_slice(now);
+            bytes = later;
+        }
+        Ok(())
+    }
+
+    /// Finishes the put: the object replaces the object of the same name at once.
+    ///
+    /// # Errors
+    /// `Limit` if there is no room for the object; the put is aborted then.
+    ///
+    /// # Cost
+    /// Writes the last chunk, and reads the hash of each chunk.
+    pub fn finish<W: PageWrite>(
+        self,
+        bucket: &mut BucketWriter<'_, W>,
+        now: i64,
+    ) -> Result<ObjectOutcome<StoredObject>> {
+        let Some(id) = self.upload else {
+            let (attributes, last) = (self.attributes, self.last);
+            return bucket.put_chunk(
+                &self.name,
+                self.chunk_bytes,
+                &last,
+                (attributes, &self.condition),
+                now,
+            );
+        };
+        let Some(upload) = bucket.reader().upload_row(id)? else {
+            return Err(abandoned());
+        };
+        let size = self.stored + self.last.len() as u64;
+        let completion = UploadCompletion {
+            condition: self.condition,
+            ..UploadCompletion::default()
+        };
+        match bucket.complete(&upload, size, &self.last, &completion, now) {
+            Ok(UploadOutcome::Done(stored)) => Ok(ObjectOutcome::Done(*stored)),
+            Ok(UploadOutcome::Refused(object)) => {
+                bucket.abort_upload(id)?;
+                Ok(ObjectOutcome::Refused(object))
+            }
+            Ok(_) => Err(abandoned()),
+            Err(error @ Error::Limit { .. }) => {
+                bucket.abort_upload(id)?;
+                Err(error)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Aborts the put and removes its chunks.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page, a full disk.
+    pub fn abort<W: PageWrite>(self, bucket: &mut BucketWriter<'_, W>) -> Result<()> {
+        match self.upload {
+            Some(id) => bucket.abort_upload(id).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// Stores a whole chunk in the upload, which begins with the first one.
+    fn store<W: PageWrite>(
+        &mut self,
+        bucket: &mut BucketWriter<'_, W>,
+        whole: &[u8],
+    ) -> Result<()> {
+        let id = match self.upload {
+            Some(id) => id,
+            None => {
+                let times = (
+                    self.began,
+                    self.began.saturating_add(PUT_ABANDONED_AFTER_NS),
+                );
+                let attributes = self.attributes.clone();
+                let id = bucket.begin_sized_upload(
+                    &self.name,
+                    attributes,
+                    UploadMode::Append,
+                    times,
+                    self.chunk_bytes,
+                )?;
+                *self.upload.insert(id)
+            }
+        };
+        match bucket.append(id, self.stored, whole, self.began)? {
+            UploadAppend::Done { len } => {
+                self.stored = len;
+                Ok(())
+            }
+            UploadAppend::Expected { .. } | UploadAppend::NotFound => Err(abandoned()),
+        }
+    }
+}
+
+#[cold]
+fn abandoned() -> Error {
+    Error::Unsupported {
+        found: "a put whose chunks were removed or changed".into(),
+        expected: "a put that is finished within a day: put the object again".into(),
+    }
+}
+
+impl<W: PageWrite> BucketWriter<'_, W> {
+    /// Puts an object whose bytes are in memory. It replaces the object of the same name at once.
+    ///
+    /// # Errors
+    /// `Limit` for a name or attributes that are too long, an object that is too large, and if there is no room for it;
+    /// `Unsupported` for an empty name.
+    ///
+    /// # Cost
+    /// Some descents; writes the bytes once.
+    pub fn put(
+        &mut self,
+        name: &str,
+        bytes: &[u8],
+        attributes: ObjectAttributes,
+        condition: &ObjectCondition,
+        now: i64,
+    ) -> Result<ObjectOutcome<StoredObject>> {
+        let mut put = ObjectPut::new(self, name, attributes, *condition, now)?;
+        match put.write(self, bytes) {
+            Ok(()) => put.finish(self, now),
+            Err(error @ Error::Limit { .. }) => {
+                put.abort(self)?;
+                Err(error)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Stores an object of at most one chunk.
+    fn put_chunk(
+        &mut self,
+        name: &str,
+        chunk_bytes: u32,
+        bytes: &[u8],
+        (attributes, condition): (ObjectAttributes, &ObjectCondition),
+        now: i64,
+    ) -> Result<ObjectOutcome<StoredObject>> {
+        let size = bytes.len() as u64;
+        let place = match self.prepare(name, size, condition, None, now)? {
+            ObjectOutcome::Done(place) => place,
+            ObjectOutcome::Refused(object) => return Ok(ObjectOutcome::Refused(object)),
+            ObjectOutcome::NotFound => return Ok(ObjectOutcome::NotFound),
+        };
+        let id = self.take_content();
+        let mut hashes = ChunkHashes::default();
+        if !bytes.is_empty() {
+            let hash: ContentHash = self.store_chunk(id, 0, bytes)?;
+            hashes.push(&hash);
+        }
+        let contents = Contents {
+            id,
+            size,
+            chunk_bytes,
+            hash: hashes.finish(),
+        };
+        self.place(place, name, &contents, attributes, now)
+            .map(ObjectOutcome::Done)
+    }
+}

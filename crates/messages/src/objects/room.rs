@@ -1,0 +1,269 @@
+//! Room for a new object: the limits of the bucket, removal of expired objects, rotation.
+
+use crate::objects::attributes::ObjectAttributes;
+use crate::objects::bucket::BucketWriter;
+use crate::objects::condition::{ObjectCondition, ObjectOutcome};
+use crate::objects::content_hash::ContentHash;
+use crate::objects::keys::{name_of, time_of};
+use crate::objects::manifest::ObjectInfo;
+use crate::objects::options::BucketOverflow;
+use crate::objects::parts::{Part, part};
+use std::collections::BTreeMap;
+use tidalite_pager::{Error, PageRead, PageWrite, Result};
+
+/// Maximum number of objects that one put removes to make room. If it needs more, it fails with `Limit`; then
+/// `make_room` can remove them in steps.
+pub const OBJECTS_ROTATED_PER_PUT_MAX: usize = 4096;
+
+/// Objects that were removed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RemovedObjects {
+    /// Number of objects.
+    pub objects: u64,
+    /// Size in bytes of these objects.
+    pub bytes: u64,
+    /// Whether more objects are to be removed, because the call has reached its limit.
+    pub more: bool,
+}
+
+/// An object that was stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredObject {
+    /// The object.
+    pub info: ObjectInfo,
+    /// Whether it has replaced another one.
+    pub replaced: bool,
+    /// Other objects that were removed to make room.
+    pub removed: RemovedObjects,
+}
+
+/// Contents that are about to become an object.
+pub(crate) struct Contents {
+    pub(crate) id: u64,
+    pub(crate) size: u64,
+    pub(crate) chunk_bytes: u32,
+    pub(crate) hash: ContentHash,
+}
+
+/// A place for an object: its condition holds, and there is room.
+pub(crate) struct Place {
+    old: Option<ObjectInfo>,
+    removed: RemovedObjects,
+}
+
+/// Objects that will be removed, by name.
+#[derive(Default)]
+struct Victims {
+    list: BTreeMap<String, ObjectInfo>,
+    bytes: u64,
+}
+
+impl<W: PageWrite> BucketWriter<'_, W> {
+    /// Checks the limit of the size of an object.
+    pub(crate) fn check_size(&self, size: u64) -> Result<()> {
+        let limit = self.options.object_bytes_max.min(self.options.bytes_max);
+        if size > limit {
+            return Err(too_large("bytes of an object", size, limit));
+        }
+        Ok(())
+    }
+
+    /// Checks the condition of a put, and makes room for an object of this size. The object named `keep` is not removed.
+    pub(crate) fn prepare(
+        &mut self,
+        name: &str,
+        size: u64,
+        condition: &ObjectCondition,
+        keep: Option<&str>,
+        now: i64,
+    ) -> Result<ObjectOutcome<Place>> {
+        let old = self.manifest(name)?;
+        let live = old.as_ref().filter(|old| !old.has_expired(now));
+        if !condition.holds(live) {
+            return Ok(ObjectOutcome::Refused(live.cloned().map(Box::new)));
+        }
+        self.check_size(size)?;
+        let (objects, bytes) = match &old {
+            Some(old) => (
+                self.state.objects,
+                self.state.bytes.saturating_sub(old.size),
+            ),
+            None => (self.state.objects.saturating_add(1), self.state.bytes),
+        };
+        let bytes = bytes.saturating_add(size);
+        let spared = |other: &str| other == name || Some(other) == keep;
+        let victims = self.victims((objects, bytes), &spared, now, OBJECTS_ROTATED_PER_PUT_MAX)?;
+        let left = objects.saturating_sub(victims.list.len() as u64);
+        if left > self.options.objects_max {
+            return Err(too_large(
+                "objects of the bucket",
+                left,
+                self.options.objects_max,
+            ));
+        }
+        let left = bytes.saturating_sub(victims.bytes);
+        if left > self.options.bytes_max {
+            return Err(too_large(
+                "bytes of all objects of the bucket",
+                left,
+                self.options.bytes_max,
+            ));
+        }
+        let removed = self.remove_victims(victims)?;
+        Ok(ObjectOutcome::Done(Place { old, removed }))
+    }
+
+    /// Stores the manifest of an object, which replaces the object of the same name.
+    pub(crate) fn place(
+        &mut self,
+        place: Place,
+        name: &str,
+        contents: &Contents,
+        attributes: ObjectAttributes,
+        now: i64,
+    ) -> Result<StoredObject> {
+        let mut info = ObjectInfo {
+            name: name.to_owned(),
+            size: contents.size,
+            chunk_bytes: contents.chunk_bytes,
+            created: now,
+            modified: now,
+            hash: contents.hash,
+            attributes,
+            content: contents.id,
+        };
+        let mut replaced = false;
+        if let Some(old) = &place.old {
+            replaced = !old.has_expired(now);
+            if replaced {
+                info.created = old.created;
+            }
+            self.unlink(old)?;
+            self.release(old.content)?;
+        }
+        self.link(&info)?;
+        self.save()?;
+        Ok(StoredObject {
+            info,
+            replaced,
+            removed: place.removed,
+        })
+    }
+
+    /// Removes expired objects, and with [`BucketOverflow::Rotate`] the oldest ones, until the limits leave room for
+    /// this many more objects and bytes. For limits that were lowered, and before puts that need much room.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page, a full disk.
+    ///
+    /// # Cost
+    /// Some descents for each removed object, of which there are at most `limit`.
+    pub fn make_room(
+        &mut self,
+        (objects, bytes): (u64, u64),
+        now: i64,
+        limit: usize,
+    ) -> Result<RemovedObjects> {
+        let after = |bucket: &Self| {
+            let objects = bucket.state.objects.saturating_add(objects);
+            (objects, bucket.state.bytes.saturating_add(bytes))
+        };
+        let victims = self.victims(after(self), &|_| false, now, limit)?;
+        let is_full = victims.list.len() >= limit;
+        let mut removed = self.remove_victims(victims)?;
+        self.save()?;
+        removed.more = is_full && self.is_above(after(self));
+        Ok(removed)
+    }
+
+    /// Whether this number of objects and bytes exceeds a limit.
+    fn is_above(&self, (objects, bytes): (u64, u64)) -> bool {
+        objects > self.options.objects_max || bytes > self.options.bytes_max
+    }
+
+    /// The objects to remove, at most `limit`, so that the bucket does not exceed its limits: expired ones first.
+    fn victims(
+        &self,
+        (objects, bytes): (u64, u64),
+        spared: &dyn Fn(&str) -> bool,
+        now: i64,
+        limit: usize,
+    ) -> Result<Victims> {
+        let mut victims = Victims::default();
+        let reader = self.reader();
+        for table in [Part::Expiry, Part::Ages] {
+            if table == Part::Ages && self.options.overflow != BucketOverflow::Rotate {
+                break;
+            }
+            let rows = part(self.root, self.w, table)?;
+            let mut rows = rows.cursor(self.w)?;
+            // An index may have rows of objects that are in the list already, and of spared ones.
+            let rows_max = limit.saturating_add(victims.list.len()).saturating_add(2);
+            let mut seen = 0;
+            let mut there = rows.first()?;
+            while there && victims.list.len() < limit && seen < rows_max {
+                let left = objects.saturating_sub(victims.list.len() as u64);
+                if !self.is_above((left, bytes.saturating_sub(victims.bytes))) {
+                    break;
+                }
+                let (time, name) = time_of(rows.key())?;
+                if table == Part::Expiry && time > now {
+                    break;
+                }
+                let name = name_of(name)?;
+                if !spared(name)
+                    && !victims.list.contains_key(name)
+                    && let Some(info) = reader.manifest(name)?
+                {
+                    victims.bytes = victims.bytes.saturating_add(info.size);
+                    victims.list.insert(name.to_owned(), info);
+                }
+                seen += 1;
+                there = rows.next()?;
+            }
+        }
+        Ok(victims)
+    }
+
+    fn remove_victims(&mut self, victims: Victims) -> Result<RemovedObjects> {
+        for info in victims.list.values() {
+            self.unlink(info)?;
+            self.release(info.content)?;
+        }
+        Ok(RemovedObjects {
+            objects: victims.list.len() as u64,
+            bytes: victims.bytes,
+            more: false,
+        })
+    }
+}
+
+#[cold]
+pub(crate) fn too_large(what: &'static str, found: u64, limit: u64) -> Error {
+    Error::Limit { what, found, limit }
+}
+
+/// Name of an object that a row in order of time leads to.
+pub(crate) fn due_names<R: PageRead>(
+    root: &tidalite_kv::Tree,
+    r: &R,
+    now: i64,
+    limit: u64,
+) -> Result<(Vec<(i64, String)>, bool)> {
+    let table = part(root, r, Part::Expiry)?;
+    let mut rows = table.cursor(r)?;
+    let mut names = Vec::new();
+    let mut there = rows.first()?;
+    while there {
+        let (time, name) = time_of(rows.key())?;
+        if time > now {
+            break;
+        }
+        if names.len() as u64 >= limit {
+            return Ok((names, true));
+        }
+        names.push((time, name_of(name)?.to_owned()));
+        there = rows.next()?;
+    }
+    Ok((names, false))
+}

@@ -1,0 +1,96 @@
+//! The changing state of a bucket.
+//!
+//! ```text
+//!  0  u64   next content id
+//!  8  u64   objects
+//! 16  u64   bytes of all objects
+//! 24  u64   chunks, those of uploads and orphans included
+//! 32  u64   bytes of these chunks
+//! 40  u64   uploads
+//! 48  u64   bytes of all uploads
+//! ```
+
+use crate::objects::fields::Fields;
+use tidalite_pager::Result;
+
+/// Maximum of a counter, so that sums with sizes of objects do not overflow.
+const COUNT_MAX: u64 = 1 << 62;
+
+/// Counters of a bucket.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct State {
+    pub(crate) next_content: u64,
+    pub(crate) objects: u64,
+    pub(crate) bytes: u64,
+    pub(crate) chunks: u64,
+    pub(crate) chunk_bytes: u64,
+    pub(crate) uploads: u64,
+    pub(crate) upload_bytes: u64,
+}
+
+impl State {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let counters = [
+            self.next_content,
+            self.objects,
+            self.bytes,
+            self.chunks,
+            self.chunk_bytes,
+            self.uploads,
+            self.upload_bytes,
+        ];
+        counters
+            .iter()
+            .flat_map(|counter| counter.to_le_bytes())
+            .collect()
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
+        let mut fields = Fields::new("state of a bucket", bytes);
+        let mut next = || match fields.u64()? {
+            counter if counter <= COUNT_MAX => Ok(counter),
+            counter => Err(fields.error(counter, "at most 2^62")),
+        };
+        let state = Self {
+            next_content: next()?,
+            objects: next()?,
+            bytes: next()?,
+            chunks: next()?,
+            chunk_bytes: next()?,
+            uploads: next()?,
+            upload_bytes: next()?,
+        };
+        fields.end()?;
+        Ok(state)
+    }
+
+    /// Counts an object that was added.
+    pub(crate) fn add_object(&mut self, bytes: u64) {
+        self.objects += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+
+    /// Counts an object that was removed. Counters of a damaged file may be too small.
+    pub(crate) fn remove_object(&mut self, bytes: u64) {
+        self.objects = self.objects.saturating_sub(1);
+        self.bytes = self.bytes.saturating_sub(bytes);
+    }
+
+    /// Counts a chunk that was added.
+    pub(crate) fn add_chunk(&mut self, bytes: u64) {
+        self.chunks += 1;
+        self.chunk_bytes = self.chunk_bytes.saturating_add(bytes);
+    }
+
+    /// Counts chunks that were removed.
+    pub(crate) fn remove_chunks(&mut self, chunks: u64, bytes: u64) {
+        self.chunks = self.chunks.saturating_sub(chunks);
+        self.chunk_bytes = self.chunk_bytes.saturating_sub(bytes);
+    }
+
+    /// Counts an upload that was removed.
+    pub(crate) fn remove_upload(&mut self, bytes: u64) {
+        self.uploads = self.uploads.saturating_sub(1);
+        self.upload_bytes = self.upload_bytes.saturating_sub(bytes);
+    }
+}

@@ -1,0 +1,6 @@
+mod common;
+mod damage;
+mod model;
+mod reads;
+mod rules;
+mod uploads;

@@ -1,0 +1,122 @@
+//! The row of an upload, under its content id.
+//!
+//! ```text
+//!  0  i64   time at which the upload began
+//!  8  i64   expiry of the upload
+//! 16  u64   bytes stored
+//! 24  u32   size of a chunk
+//! 28  u32   number of chunks of a part; 0 for an upload by appending
+//! 32  u16   length of the name
+//! 34  name of the object, then its attributes (`attributes.rs`)
+//! ```
+
+use crate::objects::attributes::ObjectAttributes;
+use crate::objects::content_hash::ContentHash;
+use crate::objects::fields::Fields;
+use crate::objects::keys::name_of;
+use crate::objects::manifest::check_division;
+use tidalite_pager::Result;
+
+/// Maximum number of chunks of a part of an upload.
+pub const PART_CHUNKS_MAX: u32 = 1024;
+
+/// Identifies an upload in its bucket. Ids are never used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct UploadId(pub u64);
+
+/// How the bytes of an upload arrive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UploadMode {
+    /// In order, in pieces of any length.
+    #[default]
+    Append,
+    /// In numbered parts, in any order. All but the last part have the same size.
+    Parts {
+        /// Size of a part in chunks, from 1 to [`PART_CHUNKS_MAX`].
+        chunks: u32,
+    },
+}
+
+/// Description of an upload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UploadInfo {
+    /// Id of the upload.
+    pub id: UploadId,
+    /// Name of the object that the upload will become.
+    pub name: String,
+    /// How its bytes arrive.
+    pub mode: UploadMode,
+    /// Number of bytes that are stored: the offset of the next append.
+    pub len: u64,
+    /// Size in bytes of a chunk.
+    pub chunk_bytes: u32,
+    /// Time at which the upload began.
+    pub began: i64,
+    /// Time from which on the upload no longer exists.
+    pub expires: i64,
+    /// Attributes of the object.
+    pub attributes: ObjectAttributes,
+}
+
+impl UploadInfo {
+    /// Size in bytes of a part; `None` for an upload by appending.
+    #[must_use]
+    pub fn part_bytes(&self) -> Option<u64> {
+        match self.mode {
+            UploadMode::Append => None,
+            UploadMode::Parts { chunks } => Some(u64::from(chunks) * u64::from(self.chunk_bytes)),
+        }
+    }
+
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(128);
+        bytes.extend_from_slice(&self.began.to_le_bytes());
+        bytes.extend_from_slice(&self.expires.to_le_bytes());
+        bytes.extend_from_slice(&self.len.to_le_bytes());
+        bytes.extend_from_slice(&self.chunk_bytes.to_le_bytes());
+        let chunks = match self.mode {
+            UploadMode::Append => 0,
+            UploadMode::Parts { chunks } => chunks,
+        };
+        bytes.extend_from_slice(&chunks.to_le_bytes());
+        bytes.extend_from_slice(&(self.name.len() as u16).to_le_bytes());
+        bytes.extend_from_slice(self.name.as_bytes());
+        self.attributes.encode_to(&mut bytes);
+        bytes
+    }
+
+    pub(crate) fn decode(id: u64, bytes: &[u8]) -> Result<Self> {
+        let mut fields = Fields::new("upload", bytes);
+        let (began, expires, len) = (fields.i64()?, fields.i64()?, fields.u64()?);
+        let chunk_bytes = fields.u32()?;
+        check_division(&fields, len, chunk_bytes)?;
+        let mode = match fields.u32()? {
+            0 => UploadMode::Append,
+            chunks @ 1..=PART_CHUNKS_MAX => UploadMode::Parts { chunks },
+            other => return Err(fields.error(other, "at most 1024 chunks of a part")),
+        };
+        let name_bytes = usize::from(fields.u16()?);
+        let name = name_of(fields.text(name_bytes)?.as_bytes())?.to_owned();
+        Ok(Self {
+            id: UploadId(id),
+            name,
+            mode,
+            len,
+            chunk_bytes,
+            began,
+            expires,
+            attributes: ObjectAttributes::decode(&mut fields)?,
+        })
+    }
+}
+
+/// A part of an upload that is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UploadPart {
+    /// Number of the part, from 0.
+    pub number: u32,
+    /// Size in bytes.
+    pub bytes: u64,
+    /// Hash over the hashes of its chunks, like the hash of an object.
+    pub hash: ContentHash,
+}

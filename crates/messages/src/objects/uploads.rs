@@ -1,0 +1,146 @@
+//! Uploads: objects whose bytes arrive over several transactions.
+//!
+//! The id of an upload is the content id of its chunks, so completing it stores a manifest and moves nothing.
+
+use crate::objects::attributes::ObjectAttributes;
+use crate::objects::bucket::BucketWriter;
+use crate::objects::keys::{check_name, tail_key, time_key};
+use crate::objects::parts::Part;
+use crate::objects::room::too_large;
+use crate::objects::upload::{PART_CHUNKS_MAX, UploadId, UploadInfo, UploadMode};
+use tidalite_pager::{Error, PageWrite, Result};
+
+impl<W: PageWrite> BucketWriter<'_, W> {
+    /// Begins an upload. `times` are now and the expiry of the upload: `maintain` removes it if it is not complete then.
+    ///
+    /// # Errors
+    /// `Limit` for a name or attributes that are too long, and for too many uploads; `Unsupported` for an empty name
+    /// and a size of parts outside 1 to [`PART_CHUNKS_MAX`] chunks.
+    pub fn begin_upload(
+        &mut self,
+        name: &str,
+        attributes: ObjectAttributes,
+        mode: UploadMode,
+        times: (i64, i64),
+    ) -> Result<UploadId> {
+        self.begin_sized_upload(name, attributes, mode, times, self.options.chunk_bytes)
+    }
+
+    /// As `begin_upload`, with chunks of another size than the options have now.
+    pub(crate) fn begin_sized_upload(
+        &mut self,
+        name: &str,
+        attributes: ObjectAttributes,
+        mode: UploadMode,
+        (now, expires): (i64, i64),
+        chunk_bytes: u32,
+    ) -> Result<UploadId> {
+        check_name(name)?;
+        attributes.check()?;
+        if let UploadMode::Parts { chunks } = mode
+            && !(1..=PART_CHUNKS_MAX).contains(&chunks)
+        {
+            return Err(Error::Unsupported {
+                found: format!("parts of {chunks} chunks"),
+                expected: format!("1 to {PART_CHUNKS_MAX} chunks"),
+            });
+        }
+        let uploads = self.state.uploads.saturating_add(1);
+        if uploads > self.options.uploads_max {
+            return Err(too_large(
+                "uploads of the bucket",
+                uploads,
+                self.options.uploads_max,
+            ));
+        }
+        let upload = UploadInfo {
+            id: UploadId(self.take_content()),
+            name: name.to_owned(),
+            mode,
+            len: 0,
+            chunk_bytes,
+            began: now,
+            expires,
+            attributes,
+        };
+        self.state.uploads = uploads;
+        let id = upload.id.0.to_be_bytes();
+        self.insert(Part::UploadExpiry, &time_key(expires, &id), b"")?;
+        self.save_upload(&upload)?;
+        self.save()?;
+        Ok(upload.id)
+    }
+
+    /// Changes the time at which an upload expires; returns false if the upload does not exist.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page, a full disk.
+    pub fn extend_upload(&mut self, id: UploadId, now: i64, expires: i64) -> Result<bool> {
+        let Some(mut upload) = self.reader().upload(id, now)? else {
+            return Ok(false);
+        };
+        let key = id.0.to_be_bytes();
+        self.remove(Part::UploadExpiry, &time_key(upload.expires, &key))?;
+        self.insert(Part::UploadExpiry, &time_key(expires, &key), b"")?;
+        upload.expires = expires;
+        self.save_upload(&upload)?;
+        Ok(true)
+    }
+
+    /// Removes an upload and its bytes; returns false if it does not exist.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page, a full disk.
+    ///
+    /// # Cost
+    /// Frees up to [`CHUNKS_FREED_AT_ONCE`](crate::CHUNKS_FREED_AT_ONCE) chunks; the chunks of a larger upload are freed
+    /// by `maintain`.
+    pub fn abort_upload(&mut self, id: UploadId) -> Result<bool> {
+        let Some(upload) = self.reader().upload_row(id)? else {
+            return Ok(false);
+        };
+        self.unlink_upload(&upload)?;
+        self.remove_tail(id.0)?;
+        self.discard(id.0)?;
+        self.save()?;
+        Ok(true)
+    }
+
+    pub(crate) fn save_upload(&mut self, upload: &UploadInfo) -> Result<()> {
+        let key = upload.id.0.to_be_bytes();
+        self.insert(Part::Uploads, &key, &upload.encode())
+    }
+
+    /// Removes the rows of an upload, except its bytes.
+    pub(crate) fn unlink_upload(&mut self, upload: &UploadInfo) -> Result<()> {
+        let key = upload.id.0.to_be_bytes();
+        self.remove(Part::UploadExpiry, &time_key(upload.expires, &key))?;
+        self.state.remove_upload(upload.len);
+        self.remove(Part::Uploads, &key).map(drop)
+    }
+
+    /// Removes the bytes behind the last whole chunk of an upload.
+    pub(crate) fn remove_tail(&mut self, id: u64) -> Result<()> {
+        let from = tail_key(id, 0);
+        let mut to = tail_key(id, u64::MAX).to_vec();
+        to.push(0);
+        self.change(Part::Tails, &mut |w, table| {
+            table.remove_range(w, &from, &to)
+        })?;
+        Ok(())
+    }
+
+    /// Checks that an upload may grow to this size, while all uploads grow by `added` bytes.
+    pub(crate) fn check_growth(&self, size: u64, added: u64) -> Result<()> {
+        self.check_size(size)?;
+        let all = self.state.upload_bytes.saturating_add(added);
+        if all > self.options.bytes_max {
+            return Err(too_large(
+                "bytes of all uploads of the bucket",
+                all,
+                self.options.bytes_max,
+            ));
+        }
+        Ok(())
+    }
+}
