@@ -18,7 +18,7 @@ pub use objects::append::UploadAppend;
 pub use objects::attributes::{
     CONTENT_TYPE_BYTES_MAX, METADATA_BYTES_MAX, METADATA_PAIRS_MAX, ObjectAttributes,
 };
-pub use objects::bucket::{BucketStat, BucketWriter};
+pub use objects::bucket::BucketWriter;
 pub use objects::change::ObjectChange;
 pub use objects::chunks::CHUNKS_FREED_AT_ONCE;
 pub use objects::complete::{UploadCompletion, UploadOutcome};
@@ -38,5 +38,6 @@ pub use objects::options::{BucketOptions, BucketOverflow};
 pub use objects::put::{ObjectPut, PUT_ABANDONED_AFTER_NS};
 pub use objects::read::BucketReader;
 pub use objects::room::{OBJECTS_ROTATED_PER_PUT_MAX, RemovedObjects, StoredObject};
+pub use objects::state::BucketStat;
 pub use objects::upload::{PART_CHUNKS_MAX, UploadId, UploadInfo, UploadMode, UploadPart};
 pub use objects::verify::{DAMAGED_CHUNKS_MAX, ObjectVerification};

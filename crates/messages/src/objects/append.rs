@@ -40,12 +40,9 @@ pub(crate) fn tail<R: PageRead>(root: &Tree, r: &R, upload: &UploadInfo) -> Resu
     let len = tail_len(upload);
     let begin = upload.len - len;
     let mut bytes = Vec::new();
-    if len == 0 {
-        return Ok(bytes);
-    }
     let table = part(root, r, Part::Tails)?;
     let mut rows = table.cursor(r)?;
-    let mut there = rows.seek_ge(&tail_key(upload.id.0, 0))?;
+    let mut there = rows.seek_ge(&upload.id.0.to_be_bytes())?;
     while there {
         let key = rows.key();
         let (id, offset) = key.split_at_checked(ID_BYTES).unwrap_or((key, &[]));
@@ -54,7 +51,7 @@ pub(crate) fn tail<R: PageRead>(root: &Tree, r: &R, upload: &UploadInfo) -> Resu
         }
         let value = rows.value()?;
         let reached = bytes.len() as u64;
-        if id_of(offset)? != begin + reached || value.len() > len - reached {
+        if offset != (begin + reached).to_be_bytes() || value.len() > len - reached {
             let found = format!("{} bytes at {}", value.len(), offset.escape_ascii());
             return Err(damaged(
                 "tail of an upload",

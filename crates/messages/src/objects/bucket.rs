@@ -3,11 +3,11 @@
 use crate::objects::keys::time_key;
 use crate::objects::manifest::ObjectInfo;
 use crate::objects::options::BucketOptions;
-use crate::objects::parts::{Part, part, row};
+use crate::objects::parts::{Part, row};
 use crate::objects::read::BucketReader;
-use crate::objects::state::State;
+use crate::objects::state::{BucketStat, State, stat};
 use tidalite_kv::{TableWriter, Tree};
-use tidalite_pager::{Error, PageRead, PageWrite, Result};
+use tidalite_pager::{Error, PageWrite, Result};
 
 /// A bucket of objects while a transaction changes it.
 ///
@@ -19,37 +19,6 @@ pub struct BucketWriter<'b, W> {
     pub(crate) w: &'b mut W,
     pub(crate) options: BucketOptions,
     pub(crate) state: State,
-}
-
-/// Counters of a bucket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BucketStat {
-    /// Number of objects, including expired ones that have not been removed.
-    pub objects: u64,
-    /// Size in bytes of all objects.
-    pub bytes: u64,
-    /// Number of stored chunks, including those of uploads and those that have yet to be freed.
-    pub chunks: u64,
-    /// Size in bytes of the stored chunks.
-    pub chunk_bytes: u64,
-    /// Number of uploads.
-    pub uploads: u64,
-    /// Size in bytes of all uploads.
-    pub upload_bytes: u64,
-    /// Number of removed contents whose chunks have yet to be freed by `maintain`.
-    pub orphans: u64,
-}
-
-pub(crate) fn stat<R: PageRead>(root: &Tree, r: &R, state: &State) -> Result<BucketStat> {
-    Ok(BucketStat {
-        objects: state.objects,
-        bytes: state.bytes,
-        chunks: state.chunks,
-        chunk_bytes: state.chunk_bytes,
-        uploads: state.uploads,
-        upload_bytes: state.upload_bytes,
-        orphans: part(root, r, Part::Orphans)?.len(),
-    })
 }
 
 impl<'b, W: PageWrite> BucketWriter<'b, W> {

@@ -18,6 +18,9 @@ pub const CHUNK_BYTES_DEFAULT: u32 = 4 << 20;
 /// Maximum number of chunks of an object: chunk indexes have 32 bits. With chunks of 1 MiB this is 4 PiB.
 pub const OBJECT_CHUNKS_MAX: u64 = u32::MAX as u64;
 
+/// Content ids are below this number.
+pub(crate) const CONTENT_MAX: u64 = 1 << 62;
+
 const ID_BYTES: usize = 8;
 const CHUNK_KEY_BYTES: usize = ID_BYTES + 4;
 const TIME_BYTES: usize = 8;
@@ -87,10 +90,9 @@ pub(crate) fn chunk_key(content: u64, index: u32) -> [u8; CHUNK_KEY_BYTES] {
 
 /// Decodes the key of a chunk, or of its hash.
 pub(crate) fn chunk_of(key: &[u8]) -> Result<(u64, u32)> {
-    let split = key.split_first_chunk::<ID_BYTES>();
-    match split.map(|(id, index)| (id, <[u8; 4]>::try_from(index))) {
-        Some((id, Ok(index))) => Ok((u64::from_be_bytes(*id), u32::from_be_bytes(index))),
-        _ => Err(damaged("key of a chunk", key.escape_ascii(), "12 bytes")),
+    match key.split_last_chunk::<4>() {
+        Some((id, index)) => Ok((id_of(id)?, u32::from_be_bytes(*index))),
+        None => Err(damaged("key of a chunk", key.escape_ascii(), "12 bytes")),
     }
 }
 
@@ -102,11 +104,16 @@ pub(crate) fn tail_key(upload: u64, offset: u64) -> [u8; 16] {
     key
 }
 
-/// Decodes a key that consists of a content id.
+/// Decodes a content id.
 pub(crate) fn id_of(key: &[u8]) -> Result<u64> {
-    match <[u8; ID_BYTES]>::try_from(key) {
-        Ok(id) => Ok(u64::from_be_bytes(id)),
-        Err(_) => Err(damaged("id in a bucket", key.escape_ascii(), "8 bytes")),
+    let id = <[u8; ID_BYTES]>::try_from(key).map(u64::from_be_bytes);
+    match id {
+        Ok(id) if id < CONTENT_MAX => Ok(id),
+        _ => Err(damaged(
+            "content id",
+            key.escape_ascii(),
+            "8 bytes, less than 2^62",
+        )),
     }
 }
 

@@ -35,7 +35,7 @@ pub struct ObjectLink {
 }
 
 impl ObjectLink {
-    fn encode(&self) -> Vec<u8> {
+    pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = self.expires.unwrap_or(NO_EXPIRY).to_le_bytes().to_vec();
         bytes.extend_from_slice(&self.reads.to_le_bytes());
         bytes.extend_from_slice(&self.bytes.to_le_bytes());

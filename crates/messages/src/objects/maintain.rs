@@ -1,11 +1,12 @@
 //! Work that is done in bounded steps: removing expired objects and abandoned uploads, freeing chunks.
 
 use crate::objects::bucket::BucketWriter;
-use crate::objects::keys::{id_of, time_key, time_of};
+use crate::objects::keys::{id_of, name_of, time_key, time_of};
 use crate::objects::parts::{Part, part};
-use crate::objects::room::{RemovedObjects, due_names};
+use crate::objects::room::RemovedObjects;
 use crate::objects::upload::UploadId;
-use tidalite_pager::{PageWrite, Result};
+use tidalite_kv::Tree;
+use tidalite_pager::{PageRead, PageWrite, Result};
 
 /// Work done by one call of `maintain`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -142,4 +143,29 @@ impl<W: PageWrite> BucketWriter<'_, W> {
             left -= freed.chunks.max(1);
         }
     }
+}
+
+/// Expiry and names of objects that have expired, at most `limit`, and whether there are others.
+fn due_names<R: PageRead>(
+    root: &Tree,
+    r: &R,
+    now: i64,
+    limit: u64,
+) -> Result<(Vec<(i64, String)>, bool)> {
+    let table = part(root, r, Part::Expiry)?;
+    let mut rows = table.cursor(r)?;
+    let mut names = Vec::new();
+    let mut there = rows.first()?;
+    while there {
+        let (time, name) = time_of(rows.key())?;
+        if time > now {
+            break;
+        }
+        if names.len() as u64 >= limit {
+            return Ok((names, true));
+        }
+        names.push((time, name_of(name)?.to_owned()));
+        there = rows.next()?;
+    }
+    Ok((names, false))
 }

@@ -13,7 +13,9 @@
 use crate::objects::attributes::ObjectAttributes;
 use crate::objects::content_hash::ContentHash;
 use crate::objects::fields::Fields;
-use crate::objects::keys::{CHUNK_BYTES_MAX, CHUNK_BYTES_MIN, check_chunk_count, name_of};
+use crate::objects::keys::{
+    CHUNK_BYTES_MAX, CHUNK_BYTES_MIN, CONTENT_MAX, check_chunk_count, name_of,
+};
 use tidalite_pager::Result;
 
 /// Description of an object.
@@ -61,6 +63,9 @@ impl ObjectInfo {
         let mut fields = Fields::new("manifest of an object", bytes);
         let (content, size, chunk_bytes) = (fields.u64()?, fields.u64()?, fields.u32()?);
         check_division(&fields, size, chunk_bytes)?;
+        if content >= CONTENT_MAX {
+            return Err(fields.error(content, "a content id"));
+        }
         Ok(Self {
             name,
             size,

@@ -1,13 +1,12 @@
 //! Reading a bucket: manifests, contents, uploads.
 
-use crate::objects::bucket::{BucketStat, stat};
 use crate::objects::condition::{ObjectCondition, ObjectOutcome};
 use crate::objects::cursor::ObjectCursor;
 use crate::objects::keys::id_of;
 use crate::objects::manifest::ObjectInfo;
 use crate::objects::options::BucketOptions;
 use crate::objects::parts::{Part, part, row, row_bytes};
-use crate::objects::state::State;
+use crate::objects::state::{BucketStat, State, stat};
 use crate::objects::upload::{UploadId, UploadInfo};
 use tidalite_kv::Tree;
 use tidalite_pager::{PageRead, Result};

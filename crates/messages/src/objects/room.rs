@@ -9,7 +9,7 @@ use crate::objects::manifest::ObjectInfo;
 use crate::objects::options::BucketOverflow;
 use crate::objects::parts::{Part, part};
 use std::collections::BTreeMap;
-use tidalite_pager::{Error, PageRead, PageWrite, Result};
+use tidalite_pager::{Error, PageWrite, Result};
 
 /// Maximum number of objects that one put removes to make room. If it needs more, it fails with `Limit`; then
 /// `make_room` can remove them in steps.
@@ -241,29 +241,4 @@ impl<W: PageWrite> BucketWriter<'_, W> {
 #[cold]
 pub(crate) fn too_large(what: &'static str, found: u64, limit: u64) -> Error {
     Error::Limit { what, found, limit }
-}
-
-/// Name of an object that a row in order of time leads to.
-pub(crate) fn due_names<R: PageRead>(
-    root: &tidalite_kv::Tree,
-    r: &R,
-    now: i64,
-    limit: u64,
-) -> Result<(Vec<(i64, String)>, bool)> {
-    let table = part(root, r, Part::Expiry)?;
-    let mut rows = table.cursor(r)?;
-    let mut names = Vec::new();
-    let mut there = rows.first()?;
-    while there {
-        let (time, name) = time_of(rows.key())?;
-        if time > now {
-            break;
-        }
-        if names.len() as u64 >= limit {
-            return Ok((names, true));
-        }
-        names.push((time, name_of(name)?.to_owned()));
-        there = rows.next()?;
-    }
-    Ok((names, false))
 }

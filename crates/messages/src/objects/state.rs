@@ -11,10 +11,13 @@
 //! ```
 
 use crate::objects::fields::Fields;
-use tidalite_pager::Result;
+use crate::objects::keys::CONTENT_MAX;
+use crate::objects::parts::{Part, part};
+use tidalite_kv::Tree;
+use tidalite_pager::{PageRead, Result};
 
 /// Maximum of a counter, so that sums with sizes of objects do not overflow.
-const COUNT_MAX: u64 = 1 << 62;
+const COUNT_MAX: u64 = CONTENT_MAX;
 
 /// Counters of a bucket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -93,4 +96,35 @@ impl State {
         self.uploads = self.uploads.saturating_sub(1);
         self.upload_bytes = self.upload_bytes.saturating_sub(bytes);
     }
+}
+
+/// Counters of a bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BucketStat {
+    /// Number of objects, including expired ones that have not been removed.
+    pub objects: u64,
+    /// Size in bytes of all objects.
+    pub bytes: u64,
+    /// Number of stored chunks, including those of uploads and those that have yet to be freed.
+    pub chunks: u64,
+    /// Size in bytes of the stored chunks.
+    pub chunk_bytes: u64,
+    /// Number of uploads.
+    pub uploads: u64,
+    /// Size in bytes of all uploads.
+    pub upload_bytes: u64,
+    /// Number of removed contents whose chunks have yet to be freed by `maintain`.
+    pub orphans: u64,
+}
+
+pub(crate) fn stat<R: PageRead>(root: &Tree, r: &R, state: &State) -> Result<BucketStat> {
+    Ok(BucketStat {
+        objects: state.objects,
+        bytes: state.bytes,
+        chunks: state.chunks,
+        chunk_bytes: state.chunk_bytes,
+        uploads: state.uploads,
+        upload_bytes: state.upload_bytes,
+        orphans: part(root, r, Part::Orphans)?.len(),
+    })
 }

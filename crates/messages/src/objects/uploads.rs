@@ -4,7 +4,7 @@
 
 use crate::objects::attributes::ObjectAttributes;
 use crate::objects::bucket::BucketWriter;
-use crate::objects::keys::{check_name, tail_key, time_key};
+use crate::objects::keys::{check_name, time_key};
 use crate::objects::parts::Part;
 use crate::objects::room::too_large;
 use crate::objects::upload::{PART_CHUNKS_MAX, UploadId, UploadInfo, UploadMode};
@@ -121,9 +121,7 @@ impl<W: PageWrite> BucketWriter<'_, W> {
 
     /// Removes the bytes behind the last whole chunk of an upload.
     pub(crate) fn remove_tail(&mut self, id: u64) -> Result<()> {
-        let from = tail_key(id, 0);
-        let mut to = tail_key(id, u64::MAX).to_vec();
-        to.push(0);
+        let (from, to) = (id.to_be_bytes(), id.saturating_add(1).to_be_bytes());
         self.change(Part::Tails, &mut |w, table| {
             table.remove_range(w, &from, &to)
         })?;
