@@ -9,7 +9,7 @@ use crate::objects::manifest::ObjectInfo;
 use crate::objects::room::{Contents, RemovedObjects, StoredObject};
 use tidalite_pager::{PageWrite, Result};
 
-/// New attributes of an object; `None` for those that stay.
+/// New attributes of an object; `None` for attributes that stay.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ObjectChange {
     /// New expiry; `Some(None)` if the object no longer expires.

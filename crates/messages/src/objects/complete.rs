@@ -12,7 +12,7 @@ use crate::objects::room::{Contents, StoredObject};
 use crate::objects::upload::{UploadId, UploadInfo, UploadMode};
 use tidalite_pager::{PageWrite, Result};
 
-/// What must hold for an upload to be completed.
+/// Requirements for completing an upload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UploadCompletion {
     /// Size in bytes that the object must have.

@@ -13,7 +13,7 @@ use crate::objects::fields::Fields;
 use crate::objects::keys::{CHUNK_BYTES_DEFAULT, CHUNK_BYTES_MAX, CHUNK_BYTES_MIN};
 use tidalite_pager::{Error, Result};
 
-/// What a put does that would exceed the maximum number or size of all objects.
+/// The treatment of a put that would exceed the maximum number or size of all objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BucketOverflow {
     /// The put fails with `Limit`. Expired objects make room, however.
@@ -28,7 +28,7 @@ pub enum BucketOverflow {
 pub struct BucketOptions {
     /// Size in bytes of a chunk, from [`CHUNK_BYTES_MIN`] to [`CHUNK_BYTES_MAX`].
     pub chunk_bytes: u32,
-    /// What happens to a put that exceeds `objects_max` or `bytes_max`.
+    /// The treatment of a put that exceeds `objects_max` or `bytes_max`.
     pub overflow: BucketOverflow,
     /// Maximum size in bytes of an object.
     pub object_bytes_max: u64,

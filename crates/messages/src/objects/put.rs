@@ -17,7 +17,8 @@ pub const PUT_ABANDONED_AFTER_NS: i64 = 24 * 3600 * 1_000_000_000;
 /// A put of an object whose bytes arrive in slices of any length.
 ///
 /// It holds at most one chunk in memory. Whole chunks are an upload, so a put that is dropped leaves no chunks for ever:
-/// `maintain` removes them after [`PUT_ABANDONED_AFTER_NS`]. The put may last over several transactions.
+/// `maintain` removes them after [`PUT_ABANDONED_AFTER_NS`]. The put may last over several transactions. From its second
+/// chunk on it counts as an upload in the limits of the bucket.
 #[derive(Debug)]
 pub struct ObjectPut {
     name: String,

@@ -35,7 +35,7 @@ const DERIVED: [Part; 6] = [
 impl<'b, W: PageWrite> BucketWriter<'b, W> {
     /// Rebuilds a bucket of which rows or whole parts were lost. Objects and uploads whose chunks are not complete are
     /// dropped; chunks without an object or upload become orphans, which `maintain` frees. Passes a text to `report` for
-    /// each loss. `options` are used if those of the bucket are lost.
+    /// each loss. `options` are used if the bucket has lost its own.
     ///
     /// # Errors
     /// A damaged or unreadable page, a full disk.

@@ -4,7 +4,7 @@
 //!  0  u64   next content id
 //!  8  u64   objects
 //! 16  u64   bytes of all objects
-//! 24  u64   chunks, those of uploads and orphans included
+//! 24  u64   chunks, including chunks of uploads and orphans
 //! 32  u64   bytes of these chunks
 //! 40  u64   uploads
 //! 48  u64   bytes of all uploads
@@ -105,7 +105,7 @@ pub struct BucketStat {
     pub objects: u64,
     /// Size in bytes of all objects.
     pub bytes: u64,
-    /// Number of stored chunks, including those of uploads and those that have yet to be freed.
+    /// Number of stored chunks, including chunks of uploads and chunks that have yet to be freed.
     pub chunks: u64,
     /// Size in bytes of the stored chunks.
     pub chunk_bytes: u64,

@@ -317,7 +317,7 @@ fn objects_without_all_their_chunks_are_dropped_and_the_rest_is_freed() {
     bucket.assert_sound();
     assert_eq!(bucket.get("object 15", 3), None);
     assert_eq!(bucket.get("object 14", 3).unwrap(), bytes_of(14, 14 * 9));
-    // All manifests are lost: all chunks but those of uploads are freed.
+    // All manifests are lost: all chunks except chunks of uploads are freed.
     for (key, _) in rows(&bucket, Part::Objects) {
         set(&mut bucket, Part::Objects, &key, None);
     }

@@ -69,7 +69,7 @@ struct Model {
     now: i64,
 }
 
-/// What a put of the model does.
+/// The outcome of a put that the model expects.
 enum Expected {
     Stored { replaced: bool, removed: u64 },
     Refused,
