@@ -426,3 +426,55 @@ fn links_lead_to_names_until_they_expire_or_are_revoked() {
     assert_eq!(bucket.reader().uploads(UploadId(0), 5).unwrap(), []);
     bucket.assert_sound();
 }
+
+#[test]
+fn a_put_lasts_over_commits_and_keeps_the_size_of_its_chunks() {
+    let mut bucket = Bucket::new(SMALL);
+    let bytes = bytes_of(9, 700);
+    let always = ObjectCondition::Always;
+    let attributes = ObjectAttributes::default();
+    let mut put = ObjectPut::new(&bucket.writer(), "a", attributes, always, 0).unwrap();
+    for (number, piece) in (0..).zip(bytes.chunks(70)) {
+        put.write(&mut bucket.writer(), piece).unwrap();
+        bucket.assert_sound();
+        bucket.pages.commit();
+        let options = BucketOptions {
+            chunk_bytes: 16 + number,
+            ..SMALL
+        };
+        bucket.writer().set_options(options).unwrap();
+    }
+    let stored = put.finish(&mut bucket.writer(), 5).unwrap().done().unwrap();
+    assert_eq!(
+        (stored.info.hash, stored.info.created),
+        (hash_of(16, &bytes), 5)
+    );
+    assert_eq!(bucket.get("a", 5).unwrap(), bytes);
+    bucket.assert_sound();
+}
+
+#[test]
+fn a_full_disk_rolls_back_to_the_old_object() {
+    let mut bucket = Bucket::new(SMALL);
+    let (old, new) = (bytes_of(1, 500), bytes_of(2, 900));
+    bucket.put("a", &old, 0);
+    bucket.assert_sound();
+    bucket.pages.commit();
+    let root = bucket.root;
+    for calls in 0.. {
+        bucket.pages.fail_after(Some(calls));
+        let stored = bucket.put_with("a", &new, ObjectAttributes::default(), 1);
+        bucket.pages.fail_after(None);
+        if stored.is_ok() {
+            assert!(calls > 3, "the put allocates pages");
+            break;
+        }
+        assert!(matches!(stored, Err(Error::Disk(_))));
+        bucket.pages.rollback();
+        bucket.root = root;
+        assert_eq!(bucket.get("a", 1).unwrap(), old);
+        bucket.assert_sound();
+    }
+    assert_eq!(bucket.get("a", 1).unwrap(), new);
+    bucket.assert_sound();
+}
