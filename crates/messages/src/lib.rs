@@ -41,3 +41,16 @@ pub use objects::room::{OBJECTS_ROTATED_PER_PUT_MAX, RemovedObjects, StoredObjec
 pub use objects::state::BucketStat;
 pub use objects::upload::{PART_CHUNKS_MAX, UploadId, UploadInfo, UploadMode, UploadPart};
 pub use objects::verify::{DAMAGED_CHUNKS_MAX, ObjectVerification};
+pub use queues::answer::Answered;
+pub use queues::due::DeadReason;
+pub use queues::groups::GroupStart;
+pub use queues::lease::{Delivery, LeaseLimits};
+pub use queues::message::{NewMessage, PRIORITY_DEFAULT, QueueMessage};
+pub use queues::options::{
+    BATCH_MAX, CONSUMER_NAME_BYTES_MAX, GROUP_NAME_BYTES_MAX, GROUPS_MAX, HEADERS_BYTES_MAX,
+    IDEMPOTENCY_KEY_BYTES_MAX, ORDERING_KEY_BYTES_MAX, Overflow, PAYLOAD_BYTES_MAX, QueueOptions,
+};
+pub use queues::push::Pushed;
+pub use queues::read::{DeadLetter, GroupStat, QueueReader, QueueStat};
+pub use queues::recover::{QueueRecovery, recover_queue};
+pub use queues::writer::{DEFAULT_GROUP, QueueWriter};

@@ -1,1 +1,74 @@
-//! Queues of jobs.
+//! Queues of jobs: many writers, groups of consumers, leases, retries, dead letters.
+//!
+//! ```text
+//! parts, keys     the tables of a queue, and the keys of their rows
+//! options         options and limits
+//! message         messages as bytes
+//! counters        counters of the queue (state) and of each group (group)
+//! mark            the state of messages in a group, in blocks of 64 ids
+//! sets            sets of ids under keys, as Roaring bitmaps
+//! lease_row       the leases of a group
+//! seen            idempotency keys
+//! store           the rows of messages
+//! edit            changes of one group: every move of a message from one state to another
+//! writer          QueueWriter; the calls of each kind are in files of their own:
+//!  ├ push             pushing, idempotency, overflow
+//!  ├ lease, due       leasing; leases and delays that have lapsed
+//!  ├ answer           ack, nack, reject, extend
+//!  ├ dead             dead letters: requeue and drop
+//!  ├ groups           creating and dropping groups
+//!  └ remove           purging, expiry, retention
+//! read            QueueReader: counters, peek, dead letters
+//! derive          the rows that follow from the primary rows
+//! check, recover  comparing them with the stored rows, and writing them again
+//! ```
+//!
+//! ```text
+//!            push                      lease                     ack
+//!   (writer) ────> ready ────────────────────────> leased ────────────────> removed, if no other group needs it
+//!                  ^ ^ ^                            │ │ │
+//!    delay is over │ │ └──── lease has lapsed ──────┘ │ └─ too many deliveries, reject ─> dead ─ drop ─> removed
+//!            delayed │                                │                                    │
+//!                  ^ └───────── nack ─────────────────┤                                    │ requeue
+//!                  └─────────── nack with a delay ────┘              ready, or waiting <───┘
+//!
+//!   waiting: an earlier message with the same ordering key is ready, delayed or leased
+//! ```
+//!
+//! Invariants:
+//! 1. Ids ascend from 1 and are never used again. The row of a message never changes.
+//! 2. The primary rows are the messages, the sets of open ids, the marks, the leases and the rows of the groups. All
+//!    other rows follow from them (`derive`).
+//! 3. An id is open in a group until the group has acknowledged it; dead letters are open, too. A message is stored
+//!    exactly as long as its id is open in a group.
+//! 4. An open id without a mark is ready and was never delivered.
+//! 5. Of the messages with one ordering key, a group has at most one that is ready, delayed or leased: the head of its
+//!    lane. All others are waiting or dead.
+//! 6. A queue without groups has a group without a name, which the first group that is created takes over.
+
+pub(crate) mod answer;
+pub(crate) mod check;
+pub(crate) mod counters;
+pub(crate) mod dead;
+pub(crate) mod derive;
+pub(crate) mod due;
+pub(crate) mod edit;
+pub(crate) mod groups;
+pub(crate) mod keys;
+pub(crate) mod lease;
+pub(crate) mod lease_row;
+pub(crate) mod mark;
+pub(crate) mod message;
+pub(crate) mod options;
+pub(crate) mod parts;
+pub(crate) mod push;
+pub(crate) mod read;
+pub(crate) mod recover;
+pub(crate) mod remove;
+pub(crate) mod seen;
+pub(crate) mod sets;
+pub(crate) mod store;
+pub(crate) mod writer;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,129 @@
+//! Creating and dropping groups of consumers.
+
+use crate::queues::edit::Edit;
+use crate::queues::options::{GROUPS_MAX, check_limit};
+use crate::queues::parts::{Part, change};
+use crate::queues::store::heads_from;
+use crate::queues::writer::{
+    DEFAULT_GROUP, NAMELESS, QueueWriter, check_name, is_reserved, known_name,
+};
+use tidalite_pager::{PageWrite, Result};
+
+/// Number of messages that are added to a new group at a time.
+const COPY_STEP: usize = 1 << 14;
+
+/// The first message that a new group receives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GroupStart {
+    /// The oldest message that is stored.
+    Oldest,
+    /// The first message that is pushed after the group was created.
+    Newest,
+}
+
+impl<W: PageWrite> QueueWriter<'_, W> {
+    /// Creates a group of consumers; returns false, with nothing changed, if it exists. The first group of a queue that
+    /// starts at the oldest message takes over everything that waits. If it starts at the newest one, the waiting
+    /// messages are dropped, since no group needs them: [`maintain`](Self::maintain) removes them.
+    ///
+    /// # Errors
+    /// `Limit` for too many groups or too long a name; `Unsupported` for an empty name, or one that begins with a zero
+    /// byte. `DiskFull`, `Io`; a damaged page.
+    ///
+    /// # Cost
+    /// One row; for a second group that starts at the oldest message, a read of all stored messages.
+    pub fn create_group(&mut self, name: &str, start: GroupStart, now: i64) -> Result<bool> {
+        check_name(name)?;
+        if self.groups.contains_key(name) {
+            return Ok(false);
+        }
+        check_limit("groups of a queue", self.groups.len() + 1, GROUPS_MAX)?;
+        if self.groups.contains_key(NAMELESS) {
+            match start {
+                GroupStart::Oldest => {
+                    self.rename(NAMELESS, name)?;
+                    return Ok(true);
+                }
+                GroupStart::Newest => self.set_dropped(NAMELESS)?,
+            }
+        }
+        self.add_group(name)?;
+        self.save_state()?;
+        if start == GroupStart::Oldest {
+            self.add_stored(name, now)?;
+        }
+        Ok(true)
+    }
+
+    /// Drops a group: its messages are removed unless other groups need them, and its dead letters with them. Returns
+    /// false if there is no such group. The name can be used again at once.
+    ///
+    /// # Errors
+    /// `DiskFull`, `Io`; a damaged page.
+    ///
+    /// # Cost
+    /// Two rows. [`maintain`](Self::maintain) removes the messages.
+    pub fn drop_group(&mut self, name: &str) -> Result<bool> {
+        let Ok(row) = known_name(&self.groups, name) else {
+            return Ok(false);
+        };
+        self.set_dropped(row)?;
+        if self.groups.keys().all(|name| name.starts_with('\0')) {
+            self.add_group(NAMELESS)?;
+            self.save_state()?;
+        }
+        Ok(true)
+    }
+
+    /// Names of the groups that were created, and of the default group if it is in use.
+    #[must_use]
+    pub fn group_names(&self) -> Vec<&str> {
+        let names = self.groups.keys().map(String::as_str);
+        names.filter(|name| !is_reserved(name)).collect()
+    }
+
+    /// The name of the row of a group. The default group gets its name with the first use.
+    pub(crate) fn name_default<'n>(&mut self, name: &'n str) -> Result<&'n str> {
+        if known_name(&self.groups, name)? == NAMELESS {
+            self.rename(NAMELESS, DEFAULT_GROUP)?;
+        }
+        Ok(name)
+    }
+
+    fn rename(&mut self, from: &str, to: &str) -> Result<()> {
+        let Some(group) = self.groups.remove(from) else {
+            return Ok(());
+        };
+        change(self.root, self.w, Part::Groups, &mut |w, table| {
+            table.remove(w, from.as_bytes())
+        })?;
+        self.save_group(to, group)
+    }
+
+    /// Marks a group as dropped, under a name that no other group has.
+    fn set_dropped(&mut self, name: &str) -> Result<()> {
+        let Some(group) = self.groups.get_mut(name) else {
+            return Ok(());
+        };
+        group.is_dropped = true;
+        let hidden = format!("\0{}", group.number);
+        self.rename(name, &hidden)
+    }
+
+    /// Adds all stored messages to a new group.
+    fn add_stored(&mut self, name: &str, now: i64) -> Result<()> {
+        let mut from = 0;
+        loop {
+            let messages = heads_from(self.root, &*self.w, from, COPY_STEP)?;
+            let (Some((last, _)), Some(group)) = (messages.last(), self.groups.get(name)) else {
+                return Ok(());
+            };
+            from = last.saturating_add(1);
+            let mut edit = Edit::new(*group);
+            for (id, head) in &messages {
+                edit.begin(self.root, &*self.w, *id, head, now)?;
+            }
+            self.store(name, edit, now)?;
+        }
+    }
+}

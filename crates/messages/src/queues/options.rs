@@ -1,0 +1,136 @@
+//! The options of a queue, which are fixed when it is created, and its limits.
+//!
+//! ```text
+//!  0  u8    overflow: 0 reject, 1 drop the oldest, 2 drop the newest
+//!  1  u8    0
+//!  2  u16   0
+//!  4  u32   maximum number of deliveries; 0: no maximum
+//!  8  u64   maximum number of messages; 0: no maximum
+//! 16  u64   maximum number of bytes; 0: no maximum
+//! 24  i64   retention in nanoseconds; 0: none
+//! 32  i64   window of idempotency keys in nanoseconds; 0: none
+//! ```
+
+use crate::queues::parts::damaged;
+use tidalite_base::{get_i64, get_u32, get_u64};
+use tidalite_pager::{Error, Result};
+
+/// Maximum length in bytes of the payload of a message.
+pub const PAYLOAD_BYTES_MAX: usize = 16 << 20;
+/// Maximum length in bytes of an ordering key.
+pub const ORDERING_KEY_BYTES_MAX: usize = 1024;
+/// Maximum length in bytes of an idempotency key.
+pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 256;
+/// Maximum length in bytes of all headers of a message, with four bytes for each header.
+pub const HEADERS_BYTES_MAX: usize = 28 << 10;
+/// Maximum length in bytes of the name of a group.
+pub const GROUP_NAME_BYTES_MAX: usize = 128;
+/// Maximum length in bytes of the name of a consumer.
+pub const CONSUMER_NAME_BYTES_MAX: usize = 255;
+/// Maximum number of groups of a queue, and of dropped groups whose messages are not removed yet.
+pub const GROUPS_MAX: usize = 1024;
+/// Maximum number of messages that one call pushes, leases or changes.
+pub const BATCH_MAX: usize = 1 << 16;
+
+const BYTES: usize = 40;
+
+/// Decides what happens to a message for which a full queue has no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Overflow {
+    /// The call fails with `Limit`, and none of its messages is stored.
+    #[default]
+    Reject,
+    /// The oldest messages are removed, whatever their state.
+    DropOldest,
+    /// The new message is not stored.
+    DropNewest,
+}
+
+/// Options of a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct QueueOptions {
+    /// The rule for a full queue.
+    pub overflow: Overflow,
+    /// After this number of deliveries a message becomes a dead letter of the group; 0: never.
+    pub max_deliveries: u32,
+    /// Maximum number of messages; 0: no maximum.
+    pub max_messages: u64,
+    /// Maximum number of bytes of all messages with their headers and keys; 0: no maximum.
+    pub max_bytes: u64,
+    /// Age in nanoseconds at which messages are removed; 0: never.
+    pub retention: i64,
+    /// Time in nanoseconds within which a second push with the same idempotency key stores nothing; 0: keys are
+    /// ignored.
+    pub idempotency_window: i64,
+}
+
+impl QueueOptions {
+    /// Returns a text that says why the options cannot be used; `None` if they can.
+    #[must_use]
+    pub fn problem(&self) -> Option<String> {
+        if self.retention < 0 {
+            return Some(format!("a retention of {} nanoseconds", self.retention));
+        }
+        (self.idempotency_window < 0).then(|| {
+            let window = self.idempotency_window;
+            format!("a window of {window} nanoseconds for idempotency keys")
+        })
+    }
+
+    pub(crate) fn encode(&self) -> [u8; BYTES] {
+        let mut bytes = [0; BYTES];
+        bytes[0] = match self.overflow {
+            Overflow::Reject => 0,
+            Overflow::DropOldest => 1,
+            Overflow::DropNewest => 2,
+        };
+        bytes[4..8].copy_from_slice(&self.max_deliveries.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.max_messages.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.max_bytes.to_le_bytes());
+        bytes[24..32].copy_from_slice(&self.retention.to_le_bytes());
+        bytes[32..].copy_from_slice(&self.idempotency_window.to_le_bytes());
+        bytes
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
+        let wrong = || damaged("options of a queue", bytes.escape_ascii(), "options");
+        if bytes.len() != BYTES || bytes[1..4] != [0; 3] {
+            return Err(wrong());
+        }
+        let options = Self {
+            overflow: match bytes[0] {
+                0 => Overflow::Reject,
+                1 => Overflow::DropOldest,
+                2 => Overflow::DropNewest,
+                _ => return Err(wrong()),
+            },
+            max_deliveries: get_u32(bytes, 4),
+            max_messages: get_u64(bytes, 8),
+            max_bytes: get_u64(bytes, 16),
+            retention: get_i64(bytes, 24),
+            idempotency_window: get_i64(bytes, 32),
+        };
+        match options.problem() {
+            Some(_) => Err(wrong()),
+            None => Ok(options),
+        }
+    }
+
+    /// Whether a queue with this many messages and bytes is fuller than it may be.
+    pub(crate) fn is_over(&self, messages: u64, bytes: u64) -> bool {
+        (self.max_messages > 0 && messages > self.max_messages)
+            || (self.max_bytes > 0 && bytes > self.max_bytes)
+    }
+}
+
+/// Checks a number against its limit.
+pub(crate) fn check_limit(what: &'static str, found: usize, limit: usize) -> Result<()> {
+    if found <= limit {
+        return Ok(());
+    }
+    Err(Error::Limit {
+        what,
+        found: found as u64,
+        limit: limit as u64,
+    })
+}

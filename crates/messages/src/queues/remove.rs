@@ -1,0 +1,217 @@
+//! Removing messages: those that no group needs any longer, and those that all groups lose by expiry, retention, overflow
+//! or a purge.
+
+use crate::queues::edit::Edit;
+use crate::queues::keys;
+use crate::queues::mark::Mark;
+use crate::queues::message::Head;
+use crate::queues::parts::{Part, change, damaged, part};
+use crate::queues::seen;
+use crate::queues::sets::{self, SetChanges, each_set};
+use crate::queues::store::{self, heads, heads_from};
+use crate::queues::writer::QueueWriter;
+use tidalite_pager::{PageWrite, Result};
+
+impl<W: PageWrite> QueueWriter<'_, W> {
+    /// Number of stored messages.
+    pub(crate) fn messages(&self) -> Result<u64> {
+        Ok(part(self.root, &*self.w, Part::Messages)?.len())
+    }
+
+    /// Removes the rows of messages that are not open in any group.
+    fn delete(&mut self, messages: &[(u64, Head)]) -> Result<()> {
+        let ids: Vec<u64> = messages.iter().map(|(id, _)| *id).collect();
+        store::remove(self.root, self.w, &ids)?;
+        let mut expiry = SetChanges::default();
+        for (id, head) in messages {
+            self.state.bytes = self.state.bytes.saturating_sub(head.bytes);
+            if let Some(expires) = head.expires {
+                expiry.remove(Part::Expiry, &keys::expiry(expires, *id), *id);
+            }
+        }
+        expiry.store(self.root, self.w)
+    }
+
+    /// Removes the rows of those of these messages, in the order of their ids, that are not open in any group. Saves the
+    /// state.
+    pub(crate) fn delete_unneeded(&mut self, messages: &[(u64, Head)]) -> Result<()> {
+        let mut needed = Vec::new();
+        // With one group, everything that it has finished is unneeded.
+        if self.groups.len() > 1 {
+            let ids: Vec<u64> = messages.iter().map(|(id, _)| *id).collect();
+            for group in self.groups.values() {
+                let key = |id| keys::by_group(group.number, id);
+                needed.extend(sets::within(self.root, &*self.w, Part::Open, &ids, &key)?);
+            }
+            needed.sort_unstable();
+        }
+        if needed.is_empty() {
+            self.delete(messages)?;
+        } else {
+            let mut unneeded = messages.to_vec();
+            unneeded.retain(|(id, _)| needed.binary_search(id).is_err());
+            self.delete(&unneeded)?;
+        }
+        self.save_state()
+    }
+
+    /// Removes open ids, in ascending order, from one group. Ids that are not open there are ignored.
+    fn remove_from_group(&mut self, name: &str, messages: &[(u64, Head)], now: i64) -> Result<()> {
+        let Some(group) = self.groups.get(name) else {
+            return Ok(());
+        };
+        let mut edit = Edit::new(*group);
+        let ids: Vec<u64> = messages.iter().map(|(id, _)| *id).collect();
+        let key = |id| keys::by_group(edit.group.number, id);
+        let open = sets::within(self.root, &*self.w, Part::Open, &ids, &key)?;
+        let mut messages = messages.iter();
+        for id in open {
+            let Some((_, head)) = messages.find(|(other, _)| *other == id) else {
+                return Err(damaged("open ids", id, "ascending ids"));
+            };
+            let mark = edit.marks.get(self.root, &*self.w, id)?;
+            let mark = mark.unwrap_or(Mark::ready(head.priority, 0));
+            edit.finish(self.root, &*self.w, id, mark, head.lane)?;
+        }
+        self.store(name, edit, now)
+    }
+
+    /// Removes messages, in the order of their ids, from all groups. The caller counts them and saves the state.
+    pub(crate) fn remove_everywhere(&mut self, messages: &[(u64, Head)], now: i64) -> Result<()> {
+        let names: Vec<String> = self.groups.keys().cloned().collect();
+        for name in names {
+            self.remove_from_group(&name, messages, now)?;
+        }
+        self.delete(messages)
+    }
+
+    /// Removes the oldest messages, whatever their state, at most `limit`; returns whether more are left.
+    ///
+    /// # Errors
+    /// `DiskFull`, `Io`; a damaged page.
+    pub fn purge(&mut self, limit: usize, now: i64) -> Result<bool> {
+        let oldest = heads_from(self.root, &*self.w, 0, limit)?;
+        self.remove_everywhere(&oldest, now)?;
+        self.state.purged += oldest.len() as u64;
+        self.save_state()?;
+        Ok(self.messages()? > 0)
+    }
+
+    /// Removes the oldest open ids of a group, dead letters included, at most `limit`; returns whether more are left.
+    /// Other groups keep their messages.
+    ///
+    /// # Errors
+    /// `Unsupported` for a group that does not exist; as for `purge`.
+    pub fn purge_group(&mut self, name: &str, limit: usize, now: i64) -> Result<bool> {
+        let (row, edit) = self.edit(name)?;
+        self.purge_row(row, edit.group.number, limit, now)
+    }
+
+    fn purge_row(&mut self, row: &str, number: u32, limit: usize, now: i64) -> Result<bool> {
+        let mut ids = Vec::new();
+        let mut has_more = false;
+        let prefix = keys::group_prefix(number);
+        each_set(
+            self.root,
+            &*self.w,
+            Part::Open,
+            &prefix,
+            &prefix,
+            &mut |_, base, members| {
+                ids.extend(sets::ids(base, members).take(limit + 1 - ids.len()));
+                has_more = ids.len() > limit;
+                Ok(!has_more)
+            },
+        )?;
+        ids.truncate(limit);
+        let messages = heads(self.root, &*self.w, &ids)?;
+        self.remove_from_group(row, &messages, now)?;
+        self.delete_unneeded(&messages)?;
+        Ok(has_more)
+    }
+
+    /// Removes messages that have expired, at most `limit`; returns their number.
+    pub(crate) fn expire(&mut self, limit: usize, now: i64) -> Result<usize> {
+        let mut ids = Vec::new();
+        each_set(
+            self.root,
+            &*self.w,
+            Part::Expiry,
+            &[],
+            &[],
+            &mut |key, base, members| {
+                let Some((time, [])) = keys::split_time(key) else {
+                    return Err(damaged("expiry of a queue", key.escape_ascii(), "a time"));
+                };
+                if time <= now {
+                    ids.extend(sets::ids(base, members).take(limit - ids.len()));
+                }
+                Ok(time <= now && ids.len() < limit)
+            },
+        )?;
+        ids.sort_unstable();
+        if ids.is_empty() {
+            return Ok(0);
+        }
+        self.remove_expired(&ids, now)?;
+        Ok(ids.len())
+    }
+
+    /// Removes expired messages with these ids, in ascending order.
+    pub(crate) fn remove_expired(&mut self, ids: &[u64], now: i64) -> Result<()> {
+        let messages = heads(self.root, &*self.w, ids)?;
+        self.remove_everywhere(&messages, now)?;
+        self.state.expired += messages.len() as u64;
+        self.save_state()
+    }
+
+    /// Removes the oldest messages if they are older than the retention, at most `limit`; returns their number. Ends at
+    /// the first message that is younger.
+    fn age(&mut self, limit: usize, now: i64) -> Result<usize> {
+        let retention = self.options.retention;
+        if retention == 0 {
+            return Ok(0);
+        }
+        let mut old = heads_from(self.root, &*self.w, 0, limit)?;
+        let is_old = |head: &Head| head.pushed.saturating_add(retention) <= now;
+        let count = old.iter().take_while(|(_, head)| is_old(head)).count();
+        old.truncate(count);
+        if count > 0 {
+            self.remove_everywhere(&old, now)?;
+            self.state.aged += count as u64;
+            self.save_state()?;
+        }
+        Ok(count)
+    }
+
+    /// Does the work that falls due with time: removes expired messages, messages older than the retention, idempotency
+    /// keys that have left the window and messages of dropped groups, and ends lapsed leases and delays. At most `limit`
+    /// messages of each kind; returns whether more may be left.
+    ///
+    /// # Errors
+    /// `DiskFull`, `Io`; a damaged page.
+    pub fn maintain(&mut self, limit: usize, now: i64) -> Result<bool> {
+        let mut has_more = self.expire(limit, now)? == limit;
+        has_more |= self.age(limit, now)? == limit;
+        let window = self.options.idempotency_window;
+        has_more |= seen::prune(self.root, self.w, window, now, limit)? == limit;
+        let groups: Vec<_> = self
+            .groups
+            .iter()
+            .map(|(name, group)| (name.clone(), *group))
+            .collect();
+        for (name, group) in groups {
+            if !group.is_dropped {
+                has_more |= self.fall_due(&name, limit, now)? == limit;
+            } else if self.purge_row(&name, group.number, limit, now)? {
+                has_more = true;
+            } else {
+                change(self.root, self.w, Part::Groups, &mut |w, table| {
+                    table.remove(w, name.as_bytes())
+                })?;
+                self.groups.remove(&name);
+            }
+        }
+        Ok(has_more)
+    }
+}

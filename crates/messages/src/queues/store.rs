@@ -1,0 +1,122 @@
+//! The rows of messages.
+
+use crate::queues::message::{self, Head, QueueMessage};
+use crate::queues::parts::{Part, change, damaged, part};
+use tidalite_kv::{Cursor, TableReader, Tree, Value};
+use tidalite_pager::{PageRead, PageWrite, Result};
+
+/// Reads messages by their ids; ids that follow each other cost one step.
+pub(crate) struct Messages<'r, R> {
+    rows: Cursor<'r, R>,
+}
+
+/// The id in the key of a message's row.
+pub(crate) fn id_of(key: &[u8]) -> Result<u64> {
+    match key.try_into() {
+        Ok(id) => Ok(u64::from_be_bytes(id)),
+        Err(_) => Err(damaged("message of a queue", key.escape_ascii(), "an id")),
+    }
+}
+
+impl<'r, R: PageRead> Messages<'r, R> {
+    pub(crate) fn open(root: &Tree, r: &'r R) -> Result<Self> {
+        let table: TableReader<'r> = part(root, r, Part::Messages)?;
+        Ok(Self {
+            rows: table.cursor(r)?,
+        })
+    }
+
+    fn find(&mut self, id: u64) -> Result<Option<Value<'r>>> {
+        let key = id.to_be_bytes();
+        let follows = self.rows.is_at_row()
+            && self.rows.key() < &key[..]
+            && self.rows.next()?
+            && *self.rows.key() == key;
+        if !follows && !self.rows.seek(&key)? {
+            return Ok(None);
+        }
+        self.rows.value().map(Some)
+    }
+
+    /// The head of a message; `None` if it is not stored.
+    pub(crate) fn head(&mut self, id: u64) -> Result<Option<Head>> {
+        match self.find(id)? {
+            Some(value) => message::head_of(id, &value).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The head of a message, which must be stored.
+    pub(crate) fn expect(&mut self, id: u64) -> Result<Head> {
+        self.head(id)?.ok_or_else(|| missing(id))
+    }
+
+    /// A message and its head; `None` if it is not stored.
+    pub(crate) fn get(&mut self, id: u64) -> Result<Option<(QueueMessage, Head)>> {
+        let Some(value) = self.find(id)? else {
+            return Ok(None);
+        };
+        let message = message::decode(id, &value.bytes()?)?;
+        let head = message.head(value.len());
+        Ok(Some((message, head)))
+    }
+}
+
+/// Creates the error for an open id without a message.
+#[cold]
+pub(crate) fn missing(id: u64) -> tidalite_pager::Error {
+    damaged("message of a queue", "none", format!("message {id}"))
+}
+
+/// The heads of the messages with these ids; ids that are not stored are left out.
+pub(crate) fn heads<R: PageRead>(root: &Tree, r: &R, ids: &[u64]) -> Result<Vec<(u64, Head)>> {
+    let mut messages = Messages::open(root, r)?;
+    let mut heads = Vec::with_capacity(ids.len());
+    for &id in ids {
+        if let Some(head) = messages.head(id)? {
+            heads.push((id, head));
+        }
+    }
+    Ok(heads)
+}
+
+/// The ids and heads of the first messages with ids from `from` on, at most `limit`.
+pub(crate) fn heads_from<R: PageRead>(
+    root: &Tree,
+    r: &R,
+    from: u64,
+    limit: usize,
+) -> Result<Vec<(u64, Head)>> {
+    let mut rows = part(root, r, Part::Messages)?.cursor(r)?;
+    let mut found = Vec::new();
+    let mut there = rows.seek_ge(&from.to_be_bytes())?;
+    while there && found.len() < limit {
+        let id = id_of(rows.key())?;
+        found.push((id, message::head_of(id, &rows.value()?)?));
+        there = rows.next()?;
+    }
+    Ok(found)
+}
+
+/// Removes the rows of messages. The ids must ascend and be stored; ids that follow each other are cut off as ranges.
+pub(crate) fn remove<W: PageWrite>(root: &mut Tree, w: &mut W, ids: &[u64]) -> Result<()> {
+    if ids.is_empty() {
+        return Ok(());
+    }
+    change(root, w, Part::Messages, &mut |w, table| {
+        for run in ids.chunk_by(|a, b| a + 1 == *b) {
+            let (first, last) = (run[0], run[run.len() - 1]);
+            match last.checked_add(1) {
+                Some(end) if first < last => {
+                    table.remove_range(w, &first.to_be_bytes(), &end.to_be_bytes())?;
+                }
+                _ => {
+                    for id in run {
+                        table.remove(w, &id.to_be_bytes())?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    })
+}

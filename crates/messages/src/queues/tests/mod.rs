@@ -1,0 +1,7 @@
+//! Tests of queues.
+
+mod model;
+mod random;
+mod rates;
+
+mod table;
