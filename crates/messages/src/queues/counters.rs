@@ -15,6 +15,7 @@
 //! 72  u64   purged                             72  u64   buried
 //! ```
 
+use crate::queues::options::IDS_MAX;
 use crate::queues::parts::damaged;
 use tidalite_base::{get_u32, get_u64};
 use tidalite_pager::Result;
@@ -43,6 +44,13 @@ fn put_words(bytes: &mut [u8], at: usize, words: &[u64]) {
     }
 }
 
+/// Whether all words from `at` on are small enough that counting on does not overflow.
+fn are_small(bytes: &[u8], at: usize) -> bool {
+    (at..bytes.len())
+        .step_by(8)
+        .all(|at| get_u64(bytes, at) <= IDS_MAX)
+}
+
 impl State {
     pub(crate) fn encode(&self) -> [u8; STATE_BYTES] {
         let mut bytes = [0; STATE_BYTES];
@@ -62,7 +70,11 @@ impl State {
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
-        if bytes.len() != STATE_BYTES || get_u64(bytes, 0) == 0 || get_u32(bytes, 12) != 0 {
+        if bytes.len() != STATE_BYTES
+            || !are_small(bytes, 0)
+            || get_u64(bytes, 0) == 0
+            || get_u32(bytes, 12) != 0
+        {
             return Err(damaged("state of a queue", bytes.escape_ascii(), "a state"));
         }
         Ok(Self {
@@ -118,7 +130,7 @@ impl Group {
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
-        if bytes.len() != GROUP_BYTES || get_u32(bytes, 4) > 1 {
+        if bytes.len() != GROUP_BYTES || get_u32(bytes, 4) > 1 || !are_small(bytes, 8) {
             return Err(damaged("group of a queue", bytes.escape_ascii(), "a group"));
         }
         Ok(Self {

@@ -32,6 +32,9 @@ pub const GROUPS_MAX: usize = 1024;
 /// Maximum number of messages that one call pushes, leases or changes.
 pub const BATCH_MAX: usize = 1 << 16;
 
+/// Ids are less than this, and counters not greater, so that sums of two of them never overflow.
+pub(crate) const IDS_MAX: u64 = 1 << 60;
+
 const BYTES: usize = 40;
 
 /// Decides what happens to a message for which a full queue has no room.

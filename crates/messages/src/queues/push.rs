@@ -3,7 +3,7 @@
 use crate::queues::edit::Edit;
 use crate::queues::keys;
 use crate::queues::message::{Head, NewMessage};
-use crate::queues::options::{BATCH_MAX, Overflow, check_limit};
+use crate::queues::options::{BATCH_MAX, IDS_MAX, Overflow, check_limit};
 use crate::queues::parts::{Part, change};
 use crate::queues::seen::{self, Seen};
 use crate::queues::sets::SetChanges;
@@ -54,6 +54,13 @@ impl<W: PageWrite> QueueWriter<'_, W> {
     /// an ordering key, a delay, an expiry or an idempotency key costs one to four more rows.
     pub fn push_many(&mut self, messages: &[NewMessage<'_>], now: i64) -> Result<Vec<Pushed>> {
         check_limit("messages of a batch", messages.len(), BATCH_MAX)?;
+        if messages.len() as u64 > IDS_MAX - self.state.next_id {
+            return Err(Error::Limit {
+                what: "messages that a queue has ever had",
+                found: self.state.next_id,
+                limit: IDS_MAX,
+            });
+        }
         let mut heads = Vec::with_capacity(messages.len());
         for message in messages {
             let bytes = message.check()?;

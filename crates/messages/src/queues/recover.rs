@@ -17,11 +17,11 @@ use crate::queues::keys;
 use crate::queues::lease_row::Lease;
 use crate::queues::mark::{self, IDS, Mark, Marks, Phase};
 use crate::queues::message::{self, Head};
-use crate::queues::options::{GROUPS_MAX, QueueOptions};
+use crate::queues::options::{GROUPS_MAX, IDS_MAX, QueueOptions};
 use crate::queues::parts::{Part, change, part};
 use crate::queues::seen;
 use crate::queues::sets::SetChanges;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tidalite_index::{RoaringTreemap, get};
 use tidalite_kv::Tree;
 use tidalite_pager::{Error, PageRead, PageWrite, Result};
@@ -49,8 +49,8 @@ pub struct QueueRecovery {
 /// `Unsupported` if the options are lost and none are given; `DiskFull`, `Io`; a damaged page.
 ///
 /// # Cost
-/// Reads and writes the whole queue, except the messages. Memory for the facts of messages with ordering keys and of
-/// marks, and a few bits for each message and group.
+/// Reads the whole queue, and writes everything but the messages. About 100 bytes of memory for each message, and for
+/// each mark.
 pub fn recover_queue<W: PageWrite>(
     root: &mut Tree,
     w: &mut W,
@@ -176,7 +176,7 @@ fn repair_messages<W: PageWrite>(
         while there {
             let value = rows.value()?;
             let id = rows.key().try_into().map(u64::from_be_bytes);
-            let id = id.ok().filter(|id| (1..u64::MAX).contains(id));
+            let id = id.ok().filter(|id| (1..IDS_MAX).contains(id));
             let decoded = id.map(|id| message::decode(id, &value.bytes()?));
             match (id, decoded) {
                 (Some(id), Some(Ok(message))) => {
@@ -420,11 +420,15 @@ fn repair_seen<W: PageWrite>(
         all.insert(key.clone(), (*time, *id));
     }
     {
+        let mut taken = BTreeSet::new();
         let mut rows = part(root, &*w, Part::Seen)?.cursor(&*w)?;
         let mut there = rows.first()?;
         while there {
+            // Keys of stored messages are known already, and no two keys have the same id.
             if let Ok((time, id)) = seen::decode(&rows.value()?.bytes()?)
-                && id < u64::MAX
+                && id < IDS_MAX
+                && !heads.heads.contains_key(&id)
+                && taken.insert(id)
             {
                 next_id = next_id.max(id + 1);
                 let entry = all.entry(rows.key().to_vec()).or_insert((time, id));

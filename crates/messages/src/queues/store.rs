@@ -1,6 +1,7 @@
 //! The rows of messages.
 
 use crate::queues::message::{self, Head, QueueMessage};
+use crate::queues::options::IDS_MAX;
 use crate::queues::parts::{Part, change, damaged, part};
 use tidalite_kv::{Cursor, TableReader, Tree, Value};
 use tidalite_pager::{PageRead, PageWrite, Result};
@@ -12,9 +13,9 @@ pub(crate) struct Messages<'r, R> {
 
 /// The id in the key of a message's row.
 pub(crate) fn id_of(key: &[u8]) -> Result<u64> {
-    match key.try_into() {
-        Ok(id) => Ok(u64::from_be_bytes(id)),
-        Err(_) => Err(damaged("message of a queue", key.escape_ascii(), "an id")),
+    match key.try_into().map(u64::from_be_bytes) {
+        Ok(id) if (1..IDS_MAX).contains(&id) => Ok(id),
+        _ => Err(damaged("message of a queue", key.escape_ascii(), "an id")),
     }
 }
 

@@ -1,7 +1,9 @@
 //! Tests of queues.
 
+mod damage;
 mod model;
 mod random;
 mod rates;
-
+mod recovery;
+mod rules;
 mod table;

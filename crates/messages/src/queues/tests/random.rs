@@ -18,11 +18,14 @@ const GROUPS: [&str; 4] = ["default", "a", "b", "c"];
 const CONSUMERS: [&str; 3] = ["one", "two", ""];
 const KEYS: [&[u8]; 4] = [b"", b"k1", b"k2", b"key 3"];
 
+/// Deadline and ordering key of a leased message.
+type Live = (i64, Option<Vec<u8>>);
+
 /// Knows the messages that were delivered and acknowledged.
 #[derive(Default)]
 struct Auditor {
     acked: BTreeSet<(String, u64)>,
-    live: BTreeMap<(String, u64), (i64, Option<Vec<u8>>)>,
+    live: BTreeMap<(String, u64), Live>,
 }
 
 impl Auditor {
