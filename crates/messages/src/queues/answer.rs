@@ -37,7 +37,7 @@ enum Answer {
 }
 
 impl<W: PageWrite> QueueWriter<'_, W> {
-    /// Acknowledges messages: the group does not get them again, and those that no other group needs are removed.
+    /// Acknowledges messages: the group does not get them again. Messages that no other group needs are removed.
     /// Returns a result for each id.
     ///
     /// # Errors
@@ -183,7 +183,7 @@ impl<W: PageWrite> QueueWriter<'_, W> {
         })
     }
 
-    /// Answers for ids without a mark, in ascending order: those that are open are ready.
+    /// Answers for ids without a mark, in ascending order: an open one is ready.
     fn find_open(
         &self,
         edit: &Edit,

@@ -29,7 +29,7 @@ pub(crate) enum Phase {
     Dead,
 }
 
-/// The state of an open id, and what belongs to it.
+/// The state of an open id with its deliveries and times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mark {
     pub(crate) phase: Phase,

@@ -20,7 +20,8 @@
 //!  └ remove           purging, expiry, retention
 //! read            QueueReader: counters, peek, dead letters
 //! derive          the rows that follow from the primary rows
-//! check, recover  comparing them with the stored rows, and writing them again
+//! check           comparing them with the stored rows
+//! repair, recover reading the primary rows of a damaged queue, and writing all rows again
 //! ```
 //!
 //! ```text
@@ -65,6 +66,7 @@ pub(crate) mod push;
 pub(crate) mod read;
 pub(crate) mod recover;
 pub(crate) mod remove;
+pub(crate) mod repair;
 pub(crate) mod seen;
 pub(crate) mod sets;
 pub(crate) mod store;

@@ -37,7 +37,7 @@ pub(crate) const IDS_MAX: u64 = 1 << 60;
 
 const BYTES: usize = 40;
 
-/// Decides what happens to a message for which a full queue has no room.
+/// The rule for messages that a full queue has no room for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Overflow {
     /// The call fails with `Limit`, and none of its messages is stored.

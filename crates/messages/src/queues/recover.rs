@@ -9,27 +9,27 @@
 //! So every message that is still stored is delivered (again) at least once to each group that may need it. Only its
 //! number of deliveries, a delay or a lease can be forgotten.
 
-use crate::queues::counters::{Group, State};
-use crate::queues::derive::{DERIVED_SETS, derive};
-use crate::queues::due::DeadReason;
-use crate::queues::edit::first_mark;
+use crate::queues::counters::State;
+use crate::queues::derive::{DERIVED_SETS, Derived, derive};
 use crate::queues::keys;
 use crate::queues::lease_row::Lease;
-use crate::queues::mark::{self, IDS, Mark, Marks, Phase};
-use crate::queues::message::{self, Head};
-use crate::queues::options::{GROUPS_MAX, IDS_MAX, QueueOptions};
-use crate::queues::parts::{Part, change, part};
-use crate::queues::seen;
+use crate::queues::mark::{Mark, Marks};
+use crate::queues::options::QueueOptions;
+use crate::queues::parts::{Part, change};
+use crate::queues::repair::{
+    adopt, clear, complete, read_groups, read_leases, read_open, repair_marks, repair_messages,
+    repair_seen,
+};
 use crate::queues::sets::SetChanges;
-use std::collections::{BTreeMap, BTreeSet};
-use tidalite_index::{RoaringTreemap, get};
+use std::collections::BTreeMap;
+use tidalite_index::RoaringTreemap;
 use tidalite_kv::Tree;
 use tidalite_pager::{Error, PageRead, PageWrite, Result};
 
 /// Changes of sets that are collected before they are stored.
 const CHANGES_STEP: usize = 1 << 16;
 
-/// Messages, groups and marks that a recovery found, and those that it dropped.
+/// Numbers of messages and marks that a recovery found, and that it dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueRecovery {
     /// Number of stored messages.
@@ -42,8 +42,8 @@ pub struct QueueRecovery {
     pub forgotten: u64,
 }
 
-/// Repairs a queue whose pages are readable: removes what cannot be decoded, and derives all other rows. `options` are
-/// used if those of the queue are lost.
+/// Repairs a queue whose pages are readable: removes rows that cannot be decoded, and derives all other rows. `options` are
+/// used if the queue has lost its own.
 ///
 /// # Errors
 /// `Unsupported` if the options are lost and none are given; `DiskFull`, `Io`; a damaged page.
@@ -57,7 +57,7 @@ pub fn recover_queue<W: PageWrite>(
     options: Option<QueueOptions>,
 ) -> Result<QueueRecovery> {
     let mut done = QueueRecovery::default();
-    let (stored, heads) = repair_messages(root, w, &mut done)?;
+    let (stored, heads) = repair_messages(root, w, &mut done.removed)?;
     let options =
         match value_of(root, &*w, Part::Options)?.map(|bytes| QueueOptions::decode(&bytes)) {
             Some(Ok(options)) => options,
@@ -148,313 +148,6 @@ fn value_of<R: PageRead>(root: &Tree, r: &R, part: Part) -> Result<Option<Vec<u8
     value.map(|value| value.to_vec()).transpose()
 }
 
-fn clear<W: PageWrite>(root: &mut Tree, w: &mut W, of: Part) -> Result<()> {
-    change(root, w, of, &mut |w, table| table.clear(w))
-}
-
-/// The heads of all messages, and idempotency keys with the ids and times of their messages.
-struct Heads {
-    heads: BTreeMap<u64, Head>,
-    keys: Vec<(u64, i64, Vec<u8>)>,
-}
-
-/// Removes messages that cannot be decoded. Returns the ids of the others, and their heads.
-fn repair_messages<W: PageWrite>(
-    root: &mut Tree,
-    w: &mut W,
-    done: &mut QueueRecovery,
-) -> Result<(RoaringTreemap, Heads)> {
-    let mut stored = RoaringTreemap::new();
-    let mut heads = Heads {
-        heads: BTreeMap::new(),
-        keys: Vec::new(),
-    };
-    let mut wrong = Vec::new();
-    {
-        let mut rows = part(root, &*w, Part::Messages)?.cursor(&*w)?;
-        let mut there = rows.first()?;
-        while there {
-            let value = rows.value()?;
-            let id = rows.key().try_into().map(u64::from_be_bytes);
-            let id = id.ok().filter(|id| (1..IDS_MAX).contains(id));
-            let decoded = id.map(|id| message::decode(id, &value.bytes()?));
-            match (id, decoded) {
-                (Some(id), Some(Ok(message))) => {
-                    stored.insert(id);
-                    heads.heads.insert(id, message.head(value.len()));
-                    if let Some(key) = message.idempotency_key {
-                        heads.keys.push((id, message.pushed, key));
-                    }
-                }
-                _ => wrong.push(rows.key().to_vec()),
-            }
-            there = rows.next()?;
-        }
-    }
-    done.removed = wrong.len() as u64;
-    change(root, w, Part::Messages, &mut |w, table| {
-        for key in &wrong {
-            table.remove(w, key)?;
-        }
-        Ok(())
-    })?;
-    Ok((stored, heads))
-}
-
-fn read_groups<R: PageRead>(root: &Tree, r: &R) -> Result<BTreeMap<String, Group>> {
-    let mut rows = part(root, r, Part::Groups)?.cursor(r)?;
-    let mut groups: BTreeMap<String, Group> = BTreeMap::new();
-    let mut there = rows.first()?;
-    while there {
-        let group = Group::decode(&rows.value()?.bytes()?);
-        if let (Ok(name), Ok(group)) = (std::str::from_utf8(rows.key()), group)
-            && group.is_dropped == name.starts_with('\0')
-            && groups.values().all(|other| other.number != group.number)
-            && groups.len() < GROUPS_MAX
-        {
-            groups.insert(name.to_owned(), group);
-        }
-        there = rows.next()?;
-    }
-    Ok(groups)
-}
-
-/// The sets of open ids that can be decoded.
-fn read_open<R: PageRead>(root: &Tree, r: &R) -> Result<BTreeMap<u32, RoaringTreemap>> {
-    let table = part(root, r, Part::Open)?;
-    let mut rows = table.cursor(r)?;
-    let mut open: BTreeMap<u32, RoaringTreemap> = BTreeMap::new();
-    let mut there = rows.first()?;
-    while there {
-        // The key of a row ends with the number of a container, which is 0 here.
-        if let Some((key, [0, 0, 0, 0])) = rows.key().split_last_chunk::<4>()
-            && let Some((group, base)) = keys::split_block(key)
-            && let Ok(group) = group.try_into()
-            && let Ok(members) = get(&table, r, key)
-        {
-            let ids = members.iter().map(|low| base | low);
-            open.entry(u32::from_be_bytes(group))
-                .or_default()
-                .extend(ids);
-        }
-        there = rows.next()?;
-    }
-    Ok(open)
-}
-
-/// Gives groups whose rows are lost new names, and a queue without groups the group without a name.
-fn adopt(groups: &mut BTreeMap<String, Group>, open: &BTreeMap<u32, RoaringTreemap>) {
-    for &number in open.keys() {
-        if groups.values().all(|group| group.number != number) && groups.len() < GROUPS_MAX {
-            let group = Group {
-                number,
-                // Its set is not compared with counters.
-                ready: open[&number].len(),
-                ..Group::default()
-            };
-            let name = match groups.is_empty() && open.len() == 1 {
-                true => String::new(),
-                false => format!("recovered {number}"),
-            };
-            groups.insert(name, group);
-        }
-    }
-    let has_named = groups
-        .keys()
-        .any(|name| !name.is_empty() && !name.starts_with('\0'));
-    if has_named {
-        if let Some(group) = groups.remove("") {
-            groups.insert(format!("recovered {}", group.number), group);
-        }
-    } else if !groups.contains_key("") {
-        let number = groups
-            .values()
-            .map(|group| group.number.saturating_add(1))
-            .max();
-        let group = Group {
-            number: number.unwrap_or(0),
-            ..Group::default()
-        };
-        groups.insert(String::new(), group);
-    }
-}
-
-/// Completes the sets of open ids; returns the number of ids that were added.
-fn complete(
-    groups: &BTreeMap<String, Group>,
-    open: &mut BTreeMap<u32, RoaringTreemap>,
-    stored: &RoaringTreemap,
-) -> u64 {
-    let mut added = 0;
-    let mut needed = RoaringTreemap::new();
-    open.retain(|number, _| groups.values().any(|group| group.number == *number));
-    for group in groups.values() {
-        let ids = open.entry(group.number).or_default();
-        if ids.len() == group.open() || group.is_dropped {
-            *ids &= stored;
-        } else {
-            added += (stored - &*ids).len();
-            ids.clone_from(stored);
-        }
-        needed |= &*ids;
-    }
-    let unneeded = stored - needed;
-    for group in groups.values().filter(|group| !group.is_dropped) {
-        let ids = open.entry(group.number).or_default();
-        added += (&unneeded - &*ids).len();
-        *ids |= &unneeded;
-    }
-    added
-}
-
-fn read_leases<R: PageRead>(root: &Tree, r: &R) -> Result<BTreeMap<[u8; 12], Lease>> {
-    let mut rows = part(root, r, Part::Leases)?.cursor(r)?;
-    let mut leases = BTreeMap::new();
-    let mut there = rows.first()?;
-    while there {
-        let lease = Lease::decode(&rows.value()?.bytes()?);
-        if let (Ok(key), Ok(lease)) = (rows.key().try_into(), lease) {
-            leases.insert(key, lease);
-        }
-        there = rows.next()?;
-    }
-    Ok(leases)
-}
-
-/// The marks of a group that can be kept, with one head for each lane.
-fn repair_marks<R: PageRead>(
-    root: &Tree,
-    r: &R,
-    group: u32,
-    open: &RoaringTreemap,
-    heads: &Heads,
-    leases: &BTreeMap<[u8; 12], Lease>,
-    forgotten: &mut u64,
-) -> Result<BTreeMap<u64, Mark>> {
-    let mut marks = BTreeMap::new();
-    let prefix = keys::group_prefix(group);
-    let mut rows = part(root, r, Part::Marks)?.cursor(r)?;
-    let mut there = rows.seek_ge(&prefix)?;
-    while there && rows.key().starts_with(&prefix) {
-        let row = keys::split_pair(rows.key()).map(|(_, row)| row);
-        let row = row.filter(|row| *row <= u64::MAX / IDS as u64);
-        let block = mark::decode(&rows.value()?.bytes()?);
-        match (row, block) {
-            (Some(row), Ok(block)) => {
-                for (place, mark) in block.iter().enumerate() {
-                    let id = row * IDS as u64 + place as u64;
-                    let (Some(mark), Some(head)) = (mark, heads.heads.get(&id)) else {
-                        continue;
-                    };
-                    let lease = keys::pair(group, mark.lease);
-                    let is_wrong = match mark.phase {
-                        Phase::Leased => !leases.contains_key(&lease),
-                        Phase::Dead => DeadReason::of(mark.lease).is_err(),
-                        Phase::Waiting => head.lane.is_none(),
-                        Phase::Ready | Phase::Delayed => false,
-                    };
-                    if !open.contains(id) {
-                        continue;
-                    }
-                    if is_wrong || mark.priority != head.priority {
-                        *forgotten += 1;
-                    } else {
-                        marks.insert(id, *mark);
-                    }
-                }
-            }
-            _ => *forgotten += 1,
-        }
-        there = rows.next()?;
-    }
-    repair_lanes(open, heads, &mut marks);
-    Ok(marks)
-}
-
-/// Chooses a head for each lane: the message that is leased, else the first one. All others wait.
-fn repair_lanes(open: &RoaringTreemap, heads: &Heads, marks: &mut BTreeMap<u64, Mark>) {
-    let mut chosen: BTreeMap<u64, (u64, bool)> = BTreeMap::new();
-    let lane_ids = || {
-        let keyed = heads.heads.iter().filter(|(id, _)| open.contains(**id));
-        keyed.filter_map(|(id, head)| Some((*id, head, head.lane?)))
-    };
-    for (id, _, lane) in lane_ids() {
-        let phase = marks.get(&id).map(|mark| mark.phase);
-        if phase == Some(Phase::Dead) {
-            continue;
-        }
-        let is_leased = phase == Some(Phase::Leased);
-        let head = chosen.entry(lane).or_insert((id, is_leased));
-        if is_leased && !head.1 {
-            *head = (id, true);
-        }
-    }
-    for (id, head, lane) in lane_ids() {
-        let mark = marks.get(&id).copied();
-        let mark = mark.unwrap_or(Mark::ready(head.priority, 0));
-        let is_head = chosen.get(&lane).is_some_and(|(chosen, _)| *chosen == id);
-        match (mark.phase, is_head) {
-            (Phase::Dead, _) | (Phase::Waiting, false) => {}
-            (Phase::Waiting, true) => {
-                // Whether the delay is over shows at the next lease.
-                let mark = first_mark(head, mark.count, i64::MIN);
-                marks.insert(id, mark);
-            }
-            (_, true) => {}
-            (_, false) => {
-                marks.insert(id, Mark::waiting(head.priority, mark.count));
-            }
-        }
-    }
-}
-
-/// Writes the idempotency keys again: those that are stored, and those of stored messages. Returns the next id.
-fn repair_seen<W: PageWrite>(
-    root: &mut Tree,
-    w: &mut W,
-    heads: &Heads,
-    mut next_id: u64,
-) -> Result<u64> {
-    let mut all: BTreeMap<Vec<u8>, (i64, u64)> = BTreeMap::new();
-    for (id, time, key) in &heads.keys {
-        all.insert(key.clone(), (*time, *id));
-    }
-    {
-        let mut taken = BTreeSet::new();
-        let mut rows = part(root, &*w, Part::Seen)?.cursor(&*w)?;
-        let mut there = rows.first()?;
-        while there {
-            // Keys of stored messages are known already, and no two keys have the same id.
-            if let Ok((time, id)) = seen::decode(&rows.value()?.bytes()?)
-                && id < IDS_MAX
-                && !heads.heads.contains_key(&id)
-                && taken.insert(id)
-            {
-                next_id = next_id.max(id + 1);
-                let entry = all.entry(rows.key().to_vec()).or_insert((time, id));
-                *entry = (*entry).max((time, id));
-            }
-            there = rows.next()?;
-        }
-    }
-    for of in [Part::Seen, Part::SeenTimes] {
-        clear(root, w, of)?;
-    }
-    change(root, w, Part::Seen, &mut |w, table| {
-        for (key, (time, id)) in &all {
-            table.insert(w, key, &seen::encode(*time, *id))?;
-        }
-        Ok(())
-    })?;
-    change(root, w, Part::SeenTimes, &mut |w, table| {
-        for (key, (time, id)) in &all {
-            table.insert(w, &keys::seen_time(*time, *id), key)?;
-        }
-        Ok(())
-    })?;
-    Ok(next_id)
-}
-
 fn write_primary<W: PageWrite>(
     root: &mut Tree,
     w: &mut W,
@@ -484,11 +177,7 @@ fn write_primary<W: PageWrite>(
     Ok(())
 }
 
-fn write_sets<W: PageWrite>(
-    root: &mut Tree,
-    w: &mut W,
-    derived: &crate::queues::derive::Derived,
-) -> Result<()> {
+fn write_sets<W: PageWrite>(root: &mut Tree, w: &mut W, derived: &Derived) -> Result<()> {
     for of in DERIVED_SETS {
         clear(root, w, of)?;
     }

@@ -1,4 +1,4 @@
-//! Removing messages: those that no group needs any longer, and those that all groups lose by expiry, retention, overflow
+//! Removing messages: no group needs them any longer, or all groups lose them by expiry, retention, overflow
 //! or a purge.
 
 use crate::queues::edit::Edit;
@@ -32,7 +32,7 @@ impl<W: PageWrite> QueueWriter<'_, W> {
         expiry.store(self.root, self.w)
     }
 
-    /// Removes the rows of those of these messages, in the order of their ids, that are not open in any group. Saves the
+    /// Removes the rows of the messages, in the order of their ids, if they are not open in any group. Saves the
     /// state.
     pub(crate) fn delete_unneeded(&mut self, messages: &[(u64, Head)]) -> Result<()> {
         let mut needed = Vec::new();

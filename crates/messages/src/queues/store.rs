@@ -99,6 +99,9 @@ pub(crate) fn heads_from<R: PageRead>(
     Ok(found)
 }
 
+/// Fewer rows than this are removed one by one: cutting off a range costs about as much.
+const RANGE_ROWS_MIN: usize = 16;
+
 /// Removes the rows of messages. The ids must ascend and be stored; ids that follow each other are cut off as ranges.
 pub(crate) fn remove<W: PageWrite>(root: &mut Tree, w: &mut W, ids: &[u64]) -> Result<()> {
     if ids.is_empty() {
@@ -106,16 +109,13 @@ pub(crate) fn remove<W: PageWrite>(root: &mut Tree, w: &mut W, ids: &[u64]) -> R
     }
     change(root, w, Part::Messages, &mut |w, table| {
         for run in ids.chunk_by(|a, b| a + 1 == *b) {
-            let (first, last) = (run[0], run[run.len() - 1]);
-            match last.checked_add(1) {
-                Some(end) if first < last => {
-                    table.remove_range(w, &first.to_be_bytes(), &end.to_be_bytes())?;
+            if run.len() < RANGE_ROWS_MIN {
+                for id in run {
+                    table.remove(w, &id.to_be_bytes())?;
                 }
-                _ => {
-                    for id in run {
-                        table.remove(w, &id.to_be_bytes())?;
-                    }
-                }
+            } else {
+                let (first, end) = (run[0], run[run.len() - 1] + 1);
+                table.remove_range(w, &first.to_be_bytes(), &end.to_be_bytes())?;
             }
         }
         Ok(())

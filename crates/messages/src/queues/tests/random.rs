@@ -1,4 +1,4 @@
-//! Random calls with a moving clock, several groups and consumers: a queue does what the model does. An auditor that
+//! Random calls with a moving clock, several groups and consumers: a queue and the model give the same results. An auditor that
 //! knows neither of them checks the promises to consumers.
 
 use crate::queues::answer::Answered;

@@ -4,71 +4,99 @@ use crate::queues::groups::GroupStart;
 use crate::queues::lease::LeaseLimits;
 use crate::queues::message::NewMessage;
 use crate::queues::options::QueueOptions;
+use crate::queues::read::QueueReader;
 use crate::queues::tests::table::Table;
+use crate::queues::writer::QueueWriter;
+use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
-use tidalite_pager::PageRead;
+use tidalite_kv::Tree;
+use tidalite_pager::{Durability, Options, PageRead, Pager, Result, WriteTxn};
 
 /// Messages of the rates, in batches of 1,000.
 const MESSAGES: u64 = 500_000;
 const BATCH: usize = 1000;
 
-/// The time of calls and of sealing their pages; without the commits, which look at all pages in memory.
-#[derive(Default)]
-struct Watch(Duration);
+/// A queue in a file, each call of which is one durable commit; and the time of the calls without and with the commits.
+struct File {
+    pager: Pager,
+    root: Tree,
+    path: PathBuf,
+    spent: [Duration; 2],
+}
 
-impl Watch {
-    fn call<T>(&mut self, table: &mut Table, call: impl FnOnce(&mut Table) -> T) -> T {
+impl File {
+    fn new() -> Self {
+        let name = format!("tidalite-queue-{}.tdl", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let pager = Pager::open(&path, &Options::default()).unwrap();
+        let mut root = Tree::new(30);
+        let mut txn = pager.begin_write().unwrap();
+        drop(QueueWriter::create(&mut root, &mut txn, QueueOptions::default()).unwrap());
+        root.seal(&mut txn).unwrap();
+        txn.commit(&root.encode(), Durability::Durable).unwrap();
+        Self {
+            pager,
+            root,
+            path,
+            spent: [Duration::ZERO; 2],
+        }
+    }
+
+    fn call<T>(&mut self, call: impl FnOnce(&mut QueueWriter<'_, WriteTxn>) -> Result<T>) -> T {
         let begun = Instant::now();
-        let done = call(table);
-        table.root.seal(&mut table.pages).unwrap();
-        self.0 += begun.elapsed();
-        table.pages.commit();
+        let mut txn = self.pager.begin_write().unwrap();
+        let mut queue = QueueWriter::open(&mut self.root, &mut txn).unwrap();
+        let done = call(&mut queue).unwrap();
+        self.root.seal(&mut txn).unwrap();
+        self.spent[0] += begun.elapsed();
+        txn.commit(&self.root.encode(), Durability::Durable)
+            .unwrap();
+        self.spent[1] += begun.elapsed();
         done
     }
 
-    fn print(&self, what: &str, count: u64) {
-        let rate = count as f64 / self.0.as_secs_f64();
-        println!("  {what}: {rate:.0} messages/s");
+    fn print(&mut self, what: &str, count: u64) {
+        let [work, all] = std::mem::take(&mut self.spent)
+            .map(|spent| format!("{:.0}", count as f64 / spent.as_secs_f64()));
+        println!("  {what}: {work} messages/s, {all} with durable commits");
     }
 }
 
-fn measure(groups: &[&str], with_keys: bool, in_pieces: bool) {
-    let count = groups.len();
-    println!("{count} groups, keys: {with_keys}, acks in pieces: {in_pieces}");
-    let mut table = Table::new(4096, QueueOptions::default());
-    for group in groups {
-        let mut queue = table.write();
-        queue.create_group(group, GroupStart::Oldest, 0).unwrap();
+impl Drop for File {
+    fn drop(&mut self) {
+        drop(std::fs::remove_file(&self.path));
     }
+}
+
+fn measure(groups: &[&str], keys: u64, in_pieces: bool) {
+    let count = groups.len();
+    println!("{count} groups, {keys} ordering keys, acks in pieces: {in_pieces}");
+    let mut file = File::new();
+    for group in groups {
+        file.call(|queue| queue.create_group(group, GroupStart::Oldest, 0));
+    }
+    file.spent = Default::default();
     let payload = [7; 100];
-    let mut watch = Watch::default();
     for batch in 0..MESSAGES / BATCH as u64 {
-        let keys: Vec<[u8; 8]> = (0..BATCH as u64)
-            .map(|i| ((batch * 7919 + i) % 50_000).to_be_bytes())
+        let of_batch: Vec<[u8; 8]> = (0..BATCH as u64)
+            .map(|i| ((batch * 7919 + i) % keys.max(1)).to_be_bytes())
             .collect();
-        let messages: Vec<NewMessage<'_>> = keys
+        let messages: Vec<NewMessage<'_>> = of_batch
             .iter()
             .map(|key| NewMessage {
-                key: with_keys.then_some(&key[..]),
+                key: (keys > 0).then_some(&key[..]),
                 ..NewMessage::new(&payload)
             })
             .collect();
-        let push = |table: &mut Table| table.write().push_many(&messages, 0).map(drop);
-        watch.call(&mut table, push).unwrap();
+        file.call(|queue| queue.push_many(&messages, 0));
     }
-    watch.print("push", MESSAGES);
-    println!("  {} pages", table.pages.live_pages());
+    file.print("push", MESSAGES);
     for group in groups {
-        let mut watch = Watch::default();
         let (mut done, mut kept) = (0, Vec::new());
         while done < MESSAGES {
             let limits = LeaseLimits::messages(BATCH);
-            let found = watch
-                .call(&mut table, |table| {
-                    table.write().lease(group, "one", 1000, limits, 1)
-                })
-                .unwrap();
+            let found = file.call(|queue| queue.lease(group, "one", 1000, limits, 1));
             assert!(!found.is_empty());
             done += found.len() as u64;
             let mut ids: Vec<u64> = found.iter().map(|found| found.message.id).collect();
@@ -77,24 +105,24 @@ fn measure(groups: &[&str], with_keys: bool, in_pieces: bool) {
                 let (now, later): (Vec<u64>, Vec<u64>) = ids.iter().partition(|id| *id % 3 > 0);
                 ids = [std::mem::replace(&mut kept, later), now].concat();
             }
-            watch.call(&mut table, |table| {
-                table.write().ack(group, "one", &ids, 1).map(drop).unwrap();
-            });
+            file.call(|queue| queue.ack(group, "one", &ids, 1));
         }
-        table.write().ack(group, "one", &kept, 1).unwrap();
-        watch.print(&format!("lease and ack {group}"), MESSAGES);
+        file.call(|queue| queue.ack(group, "one", &kept, 1));
+        file.print(&format!("lease and ack {group}"), MESSAGES);
     }
-    assert_eq!(table.read().stat().unwrap().messages, 0);
-    println!("  {} pages at the end", table.pages.live_pages());
+    let reader = file.pager.begin_read().unwrap();
+    let queue = QueueReader::open(&file.root, &reader).unwrap();
+    assert_eq!(queue.stat().unwrap().messages, 0);
 }
 
 #[test]
 #[ignore = "measures rates"]
 fn rates() {
-    measure(&["default"], false, false);
-    measure(&["default"], false, true);
-    measure(&["default"], true, false);
-    measure(&["a", "b", "c"], false, false);
+    measure(&["default"], 0, false);
+    measure(&["default"], 0, true);
+    measure(&["default"], 2000, false);
+    measure(&["default"], 50_000, false);
+    measure(&["a", "b", "c"], 0, false);
 }
 
 /// A queue with many messages that wait behind one, many that are delayed, and 100 that are ready.
