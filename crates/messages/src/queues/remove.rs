@@ -118,7 +118,7 @@ impl<W: PageWrite> QueueWriter<'_, W> {
             &prefix,
             &prefix,
             &mut |_, base, members| {
-                ids.extend(sets::ids(base, members).take(limit + 1 - ids.len()));
+                ids.extend(sets::ids(base, members).take(limit.saturating_add(1) - ids.len()));
                 has_more = ids.len() > limit;
                 Ok(!has_more)
             },

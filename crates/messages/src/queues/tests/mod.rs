@@ -1,9 +1,9 @@
 //! Tests of queues.
 
+mod complexity;
 mod damage;
 mod model;
 mod random;
-mod rates;
 mod recovery;
 mod rules;
 mod table;

@@ -381,6 +381,12 @@ fn long_work_is_done_in_steps() {
     assert!(table.write().purge_group("default", 10, 1000).unwrap());
     assert!(table.write().purge(10, 1000).unwrap());
     assert!(!table.write().purge(10, 1000).unwrap());
+    assert!(
+        !table
+            .write()
+            .purge_group("default", usize::MAX, 1000)
+            .unwrap()
+    );
     let stat = table.read().stat().unwrap();
     assert_eq!((stat.purged, stat.bytes), (15, 0));
     table.assert_whole();
