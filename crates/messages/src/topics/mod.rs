@@ -1,1 +1,75 @@
-//! Retained messages: the newest message of each topic.
+//! Topics with retained messages, as in MQTT 5.
+//!
+//! ```text
+//! varint, expiry, feed, record     rows: numbers of variable length, times of expiry, changes, messages
+//! key          topics and their keys
+//! message      messages as a caller publishes and receives them
+//! options      limits, and whether there is a feed
+//! state        totals and the next numbers
+//! filter       filters with wildcards
+//! steps        skips from a key to the next that may match
+//! terms        sets of topics by the name of one level
+//! batch        changes of one call, sorted by key
+//! apply        applies a batch to all parts
+//! read         single messages, totals, changes
+//! plan         how the matches of a filter are found
+//! token        the position of a search, as bytes
+//! search       all matches of several filters, a page at a time
+//! list         listing and counting by filter
+//! write        publishing, setting, removing
+//! remove       purging expired messages, removing by filter
+//! check        every rule of the format
+//! recover      building everything else from the messages
+//! ```
+//!
+//! Invariants:
+//! 1. A topic has at most one message. Its id is given when it gets one, stays while it has one, and is not used again.
+//! 2. Sequence numbers ascend from 1 without gaps: one for each message that is set, replaced or removed.
+//! 3. Each message has a row in `Ids`, is in one set of `Terms` for each of its levels, and if it expires it has one row
+//!    in `Expiry`, with a time that is not after its expiry.
+//! 4. All other parts but the options can be built from the messages.
+//! 5. A feed has every change from `State::feed_from` on.
+
+mod apply;
+mod batch;
+mod check;
+mod expiry;
+mod feed;
+mod filter;
+mod key;
+mod list;
+mod message;
+mod options;
+mod parts;
+mod plan;
+mod read;
+mod record;
+mod recover;
+mod remove;
+mod search;
+mod state;
+mod steps;
+mod terms;
+mod token;
+mod varint;
+mod write;
+
+pub use apply::Published;
+pub use feed::TopicChange;
+pub use filter::{Filter, matches};
+pub use key::{TOPIC_BYTES_MAX, TOPIC_LEVELS_MAX, topic_of_bytes};
+pub use list::{TopicCount, TopicList};
+pub use message::{
+    Message, PAYLOAD_BYTES_MAX, PROPERTIES_BYTES_MAX, PROPERTY_BYTES_MAX, Properties, Qos, Retained,
+};
+pub use options::TopicOptions;
+pub use read::{FoundMessage, TopicChanges, TopicsReader, TopicsStat};
+pub use recover::RecoveredTopics;
+pub use remove::{Purged, Removed};
+pub use search::{
+    Match, SearchCounters, SearchOptions, SearchPage, TopicSearch,
+};
+pub use write::TopicsWriter;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,165 @@
+//! Topic filters of MQTT 5 (4.7 and 4.8.2).
+//!
+//! - `+` matches one level, also an empty one; `#`, only at the end, matches the level before it and everything below.
+//! - A filter that begins with a wildcard matches no topic that begins with `$`.
+//! - A leading `/` makes an empty first level.
+//! - `$share/group/filter` is a shared subscription: it matches what `filter` matches, but gets no retained messages.
+
+use crate::topics::key::{BEHIND, SEPARATOR, check_len, refused};
+use tidalite_pager::Result;
+
+const SHARE: &str = "$share/";
+
+/// One level of a filter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Level {
+    Name(Box<[u8]>),
+    Any,
+}
+
+/// A topic filter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Filter {
+    text: String,
+    /// Length in bytes of the group of a shared subscription.
+    group_len: Option<usize>,
+    /// The levels, without a `#` at the end.
+    pub(super) levels: Vec<Level>,
+    /// Whether a `#` follows the levels.
+    pub(super) has_rest: bool,
+}
+
+impl Filter {
+    /// Parses a filter.
+    ///
+    /// # Errors
+    /// `Limit` for a filter that is too long; `Unsupported` for any other text that is not a filter.
+    pub fn parse(text: &str) -> Result<Self> {
+        let bytes = text.as_bytes();
+        check_len(bytes)?;
+        if bytes.contains(&0) {
+            return Err(refused(bytes, "a filter without NUL"));
+        }
+        let (mut group_len, mut filter) = (None, text);
+        if let Some(shared) = text.strip_prefix(SHARE) {
+            match shared.split_once('/') {
+                Some((group, rest))
+                    if !group.is_empty() && !group.contains(['+', '#']) && !rest.is_empty() =>
+                {
+                    (group_len, filter) = (Some(group.len()), rest);
+                }
+                _ => return Err(refused(bytes, "$share/, a group without wildcards, / and a filter")),
+            }
+        }
+        let (mut levels, mut has_rest) = (Vec::new(), false);
+        for level in filter.split('/') {
+            if has_rest {
+                return Err(refused(bytes, "# at the end only"));
+            }
+            match level {
+                "#" => has_rest = true,
+                "+" => levels.push(Level::Any),
+                name if name.contains(['+', '#']) => {
+                    return Err(refused(bytes, "a wildcard as the only character of its level"));
+                }
+                name => levels.push(Level::Name(name.as_bytes().into())),
+            }
+        }
+        Ok(Self {
+            text: text.to_owned(),
+            group_len,
+            levels,
+            has_rest,
+        })
+    }
+
+    /// The text of the filter, as it was given.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The group of a shared subscription; `None` for any other filter.
+    #[must_use]
+    pub fn group(&self) -> Option<&str> {
+        self.text.get(SHARE.len()..SHARE.len() + self.group_len?)
+    }
+
+    /// Whether the filter is a shared subscription, which gets no retained messages.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        self.group_len.is_some()
+    }
+
+    /// Whether the filter is a topic without wildcards.
+    #[must_use]
+    pub fn is_topic(&self) -> bool {
+        !self.has_rest && !self.levels.contains(&Level::Any)
+    }
+
+    /// Whether the filter matches a topic. For a shared subscription, whether the filter behind the group does.
+    #[must_use]
+    pub fn matches(&self, topic: &str) -> bool {
+        !topic.is_empty() && self.matches_split(topic.as_bytes(), b'/')
+    }
+
+    /// As `matches`, for the key of a topic.
+    pub(super) fn matches_key(&self, key: &[u8]) -> bool {
+        self.matches_split(key, SEPARATOR)
+    }
+
+    fn matches_split(&self, topic: &[u8], separator: u8) -> bool {
+        if topic.first() == Some(&b'$') && self.begins_with_wildcard() {
+            return false;
+        }
+        let mut found = topic.split(|byte| *byte == separator);
+        for level in &self.levels {
+            match (level, found.next()) {
+                (_, None) => return false,
+                (Level::Name(name), Some(found)) if **name != *found => return false,
+                _ => {}
+            }
+        }
+        self.has_rest || found.next().is_none()
+    }
+
+    pub(super) fn begins_with_wildcard(&self) -> bool {
+        match self.levels.first() {
+            Some(level) => *level == Level::Any,
+            None => true,
+        }
+    }
+
+    /// If the filter is a topic followed by `/#`, or `#`: the end of the range of its matches, which is `None` for `#`.
+    pub(super) fn range_end(&self) -> Option<Option<Vec<u8>>> {
+        if !self.has_rest || self.levels.contains(&Level::Any) {
+            return None;
+        }
+        let mut end = Vec::new();
+        self.put_names(0, &mut end);
+        end.push(BEHIND);
+        Some((!self.levels.is_empty()).then_some(end))
+    }
+
+    /// Appends the names from a level on, up to the first wildcard: the least continuation of a match. Every level but
+    /// the first is preceded by a separator.
+    pub(super) fn put_names(&self, from: usize, key: &mut Vec<u8>) {
+        for (index, level) in self.levels.iter().enumerate().skip(from) {
+            if index > 0 {
+                key.push(SEPARATOR);
+            }
+            match level {
+                Level::Name(name) => key.extend_from_slice(name),
+                Level::Any => break,
+            }
+        }
+    }
+}
+
+/// Whether a filter matches a topic.
+///
+/// # Errors
+/// As for [`Filter::parse`].
+pub fn matches(filter: &str, topic: &str) -> Result<bool> {
+    Ok(Filter::parse(filter)?.matches(topic))
+}

@@ -1,0 +1,217 @@
+//! Reading a table of topics.
+
+use crate::topics::feed::{self, TopicChange};
+use crate::topics::key::{TopicText, check_topic, key_of};
+use crate::topics::message::Retained;
+use crate::topics::options::TopicOptions;
+use crate::topics::parts::{Part, part, row};
+use crate::topics::record;
+use crate::topics::state::State;
+use tidalite_kv::{PageSlice, TableReader, Tree, Value};
+use tidalite_pager::{PageRead, Result};
+
+/// A table of topics in a snapshot.
+#[derive(Clone, Debug)]
+pub struct TopicsReader<R> {
+    pub(super) root: Tree,
+    pub(super) r: R,
+    pub(super) options: TopicOptions,
+    pub(super) state: State,
+}
+
+/// Totals of a table of topics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TopicsStat {
+    /// Number of messages, expired ones included until they are purged.
+    pub messages: u64,
+    /// Number of bytes of all messages: topics, publishers, properties and payloads.
+    pub bytes: u64,
+    /// Number of messages that expire at some time.
+    pub expiring: u64,
+    /// Number of changes in the feed.
+    pub feed_changes: u64,
+    /// Sequence number of the newest change; 0 before the first.
+    pub sequence: u64,
+}
+
+/// A retained message that was found: its topic, and its record, borrowed from the leaf if it is there.
+#[derive(Clone, Debug)]
+pub struct FoundMessage<'r> {
+    topic: String,
+    record: Record<'r>,
+}
+
+#[derive(Clone, Debug)]
+enum Record<'r> {
+    Page(PageSlice<'r>),
+    Owned(Vec<u8>),
+}
+
+impl<'r> FoundMessage<'r> {
+    pub(super) fn of(key: &[u8], value: Value<'r>) -> Result<Self> {
+        Ok(Self {
+            topic: TopicText::default().of_key(key)?.to_owned(),
+            record: match value.into_piece() {
+                Ok(slice) => Record::Page(slice),
+                Err(extent) => Record::Owned(extent.to_vec()?),
+            },
+        })
+    }
+
+    /// As `of`, but borrows nothing.
+    pub(super) fn owned(key: &[u8], value: &Value<'_>) -> Result<Self> {
+        Ok(Self {
+            topic: TopicText::default().of_key(key)?.to_owned(),
+            record: Record::Owned(value.to_vec()?),
+        })
+    }
+
+    /// The topic.
+    #[must_use]
+    pub fn topic(&self) -> &str {
+        &self.topic
+    }
+
+    /// The message.
+    ///
+    /// # Errors
+    /// `Corrupt` for a record that cannot be decoded.
+    pub fn retained(&self) -> Result<Retained<'_>> {
+        let record = match &self.record {
+            Record::Page(slice) => slice,
+            Record::Owned(bytes) => &bytes[..],
+        };
+        record::decode(&self.topic, record)
+    }
+}
+
+/// Changes from the feed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TopicChanges {
+    /// The changes after the requested number, ascending; `next` is the number after which to go on.
+    Some {
+        /// The changes.
+        changes: Vec<TopicChange>,
+        /// Sequence number after which to go on.
+        next: u64,
+        /// Whether the feed has further changes.
+        has_more: bool,
+    },
+    /// The feed does not have every change after the requested number any more.
+    Truncated {
+        /// The feed has every change from this number on.
+        from: u64,
+    },
+}
+
+impl<R: PageRead> TopicsReader<R> {
+    /// Opens a table of topics.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    ///
+    /// # Cost
+    /// One page of the root.
+    pub fn open(root: &Tree, r: R) -> Result<Self> {
+        let options = TopicOptions::decode(&row(root, &r, Part::Options)?)?;
+        let state = State::decode(&row(root, &r, Part::State)?)?;
+        Ok(Self::with(*root, r, options, state))
+    }
+
+    pub(super) fn with(root: Tree, r: R, options: TopicOptions, state: State) -> Self {
+        Self {
+            root,
+            r,
+            options,
+            state,
+        }
+    }
+
+    /// The options.
+    #[must_use]
+    pub fn options(&self) -> &TopicOptions {
+        &self.options
+    }
+
+    /// Sequence number of the newest change; 0 before the first. With the changes of the feed after this number, a
+    /// subscriber that has read this snapshot misses nothing.
+    #[must_use]
+    pub fn sequence(&self) -> u64 {
+        self.state.sequence
+    }
+
+    /// Totals.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    ///
+    /// # Cost
+    /// One page of the root.
+    pub fn stat(&self) -> Result<TopicsStat> {
+        Ok(TopicsStat {
+            messages: self.state.messages,
+            bytes: self.state.bytes,
+            expiring: self.part(Part::Expiry)?.len(),
+            feed_changes: self.part(Part::Feed)?.len(),
+            sequence: self.state.sequence,
+        })
+    }
+
+    pub(super) fn part(&self, which: Part) -> Result<TableReader<'_>> {
+        part(&self.root, &self.r, which)
+    }
+
+    /// The message of a topic; `None` if there is none, or if it has expired at the time `now`.
+    ///
+    /// # Errors
+    /// `Unsupported` for a text that is not a topic; a damaged or unreadable page.
+    ///
+    /// # Cost
+    /// One descent.
+    pub fn get(&self, topic: &str, now: i64) -> Result<Option<FoundMessage<'_>>> {
+        check_topic(topic)?;
+        let key = key_of(topic);
+        let Some(value) = self.part(Part::Messages)?.get(&self.r, &key)? else {
+            return Ok(None);
+        };
+        let found = FoundMessage::of(&key, value)?;
+        let is_expired = found.retained()?.is_expired(now);
+        Ok((!is_expired).then_some(found))
+    }
+
+    /// At most `limit` changes after the sequence number `after`, from the feed.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    ///
+    /// # Cost
+    /// One descent, then a row for each change.
+    pub fn changes(&self, after: u64, limit: usize) -> Result<TopicChanges> {
+        if after < self.state.feed_from - 1 {
+            let from = self.state.feed_from;
+            return Ok(TopicChanges::Truncated { from });
+        }
+        let (mut changes, mut has_more, mut next) = (Vec::new(), false, after);
+        let mut rows = self.part(Part::Feed)?.cursor(&self.r)?;
+        let from = after.saturating_add(1);
+        let mut there = after < self.state.sequence && rows.seek_ge(&from.to_be_bytes())?;
+        while there {
+            if changes.len() >= limit {
+                has_more = true;
+                break;
+            }
+            let change = feed::decode(rows.key(), &rows.value()?.bytes()?)?;
+            next = change.sequence;
+            changes.push(change);
+            there = rows.next()?;
+        }
+        if !has_more {
+            next = next.max(self.state.sequence);
+        }
+        Ok(TopicChanges::Some {
+            changes,
+            next,
+            has_more,
+        })
+    }
+}

@@ -1,0 +1,186 @@
+//! Recovery of a table of topics of which parts may be lost: everything but the options is built from the messages.
+
+use crate::topics::expiry;
+use crate::topics::key::{TOPIC_LEVELS_MAX, TopicText, levels};
+use crate::topics::options::TopicOptions;
+use crate::topics::parts::{Part, change, part, row};
+use crate::topics::record::{self, counted_bytes};
+use crate::topics::state::State;
+use crate::topics::terms;
+use crate::topics::write::TopicsWriter;
+use tidalite_index::{Changes, NUMBERS_MAX, RoaringTreemap, apply as apply_sets};
+use tidalite_kv::Tree;
+use tidalite_pager::{PageRead, PageWrite, Result};
+
+/// Number of messages that are read before what follows from them is written.
+const READ_AT_ONCE: usize = if cfg!(test) { 7 } else { 1 << 14 };
+
+/// What a recovery found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecoveredTopics {
+    /// Messages that are there.
+    pub messages: u64,
+    /// Messages that could not be decoded and were removed.
+    pub removed: u64,
+}
+
+/// A message that was read.
+struct Row {
+    key: Vec<u8>,
+    /// Id, sequence number and time in the expiry index; `None` for a record that cannot be decoded.
+    numbers: Option<(u64, u64, Option<i64>)>,
+    bytes: u64,
+}
+
+impl<'a, W: PageWrite> TopicsWriter<'a, W> {
+    /// Whether a table has the options of a table of topics, without which it cannot be recovered.
+    #[must_use]
+    pub fn can_recover<R: PageRead>(root: &Tree, r: &R) -> bool {
+        let options = row(root, r, Part::Options);
+        options.is_ok_and(|options| TopicOptions::decode(&options).is_ok())
+    }
+
+    /// Opens a table of topics of which parts may be lost, and builds everything that can be built from the messages.
+    /// Messages that cannot be decoded are removed. The feed begins anew, so that its readers learn that they must read a
+    /// snapshot.
+    ///
+    /// # Errors
+    /// `Corrupt` if the options are lost; a damaged page, a full disk.
+    ///
+    /// # Cost
+    /// Reads all messages and writes all other parts.
+    pub fn recover(root: &'a mut Tree, w: &'a mut W) -> Result<(Self, RecoveredTopics)> {
+        let options = TopicOptions::decode(&row(root, &*w, Part::Options)?)?;
+        let old = row(root, &*w, Part::State).and_then(|row| State::decode(&row));
+        let mut state = State::default();
+        if let Ok(old) = old {
+            (state.sequence, state.next_id) = (old.sequence, old.next_id);
+        }
+        for derived in [Part::Ids, Part::Terms, Part::Expiry, Part::Feed] {
+            change(root, w, derived, &mut |w, table| table.clear(w))?;
+        }
+        let mut recovered = RecoveredTopics::default();
+        let (mut seen, mut from) = (RoaringTreemap::new(), Some(Vec::new()));
+        // Messages whose id another message has, too, get a new one when all ids are known.
+        let mut doubles = Vec::new();
+        while let Some(key) = from {
+            let (rows, next) = read_rows(root, w, &key)?;
+            let mut whole = Vec::with_capacity(rows.len());
+            for row in rows {
+                match row.numbers {
+                    Some((id, sequence, filed)) => {
+                        state.sequence = state.sequence.max(sequence);
+                        state.next_id = state.next_id.max(id + 1);
+                        state.messages += 1;
+                        state.bytes = state.bytes.saturating_add(row.bytes);
+                        match seen.insert(id) {
+                            true => whole.push((id, filed, row.key)),
+                            false => doubles.push(row.key),
+                        }
+                    }
+                    None => {
+                        recovered.removed += 1;
+                        change(root, w, Part::Messages, &mut |w, table| {
+                            table.remove(w, &row.key).map(drop)
+                        })?;
+                    }
+                }
+            }
+            derive(root, w, &whole)?;
+            from = next;
+        }
+        renumber(root, w, &mut state, &doubles)?;
+        recovered.messages = state.messages;
+        state.feed_from = state.sequence + 1;
+        let mut table = Self {
+            root,
+            w,
+            options,
+            state,
+        };
+        table.apply_parts().put_state()?;
+        Ok((table, recovered))
+    }
+}
+
+/// Reads the next messages from a key on, and the key at which to go on.
+fn read_rows<W: PageWrite>(root: &Tree, w: &W, from: &[u8]) -> Result<(Vec<Row>, Option<Vec<u8>>)> {
+    let mut text = TopicText::default();
+    let mut found = Vec::new();
+    let mut rows = part(root, w, Part::Messages)?.cursor(w)?;
+    let mut there = rows.seek_ge(from)?;
+    while there {
+        if found.len() >= READ_AT_ONCE {
+            return Ok((found, Some(rows.key().to_vec())));
+        }
+        let (key, value) = (rows.key(), rows.value()?);
+        let record = value.bytes()?;
+        let decoded = text.of_key(key).and_then(|topic| record::decode(topic, &record));
+        let head = decoded.and_then(|_| record::decode_head(&record)).ok();
+        let head = head.filter(|head| {
+            let counts = head.id < NUMBERS_MAX && (1..u64::MAX - 1).contains(&head.sequence);
+            counts && levels(key) <= TOPIC_LEVELS_MAX && record.len() > head.len
+        });
+        found.push(Row {
+            key: key.to_vec(),
+            numbers: head.map(|head| (head.id, head.sequence, head.filed)),
+            bytes: head.map_or(0, |head| counted_bytes(key, value.len(), &head)),
+        });
+        there = rows.next()?;
+    }
+    Ok((found, None))
+}
+
+/// Gives messages new ids.
+fn renumber<W: PageWrite>(
+    root: &mut Tree,
+    w: &mut W,
+    state: &mut State,
+    keys: &[Vec<u8>],
+) -> Result<()> {
+    for keys in keys.chunks(READ_AT_ONCE) {
+        let mut whole = Vec::with_capacity(keys.len());
+        change(root, w, Part::Messages, &mut |w, table| {
+            for key in keys {
+                let Some(record) = table.get(w, key)? else {
+                    continue;
+                };
+                let (id, filed) = (state.next_id, record::decode_head(&record)?.filed);
+                state.next_id += 1;
+                table.insert(w, key, &record::renumbered(&record, id, filed)?)?;
+                whole.push((id, filed, key.clone()));
+            }
+            Ok(())
+        })?;
+        derive(root, w, &whole)?;
+    }
+    Ok(())
+}
+
+/// Writes the rows that follow from messages: id, time in the expiry index, and key of each.
+fn derive<W: PageWrite>(
+    root: &mut Tree,
+    w: &mut W,
+    messages: &[(u64, Option<i64>, Vec<u8>)],
+) -> Result<()> {
+    let mut sets = Changes::default();
+    change(root, w, Part::Ids, &mut |w, table| {
+        for (id, _, key) in messages {
+            table.insert(w, &id.to_be_bytes(), key)?;
+            terms::of_key(key, &mut |term| sets.add(term, *id));
+        }
+        Ok(())
+    })?;
+    change(root, w, Part::Terms, &mut |w, table| apply_sets(table, w, &mut sets))?;
+    if messages.iter().all(|(_, filed, _)| filed.is_none()) {
+        return Ok(());
+    }
+    change(root, w, Part::Expiry, &mut |w, table| {
+        for (id, filed, _) in messages {
+            if let Some(filed) = filed {
+                table.insert(w, &expiry::row_of(*filed, *id), &[])?;
+            }
+        }
+        Ok(())
+    })
+}

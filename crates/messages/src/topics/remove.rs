@@ -1,0 +1,156 @@
+//! Removing many messages: expired ones, and those of a filter.
+
+use crate::topics::expiry;
+use crate::topics::filter::Filter;
+use crate::topics::list::search;
+use crate::topics::parts::{Part, change, part};
+use crate::topics::record;
+use crate::topics::search::SearchOptions;
+use crate::topics::write::TopicsWriter;
+use tidalite_base::Corrupt;
+use tidalite_pager::{Error, PageWrite, Result};
+
+/// What a purge of expired messages did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Purged {
+    /// Number of messages that were removed.
+    pub removed: u64,
+    /// Whether the limit ended the purge before its end.
+    pub has_more: bool,
+}
+
+/// What a removal by filter did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Removed {
+    /// Number of messages that were removed, or would be.
+    pub messages: u64,
+    /// Position at which the removal goes on; `None` at the end.
+    pub next: Option<Vec<u8>>,
+}
+
+/// A row of the expiry index that is due.
+struct Due {
+    row: Vec<u8>,
+    key: Vec<u8>,
+    /// The record with a later time in the index, if the message has not expired.
+    refiled: Option<(i64, Vec<u8>)>,
+}
+
+#[cold]
+fn damaged(row: &[u8], what: &str) -> Error {
+    let found = format!("no {what} for the row {}", row.escape_ascii());
+    Corrupt::new("expiry index", 0, found, "a topic with a message").into()
+}
+
+impl<W: PageWrite> TopicsWriter<'_, W> {
+    /// Removes messages that have expired at the time `now`; reads at most `limit` rows of the expiry index.
+    ///
+    /// # Errors
+    /// A damaged page, a full disk.
+    ///
+    /// # Cost
+    /// Two descents for each row, and the removal of the message. A row can belong to a message that was published again
+    /// with a later expiry; it then moves to that time.
+    pub fn purge_expired(&mut self, now: i64, limit: usize) -> Result<Purged> {
+        let (due, has_more) = self.due(now, limit)?;
+        let mut dead = Vec::new();
+        let mut live = Vec::new();
+        for due in due {
+            match due.refiled {
+                Some((filed, record)) => live.push((due.row, due.key, filed, record)),
+                None => dead.push(due.key),
+            }
+        }
+        if !live.is_empty() {
+            change(self.root, self.w, Part::Messages, &mut |w, table| {
+                for (_, key, _, record) in &live {
+                    table.insert(w, key, record)?;
+                }
+                Ok(())
+            })?;
+            change(self.root, self.w, Part::Expiry, &mut |w, table| {
+                for (row, _, filed, _) in &live {
+                    let (_, id) = expiry::parse(row)?;
+                    table.remove(w, row)?;
+                    table.insert(w, &expiry::row_of(*filed, id), &[])?;
+                }
+                Ok(())
+            })?;
+        }
+        let removed = self.remove_keys(&dead)?;
+        Ok(Purged { removed, has_more })
+    }
+
+    /// The first rows of the expiry index up to the time `now`, and whether there are more.
+    fn due(&self, now: i64, limit: usize) -> Result<(Vec<Due>, bool)> {
+        let w = self.pages();
+        let (ids, messages) = (part(self.root, w, Part::Ids)?, part(self.root, w, Part::Messages)?);
+        let mut rows = part(self.root, w, Part::Expiry)?.cursor(w)?;
+        let mut there = rows.first()?;
+        let mut due = Vec::new();
+        while there {
+            let (filed, id) = expiry::parse(rows.key())?;
+            if filed > now {
+                break;
+            }
+            if due.len() >= limit {
+                return Ok((due, true));
+            }
+            let Some(key) = ids.get(w, &id.to_be_bytes())? else {
+                return Err(damaged(rows.key(), "topic"));
+            };
+            let key = key.to_vec()?;
+            let Some(value) = messages.get(w, &key)? else {
+                return Err(damaged(rows.key(), "message"));
+            };
+            let head = record::head_in(&value)?;
+            if head.id != id || head.filed != Some(filed) {
+                return Err(damaged(rows.key(), "message"));
+            }
+            let refiled = match head.expires.filter(|expires| *expires > now) {
+                Some(expires) => {
+                    let record = record::renumbered(&value.bytes()?, id, Some(expires))?;
+                    Some((expires, record))
+                }
+                None => None,
+            };
+            due.push(Due {
+                row: rows.key().to_vec(),
+                key,
+                refiled,
+            });
+            there = rows.next()?;
+        }
+        Ok((due, false))
+    }
+
+    /// Removes at most `limit` messages whose topics match a filter, expired or not, from the position `token` of an
+    /// earlier call. A dry run only counts them. Fewer may be removed although there are more.
+    ///
+    /// # Errors
+    /// `Unsupported` for a token of another filter; a damaged page, a full disk.
+    ///
+    /// # Cost
+    /// As for a page of a `TopicSearch`; then the removal of the messages in one batch.
+    pub fn remove_matches(
+        &mut self,
+        filter: &Filter,
+        token: Option<&[u8]>,
+        limit: u64,
+        is_dry_run: bool,
+    ) -> Result<Removed> {
+        let mut search = search(filter, token, SearchOptions::default().rows_max)?;
+        let mut keys = Vec::new();
+        let found = search.run(&self.reader(), None, limit, &mut |key, _, _, _| {
+            if !is_dry_run {
+                keys.push(key.to_vec());
+            }
+            Ok(())
+        })?;
+        self.remove_keys(&keys)?;
+        Ok(Removed {
+            messages: found.delivered,
+            next: (!search.is_done()).then(|| search.token()),
+        })
+    }
+}

@@ -1,0 +1,382 @@
+//! Finds all messages whose topics match one of several filters, a page at a time.
+//!
+//! Invariants:
+//! 1. The filters are processed one after the other. A topic that an earlier filter matches has been passed already, so no
+//!    list of delivered topics is needed.
+//! 2. The position does not depend on the snapshot: it is the least key or topic id that was not read yet. A topic that has a
+//!    message in all snapshots of a search is delivered once.
+
+use crate::topics::filter::Filter;
+use crate::topics::key::{BEHIND, TopicText};
+use crate::topics::message::Retained;
+use crate::topics::parts::{Part, id_of};
+use crate::topics::plan::{Plan, advance, candidates, choose};
+use crate::topics::read::TopicsReader;
+use crate::topics::record::{self, Head, head_in};
+use crate::topics::steps::{Step, first_target, step, step_after_match};
+use crate::topics::token::{self, Place};
+use std::sync::atomic::Ordering;
+use tidalite_index::RoaringTreemap;
+use tidalite_kv::Value;
+use tidalite_pager::{PageRead, Result};
+
+/// Number of topics from sets that are looked up at a time.
+const LOOKUPS: usize = 128;
+
+/// Default of `SearchOptions::rows_max`.
+const ROWS_MAX: u64 = 1 << 16;
+
+/// Which messages a search delivers, and how much it reads at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SearchOptions {
+    /// Only messages with a greater sequence number: those that changed since.
+    pub since: u64,
+    /// Only messages with a sequence number up to this one. A subscriber that receives live changes after it sets it to the
+    /// sequence number of its first snapshot, and then sees nothing twice.
+    pub until: u64,
+    /// Maximum number of rows that one page reads. A page then ends before it is full.
+    pub rows_max: u64,
+}
+
+impl Default for SearchOptions {
+    fn default() -> Self {
+        Self {
+            since: 0,
+            until: u64::MAX,
+            rows_max: ROWS_MAX,
+        }
+    }
+}
+
+/// What a search has done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SearchCounters {
+    /// Filters whose matches were found by a walk through the keys.
+    pub walks: u64,
+    /// Filters whose matches were found by sets of topics.
+    pub term_lookups: u64,
+    /// Rows compared with a filter, including topics from sets.
+    pub rows: u64,
+    /// Steps of cursors from row to row.
+    pub steps: u64,
+    /// Seeks of cursors.
+    pub seeks: u64,
+    /// Topics that the sets of the filters had in common.
+    pub candidates: u64,
+    /// Pages read, as the page reader counts them.
+    pub pages: u64,
+    /// Messages delivered.
+    pub delivered: u64,
+}
+
+/// What a page has delivered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SearchPage {
+    /// Number of messages.
+    pub delivered: u64,
+    /// Whether all matches have been delivered.
+    pub is_done: bool,
+}
+
+/// A message that a search has found.
+#[derive(Clone, Debug)]
+pub struct Match<'m> {
+    /// The message.
+    pub retained: Retained<'m>,
+    /// Indexes of the filters that match its topic, ascending.
+    pub filters: &'m [usize],
+}
+
+/// A search for the messages of topics that match filters. It borrows no snapshot: each page may use another one.
+#[derive(Clone, Debug)]
+pub struct TopicSearch {
+    filters: Vec<Filter>,
+    options: SearchOptions,
+    /// Index of the filter that is being processed.
+    at: usize,
+    place: Place,
+    /// The topics of the sets, while they are read.
+    candidates: Option<RoaringTreemap>,
+    counters: SearchCounters,
+}
+
+/// Callback that receives the key of a topic, the filters that match it, the head of its record and the record.
+pub(super) type OnFound<'f> = dyn FnMut(&[u8], &[usize], &Head, &Value<'_>) -> Result<()> + 'f;
+
+/// What is left of a page.
+struct Budget {
+    credit: u64,
+    rows: u64,
+}
+
+impl Budget {
+    fn is_spent(&self) -> bool {
+        self.credit == 0 || self.rows == 0
+    }
+}
+
+impl TopicSearch {
+    /// A search from the beginning. Shared subscriptions find nothing.
+    #[must_use]
+    pub fn new(filters: Vec<Filter>, options: SearchOptions) -> Self {
+        Self {
+            filters,
+            options,
+            at: 0,
+            place: Place::NotBegun,
+            candidates: None,
+            counters: SearchCounters::default(),
+        }
+    }
+
+    /// Goes on with a search at a position that `token` has returned.
+    ///
+    /// # Errors
+    /// `Unsupported` for bytes that are not a token of a search with these filters.
+    pub fn resume(filters: Vec<Filter>, options: SearchOptions, token: &[u8]) -> Result<Self> {
+        let (at, place) = token::decode(&filters, token)?;
+        let mut search = Self::new(filters, options);
+        (search.at, search.place) = (at, place);
+        Ok(search)
+    }
+
+    /// The position as bytes, with which `resume` goes on, also in another transaction or process.
+    #[must_use]
+    pub fn token(&self) -> Vec<u8> {
+        token::encode(&self.filters, self.at, &self.place)
+    }
+
+    /// Whether all matches have been delivered.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.at >= self.filters.len()
+    }
+
+    /// What the search has done since it was created.
+    #[must_use]
+    pub fn counters(&self) -> &SearchCounters {
+        &self.counters
+    }
+
+    /// Delivers the next matches, at most `credit`; those that have expired at the time `now` are left out. A page may
+    /// deliver fewer messages, or none, although there are more.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page; errors of `each`, after which the search must not be continued.
+    ///
+    /// # Cost
+    /// At most `SearchOptions::rows_max` rows. Each page begins with a descent; a search that was resumed from a token may
+    /// read the sets of a filter again.
+    pub fn page<R: PageRead>(
+        &mut self,
+        reader: &TopicsReader<R>,
+        now: i64,
+        credit: u64,
+        each: &mut dyn FnMut(Match<'_>) -> Result<()>,
+    ) -> Result<SearchPage> {
+        let mut text = TopicText::default();
+        self.run(reader, Some(now), credit, &mut |key, filters, _, value| {
+            let record = value.bytes()?;
+            let retained = record::decode(text.of_key(key)?, &record)?;
+            each(Match { retained, filters })
+        })
+    }
+
+    /// As `page`, with undecoded messages; without a time no message counts as expired.
+    pub(super) fn run<R: PageRead>(
+        &mut self,
+        reader: &TopicsReader<R>,
+        now: Option<i64>,
+        credit: u64,
+        each: &mut OnFound<'_>,
+    ) -> Result<SearchPage> {
+        let pages = &reader.r.counters().pages_read;
+        let (pages_before, before) = (pages.load(Ordering::Relaxed), self.counters.delivered);
+        let mut budget = Budget {
+            credit,
+            rows: self.options.rows_max.max(1),
+        };
+        while !self.is_done() && !budget.is_spent() {
+            let has_ended = match &self.place {
+                _ if self.filters[self.at].is_shared() => true,
+                Place::NotBegun => {
+                    let filter = &self.filters[self.at];
+                    self.place = match choose(reader, filter)? {
+                        Plan::Walk => Place::Walk(first_target(filter)),
+                        Plan::Terms => Place::Terms(0),
+                    };
+                    match self.place {
+                        Place::Terms(_) => self.counters.term_lookups += 1,
+                        _ => self.counters.walks += 1,
+                    }
+                    false
+                }
+                Place::Walk(_) => self.walk(reader, now, &mut budget, each)?,
+                Place::Terms(_) => self.look_up(reader, now, &mut budget, each)?,
+            };
+            if has_ended {
+                self.at += 1;
+                (self.place, self.candidates) = (Place::NotBegun, None);
+            }
+        }
+        self.counters.pages += pages.load(Ordering::Relaxed).saturating_sub(pages_before);
+        Ok(SearchPage {
+            delivered: self.counters.delivered - before,
+            is_done: self.is_done(),
+        })
+    }
+
+    /// Walks through the keys; returns true at the end of the filter.
+    fn walk<R: PageRead>(
+        &mut self,
+        reader: &TopicsReader<R>,
+        now: Option<i64>,
+        budget: &mut Budget,
+        each: &mut OnFound<'_>,
+    ) -> Result<bool> {
+        let Place::Walk(mut target) = std::mem::replace(&mut self.place, Place::NotBegun) else {
+            return Ok(true);
+        };
+        let messages = reader.part(Part::Messages)?;
+        let mut cursor = messages.cursor(&reader.r)?;
+        self.counters.seeks += 1;
+        let mut there = cursor.seek_ge(&target)?;
+        while there {
+            if budget.is_spent() {
+                cursor.key().clone_into(&mut target);
+                self.place = Place::Walk(target);
+                return Ok(false);
+            }
+            budget.rows -= 1;
+            self.counters.rows += 1;
+            let key = cursor.key();
+            let mut next = step(&self.filters[self.at], key, &mut target);
+            if next == Step::Match {
+                next = match self.passed(key, &mut target) {
+                    Some(next) => next,
+                    None => {
+                        self.deliver(key, &cursor.value()?, now, budget, each)?;
+                        step_after_match(&self.filters[self.at], key, &mut target)
+                    }
+                };
+            }
+            if next != Step::Skip {
+                return Ok(true);
+            }
+            let counts = (&mut self.counters.steps, &mut self.counters.seeks);
+            if budget.is_spent() {
+                self.place = Place::Walk(target);
+                return Ok(false);
+            }
+            there = advance(&mut cursor, &target, counts)?;
+        }
+        Ok(true)
+    }
+
+    /// If an earlier filter has a range that contains this key, the step behind that range.
+    fn passed(&self, key: &[u8], target: &mut Vec<u8>) -> Option<Step> {
+        let earlier = self.filters[..self.at].iter();
+        let mut earlier = earlier.filter(|filter| !filter.is_shared() && filter.matches_key(key));
+        let end = earlier.find_map(|filter| filter.range_end())?;
+        target.clear();
+        match end {
+            Some(end) => target.extend_from_slice(&end),
+            // `#` matches everything but the topics that begin with `$`.
+            None if key < b"$" => target.push(b'$'),
+            None => return Some(Step::End),
+        }
+        debug_assert!(
+            target.last() == Some(&BEHIND) || target[..] == *b"$",
+            "the end of a range"
+        );
+        Some(Step::Skip)
+    }
+
+    /// Looks up the topics of the filter's sets; returns true at the end of the filter.
+    fn look_up<R: PageRead>(
+        &mut self,
+        reader: &TopicsReader<R>,
+        now: Option<i64>,
+        budget: &mut Budget,
+        each: &mut OnFound<'_>,
+    ) -> Result<bool> {
+        let Place::Terms(first) = self.place else {
+            return Ok(true);
+        };
+        let found = match self.candidates.take() {
+            Some(found) => found,
+            None => {
+                let found = candidates(reader, &self.filters[self.at])?;
+                self.counters.candidates += found.len();
+                found
+            }
+        };
+        let (ids, messages) = (reader.part(Part::Ids)?, reader.part(Part::Messages)?);
+        let mut numbers = found.iter();
+        numbers.advance_to(first);
+        let mut chunk: Vec<[u8; 8]> = Vec::with_capacity(LOOKUPS);
+        let mut keys: Vec<Option<Vec<u8>>> = Vec::with_capacity(LOOKUPS);
+        loop {
+            chunk.clear();
+            keys.clear();
+            let most = LOOKUPS.min(usize::try_from(budget.credit.max(16)).unwrap_or(LOOKUPS));
+            chunk.extend(numbers.by_ref().take(most).map(u64::to_be_bytes));
+            if chunk.is_empty() {
+                return Ok(true);
+            }
+            ids.get_many(&reader.r, &chunk, |_, key| {
+                keys.push(key.map(|key| key.to_vec()).transpose()?);
+                Ok(())
+            })?;
+            for (id, key) in chunk.iter().zip(&keys) {
+                let id = id_of(id)?;
+                if budget.is_spent() {
+                    self.place = Place::Terms(id);
+                    self.candidates = Some(found);
+                    return Ok(false);
+                }
+                budget.rows -= 1;
+                self.counters.rows += 1;
+                // The topic may have lost its message since the sets were read.
+                let Some(key) = key else { continue };
+                if !self.filters[self.at].matches_key(key) {
+                    continue;
+                }
+                if let Some(value) = messages.get(&reader.r, key)? {
+                    self.deliver(key, &value, now, budget, each)?;
+                }
+            }
+        }
+    }
+
+    /// Delivers a match, unless an earlier filter matches it, too, or the options exclude it.
+    fn deliver(
+        &mut self,
+        key: &[u8],
+        value: &Value<'_>,
+        now: Option<i64>,
+        budget: &mut Budget,
+        each: &mut OnFound<'_>,
+    ) -> Result<()> {
+        let (earlier, others) = self.filters.split_at(self.at);
+        let is_match = |filter: &Filter| !filter.is_shared() && filter.matches_key(key);
+        if earlier.iter().any(is_match) {
+            return Ok(());
+        }
+        let head = head_in(value)?;
+        let is_expired = match (head.expires, now) {
+            (Some(expires), Some(now)) => expires <= now,
+            _ => false,
+        };
+        if is_expired || head.sequence <= self.options.since || head.sequence > self.options.until {
+            return Ok(());
+        }
+        let matching = others.iter().enumerate();
+        let matching = matching.filter(|(index, filter)| *index == 0 || is_match(filter));
+        let matching: Vec<usize> = matching.map(|(index, _)| self.at + index).collect();
+        each(key, &matching, &head, value)?;
+        self.counters.delivered += 1;
+        budget.credit -= 1;
+        Ok(())
+    }
+}

@@ -1,0 +1,75 @@
+//! Terms: sets of topic ids by the name of one level, for filters with wildcards before names.
+//!
+//! ```text
+//! 0  u8      number of the level, from 0
+//! 1  u8      1 if it is the last level of the topic, else 0
+//! 2  name    its first 64 bytes
+//! .  u8      0, which no name contains, so that no term is a prefix of another
+//! ```
+//!
+//! The sets only narrow a search: each topic that they yield is compared with the filter. They change only when a topic
+//! gets its first message or loses its message.
+
+use crate::topics::filter::{Filter, Level};
+use crate::topics::key::SEPARATOR;
+
+/// Number of bytes of a name that a term keeps.
+pub(super) const NAME_BYTES_MAX: usize = 64;
+
+const INNER: u8 = 0;
+const LAST: u8 = 1;
+
+fn put_term(level: usize, kind: u8, name: &[u8], term: &mut Vec<u8>) {
+    debug_assert!(level <= usize::from(u8::MAX), "the levels are limited");
+    term.clear();
+    term.extend_from_slice(&[level as u8, kind]);
+    term.extend_from_slice(&name[..name.len().min(NAME_BYTES_MAX)]);
+    term.push(SEPARATOR);
+}
+
+/// Passes each term of the topic with this key to `each`.
+pub(super) fn of_key(key: &[u8], each: &mut dyn FnMut(&[u8])) {
+    let mut term = Vec::with_capacity(NAME_BYTES_MAX + 3);
+    let mut names = key.split(|byte| *byte == SEPARATOR).enumerate().peekable();
+    while let Some((level, name)) = names.next() {
+        let kind = if names.peek().is_none() { LAST } else { INNER };
+        put_term(level, kind, name, &mut term);
+        each(&term);
+    }
+}
+
+/// Whether the topic with this key has this term.
+pub(super) fn has_term(key: &[u8], term: &[u8]) -> bool {
+    let mut found = false;
+    of_key(key, &mut |own| found |= own == term);
+    found
+}
+
+/// For each name of a filter the terms of which a match must have one. Empty if the filter has no name, or a level
+/// that no stored topic has.
+pub(super) fn of_filter(filter: &Filter) -> Vec<Vec<Vec<u8>>> {
+    let last = filter.levels.len().saturating_sub(1);
+    if last > usize::from(u8::MAX) {
+        return Vec::new();
+    }
+    let names = filter.levels.iter().enumerate();
+    let names = names.filter_map(|(level, name)| match name {
+        Level::Name(name) => Some((level, name)),
+        Level::Any => None,
+    });
+    names
+        .map(|(level, name)| {
+            let kinds: &[u8] = match (level == last, filter.has_rest) {
+                (false, _) => &[INNER],
+                (true, false) => &[LAST],
+                (true, true) => &[INNER, LAST],
+            };
+            let term = |kind: &u8| {
+                let mut term = Vec::new();
+                put_term(level, *kind, name, &mut term);
+                term
+            };
+            kinds.iter().map(term).collect()
+        })
+        .collect()
+}
