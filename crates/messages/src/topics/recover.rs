@@ -6,9 +6,9 @@ use crate::topics::options::TopicOptions;
 use crate::topics::parts::{Part, change, part, row};
 use crate::topics::record::{self, counted_bytes};
 use crate::topics::state::State;
-use crate::topics::terms;
+use crate::topics::terms::{self, SetChanges};
 use crate::topics::write::TopicsWriter;
-use tidalite_index::{Changes, NUMBERS_MAX, RoaringTreemap, apply as apply_sets};
+use tidalite_index::{NUMBERS_MAX, RoaringTreemap};
 use tidalite_kv::Tree;
 use tidalite_pager::{PageRead, PageWrite, Result};
 
@@ -163,15 +163,15 @@ fn derive<W: PageWrite>(
     w: &mut W,
     messages: &[(u64, Option<i64>, Vec<u8>)],
 ) -> Result<()> {
-    let mut sets = Changes::default();
+    let mut sets = SetChanges::default();
     change(root, w, Part::Ids, &mut |w, table| {
         for (id, _, key) in messages {
             table.insert(w, &id.to_be_bytes(), key)?;
-            terms::of_key(key, &mut |term| sets.add(term, *id));
+            terms::of_key(key, &mut |term| sets.add(term, *id, true));
         }
         Ok(())
     })?;
-    change(root, w, Part::Terms, &mut |w, table| apply_sets(table, w, &mut sets))?;
+    change(root, w, Part::Terms, &mut |w, table| sets.apply(w, table))?;
     if messages.iter().all(|(_, filed, _)| filed.is_none()) {
         return Ok(());
     }

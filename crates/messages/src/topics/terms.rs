@@ -12,6 +12,10 @@
 
 use crate::topics::filter::{Filter, Level};
 use crate::topics::key::SEPARATOR;
+use std::collections::HashMap;
+use tidalite_index::{Changes, apply};
+use tidalite_kv::TableWriter;
+use tidalite_pager::{PageWrite, Result};
 
 /// Number of bytes of a name that a term keeps.
 pub(super) const NAME_BYTES_MAX: usize = 64;
@@ -72,4 +76,43 @@ pub(super) fn of_filter(filter: &Filter) -> Vec<Vec<Vec<u8>>> {
             kinds.iter().map(term).collect()
         })
         .collect()
+}
+
+/// Topics that are added to sets and removed from them, collected by set: most topics share their terms with others, and
+/// sorting the few terms is much cheaper than sorting all changes.
+#[derive(Default)]
+pub(super) struct SetChanges {
+    by_term: HashMap<Box<[u8]>, Vec<(u64, bool)>>,
+    /// Number of changes.
+    pub(super) count: usize,
+}
+
+impl SetChanges {
+    pub(super) fn add(&mut self, term: &[u8], id: u64, is_new: bool) {
+        self.count += 1;
+        match self.by_term.get_mut(term) {
+            Some(ids) => ids.push((id, is_new)),
+            None => {
+                self.by_term.insert(term.into(), vec![(id, is_new)]);
+            }
+        }
+    }
+
+    /// Stores the changes and forgets them.
+    pub(super) fn apply<W: PageWrite>(&mut self, w: &mut W, table: &mut TableWriter) -> Result<()> {
+        self.count = 0;
+        let mut by_term: Vec<_> = self.by_term.drain().collect();
+        by_term.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        let mut changes = Changes::default();
+        for (term, ids) in &mut by_term {
+            ids.sort_unstable();
+            for (id, is_new) in ids {
+                match is_new {
+                    true => changes.add(term, *id),
+                    false => changes.remove(term, *id),
+                }
+            }
+        }
+        apply(table, w, &mut changes)
+    }
 }

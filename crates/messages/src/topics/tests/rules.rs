@@ -1,0 +1,346 @@
+//! The rules of MQTT for retained messages, limits, expiry, the feed, and sizes.
+
+use super::{Table, found};
+use crate::topics::parts::{Part, part};
+use crate::topics::{
+    Filter, Message, Properties, Published, Qos, TopicChanges, TopicOptions, TopicSearch, SearchOptions,
+    TopicsWriter,
+};
+use std::sync::atomic::Ordering;
+use tidalite_kv::Tree;
+use tidalite_pager::{Error, PageRead};
+use tidalite_testkit::ScratchPages;
+
+fn published(created: u64, replaced: u64, removed: u64) -> Published {
+    Published {
+        created,
+        replaced,
+        removed,
+    }
+}
+
+#[test]
+fn the_retain_flag_and_empty_payloads_do_what_the_standard_says() {
+    let mut table = Table::new(4096, TopicOptions::default());
+    // Before, retain flag, payload, what is done, after.
+    for (before, retain, payload, expected, after) in [
+        (None, false, "new", published(0, 0, 0), None),
+        (None, false, "", published(0, 0, 0), None),
+        (None, true, "new", published(1, 0, 0), Some("new")),
+        (None, true, "", published(0, 0, 0), None),
+        (Some("old"), false, "new", published(0, 0, 0), Some("old")),
+        (Some("old"), false, "", published(0, 0, 0), Some("old")),
+        (Some("old"), true, "new", published(0, 1, 0), Some("new")),
+        (Some("old"), true, "", published(0, 0, 1), None),
+    ] {
+        table.writer().remove("a").unwrap();
+        if let Some(before) = before {
+            table.publish(&[("a", before)]);
+        }
+        let message = Message::new("a", payload.as_bytes());
+        let done = table.writer().publish(2, &message, retain).unwrap();
+        assert_eq!(done, expected);
+        let reader = table.reader();
+        let found = reader.get("a", 3).unwrap();
+        let found = found.as_ref().map(|found| found.retained().unwrap().message.payload);
+        assert_eq!(found, after.map(str::as_bytes));
+    }
+    let empty = table.writer().set(1, &Message::new("a", b""));
+    assert!(matches!(empty, Err(Error::Unsupported { .. })));
+    table.assert_whole();
+}
+
+#[test]
+fn all_properties_come_back_in_order() {
+    let mut table = Table::new(1024, TopicOptions::default());
+    let message = Message {
+        topic: "a/b",
+        payload: &[0, 255, 7],
+        qos: Qos::ExactlyOnce,
+        publisher: "client 7",
+        expires: Some(1_000_000_000_000),
+        is_text: true,
+        properties: Properties {
+            content_type: Some("text/plain"),
+            response_topic: Some("answer/b"),
+            correlation_data: Some(&[]),
+            user: vec![("z", "1"), ("a", ""), ("", "3"), ("z", "2")],
+        },
+    };
+    table.writer().publish(77, &message, true).unwrap();
+    let reader = table.reader();
+    let found = reader.get("a/b", 78).unwrap().unwrap();
+    let retained = found.retained().unwrap();
+    assert_eq!((retained.time, retained.id, retained.sequence), (77, 0, 1));
+    assert_eq!(retained.message, message);
+    for (now, left) in [(0, 1000), (1, 1000), (999_000_000_001, 1), (1_000_000_000_000, 0)] {
+        assert_eq!(retained.expiry_seconds(now), Some(left));
+    }
+    assert!(retained.expiry_seconds(i64::MIN) > Some(1) && retained.expiry_seconds(i64::MAX) == Some(0));
+}
+
+#[test]
+fn a_limit_refuses_a_whole_batch_and_changes_nothing() {
+    let options = TopicOptions {
+        levels_max: 3,
+        topic_bytes_max: 9,
+        payload_bytes_max: 5,
+        messages_max: 3,
+        bytes_max: 20,
+        feed_changes: 10,
+    };
+    let mut table = Table::new(512, options);
+    table.publish(&[("a", "1"), ("b", "2")]);
+    let before = table.reader().stat().unwrap();
+    assert_eq!((before.messages, before.bytes), (2, 4));
+    for batch in [
+        &[("c", "3"), ("a/b/c/d", "4")][..],
+        &[("c", "3"), ("0123456789", "4")],
+        &[("c", "3"), ("d", "123456")],
+        &[("c", "3"), ("d", "4")],
+        &[("a", "12345"), ("b", "12345"), ("c/d/e/", "")],
+        &[("a", "12345"), ("b", "12345"), ("c/d/e", "1234")],
+    ] {
+        let messages: Vec<Message<'_>> =
+            batch.iter().map(|(topic, payload)| Message::new(topic, payload.as_bytes())).collect();
+        let done = table.writer().publish_batch(2, messages.iter().map(|message| (message, true)));
+        assert!(matches!(done, Err(Error::Limit { .. })), "{batch:?}: {done:?}");
+        assert_eq!(table.reader().stat().unwrap(), before);
+        assert_eq!(found(&table.reader(), &["#"], 3).len(), 2);
+    }
+    // Exactly at the limits: three messages, 20 bytes.
+    table.publish(&[("a", "12345"), ("b", "12345"), ("c/d/e", "123")]);
+    let stat = table.reader().stat().unwrap();
+    assert_eq!((stat.messages, stat.bytes), (3, 20));
+    // Lower limits refuse what makes the table larger, and nothing else.
+    let lower = TopicOptions {
+        messages_max: 1,
+        bytes_max: 5,
+        ..options
+    };
+    table.writer().set_options(lower).unwrap();
+    table.publish(&[("a", "1234")]);
+    let larger = Message::new("b", b"12345");
+    table.writer().publish(1, &larger, true).unwrap();
+    let more = Message::new("d", b"1");
+    assert!(matches!(table.writer().publish(1, &more, true), Err(Error::Limit { .. })));
+    table.assert_whole();
+}
+
+#[test]
+fn topics_of_the_greatest_length_and_depth_are_stored_and_found() {
+    let options = TopicOptions {
+        levels_max: u8::MAX,
+        ..TopicOptions::default()
+    };
+    let mut table = Table::new(512, options);
+    let long = "x".repeat(65_535);
+    let deep = vec!["d"; 255].join("/");
+    table.publish(&[(&long, "1"), (&deep, "2"), ("short", "3")]);
+    assert_eq!(found(&table.reader(), &[&long], 2).len(), 1);
+    assert_eq!(found(&table.reader(), &["+"], 2).len(), 2);
+    let filter = [&deep[..deep.len() - 3], "+/d"].concat();
+    assert_eq!(found(&table.reader(), &[&filter], 2), [(deep.clone(), vec![0])]);
+    let deeper = [&deep[..], "/d"].concat();
+    let refused = table.writer().publish(1, &Message::new(&deeper, b"1"), true);
+    assert!(matches!(refused, Err(Error::Limit { .. })));
+    table.assert_whole();
+    for topic in [&long, &deep] {
+        assert!(table.writer().remove(topic).unwrap());
+    }
+    table.assert_whole();
+}
+
+#[test]
+fn expired_messages_are_hidden_at_once_and_purged_in_steps() {
+    let mut table = Table::new(512, TopicOptions::default());
+    for number in 0..40 {
+        let topic = format!("a/{number}");
+        let message = Message {
+            expires: Some(100 + number),
+            ..Message::new(&topic, b"x")
+        };
+        table.writer().publish(1, &message, true).unwrap();
+    }
+    assert_eq!(found(&table.reader(), &["a/+"], 99).len(), 40);
+    assert_eq!(found(&table.reader(), &["a/+"], 100).len(), 39);
+    assert!(table.reader().get("a/0", 100).unwrap().is_none());
+    let purged = table.writer().purge_expired(109, 4).unwrap();
+    assert_eq!((purged.removed, purged.has_more), (4, true));
+    let purged = table.writer().purge_expired(109, 100).unwrap();
+    assert_eq!((purged.removed, purged.has_more), (6, false));
+    table.assert_whole();
+    // A message that is dead when it arrives removes the one before.
+    let dead = Message {
+        expires: Some(200),
+        ..Message::new("a/39", b"x")
+    };
+    assert_eq!(table.writer().publish(200, &dead, true).unwrap(), published(0, 0, 1));
+    table.assert_whole();
+}
+
+#[test]
+fn the_expiry_index_stays_untouched_while_a_topic_is_published_again() {
+    let mut table = Table::new(512, TopicOptions::default());
+    let publish = |table: &mut Table, now: i64, expires| {
+        let message = Message {
+            expires,
+            ..Message::new("a", b"x")
+        };
+        table.writer().publish(now, &message, true).unwrap();
+        table.assert_whole();
+        let rows = part(&table.root, &table.pages, Part::Expiry).unwrap();
+        let mut cursor = rows.cursor(&table.pages).unwrap();
+        let is_there = cursor.first().unwrap();
+        is_there.then(|| crate::topics::expiry::parse(cursor.key()).unwrap().0)
+    };
+    assert_eq!(publish(&mut table, 1, Some(100)), Some(100));
+    assert_eq!(publish(&mut table, 2, Some(150)), Some(100));
+    assert_eq!(publish(&mut table, 3, Some(180)), Some(100));
+    // The row is due, but the message is not.
+    let purged = table.writer().purge_expired(120, 10).unwrap();
+    assert_eq!((purged.removed, purged.has_more), (0, false));
+    table.assert_whole();
+    assert_eq!(table.writer().purge_expired(179, 10).unwrap().removed, 0);
+    assert_eq!(publish(&mut table, 4, Some(90)), Some(90));
+    assert_eq!(publish(&mut table, 5, None), None);
+    assert_eq!(publish(&mut table, 6, Some(50)), Some(50));
+    assert_eq!(table.writer().purge_expired(50, 10).unwrap().removed, 1);
+    table.assert_whole();
+}
+
+#[test]
+fn an_overwrite_changes_neither_ids_nor_sets() {
+    let mut table = Table::new(512, TopicOptions::default());
+    let topics: Vec<String> = (0..300).map(|i| format!("device/{i:03}/value")).collect();
+    let rows: Vec<(&str, &str)> = topics.iter().map(|topic| (topic.as_str(), "old")).collect();
+    table.publish(&rows);
+    table.root.seal(&mut table.pages).unwrap();
+    table.pages.commit();
+    let roots = |table: &Table| {
+        [Part::Ids, Part::Terms].map(|which| *part(&table.root, &table.pages, which).unwrap().tree().unwrap())
+    };
+    let before = roots(&table);
+    let rows: Vec<(&str, &str)> = topics.iter().map(|topic| (topic.as_str(), "new")).collect();
+    table.publish(&rows);
+    table.root.seal(&mut table.pages).unwrap();
+    assert_eq!(roots(&table), before);
+    table.assert_whole();
+}
+
+#[test]
+fn a_snapshot_and_the_feed_together_miss_nothing_and_repeat_nothing() {
+    let options = TopicOptions {
+        feed_changes: 3,
+        ..TopicOptions::default()
+    };
+    let mut table = Table::new(512, options);
+    table.publish(&[("a", "1"), ("b", "1"), ("c", "1")]);
+    let sequence = table.reader().sequence();
+    let mut search = TopicSearch::new(
+        vec![Filter::parse("#").unwrap()],
+        SearchOptions {
+            until: sequence,
+            ..SearchOptions::default()
+        },
+    );
+    let mut topics = Vec::new();
+    let mut page = |table: &Table, credit| {
+        let mut each = |m: crate::topics::Match<'_>| {
+            topics.push(m.retained.message.topic.to_owned());
+            Ok(())
+        };
+        search.page(&table.reader(), 2, credit, &mut each).unwrap().is_done
+    };
+    assert!(!page(&table, 1));
+    // While the search is under way, a message that was not delivered yet changes, and a new one arrives.
+    table.publish(&[("b", "2"), ("d", "1")]);
+    assert!(page(&table, 10));
+    assert_eq!(topics, ["a", "c"]);
+    let TopicChanges::Some { changes, next, .. } = table.reader().changes(sequence, 10).unwrap() else {
+        panic!("the feed has both changes");
+    };
+    let changed: Vec<&str> = changes.iter().map(|change| change.topic.as_str()).collect();
+    assert_eq!((changed, next), (vec!["b", "d"], 5));
+    table.writer().remove("a").unwrap();
+    table.publish(&[("e", "1")]);
+    assert_eq!(table.reader().changes(3, 10).unwrap(), TopicChanges::Truncated { from: 5 });
+    // A feed that is turned off and on again begins anew.
+    for feed_changes in [0, 3] {
+        let options = TopicOptions {
+            feed_changes,
+            ..options
+        };
+        table.writer().set_options(options).unwrap();
+        assert_eq!(table.reader().changes(6, 10).unwrap(), TopicChanges::Truncated { from: 8 });
+    }
+    table.assert_whole();
+}
+
+#[test]
+fn a_small_message_takes_few_bytes_besides_topic_and_payload() {
+    let mut table = Table::new(4096, TopicOptions::default());
+    table.publish(&[("a/b", "value")]);
+    let messages = part(&table.root, &table.pages, Part::Messages).unwrap();
+    let record = messages.get(&table.pages, b"a\0b").unwrap().unwrap();
+    // Flags, id, sequence number, time, payload.
+    assert_eq!(record.len(), 1 + 1 + 1 + 8 + 5);
+}
+
+#[test]
+fn a_full_disk_is_an_error_and_the_transaction_can_be_rolled_back() {
+    let mut table = Table::new(512, TopicOptions::default());
+    table.publish(&[("a/b", "1")]);
+    table.assert_whole();
+    table.pages.commit();
+    let before = table.root;
+    let topics: Vec<String> = (0..100).map(|i| format!("a/{i}/b")).collect();
+    let messages: Vec<Message<'_>> =
+        topics.iter().map(|topic| Message::new(topic, b"payload")).collect();
+    for calls in 0..20 {
+        table.pages.fail_after(Some(calls));
+        let retained = messages.iter().map(|message| (message, true));
+        let done = table.writer().publish_batch(1, retained);
+        assert!(matches!(done, Err(Error::Disk(_))), "after {calls} calls: {done:?}");
+        table.pages.fail_after(None);
+        table.pages.rollback();
+        table.root = before;
+        table.assert_whole();
+    }
+}
+
+#[test]
+fn one_publish_reads_few_pages_of_a_large_table() {
+    let mut table = Table::new(4096, TopicOptions::default());
+    let topics: Vec<String> = (0..20_000).map(|i| format!("device/{i}/value")).collect();
+    let rows: Vec<(&str, &str)> = topics.iter().map(|topic| (topic.as_str(), "old")).collect();
+    table.publish(&rows);
+    table.root.seal(&mut table.pages).unwrap();
+    table.pages.commit();
+    let pages = |table: &Table| table.pages.counters().pages_read.load(Ordering::Relaxed);
+    let before = pages(&table);
+    table.publish(&[("device/77/value", "new")]);
+    assert!(pages(&table) - before < 40, "{}", pages(&table) - before);
+    let before = pages(&table);
+    assert!(table.writer().purge_expired(i64::MAX, 100).unwrap().removed == 0);
+    assert!(pages(&table) - before < 20);
+}
+
+#[test]
+fn options_beyond_the_limits_are_refused() {
+    let (mut root, mut pages) = (Tree::new(1), ScratchPages::new(512));
+    for options in [
+        TopicOptions {
+            levels_max: 0,
+            ..TopicOptions::default()
+        },
+        TopicOptions {
+            payload_bytes_max: 1 << 28,
+            ..TopicOptions::default()
+        },
+    ] {
+        assert!(options.problem().is_some());
+        let created = TopicsWriter::create(&mut root, &mut pages, options);
+        assert!(matches!(created, Err(Error::Unsupported { .. })));
+    }
+}
