@@ -55,9 +55,9 @@ pub use queues::read::{DeadLetter, GroupStat, QueueReader, QueueStat};
 pub use queues::recover::{QueueRecovery, recover_queue};
 pub use queues::writer::{DEFAULT_GROUP, QueueWriter};
 pub use topics::{
-    Filter, FoundMessage, Match, Message, PAYLOAD_BYTES_MAX, PROPERTIES_BYTES_MAX, PROPERTY_BYTES_MAX,
-    Properties, Published, Purged, Qos, RecoveredTopics, Removed, Retained, SearchCounters,
-    SearchOptions, SearchPage, TOPIC_BYTES_MAX, TOPIC_LEVELS_MAX, TopicChange, TopicChanges, TopicCount,
-    TopicList, TopicOptions, TopicSearch, TopicsReader, TopicsStat, TopicsWriter, matches,
-    topic_of_bytes,
+    Filter, FoundMessage, Match, Message, PAYLOAD_BYTES_MAX, PROPERTIES_BYTES_MAX,
+    PROPERTY_BYTES_MAX, Properties, Published, Purged, Qos, RecoveredTopics, Removed, Retained,
+    SearchCounters, SearchOptions, SearchPage, TOPIC_BYTES_MAX, TOPIC_LEVELS_MAX, TopicChange,
+    TopicChanges, TopicCount, TopicList, TopicOptions, TopicSearch, TopicsReader, TopicsStat,
+    TopicsWriter, matches, topic_of_bytes,
 };

@@ -17,7 +17,7 @@ use crate::topics::feed;
 use crate::topics::message::Message;
 use crate::topics::options::TopicOptions;
 use crate::topics::parts::{Part, change};
-use crate::topics::record::{self, Head, Numbers, counted_bytes, head_in};
+use crate::topics::record::{self, Head, Numbers, SEQUENCES_MAX, counted_bytes, head_in};
 use crate::topics::state::State;
 use crate::topics::terms::{self, SetChanges};
 use std::cmp::Ordering;
@@ -180,12 +180,19 @@ impl<W: PageWrite> Apply<'_, W> {
 
     pub(super) fn put_state(&mut self) -> Result<()> {
         let state = self.state.encode();
-        self.root.insert(self.w, &Part::State.key(), &state).map(drop)
+        self.root
+            .insert(self.w, &Part::State.key(), &state)
+            .map(drop)
     }
 
     fn check_limits(&mut self, batch: &Batch, messages: &[&Message<'_>]) -> Result<()> {
         let changes = batch.changes.len() as u64;
-        within("changes of a table of topics", self.state.sequence, changes, u64::MAX - 1)?;
+        within(
+            "changes of a table of topics",
+            self.state.sequence,
+            changes,
+            SEQUENCES_MAX - 1,
+        )?;
         within("ids of topics", self.state.next_id, changes, NUMBERS_MAX)?;
         let (mut count, mut bytes) = (0, 0);
         let mut record = Vec::new();
@@ -195,7 +202,8 @@ impl<W: PageWrite> Apply<'_, W> {
                 bytes += body_bytes(batch.key(change), messages[message], &mut record)?;
             }
         }
-        let fits = |now: u64, more: u64, limit| now.checked_add(more).is_some_and(|all| all <= limit);
+        let fits =
+            |now: u64, more: u64, limit| now.checked_add(more).is_some_and(|all| all <= limit);
         let is_certain = fits(self.state.messages, count, self.options.messages_max)
             && fits(self.state.bytes, bytes, self.options.bytes_max);
         if is_certain {
@@ -224,7 +232,12 @@ impl<W: PageWrite> Apply<'_, W> {
             within("messages", messages_after, 0, self.options.messages_max)?;
         }
         if bytes_after > self.state.bytes {
-            within("bytes of all messages", bytes_after, 0, self.options.bytes_max)?;
+            within(
+                "bytes of all messages",
+                bytes_after,
+                0,
+                self.options.bytes_max,
+            )?;
         }
         Ok(())
     }
@@ -441,4 +454,5 @@ fn within(what: &'static str, now: u64, more: u64, limit: u64) -> Result<()> {
 }
 
 /// The changes of a batch must be less than 2^32: their indexes take four bytes.
-const _: () = assert!(crate::topics::batch::CHANGES_MAX <= u32::MAX as usize && size_of::<Change>() <= 32);
+const _: () =
+    assert!(crate::topics::batch::CHANGES_MAX <= u32::MAX as usize && size_of::<Change>() <= 32);

@@ -124,12 +124,18 @@ mod tests {
     #[test]
     fn changes_are_sorted_by_key_and_the_last_of_a_topic_stays() {
         let mut batch = Batch::default();
-        let topics = ["dev/2/a", "dev/10", "dev/2", "dev/2/a", "dev", "dev/2!", "dev/2/a"];
+        let topics = [
+            "dev/2/a", "dev/10", "dev/2", "dev/2/a", "dev", "dev/2!", "dev/2/a",
+        ];
         for (index, topic) in topics.into_iter().enumerate() {
             batch.push(topic, (index != 2).then_some(index));
         }
         batch.sort();
-        let found: Vec<_> = batch.changes.iter().map(|change| change.message()).collect();
+        let found: Vec<_> = batch
+            .changes
+            .iter()
+            .map(|change| change.message())
+            .collect();
         assert_eq!(found, [Some(4), Some(1), None, Some(6), Some(5)]);
     }
 }

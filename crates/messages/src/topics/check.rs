@@ -37,7 +37,11 @@ impl<R: PageRead> TopicsReader<R> {
             ("messages", found.messages, self.state.messages),
             ("bytes", found.bytes, self.state.bytes),
             ("ids", self.part(Part::Ids)?.len(), found.messages),
-            ("rows of the expiry index", self.part(Part::Expiry)?.len(), found.expiring),
+            (
+                "rows of the expiry index",
+                self.part(Part::Expiry)?.len(),
+                found.expiring,
+            ),
             ("members of sets", self.check_terms(problem)?, found.levels),
         ];
         for (what, found, expected) in totals {
@@ -60,7 +64,9 @@ impl<R: PageRead> TopicsReader<R> {
             let record = value.bytes()?;
             found.messages += 1;
             found.levels += levels(key) as u64;
-            let decoded = text.of_key(key).and_then(|topic| record::decode(topic, &record));
+            let decoded = text
+                .of_key(key)
+                .and_then(|topic| record::decode(topic, &record));
             let name = key.escape_ascii();
             match decoded.and_then(|_| record::decode_head(&record)) {
                 Err(error) => problem(format!("message {name}: {error}")),
@@ -74,7 +80,9 @@ impl<R: PageRead> TopicsReader<R> {
                     }
                     if head.sequence == 0 || head.sequence > self.state.sequence {
                         let (own, newest) = (head.sequence, self.state.sequence);
-                        problem(format!("message {name}: change {own}, the newest is {newest}"));
+                        problem(format!(
+                            "message {name}: change {own}, the newest is {newest}"
+                        ));
                     }
                     let id = head.id.to_be_bytes();
                     let topic = ids.get(&self.r, &id)?.map(|key| key.to_vec()).transpose()?;
@@ -162,7 +170,10 @@ impl<R: PageRead> TopicsReader<R> {
         }
         let (from, to) = (self.state.feed_from, self.state.sequence);
         if limit > 0 && feed.len() != to + 1 - from {
-            problem(format!("{} changes in a feed from {from} to {to}", feed.len()));
+            problem(format!(
+                "{} changes in a feed from {from} to {to}",
+                feed.len()
+            ));
         }
         let mut rows = feed.cursor(&self.r)?;
         let mut there = rows.first()?;

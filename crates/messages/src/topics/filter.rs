@@ -48,7 +48,12 @@ impl Filter {
                 {
                     (group_len, filter) = (Some(group.len()), rest);
                 }
-                _ => return Err(refused(bytes, "$share/, a group without wildcards, / and a filter")),
+                _ => {
+                    return Err(refused(
+                        bytes,
+                        "$share/, a group without wildcards, / and a filter",
+                    ));
+                }
             }
         }
         let (mut levels, mut has_rest) = (Vec::new(), false);
@@ -60,7 +65,10 @@ impl Filter {
                 "#" => has_rest = true,
                 "+" => levels.push(Level::Any),
                 name if name.contains(['+', '#']) => {
-                    return Err(refused(bytes, "a wildcard as the only character of its level"));
+                    return Err(refused(
+                        bytes,
+                        "a wildcard as the only character of its level",
+                    ));
                 }
                 name => levels.push(Level::Name(name.as_bytes().into())),
             }

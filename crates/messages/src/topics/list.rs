@@ -80,11 +80,13 @@ impl<R: PageRead> TopicsReader<R> {
         token: Option<&[u8]>,
         rows_max: u64,
     ) -> Result<TopicCount> {
-        if token.is_none() && !filter.is_shared() && self.part(Part::Expiry)?.is_empty() {
-            if let Some(messages) = self.count_range(filter)? {
-                let next = None;
-                return Ok(TopicCount { messages, next });
-            }
+        let may_count = token.is_none() && !filter.is_shared();
+        if may_count
+            && self.part(Part::Expiry)?.is_empty()
+            && let Some(messages) = self.count_range(filter)?
+        {
+            let next = None;
+            return Ok(TopicCount { messages, next });
         }
         let mut search = search(filter, token, rows_max)?;
         let counted = search.run(self, Some(now), u64::MAX, &mut |_, _, _, _| Ok(()))?;

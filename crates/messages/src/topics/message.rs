@@ -101,7 +101,9 @@ impl<'m> Message<'m> {
         of(self.properties.content_type)
             + of(self.properties.response_topic)
             + self.properties.correlation_data.map_or(0, <[u8]>::len)
-            + user.map(|(name, value)| name.len() + value.len()).sum::<usize>()
+            + user
+                .map(|(name, value)| name.len() + value.len())
+                .sum::<usize>()
     }
 
     /// Checks everything but the options of a table.
@@ -130,7 +132,11 @@ impl<'m> Message<'m> {
         }
         // Each user property counts with the bytes of its lengths, so that their number is bounded, too.
         let bytes = self.properties_bytes() + 2 * user.len();
-        limited("bytes of a message's properties", bytes, PROPERTIES_BYTES_MAX)
+        limited(
+            "bytes of a message's properties",
+            bytes,
+            PROPERTIES_BYTES_MAX,
+        )
     }
 }
 

@@ -66,9 +66,7 @@ pub use options::TopicOptions;
 pub use read::{FoundMessage, TopicChanges, TopicsReader, TopicsStat};
 pub use recover::RecoveredTopics;
 pub use remove::{Purged, Removed};
-pub use search::{
-    Match, SearchCounters, SearchOptions, SearchPage, TopicSearch,
-};
+pub use search::{Match, SearchCounters, SearchOptions, SearchPage, TopicSearch};
 pub use write::TopicsWriter;
 
 #[cfg(test)]

@@ -64,7 +64,11 @@ pub(super) fn advance<R: PageRead>(
 /// Chooses the plan for a filter.
 pub(super) fn choose<R: PageRead>(reader: &TopicsReader<R>, filter: &Filter) -> Result<Plan> {
     let is_name = |level: &Level| matches!(level, Level::Name(_));
-    let prefix_levels = filter.levels.iter().take_while(|level| is_name(level)).count();
+    let prefix_levels = filter
+        .levels
+        .iter()
+        .take_while(|level| is_name(level))
+        .count();
     let has_late_name = filter.levels[prefix_levels..].iter().any(is_name);
     if !has_late_name || reader.state.messages <= SMALL_ROWS {
         return Ok(Plan::Walk);

@@ -1,15 +1,16 @@
 //! The record of a message: the value of its row in the table of messages.
 //!
 //! ```text
-//! 0  u8      flags: 1 and 2 the quality of service, 4 the payload is text, 8 expires, 16 filed, 32 publisher, 64 properties
-//! 1  varint  id of the topic
-//! .  varint  sequence number
-//! .  i64     time of publication
-//! .  i64     expires: time of expiry                    (flag 8)
-//! .  i64     filed: time in the expiry index            (flag 16; without it the time of expiry)
-//! .  bytes   publisher                                  (flag 32)
-//! .  properties                                         (flag 64)
-//! .  payload, to the end
+//!  0  u8      flags: 1 and 2 the quality of service, 4 the payload is text, 8 expires, 16 filed, 32 publisher,
+//!             64 properties
+//!  1  u56     sequence number
+//!  8  i64     time of publication
+//! 16  varint  id of the topic
+//!  .  i64     expires: time of expiry                    (flag 8)
+//!  .  i64     filed: time in the expiry index            (flag 16; without it the time of expiry)
+//!  .  bytes   publisher                                  (flag 32)
+//!  .  properties                                         (flag 64)
+//!  .  payload, to the end
 //!
 //! properties
 //! 0  u8      flags: 1 content type, 2 response topic, 4 correlation data, 8 user properties
@@ -17,14 +18,16 @@
 //! .  varint  number of user properties; for each: bytes of the name, bytes of the value
 //! ```
 //!
-//! `bytes`: their number as varint, and the bytes. The fields that an overwrite needs of the old record come first.
+//! `bytes`: their number as varint, and the bytes. The fields that an overwrite needs of the old record come first. The
+//! sequence number has a fixed length, so that the record of a new message has the length of the old one if the payload
+//! has: it then replaces the old one in place.
 //!
 //! A message that replaces one with an earlier expiry keeps the row of the old one in the expiry index (`filed`), so the
 //! index does not change when a topic is published again and again.
 
 use crate::topics::message::{Message, Properties, Qos, Retained};
 use crate::topics::varint::{self, get_bytes, put_bytes};
-use tidalite_base::{Corrupt, get_i64};
+use tidalite_base::{Corrupt, get_i64, get_u64};
 use tidalite_kv::Value;
 use tidalite_pager::{Error, Result};
 
@@ -41,8 +44,14 @@ const RESPONSE_TOPIC: u8 = 2;
 const CORRELATION_DATA: u8 = 4;
 const USER: u8 = 8;
 
+/// Sequence numbers are less than this: enough for two thousand years of a million changes a second.
+pub(super) const SEQUENCES_MAX: u64 = 1 << 56;
+
+const TIME_AT: usize = 8;
+const ID_AT: usize = TIME_AT + 8;
+
 /// Maximum length in bytes of the fields before the publisher.
-const HEAD_BYTES_MAX: usize = 1 + 10 + 10 + 8 + 8 + 8;
+const HEAD_BYTES_MAX: usize = ID_AT + 10 + 8 + 8;
 
 /// The first fields of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,10 +145,11 @@ fn put_head(flags: u8, numbers: &Numbers, expires: Option<i64>, record: &mut Vec
     debug_assert!(numbers.filed.is_some() == expires.is_some(), "both or none");
     let expiry = if expires.is_some() { EXPIRES } else { 0 };
     let filed = if is_filed { FILED } else { 0 };
-    record.push(flags & !(EXPIRES | FILED) | expiry | filed);
-    varint::put(numbers.id, record);
-    varint::put(numbers.sequence, record);
+    debug_assert!(numbers.sequence < SEQUENCES_MAX, "the caller limits them");
+    let flags = flags & !(EXPIRES | FILED) | expiry | filed;
+    record.extend_from_slice(&(numbers.sequence << 8 | u64::from(flags)).to_le_bytes());
     record.extend_from_slice(&numbers.time.to_le_bytes());
+    varint::put(numbers.id, record);
     if let Some(expires) = expires {
         record.extend_from_slice(&expires.to_le_bytes());
     }
@@ -169,16 +179,16 @@ pub(super) fn decode_head(record: &[u8]) -> Result<Head> {
 }
 
 fn head_of(record: &[u8]) -> Option<Head> {
-    let flags = *record.first()?;
-    let mut at = 1;
+    let fixed: &[u8; ID_AT] = record.first_chunk()?;
+    let (flags, sequence) = (fixed[0], get_u64(fixed, 0) >> 8);
+    let time = get_i64(fixed, TIME_AT);
+    let mut at = ID_AT;
     let id = varint::get(record, &mut at)?;
-    let sequence = varint::get(record, &mut at)?;
     let mut number = || {
         let field = record.get(at..at + 8)?;
         at += 8;
         Some(get_i64(field, 0))
     };
-    let time = number()?;
     let expires = match flags & EXPIRES {
         0 => None,
         _ => Some(number()?),

@@ -4,7 +4,7 @@ use crate::topics::expiry;
 use crate::topics::key::{TOPIC_LEVELS_MAX, TopicText, levels};
 use crate::topics::options::TopicOptions;
 use crate::topics::parts::{Part, change, part, row};
-use crate::topics::record::{self, counted_bytes};
+use crate::topics::record::{self, SEQUENCES_MAX, counted_bytes};
 use crate::topics::state::State;
 use crate::topics::terms::{self, SetChanges};
 use crate::topics::write::TopicsWriter;
@@ -14,6 +14,10 @@ use tidalite_pager::{PageRead, PageWrite, Result};
 
 /// Number of messages that are read before what follows from them is written.
 const READ_AT_ONCE: usize = if cfg!(test) { 7 } else { 1 << 14 };
+
+/// Greater numbers are taken for damage: a table with them could soon give no more numbers.
+const SANE_ID_MAX: u64 = NUMBERS_MAX / 2;
+const SANE_SEQUENCE_MAX: u64 = SEQUENCES_MAX / 2;
 
 /// What a recovery found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,14 +58,15 @@ impl<'a, W: PageWrite> TopicsWriter<'a, W> {
         let old = row(root, &*w, Part::State).and_then(|row| State::decode(&row));
         let mut state = State::default();
         if let Ok(old) = old {
-            (state.sequence, state.next_id) = (old.sequence, old.next_id);
+            state.sequence = old.sequence.min(SANE_SEQUENCE_MAX);
+            state.next_id = old.next_id.min(SANE_ID_MAX);
         }
         for derived in [Part::Ids, Part::Terms, Part::Expiry, Part::Feed] {
             change(root, w, derived, &mut |w, table| table.clear(w))?;
         }
         let mut recovered = RecoveredTopics::default();
         let (mut seen, mut from) = (RoaringTreemap::new(), Some(Vec::new()));
-        // Messages whose id another message has, too, get a new one when all ids are known.
+        // Messages whose id another message has, too, or that is too great, get a new one when all ids are known.
         let mut doubles = Vec::new();
         while let Some(key) = from {
             let (rows, next) = read_rows(root, w, &key)?;
@@ -70,10 +75,9 @@ impl<'a, W: PageWrite> TopicsWriter<'a, W> {
                 match row.numbers {
                     Some((id, sequence, filed)) => {
                         state.sequence = state.sequence.max(sequence);
-                        state.next_id = state.next_id.max(id + 1);
                         state.messages += 1;
                         state.bytes = state.bytes.saturating_add(row.bytes);
-                        match seen.insert(id) {
+                        match id <= SANE_ID_MAX && seen.insert(id) {
                             true => whole.push((id, filed, row.key)),
                             false => doubles.push(row.key),
                         }
@@ -89,6 +93,7 @@ impl<'a, W: PageWrite> TopicsWriter<'a, W> {
             derive(root, w, &whole)?;
             from = next;
         }
+        state.next_id = state.next_id.max(seen.max().map_or(0, |id| id + 1));
         renumber(root, w, &mut state, &doubles)?;
         recovered.messages = state.messages;
         state.feed_from = state.sequence + 1;
@@ -115,10 +120,12 @@ fn read_rows<W: PageWrite>(root: &Tree, w: &W, from: &[u8]) -> Result<(Vec<Row>,
         }
         let (key, value) = (rows.key(), rows.value()?);
         let record = value.bytes()?;
-        let decoded = text.of_key(key).and_then(|topic| record::decode(topic, &record));
+        let decoded = text
+            .of_key(key)
+            .and_then(|topic| record::decode(topic, &record));
         let head = decoded.and_then(|_| record::decode_head(&record)).ok();
         let head = head.filter(|head| {
-            let counts = head.id < NUMBERS_MAX && (1..u64::MAX - 1).contains(&head.sequence);
+            let counts = (1..=SANE_SEQUENCE_MAX).contains(&head.sequence);
             counts && levels(key) <= TOPIC_LEVELS_MAX && record.len() > head.len
         });
         found.push(Row {

@@ -84,7 +84,10 @@ impl<W: PageWrite> TopicsWriter<'_, W> {
     /// The first rows of the expiry index up to the time `now`, and whether there are more.
     fn due(&self, now: i64, limit: usize) -> Result<(Vec<Due>, bool)> {
         let w = self.pages();
-        let (ids, messages) = (part(self.root, w, Part::Ids)?, part(self.root, w, Part::Messages)?);
+        let (ids, messages) = (
+            part(self.root, w, Part::Ids)?,
+            part(self.root, w, Part::Messages)?,
+        );
         let mut rows = part(self.root, w, Part::Expiry)?.cursor(w)?;
         let mut there = rows.first()?;
         let mut due = Vec::new();

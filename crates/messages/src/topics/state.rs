@@ -8,6 +8,7 @@
 //! 32  u64   the feed has every change from this sequence number on
 //! ```
 
+use crate::topics::record::SEQUENCES_MAX;
 use tidalite_base::{Corrupt, get_u64};
 use tidalite_index::NUMBERS_MAX;
 use tidalite_pager::Result;
@@ -64,7 +65,9 @@ impl State {
             feed_from: get_u64(bytes, 32),
         };
         let ids = state.messages <= state.next_id && state.next_id <= NUMBERS_MAX;
-        let feed = state.feed_from > 0 && state.feed_from - 1 <= state.sequence;
+        let feed = state.feed_from > 0
+            && state.feed_from - 1 <= state.sequence
+            && state.sequence < SEQUENCES_MAX;
         if !ids || !feed {
             let found = format!("{state:?}");
             return Err(Corrupt::new("state of a table of topics", 0, found, "a state").into());

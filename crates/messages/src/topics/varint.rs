@@ -58,6 +58,12 @@ mod tests {
             }
         }
         assert_eq!(get(&[0xff; 11], &mut 0), None);
-        assert_eq!(get(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2], &mut 0), None);
+        assert_eq!(
+            get(
+                &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2],
+                &mut 0
+            ),
+            None
+        );
     }
 }

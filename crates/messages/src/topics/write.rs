@@ -141,7 +141,12 @@ impl<'a, W: PageWrite> TopicsWriter<'a, W> {
                 continue;
             }
             let is_dead = message.expires.is_some_and(|expires| expires <= now);
-            self.add(&mut batch, &mut retained, message, message.payload.is_empty() || is_dead)?;
+            self.add(
+                &mut batch,
+                &mut retained,
+                message,
+                message.payload.is_empty() || is_dead,
+            )?;
         }
         batch.sort();
         self.apply_parts().run(now, &batch, &retained)
@@ -171,7 +176,10 @@ impl<'a, W: PageWrite> TopicsWriter<'a, W> {
     pub fn set(&mut self, time: i64, message: &Message<'_>) -> Result<Published> {
         self.check(message)?;
         if message.payload.is_empty() {
-            return Err(refused(message.topic.as_bytes(), "a payload that is not empty"));
+            return Err(refused(
+                message.topic.as_bytes(),
+                "a payload that is not empty",
+            ));
         }
         let mut batch = Batch::default();
         batch.push(message.topic, Some(0));
@@ -205,10 +213,22 @@ impl<'a, W: PageWrite> TopicsWriter<'a, W> {
         message.check()?;
         let options = &self.options;
         let (topic, payload) = (message.topic.as_bytes(), message.payload.len());
-        limited("bytes of a topic", topic.len(), options.topic_bytes_max.into())?;
-        limited("bytes of a payload", payload, options.payload_bytes_max as usize)?;
+        limited(
+            "bytes of a topic",
+            topic.len(),
+            options.topic_bytes_max.into(),
+        )?;
+        limited(
+            "bytes of a payload",
+            payload,
+            options.payload_bytes_max as usize,
+        )?;
         let separators = topic.iter().filter(|byte| **byte == b'/').count();
-        limited("levels of a topic", separators + 1, options.levels_max.into())
+        limited(
+            "levels of a topic",
+            separators + 1,
+            options.levels_max.into(),
+        )
     }
 
     /// The page writer of the transaction.

@@ -27,7 +27,10 @@ fn table() -> Table {
             ..Message::new(topic, b"payload")
         })
         .collect();
-    table.writer().publish_batch(1, messages.iter().map(|message| (message, true))).unwrap();
+    table
+        .writer()
+        .publish_batch(1, messages.iter().map(|message| (message, true)))
+        .unwrap();
     table.assert_whole();
     table
 }
@@ -75,7 +78,9 @@ fn a_check_finds_what_is_wrong_and_recovery_mends_it() {
     });
     finds(Part::Messages, "is empty", |w, table| {
         let record = table.get(w, b"a\x001\x001").unwrap().unwrap();
-        table.insert(w, b"a\x001\x001", &record[..record.len() - 7]).unwrap();
+        table
+            .insert(w, b"a\x001\x001", &record[..record.len() - 7])
+            .unwrap();
     });
     finds(Part::Ids, "stands for", |w, table| {
         table.insert(w, &7u64.to_be_bytes(), b"other").unwrap();
@@ -109,14 +114,23 @@ fn a_check_finds_what_is_wrong_and_recovery_mends_it() {
 
 #[test]
 fn parts_that_are_lost_are_built_from_the_messages() {
-    for lost in [Part::State, Part::Ids, Part::Terms, Part::Expiry, Part::Feed] {
+    for lost in [
+        Part::State,
+        Part::Ids,
+        Part::Terms,
+        Part::Expiry,
+        Part::Feed,
+    ] {
         let mut table = table();
         let before = found(&table.reader(), &["a/+/#"], 2);
         if lost == Part::State {
             table.root.remove(&mut table.pages, &lost.key()).unwrap();
             assert!(TopicsReader::open(&table.root, &table.pages).is_err());
         } else {
-            change(&mut table.root, &mut table.pages, lost, &mut |w, table| table.clear(w)).unwrap();
+            change(&mut table.root, &mut table.pages, lost, &mut |w, table| {
+                table.clear(w)
+            })
+            .unwrap();
             assert_ne!(table.problems().unwrap(), Vec::<String>::new());
         }
         let (_, recovered) = TopicsWriter::recover(&mut table.root, &mut table.pages).unwrap();
@@ -128,8 +142,13 @@ fn parts_that_are_lost_are_built_from_the_messages() {
         table.assert_whole();
     }
     let mut table = table();
-    table.root.remove(&mut table.pages, &Part::Options.key()).unwrap();
-    assert!(!TopicsWriter::<tidalite_testkit::ScratchPages>::can_recover(&table.root, &table.pages));
+    table
+        .root
+        .remove(&mut table.pages, &Part::Options.key())
+        .unwrap();
+    assert!(
+        !TopicsWriter::<tidalite_testkit::ScratchPages>::can_recover(&table.root, &table.pages)
+    );
     assert!(TopicsWriter::recover(&mut table.root, &mut table.pages).is_err());
 }
 
@@ -140,14 +159,23 @@ fn random_bytes_in_rows_cause_no_panic() {
         println!("seed {seed}");
         let rng = &mut Rng::new(seed);
         let mut table = table();
-        let parts = [Part::Messages, Part::Ids, Part::Terms, Part::Expiry, Part::Feed];
+        let parts = [
+            Part::Messages,
+            Part::Ids,
+            Part::Terms,
+            Part::Expiry,
+            Part::Feed,
+        ];
         for _ in 0..1 + rng.below(4) {
             let which = *rng.pick(&parts);
             let (key, value) = {
                 let rows = part(&table.root, &table.pages, which).unwrap();
                 let mut cursor = rows.cursor(&table.pages).unwrap();
                 cursor.select(rng.below(rows.len())).unwrap();
-                (cursor.key().to_vec(), cursor.value().unwrap().to_vec().unwrap())
+                (
+                    cursor.key().to_vec(),
+                    cursor.value().unwrap().to_vec().unwrap(),
+                )
             };
             let mut changed = (key.clone(), value);
             let bytes = match rng.one_in(3) || changed.1.is_empty() {
@@ -182,13 +210,16 @@ fn random_bytes_in_rows_cause_no_panic() {
                 let place = crate::topics::token::Place::Terms(0);
                 let token = crate::topics::token::encode(&filters, 0, &place);
                 let options = crate::topics::SearchOptions::default();
-                let mut search = crate::topics::TopicSearch::resume(filters, options, &token).unwrap();
+                let mut search =
+                    crate::topics::TopicSearch::resume(filters, options, &token).unwrap();
                 let _ = search.page(&reader, 2, 1000, &mut |_| Ok(()));
             }
             let _ = reader.changes(0, 1000);
         }
         let _ = table.writer().purge_expired(1000, 1000);
-        let _ = table.writer().publish(2, &Message::new("a/1/1", b"new"), true);
+        let _ = table
+            .writer()
+            .publish(2, &Message::new("a/1/1", b"new"), true);
         let _ = table.writer().publish(2, &Message::new("a/1/1", b""), true);
         TopicsWriter::recover(&mut table.root, &mut table.pages).unwrap();
         table.assert_whole();
@@ -199,7 +230,13 @@ fn random_bytes_in_rows_cause_no_panic() {
 fn damaged_options_and_states_are_refused() {
     let table = table();
     for which in [Part::Options, Part::State] {
-        let row = table.root.get(&table.pages, &which.key()).unwrap().unwrap().to_vec().unwrap();
+        let row = table
+            .root
+            .get(&table.pages, &which.key())
+            .unwrap()
+            .unwrap()
+            .to_vec()
+            .unwrap();
         for len in 0..row.len() {
             assert!(State::decode(&row[..len]).is_err());
             assert!(TopicOptions::decode(&row[..len]).is_err());

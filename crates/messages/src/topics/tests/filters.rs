@@ -37,7 +37,11 @@ fn filters_match_as_the_standard_says() {
         ("$share/g//a", "/a", true),
         ("$shared/a", "$shared/a", true),
     ] {
-        assert_eq!(matches(filter, topic).unwrap(), expected, "{filter} {topic}");
+        assert_eq!(
+            matches(filter, topic).unwrap(),
+            expected,
+            "{filter} {topic}"
+        );
     }
     let shared = Filter::parse("$share/group/a/+").unwrap();
     assert_eq!((shared.group(), shared.is_shared()), (Some("group"), true));
@@ -47,17 +51,40 @@ fn filters_match_as_the_standard_says() {
 #[test]
 fn texts_that_are_no_filters_or_topics_are_refused() {
     for filter in [
-        "", "a#", "a/b#", "#/a", "a/#/b", "a+", "+a/b", "a/b+", "a\0b", "$share/", "$share/g",
-        "$share//a", "$share/g/", "$share/+/a", "$share/a#/b", "##",
+        "",
+        "a#",
+        "a/b#",
+        "#/a",
+        "a/#/b",
+        "a+",
+        "+a/b",
+        "a/b+",
+        "a\0b",
+        "$share/",
+        "$share/g",
+        "$share//a",
+        "$share/g/",
+        "$share/+/a",
+        "$share/a#/b",
+        "##",
     ] {
-        assert!(matches!(Filter::parse(filter), Err(Error::Unsupported { .. })), "{filter}");
+        assert!(
+            matches!(Filter::parse(filter), Err(Error::Unsupported { .. })),
+            "{filter}"
+        );
     }
     for topic in [&b""[..], b"a/+", b"#", b"a\0", b"\xff"] {
-        assert!(matches!(topic_of_bytes(topic), Err(Error::Unsupported { .. })));
+        assert!(matches!(
+            topic_of_bytes(topic),
+            Err(Error::Unsupported { .. })
+        ));
     }
     let long = "a".repeat(65_536);
     assert!(matches!(Filter::parse(&long), Err(Error::Limit { .. })));
-    assert!(matches!(topic_of_bytes(long.as_bytes()), Err(Error::Limit { .. })));
+    assert!(matches!(
+        topic_of_bytes(long.as_bytes()),
+        Err(Error::Limit { .. })
+    ));
     assert!(topic_of_bytes(&long.as_bytes()[1..]).is_ok());
 }
 

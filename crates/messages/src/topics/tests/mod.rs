@@ -7,7 +7,9 @@ mod rules;
 mod searches;
 mod speed;
 
-use crate::topics::{Filter, Message, SearchOptions, TopicOptions, TopicSearch, TopicsReader, TopicsWriter};
+use crate::topics::{
+    Filter, Message, SearchOptions, TopicOptions, TopicSearch, TopicsReader, TopicsWriter,
+};
 use tidalite_kv::Tree;
 use tidalite_pager::{PageRead, Result};
 use tidalite_testkit::ScratchPages;
@@ -57,18 +59,27 @@ impl Table {
         self.root.seal(&mut self.pages).unwrap();
         let mut claims = Vec::new();
         self.root
-            .check(&self.pages, &mut |used| claims.push((used.addr, used.pages)))
+            .check(&self.pages, &mut |used| {
+                claims.push((used.addr, used.pages))
+            })
             .unwrap();
         self.pages.assert_all_claimed(&claims);
     }
 }
 
 fn filters(texts: &[&str]) -> Vec<Filter> {
-    texts.iter().map(|text| Filter::parse(text).unwrap()).collect()
+    texts
+        .iter()
+        .map(|text| Filter::parse(text).unwrap())
+        .collect()
 }
 
 /// Topics of all matches in the order of their delivery, each with the filters that match it.
-fn found<R: PageRead>(reader: &TopicsReader<R>, texts: &[&str], now: i64) -> Vec<(String, Vec<usize>)> {
+fn found<R: PageRead>(
+    reader: &TopicsReader<R>,
+    texts: &[&str],
+    now: i64,
+) -> Vec<(String, Vec<usize>)> {
     let mut search = TopicSearch::new(filters(texts), SearchOptions::default());
     let mut found = Vec::new();
     while !search.is_done() {
@@ -86,8 +97,9 @@ fn found<R: PageRead>(reader: &TopicsReader<R>, texts: &[&str], now: i64) -> Vec
 /// Names of levels: short, empty, with bytes that sort next to the separator, prefixes of one another, and one that is
 /// longer than a term.
 fn names() -> Vec<String> {
-    let mut names: Vec<String> =
-        ["a", "b", "", "a\u{1}", "ab", "$", "$b", "a!", "ä", "\u{1}"].map(str::to_owned).to_vec();
+    let mut names: Vec<String> = ["a", "b", "", "a\u{1}", "ab", "$", "$b", "a!", "ä", "\u{1}"]
+        .map(str::to_owned)
+        .to_vec();
     names.push("long".repeat(30));
     names.push(format!("{}x", "long".repeat(30)));
     names
@@ -108,7 +120,13 @@ fn random_filter(rng: &mut Rng, names: &[String]) -> String {
     loop {
         let levels = rng.index(5);
         let mut filter: Vec<&str> = (0..levels)
-            .map(|_| if rng.one_in(3) { "+" } else { rng.pick(names).as_str() })
+            .map(|_| {
+                if rng.one_in(3) {
+                    "+"
+                } else {
+                    rng.pick(names).as_str()
+                }
+            })
             .collect();
         if rng.one_in(3) {
             filter.push("#");

@@ -4,8 +4,8 @@ use super::{Table, names, oracle, random_filter, random_topic};
 use crate::topics::steps::first_target;
 use crate::topics::token::{self, Place};
 use crate::topics::{
-    Filter, Message, Properties, Published, Qos, SearchOptions, TopicChanges, TopicOptions, TopicSearch,
-    TopicsReader, TopicsWriter,
+    Filter, Message, Properties, Published, Qos, SearchOptions, TopicChanges, TopicOptions,
+    TopicSearch, TopicsReader, TopicsWriter,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use tidalite_pager::PageRead;
@@ -46,7 +46,9 @@ impl Kept {
             kept.content_type = rng.one_in(2).then(|| "text/plain".to_owned());
             kept.response_topic = rng.one_in(2).then(|| "answers/a".to_owned());
             kept.correlation_data = rng.one_in(2).then(|| vec![0, 1, 255]);
-            kept.user = (0..rng.index(4)).map(|i| ("name".to_owned(), i.to_string())).collect();
+            kept.user = (0..rng.index(4))
+                .map(|i| ("name".to_owned(), i.to_string()))
+                .collect();
         }
         kept
     }
@@ -79,7 +81,10 @@ struct Model {
 
 /// The order of keys: '/' sorts before everything else.
 fn order(topic: &str) -> Vec<u8> {
-    topic.bytes().map(|byte| if byte == b'/' { 0 } else { byte }).collect()
+    topic
+        .bytes()
+        .map(|byte| if byte == b'/' { 0 } else { byte })
+        .collect()
 }
 
 impl Model {
@@ -107,7 +112,8 @@ impl Model {
                 self.messages.insert(topic.to_owned(), kept);
             }
         }
-        self.changes.push((sequence, topic.to_owned(), kept.is_none()));
+        self.changes
+            .push((sequence, topic.to_owned(), kept.is_none()));
         published
     }
 
@@ -157,11 +163,16 @@ fn compare<R: PageRead>(reader: &TopicsReader<R>, model: &Model, now: i64, rng: 
     }
     let filter = random_filter(rng, &names);
     let parsed = Filter::parse(&filter).unwrap();
-    let expected: BTreeSet<&String> =
-        model.live(now).map(|(topic, _)| topic).filter(|topic| oracle(&filter, topic)).collect();
+    let expected: BTreeSet<&String> = model
+        .live(now)
+        .map(|(topic, _)| topic)
+        .filter(|topic| oracle(&filter, topic))
+        .collect();
     let (mut token, mut count) = (None, 0);
     loop {
-        let counted = reader.count(&parsed, now, token.as_deref(), 1 + rng.below(50)).unwrap();
+        let counted = reader
+            .count(&parsed, now, token.as_deref(), 1 + rng.below(50))
+            .unwrap();
         count += counted.messages;
         token = counted.next;
         if token.is_none() {
@@ -198,12 +209,27 @@ fn search<R: PageRead>(
             false => random_filter(rng, names),
         })
         .collect();
-    let filters: Vec<Filter> = texts.iter().map(|text| Filter::parse(text).unwrap()).collect();
+    let filters: Vec<Filter> = texts
+        .iter()
+        .map(|text| Filter::parse(text).unwrap())
+        .collect();
     let sequence = model.changes.len() as u64;
     let options = SearchOptions {
-        since: if rng.one_in(3) { rng.below(sequence + 1) } else { 0 },
-        until: if rng.one_in(3) { rng.below(sequence + 1) } else { u64::MAX },
-        rows_max: if rng.one_in(2) { 1 + rng.below(20) } else { 1000 },
+        since: if rng.one_in(3) {
+            rng.below(sequence + 1)
+        } else {
+            0
+        },
+        until: if rng.one_in(3) {
+            rng.below(sequence + 1)
+        } else {
+            u64::MAX
+        },
+        rows_max: if rng.one_in(2) {
+            1 + rng.below(20)
+        } else {
+            1000
+        },
     };
     let matching = |topic: &str| -> Vec<usize> {
         let all = texts.iter().enumerate();
@@ -258,7 +284,10 @@ fn follow<R: PageRead>(reader: &TopicsReader<R>, model: &Model, rng: &mut Rng) {
     let kept = reader.options().feed_changes;
     match reader.changes(after, 5).unwrap() {
         TopicChanges::Truncated { from } => {
-            assert!(after + 1 < from && (kept == 0 || from == total + 1 - kept), "{after} {from}");
+            assert!(
+                after + 1 < from && (kept == 0 || from == total + 1 - kept),
+                "{after} {from}"
+            );
         }
         TopicChanges::Some {
             changes,
@@ -267,10 +296,19 @@ fn follow<R: PageRead>(reader: &TopicsReader<R>, model: &Model, rng: &mut Rng) {
         } => {
             assert!(kept >= total.saturating_sub(after));
             let expected = model.changes.iter().skip(after as usize).take(5);
-            let found = changes.iter().map(|c| (c.sequence, c.topic.clone(), c.is_removed));
+            let found = changes
+                .iter()
+                .map(|c| (c.sequence, c.topic.clone(), c.is_removed));
             assert!(found.eq(expected.cloned()));
             assert_eq!(has_more, after + 5 < total);
-            assert_eq!(next, if has_more { after + 5 } else { total.max(after) });
+            assert_eq!(
+                next,
+                if has_more {
+                    after + 5
+                } else {
+                    total.max(after)
+                }
+            );
         }
     }
 }
@@ -292,13 +330,19 @@ fn random_operations(seed: u64) {
             0 => {
                 let filter = random_filter(rng, &names);
                 let parsed = Filter::parse(&filter).unwrap();
-                let expected: Vec<String> =
-                    model.messages.keys().filter(|topic| oracle(&filter, topic)).cloned().collect();
+                let expected: Vec<String> = model
+                    .messages
+                    .keys()
+                    .filter(|topic| oracle(&filter, topic))
+                    .cloned()
+                    .collect();
                 let limit = 1 + rng.below(20);
                 let mut token = None;
                 let mut counted = 0;
                 loop {
-                    let dry = table.writer().remove_matches(&parsed, token.as_deref(), limit, true);
+                    let dry = table
+                        .writer()
+                        .remove_matches(&parsed, token.as_deref(), limit, true);
                     let dry = dry.unwrap();
                     counted += dry.messages;
                     token = dry.next;
@@ -308,7 +352,10 @@ fn random_operations(seed: u64) {
                 }
                 assert_eq!(counted, expected.len() as u64);
                 let limit = *rng.pick(&[5, u64::MAX]);
-                let removed = table.writer().remove_matches(&parsed, None, limit, false).unwrap();
+                let removed = table
+                    .writer()
+                    .remove_matches(&parsed, None, limit, false)
+                    .unwrap();
                 assert_eq!(removed.messages, counted.min(limit), "{filter}");
                 let gone: Vec<String> = {
                     let reader = table.reader();
@@ -325,7 +372,11 @@ fn random_operations(seed: u64) {
             1 => {
                 // A short feed does not tell the order of the changes, which depends on the steps of the purge.
                 let is_short = (1..10_000).contains(&feed_changes);
-                let limit = if is_short { usize::MAX } else { 1 + rng.index(20) };
+                let limit = if is_short {
+                    usize::MAX
+                } else {
+                    1 + rng.index(20)
+                };
                 let mut has_more = true;
                 let before = table.reader().stat().unwrap().messages;
                 while has_more {
@@ -336,14 +387,18 @@ fn random_operations(seed: u64) {
                     let all = model.messages.iter().filter(|(_, kept)| is_dead(kept));
                     all.map(|(topic, _)| topic.clone()).collect()
                 };
-                assert_eq!(before - table.reader().stat().unwrap().messages, dead.len() as u64);
+                assert_eq!(
+                    before - table.reader().stat().unwrap().messages,
+                    dead.len() as u64
+                );
                 let total = model.changes.len() as u64;
                 let mut order_of = dead;
                 order_of.sort_by_key(|topic| order(topic));
                 if let TopicChanges::Some { changes, .. } =
                     table.reader().changes(total, usize::MAX).unwrap()
                 {
-                    let told: Vec<String> = changes.into_iter().map(|change| change.topic).collect();
+                    let told: Vec<String> =
+                        changes.into_iter().map(|change| change.topic).collect();
                     order_of.retain(|topic| !told.contains(topic));
                     order_of.extend(told);
                 }
@@ -368,15 +423,26 @@ fn random_operations(seed: u64) {
             4 => {
                 let (topic, kept) = (random_topic(rng, &names), Kept::random(rng, now));
                 let retain = rng.one_in(2);
-                let done = table.writer().publish(now, &kept.message(&topic), retain).unwrap();
+                let done = table
+                    .writer()
+                    .publish(now, &kept.message(&topic), retain)
+                    .unwrap();
                 assert_eq!(done, model.apply(&[(topic, kept, retain)], now));
             }
             _ => {
                 let batch: Vec<(String, Kept, bool)> = (0..1 + rng.below(most))
-                    .map(|_| (random_topic(rng, &names), Kept::random(rng, now), !rng.one_in(5)))
+                    .map(|_| {
+                        (
+                            random_topic(rng, &names),
+                            Kept::random(rng, now),
+                            !rng.one_in(5),
+                        )
+                    })
                     .collect();
-                let messages: Vec<(Message<'_>, bool)> =
-                    batch.iter().map(|(topic, kept, retain)| (kept.message(topic), *retain)).collect();
+                let messages: Vec<(Message<'_>, bool)> = batch
+                    .iter()
+                    .map(|(topic, kept, retain)| (kept.message(topic), *retain))
+                    .collect();
                 let messages = messages.iter().map(|(message, retain)| (message, *retain));
                 let done = table.writer().publish_batch(now, messages).unwrap();
                 assert_eq!(done, model.apply(&batch, now));
@@ -391,14 +457,22 @@ fn random_operations(seed: u64) {
             table.assert_whole();
             table.pages.commit();
             let snapshot = table.pages.snapshot();
-            compare(&TopicsReader::open(&table.root, &snapshot).unwrap(), &model, now, rng);
+            compare(
+                &TopicsReader::open(&table.root, &snapshot).unwrap(),
+                &model,
+                now,
+                rng,
+            );
         }
     }
     table.assert_whole();
     compare(&table.reader(), &model, now, rng);
     let before = table.reader().stat().unwrap();
     let (_, recovered) = TopicsWriter::recover(&mut table.root, &mut table.pages).unwrap();
-    assert_eq!((recovered.messages, recovered.removed), (model.messages.len() as u64, 0));
+    assert_eq!(
+        (recovered.messages, recovered.removed),
+        (model.messages.len() as u64, 0)
+    );
     assert_eq!(table.reader().stat().unwrap().bytes, before.bytes);
     table.assert_whole();
 }

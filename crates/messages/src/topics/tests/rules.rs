@@ -3,8 +3,8 @@
 use super::{Table, found};
 use crate::topics::parts::{Part, part};
 use crate::topics::{
-    Filter, Message, Properties, Published, Qos, TopicChanges, TopicOptions, TopicSearch, SearchOptions,
-    TopicsWriter,
+    Filter, Message, Properties, Published, Qos, SearchOptions, TopicChanges, TopicOptions,
+    TopicSearch, TopicsWriter,
 };
 use std::sync::atomic::Ordering;
 use tidalite_kv::Tree;
@@ -42,7 +42,9 @@ fn the_retain_flag_and_empty_payloads_do_what_the_standard_says() {
         assert_eq!(done, expected);
         let reader = table.reader();
         let found = reader.get("a", 3).unwrap();
-        let found = found.as_ref().map(|found| found.retained().unwrap().message.payload);
+        let found = found
+            .as_ref()
+            .map(|found| found.retained().unwrap().message.payload);
         assert_eq!(found, after.map(str::as_bytes));
     }
     let empty = table.writer().set(1, &Message::new("a", b""));
@@ -73,10 +75,17 @@ fn all_properties_come_back_in_order() {
     let retained = found.retained().unwrap();
     assert_eq!((retained.time, retained.id, retained.sequence), (77, 0, 1));
     assert_eq!(retained.message, message);
-    for (now, left) in [(0, 1000), (1, 1000), (999_000_000_001, 1), (1_000_000_000_000, 0)] {
+    for (now, left) in [
+        (0, 1000),
+        (1, 1000),
+        (999_000_000_001, 1),
+        (1_000_000_000_000, 0),
+    ] {
         assert_eq!(retained.expiry_seconds(now), Some(left));
     }
-    assert!(retained.expiry_seconds(i64::MIN) > Some(1) && retained.expiry_seconds(i64::MAX) == Some(0));
+    assert!(
+        retained.expiry_seconds(i64::MIN) > Some(1) && retained.expiry_seconds(i64::MAX) == Some(0)
+    );
 }
 
 #[test]
@@ -101,10 +110,17 @@ fn a_limit_refuses_a_whole_batch_and_changes_nothing() {
         &[("a", "12345"), ("b", "12345"), ("c/d/e/", "")],
         &[("a", "12345"), ("b", "12345"), ("c/d/e", "1234")],
     ] {
-        let messages: Vec<Message<'_>> =
-            batch.iter().map(|(topic, payload)| Message::new(topic, payload.as_bytes())).collect();
-        let done = table.writer().publish_batch(2, messages.iter().map(|message| (message, true)));
-        assert!(matches!(done, Err(Error::Limit { .. })), "{batch:?}: {done:?}");
+        let messages: Vec<Message<'_>> = batch
+            .iter()
+            .map(|(topic, payload)| Message::new(topic, payload.as_bytes()))
+            .collect();
+        let done = table
+            .writer()
+            .publish_batch(2, messages.iter().map(|message| (message, true)));
+        assert!(
+            matches!(done, Err(Error::Limit { .. })),
+            "{batch:?}: {done:?}"
+        );
         assert_eq!(table.reader().stat().unwrap(), before);
         assert_eq!(found(&table.reader(), &["#"], 3).len(), 2);
     }
@@ -123,7 +139,10 @@ fn a_limit_refuses_a_whole_batch_and_changes_nothing() {
     let larger = Message::new("b", b"12345");
     table.writer().publish(1, &larger, true).unwrap();
     let more = Message::new("d", b"1");
-    assert!(matches!(table.writer().publish(1, &more, true), Err(Error::Limit { .. })));
+    assert!(matches!(
+        table.writer().publish(1, &more, true),
+        Err(Error::Limit { .. })
+    ));
     table.assert_whole();
 }
 
@@ -140,9 +159,14 @@ fn topics_of_the_greatest_length_and_depth_are_stored_and_found() {
     assert_eq!(found(&table.reader(), &[&long], 2).len(), 1);
     assert_eq!(found(&table.reader(), &["+"], 2).len(), 2);
     let filter = [&deep[..deep.len() - 3], "+/d"].concat();
-    assert_eq!(found(&table.reader(), &[&filter], 2), [(deep.clone(), vec![0])]);
+    assert_eq!(
+        found(&table.reader(), &[&filter], 2),
+        [(deep.clone(), vec![0])]
+    );
     let deeper = [&deep[..], "/d"].concat();
-    let refused = table.writer().publish(1, &Message::new(&deeper, b"1"), true);
+    let refused = table
+        .writer()
+        .publish(1, &Message::new(&deeper, b"1"), true);
     assert!(matches!(refused, Err(Error::Limit { .. })));
     table.assert_whole();
     for topic in [&long, &deep] {
@@ -175,7 +199,10 @@ fn expired_messages_are_hidden_at_once_and_purged_in_steps() {
         expires: Some(200),
         ..Message::new("a/39", b"x")
     };
-    assert_eq!(table.writer().publish(200, &dead, true).unwrap(), published(0, 0, 1));
+    assert_eq!(
+        table.writer().publish(200, &dead, true).unwrap(),
+        published(0, 0, 1)
+    );
     table.assert_whole();
 }
 
@@ -218,7 +245,12 @@ fn an_overwrite_changes_neither_ids_nor_sets() {
     table.root.seal(&mut table.pages).unwrap();
     table.pages.commit();
     let roots = |table: &Table| {
-        [Part::Ids, Part::Terms].map(|which| *part(&table.root, &table.pages, which).unwrap().tree().unwrap())
+        [Part::Ids, Part::Terms].map(|which| {
+            *part(&table.root, &table.pages, which)
+                .unwrap()
+                .tree()
+                .unwrap()
+        })
     };
     let before = roots(&table);
     let rows: Vec<(&str, &str)> = topics.iter().map(|topic| (topic.as_str(), "new")).collect();
@@ -250,21 +282,28 @@ fn a_snapshot_and_the_feed_together_miss_nothing_and_repeat_nothing() {
             topics.push(m.retained.message.topic.to_owned());
             Ok(())
         };
-        search.page(&table.reader(), 2, credit, &mut each).unwrap().is_done
+        search
+            .page(&table.reader(), 2, credit, &mut each)
+            .unwrap()
+            .is_done
     };
     assert!(!page(&table, 1));
     // While the search is under way, a message that was not delivered yet changes, and a new one arrives.
     table.publish(&[("b", "2"), ("d", "1")]);
     assert!(page(&table, 10));
     assert_eq!(topics, ["a", "c"]);
-    let TopicChanges::Some { changes, next, .. } = table.reader().changes(sequence, 10).unwrap() else {
+    let TopicChanges::Some { changes, next, .. } = table.reader().changes(sequence, 10).unwrap()
+    else {
         panic!("the feed has both changes");
     };
     let changed: Vec<&str> = changes.iter().map(|change| change.topic.as_str()).collect();
     assert_eq!((changed, next), (vec!["b", "d"], 5));
     table.writer().remove("a").unwrap();
     table.publish(&[("e", "1")]);
-    assert_eq!(table.reader().changes(3, 10).unwrap(), TopicChanges::Truncated { from: 5 });
+    assert_eq!(
+        table.reader().changes(3, 10).unwrap(),
+        TopicChanges::Truncated { from: 5 }
+    );
     // A feed that is turned off and on again begins anew.
     for feed_changes in [0, 3] {
         let options = TopicOptions {
@@ -272,7 +311,10 @@ fn a_snapshot_and_the_feed_together_miss_nothing_and_repeat_nothing() {
             ..options
         };
         table.writer().set_options(options).unwrap();
-        assert_eq!(table.reader().changes(6, 10).unwrap(), TopicChanges::Truncated { from: 8 });
+        assert_eq!(
+            table.reader().changes(6, 10).unwrap(),
+            TopicChanges::Truncated { from: 8 }
+        );
     }
     table.assert_whole();
 }
@@ -283,8 +325,8 @@ fn a_small_message_takes_few_bytes_besides_topic_and_payload() {
     table.publish(&[("a/b", "value")]);
     let messages = part(&table.root, &table.pages, Part::Messages).unwrap();
     let record = messages.get(&table.pages, b"a\0b").unwrap().unwrap();
-    // Flags, id, sequence number, time, payload.
-    assert_eq!(record.len(), 1 + 1 + 1 + 8 + 5);
+    // Flags and sequence number, time, id, payload.
+    assert_eq!(record.len(), 8 + 8 + 1 + 5);
 }
 
 #[test]
@@ -295,13 +337,18 @@ fn a_full_disk_is_an_error_and_the_transaction_can_be_rolled_back() {
     table.pages.commit();
     let before = table.root;
     let topics: Vec<String> = (0..100).map(|i| format!("a/{i}/b")).collect();
-    let messages: Vec<Message<'_>> =
-        topics.iter().map(|topic| Message::new(topic, b"payload")).collect();
+    let messages: Vec<Message<'_>> = topics
+        .iter()
+        .map(|topic| Message::new(topic, b"payload"))
+        .collect();
     for calls in 0..20 {
         table.pages.fail_after(Some(calls));
         let retained = messages.iter().map(|message| (message, true));
         let done = table.writer().publish_batch(1, retained);
-        assert!(matches!(done, Err(Error::Disk(_))), "after {calls} calls: {done:?}");
+        assert!(
+            matches!(done, Err(Error::Disk(_))),
+            "after {calls} calls: {done:?}"
+        );
         table.pages.fail_after(None);
         table.pages.rollback();
         table.root = before;

@@ -1,7 +1,9 @@
 //! Searches: every match is delivered, in pages, across snapshots; costs are checked by counters.
 
 use super::{Table, filters, found};
-use crate::topics::{Filter, SearchCounters, SearchOptions, TopicOptions, TopicSearch, TopicsReader};
+use crate::topics::{
+    Filter, SearchCounters, SearchOptions, TopicOptions, TopicSearch, TopicsReader,
+};
 use std::collections::BTreeSet;
 use tidalite_pager::{Error, PageRead};
 
@@ -31,7 +33,10 @@ fn a_window_of_twenty_delivers_every_one_of_many_matches() {
     let table = devices(1000);
     let reader = table.reader();
     let (mut seen, mut pages) = (BTreeSet::new(), 0);
-    let mut search = TopicSearch::new(filters(&["device/#", "+/+/param/+"]), SearchOptions::default());
+    let mut search = TopicSearch::new(
+        filters(&["device/#", "+/+/param/+"]),
+        SearchOptions::default(),
+    );
     while !search.is_done() {
         let page = search.page(&reader, 2, 20, &mut |found| {
             assert_eq!(found.filters, [0, 1]);
@@ -52,9 +57,15 @@ fn plus_skips_subtrees_instead_of_reading_them() {
     let own = counters(&reader, &["device/017/+/4"]);
     assert!(own.delivered == 1 && own.rows < 6, "{own:?}");
     let children = counters(&reader, &["device/+"]);
-    assert!(children.delivered == 0 && children.rows <= 1001, "{children:?}");
+    assert!(
+        children.delivered == 0 && children.rows <= 1001,
+        "{children:?}"
+    );
     let prefix = counters(&reader, &["device/017/#"]);
-    assert!(prefix.delivered == 20 && prefix.rows <= 21 && prefix.pages < 20, "{prefix:?}");
+    assert!(
+        prefix.delivered == 20 && prefix.rows <= 21 && prefix.pages < 20,
+        "{prefix:?}"
+    );
     let first = counters(&reader, &["+/007/#"]);
     assert!(first.delivered == 21 && first.rows < 40, "{first:?}");
 }
@@ -64,12 +75,18 @@ fn names_behind_wildcards_are_found_by_sets_if_they_are_rare() {
     let table = devices(1000);
     let reader = table.reader();
     let rare = counters(&reader, &["+/+/rare"]);
-    assert_eq!((rare.delivered, rare.term_lookups, rare.candidates), (1, 1, 2));
+    assert_eq!(
+        (rare.delivered, rare.term_lookups, rare.candidates),
+        (1, 1, 2)
+    );
     assert!(rare.rows < 10 && rare.pages < 200, "{rare:?}");
     // The pattern that made other brokers slow: many filters without a match.
     for number in 0..50 {
         let none = counters(&reader, &[&format!("+/+/none{number}/#")]);
-        assert!(none.delivered == 0 && none.rows == 0 && none.pages < 200, "{none:?}");
+        assert!(
+            none.delivered == 0 && none.rows == 0 && none.pages < 200,
+            "{none:?}"
+        );
     }
     // What most topics have is walked.
     let common = counters(&reader, &["+/+/param/+"]);
@@ -79,7 +96,14 @@ fn names_behind_wildcards_are_found_by_sets_if_they_are_rare() {
 #[test]
 fn overlapping_filters_deliver_each_topic_once_with_all_its_filters() {
     let mut table = Table::new(512, TopicOptions::default());
-    table.publish(&[("a", "1"), ("a/b", "1"), ("a/b/c", "1"), ("b", "1"), ("$x", "1"), ("/", "1")]);
+    table.publish(&[
+        ("a", "1"),
+        ("a/b", "1"),
+        ("a/b/c", "1"),
+        ("b", "1"),
+        ("$x", "1"),
+        ("/", "1"),
+    ]);
     let reader = table.reader();
     let own = |topic: &str, filters: &[usize]| (topic.to_owned(), filters.to_vec());
     assert_eq!(
@@ -100,7 +124,10 @@ fn overlapping_filters_deliver_each_topic_once_with_all_its_filters() {
 fn an_earlier_range_is_skipped_and_not_read_again() {
     let table = devices(1000);
     let twice = counters(&table.reader(), &["device/#", "#"]);
-    assert!(twice.delivered == 20_002 && twice.rows < 20_020, "{twice:?}");
+    assert!(
+        twice.delivered == 20_002 && twice.rows < 20_020,
+        "{twice:?}"
+    );
 }
 
 #[test]
@@ -113,7 +140,9 @@ fn a_page_reads_no_more_rows_than_it_may() {
     };
     let mut search = TopicSearch::new(filters(&["#"]), options);
     for page in 1..=20 {
-        let done = search.page(&table.reader(), 2, 10, &mut |_| Ok(())).unwrap();
+        let done = search
+            .page(&table.reader(), 2, 10, &mut |_| Ok(()))
+            .unwrap();
         assert_eq!((done.delivered, done.is_done), (0, false));
         assert_eq!(search.counters().rows, 100 * page);
     }
@@ -132,8 +161,15 @@ fn tokens_go_on_in_another_search_and_others_are_refused() {
     let mut rest = resume(&["device/+/param/3"], &token).unwrap();
     let page = rest.page(&reader, 2, 100, &mut |_| Ok(())).unwrap();
     assert_eq!((page.delivered, page.is_done), (6, true));
-    assert!(resume(&["device/+/param/3"], &rest.token()).unwrap().is_done());
-    for wrong in [resume(&["#"], &token), resume(&["device/+/param/3"], &token[..9])] {
+    assert!(
+        resume(&["device/+/param/3"], &rest.token())
+            .unwrap()
+            .is_done()
+    );
+    for wrong in [
+        resume(&["#"], &token),
+        resume(&["device/+/param/3"], &token[..9]),
+    ] {
         assert!(matches!(wrong, Err(Error::Unsupported { .. })));
     }
     for at in 0..token.len() {
@@ -152,12 +188,25 @@ fn tokens_go_on_in_another_search_and_others_are_refused() {
 fn a_count_of_a_range_reads_few_pages() {
     let table = devices(1000);
     let reader = table.reader();
-    for (filter, expected) in [("device/#", 20_000), ("#", 20_002), ("device/017/#", 20), ("house/007/lamp", 1)] {
-        let before = table.pages.counters().pages_read.load(std::sync::atomic::Ordering::Relaxed);
+    for (filter, expected) in [
+        ("device/#", 20_000),
+        ("#", 20_002),
+        ("device/017/#", 20),
+        ("house/007/lamp", 1),
+    ] {
+        let before = table
+            .pages
+            .counters()
+            .pages_read
+            .load(std::sync::atomic::Ordering::Relaxed);
         let filter = Filter::parse(filter).unwrap();
         let count = reader.count(&filter, 2, None, 1000).unwrap();
         assert_eq!((count.messages, count.next), (expected, None));
-        let after = table.pages.counters().pages_read.load(std::sync::atomic::Ordering::Relaxed);
+        let after = table
+            .pages
+            .counters()
+            .pages_read
+            .load(std::sync::atomic::Ordering::Relaxed);
         assert!(after - before < 20, "{} pages", after - before);
     }
 }
@@ -166,11 +215,17 @@ fn a_count_of_a_range_reads_few_pages() {
 fn a_removal_by_filter_goes_in_steps_and_a_dry_run_only_counts() {
     let mut table = devices(50);
     let filter = Filter::parse("device/+/param/7").unwrap();
-    let dry = table.writer().remove_matches(&filter, None, 1000, true).unwrap();
+    let dry = table
+        .writer()
+        .remove_matches(&filter, None, 1000, true)
+        .unwrap();
     assert_eq!((dry.messages, dry.next), (50, None));
     let (mut token, mut removed) = (None, 0);
     loop {
-        let step = table.writer().remove_matches(&filter, token.as_deref(), 8, false).unwrap();
+        let step = table
+            .writer()
+            .remove_matches(&filter, token.as_deref(), 8, false)
+            .unwrap();
         assert!(step.messages <= 8);
         removed += step.messages;
         token = step.next;

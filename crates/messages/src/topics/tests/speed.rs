@@ -3,7 +3,9 @@
 
 use crate::topics::steps::first_target;
 use crate::topics::token::{self, Place};
-use crate::topics::{Filter, Message, SearchOptions, TopicOptions, TopicSearch, TopicsReader, TopicsWriter};
+use crate::topics::{
+    Filter, Message, SearchOptions, TopicOptions, TopicSearch, TopicsReader, TopicsWriter,
+};
 use tidalite_kv::{MissingTable, TableReader, TableWriter, Tree};
 use tidalite_pager::{Durability, Options, PageRead, Pager, Result};
 use tidalite_testkit::rng::Rng;
@@ -51,7 +53,10 @@ fn topics() -> Vec<String> {
 fn told(what: &str, count: u64, begin: Instant) {
     let seconds = begin.elapsed().as_secs_f64();
     let ns = seconds * 1e9 / count as f64;
-    println!("{what}: {:.0} a second, {ns:.0} ns each", count as f64 / seconds);
+    println!(
+        "{what}: {:.0} a second, {ns:.0} ns each",
+        count as f64 / seconds
+    );
 }
 
 /// Messages of `devices` devices, fifty parameters of each, in the order in which a broker receives them.
@@ -82,8 +87,11 @@ fn speed_of_topics() -> Result<()> {
     let begin = Instant::now();
     {
         let mut table = TopicsWriter::create(&mut root, &mut w, TopicOptions::default())?;
-        let messages: Vec<Message<'_>> =
-            topics.iter().enumerate().map(|(index, topic)| message(index, topic)).collect();
+        let messages: Vec<Message<'_>> = topics
+            .iter()
+            .enumerate()
+            .map(|(index, topic)| message(index, topic))
+            .collect();
         table.publish_batch(1, messages.iter().map(|message| (message, true)))?;
     }
     root.seal(&mut w)?;
@@ -96,8 +104,11 @@ fn speed_of_topics() -> Result<()> {
         let (mut spent, mut sealing, mut count) = (0.0, 0.0, 0);
         for _ in 0..rounds {
             let order = of_devices(&mut rng, &topics, devices);
-            let messages: Vec<Message<'_>> =
-                order.iter().enumerate().map(|(index, topic)| message(index, topic)).collect();
+            let messages: Vec<Message<'_>> = order
+                .iter()
+                .enumerate()
+                .map(|(index, topic)| message(index, topic))
+                .collect();
             let mut w = pager.begin_write()?;
             let begin = Instant::now();
             TopicsWriter::open(&mut root, &mut w)?
@@ -115,7 +126,10 @@ fn speed_of_topics() -> Result<()> {
             count as f64 / sealing
         );
     }
-    println!("file: {} bytes a topic", pager.begin_read()?.file_bytes() / TOPICS);
+    println!(
+        "file: {} bytes a topic",
+        pager.begin_read()?.file_bytes() / TOPICS
+    );
 
     let snapshot = pager.begin_read()?;
     let reader = TopicsReader::open(&root, &snapshot)?;
@@ -143,7 +157,10 @@ fn speed_of_topics() -> Result<()> {
     ] {
         let begin = Instant::now();
         let found = find(filter)?;
-        println!("{filter}: {:.3} ms, {found:?}", begin.elapsed().as_secs_f64() * 1e3);
+        println!(
+            "{filter}: {:.3} ms, {found:?}",
+            begin.elapsed().as_secs_f64() * 1e3
+        );
     }
     for filter in ["device/+/param/4", "+/+/param/4", "+/0017/+/4"] {
         let filters = vec![Filter::parse(filter)?];
@@ -170,7 +187,10 @@ fn speed_of_nested_tables() -> Result<()> {
     let mut rng = Rng::new(1);
     let value = |number: u64| format!("{number:032}").into_bytes();
     let path = |topic: &str| -> Vec<Vec<u8>> {
-        topic.split('/').map(|level| level.as_bytes().to_vec()).collect()
+        topic
+            .split('/')
+            .map(|level| level.as_bytes().to_vec())
+            .collect()
     };
 
     let mut w = pager.begin_write()?;
@@ -178,15 +198,21 @@ fn speed_of_nested_tables() -> Result<()> {
     let begin = Instant::now();
     for (number, topic) in topics.iter().enumerate() {
         let path = path(topic);
-        table.at(&mut w, &path[..3], MissingTable::CreateToFill, &mut |w, table| {
-            table.insert(w, &path[3], &value(number as u64))
-        })?;
+        table.at(
+            &mut w,
+            &path[..3],
+            MissingTable::CreateToFill,
+            &mut |w, table| table.insert(w, &path[3], &value(number as u64)),
+        )?;
     }
     let mut root = *table.tree().unwrap();
     root.seal(&mut w)?;
     told("nested: load", TOPICS, begin);
     w.commit(&root.encode(), Durability::None)?;
-    println!("nested: file: {} bytes a topic", pager.begin_read()?.file_bytes() / TOPICS);
+    println!(
+        "nested: file: {} bytes a topic",
+        pager.begin_read()?.file_bytes() / TOPICS
+    );
 
     for (devices, rounds) in [(400, 40), (20_000, 2)] {
         let (mut spent, mut count) = (0.0, 0);
@@ -198,13 +224,18 @@ fn speed_of_nested_tables() -> Result<()> {
             for message in order.chunks(OF_MESSAGE as usize) {
                 // One descent through the upper levels for the parameters of a device.
                 let above = path(message[0]);
-                table.at(&mut w, &above[..3], MissingTable::CreateToFill, &mut |w, table| {
-                    for topic in message {
-                        let name = topic.rsplit('/').next().unwrap_or_default();
-                        table.insert(w, name.as_bytes(), &value(count as u64))?;
-                    }
-                    Ok(())
-                })?;
+                table.at(
+                    &mut w,
+                    &above[..3],
+                    MissingTable::CreateToFill,
+                    &mut |w, table| {
+                        for topic in message {
+                            let name = topic.rsplit('/').next().unwrap_or_default();
+                            table.insert(w, name.as_bytes(), &value(count as u64))?;
+                        }
+                        Ok(())
+                    },
+                )?;
             }
             root = *table.tree().unwrap();
             root.seal(&mut w)?;
@@ -246,7 +277,10 @@ fn speed_of_nested_tables() -> Result<()> {
     println!(
         "nested: device/+/param/4: {matches} in {:.3} ms, {} pages",
         begin.elapsed().as_secs_f64() * 1e3,
-        snapshot.counters().pages_read.load(std::sync::atomic::Ordering::Relaxed)
+        snapshot
+            .counters()
+            .pages_read
+            .load(std::sync::atomic::Ordering::Relaxed)
     );
     drop(snapshot);
     close(pager);
