@@ -12,15 +12,15 @@
 //! one), unless it expires and the old one did not, or later.
 
 use crate::topics::batch::{Batch, Change};
-use crate::topics::expiry::{self, ROW_BYTES};
 use crate::topics::feed;
+use crate::topics::follow::Follow;
 use crate::topics::message::Message;
+use crate::topics::old::{filed, read_old};
 use crate::topics::options::TopicOptions;
 use crate::topics::parts::{Part, change};
-use crate::topics::record::{self, Head, Numbers, SEQUENCES_MAX, counted_bytes, head_in};
+use crate::topics::record::{self, Numbers, SEQUENCES_MAX, counted_bytes, head_in};
 use crate::topics::state::State;
 use crate::topics::terms::{self, SetChanges};
-use std::cmp::Ordering;
 use tidalite_index::NUMBERS_MAX;
 use tidalite_kv::{TableWriter, Tree};
 use tidalite_pager::{Error, PageWrite, Result};
@@ -31,11 +31,7 @@ const READ_AHEAD: usize = 512;
 /// Number of changes of sets that are collected before they are stored. It bounds the memory of a large load.
 const SET_CHANGES_MAX: usize = 1 << 18;
 
-/// Number of rows that are tried before a descent to the next key, if the last key was near the one before, and if not.
-const STEPS_FAR: u32 = 8;
-const STEPS_NEAR: u32 = 2;
-
-/// What a batch of messages did.
+/// Result of a batch of messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Published {
     /// Topics that had no message before.
@@ -44,101 +40,6 @@ pub struct Published {
     pub replaced: u64,
     /// Topics whose message was removed.
     pub removed: u64,
-}
-
-/// The message that a topic has before a change.
-#[derive(Clone, Copy, Debug)]
-struct Old {
-    head: Head,
-    record_len: u64,
-}
-
-/// Reads the old messages of some changes, in their order.
-fn read_old<W: PageWrite>(
-    w: &W,
-    table: &TableWriter,
-    batch: &Batch,
-    range: std::ops::Range<usize>,
-    old: &mut Vec<Option<Old>>,
-) -> Result<()> {
-    old.clear();
-    let Some(tree) = table.tree() else {
-        // An inline table has a few rows.
-        for key in batch.keys_of(range) {
-            old.push(match table.get(w, key)? {
-                Some(record) => Some(Old {
-                    head: record::decode_head(&record)?,
-                    record_len: record.len() as u64,
-                }),
-                None => None,
-            });
-        }
-        return Ok(());
-    };
-    // Topics of one publisher are neighbours, so the next key is often a few rows further. A descent costs as much as
-    // some twenty steps.
-    let mut rows = tree.cursor(w);
-    let (mut steps_max, mut is_past_end) = (0, false);
-    for key in batch.keys_of(range) {
-        if is_past_end {
-            old.push(None);
-            continue;
-        }
-        let mut steps = 0;
-        let mut order = match rows.is_at_row() {
-            true => rows.key().cmp(key),
-            false => Ordering::Less,
-        };
-        while order.is_lt() && steps < steps_max && rows.next()? {
-            order = rows.key().cmp(key);
-            steps += 1;
-        }
-        steps_max = STEPS_FAR;
-        if order.is_lt() {
-            steps_max = STEPS_NEAR;
-            order = match rows.seek_ge(key)? {
-                true => rows.key().cmp(key),
-                false => Ordering::Greater,
-            };
-            is_past_end = !rows.is_at_row();
-        }
-        old.push(match order {
-            Ordering::Equal => {
-                let inline = rows.value_slice();
-                let (head, record_len) = match inline {
-                    Some(record) => (record::decode_head(record)?, record.len() as u64),
-                    None => {
-                        let value = rows.value()?;
-                        (head_in(&value)?, value.len())
-                    }
-                };
-                Some(Old { head, record_len })
-            }
-            _ => None,
-        });
-    }
-    Ok(())
-}
-
-/// Time of the row in the expiry index for a message that replaces `old`: the old row stays if it is not too late.
-fn filed(expires: Option<i64>, old: Option<&Old>) -> Option<i64> {
-    let expires = expires?;
-    match old.and_then(|old| old.head.filed) {
-        Some(filed) if filed <= expires => Some(filed),
-        _ => Some(expires),
-    }
-}
-
-/// Changes of the parts other than the messages, collected while the messages are written.
-#[derive(Default)]
-struct Follow {
-    /// Ids of new topics, ascending, with the index of their change.
-    created: Vec<(u64, u32)>,
-    removed: Vec<(u64, u32)>,
-    /// Rows of the expiry index, and whether they are added.
-    expiry: Vec<([u8; ROW_BYTES], bool)>,
-    /// Indexes of the changes that changed something, for the feed.
-    changed: Vec<(u32, bool)>,
 }
 
 /// A table of topics while a batch is applied to it.
@@ -398,33 +299,6 @@ pub(super) fn trim_feed<W: PageWrite>(
         state.feed_from = first;
     }
     Ok(())
-}
-
-impl Follow {
-    fn remove(&mut self, index: usize, old: Option<&Old>) {
-        if let Some(old) = old {
-            self.removed.push((old.head.id, index as u32));
-            if let Some(filed) = old.head.filed {
-                let row = expiry::row_of(filed, old.head.id);
-                self.expiry.push((row, false));
-            }
-        }
-    }
-
-    fn refile(&mut self, numbers: &Numbers, old: Option<&Old>) {
-        let before = old.and_then(|old| old.head.filed);
-        if before == numbers.filed {
-            return;
-        }
-        if let Some(before) = before {
-            let row = expiry::row_of(before, numbers.id);
-            self.expiry.push((row, false));
-        }
-        if let Some(filed) = numbers.filed {
-            let row = expiry::row_of(filed, numbers.id);
-            self.expiry.push((row, true));
-        }
-    }
 }
 
 /// Number of bytes of a message that count.

@@ -127,7 +127,7 @@ impl<R: PageRead> TopicsReader<R> {
         Ok(members)
     }
 
-    /// Each id must be that of a message.
+    /// Each id must be the id of a message.
     fn check_ids(&self, problem: &mut OnProblem<'_>) -> Result<()> {
         let messages = self.part(Part::Messages)?;
         let mut rows = self.part(Part::Ids)?.cursor(&self.r)?;

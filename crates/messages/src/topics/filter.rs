@@ -3,7 +3,7 @@
 //! - `+` matches one level, also an empty one; `#`, only at the end, matches the level before it and everything below.
 //! - A filter that begins with a wildcard matches no topic that begins with `$`.
 //! - A leading `/` makes an empty first level.
-//! - `$share/group/filter` is a shared subscription: it matches what `filter` matches, but gets no retained messages.
+//! - `$share/group/filter` is a shared subscription: it matches the topics of `filter`, but gets no retained messages.
 
 use crate::topics::key::{BEHIND, SEPARATOR, check_len, refused};
 use tidalite_pager::Result;

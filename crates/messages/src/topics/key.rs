@@ -60,7 +60,7 @@ pub(super) fn check_len(bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Creates the error for a text that is not what MQTT allows there.
+/// Creates the error for a text that MQTT does not allow there.
 #[cold]
 pub(super) fn refused(bytes: &[u8], expected: &str) -> Error {
     /// Number of bytes that an error shows.

@@ -1,10 +1,11 @@
 //! Listing and counting the messages of a filter.
 
 use crate::topics::filter::Filter;
+use crate::topics::found::SearchOptions;
 use crate::topics::key::BEHIND;
 use crate::topics::parts::Part;
 use crate::topics::read::{FoundMessage, TopicsReader};
-use crate::topics::search::{SearchOptions, TopicSearch};
+use crate::topics::search::TopicSearch;
 use crate::topics::steps::first_target;
 use tidalite_pager::{PageRead, Result};
 

@@ -167,7 +167,7 @@ pub struct Retained<'m> {
     pub message: Message<'m>,
     /// Id of the topic: stays the same while the topic has a message.
     pub id: u64,
-    /// Number of the change that set this message: greater than that of every earlier change.
+    /// Number of the change that set this message: greater than the number of every earlier change.
     pub sequence: u64,
     /// Time of publication in nanoseconds since 1970.
     pub time: i64,

@@ -10,10 +10,12 @@
 //! steps        skips from a key to the next that may match
 //! terms        sets of topics by the name of one level
 //! batch        changes of one call, sorted by key
+//! old, follow  the messages before a batch; changes of the other parts
 //! apply        applies a batch to all parts
 //! read         single messages, totals, changes
 //! plan         how the matches of a filter are found
 //! token        the position of a search, as bytes
+//! found        options and results of a search
 //! search       all matches of several filters, a page at a time
 //! list         listing and counting by filter
 //! write        publishing, setting, removing
@@ -36,9 +38,12 @@ mod check;
 mod expiry;
 mod feed;
 mod filter;
+mod follow;
+mod found;
 mod key;
 mod list;
 mod message;
+mod old;
 mod options;
 mod parts;
 mod plan;
@@ -57,6 +62,7 @@ mod write;
 pub use apply::Published;
 pub use feed::TopicChange;
 pub use filter::{Filter, matches};
+pub use found::{Match, SearchCounters, SearchOptions, SearchPage};
 pub use key::{TOPIC_BYTES_MAX, TOPIC_LEVELS_MAX, topic_of_bytes};
 pub use list::{TopicCount, TopicList};
 pub use message::{
@@ -66,7 +72,7 @@ pub use options::TopicOptions;
 pub use read::{FoundMessage, TopicChanges, TopicsReader, TopicsStat};
 pub use recover::RecoveredTopics;
 pub use remove::{Purged, Removed};
-pub use search::{Match, SearchCounters, SearchOptions, SearchPage, TopicSearch};
+pub use search::TopicSearch;
 pub use write::TopicsWriter;
 
 #[cfg(test)]

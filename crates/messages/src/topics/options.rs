@@ -36,7 +36,7 @@ pub struct TopicOptions {
 }
 
 impl Default for TopicOptions {
-    /// Topics of up to 128 levels; no other limits than those of MQTT; no feed.
+    /// Topics of up to 128 levels; otherwise only the limits of MQTT; no feed.
     fn default() -> Self {
         Self {
             levels_max: 128,

@@ -12,14 +12,14 @@ use tidalite_index::{NUMBERS_MAX, RoaringTreemap};
 use tidalite_kv::Tree;
 use tidalite_pager::{PageRead, PageWrite, Result};
 
-/// Number of messages that are read before what follows from them is written.
+/// Number of messages that are read before the rows that follow from them are written.
 const READ_AT_ONCE: usize = if cfg!(test) { 7 } else { 1 << 14 };
 
 /// Greater numbers are taken for damage: a table with them could soon give no more numbers.
 const SANE_ID_MAX: u64 = NUMBERS_MAX / 2;
 const SANE_SEQUENCE_MAX: u64 = SEQUENCES_MAX / 2;
 
-/// What a recovery found.
+/// Result of a recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecoveredTopics {
     /// Messages that are there.

@@ -1,16 +1,16 @@
-//! Removing many messages: expired ones, and those of a filter.
+//! Removing many messages: expired ones, and all matches of a filter.
 
 use crate::topics::expiry;
 use crate::topics::filter::Filter;
+use crate::topics::found::SearchOptions;
 use crate::topics::list::search;
 use crate::topics::parts::{Part, change, part};
 use crate::topics::record;
-use crate::topics::search::SearchOptions;
 use crate::topics::write::TopicsWriter;
 use tidalite_base::Corrupt;
 use tidalite_pager::{Error, PageWrite, Result};
 
-/// What a purge of expired messages did.
+/// Result of a purge of expired messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Purged {
     /// Number of messages that were removed.
@@ -19,7 +19,7 @@ pub struct Purged {
     pub has_more: bool,
 }
 
-/// What a removal by filter did.
+/// Result of a removal by filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Removed {
     /// Number of messages that were removed, or would be.

@@ -7,8 +7,8 @@
 //!    message in all snapshots of a search is delivered once.
 
 use crate::topics::filter::Filter;
+use crate::topics::found::{Match, SearchCounters, SearchOptions, SearchPage};
 use crate::topics::key::{BEHIND, TopicText};
-use crate::topics::message::Retained;
 use crate::topics::parts::{Part, id_of};
 use crate::topics::plan::{Plan, advance, candidates, choose};
 use crate::topics::read::TopicsReader;
@@ -22,70 +22,6 @@ use tidalite_pager::{PageRead, Result};
 
 /// Number of topics from sets that are looked up at a time.
 const LOOKUPS: usize = 128;
-
-/// Default of `SearchOptions::rows_max`.
-const ROWS_MAX: u64 = 1 << 16;
-
-/// Which messages a search delivers, and how much it reads at a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SearchOptions {
-    /// Only messages with a greater sequence number: those that changed since.
-    pub since: u64,
-    /// Only messages with a sequence number up to this one. A subscriber that receives live changes after it sets it to the
-    /// sequence number of its first snapshot, and then sees nothing twice.
-    pub until: u64,
-    /// Maximum number of rows that one page reads. A page then ends before it is full.
-    pub rows_max: u64,
-}
-
-impl Default for SearchOptions {
-    fn default() -> Self {
-        Self {
-            since: 0,
-            until: u64::MAX,
-            rows_max: ROWS_MAX,
-        }
-    }
-}
-
-/// What a search has done so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SearchCounters {
-    /// Filters whose matches were found by a walk through the keys.
-    pub walks: u64,
-    /// Filters whose matches were found by sets of topics.
-    pub term_lookups: u64,
-    /// Rows compared with a filter, including topics from sets.
-    pub rows: u64,
-    /// Steps of cursors from row to row.
-    pub steps: u64,
-    /// Seeks of cursors.
-    pub seeks: u64,
-    /// Topics that the sets of the filters had in common.
-    pub candidates: u64,
-    /// Pages read, as the page reader counts them.
-    pub pages: u64,
-    /// Messages delivered.
-    pub delivered: u64,
-}
-
-/// What a page has delivered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SearchPage {
-    /// Number of messages.
-    pub delivered: u64,
-    /// Whether all matches have been delivered.
-    pub is_done: bool,
-}
-
-/// A message that a search has found.
-#[derive(Clone, Debug)]
-pub struct Match<'m> {
-    /// The message.
-    pub retained: Retained<'m>,
-    /// Indexes of the filters that match its topic, ascending.
-    pub filters: &'m [usize],
-}
 
 /// A search for the messages of topics that match filters. It borrows no snapshot: each page may use another one.
 #[derive(Clone, Debug)]
@@ -103,7 +39,7 @@ pub struct TopicSearch {
 /// Callback that receives the key of a topic, the filters that match it, the head of its record and the record.
 pub(super) type OnFound<'f> = dyn FnMut(&[u8], &[usize], &Head, &Value<'_>) -> Result<()> + 'f;
 
-/// What is left of a page.
+/// The messages and rows that a page may still deliver and read.
 struct Budget {
     credit: u64,
     rows: u64,
@@ -152,13 +88,13 @@ impl TopicSearch {
         self.at >= self.filters.len()
     }
 
-    /// What the search has done since it was created.
+    /// Counters of the work since the search was created.
     #[must_use]
     pub fn counters(&self) -> &SearchCounters {
         &self.counters
     }
 
-    /// Delivers the next matches, at most `credit`; those that have expired at the time `now` are left out. A page may
+    /// Delivers the next matches, at most `credit`; leaves out messages that have expired at the time `now`. A page may
     /// deliver fewer messages, or none, although there are more.
     ///
     /// # Errors
@@ -328,6 +264,21 @@ impl TopicSearch {
                 keys.push(key.map(|key| key.to_vec()).transpose()?);
                 Ok(())
             })?;
+            // The topic may have lost its message since the sets were read.
+            let filter = &self.filters[self.at];
+            let is_match =
+                |key: &Option<Vec<u8>>| key.as_ref().is_some_and(|key| filter.matches_key(key));
+            let matching: Vec<&[u8]> = keys
+                .iter()
+                .filter(|key| is_match(key))
+                .filter_map(|key| key.as_deref())
+                .collect();
+            let mut values = Vec::with_capacity(matching.len());
+            messages.get_many(&reader.r, &matching, |_, value| {
+                values.push(value);
+                Ok(())
+            })?;
+            let mut matches = matching.into_iter().zip(values).peekable();
             for (id, key) in chunk.iter().zip(&keys) {
                 let id = id_of(id)?;
                 if budget.is_spent() {
@@ -337,12 +288,8 @@ impl TopicSearch {
                 }
                 budget.rows -= 1;
                 self.counters.rows += 1;
-                // The topic may have lost its message since the sets were read.
-                let Some(key) = key else { continue };
-                if !self.filters[self.at].matches_key(key) {
-                    continue;
-                }
-                if let Some(value) = messages.get(&reader.r, key)? {
+                let found = matches.next_if(|(own, _)| key.as_deref() == Some(*own));
+                if let Some((key, Some(value))) = found {
                     self.deliver(key, &value, now, budget, each)?;
                 }
             }

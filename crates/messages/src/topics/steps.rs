@@ -14,7 +14,7 @@ use crate::topics::filter::{Filter, Level};
 use crate::topics::key::{BEHIND, SEPARATOR};
 use std::cmp::Ordering;
 
-/// What follows from a key.
+/// The result of comparing a key with a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// The key matches.

@@ -104,7 +104,7 @@ impl<'a, W: PageWrite> TopicsWriter<'a, W> {
     }
 
     /// Publishes a message by the rules of MQTT: without the RETAIN flag nothing changes; with it the message replaces
-    /// that of the topic, and an empty payload removes the topic's message. A message whose expiry is not after `now`
+    /// the message of the topic, and an empty payload removes the topic's message. A message whose expiry is not after `now`
     /// removes it, too.
     ///
     /// # Errors

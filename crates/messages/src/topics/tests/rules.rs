@@ -22,7 +22,7 @@ fn published(created: u64, replaced: u64, removed: u64) -> Published {
 #[test]
 fn the_retain_flag_and_empty_payloads_do_what_the_standard_says() {
     let mut table = Table::new(4096, TopicOptions::default());
-    // Before, retain flag, payload, what is done, after.
+    // Message before, retain flag, payload, changes, message after.
     for (before, retain, payload, expected, after) in [
         (None, false, "new", published(0, 0, 0), None),
         (None, false, "", published(0, 0, 0), None),
@@ -128,7 +128,7 @@ fn a_limit_refuses_a_whole_batch_and_changes_nothing() {
     table.publish(&[("a", "12345"), ("b", "12345"), ("c/d/e", "123")]);
     let stat = table.reader().stat().unwrap();
     assert_eq!((stat.messages, stat.bytes), (3, 20));
-    // Lower limits refuse what makes the table larger, and nothing else.
+    // Lower limits refuse changes that make the table larger, and no others.
     let lower = TopicOptions {
         messages_max: 1,
         bytes_max: 5,

@@ -88,7 +88,7 @@ fn names_behind_wildcards_are_found_by_sets_if_they_are_rare() {
             "{none:?}"
         );
     }
-    // What most topics have is walked.
+    // Names that most topics have are found by a walk.
     let common = counters(&reader, &["+/+/param/+"]);
     assert_eq!((common.delivered, common.walks), (20_000, 1));
 }

@@ -1,0 +1,67 @@
+//! Which messages a search delivers, and the results of a search.
+
+use crate::topics::message::Retained;
+
+/// Default of `SearchOptions::rows_max`.
+const ROWS_MAX: u64 = 1 << 16;
+
+/// Which messages a search delivers, and how much it reads at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SearchOptions {
+    /// Only messages with a greater sequence number, which changed since.
+    pub since: u64,
+    /// Only messages with a sequence number up to this one. A subscriber that receives live changes after it sets it to the
+    /// sequence number of its first snapshot, and then sees nothing twice.
+    pub until: u64,
+    /// Maximum number of rows that one page reads. A page then ends before it is full.
+    pub rows_max: u64,
+}
+
+impl Default for SearchOptions {
+    fn default() -> Self {
+        Self {
+            since: 0,
+            until: u64::MAX,
+            rows_max: ROWS_MAX,
+        }
+    }
+}
+
+/// Counters of the work of a search.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SearchCounters {
+    /// Filters whose matches were found by a walk through the keys.
+    pub walks: u64,
+    /// Filters whose matches were found by sets of topics.
+    pub term_lookups: u64,
+    /// Rows compared with a filter, including topics from sets.
+    pub rows: u64,
+    /// Steps of cursors from row to row.
+    pub steps: u64,
+    /// Seeks of cursors.
+    pub seeks: u64,
+    /// Topics that the sets of the filters had in common.
+    pub candidates: u64,
+    /// Pages read, as the page reader counts them.
+    pub pages: u64,
+    /// Messages delivered.
+    pub delivered: u64,
+}
+
+/// Result of a page of a search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SearchPage {
+    /// Number of messages.
+    pub delivered: u64,
+    /// Whether all matches have been delivered.
+    pub is_done: bool,
+}
+
+/// A message that a search has found.
+#[derive(Clone, Debug)]
+pub struct Match<'m> {
+    /// The message.
+    pub retained: Retained<'m>,
+    /// Indexes of the filters that match its topic, ascending.
+    pub filters: &'m [usize],
+}
