@@ -264,21 +264,6 @@ impl TopicSearch {
                 keys.push(key.map(|key| key.to_vec()).transpose()?);
                 Ok(())
             })?;
-            // The topic may have lost its message since the sets were read.
-            let filter = &self.filters[self.at];
-            let is_match =
-                |key: &Option<Vec<u8>>| key.as_ref().is_some_and(|key| filter.matches_key(key));
-            let matching: Vec<&[u8]> = keys
-                .iter()
-                .filter(|key| is_match(key))
-                .filter_map(|key| key.as_deref())
-                .collect();
-            let mut values = Vec::with_capacity(matching.len());
-            messages.get_many(&reader.r, &matching, |_, value| {
-                values.push(value);
-                Ok(())
-            })?;
-            let mut matches = matching.into_iter().zip(values).peekable();
             for (id, key) in chunk.iter().zip(&keys) {
                 let id = id_of(id)?;
                 if budget.is_spent() {
@@ -288,8 +273,12 @@ impl TopicSearch {
                 }
                 budget.rows -= 1;
                 self.counters.rows += 1;
-                let found = matches.next_if(|(own, _)| key.as_deref() == Some(*own));
-                if let Some((key, Some(value))) = found {
+                // The topic may have lost its message since the sets were read.
+                let Some(key) = key else { continue };
+                if !self.filters[self.at].matches_key(key) {
+                    continue;
+                }
+                if let Some(value) = messages.get(&reader.r, key)? {
                     self.deliver(key, &value, now, budget, each)?;
                 }
             }

@@ -5,7 +5,6 @@ mod filters;
 mod model;
 mod rules;
 mod searches;
-mod speed;
 
 use crate::topics::{
     Filter, Message, SearchOptions, TopicOptions, TopicSearch, TopicsReader, TopicsWriter,

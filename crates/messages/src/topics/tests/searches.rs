@@ -1,6 +1,7 @@
 //! Searches: every match is delivered, in pages, across snapshots; costs are checked by counters.
 
 use super::{Table, filters, found};
+use crate::topics::token::{self, Place};
 use crate::topics::{
     Filter, SearchCounters, SearchOptions, TopicOptions, TopicSearch, TopicsReader,
 };
@@ -91,6 +92,22 @@ fn names_behind_wildcards_are_found_by_sets_if_they_are_rare() {
     // Names that most topics have are found by a walk.
     let common = counters(&reader, &["+/+/param/+"]);
     assert_eq!((common.delivered, common.walks), (20_000, 1));
+}
+
+#[test]
+fn sets_of_several_names_are_intersected_before_topics_are_read() {
+    let table = devices(100);
+    let filters = filters(&["+/007/+/7"]);
+    let token = token::encode(&filters, 0, &Place::Terms(0));
+    let options = SearchOptions::default();
+    let mut search = TopicSearch::resume(filters, options, &token).unwrap();
+    let page = search
+        .page(&table.reader(), 2, 10, &mut |_| Ok(()))
+        .unwrap();
+    assert_eq!((page.delivered, page.is_done), (1, true));
+    // Twenty topics have the first name, and a hundred the second.
+    let counters = search.counters();
+    assert_eq!((counters.candidates, counters.rows), (1, 1));
 }
 
 #[test]
