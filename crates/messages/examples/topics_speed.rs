@@ -273,7 +273,71 @@ fn measure_nested_tables() -> Result<()> {
     Ok(())
 }
 
+/// The same with one table whose keys are the topics with zero bytes for '/', without anything else of a table of topics.
+fn measure_plain_table() -> Result<()> {
+    let topics = topics();
+    let pager = open("plain");
+    let mut rng = Rng::new(1);
+    let key = |topic: &str| topic.replace('/', "\0").into_bytes();
+    let value = |number: u64| format!("{number:032}").into_bytes();
+    let mut w = pager.begin_write()?;
+    let mut root = Tree::new(20);
+    let begin = Instant::now();
+    for (number, topic) in topics.iter().enumerate() {
+        root.insert(&mut w, &key(topic), &value(number as u64))?;
+    }
+    root.seal(&mut w)?;
+    told("plain: load", TOPICS, begin);
+    w.commit(&root.encode(), Durability::None)?;
+    let bytes = pager.begin_read()?.file_bytes();
+    println!("plain: file: {} bytes a topic", bytes / TOPICS);
+    for (devices, rounds) in [(400, 40), (20_000, 2)] {
+        let (mut spent, mut count) = (0.0, 0);
+        for _ in 0..rounds {
+            let order = of_devices(&mut rng, &topics, devices);
+            let mut w = pager.begin_write()?;
+            let begin = Instant::now();
+            for topic in &order {
+                root.insert(&mut w, &key(topic), &value(count as u64))?;
+            }
+            root.seal(&mut w)?;
+            spent += begin.elapsed().as_secs_f64();
+            count += order.len();
+            w.commit(&root.encode(), Durability::None)?;
+        }
+        println!(
+            "plain: overwrite in batches of {}: {:.0} a second with sealing",
+            devices * OF_MESSAGE,
+            count as f64 / spent
+        );
+    }
+    let snapshot = pager.begin_read()?;
+    let begin = Instant::now();
+    let mut matches = 0;
+    let mut cursor = root.cursor(&snapshot);
+    for _ in 0..LOOKUPS {
+        let prefix = format!("device\0{:04}\0", rng.below(DEVICES)).into_bytes();
+        let mut is_there = cursor.seek_ge(&prefix)?;
+        while is_there && cursor.key().starts_with(&prefix) {
+            let rest = &cursor.key()[prefix.len()..];
+            let name = rest.split(|byte| *byte == 0).next().unwrap_or_default();
+            let mut key = [&prefix[..], name, b"\x004"].concat();
+            matches += u64::from(cursor.seek(&key)?);
+            key.truncate(key.len() - 2);
+            key.push(1);
+            is_there = cursor.seek_ge(&key)?;
+        }
+    }
+    assert_eq!(matches, LOOKUPS);
+    told("plain: device/NNNN/+/4", LOOKUPS, begin);
+    drop(cursor);
+    drop(snapshot);
+    close(pager);
+    Ok(())
+}
+
 fn main() -> Result<()> {
     measure_topics()?;
+    measure_plain_table()?;
     measure_nested_tables()
 }

@@ -30,9 +30,9 @@ impl Default for SearchOptions {
 /// Counters of the work of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SearchCounters {
-    /// Filters whose matches were found by a walk through the keys.
+    /// Filters whose search began with a walk through the keys, as each does.
     pub walks: u64,
-    /// Filters whose matches were found by sets of topics.
+    /// Filters whose search went on by sets of topics.
     pub term_lookups: u64,
     /// Rows compared with a filter, including topics from sets.
     pub rows: u64,

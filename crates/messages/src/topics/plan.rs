@@ -5,21 +5,24 @@
 //! terms   intersects the sets of the filter's names (`terms.rs`), then compares each topic that is left
 //! ```
 //!
-//! A walk is bad if wildcards that match many names come before names: `+/+/x` visits each pair of names. The cost of a
+//! Each search begins with a walk of a few rows, and most end there. A longer walk is bad if wildcards that match many names come before names: `+/+/x` visits each pair of names. The cost of a
 //! walk is estimated from a few steps at some places of its range, the cost of the sets from the size of the smallest.
 
 use crate::topics::filter::{Filter, Level};
 use crate::topics::key::BEHIND;
 use crate::topics::parts::Part;
 use crate::topics::read::TopicsReader;
-use crate::topics::steps::{Step, first_target, step, step_after_match};
+use crate::topics::steps::{Step, step, step_after_match};
 use crate::topics::terms;
 use tidalite_index::{RoaringTreemap, count, get, get_within};
 use tidalite_kv::Cursor;
 use tidalite_pager::{PageRead, Result};
 
+/// Number of rows that a search walks through before a plan is made.
+pub(super) const TRIAL_ROWS: u64 = if cfg!(test) { 4 } else { 16 };
+
 /// Ranges of up to this many rows are walked without an estimate, which would cost more than the walk.
-const SMALL_ROWS: u64 = 256;
+const SMALL_ROWS: u64 = if cfg!(test) { 8 } else { 256 };
 
 /// Number of places at which a walk is tried, and number of steps at each.
 const SAMPLES: u64 = 4;
@@ -74,9 +77,6 @@ pub(super) fn choose<R: PageRead>(reader: &TopicsReader<R>, filter: &Filter) -> 
         return Ok(Plan::Walk);
     }
     let messages = reader.part(Part::Messages)?;
-    if ends_soon(&mut messages.cursor(&reader.r)?, filter)? {
-        return Ok(Plan::Walk);
-    }
     let (mut from, mut to) = (0, messages.len());
     if prefix_levels > 0 {
         let mut key = Vec::new();
@@ -105,26 +105,6 @@ pub(super) fn choose<R: PageRead>(reader: &TopicsReader<R>, filter: &Filter) -> 
         true => Ok(Plan::Terms),
         false => Ok(Plan::Walk),
     }
-}
-
-/// Whether a walk ends after a few steps, so that it needs no estimate.
-fn ends_soon<R: PageRead>(cursor: &mut Cursor<'_, R>, filter: &Filter) -> Result<bool> {
-    let mut target = first_target(filter);
-    let mut is_there = cursor.seek_ge(&target)?;
-    for _ in 0..SAMPLE_STEPS {
-        if !is_there {
-            return Ok(true);
-        }
-        let next = match step(filter, cursor.key(), &mut target) {
-            Step::Match => step_after_match(filter, cursor.key(), &mut target),
-            other => other,
-        };
-        if next == Step::End {
-            return Ok(true);
-        }
-        is_there = advance(cursor, &target, (&mut 0, &mut 0))?;
-    }
-    Ok(!is_there)
 }
 
 /// The cost of walking through `rows` rows from the rank `from` on, estimated at a few places.

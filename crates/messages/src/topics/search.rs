@@ -10,7 +10,7 @@ use crate::topics::filter::Filter;
 use crate::topics::found::{Match, SearchCounters, SearchOptions, SearchPage};
 use crate::topics::key::{BEHIND, TopicText};
 use crate::topics::parts::{Part, id_of};
-use crate::topics::plan::{Plan, advance, candidates, choose};
+use crate::topics::plan::{Plan, TRIAL_ROWS, advance, candidates, choose};
 use crate::topics::read::TopicsReader;
 use crate::topics::record::{self, Head, head_in};
 use crate::topics::steps::{Step, first_target, step, step_after_match};
@@ -136,19 +136,25 @@ impl TopicSearch {
             let has_ended = match &self.place {
                 _ if self.filters[self.at].is_shared() => true,
                 Place::NotBegun => {
-                    let filter = &self.filters[self.at];
-                    self.place = match choose(reader, filter)? {
-                        Plan::Walk => Place::Walk(first_target(filter)),
-                        Plan::Terms => Place::Terms(0),
-                    };
-                    match self.place {
-                        Place::Terms(_) => self.counters.term_lookups += 1,
-                        _ => self.counters.walks += 1,
-                    }
+                    self.place = Place::Trial(first_target(&self.filters[self.at]));
+                    self.counters.walks += 1;
                     false
                 }
+                Place::Trial(_) => {
+                    let mut trial = Budget {
+                        credit: budget.credit,
+                        rows: budget.rows.min(TRIAL_ROWS),
+                    };
+                    let has_ended = self.walk(reader, now, &mut trial, each)?;
+                    budget.rows -= budget.rows.min(TRIAL_ROWS) - trial.rows;
+                    budget.credit = trial.credit;
+                    if !has_ended && trial.rows == 0 {
+                        self.plan(reader)?;
+                    }
+                    has_ended
+                }
                 Place::Walk(_) => self.walk(reader, now, &mut budget, each)?,
-                Place::Terms(_) => self.look_up(reader, now, &mut budget, each)?,
+                Place::Terms(..) => self.look_up(reader, now, &mut budget, each)?,
             };
             if has_ended {
                 self.at += 1;
@@ -162,6 +168,21 @@ impl TopicSearch {
         })
     }
 
+    /// Chooses how the search goes on after the trial.
+    fn plan<R: PageRead>(&mut self, reader: &TopicsReader<R>) -> Result<()> {
+        let Place::Trial(target) = std::mem::replace(&mut self.place, Place::NotBegun) else {
+            return Ok(());
+        };
+        self.place = match choose(reader, &self.filters[self.at])? {
+            Plan::Walk => Place::Walk(target),
+            Plan::Terms => {
+                self.counters.term_lookups += 1;
+                Place::Terms(0, target)
+            }
+        };
+        Ok(())
+    }
+
     /// Walks through the keys; returns true at the end of the filter.
     fn walk<R: PageRead>(
         &mut self,
@@ -170,9 +191,12 @@ impl TopicSearch {
         budget: &mut Budget,
         each: &mut OnFound<'_>,
     ) -> Result<bool> {
-        let Place::Walk(mut target) = std::mem::replace(&mut self.place, Place::NotBegun) else {
-            return Ok(true);
-        };
+        let (mut target, place): (_, fn(Vec<u8>) -> Place) =
+            match std::mem::replace(&mut self.place, Place::NotBegun) {
+                Place::Walk(target) => (target, Place::Walk),
+                Place::Trial(target) => (target, Place::Trial),
+                _ => return Ok(true),
+            };
         let messages = reader.part(Part::Messages)?;
         let mut cursor = messages.cursor(&reader.r)?;
         self.counters.seeks += 1;
@@ -180,7 +204,7 @@ impl TopicSearch {
         while there {
             if budget.is_spent() {
                 cursor.key().clone_into(&mut target);
-                self.place = Place::Walk(target);
+                self.place = place(target);
                 return Ok(false);
             }
             budget.rows -= 1;
@@ -201,7 +225,7 @@ impl TopicSearch {
             }
             let counts = (&mut self.counters.steps, &mut self.counters.seeks);
             if budget.is_spent() {
-                self.place = Place::Walk(target);
+                self.place = place(target);
                 return Ok(false);
             }
             there = advance(&mut cursor, &target, counts)?;
@@ -236,7 +260,7 @@ impl TopicSearch {
         budget: &mut Budget,
         each: &mut OnFound<'_>,
     ) -> Result<bool> {
-        let Place::Terms(first) = self.place else {
+        let Place::Terms(first, from) = std::mem::replace(&mut self.place, Place::NotBegun) else {
             return Ok(true);
         };
         let found = match self.candidates.take() {
@@ -267,7 +291,7 @@ impl TopicSearch {
             for (id, key) in chunk.iter().zip(&keys) {
                 let id = id_of(id)?;
                 if budget.is_spent() {
-                    self.place = Place::Terms(id);
+                    self.place = Place::Terms(id, from);
                     self.candidates = Some(found);
                     return Ok(false);
                 }
@@ -275,7 +299,7 @@ impl TopicSearch {
                 self.counters.rows += 1;
                 // The topic may have lost its message since the sets were read.
                 let Some(key) = key else { continue };
-                if !self.filters[self.at].matches_key(key) {
+                if *key < from || !self.filters[self.at].matches_key(key) {
                     continue;
                 }
                 if let Some(value) = messages.get(&reader.r, key)? {

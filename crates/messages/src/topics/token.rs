@@ -4,8 +4,9 @@
 //!  0  u8    version: 1
 //!  1  u64   hash of the filters, so that a token is not used with other filters
 //!  9  u32   number of the filter
-//! 13  u8    0 the filter has not begun, 1 walk, 2 terms
-//! 14  walk: the least key that is still to be read; terms: the least id that is still to be read, u64 big-endian
+//! 13  u8    0 the filter has not begun, 1 trial, 2 walk, 3 terms
+//! 14  trial, walk: the least key that is still to be read
+//! 14  terms: the least id that is still to be read, u64 big-endian; the key below which the trial has delivered all
 //! ```
 
 use crate::topics::filter::Filter;
@@ -17,15 +18,19 @@ const VERSION: u8 = 1;
 const HEAD_BYTES: usize = 14;
 
 const NOT_BEGUN: u8 = 0;
-const WALK: u8 = 1;
-const TERMS: u8 = 2;
+const TRIAL: u8 = 1;
+const WALK: u8 = 2;
+const TERMS: u8 = 3;
 
 /// Where a search for the matches of one filter goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     NotBegun,
+    /// The first rows of a walk, which need no plan.
+    Trial(Vec<u8>),
     Walk(Vec<u8>),
-    Terms(u64),
+    /// The least id that is still to be read; topics with smaller keys than this one were delivered by the trial.
+    Terms(u64, Vec<u8>),
 }
 
 fn hash(filters: &[Filter]) -> u64 {
@@ -43,13 +48,18 @@ pub(super) fn encode(filters: &[Filter], filter: usize, place: &Place) -> Vec<u8
     bytes.extend_from_slice(&(filter as u32).to_le_bytes());
     match place {
         Place::NotBegun => bytes.push(NOT_BEGUN),
+        Place::Trial(key) => {
+            bytes.push(TRIAL);
+            bytes.extend_from_slice(key);
+        }
         Place::Walk(key) => {
             bytes.push(WALK);
             bytes.extend_from_slice(key);
         }
-        Place::Terms(id) => {
+        Place::Terms(id, key) => {
             bytes.push(TERMS);
             bytes.extend_from_slice(&id.to_be_bytes());
+            bytes.extend_from_slice(key);
         }
     }
     bytes
@@ -60,9 +70,12 @@ pub(super) fn decode(filters: &[Filter], bytes: &[u8]) -> Result<(usize, Place)>
         let filter = get_u32(head, 9) as usize;
         let place = match (head[13], rest.len()) {
             (NOT_BEGUN, 0) => Place::NotBegun,
-            // One byte more than a key: the end of the range below a topic.
+            (TRIAL, 0..=KEY_BYTES_MAX) => Place::Trial(rest.to_vec()),
             (WALK, 0..=KEY_BYTES_MAX) => Place::Walk(rest.to_vec()),
-            (TERMS, 8) => Place::Terms(u64::from_be_bytes(rest.try_into().ok()?)),
+            (TERMS, 8..=TERMS_BYTES_MAX) => {
+                let (id, key) = rest.split_first_chunk()?;
+                Place::Terms(u64::from_be_bytes(*id), key.to_vec())
+            }
             _ => return None,
         };
         let fits = head[0] == VERSION && get_u64(head, 1) == hash(filters);
@@ -76,3 +89,4 @@ pub(super) fn decode(filters: &[Filter], bytes: &[u8]) -> Result<(usize, Place)>
 
 /// A target of a walk may be a topic, the rest of a filter and one byte.
 const KEY_BYTES_MAX: usize = 2 * TOPIC_BYTES_MAX + 2;
+const TERMS_BYTES_MAX: usize = 8 + KEY_BYTES_MAX;

@@ -207,7 +207,7 @@ fn random_bytes_in_rows_cause_no_panic() {
                 let _ = reader.list(&filter, 2, None, 1000);
                 let _ = reader.count(&filter, 2, None, 1000);
                 let filters = vec![filter];
-                let place = crate::topics::token::Place::Terms(0);
+                let place = crate::topics::token::Place::Terms(0, Vec::new());
                 let token = crate::topics::token::encode(&filters, 0, &place);
                 let options = crate::topics::SearchOptions::default();
                 let mut search =

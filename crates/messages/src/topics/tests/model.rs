@@ -247,7 +247,7 @@ fn search<R: PageRead>(
     // The estimate would rarely choose sets in so small a table.
     let has_name = texts[0].split('/').any(|level| !matches!(level, "+" | "#"));
     if has_name && !texts[0].starts_with("$share/") && rng.one_in(2) {
-        let token = token::encode(&filters, 0, &Place::Terms(0));
+        let token = token::encode(&filters, 0, &Place::Terms(0, Vec::new()));
         search = TopicSearch::resume(filters.clone(), options, &token).unwrap();
     } else if rng.one_in(4) {
         let place = Place::Walk(first_target(&filters[0]));

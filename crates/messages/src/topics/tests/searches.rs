@@ -85,20 +85,47 @@ fn names_behind_wildcards_are_found_by_sets_if_they_are_rare() {
     for number in 0..50 {
         let none = counters(&reader, &[&format!("+/+/none{number}/#")]);
         assert!(
-            none.delivered == 0 && none.rows == 0 && none.pages < 200,
+            none.delivered == 0 && none.rows <= 4 && none.pages < 200,
             "{none:?}"
         );
     }
     // Names that most topics have are found by a walk.
     let common = counters(&reader, &["+/+/param/+"]);
-    assert_eq!((common.delivered, common.walks), (20_000, 1));
+    assert_eq!((common.delivered, common.term_lookups), (20_000, 0));
+}
+
+#[test]
+fn matches_of_the_first_rows_are_not_delivered_again_by_sets() {
+    let mut table = devices(1000);
+    let topics: Vec<String> = (0..9).map(|i| format!("a/{i}/rare")).collect();
+    let rows: Vec<(&str, &str)> = topics.iter().map(|topic| (topic.as_str(), "x")).collect();
+    table.publish(&rows);
+    let reader = table.reader();
+    assert_eq!(counters(&reader, &["+/+/rare"]).term_lookups, 1);
+    for credit in [1, 2, 4, 5, 20] {
+        let mut search = TopicSearch::new(filters(&["+/+/rare"]), SearchOptions::default());
+        let (mut seen, mut lookups) = (BTreeSet::new(), 0);
+        while !search.is_done() {
+            let page = search.page(&reader, 2, credit, &mut |found| {
+                let topic = found.retained.message.topic.to_owned();
+                assert!(seen.insert(topic), "delivered twice");
+                Ok(())
+            });
+            assert!(page.unwrap().delivered <= credit);
+            lookups += search.counters().term_lookups;
+            let token = search.token();
+            search = TopicSearch::resume(filters(&["+/+/rare"]), SearchOptions::default(), &token)
+                .unwrap();
+        }
+        assert_eq!((seen.len(), lookups), (10, 1));
+    }
 }
 
 #[test]
 fn sets_of_several_names_are_intersected_before_topics_are_read() {
     let table = devices(100);
     let filters = filters(&["+/007/+/7"]);
-    let token = token::encode(&filters, 0, &Place::Terms(0));
+    let token = token::encode(&filters, 0, &Place::Terms(0, Vec::new()));
     let options = SearchOptions::default();
     let mut search = TopicSearch::resume(filters, options, &token).unwrap();
     let page = search
