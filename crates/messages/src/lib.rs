@@ -48,16 +48,17 @@ pub use queues::lease::{Delivery, LeaseLimits};
 pub use queues::message::{NewMessage, PRIORITY_DEFAULT, QueueMessage};
 pub use queues::options::{
     BATCH_MAX, CONSUMER_NAME_BYTES_MAX, GROUP_NAME_BYTES_MAX, GROUPS_MAX, HEADERS_BYTES_MAX,
-    IDEMPOTENCY_KEY_BYTES_MAX, ORDERING_KEY_BYTES_MAX, Overflow, PAYLOAD_BYTES_MAX, QueueOptions,
+    IDEMPOTENCY_KEY_BYTES_MAX, ORDERING_KEY_BYTES_MAX, Overflow, QUEUE_PAYLOAD_BYTES_MAX,
+    QueueOptions,
 };
 pub use queues::push::Pushed;
 pub use queues::read::{DeadLetter, GroupStat, QueueReader, QueueStat};
 pub use queues::recover::{QueueRecovery, recover_queue};
 pub use queues::writer::{DEFAULT_GROUP, QueueWriter};
 pub use topics::{
-    Filter, FoundMessage, Match, Message, PAYLOAD_BYTES_MAX, PROPERTIES_BYTES_MAX,
-    PROPERTY_BYTES_MAX, Properties, Published, Purged, Qos, RecoveredTopics, Removed, Retained,
-    SearchCounters, SearchOptions, SearchPage, TOPIC_BYTES_MAX, TOPIC_LEVELS_MAX, TopicChange,
+    Filter, FoundMessage, Match, Message, PROPERTIES_BYTES_MAX, PROPERTY_BYTES_MAX, Properties,
+    Published, Purged, Qos, RecoveredTopics, Removed, Retained, SearchCounters, SearchOptions,
+    SearchPage, TOPIC_BYTES_MAX, TOPIC_LEVELS_MAX, TOPIC_PAYLOAD_BYTES_MAX, TopicChange,
     TopicChanges, TopicCount, TopicList, TopicOptions, TopicSearch, TopicsReader, TopicsStat,
     TopicsWriter, matches, topic_of_bytes,
 };

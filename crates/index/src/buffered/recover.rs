@@ -128,7 +128,7 @@ fn remove_rows<W: PageWrite>(
     Ok(keys.len() as u64)
 }
 
-/// The runs whose blocks are there, without filters, and the number of rows that were removed because they are no blocks
+/// The runs whose blocks are there, without filters, and the number of rows that were removed because they are not blocks
 /// of such a run. Only runs of the list `known` count, if there is one.
 fn sound_runs<W: PageWrite>(
     root: &mut Tree,
@@ -195,7 +195,7 @@ pub(crate) fn run_of_block(key: &[u8], value: &[u8]) -> Option<u64> {
     in_block(&key[8..], value, None).map(|_| number)
 }
 
-/// The number of entries of a block and its last key; `None` if it is no block whose first key is `first` and whose keys
+/// The number of entries of a block and its last key; `None` if it is not a block whose first key is `first` and whose keys
 /// come behind `last`.
 fn in_block(first: &[u8], value: &[u8], last: Option<&[u8]>) -> Option<(u64, Vec<u8>)> {
     let block = Block::parse(value).ok()?;

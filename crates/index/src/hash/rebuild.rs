@@ -48,7 +48,7 @@ impl HashWriter {
     /// Builds the index anew from the records.
     ///
     /// # Errors
-    /// As for `store`; `Corrupt` for a row of the record store that is no record.
+    /// As for `store`; `Corrupt` for a row of the record store that does not hold a record.
     pub fn rebuild<W: PageWrite>(&mut self, root: &mut Tree, w: &mut W) -> Result<()> {
         self.store(root, w)?;
         for stale in [Part::Main, Part::Runs, Part::Filters, Part::Sets] {
@@ -112,7 +112,7 @@ fn remove_all_but_records<W: PageWrite>(root: &mut Tree, w: &mut W) -> Result<()
     Ok(())
 }
 
-/// Removes rows of the record store that are no records of a table with these options, and records that are dead.
+/// Removes rows of the record store that are not records of a table with these options, and records that are dead.
 ///
 /// Dead removals stay: they may concern older records whose part of the set of dead records is lost.
 fn remove_stale_records<W: PageWrite>(

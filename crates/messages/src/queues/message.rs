@@ -16,7 +16,7 @@
 
 use crate::queues::keys::lane_of;
 use crate::queues::options::{
-    HEADERS_BYTES_MAX, IDEMPOTENCY_KEY_BYTES_MAX, ORDERING_KEY_BYTES_MAX, PAYLOAD_BYTES_MAX,
+    HEADERS_BYTES_MAX, IDEMPOTENCY_KEY_BYTES_MAX, ORDERING_KEY_BYTES_MAX, QUEUE_PAYLOAD_BYTES_MAX,
     check_limit,
 };
 use crate::queues::parts::damaged;
@@ -76,7 +76,7 @@ impl<'m> NewMessage<'m> {
         check_limit(
             "bytes of the payload of a message",
             self.payload.len(),
-            PAYLOAD_BYTES_MAX,
+            QUEUE_PAYLOAD_BYTES_MAX,
         )?;
         let mut bytes = FIXED_BYTES + self.payload.len();
         bytes += 8 * usize::from(self.not_before.is_some());

@@ -16,7 +16,7 @@ use tidalite_base::{get_i64, get_u32, get_u64};
 use tidalite_pager::{Error, Result};
 
 /// Maximum length in bytes of the payload of a message.
-pub const PAYLOAD_BYTES_MAX: usize = 16 << 20;
+pub const QUEUE_PAYLOAD_BYTES_MAX: usize = 16 << 20;
 /// Maximum length in bytes of an ordering key.
 pub const ORDERING_KEY_BYTES_MAX: usize = 1024;
 /// Maximum length in bytes of an idempotency key.

@@ -4,7 +4,7 @@ use crate::topics::key::{check_topic, refused};
 use tidalite_pager::{Error, Result};
 
 /// Maximum length in bytes of a payload, the maximum length of an MQTT packet. `TopicOptions` can set a lower limit.
-pub const PAYLOAD_BYTES_MAX: usize = 268_435_455;
+pub const TOPIC_PAYLOAD_BYTES_MAX: usize = 268_435_455;
 
 /// Maximum length in bytes of one property, and of the publisher's id.
 pub const PROPERTY_BYTES_MAX: usize = 65_535;
@@ -109,7 +109,11 @@ impl<'m> Message<'m> {
     /// Checks everything but the options of a table.
     pub(super) fn check(&self) -> Result<()> {
         check_topic(self.topic)?;
-        limited("bytes of a payload", self.payload.len(), PAYLOAD_BYTES_MAX)?;
+        limited(
+            "bytes of a payload",
+            self.payload.len(),
+            TOPIC_PAYLOAD_BYTES_MAX,
+        )?;
         text("bytes of a publisher's id", self.publisher)?;
         let Properties {
             content_type,

@@ -66,7 +66,8 @@ pub use found::{Match, SearchCounters, SearchOptions, SearchPage};
 pub use key::{TOPIC_BYTES_MAX, TOPIC_LEVELS_MAX, topic_of_bytes};
 pub use list::{TopicCount, TopicList};
 pub use message::{
-    Message, PAYLOAD_BYTES_MAX, PROPERTIES_BYTES_MAX, PROPERTY_BYTES_MAX, Properties, Qos, Retained,
+    Message, PROPERTIES_BYTES_MAX, PROPERTY_BYTES_MAX, Properties, Qos, Retained,
+    TOPIC_PAYLOAD_BYTES_MAX,
 };
 pub use options::TopicOptions;
 pub use read::{FoundMessage, TopicChanges, TopicsReader, TopicsStat};

@@ -11,7 +11,7 @@
 //! ```
 
 use crate::topics::key::{TOPIC_BYTES_MAX, TOPIC_LEVELS_MAX};
-use crate::topics::message::PAYLOAD_BYTES_MAX;
+use crate::topics::message::TOPIC_PAYLOAD_BYTES_MAX;
 use tidalite_base::{Corrupt, get_u16, get_u32, get_u64};
 use tidalite_pager::{Error, Result};
 
@@ -25,7 +25,7 @@ pub struct TopicOptions {
     pub levels_max: u8,
     /// Maximum length in bytes of a topic, 1 to [`TOPIC_BYTES_MAX`].
     pub topic_bytes_max: u16,
-    /// Maximum length in bytes of a payload, up to [`PAYLOAD_BYTES_MAX`].
+    /// Maximum length in bytes of a payload, up to [`TOPIC_PAYLOAD_BYTES_MAX`].
     pub payload_bytes_max: u32,
     /// Maximum number of messages.
     pub messages_max: u64,
@@ -41,7 +41,7 @@ impl Default for TopicOptions {
         Self {
             levels_max: 128,
             topic_bytes_max: u16::MAX,
-            payload_bytes_max: PAYLOAD_BYTES_MAX as u32,
+            payload_bytes_max: TOPIC_PAYLOAD_BYTES_MAX as u32,
             messages_max: u64::MAX,
             bytes_max: u64::MAX,
             feed_changes: 0,
@@ -59,8 +59,8 @@ impl TopicOptions {
             return Some("topics of no levels or no bytes".into());
         }
         let payload = self.payload_bytes_max;
-        (payload as usize > PAYLOAD_BYTES_MAX)
-            .then(|| format!("payloads of {payload} bytes, {PAYLOAD_BYTES_MAX} can be"))
+        (payload as usize > TOPIC_PAYLOAD_BYTES_MAX)
+            .then(|| format!("payloads of {payload} bytes, {TOPIC_PAYLOAD_BYTES_MAX} can be"))
     }
 
     pub(super) fn check(&self) -> Result<()> {

@@ -7,7 +7,7 @@ use crate::queues::lease::{Delivery, LeaseLimits};
 use crate::queues::message::NewMessage;
 use crate::queues::options::{
     BATCH_MAX, GROUP_NAME_BYTES_MAX, HEADERS_BYTES_MAX, IDEMPOTENCY_KEY_BYTES_MAX,
-    ORDERING_KEY_BYTES_MAX, Overflow, PAYLOAD_BYTES_MAX, QueueOptions,
+    ORDERING_KEY_BYTES_MAX, Overflow, QUEUE_PAYLOAD_BYTES_MAX, QueueOptions,
 };
 use crate::queues::push::Pushed;
 use crate::queues::tests::table::Table;
@@ -395,7 +395,7 @@ fn long_work_is_done_in_steps() {
 #[test]
 fn limits_are_errors_and_change_nothing() {
     let mut table = table(QueueOptions::default());
-    let long = vec![0; PAYLOAD_BYTES_MAX + 1];
+    let long = vec![0; QUEUE_PAYLOAD_BYTES_MAX + 1];
     let value = vec![0; HEADERS_BYTES_MAX - 3];
     let headers = [(&b""[..], &value[..])];
     let wrong = [
