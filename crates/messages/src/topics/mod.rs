@@ -26,7 +26,8 @@
 //!
 //! Invariants:
 //! 1. A topic has at most one message. Its id is given when it gets one, stays while it has one, and is not used again.
-//! 2. Sequence numbers ascend from 1 without gaps: one for each message that is set, replaced or removed.
+//! 2. Sequence numbers ascend from 1 without gaps: one for each message that is set, replaced or removed. Only a recovery
+//!    leaves some out.
 //! 3. Each message has a row in `Ids`, is in one set of `Terms` for each of its levels, and if it expires it has one row
 //!    in `Expiry`, with a time that is not after its expiry.
 //! 4. All other parts but the options can be built from the messages.

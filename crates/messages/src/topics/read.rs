@@ -7,8 +7,9 @@ use crate::topics::options::TopicOptions;
 use crate::topics::parts::{Part, part, row};
 use crate::topics::record;
 use crate::topics::state::State;
+use tidalite_base::Corrupt;
 use tidalite_kv::{PageSlice, TableReader, Tree, Value};
-use tidalite_pager::{PageRead, Result};
+use tidalite_pager::{Error, PageRead, Result};
 
 /// A table of topics in a snapshot.
 #[derive(Clone, Debug)]
@@ -85,6 +86,12 @@ impl<'r> FoundMessage<'r> {
     }
 }
 
+#[cold]
+fn missing(sequence: u64, newest: u64) -> Error {
+    let expected = format!("change {sequence} if it is not after {newest}, and none after that");
+    Corrupt::new("feed of topics", 0, "other changes", expected).into()
+}
+
 /// Changes from the feed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TopicChanges {
@@ -97,7 +104,8 @@ pub enum TopicChanges {
         /// Whether the feed has further changes.
         has_more: bool,
     },
-    /// The feed does not have every change after the requested number any more.
+    /// The feed does not have every change after the requested number any more, or the number is greater than that of the
+    /// newest change: the reader must read a snapshot.
     Truncated {
         /// The feed has every change from this number on.
         from: u64,
@@ -182,31 +190,30 @@ impl<R: PageRead> TopicsReader<R> {
     /// At most `limit` changes after the sequence number `after`, from the feed.
     ///
     /// # Errors
-    /// A damaged or unreadable page.
+    /// `Corrupt` if a change is missing; a damaged or unreadable page.
     ///
     /// # Cost
     /// One descent, then a row for each change.
     pub fn changes(&self, after: u64, limit: usize) -> Result<TopicChanges> {
-        if after < self.state.feed_from - 1 {
-            let from = self.state.feed_from;
+        let (from, newest) = (self.state.feed_from, self.state.sequence);
+        if after < from - 1 || after > newest {
             return Ok(TopicChanges::Truncated { from });
         }
-        let (mut changes, mut has_more, mut next) = (Vec::new(), false, after);
+        let (mut changes, mut next) = (Vec::new(), after);
         let mut rows = self.part(Part::Feed)?.cursor(&self.r)?;
-        let from = after.saturating_add(1);
-        let mut there = after < self.state.sequence && rows.seek_ge(&from.to_be_bytes())?;
-        while there {
-            if changes.len() >= limit {
-                has_more = true;
-                break;
-            }
+        let mut there = after < newest && rows.seek_ge(&(after + 1).to_be_bytes())?;
+        while there && changes.len() < limit {
             let change = feed::decode(rows.key(), &rows.value()?.bytes()?)?;
+            if change.sequence != next + 1 || change.sequence > newest {
+                return Err(missing(next + 1, newest));
+            }
             next = change.sequence;
             changes.push(change);
             there = rows.next()?;
         }
-        if !has_more {
-            next = next.max(self.state.sequence);
+        let has_more = next < newest;
+        if has_more != there {
+            return Err(missing(next + 1, newest));
         }
         Ok(TopicChanges::Some {
             changes,

@@ -19,6 +19,10 @@ const READ_AT_ONCE: usize = if cfg!(test) { 7 } else { 1 << 14 };
 const SANE_ID_MAX: u64 = NUMBERS_MAX / 2;
 const SANE_SEQUENCE_MAX: u64 = SEQUENCES_MAX / 2;
 
+/// Distance between the greatest sequence number that was found and the first new one if the state is lost. Changes whose
+/// messages were replaced or removed since have left no trace, and readers of the feed may know their numbers.
+const LOST_SEQUENCES: u64 = 1 << 32;
+
 /// Result of a recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecoveredTopics {
@@ -45,8 +49,8 @@ impl<'a, W: PageWrite> TopicsWriter<'a, W> {
     }
 
     /// Opens a table of topics of which parts may be lost, and builds everything that can be built from the messages.
-    /// Messages that cannot be decoded are removed. The feed begins anew, so that its readers learn that they must read a
-    /// snapshot.
+    /// Messages that cannot be decoded are removed. The feed begins anew behind a number that no reader has seen, so that
+    /// all its readers learn that they must read a snapshot.
     ///
     /// # Errors
     /// `Corrupt` if the options are lost; a damaged page, a full disk.
@@ -57,6 +61,7 @@ impl<'a, W: PageWrite> TopicsWriter<'a, W> {
         let options = TopicOptions::decode(&row(root, &*w, Part::Options)?)?;
         let old = row(root, &*w, Part::State).and_then(|row| State::decode(&row));
         let mut state = State::default();
+        let gap = if old.is_ok() { 1 } else { LOST_SEQUENCES };
         if let Ok(old) = old {
             state.sequence = old.sequence.min(SANE_SEQUENCE_MAX);
             state.next_id = old.next_id.min(SANE_ID_MAX);
@@ -96,6 +101,7 @@ impl<'a, W: PageWrite> TopicsWriter<'a, W> {
         state.next_id = state.next_id.max(seen.max().map_or(0, |id| id + 1));
         renumber(root, w, &mut state, &doubles)?;
         recovered.messages = state.messages;
+        state.sequence += gap;
         state.feed_from = state.sequence + 1;
         let mut table = Self {
             root,

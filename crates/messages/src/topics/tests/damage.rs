@@ -5,7 +5,7 @@ use crate::topics::expiry::row_of;
 use crate::topics::parts::{Part, change, part};
 use crate::topics::record;
 use crate::topics::state::State;
-use crate::topics::{Message, Properties, TopicOptions, TopicsReader, TopicsWriter};
+use crate::topics::{Message, Properties, TopicChanges, TopicOptions, TopicsReader, TopicsWriter};
 use tidalite_testkit::rng::Rng;
 
 fn table() -> Table {
@@ -136,7 +136,23 @@ fn parts_that_are_lost_are_built_from_the_messages() {
         let (_, recovered) = TopicsWriter::recover(&mut table.root, &mut table.pages).unwrap();
         assert_eq!((recovered.messages, recovered.removed), (60, 0));
         assert_eq!(found(&table.reader(), &["a/+/#"], 2), before);
-        assert_eq!(table.reader().sequence(), 60);
+        let gap = match lost {
+            Part::State => 1 << 32,
+            _ => 1,
+        };
+        // A reader of the feed may have seen any number up to the last one, or a number that was lost with the state.
+        assert_eq!(table.reader().sequence(), 60 + gap);
+        for after in [0, 59, 60, 59 + gap, 61 + gap, u64::MAX] {
+            assert_eq!(
+                table.reader().changes(after, 10).unwrap(),
+                TopicChanges::Truncated { from: 61 + gap },
+                "after {after}"
+            );
+        }
+        assert!(matches!(
+            table.reader().changes(60 + gap, 10).unwrap(),
+            TopicChanges::Some { changes, has_more: false, .. } if changes.is_empty()
+        ));
         table.assert_whole();
         table.publish(&[("new", "1")]);
         table.assert_whole();
@@ -248,4 +264,31 @@ fn damaged_options_and_states_are_refused() {
         ..State::default()
     };
     assert!(State::decode(&state.encode()).is_err());
+}
+
+#[test]
+fn a_feed_without_one_of_its_changes_is_damaged() {
+    // The first, one in the middle, the last; and one behind the last.
+    for number in [1u64, 30, 60, 61] {
+        let mut table = table();
+        change(
+            &mut table.root,
+            &mut table.pages,
+            Part::Feed,
+            &mut |w, table| match table.remove(w, &number.to_be_bytes())? {
+                true => Ok(()),
+                false => table.insert(w, &number.to_be_bytes(), b"\0a").map(drop),
+            },
+        )
+        .unwrap();
+        for limit in [60, 100] {
+            let found = table.reader().changes(0, limit);
+            assert!(
+                matches!(found, Err(tidalite_pager::Error::Corrupt(_))),
+                "{number}: {found:?}"
+            );
+        }
+        let found = table.reader().changes(number.min(59), 100);
+        assert_eq!(found.is_err(), number >= 60, "{number}: {found:?}");
+    }
 }
