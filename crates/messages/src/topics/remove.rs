@@ -32,8 +32,8 @@ pub struct Removed {
 struct Due {
     row: Vec<u8>,
     key: Vec<u8>,
-    /// The record with a later time in the index, if the message has not expired.
-    refiled: Option<(i64, Vec<u8>)>,
+    /// The time of expiry, if the message has not expired: its row moves to that time.
+    refiled: Option<i64>,
 }
 
 #[cold]
@@ -50,26 +50,33 @@ impl<W: PageWrite> TopicsWriter<'_, W> {
     ///
     /// # Cost
     /// Two descents for each row, and the removal of the message. A row can belong to a message that was published again
-    /// with a later expiry; it then moves to that time.
+    /// with a later expiry; it then moves to that time, and the message is read and written. Memory for the rows and the
+    /// keys of their topics, and for one message at a time.
     pub fn purge_expired(&mut self, now: i64, limit: usize) -> Result<Purged> {
         let (due, has_more) = self.due(now, limit)?;
         let mut dead = Vec::new();
         let mut live = Vec::new();
         for due in due {
             match due.refiled {
-                Some((filed, record)) => live.push((due.row, due.key, filed, record)),
+                Some(filed) => live.push((due.row, due.key, filed)),
                 None => dead.push(due.key),
             }
         }
         if !live.is_empty() {
             change(self.root, self.w, Part::Messages, &mut |w, table| {
-                for (_, key, _, record) in &live {
-                    table.insert(w, key, record)?;
+                // Each record is read when it is changed: together they may be larger than memory.
+                for (row, key, filed) in &live {
+                    let (_, id) = expiry::parse(row)?;
+                    let Some(record) = table.get(w, key)? else {
+                        return Err(damaged(row, "message"));
+                    };
+                    let record = record::renumbered(&record, id, Some(*filed))?;
+                    table.insert(w, key, &record)?;
                 }
                 Ok(())
             })?;
             change(self.root, self.w, Part::Expiry, &mut |w, table| {
-                for (row, _, filed, _) in &live {
+                for (row, _, filed) in &live {
                     let (_, id) = expiry::parse(row)?;
                     table.remove(w, row)?;
                     table.insert(w, &expiry::row_of(*filed, id), &[])?;
@@ -110,13 +117,7 @@ impl<W: PageWrite> TopicsWriter<'_, W> {
             if head.id != id || head.filed != Some(filed) {
                 return Err(damaged(rows.key(), "message"));
             }
-            let refiled = match head.expires.filter(|expires| *expires > now) {
-                Some(expires) => {
-                    let record = record::renumbered(&value.bytes()?, id, Some(expires))?;
-                    Some((expires, record))
-                }
-                None => None,
-            };
+            let refiled = head.expires.filter(|expires| *expires > now);
             due.push(Due {
                 row: rows.key().to_vec(),
                 key,

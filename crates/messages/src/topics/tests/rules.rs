@@ -391,3 +391,36 @@ fn options_beyond_the_limits_are_refused() {
         assert!(matches!(created, Err(Error::Unsupported { .. })));
     }
 }
+
+#[test]
+fn a_purge_keeps_messages_with_a_later_expiry_whole() {
+    let mut table = Table::new(512, TopicOptions::default());
+    let payloads: Vec<Vec<u8>> = (0..9u8).map(|i| vec![i; 1 + 900 * i as usize]).collect();
+    let topics: Vec<String> = (0..9).map(|i| format!("a/{i}")).collect();
+    for (now, expires) in [(1, 100), (2, 150)] {
+        for (topic, payload) in topics.iter().zip(&payloads) {
+            let message = Message {
+                expires: Some(expires),
+                publisher: "client",
+                ..Message::new(topic, payload)
+            };
+            table.writer().publish(now, &message, true).unwrap();
+        }
+    }
+    for has_more in [true, true, false] {
+        let purged = table.writer().purge_expired(120, 3).unwrap();
+        assert_eq!((purged.removed, purged.has_more), (0, has_more));
+        table.assert_whole();
+    }
+    let reader = table.reader();
+    for (topic, payload) in topics.iter().zip(&payloads) {
+        let found = reader.get(topic, 149).unwrap().unwrap();
+        let message = found.retained().unwrap().message;
+        assert_eq!(
+            (message.payload, message.publisher),
+            (&payload[..], "client")
+        );
+    }
+    assert_eq!(table.writer().purge_expired(150, 100).unwrap().removed, 9);
+    table.assert_whole();
+}
