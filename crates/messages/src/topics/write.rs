@@ -64,8 +64,8 @@ impl<'a, W: PageWrite> TopicsWriter<'a, W> {
         &self.options
     }
 
-    /// Changes the options. Messages beyond a lower limit stay; the table then accepts only changes that do not make it
-    /// larger. A feed that is turned on has the changes from now on.
+    /// Changes the options. Messages beyond a lower limit stay and can be removed; the table then accepts only changes that
+    /// do not make it larger. A feed that is turned on has the changes from now on.
     ///
     /// # Errors
     /// `Unsupported` for options that cannot be used; a damaged page, a full disk.
@@ -109,7 +109,8 @@ impl<'a, W: PageWrite> TopicsWriter<'a, W> {
     ///
     /// # Errors
     /// `Limit` and `Unsupported` for a message that the table does not take: nothing has changed then, whether or not the
-    /// flag is set. A damaged page, a full disk.
+    /// flag is set. Of a message with an empty payload only the topic is checked, without regard to the table's limits. A
+    /// damaged page, a full disk.
     ///
     /// # Cost
     /// A descent to read the old message and one to write the new one; for the first message of a topic also a row for
@@ -136,17 +137,17 @@ impl<'a, W: PageWrite> TopicsWriter<'a, W> {
         let mut batch = Batch::with_capacity(count, 32 * count);
         let mut retained = Vec::with_capacity(count);
         for (message, retain) in messages {
-            self.check(message)?;
+            let is_empty = message.payload.is_empty();
+            match is_empty {
+                // Limits may have been lowered since the topic got its message, which must still be removable.
+                true => check_topic(message.topic)?,
+                false => self.check(message)?,
+            }
             if !retain {
                 continue;
             }
             let is_dead = message.expires.is_some_and(|expires| expires <= now);
-            self.add(
-                &mut batch,
-                &mut retained,
-                message,
-                message.payload.is_empty() || is_dead,
-            )?;
+            self.add(&mut batch, &mut retained, message, is_empty || is_dead)?;
         }
         batch.sort();
         self.apply_parts().run(now, &batch, &retained)

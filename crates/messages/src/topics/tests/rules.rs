@@ -3,8 +3,8 @@
 use super::{Table, found};
 use crate::topics::parts::{Part, part};
 use crate::topics::{
-    Filter, Message, Properties, Published, Qos, SearchOptions, TopicChanges, TopicOptions,
-    TopicSearch, TopicsWriter,
+    Filter, Message, Properties, Published, Qos, SearchOptions, TOPIC_BYTES_MAX, TopicChanges,
+    TopicOptions, TopicSearch, TopicsWriter,
 };
 use std::sync::atomic::Ordering;
 use tidalite_kv::Tree;
@@ -107,7 +107,7 @@ fn a_limit_refuses_a_whole_batch_and_changes_nothing() {
         &[("c", "3"), ("0123456789", "4")],
         &[("c", "3"), ("d", "123456")],
         &[("c", "3"), ("d", "4")],
-        &[("a", "12345"), ("b", "12345"), ("c/d/e/", "")],
+        &[("a", "12345"), ("b", "12345"), ("c/d/e/", "1")],
         &[("a", "12345"), ("b", "12345"), ("c/d/e", "1234")],
     ] {
         let messages: Vec<Message<'_>> = batch
@@ -390,6 +390,35 @@ fn options_beyond_the_limits_are_refused() {
         let created = TopicsWriter::create(&mut root, &mut pages, options);
         assert!(matches!(created, Err(Error::Unsupported { .. })));
     }
+}
+
+#[test]
+fn lowered_limits_do_not_refuse_removals() {
+    let mut table = Table::new(512, TopicOptions::default());
+    table.publish(&[("a/b/c/d", "1"), ("a_long_topic", "1"), ("a", "123")]);
+    let lower = TopicOptions {
+        levels_max: 2,
+        topic_bytes_max: 6,
+        payload_bytes_max: 1,
+        ..TopicOptions::default()
+    };
+    table.writer().set_options(lower).unwrap();
+    for topic in ["a/b/c/d", "a_long_topic", "a"] {
+        let removal = Message::new(topic, b"");
+        table.writer().publish(2, &removal, false).unwrap();
+        let done = table.writer().publish(2, &removal, true).unwrap();
+        assert_eq!(done, published(0, 0, 1), "{topic}");
+        let none = table.writer().set(2, &removal);
+        assert!(
+            none.is_err(),
+            "no message without a payload can be set: {none:?}"
+        );
+    }
+    for topic in ["", "a/#", &"a".repeat(TOPIC_BYTES_MAX + 1)] {
+        let removal = Message::new(topic, b"");
+        assert!(table.writer().publish(2, &removal, true).is_err());
+    }
+    table.assert_whole();
 }
 
 #[test]
