@@ -25,7 +25,7 @@
 //! A message that replaces one with an earlier expiry keeps the row of the old one in the expiry index (`filed`), so the
 //! index does not change when a topic is published again and again.
 
-use crate::topics::message::{Message, Properties, Qos, Retained};
+use crate::topics::message::{Message, PROPERTIES_BYTES_MAX, Properties, Qos, Retained};
 use crate::topics::varint::{self, get_bytes, put_bytes};
 use tidalite_base::{Corrupt, get_i64, get_u64};
 use tidalite_kv::Value;
@@ -49,6 +49,9 @@ pub(super) const SEQUENCES_MAX: u64 = 1 << 56;
 
 const TIME_AT: usize = 8;
 const ID_AT: usize = TIME_AT + 8;
+
+/// Maximum number of user properties: each counts with two bytes at least (`Message::check`).
+const USER_PROPERTIES_MAX: u64 = PROPERTIES_BYTES_MAX as u64 / 2;
 
 /// Maximum length in bytes of the fields before the publisher.
 const HEAD_BYTES_MAX: usize = ID_AT + 10 + 8 + 8;
@@ -259,8 +262,9 @@ fn body_of<'m>(topic: &'m str, record: &'m [u8], head: &Head) -> Option<Message<
             properties.correlation_data = Some(get_bytes(record, &mut at)?);
         }
         if which & USER != 0 {
-            let count = varint::get(record, &mut at).filter(|count| *count > 0)?;
-            // No memory is reserved: the number may be damaged. Each property takes two bytes at least.
+            // No memory is reserved: the number may be damaged.
+            let count = varint::get(record, &mut at);
+            let count = count.filter(|count| (1..=USER_PROPERTIES_MAX).contains(count))?;
             for _ in 0..count {
                 let name = text(&mut at)?;
                 properties.user.push((name, text(&mut at)?));

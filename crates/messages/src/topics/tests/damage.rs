@@ -5,7 +5,10 @@ use crate::topics::expiry::row_of;
 use crate::topics::parts::{Part, change, part};
 use crate::topics::record;
 use crate::topics::state::State;
-use crate::topics::{Message, Properties, TopicChanges, TopicOptions, TopicsReader, TopicsWriter};
+use crate::topics::{
+    Message, PROPERTIES_BYTES_MAX, Properties, TopicChanges, TopicOptions, TopicsReader,
+    TopicsWriter,
+};
 use tidalite_testkit::rng::Rng;
 
 fn table() -> Table {
@@ -290,5 +293,31 @@ fn a_feed_without_one_of_its_changes_is_damaged() {
         }
         let found = table.reader().changes(number.min(59), 100);
         assert_eq!(found.is_err(), number >= 60, "{number}: {found:?}");
+    }
+}
+
+#[test]
+fn a_record_with_more_user_properties_than_a_message_can_have_is_damaged() {
+    let numbers = record::Numbers {
+        id: 1,
+        sequence: 1,
+        time: 1,
+        filed: None,
+    };
+    let mut bytes = Vec::new();
+    for (count, is_whole) in [
+        (PROPERTIES_BYTES_MAX / 2, true),
+        (PROPERTIES_BYTES_MAX / 2 + 1, false),
+    ] {
+        let message = Message {
+            properties: Properties {
+                user: vec![("", ""); count],
+                ..Properties::default()
+            },
+            ..Message::new("a", b"x")
+        };
+        assert_eq!(message.check().is_ok(), is_whole);
+        record::encode(&message, &numbers, &mut bytes);
+        assert_eq!(record::decode("a", &bytes).is_ok(), is_whole);
     }
 }
