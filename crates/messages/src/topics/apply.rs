@@ -94,7 +94,6 @@ impl<W: PageWrite> Apply<'_, W> {
             changes,
             SEQUENCES_MAX - 1,
         )?;
-        within("ids of topics", self.state.next_id, changes, NUMBERS_MAX)?;
         let (mut count, mut bytes) = (0, 0);
         let mut record = Vec::new();
         for change in &batch.changes {
@@ -103,6 +102,8 @@ impl<W: PageWrite> Apply<'_, W> {
                 bytes += body_bytes(batch.key(change), messages[message], &mut record)?;
             }
         }
+        // A removal needs no id.
+        within("ids of topics", self.state.next_id, count, NUMBERS_MAX)?;
         let fits =
             |now: u64, more: u64, limit| now.checked_add(more).is_some_and(|all| all <= limit);
         let is_certain = fits(self.state.messages, count, self.options.messages_max)

@@ -114,6 +114,7 @@ impl<R: PageRead> TopicsReader<R> {
         debug_assert!(end.last() == Some(&BEHIND), "the end of a range");
         // The topic itself does not border on the topics below it only if it has no message.
         let own = u64::from(!topic.is_empty() && messages.contains(&self.r, &topic)?);
-        Ok(Some(own + rank(&end)?.saturating_sub(rank(&below)?)))
+        let descendants = rank(&end)?.saturating_sub(rank(&below)?);
+        Ok(Some(own.saturating_add(descendants)))
     }
 }

@@ -2,11 +2,13 @@
 
 use super::{Table, found};
 use crate::topics::parts::{Part, part};
+use crate::topics::state::State;
 use crate::topics::{
     Filter, Message, Properties, Published, Qos, SearchOptions, TOPIC_BYTES_MAX, TopicChanges,
     TopicOptions, TopicSearch, TopicsWriter,
 };
 use std::sync::atomic::Ordering;
+use tidalite_index::NUMBERS_MAX;
 use tidalite_kv::Tree;
 use tidalite_pager::{Error, PageRead};
 use tidalite_testkit::ScratchPages;
@@ -418,6 +420,27 @@ fn lowered_limits_do_not_refuse_removals() {
         let removal = Message::new(topic, b"");
         assert!(table.writer().publish(2, &removal, true).is_err());
     }
+    table.assert_whole();
+}
+
+#[test]
+fn removals_need_no_ids() {
+    let mut table = Table::new(512, TopicOptions::default());
+    table.publish(&[("a", "1"), ("b", "1"), ("c", "1")]);
+    let state = State {
+        next_id: NUMBERS_MAX - 1,
+        ..table.reader().state
+    };
+    let row = state.encode();
+    table
+        .root
+        .insert(&mut table.pages, &Part::State.key(), &row)
+        .unwrap();
+    table.publish(&[("a", ""), ("b", ""), ("d", "1")]);
+    let more = Message::new("e", b"1");
+    let refused = table.writer().publish(1, &more, true);
+    assert!(matches!(refused, Err(Error::Limit { .. })), "{refused:?}");
+    assert!(table.writer().remove("c").unwrap());
     table.assert_whole();
 }
 
