@@ -4,7 +4,8 @@
 //! 1. The filters are processed one after the other. A topic that an earlier filter matches has been passed already, so no
 //!    list of delivered topics is needed.
 //! 2. The position does not depend on the snapshot: it is the least key or topic id that was not read yet. A topic that has a
-//!    message in all snapshots of a search is delivered once.
+//!    message in all snapshots of a search is delivered once. A topic whose message is removed and set again during a search
+//!    gets a new id, and may be delivered twice.
 
 use crate::topics::filter::Filter;
 use crate::topics::found::{Match, SearchCounters, SearchOptions, SearchPage};
@@ -32,8 +33,16 @@ pub struct TopicSearch {
     at: usize,
     place: Place,
     /// The topics of the sets, while they are read.
-    candidates: Option<RoaringTreemap>,
+    candidates: Option<Candidates>,
     counters: SearchCounters,
+}
+
+/// Topics from the sets of a filter.
+#[derive(Clone, Debug)]
+struct Candidates {
+    ids: RoaringTreemap,
+    /// `State::next_id` of the snapshot from which they were read: another snapshot with this number has no other topics.
+    next_id: u64,
 }
 
 /// Callback that receives the key of a topic, the filters that match it, the head of its record and the record.
@@ -101,8 +110,8 @@ impl TopicSearch {
     /// A damaged or unreadable page; errors of `each`, after which the search must not be continued.
     ///
     /// # Cost
-    /// At most `SearchOptions::rows_max` rows. Each page begins with a descent; a search that was resumed from a token may
-    /// read the sets of a filter again.
+    /// At most `SearchOptions::rows_max` rows. Each page begins with a descent; a search that was resumed from a token, or
+    /// gets a snapshot with new topics, may read the sets of a filter again.
     pub fn page<R: PageRead>(
         &mut self,
         reader: &TopicsReader<R>,
@@ -263,16 +272,18 @@ impl TopicSearch {
         let Place::Terms(first, from) = std::mem::replace(&mut self.place, Place::NotBegun) else {
             return Ok(true);
         };
-        let found = match self.candidates.take() {
+        let next_id = reader.state.next_id;
+        let cached = self.candidates.take();
+        let found = match cached.filter(|found| found.next_id == next_id) {
             Some(found) => found,
             None => {
-                let found = candidates(reader, &self.filters[self.at])?;
-                self.counters.candidates += found.len();
-                found
+                let ids = candidates(reader, &self.filters[self.at])?;
+                self.counters.candidates += ids.len();
+                Candidates { ids, next_id }
             }
         };
         let (ids, messages) = (reader.part(Part::Ids)?, reader.part(Part::Messages)?);
-        let mut numbers = found.iter();
+        let mut numbers = found.ids.iter();
         numbers.advance_to(first);
         let mut chunk: Vec<[u8; 8]> = Vec::with_capacity(LOOKUPS);
         let mut keys: Vec<Option<Vec<u8>>> = Vec::with_capacity(LOOKUPS);

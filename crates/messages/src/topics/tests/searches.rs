@@ -122,6 +122,39 @@ fn matches_of_the_first_rows_are_not_delivered_again_by_sets() {
 }
 
 #[test]
+fn sets_are_read_again_when_topics_were_added_between_pages() {
+    let mut table = devices(100);
+    let topics: Vec<String> = (0..9).map(|i| format!("a/{i}/rare")).collect();
+    let rows: Vec<(&str, &str)> = topics.iter().map(|topic| (topic.as_str(), "x")).collect();
+    table.publish(&rows);
+    let filters = filters(&["a/+/rare"]);
+    let token = token::encode(&filters, 0, &Place::Terms(0, Vec::new()));
+    let mut search = TopicSearch::resume(filters, SearchOptions::default(), &token).unwrap();
+    let mut seen = Vec::new();
+    let mut page = |table: &Table, credit| {
+        let page = search.page(&table.reader(), 2, credit, &mut |found| {
+            seen.push(found.retained.message.topic.to_owned());
+            Ok(())
+        });
+        assert!(page.unwrap().delivered <= credit);
+        search.counters().candidates
+    };
+    let candidates = page(&table, 3);
+    // An overwrite gives no new id, so the sets stay as they were read.
+    table.publish(&[("a/7/rare", "y")]);
+    assert_eq!(page(&table, 1), candidates);
+    // The last topic and the first one, which was delivered, get new ids.
+    table.publish(&[("a/8/rare", ""), ("a/0/rare", "")]);
+    table.publish(&[("a/8/rare", "x"), ("a/0/rare", "x")]);
+    page(&table, 100);
+    let mut expected: Vec<&str> = topics.iter().map(String::as_str).collect();
+    expected.extend(["a/0/rare"]);
+    seen.sort();
+    expected.sort_unstable();
+    assert_eq!(seen, expected);
+}
+
+#[test]
 fn sets_of_several_names_are_intersected_before_topics_are_read() {
     let table = devices(100);
     let filters = filters(&["+/007/+/7"]);
