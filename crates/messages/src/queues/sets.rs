@@ -77,6 +77,7 @@ pub(crate) fn ids(base: u64, members: &RoaringTreemap) -> impl Iterator<Item = u
 pub(crate) type OnSet<'f> = dyn FnMut(&[u8], u64, &RoaringTreemap) -> Result<bool> + 'f;
 
 /// Calls `each` with the sets whose keys start with `prefix`, from the key `from` on, in the order of their keys.
+/// The keys that `each` gets start with `prefix`, too.
 pub(crate) fn each_set<R: PageRead>(
     root: &Tree,
     r: &R,
@@ -97,7 +98,8 @@ pub(crate) fn each_set<R: PageRead>(
         if !key.starts_with(prefix) {
             return Ok(());
         }
-        let Some((own, base)) = split_block(&key) else {
+        let own = split_block(&key).filter(|(own, _)| own.starts_with(prefix));
+        let Some((own, base)) = own else {
             return Err(damaged("set of ids", key.escape_ascii(), "a longer key"));
         };
         let mut members = RoaringTreemap::new();

@@ -215,6 +215,23 @@ fn use_all<W: PageWrite>(root: &mut tidalite_kv::Tree, w: &mut W) {
     drop(all());
 }
 
+/// A key of a set that is shorter than its prefix and the number of a block is an error.
+#[test]
+fn short_keys_of_sets_are_errors() {
+    for of in [Part::Ready, Part::Due, Part::Waiting, Part::Open] {
+        let (key, value) = rows(&full(), of).swap_remove(0);
+        for length in 4..10 {
+            let mut table = full();
+            // The row of a set ends with the number of its container.
+            let short = [&key[..length], &[0; 4]].concat();
+            put(&mut table, of, &short, Some(&value));
+            let Table { root, pages } = &mut table;
+            use_all(root, pages);
+            drop(table.problems());
+        }
+    }
+}
+
 #[test]
 fn random_bytes_are_decoded_without_harm() {
     let rng = &mut Rng::new(5);
