@@ -181,7 +181,9 @@ pub(crate) fn read_leases<R: PageRead>(root: &Tree, r: &R) -> Result<BTreeMap<[u
     let mut there = rows.first()?;
     while there {
         let lease = Lease::decode(&rows.value()?.bytes()?);
-        if let (Ok(key), Ok(lease)) = (rows.key().try_into(), lease) {
+        // The row of a group counts its leases up to `IDS_MAX`.
+        let is_number = keys::split_pair(rows.key()).is_some_and(|(_, number)| number < IDS_MAX);
+        if let (Ok(key), Ok(lease), true) = (rows.key().try_into(), lease, is_number) {
             leases.insert(key, lease);
         }
         there = rows.next()?;

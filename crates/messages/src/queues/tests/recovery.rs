@@ -2,9 +2,10 @@
 //! once.
 
 use crate::queues::groups::GroupStart;
+use crate::queues::keys;
 use crate::queues::lease::LeaseLimits;
 use crate::queues::message::NewMessage;
-use crate::queues::options::QueueOptions;
+use crate::queues::options::{IDS_MAX, QueueOptions};
 use crate::queues::parts::{Part, change};
 use crate::queues::recover::recover_queue;
 use crate::queues::tests::damage::{TABLES, full, put, rows};
@@ -112,6 +113,18 @@ fn all_parts_but_the_messages_can_be_lost() {
         .create_group("new", GroupStart::Oldest, 0)
         .unwrap();
     assert_eq!(drain(&mut table, "new"), ids);
+    table.assert_whole();
+}
+
+#[test]
+fn too_large_numbers_of_leases_are_dropped() {
+    let mut table = full();
+    let number = table.read().groups["a"].number;
+    let (_, value) = rows(&table, Part::Leases).swap_remove(0);
+    let key = keys::pair(number, IDS_MAX);
+    put(&mut table, Part::Leases, &key, Some(&value));
+    let Table { root, pages } = &mut table;
+    recover_queue(root, pages, None).unwrap();
     table.assert_whole();
 }
 
