@@ -14,7 +14,7 @@ use tidalite_kv::Tree;
 use tidalite_pager::{PageRead, PageWrite, Result};
 
 /// Number of lapsed leases and delays, and of expired messages, that one call handles before it delivers messages.
-const DUE_STEP: usize = 1 << 14;
+pub(crate) const DUE_STEP: usize = 1 << 14;
 
 /// Limits of the messages that one call delivers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +83,8 @@ pub(crate) fn each_ready<R: PageRead>(
 impl<W: PageWrite> QueueWriter<'_, W> {
     /// Delivers the first ready messages of a group to a consumer, and leases them until `now + duration`: until then no
     /// other consumer of the group gets them. A lease that lapses makes its messages ready again, or dead letters.
+    /// After very many messages that have expired, a call may return fewer messages than are ready, or none:
+    /// [`maintain`](Self::maintain) removes the expired ones.
     ///
     /// # Errors
     /// `Unsupported` for a group that does not exist; `Limit` for too long a name or too many messages. `DiskFull`, `Io`;
@@ -185,16 +187,17 @@ impl<W: PageWrite> QueueWriter<'_, W> {
         let row = self.name_default(group)?;
         self.expire(DUE_STEP, now)?;
         self.fall_due(row, DUE_STEP, now)?;
-        loop {
-            let (row, edit) = self.edit(row)?;
-            let found = read_ready(self.root, &*self.w, edit.group.number, limits, now)?;
-            if found.expired.is_empty() {
-                return Ok((row, edit, found.messages));
-            }
-            let mut expired = found.expired;
-            expired.sort_unstable();
-            self.remove_expired(&expired, now)?;
+        let (row, edit) = self.edit(row)?;
+        let mut found = read_ready(self.root, &*self.w, edit.group.number, limits, now)?;
+        if found.expired.is_empty() {
+            return Ok((row, edit, found.messages));
         }
+        // Messages that become ready because of this, which may have expired too, are left to the next call: with one
+        // ordering key they would be read one by one.
+        found.expired.sort_unstable();
+        self.remove_expired(&found.expired, now)?;
+        let (row, edit) = self.edit(row)?;
+        Ok((row, edit, found.messages))
     }
 }
 
