@@ -7,7 +7,7 @@ use crate::queues::options::{BATCH_MAX, IDS_MAX, Overflow, check_limit};
 use crate::queues::parts::{Part, change};
 use crate::queues::seen::{self, Seen};
 use crate::queues::sets::SetChanges;
-use crate::queues::store::heads_from;
+use crate::queues::store::heads_while;
 use crate::queues::writer::QueueWriter;
 use std::collections::HashMap;
 use tidalite_pager::{Error, PageWrite, Result};
@@ -209,22 +209,17 @@ impl<W: PageWrite> QueueWriter<'_, W> {
             if !is_over(stored, stored_bytes) {
                 return Ok(());
             }
-            let mut oldest = heads_from(self.root, &*self.w, 0, DROP_STEP)?;
-            let mut count = 0;
-            for (_, head) in &oldest {
-                if !is_over(stored, stored_bytes) {
-                    break;
-                }
-                count += 1;
-                stored -= 1;
+            let oldest = heads_while(self.root, &*self.w, 0, DROP_STEP, &mut |head| {
+                let is_needed = is_over(stored, stored_bytes);
+                stored = stored.saturating_sub(1);
                 stored_bytes = stored_bytes.saturating_sub(head.bytes);
-            }
-            if count == 0 {
+                is_needed
+            })?;
+            if oldest.is_empty() {
                 return Ok(());
             }
-            oldest.truncate(count);
             self.remove_everywhere(&oldest, now)?;
-            self.state.dropped_oldest += count as u64;
+            self.state.dropped_oldest += oldest.len() as u64;
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::queues::message::Head;
 use crate::queues::parts::{Part, change, damaged, part};
 use crate::queues::seen;
 use crate::queues::sets::{self, SetChanges, each_set};
-use crate::queues::store::{self, heads, heads_from};
+use crate::queues::store::{self, heads, heads_from, heads_while};
 use crate::queues::writer::QueueWriter;
 use tidalite_pager::{PageWrite, Result};
 
@@ -35,23 +35,23 @@ impl<W: PageWrite> QueueWriter<'_, W> {
     /// Removes the rows of the messages, in the order of their ids, if they are not open in any group. Saves the
     /// state.
     pub(crate) fn delete_unneeded(&mut self, messages: &[(u64, Head)]) -> Result<()> {
-        let mut needed = Vec::new();
         // With one group, everything that it has finished is unneeded.
-        if self.groups.len() > 1 {
-            let ids: Vec<u64> = messages.iter().map(|(id, _)| *id).collect();
-            for group in self.groups.values() {
-                let key = |id| keys::by_group(group.number, id);
-                needed.extend(sets::within(self.root, &*self.w, Part::Open, &ids, &key)?);
-            }
-            needed.sort_unstable();
-        }
-        if needed.is_empty() {
+        if self.groups.len() <= 1 {
             self.delete(messages)?;
-        } else {
-            let mut unneeded = messages.to_vec();
-            unneeded.retain(|(id, _)| needed.binary_search(id).is_err());
-            self.delete(&unneeded)?;
+            return self.save_state();
         }
+        let mut ids: Vec<u64> = messages.iter().map(|(id, _)| *id).collect();
+        for group in self.groups.values() {
+            if ids.is_empty() {
+                break;
+            }
+            let key = |id| keys::by_group(group.number, id);
+            let needed = sets::within(self.root, &*self.w, Part::Open, &ids, &key)?;
+            ids.retain(|id| needed.binary_search(id).is_err());
+        }
+        let mut unneeded = messages.to_vec();
+        unneeded.retain(|(id, _)| ids.binary_search(id).is_ok());
+        self.delete(&unneeded)?;
         self.save_state()
     }
 
@@ -172,25 +172,24 @@ impl<W: PageWrite> QueueWriter<'_, W> {
         if retention == 0 {
             return Ok(0);
         }
-        let mut old = heads_from(self.root, &*self.w, 0, limit)?;
-        let is_old = |head: &Head| head.pushed.saturating_add(retention) <= now;
-        let count = old.iter().take_while(|(_, head)| is_old(head)).count();
-        old.truncate(count);
-        if count > 0 {
+        let is_old = &mut |head: &Head| head.pushed.saturating_add(retention) <= now;
+        let old = heads_while(self.root, &*self.w, 0, limit, is_old)?;
+        if !old.is_empty() {
             self.remove_everywhere(&old, now)?;
-            self.state.aged += count as u64;
+            self.state.aged += old.len() as u64;
             self.save_state()?;
         }
-        Ok(count)
+        Ok(old.len())
     }
 
     /// Does the work that falls due with time: removes expired messages, messages older than the retention, idempotency
     /// keys that have left the window and messages of dropped groups, and ends lapsed leases and delays. At most `limit`
-    /// messages of each kind; returns whether more may be left.
+    /// messages of each kind, but at least one; returns whether more may be left.
     ///
     /// # Errors
     /// `DiskFull`, `Io`; a damaged page.
     pub fn maintain(&mut self, limit: usize, now: i64) -> Result<bool> {
+        let limit = limit.max(1);
         let mut has_more = self.expire(limit, now)? == limit;
         has_more |= self.age(limit, now)? == limit;
         let window = self.options.idempotency_window;

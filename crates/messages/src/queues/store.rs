@@ -69,14 +69,12 @@ pub(crate) fn missing(id: u64) -> tidalite_pager::Error {
     damaged("message of a queue", "none", format!("message {id}"))
 }
 
-/// The heads of the messages with these ids; ids that are not stored are left out.
+/// The heads of the messages with these ids, which must be stored.
 pub(crate) fn heads<R: PageRead>(root: &Tree, r: &R, ids: &[u64]) -> Result<Vec<(u64, Head)>> {
     let mut messages = Messages::open(root, r)?;
     let mut heads = Vec::with_capacity(ids.len());
     for &id in ids {
-        if let Some(head) = messages.head(id)? {
-            heads.push((id, head));
-        }
+        heads.push((id, messages.expect(id)?));
     }
     Ok(heads)
 }
@@ -88,12 +86,28 @@ pub(crate) fn heads_from<R: PageRead>(
     from: u64,
     limit: usize,
 ) -> Result<Vec<(u64, Head)>> {
+    heads_while(root, r, from, limit, &mut |_| true)
+}
+
+/// The ids and heads of the first messages with ids from `from` on, at most `limit`, up to the first head that is not
+/// wanted.
+pub(crate) fn heads_while<R: PageRead>(
+    root: &Tree,
+    r: &R,
+    from: u64,
+    limit: usize,
+    is_wanted: &mut dyn FnMut(&Head) -> bool,
+) -> Result<Vec<(u64, Head)>> {
     let mut rows = part(root, r, Part::Messages)?.cursor(r)?;
     let mut found = Vec::new();
     let mut there = rows.seek_ge(&from.to_be_bytes())?;
     while there && found.len() < limit {
         let id = id_of(rows.key())?;
-        found.push((id, message::head_of(id, &rows.value()?)?));
+        let head = message::head_of(id, &rows.value()?)?;
+        if !is_wanted(&head) {
+            break;
+        }
+        found.push((id, head));
         there = rows.next()?;
     }
     Ok(found)

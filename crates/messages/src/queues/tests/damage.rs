@@ -232,6 +232,19 @@ fn short_keys_of_sets_are_errors() {
     }
 }
 
+/// A message that is missing is an error, not work that never ends.
+#[test]
+fn a_missing_message_ends_maintenance() {
+    let mut table = Table::new(512, QueueOptions::default());
+    let new = NewMessage {
+        expires: Some(50),
+        ..NewMessage::new(b"x")
+    };
+    table.write().push(&new, 0).unwrap();
+    put(&mut table, Part::Messages, &1_u64.to_be_bytes(), None);
+    assert!(table.write().maintain(1, 60).is_err());
+}
+
 #[test]
 fn random_bytes_are_decoded_without_harm() {
     let rng = &mut Rng::new(5);
