@@ -130,7 +130,12 @@ impl Group {
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
-        if bytes.len() != GROUP_BYTES || get_u32(bytes, 4) > 1 || !are_small(bytes, 8) {
+        // The last number is never given out, so that the next one can be stored.
+        if bytes.len() != GROUP_BYTES
+            || get_u32(bytes, 0) == u32::MAX
+            || get_u32(bytes, 4) > 1
+            || !are_small(bytes, 8)
+        {
             return Err(damaged("group of a queue", bytes.escape_ascii(), "a group"));
         }
         Ok(Self {

@@ -44,7 +44,10 @@ impl<W: PageWrite> QueueWriter<'_, W> {
                     self.rename(NAMELESS, name)?;
                     return Ok(true);
                 }
-                GroupStart::Newest => self.set_dropped(NAMELESS)?,
+                GroupStart::Newest => {
+                    self.check_next_group()?;
+                    self.set_dropped(NAMELESS)?;
+                }
             }
         }
         self.add_group(name)?;
@@ -56,10 +59,11 @@ impl<W: PageWrite> QueueWriter<'_, W> {
     }
 
     /// Drops a group: its messages are removed unless other groups need them, and its dead letters with them. Returns
-    /// false if there is no such group. The name can be used again at once.
+    /// false if there is no such group, which includes a default group that was never used and has no messages. The name
+    /// can be used again at once.
     ///
     /// # Errors
-    /// `DiskFull`, `Io`; a damaged page.
+    /// `Limit`, with nothing changed, for the last group if too many dropped groups are not removed yet. `DiskFull`, `Io`; a damaged page.
     ///
     /// # Cost
     /// Two rows. [`maintain`](Self::maintain) removes the messages.
@@ -67,8 +71,17 @@ impl<W: PageWrite> QueueWriter<'_, W> {
         let Ok(row) = known_name(&self.groups, name) else {
             return Ok(false);
         };
+        if row == NAMELESS && self.groups.get(row).is_some_and(|group| group.open() == 0) {
+            return Ok(false);
+        }
+        let mut others = self.groups.keys().filter(|other| *other != row);
+        let is_last = others.all(|other| other.starts_with('\0'));
+        if is_last {
+            check_limit("groups of a queue", self.groups.len() + 1, GROUPS_MAX)?;
+            self.check_next_group()?;
+        }
         self.set_dropped(row)?;
-        if self.groups.keys().all(|name| name.starts_with('\0')) {
+        if is_last {
             self.add_group(NAMELESS)?;
             self.save_state()?;
         }

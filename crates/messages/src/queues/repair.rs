@@ -98,6 +98,7 @@ pub(crate) fn read_open<R: PageRead>(root: &Tree, r: &R) -> Result<BTreeMap<u32,
         if let Some((key, [0, 0, 0, 0])) = rows.key().split_last_chunk::<4>()
             && let Some((group, base)) = keys::split_block(key)
             && let Ok(group) = group.try_into()
+            && group != [u8::MAX; 4]
             && let Ok(members) = get(&table, r, key)
         {
             let ids = members.iter().map(|low| base | low);
@@ -135,12 +136,15 @@ pub(crate) fn adopt(groups: &mut BTreeMap<String, Group>, open: &BTreeMap<u32, R
             groups.insert(format!("recovered {}", group.number), group);
         }
     } else if !groups.contains_key("") {
-        let number = groups
-            .values()
-            .map(|group| group.number.saturating_add(1))
-            .max();
+        // The last number is no number of a group: then there is a gap before it.
+        let next = groups.values().map(|group| group.number + 1).max();
+        let is_free = |number: &u32| groups.values().all(|group| group.number != *number);
+        let number = match next.unwrap_or(0) {
+            u32::MAX => (0..u32::MAX).find(is_free).unwrap_or(0),
+            next => next,
+        };
         let group = Group {
-            number: number.unwrap_or(0),
+            number,
             ..Group::default()
         };
         groups.insert(String::new(), group);

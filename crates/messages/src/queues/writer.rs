@@ -153,16 +153,22 @@ impl<'a, W: PageWrite> QueueWriter<'a, W> {
         Ok(())
     }
 
-    pub(crate) fn add_group(&mut self, name: &str) -> Result<()> {
-        let number = self.state.next_group;
-        let Some(next) = number.checked_add(1) else {
-            return Err(Error::Limit {
+    /// Checks that a new group can get a number.
+    pub(crate) fn check_next_group(&self) -> Result<()> {
+        match self.state.next_group {
+            u32::MAX => Err(Error::Limit {
                 what: "groups that a queue has ever had",
-                found: number.into(),
+                found: u32::MAX.into(),
                 limit: u32::MAX.into(),
-            });
-        };
-        self.state.next_group = next;
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn add_group(&mut self, name: &str) -> Result<()> {
+        self.check_next_group()?;
+        let number = self.state.next_group;
+        self.state.next_group = number + 1;
         let group = Group {
             number,
             ..Group::default()

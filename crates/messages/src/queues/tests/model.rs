@@ -451,7 +451,8 @@ impl Model {
             false if name == "default" => "",
             _ => name,
         };
-        if !self.groups.contains_key(name) {
+        let is_unused = |group: &Group| name.is_empty() && group.open.is_empty();
+        if self.groups.get(name).is_none_or(is_unused) {
             return false;
         }
         self.hide(name);
