@@ -119,6 +119,9 @@ impl<W: PageWrite> QueueWriter<'_, W> {
         let mut messages = Messages::open(self.root, &*self.w)?;
         for at in order {
             let id = ids[at];
+            if id >= self.state.next_id {
+                break; // This id and all that follow were never pushed.
+            }
             let (root, r) = (&*self.root, &*self.w);
             let Some(mark) = edit.marks.get(root, r, id)? else {
                 if finished.last().is_none_or(|(last, _)| *last != id) {

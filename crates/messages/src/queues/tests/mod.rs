@@ -1,5 +1,6 @@
 //! Tests of queues.
 
+mod bounds;
 mod complexity;
 mod damage;
 mod model;
