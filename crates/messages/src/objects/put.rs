@@ -8,7 +8,7 @@ use crate::objects::condition::{ObjectCondition, ObjectOutcome};
 use crate::objects::content_hash::{ChunkHashes, ContentHash};
 use crate::objects::keys::{check_chunk_count, check_name};
 use crate::objects::room::{Contents, StoredObject};
-use crate::objects::upload::{UploadId, UploadMode};
+use crate::objects::upload::{UploadId, UploadInfo, UploadMode};
 use tidalite_pager::{Error, PageWrite, Result};
 
 /// Time in nanoseconds after which `maintain` removes the chunks of a put that was neither finished nor aborted: a day.
@@ -19,6 +19,12 @@ pub const PUT_ABANDONED_AFTER_NS: i64 = 24 * 3600 * 1_000_000_000;
 /// It holds at most one chunk in memory. Whole chunks are an upload, so a put that is dropped leaves no chunks for ever:
 /// `maintain` removes them after [`PUT_ABANDONED_AFTER_NS`]. The put may last over several transactions. From its second
 /// chunk on it counts as an upload in the limits of the bucket.
+///
+/// A put does not survive the rollback of a transaction in which it wrote: its chunks are gone, and another upload may
+/// have their content id. So the put compares the upload with what it knows of it: mode, name, time at which it began and
+/// number of bytes. If they differ, `write` and `finish` fail and `abort` does nothing. A put that began again after the
+/// rollback with the same name, time and number of bytes cannot be told apart, so drop a put when its transaction is
+/// rolled back.
 #[derive(Debug)]
 pub struct ObjectPut {
     name: String,
@@ -32,6 +38,8 @@ pub struct ObjectPut {
     stored: u64,
     /// Bytes behind the last whole chunk.
     last: Vec<u8>,
+    /// Whether a write has failed, so that bytes are missing.
+    failed: bool,
 }
 
 impl ObjectPut {
@@ -57,6 +65,7 @@ impl ObjectPut {
             upload: None,
             stored: 0,
             last: Vec::new(),
+            failed: false,
         })
     }
 
@@ -70,11 +79,24 @@ impl ObjectPut {
     ///
     /// # Errors
     /// `Limit` if the object becomes too large: the put can only be aborted then. `Unsupported` if its chunks were
-    /// removed because it took longer than [`PUT_ABANDONED_AFTER_NS`].
+    /// removed because it took longer than [`PUT_ABANDONED_AFTER_NS`] or were rolled back, and after a write that failed:
+    /// a put whose write has failed lacks bytes and can only be aborted.
     ///
     /// # Cost
     /// Writes each chunk once. Bytes that are a whole chunk by themselves are not copied in memory.
     pub fn write<W: PageWrite>(
+        &mut self,
+        bucket: &mut BucketWriter<'_, W>,
+        bytes: &[u8],
+    ) -> Result<()> {
+        self.check_complete()?;
+        self.failed = true;
+        self.write_slice(bucket, bytes)?;
+        self.failed = false;
+        Ok(())
+    }
+
+    fn write_slice<W: PageWrite>(
         &mut self,
         bucket: &mut BucketWriter<'_, W>,
         mut bytes: &[u8],
@@ -108,7 +130,8 @@ impl ObjectPut {
     /// Finishes the put: the object replaces the object of the same name at once.
     ///
     /// # Errors
-    /// `Limit` if there is no room for the object; the put is aborted then.
+    /// `Limit` if there is no room for the object; the put is aborted then. `Unsupported` if a write has failed, and if the
+    /// chunks of the put were removed or rolled back; nothing is changed then.
     ///
     /// # Cost
     /// Writes the last chunk, and reads the hash of each chunk.
@@ -117,6 +140,7 @@ impl ObjectPut {
         bucket: &mut BucketWriter<'_, W>,
         now: i64,
     ) -> Result<ObjectOutcome<StoredObject>> {
+        self.check_complete()?;
         let Some(id) = self.upload else {
             let (attributes, last) = (self.attributes, self.last);
             return bucket.put_chunk(
@@ -127,7 +151,7 @@ impl ObjectPut {
                 now,
             );
         };
-        let Some(upload) = bucket.reader().upload_row(id)? else {
+        let Some(upload) = self.own_upload(bucket, id)? else {
             return Err(abandoned());
         };
         let size = self.stored + self.last.len() as u64;
@@ -150,15 +174,42 @@ impl ObjectPut {
         }
     }
 
-    /// Aborts the put and removes its chunks.
+    /// Aborts the put and removes its chunks. Does nothing if they were removed or rolled back already.
     ///
     /// # Errors
     /// A damaged or unreadable page, a full disk.
     pub fn abort<W: PageWrite>(self, bucket: &mut BucketWriter<'_, W>) -> Result<()> {
-        match self.upload {
-            Some(id) => bucket.abort_upload(id).map(drop),
-            None => Ok(()),
+        if let Some(id) = self.upload
+            && self.own_upload(bucket, id)?.is_some()
+        {
+            bucket.abort_upload(id)?;
         }
+        Ok(())
+    }
+
+    fn check_complete(&self) -> Result<()> {
+        if self.failed {
+            return Err(Error::Unsupported {
+                found: "a put of which a write has failed".into(),
+                expected: "a put without failures: abort it and put the object again".into(),
+            });
+        }
+        Ok(())
+    }
+
+    /// The upload of this put; `None` if it was removed or rolled back, and if another upload has its id now.
+    fn own_upload<W: PageWrite>(
+        &self,
+        bucket: &BucketWriter<'_, W>,
+        id: UploadId,
+    ) -> Result<Option<UploadInfo>> {
+        let upload = bucket.reader().upload_row(id)?;
+        Ok(upload.filter(|upload| {
+            upload.mode == UploadMode::Append
+                && upload.len == self.stored
+                && upload.name == self.name
+                && upload.began == self.began
+        }))
     }
 
     /// Stores a whole chunk in the upload, which begins with the first one.
@@ -185,6 +236,9 @@ impl ObjectPut {
                 *self.upload.insert(id)
             }
         };
+        if self.own_upload(bucket, id)?.is_none() {
+            return Err(abandoned());
+        }
         match bucket.append(id, self.stored, whole, self.began)? {
             UploadAppend::Done { len } => {
                 self.stored = len;
@@ -198,7 +252,7 @@ impl ObjectPut {
 #[cold]
 fn abandoned() -> Error {
     Error::Unsupported {
-        found: "a put whose chunks were removed or changed".into(),
+        found: "a put whose chunks were removed, changed or rolled back".into(),
         expected: "a put that is finished within a day: put the object again".into(),
     }
 }

@@ -1,6 +1,7 @@
 mod common;
 mod damage;
 mod model;
+mod puts;
 mod reads;
 mod rules;
 mod uploads;
