@@ -85,7 +85,7 @@ impl<W: PageWrite> BucketWriter<'_, W> {
         bytes: &[u8],
         now: i64,
     ) -> Result<UploadAppend> {
-        let Some(mut upload) = self.reader().upload(id, now)? else {
+        let Some(upload) = self.reader().upload(id, now)? else {
             return Ok(UploadAppend::NotFound);
         };
         if upload.mode != UploadMode::Append {
@@ -97,6 +97,13 @@ impl<W: PageWrite> BucketWriter<'_, W> {
         if offset != upload.len {
             return Ok(UploadAppend::Expected { offset: upload.len });
         }
+        let len = self.append_to(upload, bytes)?;
+        Ok(UploadAppend::Done { len })
+    }
+
+    /// Appends bytes to an upload by appending, or to a put. Returns the number of bytes that it has then.
+    pub(crate) fn append_to(&mut self, mut upload: UploadInfo, bytes: &[u8]) -> Result<u64> {
+        let (id, offset) = (upload.id, upload.len);
         let added = bytes.len() as u64;
         let len = offset.saturating_add(added);
         check_chunk_count(len, upload.chunk_bytes)?;
@@ -128,6 +135,6 @@ impl<W: PageWrite> BucketWriter<'_, W> {
         self.state.upload_bytes = self.state.upload_bytes.saturating_add(added);
         self.save_upload(&upload)?;
         self.save()?;
-        Ok(UploadAppend::Done { len })
+        Ok(len)
     }
 }

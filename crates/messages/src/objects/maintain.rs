@@ -13,7 +13,7 @@ use tidalite_pager::{PageRead, PageWrite, Result};
 pub struct BucketMaintenance {
     /// Expired objects that were removed.
     pub expired: RemovedObjects,
-    /// Number of abandoned uploads that were removed.
+    /// Number of abandoned uploads and puts that were removed.
     pub uploads: u64,
     /// Number of expired links that were removed.
     pub links: u64,
@@ -43,7 +43,9 @@ impl<W: PageWrite> BucketWriter<'_, W> {
         done.more = done.expired.more;
         let mut left = limit - done.expired.objects;
         for id in self.due_uploads(now, left, &mut done.more)? {
-            self.abort_upload(id)?;
+            if let Some(upload) = self.reader().upload_row(id)? {
+                self.remove_upload(&upload)?;
+            }
             done.uploads += 1;
         }
         left -= done.uploads;

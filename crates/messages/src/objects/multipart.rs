@@ -87,7 +87,7 @@ impl<R: PageRead> BucketReader<R> {
     /// Reads a short row for each chunk.
     pub fn upload_parts(&self, id: UploadId, from: u32, limit: usize) -> Result<Vec<UploadPart>> {
         let mut parts: Vec<UploadPart> = Vec::new();
-        let Some(upload) = self.upload_row(id)? else {
+        let Some(upload) = self.upload_row(id)?.filter(|upload| !upload.is_put) else {
             return Ok(parts);
         };
         let chunks = match upload.mode {

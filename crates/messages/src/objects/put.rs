@@ -1,6 +1,5 @@
 //! Putting an object: from bytes in memory, or from a stream of unknown size.
 
-use crate::objects::append::UploadAppend;
 use crate::objects::attributes::ObjectAttributes;
 use crate::objects::bucket::BucketWriter;
 use crate::objects::complete::{UploadCompletion, UploadOutcome};
@@ -21,7 +20,7 @@ pub const PUT_ABANDONED_AFTER_NS: i64 = 24 * 3600 * 1_000_000_000;
 /// chunk on it counts as an upload in the limits of the bucket.
 ///
 /// A put does not survive the rollback of a transaction in which it wrote: its chunks are gone, and another upload may
-/// have their content id. So the put compares the upload with what it knows of it: mode, name, time at which it began and
+/// have their content id. So the put compares the row of its chunks with what it knows of it: the mark of a put, name, time at which it began and
 /// number of bytes. If they differ, `write` and `finish` fail and `abort` does nothing. A put that began again after the
 /// rollback with the same name, time and number of bytes cannot be told apart, so drop a put when its transaction is
 /// rolled back.
@@ -162,12 +161,12 @@ impl ObjectPut {
         match bucket.complete(&upload, size, &self.last, &completion, now) {
             Ok(UploadOutcome::Done(stored)) => Ok(ObjectOutcome::Done(*stored)),
             Ok(UploadOutcome::Refused(object)) => {
-                bucket.abort_upload(id)?;
+                bucket.remove_upload(&upload)?;
                 Ok(ObjectOutcome::Refused(object))
             }
             Ok(_) => Err(abandoned()),
             Err(error @ Error::Limit { .. }) => {
-                bucket.abort_upload(id)?;
+                bucket.remove_upload(&upload)?;
                 Err(error)
             }
             Err(error) => Err(error),
@@ -179,12 +178,13 @@ impl ObjectPut {
     /// # Errors
     /// A damaged or unreadable page, a full disk.
     pub fn abort<W: PageWrite>(self, bucket: &mut BucketWriter<'_, W>) -> Result<()> {
-        if let Some(id) = self.upload
-            && self.own_upload(bucket, id)?.is_some()
-        {
-            bucket.abort_upload(id)?;
+        let Some(id) = self.upload else {
+            return Ok(());
+        };
+        match self.own_upload(bucket, id)? {
+            Some(upload) => bucket.remove_upload(&upload),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     fn check_complete(&self) -> Result<()> {
@@ -205,7 +205,7 @@ impl ObjectPut {
     ) -> Result<Option<UploadInfo>> {
         let upload = bucket.reader().upload_row(id)?;
         Ok(upload.filter(|upload| {
-            upload.mode == UploadMode::Append
+            upload.is_put
                 && upload.len == self.stored
                 && upload.name == self.name
                 && upload.began == self.began
@@ -225,27 +225,21 @@ impl ObjectPut {
                     self.began,
                     self.began.saturating_add(PUT_ABANDONED_AFTER_NS),
                 );
-                let attributes = self.attributes.clone();
-                let id = bucket.begin_sized_upload(
+                let id = bucket.insert_upload(
                     &self.name,
-                    attributes,
+                    self.attributes.clone(),
                     UploadMode::Append,
                     times,
-                    self.chunk_bytes,
+                    (self.chunk_bytes, true),
                 )?;
                 *self.upload.insert(id)
             }
         };
-        if self.own_upload(bucket, id)?.is_none() {
+        let Some(upload) = self.own_upload(bucket, id)? else {
             return Err(abandoned());
-        }
-        match bucket.append(id, self.stored, whole, self.began)? {
-            UploadAppend::Done { len } => {
-                self.stored = len;
-                Ok(())
-            }
-            UploadAppend::Expected { .. } | UploadAppend::NotFound => Err(abandoned()),
-        }
+        };
+        self.stored = bucket.append_to(upload, whole)?;
+        Ok(())
     }
 }
 

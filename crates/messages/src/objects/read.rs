@@ -129,11 +129,11 @@ impl<R: PageRead> BucketReader<R> {
     /// A damaged or unreadable page.
     pub fn upload(&self, id: UploadId, now: i64) -> Result<Option<UploadInfo>> {
         let upload = self.upload_row(id)?;
-        Ok(upload.filter(|upload| now < upload.expires))
+        Ok(upload.filter(|upload| now < upload.expires && !upload.is_put))
     }
 
-    /// Lists the uploads from an id on, at most `limit`, including expired ones that have not been removed. To continue,
-    /// call again with the id after the last one.
+    /// Lists the uploads from an id on, at most `limit`, including expired ones that have not been removed. Puts that are
+    /// in progress are left out. To continue, call again with the id after the last one.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -144,13 +144,16 @@ impl<R: PageRead> BucketReader<R> {
         let mut there = rows.seek_ge(&from.0.to_be_bytes())?;
         while there && found.len() < limit {
             let id = id_of(rows.key())?;
-            found.push(UploadInfo::decode(id, &row_bytes(&rows.value()?)?)?);
+            let upload = UploadInfo::decode(id, &row_bytes(&rows.value()?)?)?;
+            if !upload.is_put {
+                found.push(upload);
+            }
             there = rows.next()?;
         }
         Ok(found)
     }
 
-    /// The row of an upload, whether it has expired or not.
+    /// The row of an upload or a put, whether it has expired or not.
     pub(crate) fn upload_row(&self, id: UploadId) -> Result<Option<UploadInfo>> {
         let table = part(&self.root, &self.r, Part::Uploads)?;
         match table.get(&self.r, &id.0.to_be_bytes())? {

@@ -5,7 +5,7 @@
 //!  8  i64   expiry of the upload
 //! 16  u64   bytes stored
 //! 24  u32   size of a chunk
-//! 28  u32   number of chunks of a part; 0 for an upload by appending
+//! 28  u32   number of chunks of a part; 0 for an upload by appending, 2^32 - 1 for the whole chunks of a put (`put.rs`)
 //! 32  u16   length of the name
 //! 34  name of the object, then its attributes (`attributes.rs`)
 //! ```
@@ -19,6 +19,9 @@ use tidalite_pager::Result;
 
 /// Maximum number of chunks of a part of an upload.
 pub const PART_CHUNKS_MAX: u32 = 1024;
+
+/// Stands in the place of the number of chunks of a part in the row of a put.
+const PUT: u32 = u32::MAX;
 
 /// Identifies an upload in its bucket. Ids are never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -56,6 +59,8 @@ pub struct UploadInfo {
     pub expires: i64,
     /// Attributes of the object.
     pub attributes: ObjectAttributes,
+    /// Whether these are the whole chunks of a put, which no call for uploads reaches. The mode is `Append` then.
+    pub(crate) is_put: bool,
 }
 
 impl UploadInfo {
@@ -75,6 +80,7 @@ impl UploadInfo {
         bytes.extend_from_slice(&self.len.to_le_bytes());
         bytes.extend_from_slice(&self.chunk_bytes.to_le_bytes());
         let chunks = match self.mode {
+            UploadMode::Append if self.is_put => PUT,
             UploadMode::Append => 0,
             UploadMode::Parts { chunks } => chunks,
         };
@@ -90,8 +96,9 @@ impl UploadInfo {
         let (began, expires, len) = (fields.i64()?, fields.i64()?, fields.u64()?);
         let chunk_bytes = fields.u32()?;
         check_division(&fields, len, chunk_bytes)?;
-        let mode = match fields.u32()? {
-            0 => UploadMode::Append,
+        let chunks = fields.u32()?;
+        let mode = match chunks {
+            0 | PUT => UploadMode::Append,
             chunks @ 1..=PART_CHUNKS_MAX => UploadMode::Parts { chunks },
             other => return Err(fields.error(other, "at most 1024 chunks of a part")),
         };
@@ -106,6 +113,7 @@ impl UploadInfo {
             began,
             expires,
             attributes: ObjectAttributes::decode(&mut fields)?,
+            is_put: chunks == PUT,
         })
     }
 }

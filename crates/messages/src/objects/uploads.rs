@@ -23,17 +23,18 @@ impl<W: PageWrite> BucketWriter<'_, W> {
         mode: UploadMode,
         times: (i64, i64),
     ) -> Result<UploadId> {
-        self.begin_sized_upload(name, attributes, mode, times, self.options.chunk_bytes)
+        let chunk_bytes = self.options.chunk_bytes;
+        self.insert_upload(name, attributes, mode, times, (chunk_bytes, false))
     }
 
-    /// As `begin_upload`, with chunks of another size than the options have now.
-    pub(crate) fn begin_sized_upload(
+    /// As `begin_upload`, with a size of chunks, which may differ from the one in the options, and a mark for a put.
+    pub(crate) fn insert_upload(
         &mut self,
         name: &str,
         attributes: ObjectAttributes,
         mode: UploadMode,
         (now, expires): (i64, i64),
-        chunk_bytes: u32,
+        (chunk_bytes, is_put): (u32, bool),
     ) -> Result<UploadId> {
         check_name(name)?;
         attributes.check()?;
@@ -62,6 +63,7 @@ impl<W: PageWrite> BucketWriter<'_, W> {
             began: now,
             expires,
             attributes,
+            is_put,
         };
         self.state.uploads = uploads;
         let id = upload.id.0.to_be_bytes();
@@ -96,14 +98,18 @@ impl<W: PageWrite> BucketWriter<'_, W> {
     /// Frees up to [`CHUNKS_FREED_AT_ONCE`](crate::CHUNKS_FREED_AT_ONCE) chunks; the chunks of a larger upload are freed
     /// by `maintain`.
     pub fn abort_upload(&mut self, id: UploadId) -> Result<bool> {
-        let Some(upload) = self.reader().upload_row(id)? else {
-            return Ok(false);
-        };
-        self.unlink_upload(&upload)?;
-        self.remove_tail(id.0)?;
-        self.discard(id.0)?;
-        self.save()?;
-        Ok(true)
+        match self.reader().upload_row(id)? {
+            Some(upload) if !upload.is_put => self.remove_upload(&upload).map(|()| true),
+            _ => Ok(false),
+        }
+    }
+
+    /// Removes an upload or a put, and its bytes.
+    pub(crate) fn remove_upload(&mut self, upload: &UploadInfo) -> Result<()> {
+        self.unlink_upload(upload)?;
+        self.remove_tail(upload.id.0)?;
+        self.discard(upload.id.0)?;
+        self.save()
     }
 
     pub(crate) fn save_upload(&mut self, upload: &UploadInfo) -> Result<()> {

@@ -130,6 +130,12 @@ fn rows_of_any_bytes_are_decoded_or_refused() {
         began: 1,
         expires: 2,
         attributes: info.attributes.clone(),
+        is_put: false,
+    };
+    let put = UploadInfo {
+        mode: UploadMode::Append,
+        is_put: true,
+        ..upload.clone()
     };
     let link = ObjectLink {
         name: "name".into(),
@@ -143,11 +149,14 @@ fn rows_of_any_bytes_are_decoded_or_refused() {
     };
     /// Decodes a row and encodes it again; `None` if it is damaged.
     type Again = fn(&[u8]) -> Option<Vec<u8>>;
-    let table: [(Vec<u8>, Again); 7] = [
+    let table: [(Vec<u8>, Again); 8] = [
         (info.encode(), |b| {
             Some(ObjectInfo::decode(b"name", b).ok()?.encode())
         }),
         (upload.encode(), |b| {
+            Some(UploadInfo::decode(12, b).ok()?.encode())
+        }),
+        (put.encode(), |b| {
             Some(UploadInfo::decode(12, b).ok()?.encode())
         }),
         (link.encode(), |b| {

@@ -1,7 +1,10 @@
 //! Puts that outlive their transaction, and puts that have failed.
 
 use super::common::{Bucket, SMALL, bytes_of};
-use crate::{BucketOptions, ObjectAttributes, ObjectCondition, ObjectPut};
+use crate::{
+    BucketOptions, ObjectAttributes, ObjectCondition, ObjectPut, UploadAppend, UploadCompletion,
+    UploadId, UploadOutcome,
+};
 use tidalite_pager::Error;
 
 fn begin(bucket: &mut Bucket, name: &str, now: i64) -> ObjectPut {
@@ -70,4 +73,28 @@ fn a_put_whose_write_failed_can_only_be_aborted() {
         assert_eq!(bucket.get("b", 1), None);
         bucket.assert_sound();
     }
+}
+
+#[test]
+fn calls_for_uploads_do_not_reach_a_put() {
+    let mut bucket = Bucket::new(SMALL);
+    let bytes = bytes_of(3, 100);
+    let mut put = begin(&mut bucket, "a", 0);
+    let mut writer = bucket.writer();
+    put.write(&mut writer, &bytes).unwrap();
+    let id = UploadId(0);
+    assert_eq!(writer.stat().unwrap().uploads, 1);
+    assert_eq!(writer.reader().uploads(id, 5).unwrap(), []);
+    assert_eq!(writer.reader().upload(id, 1).unwrap(), None);
+    assert_eq!(writer.reader().upload_parts(id, 0, 5).unwrap(), []);
+    let appended = writer.append(id, 96, b"x", 1).unwrap();
+    assert_eq!(appended, UploadAppend::NotFound);
+    assert!(!writer.put_part(id, 0, b"x", 1).unwrap());
+    assert!(!writer.extend_upload(id, 1, 2).unwrap());
+    assert!(!writer.abort_upload(id).unwrap());
+    let completed = writer.complete_upload(id, &UploadCompletion::default(), 1);
+    assert_eq!(completed.unwrap(), UploadOutcome::NotFound);
+    assert!(put.finish(&mut writer, 1).unwrap().done().is_some());
+    assert_eq!(bucket.get("a", 1).unwrap(), bytes);
+    bucket.assert_sound();
 }
