@@ -1,6 +1,6 @@
 //! A bucket while it is changed.
 
-use crate::objects::keys::time_key;
+use crate::objects::keys::{CONTENT_MAX, time_key};
 use crate::objects::manifest::ObjectInfo;
 use crate::objects::options::BucketOptions;
 use crate::objects::parts::{Part, row};
@@ -119,11 +119,24 @@ impl<'b, W: PageWrite> BucketWriter<'b, W> {
         self.change(part, &mut |w, table| table.remove(w, key))
     }
 
-    /// Takes the next content id.
-    pub(crate) fn take_content(&mut self) -> u64 {
+    /// The next content id; `Limit` if all are taken.
+    pub(crate) fn next_content(&self) -> Result<u64> {
         let id = self.state.next_content;
-        self.state.next_content += 1;
-        id
+        if id >= CONTENT_MAX {
+            return Err(Error::Limit {
+                what: "content ids of the bucket",
+                found: id.saturating_add(1),
+                limit: CONTENT_MAX,
+            });
+        }
+        Ok(id)
+    }
+
+    /// Takes the next content id.
+    pub(crate) fn take_content(&mut self) -> Result<u64> {
+        let id = self.next_content()?;
+        self.state.next_content = id + 1;
+        Ok(id)
     }
 
     /// Stores the manifest of an object, after the rows that lead to it.

@@ -13,7 +13,7 @@
 use crate::objects::bucket::BucketWriter;
 use crate::objects::content_hash::ContentHash;
 use crate::objects::fields::Fields;
-use crate::objects::keys::{chunk_key, chunk_of};
+use crate::objects::keys::{COUNT_MAX, chunk_key, chunk_of};
 use crate::objects::parts::{Part, damaged, part, row_bytes};
 use tidalite_pager::{PageRead, PageWrite, Result};
 
@@ -56,11 +56,11 @@ pub(crate) struct FreedChunks {
 /// Decodes a row of the table of shares.
 pub(crate) fn shares_of(bytes: &[u8]) -> Result<u64> {
     match <[u8; 8]>::try_from(bytes).map(u64::from_le_bytes) {
-        Ok(shares) if shares > 0 => Ok(shares),
+        Ok(shares) if (1..COUNT_MAX).contains(&shares) => Ok(shares),
         _ => Err(damaged(
             "shares of contents",
             bytes.escape_ascii(),
-            "a number above 0",
+            "a number from 1 to 2^62 - 1",
         )),
     }
 }
@@ -154,8 +154,9 @@ impl<W: PageWrite> BucketWriter<'_, W> {
 
     /// Notes that another object has these contents.
     pub(crate) fn share(&mut self, content: u64) -> Result<()> {
-        let shares = self.shares(content)? + 1;
-        self.insert(Part::Shares, &content.to_be_bytes(), &shares.to_le_bytes())
+        let shares = (self.shares(content)? + 1).to_le_bytes();
+        shares_of(&shares)?;
+        self.insert(Part::Shares, &content.to_be_bytes(), &shares)
     }
 
     /// Notes that an object with these contents was removed; removes the contents with the last one.

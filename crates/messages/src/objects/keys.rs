@@ -18,8 +18,11 @@ pub const CHUNK_BYTES_DEFAULT: u32 = 4 << 20;
 /// Maximum number of chunks of an object: chunk indexes have 32 bits. With chunks of 1 MiB this is 4 PiB.
 pub const OBJECT_CHUNKS_MAX: u64 = u32::MAX as u64;
 
+/// Counters of a bucket are at most this number, so that sums with sizes of objects do not overflow.
+pub(crate) const COUNT_MAX: u64 = 1 << 62;
+
 /// Content ids are below this number.
-pub(crate) const CONTENT_MAX: u64 = 1 << 62;
+pub(crate) const CONTENT_MAX: u64 = COUNT_MAX - 1;
 
 const ID_BYTES: usize = 8;
 const CHUNK_KEY_BYTES: usize = ID_BYTES + 4;
@@ -91,8 +94,12 @@ pub(crate) fn chunk_key(content: u64, index: u32) -> [u8; CHUNK_KEY_BYTES] {
 /// Decodes the key of a chunk, or of its hash.
 pub(crate) fn chunk_of(key: &[u8]) -> Result<(u64, u32)> {
     match key.split_last_chunk::<4>() {
-        Some((id, index)) => Ok((id_of(id)?, u32::from_be_bytes(*index))),
-        None => Err(damaged("key of a chunk", key.escape_ascii(), "12 bytes")),
+        Some((id, index)) if *index != [u8::MAX; 4] => Ok((id_of(id)?, u32::from_be_bytes(*index))),
+        _ => Err(damaged(
+            "key of a chunk",
+            key.escape_ascii(),
+            "12 bytes, an index below 2^32 - 1",
+        )),
     }
 }
 
@@ -112,7 +119,7 @@ pub(crate) fn id_of(key: &[u8]) -> Result<u64> {
         _ => Err(damaged(
             "content id",
             key.escape_ascii(),
-            "8 bytes, less than 2^62",
+            "8 bytes, less than 2^62 - 1",
         )),
     }
 }

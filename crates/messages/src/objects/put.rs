@@ -289,12 +289,14 @@ impl<W: PageWrite> BucketWriter<'_, W> {
         now: i64,
     ) -> Result<ObjectOutcome<StoredObject>> {
         let size = bytes.len() as u64;
+        // A bucket without content ids is found before an object is removed to make room.
+        self.next_content()?;
         let place = match self.prepare(name, size, condition, None, now)? {
             ObjectOutcome::Done(place) => place,
             ObjectOutcome::Refused(object) => return Ok(ObjectOutcome::Refused(object)),
             ObjectOutcome::NotFound => return Ok(ObjectOutcome::NotFound),
         };
-        let id = self.take_content();
+        let id = self.take_content()?;
         let mut hashes = ChunkHashes::default();
         if !bytes.is_empty() {
             let hash: ContentHash = self.store_chunk(id, 0, bytes)?;

@@ -4,7 +4,7 @@ use crate::objects::attributes::ObjectAttributes;
 use crate::objects::bucket::BucketWriter;
 use crate::objects::condition::{ObjectCondition, ObjectOutcome};
 use crate::objects::content_hash::ContentHash;
-use crate::objects::keys::{name_of, time_of};
+use crate::objects::keys::{COUNT_MAX, name_of, time_of};
 use crate::objects::manifest::ObjectInfo;
 use crate::objects::options::BucketOverflow;
 use crate::objects::parts::{Part, part};
@@ -59,9 +59,14 @@ struct Victims {
 }
 
 impl<W: PageWrite> BucketWriter<'_, W> {
+    /// Maximum of the bytes of all objects, and of all uploads: the option, and what a counter can hold.
+    pub(crate) fn bytes_max(&self) -> u64 {
+        self.options.bytes_max.min(COUNT_MAX)
+    }
+
     /// Checks the limit of the size of an object.
     pub(crate) fn check_size(&self, size: u64) -> Result<()> {
-        let limit = self.options.object_bytes_max.min(self.options.bytes_max);
+        let limit = self.options.object_bytes_max.min(self.bytes_max());
         if size > limit {
             return Err(too_large("bytes of an object", size, limit));
         }
@@ -102,12 +107,9 @@ impl<W: PageWrite> BucketWriter<'_, W> {
             ));
         }
         let left = bytes.saturating_sub(victims.bytes);
-        if left > self.options.bytes_max {
-            return Err(too_large(
-                "bytes of all objects of the bucket",
-                left,
-                self.options.bytes_max,
-            ));
+        let limit = self.bytes_max();
+        if left > limit {
+            return Err(too_large("bytes of all objects of the bucket", left, limit));
         }
         let removed = self.remove_victims(victims)?;
         Ok(ObjectOutcome::Done(Place { old, removed }))
@@ -178,7 +180,7 @@ impl<W: PageWrite> BucketWriter<'_, W> {
 
     /// Whether this number of objects and bytes exceeds a limit.
     fn is_above(&self, (objects, bytes): (u64, u64)) -> bool {
-        objects > self.options.objects_max || bytes > self.options.bytes_max
+        objects > self.options.objects_max || bytes > self.bytes_max()
     }
 
     /// The objects to remove, at most `limit`, so that the bucket does not exceed its limits: expired ones first.

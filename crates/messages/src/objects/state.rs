@@ -11,13 +11,10 @@
 //! ```
 
 use crate::objects::fields::Fields;
-use crate::objects::keys::CONTENT_MAX;
+use crate::objects::keys::{CONTENT_MAX, COUNT_MAX};
 use crate::objects::parts::{Part, part};
 use tidalite_kv::Tree;
 use tidalite_pager::{PageRead, Result};
-
-/// Maximum of a counter, so that sums with sizes of objects do not overflow.
-const COUNT_MAX: u64 = CONTENT_MAX;
 
 /// Counters of a bucket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,6 +60,9 @@ impl State {
             uploads: next()?,
             upload_bytes: next()?,
         };
+        if state.next_content > CONTENT_MAX {
+            return Err(fields.error(state.next_content, "a content id below 2^62"));
+        }
         fields.end()?;
         Ok(state)
     }

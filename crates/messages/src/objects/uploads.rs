@@ -55,7 +55,7 @@ impl<W: PageWrite> BucketWriter<'_, W> {
             ));
         }
         let upload = UploadInfo {
-            id: UploadId(self.take_content()),
+            id: UploadId(self.take_content()?),
             name: name.to_owned(),
             mode,
             len: 0,
@@ -134,16 +134,14 @@ impl<W: PageWrite> BucketWriter<'_, W> {
         Ok(())
     }
 
-    /// Checks that an upload may grow to this size, while all uploads grow by `added` bytes.
+    /// Checks that an upload may grow to this size, while all uploads grow by `added` bytes. If that
+    /// is nothing, the total does not matter, which may exceed a limit that was lowered.
     pub(crate) fn check_growth(&self, size: u64, added: u64) -> Result<()> {
         self.check_size(size)?;
         let all = self.state.upload_bytes.saturating_add(added);
-        if all > self.options.bytes_max {
-            return Err(too_large(
-                "bytes of all uploads of the bucket",
-                all,
-                self.options.bytes_max,
-            ));
+        let limit = self.bytes_max();
+        if added > 0 && all > limit {
+            return Err(too_large("bytes of all uploads of the bucket", all, limit));
         }
         Ok(())
     }

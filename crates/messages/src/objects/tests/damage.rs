@@ -2,7 +2,7 @@
 
 use super::common::{Bucket, SMALL, bytes_of, hash_of};
 use crate::objects::chunks::{ChunkHash, shares_of};
-use crate::objects::keys::chunk_key;
+use crate::objects::keys::{CONTENT_MAX, COUNT_MAX, chunk_key, chunk_of};
 use crate::objects::links::ObjectLink;
 use crate::objects::parts::{Part, part};
 use crate::objects::state::State;
@@ -449,4 +449,18 @@ fn damaged_rows_cause_no_panic_and_are_recovered() {
 
 fn rows_of_state(bucket: &Bucket) -> Vec<u8> {
     crate::objects::parts::row(&bucket.root, &bucket.pages, Part::State).unwrap()
+}
+
+#[test]
+fn numbers_beyond_their_maximum_are_damage() {
+    assert!(shares_of(&(COUNT_MAX - 1).to_le_bytes()).is_ok());
+    assert!(shares_of(&COUNT_MAX.to_le_bytes()).is_err());
+    assert!(chunk_of(&chunk_key(1, u32::MAX - 1)).is_ok());
+    assert!(chunk_of(&chunk_key(1, u32::MAX)).is_err());
+    let state = |next_content| State {
+        next_content,
+        ..State::default()
+    };
+    assert!(State::decode(&state(CONTENT_MAX).encode()).is_ok());
+    assert!(State::decode(&state(CONTENT_MAX + 1).encode()).is_err());
 }

@@ -1,6 +1,7 @@
 //! The rules of conditions, expiry, rotation, limits, copies and links, one by one.
 
 use super::common::{Bucket, SMALL, bytes_of, hash_of};
+use crate::objects::keys::{CONTENT_MAX, COUNT_MAX};
 use crate::{
     BucketOptions, BucketOverflow, BucketWriter, CHUNKS_FREED_AT_ONCE, LinkId, ListQuery,
     ObjectAttributes, ObjectChange, ObjectCondition, ObjectOutcome, ObjectPut,
@@ -476,5 +477,60 @@ fn a_full_disk_rolls_back_to_the_old_object() {
         bucket.assert_sound();
     }
     assert_eq!(bucket.get("a", 1).unwrap(), new);
+    bucket.assert_sound();
+}
+
+#[test]
+fn counters_stay_readable_at_their_maximum() {
+    let mut bucket = Bucket::new(SMALL);
+    let none = ObjectAttributes::default;
+    let mut writer = bucket.writer();
+    writer.state.bytes = COUNT_MAX - 10;
+    writer.save().unwrap();
+    assert_eq!(
+        limit_of(bucket.put_with("a", &[1; 11], none(), 0)),
+        (
+            "bytes of all objects of the bucket",
+            COUNT_MAX + 1,
+            COUNT_MAX
+        )
+    );
+    bucket.put("a", &[1; 10], 0);
+    assert_eq!(bucket.reader().stat().unwrap().bytes, COUNT_MAX);
+    let mut bucket = Bucket::new(SMALL);
+    let mut writer = bucket.writer();
+    writer.state.next_content = CONTENT_MAX - 1;
+    writer.save().unwrap();
+    bucket.put("a", b"last", 0);
+    let expected = ("content ids of the bucket", CONTENT_MAX + 1, CONTENT_MAX);
+    assert_eq!(limit_of(bucket.put_with("b", b"x", none(), 0)), expected);
+    let mut writer = bucket.writer();
+    let begun = writer.begin_upload("b", none(), UploadMode::Append, (0, 9));
+    assert_eq!(limit_of(begun), expected);
+    assert_eq!(bucket.get("a", 0).unwrap(), b"last");
+    bucket.assert_sound();
+}
+
+#[test]
+fn a_part_can_be_replaced_above_a_lowered_total() {
+    let mut bucket = Bucket::new(SMALL);
+    let none = ObjectAttributes::default;
+    let mut writer = bucket.writer();
+    let mode = UploadMode::Parts { chunks: 1 };
+    let first = writer.begin_upload("a", none(), mode, (0, 9)).unwrap();
+    let second = writer.begin_upload("b", none(), mode, (0, 9)).unwrap();
+    assert!(writer.put_part(first, 0, &[1; 16], 0).unwrap());
+    assert!(writer.put_part(second, 0, &[1; 16], 0).unwrap());
+    let options = BucketOptions {
+        bytes_max: 20,
+        ..SMALL
+    };
+    writer.set_options(options).unwrap();
+    assert!(writer.put_part(first, 0, &[2; 16], 0).unwrap());
+    assert!(writer.put_part(first, 0, &[2; 9], 0).unwrap());
+    assert_eq!(
+        limit_of(writer.put_part(first, 0, &[2; 10], 0)),
+        ("bytes of all uploads of the bucket", 26, 20)
+    );
     bucket.assert_sound();
 }
