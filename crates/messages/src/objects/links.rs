@@ -132,8 +132,12 @@ impl<W: PageWrite> BucketWriter<'_, W> {
             }
         }
         for key in &due {
-            let (_, id) = time_of(key)?;
-            self.remove(Part::Links, &link_id(id)?.0)?;
+            let (time, id) = time_of(key)?;
+            // A row that does not fit the link, in a damaged file, removes only itself.
+            let link = self.reader().link_row(link_id(id)?)?;
+            if link.is_some_and(|link| link.expires == Some(time)) {
+                self.remove(Part::Links, id)?;
+            }
             self.remove(Part::LinkExpiry, key)?;
         }
         Ok(due.len() as u64)

@@ -67,7 +67,7 @@ pub struct ListQuery {
     pub filter: ObjectFilter,
     /// Place at which to continue; `None` for the first page.
     pub after: Option<ListToken>,
-    /// Maximum number of objects and beginnings, up to [`OBJECTS_LISTED_MAX`].
+    /// Maximum number of objects and beginnings, from 1 to [`OBJECTS_LISTED_MAX`]; other numbers count as the nearest.
     pub limit: usize,
 }
 
@@ -108,7 +108,7 @@ impl<R: PageRead> BucketReader<R> {
         let prefix = query.prefix.as_bytes();
         let after = query.after.as_ref().map_or(&[][..], |token| &token.0);
         let delimiter = query.delimiter.as_deref().filter(|text| !text.is_empty());
-        let limit = query.limit.min(OBJECTS_LISTED_MAX);
+        let limit = query.limit.clamp(1, OBJECTS_LISTED_MAX);
         let table = part(&self.root, &self.r, Part::Objects)?;
         let mut rows = table.cursor(&self.r)?;
         let mut there = rows.seek_ge(prefix.max(after))?;

@@ -159,13 +159,14 @@ impl<W: PageWrite> BucketWriter<'_, W> {
     /// A damaged or unreadable page, a full disk.
     ///
     /// # Cost
-    /// Some descents for each removed object, of which there are at most `limit`.
+    /// Some descents for each removed object, of which there are at most `limit`, or 1 if it is 0.
     pub fn make_room(
         &mut self,
         (objects, bytes): (u64, u64),
         now: i64,
         limit: usize,
     ) -> Result<RemovedObjects> {
+        let limit = limit.max(1);
         let after = |bucket: &Self| {
             let objects = bucket.state.objects.saturating_add(objects);
             (objects, bucket.state.bytes.saturating_add(bytes))
@@ -216,6 +217,11 @@ impl<W: PageWrite> BucketWriter<'_, W> {
                 if !spared(name)
                     && !victims.list.contains_key(name)
                     && let Some(info) = reader.manifest(name)?
+                    && match table {
+                        // A row that does not fit the manifest, in a damaged file, removes nothing.
+                        Part::Expiry => info.has_expired(now),
+                        _ => !info.attributes.protected && info.modified == time,
+                    }
                 {
                     victims.bytes = victims.bytes.saturating_add(info.size);
                     victims.list.insert(name.to_owned(), info);

@@ -2,7 +2,7 @@
 
 use super::common::{Bucket, SMALL, bytes_of, hash_of};
 use crate::objects::chunks::{ChunkHash, shares_of};
-use crate::objects::keys::{CONTENT_MAX, COUNT_MAX, chunk_key, chunk_of};
+use crate::objects::keys::{CONTENT_MAX, COUNT_MAX, chunk_key, chunk_of, time_key};
 use crate::objects::links::ObjectLink;
 use crate::objects::parts::{Part, part};
 use crate::objects::state::State;
@@ -463,4 +463,32 @@ fn numbers_beyond_their_maximum_are_damage() {
     };
     assert!(State::decode(&state(CONTENT_MAX).encode()).is_ok());
     assert!(State::decode(&state(CONTENT_MAX + 1).encode()).is_err());
+}
+
+#[test]
+fn wrong_rows_of_an_index_remove_nothing_else() {
+    let mut bucket = full();
+    let options = BucketOptions {
+        overflow: crate::BucketOverflow::Rotate,
+        objects_max: 20,
+        ..SMALL
+    };
+    bucket.writer().set_options(options).unwrap();
+    let id = [7; 16];
+    let wrong = [
+        (Part::Expiry, time_key(0, b"object 5")),
+        (Part::Ages, time_key(0, b"object 2")),
+        (Part::Ages, time_key(-1, b"object 7")),
+        (Part::LinkExpiry, time_key(0, &id)),
+    ];
+    for (of, key) in &wrong {
+        set(&mut bucket, *of, key, Some(b""));
+    }
+    let removed = bucket.writer().make_room((0, 0), 3, 9).unwrap();
+    assert_eq!(removed.objects, 1);
+    for name in ["object 2", "object 5", "object 7"] {
+        assert!(bucket.get(name, 3).is_some(), "{name}");
+    }
+    let _ = bucket.writer().maintain(3, 100).unwrap();
+    assert!(bucket.reader().link(LinkId(id), 3).unwrap().is_some());
 }

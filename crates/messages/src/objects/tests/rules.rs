@@ -534,3 +534,28 @@ fn a_part_can_be_replaced_above_a_lowered_total() {
     );
     bucket.assert_sound();
 }
+
+#[test]
+fn a_limit_of_0_makes_progress() {
+    let mut bucket = Bucket::new(SMALL);
+    for name in ["a", "b", "c"] {
+        bucket.put(name, b"x", 0);
+    }
+    let query = ListQuery {
+        limit: 0,
+        ..ListQuery::default()
+    };
+    let page = bucket.reader().list(&query, 0).unwrap();
+    assert_eq!((page.objects.len(), page.next.is_some()), (1, true));
+    let (removed, next) = bucket.writer().delete_listed(&query, 0).unwrap();
+    assert_eq!((removed.objects, next.is_some()), (1, true));
+    let options = BucketOptions {
+        overflow: BucketOverflow::Rotate,
+        objects_max: 1,
+        ..SMALL
+    };
+    bucket.writer().set_options(options).unwrap();
+    let removed = bucket.writer().make_room((0, 0), 0, 0).unwrap();
+    assert_eq!((removed.objects, removed.more), (1, false));
+    bucket.assert_sound();
+}
