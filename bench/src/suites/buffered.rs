@@ -11,7 +11,7 @@
 //! | `settled-get`, `settled-scan` | the same after that |
 //! | `bytes` | file bytes per pair at the end, after closing |
 //!
-//! Every engine's answers are compared with those of the first.
+//! The answers of all engines are compared with the answers of the first engine.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! Rebuilds a buffered table of which parts may be lost.
+//! Rebuilds a damaged buffered table.
 //!
 //! Its rows and the blocks of its runs are all that it needs; the state says which runs there were and which of their
 //! entries are in the rows already.

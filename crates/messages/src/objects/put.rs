@@ -20,8 +20,8 @@ pub const PUT_ABANDONED_AFTER_NS: i64 = 24 * 3600 * 1_000_000_000;
 /// chunk on it counts as an upload in the limits of the bucket.
 ///
 /// A put does not survive the rollback of a transaction in which it wrote: its chunks are gone, and another upload may
-/// have their content id. So the put compares the row of its chunks with what it knows of it: the mark of a put, name, time at which it began and
-/// number of bytes. If they differ, `write` and `finish` fail and `abort` does nothing. A put that began again after the
+/// get their content id. So each call compares the row of the upload with the put: the mark, the name, the time of the
+/// beginning and the number of bytes. If they differ, `write` and `finish` fail and `abort` does nothing. A put that began again after the
 /// rollback with the same name, time and number of bytes cannot be told apart, so drop a put when its transaction is
 /// rolled back.
 #[derive(Debug)]

@@ -104,8 +104,8 @@ pub enum TopicChanges {
         /// Whether the feed has further changes.
         has_more: bool,
     },
-    /// The feed does not have every change after the requested number any more, or the number is greater than that of the
-    /// newest change: the reader must read a snapshot.
+    /// The feed has lost changes after the requested number, or the newest change has a lesser number: the reader must read
+    /// a snapshot.
     Truncated {
         /// The feed has every change from this number on.
         from: u64,

@@ -101,7 +101,7 @@ impl WriteTxn {
         self.open_found_buffered(name).map(Some)
     }
 
-    /// Rebuilds a buffered table of which parts may be lost, and calls `problem` with what was wrong.
+    /// Rebuilds a damaged buffered table, and calls `problem` with the text of each defect.
     pub(crate) fn recover_buffered_table(
         &mut self,
         name: &str,

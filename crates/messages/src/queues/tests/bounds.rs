@@ -67,7 +67,7 @@ fn a_lease_reads_ready_messages_once() {
     table.assert_whole();
 }
 
-/// A push to a full queue reads the messages that it drops, and maintenance those that are old, not a thousand.
+/// A push to a full queue reads only the messages that it drops, and maintenance reads only old messages.
 #[test]
 fn only_the_oldest_messages_are_read() {
     tidalite_testkit::watch();

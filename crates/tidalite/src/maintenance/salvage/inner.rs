@@ -1,7 +1,7 @@
 //! Leaves of the nested tables of hash tables and buffered tables that no page leads to any more.
 //!
-//! All content of these tables is in nested tables. Their leaves have no key path, as those of other nested tables, but
-//! their rows tell to which nested table they belong (`tidalite_index`).
+//! All content of these tables is in nested tables. The leaf of a nested table does not name the table; here the form of its
+//! rows tells which one it is (`tidalite_index`).
 
 use super::collect::Collected;
 use super::ranges::{Covered, Key, Lost};
@@ -13,7 +13,7 @@ use tidalite_index::{LeafRow, part_of_buffered_rows, part_of_hash_rows};
 use tidalite_kv::Tree;
 use tidalite_pager::{Ptr, RawFile};
 
-/// What the walk of a table found out about its nested tables.
+/// The nested tables of a table, as a walk through the table found them.
 #[derive(Default)]
 pub(super) struct Below {
     /// Addresses of the leaves of nested tables that were reached.
@@ -34,8 +34,8 @@ impl Below {
 /// Callback for a row: receives the key of the nested table, and key and value of the row.
 type InnerRows<'f> = dyn FnMut(&[u8; 1], &[u8], &[u8]) -> Result<()> + 'f;
 
-/// Passes rows of lost ranges to `f` that are in leaves found by their headers, those of the newest leaves first. `state`
-/// is the state of a buffered table.
+/// Calls `f` with the rows of lost ranges in leaves that were found by their headers, the newest leaf first. `state` is the
+/// state of a buffered table.
 pub(super) fn inner_rows(
     raw: &RawFile,
     found: &Collected,

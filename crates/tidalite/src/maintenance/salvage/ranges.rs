@@ -1,4 +1,4 @@
-//! Ranges of keys: lost ones, and those that leaves found by their headers cover.
+//! Ranges of keys: lost ranges, and the ranges that are covered by leaves found by their headers.
 
 use std::collections::BTreeMap;
 use tidalite_base::Corrupt;
