@@ -18,6 +18,7 @@ use std::time::Duration;
 use tidalite_disk::lock::Lock;
 use tidalite_disk::lock::WriterLock;
 use tidalite_disk::storage::{Named, Observer, Storage};
+use tidalite_disk::system::Clocks;
 
 /// Minimum and maximum length of the file in bytes, which can be changed while the file is open.
 #[derive(Debug)]
@@ -61,6 +62,8 @@ pub(crate) struct Files {
     pub(crate) page_size: usize,
     pub(crate) options: Options,
     pub(crate) bounds: Bounds,
+    /// Readings of the clocks when the file was opened.
+    pub(crate) opened: Clocks,
     pub(crate) verified: Verified,
     pub(crate) observed: bool,
     pub(crate) writer_lock: Arc<WriterLock>,
@@ -86,11 +89,17 @@ impl Files {
             verified: Verified::new(superblock.page_size),
             superblock,
             bounds: Bounds::new(&options),
+            opened: options.clock.read(),
             options,
             writer_lock: Arc::new(WriterLock::new(Arc::clone(&lock))),
             poisoned: OnceLock::new(),
             lock,
         }
+    }
+
+    /// Current readings of the clocks, and those when the file was opened.
+    pub(crate) fn clocks(&self) -> (Clocks, Clocks) {
+        (self.options.clock.read(), self.opened)
     }
 
     /// Whether a sync or the write of a meta record has failed in this handle.

@@ -180,10 +180,10 @@ impl Pager {
         WriteTxn::begin(Arc::clone(&self.inner), guard).map(Some)
     }
 
-    /// Current readings of the clocks of this handle ([`Options::clock`]).
+    /// Readings of the clocks of this handle ([`Options::clock`]): now, and when the file was opened.
     #[must_use]
-    pub fn clocks(&self) -> Clocks {
-        self.inner.files.options.clock.read()
+    pub fn clocks(&self) -> (Clocks, Clocks) {
+        self.inner.files.clocks()
     }
 
     /// Passes the event to the logger of this handle, if there is one.

@@ -14,6 +14,7 @@ use std::sync::{Arc, Weak};
 use tidalite_base::{Corrupt, TxnId};
 use tidalite_disk::lock::Lock;
 use tidalite_disk::lock::protocol::{self, EVICTABLE, PARKED};
+use tidalite_disk::system::Clocks;
 
 /// Maximum ratio of the file length of a pinned version to the current file length. Pages of the version beyond the
 /// end of the current file were free, but memory is still allocated for them.
@@ -321,6 +322,13 @@ impl Snapshot {
     #[must_use]
     pub fn commit_time_ns(&self) -> i64 {
         self.state.time_ns
+    }
+
+    /// Readings of the clocks of this handle ([`Options::clock`](crate::Options::clock)): now, and when the file was
+    /// opened.
+    #[must_use]
+    pub fn clocks(&self) -> (Clocks, Clocks) {
+        self.inner.files.clocks()
     }
 
     /// Length of the file in bytes as of the commit that the snapshot shows.

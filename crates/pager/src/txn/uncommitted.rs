@@ -21,6 +21,7 @@ use crate::format::ptr::Ptr;
 use std::sync::Arc;
 use tidalite_base::{Corrupt, TxnId};
 use tidalite_disk::lock::protocol;
+use tidalite_disk::system::Clocks;
 
 /// A reader of the uncommitted data of a write transaction, as they were when the reader was created, and of the
 /// commit on which the transaction builds. The reader does not see later changes. It ends with the transaction: from
@@ -69,6 +70,19 @@ impl UncommittedRead {
     #[must_use]
     pub fn file_bytes(&self) -> u64 {
         self.end
+    }
+
+    /// Readings of the clocks of this handle ([`Options::clock`](crate::Options::clock)): now, and when the file was
+    /// opened.
+    #[must_use]
+    pub fn clocks(&self) -> (Clocks, Clocks) {
+        self.inner.files.clocks()
+    }
+
+    /// Wall-clock time of the commit on which the transaction builds, in nanoseconds since 1970.
+    #[must_use]
+    pub fn base_time_ns(&self) -> i64 {
+        self.base.time_ns
     }
 
     /// Whether the transaction has ended, or was rolled back to a savepoint from before this reader.

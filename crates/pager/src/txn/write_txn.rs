@@ -179,10 +179,10 @@ impl WriteTxn {
         self.base.time_ns
     }
 
-    /// Current readings of the clocks of this handle ([`Options::clock`](crate::Options::clock)).
+    /// Readings of the clocks of this handle ([`Options::clock`](crate::Options::clock)): now, and when the file was opened.
     #[must_use]
-    pub fn clocks(&self) -> Clocks {
-        self.inner.files.options.clock.read()
+    pub fn clocks(&self) -> (Clocks, Clocks) {
+        self.inner.files.clocks()
     }
 
     /// Passes the event to the logger of this handle, if there is one.

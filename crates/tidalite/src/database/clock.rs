@@ -1,6 +1,6 @@
 //! The wall clock and the commit clock, as seen by users.
 
-use crate::catalog::commit_clock::{ClockReading, CommitClock};
+use crate::catalog::commit_clock::ClockReading;
 use crate::database::handle::Database;
 use crate::database::tuning::Tuning;
 use crate::types::error::Result;
@@ -42,10 +42,7 @@ impl Database {
     /// # Errors
     /// As for [`begin_read`](Self::begin_read).
     pub fn clock(&self) -> Result<ClockReading> {
-        let snap = self.begin_read()?;
-        let base = snap.cache.roots.clock;
-        let base = base.unwrap_or(CommitClock::at(snap.commit_time().0));
-        Ok(base.read(&self.pager.clocks(), &self.shared.opened))
+        Ok(self.begin_read()?.clock())
     }
 
     /// Confirms, with a durable commit, that the wall clock is right: from then on the commit clock follows it.

@@ -66,7 +66,6 @@ impl Options {
                 self.flush_threads,
                 self.scan_threads.unwrap_or_else(scan_threads_default),
             ),
-            pager.clocks(),
         );
         let mut database = Database {
             pager,

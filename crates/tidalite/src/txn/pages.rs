@@ -126,13 +126,17 @@ impl ReadSource for tidalite_pager::UncommittedRead {}
 mod source {
     use super::Pages;
     use tidalite_base::TxnId;
-    use tidalite_pager::{PageRead, Snapshot, UncommittedRead};
+    use tidalite_pager::{Clocks, PageRead, Snapshot, UncommittedRead};
 
     pub trait Source: PageRead + Sync {
         fn view(&self) -> Pages<'_>;
         fn txn(&self) -> TxnId;
         fn user_data(&self) -> &[u8];
         fn file_bytes(&self) -> u64;
+        /// Time of the newest commit among those that the state contains, by the wall clock of the committing process.
+        fn base_time_ns(&self) -> i64;
+        /// Readings of the clocks: now, and when the file was opened.
+        fn clocks(&self) -> (Clocks, Clocks);
         /// Whether the state may become unreadable while it is in use.
         fn may_end(&self) -> bool;
     }
@@ -152,6 +156,14 @@ mod source {
 
         fn file_bytes(&self) -> u64 {
             self.file_bytes()
+        }
+
+        fn base_time_ns(&self) -> i64 {
+            self.commit_time_ns()
+        }
+
+        fn clocks(&self) -> (Clocks, Clocks) {
+            self.clocks()
         }
 
         fn may_end(&self) -> bool {
@@ -174,6 +186,14 @@ mod source {
 
         fn file_bytes(&self) -> u64 {
             self.file_bytes()
+        }
+
+        fn base_time_ns(&self) -> i64 {
+            self.base_time_ns()
+        }
+
+        fn clocks(&self) -> (Clocks, Clocks) {
+            self.clocks()
         }
 
         fn may_end(&self) -> bool {

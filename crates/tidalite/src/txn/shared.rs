@@ -8,7 +8,6 @@ use crate::types::error::Result;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, PoisonError};
 use tidalite_delta::WriteBuffer;
-use tidalite_pager::Clocks;
 use tidalite_series::KeptHot;
 
 /// Maximum number of appenders' write buffers that are kept for reuse.
@@ -46,17 +45,14 @@ pub(crate) struct Shared {
     /// none, or if a reader or a pin retained pages then.
     pub(crate) compacted: AtomicU64,
     pub(crate) newest: NewestCommit,
-    /// Readings of the clocks when the file was opened.
-    pub(crate) opened: Clocks,
 }
 
 impl Shared {
-    /// Creates the state of a database opened at `opened`. Its transactions buffer up to `write_buffer_bytes` bytes of
+    /// Creates the state of a database that was just opened. Its transactions buffer up to `write_buffer_bytes` bytes of
     /// rows, write leaves of up to `leaf_vectors` vectors, and merge runs of hash tables and buffered tables from `run_bytes` on.
     pub(crate) fn new(
         (write_buffer_bytes, leaf_vectors, run_bytes): (usize, usize, u64),
         (flush_threads, scan_threads): (usize, usize),
-        opened: Clocks,
     ) -> Self {
         Self {
             write_buffer: Mutex::new(None),
@@ -72,7 +68,6 @@ impl Shared {
             compacted: AtomicU64::new(0),
             scan_threads,
             newest: NewestCommit::default(),
-            opened,
         }
     }
 
