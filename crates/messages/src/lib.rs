@@ -35,6 +35,7 @@ pub use objects::list::{
 pub use objects::maintain::BucketMaintenance;
 pub use objects::manifest::ObjectInfo;
 pub use objects::options::{BucketOptions, BucketOverflow};
+pub use objects::parts::object_rows;
 pub use objects::put::{ObjectPut, PUT_ABANDONED_AFTER_NS};
 pub use objects::read::BucketReader;
 pub use objects::room::{OBJECTS_ROTATED_PER_PUT_MAX, RemovedObjects, StoredObject};
@@ -51,6 +52,7 @@ pub use queues::options::{
     IDEMPOTENCY_KEY_BYTES_MAX, ORDERING_KEY_BYTES_MAX, Overflow, QUEUE_PAYLOAD_BYTES_MAX,
     QueueOptions,
 };
+pub use queues::parts::queue_rows;
 pub use queues::push::Pushed;
 pub use queues::read::{DeadLetter, GroupStat, QueueReader, QueueStat};
 pub use queues::recover::{QueueRecovery, recover_queue};
@@ -60,5 +62,5 @@ pub use topics::{
     Published, Purged, Qos, RecoveredTopics, Removed, Retained, SearchCounters, SearchOptions,
     SearchPage, TOPIC_BYTES_MAX, TOPIC_LEVELS_MAX, TOPIC_PAYLOAD_BYTES_MAX, TopicChange,
     TopicChanges, TopicCount, TopicList, TopicOptions, TopicSearch, TopicsReader, TopicsStat,
-    TopicsWriter, matches, topic_of_bytes,
+    TopicsWriter, matches, topic_of_bytes, topic_rows,
 };

@@ -3,7 +3,7 @@
 //! # Where things are
 //!
 //! The root holds the types that most programs name. The rest is grouped in modules: [`maintenance`], [`monitor`],
-//! [`retention`], [`query`] (results of queries over many series), [`functions`] (row by row), [`record`],
+//! [`retention`], [`topics`], [`queue`], [`objects`], [`query`] (results of queries over many series), [`functions`] (row by row), [`record`],
 //! [`storage`], [`table`], [`text`] and [`limits`].
 //!
 //! The folders, from the top down; each imports only from those below it:
@@ -13,6 +13,7 @@
 //! database      Database, Options                                             an open file; readers, clock, pins
 //! query         Selection, SelectionQuery, Joined, Records, DotFunctions      many series, joins, records, functions
 //! series        Series, Query, Cursor, Aggregate; SeriesMut, Appender         intervals and statistics; insert, delete
+//! messages      Topics, Queue, Bucket; TopicsMut, QueueMut, BucketMut         retained messages, jobs, objects
 //! buffered      BufferedTable, BufferedTableMut                               ordered tables for random writes
 //! hash          HashTable, HashTableMut                                       records under keys, with an index
 //! tables        Table, SetTable, their cursors; TableMut, SetTableMut         ordered tables; put, remove, cursors
@@ -29,6 +30,7 @@ mod catalog;
 mod database;
 mod hash;
 pub mod maintenance;
+mod messages;
 pub mod query;
 mod series;
 mod tables;
@@ -83,6 +85,50 @@ pub mod monitor {
     pub use tidalite_pager::{
         Counters, Event, Inspection, LongReader, LongReaderAction, MetricsReport, PHASES, Phase,
         Reader, ReaderKind, Recovery, Times, WriterSeen, inspect,
+    };
+}
+
+/// Details of topics: messages, filters, searches, the feed of changes.
+///
+/// [`WriteTxn::topics`](crate::WriteTxn::topics) opens topics for changes, [`ReadTxn::topics`](crate::ReadTxn::topics) for
+/// reading.
+pub mod topics {
+    pub use tidalite_messages::{
+        Filter, FoundMessage, Match, Message, PROPERTIES_BYTES_MAX, PROPERTY_BYTES_MAX, Properties,
+        Published, Purged, Qos, Removed, Retained, SearchCounters, SearchOptions, SearchPage,
+        TOPIC_BYTES_MAX, TOPIC_LEVELS_MAX, TOPIC_PAYLOAD_BYTES_MAX, TopicChange, TopicChanges,
+        TopicCount, TopicList, TopicOptions, TopicSearch, TopicsStat, matches, topic_of_bytes,
+    };
+}
+
+/// Details of queues: messages, leases and their answers, groups, dead letters.
+///
+/// [`WriteTxn::queue`](crate::WriteTxn::queue) opens a queue for changes, [`ReadTxn::queue`](crate::ReadTxn::queue) for
+/// reading.
+pub mod queue {
+    pub use tidalite_messages::{
+        Answered, BATCH_MAX, CONSUMER_NAME_BYTES_MAX, DEFAULT_GROUP, DeadLetter, DeadReason,
+        Delivery, GROUP_NAME_BYTES_MAX, GROUPS_MAX, GroupStart, GroupStat, HEADERS_BYTES_MAX,
+        IDEMPOTENCY_KEY_BYTES_MAX, LeaseLimits, NewMessage, ORDERING_KEY_BYTES_MAX, Overflow,
+        PRIORITY_DEFAULT, Pushed, QUEUE_PAYLOAD_BYTES_MAX, QueueMessage, QueueOptions, QueueStat,
+    };
+}
+
+/// Details of buckets: objects, conditions, lists, uploads, links.
+///
+/// [`WriteTxn::bucket`](crate::WriteTxn::bucket) opens a bucket for changes, [`ReadTxn::bucket`](crate::ReadTxn::bucket) for
+/// reading.
+pub mod objects {
+    pub use tidalite_messages::{
+        BucketMaintenance, BucketOptions, BucketOverflow, BucketStat, CHUNK_BYTES_DEFAULT,
+        CHUNK_BYTES_MAX, CHUNK_BYTES_MIN, CHUNKS_FREED_AT_ONCE, CONTENT_TYPE_BYTES_MAX,
+        ContentHash, ContentHasher, DAMAGED_CHUNKS_MAX, LinkId, ListPage, ListQuery, ListToken,
+        METADATA_BYTES_MAX, METADATA_PAIRS_MAX, OBJECT_CHUNKS_MAX, OBJECT_NAME_BYTES_MAX,
+        OBJECTS_EXAMINED_MAX, OBJECTS_LISTED_MAX, OBJECTS_ROTATED_PER_PUT_MAX, ObjectAttributes,
+        ObjectChange, ObjectCondition, ObjectCursor, ObjectFilter, ObjectInfo, ObjectLink,
+        ObjectOutcome, ObjectPut, ObjectVerification, PART_CHUNKS_MAX, PUT_ABANDONED_AFTER_NS,
+        RemovedObjects, StoredObject, UploadAppend, UploadCompletion, UploadId, UploadInfo,
+        UploadMode, UploadOutcome, UploadPart,
     };
 }
 
@@ -156,6 +202,12 @@ pub use database::readers::ParkedRead;
 pub use database::tuning::Tuning;
 pub use hash::read::HashTable;
 pub use hash::write::HashTableMut;
+pub use messages::bucket::Bucket;
+pub use messages::bucket_mut::BucketMut;
+pub use messages::queue::Queue;
+pub use messages::queue_mut::QueueMut;
+pub use messages::topics::Topics;
+pub use messages::topics_mut::TopicsMut;
 pub use query::selection::Selection;
 pub use series::aggregate::{Aggregate, Window};
 pub use series::appender::{Appender, SeriesAppender};

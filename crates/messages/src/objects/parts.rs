@@ -90,3 +90,11 @@ pub(crate) fn damaged(
 ) -> Error {
     Corrupt::new(what, 0, found, expected).into()
 }
+
+/// The rows of the objects of a bucket, under their names.
+///
+/// # Errors
+/// A damaged or unreadable page.
+pub fn object_rows<'r, R: PageRead>(root: &Tree, r: &'r R) -> Result<TableReader<'r>> {
+    part(root, r, Part::Objects)
+}

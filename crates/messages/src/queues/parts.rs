@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! key      row
-//! 0        options: fixed when the queue is created
+//! 0        options
 //! 1        state: counters of the queue
 //! 2        nested table: id -> message
 //! 3        nested table: name -> group
@@ -83,4 +83,12 @@ pub(crate) fn damaged(
     expected: impl std::fmt::Display,
 ) -> Error {
     Corrupt::new(what, 0, found, expected).into()
+}
+
+/// The rows of the messages of a queue, under their ids, 8 bytes big-endian.
+///
+/// # Errors
+/// A damaged or unreadable page.
+pub fn queue_rows<'r, R: PageRead>(root: &Tree, r: &'r R) -> Result<TableReader<'r>> {
+    part(root, r, Part::Messages)
 }

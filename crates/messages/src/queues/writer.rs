@@ -139,6 +139,23 @@ impl<'a, W: PageWrite> QueueWriter<'a, W> {
         &self.options
     }
 
+    /// Changes the options. They hold for later calls: messages beyond a lower maximum stay.
+    ///
+    /// # Errors
+    /// `Unsupported` for options that cannot be used; `DiskFull`, `Io`.
+    pub fn set_options(&mut self, options: QueueOptions) -> Result<()> {
+        if let Some(found) = options.problem() {
+            return Err(Error::Unsupported {
+                found,
+                expected: "options of a queue".into(),
+            });
+        }
+        self.options = options;
+        self.root
+            .insert(self.w, &Part::Options.key(), &options.encode())?;
+        Ok(())
+    }
+
     pub(crate) fn save_state(&mut self) -> Result<()> {
         let bytes = self.state.encode();
         self.root.insert(self.w, &Part::State.key(), &bytes)?;

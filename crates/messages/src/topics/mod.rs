@@ -71,6 +71,7 @@ pub use message::{
     TOPIC_PAYLOAD_BYTES_MAX,
 };
 pub use options::TopicOptions;
+pub use parts::topic_rows;
 pub use read::{FoundMessage, TopicChanges, TopicsReader, TopicsStat};
 pub use recover::RecoveredTopics;
 pub use remove::{Purged, Removed};

@@ -70,3 +70,11 @@ pub(super) fn id_of(row: &[u8]) -> Result<u64> {
         }
     }
 }
+
+/// The rows of the messages of topics, under the keys of the topics.
+///
+/// # Errors
+/// A damaged or unreadable page.
+pub fn topic_rows<'r, R: PageRead>(root: &Tree, r: &'r R) -> Result<TableReader<'r>> {
+    part(root, r, Part::Messages)
+}

@@ -61,11 +61,14 @@ impl Requested {
     }
 }
 
-/// Returns an error if the table is a hash table or a buffered table.
+/// Returns an error if the table has another layout than rows.
 pub(crate) fn expect_rows(table: &str, recorded: Option<&TableTypes>) -> Result<()> {
     let (is, open_with) = match recorded.map(TableTypes::layout) {
         Some(TableLayout::Hash) => ("is a hash table", "hash_table"),
         Some(TableLayout::Buffered) => ("is a buffered table", "buffered_table"),
+        Some(TableLayout::Topics) => ("has topics", "topics"),
+        Some(TableLayout::Queue) => ("is a queue", "queue"),
+        Some(TableLayout::Bucket) => ("is a bucket of objects", "bucket"),
         Some(TableLayout::Rows) | None => return Ok(()),
     };
     Err(Error::from(Cause::TableKind {
@@ -80,6 +83,21 @@ pub(crate) fn types_of<K: TableKey + ?Sized, V: TableValue + ?Sized>(
     layout: TableLayout,
 ) -> Result<TableTypes> {
     Ok(TableTypes::new(&K::NAME, &V::NAME)?.with_layout(layout))
+}
+
+/// Returns an error unless the table has this layout, which has no types.
+pub(crate) fn expect_untyped(
+    table: &str,
+    recorded: Option<&TableTypes>,
+    layout: TableLayout,
+) -> Result<()> {
+    match recorded {
+        Some(types) if types.layout() == layout => Ok(()),
+        types => {
+            expect_rows(table, types)?;
+            Err(not_rows(table))
+        }
+    }
 }
 
 /// Returns an error unless the table has this layout and these types. Plain bytes fit any types if `any_as_bytes`.
@@ -100,13 +118,18 @@ pub(crate) fn expect_layout<K: TableKey + ?Sized, V: TableValue + ?Sized>(
         }
         types => {
             expect_rows(table, types)?;
-            Err(Error::from(Cause::TableKind {
-                table: table.to_owned(),
-                is: "is a table of rows",
-                open_with: "table or set_table",
-            }))
+            Err(not_rows(table))
         }
     }
+}
+
+#[cold]
+fn not_rows(table: &str) -> Error {
+    Error::from(Cause::TableKind {
+        table: table.to_owned(),
+        is: "is a table of rows",
+        open_with: "table or set_table",
+    })
 }
 
 /// Returns an error if types are stored with the table: it must not be opened to write plain bytes.

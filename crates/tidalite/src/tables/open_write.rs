@@ -367,7 +367,7 @@ impl WriteTxn {
     ///
     /// # Errors
     /// `InvalidName` if the name is invalid, or if a table has it; `Limit` if the name of a type is longer than 255
-    /// bytes; `Broken`; errors of the file.
+    /// bytes; `Broken`; errors of the file. Layouts without types ignore the two names.
     pub fn create_raw_table(
         &mut self,
         name: &str,
@@ -380,7 +380,10 @@ impl WriteTxn {
                 problem: "a table has this name already".into(),
             }));
         }
-        let types = TableTypes::named(key, value)?.with_layout(layout);
+        let types = match layout.has_types() {
+            true => TableTypes::named(key, value)?.with_layout(layout),
+            false => TableTypes::untyped(layout),
+        };
         self.table_to_fill(name, Some(types))
     }
 

@@ -1,11 +1,14 @@
 //! The layout of a table and the names of its key and value types, as stored with the table.
 //!
 //! ```text
-//!  .  2 B      for other layouts than rows: 0, then the layout: 1 hash table, 2 buffered table
+//!  .  2 B      for other layouts than rows: 0, then the layout: 1 hash table, 2 buffered table, 3 topics, 4 queue,
+//!              5 bucket, 6 containers
 //!  0  u8       bytes of the key type's name, k, from 1
 //!  1  k B      the name, UTF-8
 //!  .  u8, v B  the same for the type of values
 //! ```
+//!
+//! Layouts from 3 on have no types, and nothing follows.
 
 use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
@@ -14,10 +17,6 @@ use tidalite_base::TypeName;
 
 /// Maximum length in bytes of the name of a type.
 pub const TYPE_NAME_BYTES_MAX: usize = 255;
-
-/// The first bytes of the types of a hash table and of a buffered table. No name of a type has length 0.
-const HASH: [u8; 2] = [0, 1];
-const BUFFERED: [u8; 2] = [0, 2];
 
 /// How a table stores its entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +27,43 @@ pub enum TableLayout {
     Hash,
     /// A buffered table: rows, and sorted runs of newer entries.
     Buffered,
+    /// Topics with retained messages.
+    Topics,
+    /// A queue of jobs.
+    Queue,
+    /// A bucket of objects.
+    Bucket,
+}
+
+impl TableLayout {
+    /// The first bytes of the types of a table with this layout. No name of a type has length 0.
+    fn code(self) -> &'static [u8] {
+        match self {
+            Self::Rows => &[],
+            Self::Hash => &[0, 1],
+            Self::Buffered => &[0, 2],
+            Self::Topics => &[0, 3],
+            Self::Queue => &[0, 4],
+            Self::Bucket => &[0, 5],
+        }
+    }
+
+    fn of_code(code: [u8; 2]) -> Option<Self> {
+        let all = [
+            Self::Hash,
+            Self::Buffered,
+            Self::Topics,
+            Self::Queue,
+            Self::Bucket,
+        ];
+        all.into_iter().find(|layout| layout.code() == code)
+    }
+
+    /// Whether the keys and values of such a table have types.
+    #[must_use]
+    pub fn has_types(self) -> bool {
+        matches!(self, Self::Rows | Self::Hash | Self::Buffered)
+    }
 }
 
 /// The names of the key and value types with which a table was created, and the layout of the table.
@@ -44,6 +80,9 @@ impl fmt::Display for TableTypes {
             TableLayout::Rows => "",
             TableLayout::Hash => "hash table of ",
             TableLayout::Buffered => "buffered table of ",
+            TableLayout::Topics => return f.write_str("topics"),
+            TableLayout::Queue => return f.write_str("queue"),
+            TableLayout::Bucket => return f.write_str("bucket"),
         };
         write!(f, "{layout}{} -> {}", self.key, self.value)
     }
@@ -74,9 +113,22 @@ impl TableTypes {
         Ok(types)
     }
 
-    /// The same types with another layout.
+    /// The same types with another layout; a layout without types has none.
     pub(crate) fn with_layout(self, layout: TableLayout) -> Self {
-        Self { layout, ..self }
+        match layout.has_types() {
+            true => Self { layout, ..self },
+            false => Self::untyped(layout),
+        }
+    }
+
+    /// What is stored with a table of a layout that has no types.
+    pub(crate) fn untyped(layout: TableLayout) -> Self {
+        debug_assert!(!layout.has_types(), "{layout:?} has no types");
+        Self {
+            key: String::new(),
+            value: String::new(),
+            layout,
+        }
     }
 
     /// How the table stores its entries.
@@ -85,13 +137,13 @@ impl TableTypes {
         self.layout
     }
 
-    /// Name of the type of keys.
+    /// Name of the type of keys; empty if the layout has no types.
     #[must_use]
     pub fn key(&self) -> &str {
         &self.key
     }
 
-    /// Name of the type of values.
+    /// Name of the type of values; empty if the layout has no types.
     #[must_use]
     pub fn value(&self) -> &str {
         &self.value
@@ -104,10 +156,9 @@ impl TableTypes {
 
     /// Appends the encoded names to `bytes`.
     pub(crate) fn encode(&self, bytes: &mut Vec<u8>) {
-        match self.layout {
-            TableLayout::Rows => {}
-            TableLayout::Hash => bytes.extend_from_slice(&HASH),
-            TableLayout::Buffered => bytes.extend_from_slice(&BUFFERED),
+        bytes.extend_from_slice(self.layout.code());
+        if !self.layout.has_types() {
+            return;
         }
         for name in [&self.key, &self.value] {
             bytes.push(name.len() as u8);
@@ -118,10 +169,12 @@ impl TableTypes {
     /// Decodes the two names; `None` if the bytes are invalid.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let (layout, bytes) = match bytes.split_first_chunk::<2>() {
-            Some((&HASH, names)) => (TableLayout::Hash, names),
-            Some((&BUFFERED, names)) => (TableLayout::Buffered, names),
+            Some((&[0, code], names)) => (TableLayout::of_code([0, code])?, names),
             _ => (TableLayout::Rows, bytes),
         };
+        if !layout.has_types() {
+            return bytes.is_empty().then(|| Self::untyped(layout));
+        }
         let (key, bytes) = split_name(bytes)?;
         let (value, bytes) = split_name(bytes)?;
         bytes.is_empty().then_some(Self { key, value, layout })
@@ -154,7 +207,7 @@ impl Write for Rest<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::TableTypes;
+    use super::{TableLayout, TableTypes};
     use tidalite_base::{Ordered, TypeName};
 
     #[test]
@@ -181,6 +234,16 @@ mod tests {
         ] {
             assert!(!types.are(&key, &value));
         }
+        for layout in [TableLayout::Topics, TableLayout::Queue, TableLayout::Bucket] {
+            let types = types.clone().with_layout(layout);
+            let mut bytes = Vec::new();
+            types.encode(&mut bytes);
+            assert_eq!(TableTypes::decode(&bytes), Some(types));
+            bytes.push(0);
+            assert_eq!(TableTypes::decode(&bytes), None);
+        }
+        assert_eq!(TableTypes::decode(&[0, 99]), None);
+
         let long: &'static str = "name".repeat(64).leak();
         assert!(TableTypes::new(&TypeName::new(long), &value).is_err());
         assert!(TableTypes::new(&TypeName::new(&long[1..]), &value).is_ok());

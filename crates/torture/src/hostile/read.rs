@@ -70,6 +70,7 @@ fn table(snap: &tidalite::ReadTxn, name: &str) -> Result<()> {
     match layout_of(snap, name)? {
         TableLayout::Hash => return hash(snap, name),
         TableLayout::Buffered => return buffered(snap, name),
+        TableLayout::Topics | TableLayout::Queue | TableLayout::Bucket => return Ok(()),
         TableLayout::Rows => {}
     }
     let Some(table) = snap.table(name)? else {

@@ -18,6 +18,7 @@ use tidalite_base::SeriesId;
 use tidalite_delta::{Delta, LiveRows};
 use tidalite_index::{BufferedReader, HashReader};
 use tidalite_kv::{Damage, Tree, UsedPages};
+use tidalite_messages::{BucketReader, QueueReader, TopicsReader};
 use tidalite_pager::{Check, PageRead};
 
 /// Maximum number of findings kept; further findings are only counted.
@@ -202,6 +203,9 @@ impl<'a, 'w> Walk<'a, 'w> {
             match layout.filter(|_| damages.is_empty()) {
                 Some(TableLayout::Hash) => self.hash_table(&name, &tree)?,
                 Some(TableLayout::Buffered) => self.buffered_table(&name, &tree)?,
+                Some(TableLayout::Topics) => self.topics(&name, &tree)?,
+                Some(TableLayout::Queue) => self.queue(&name, &tree)?,
+                Some(TableLayout::Bucket) => self.bucket(&name, &tree)?,
                 Some(TableLayout::Rows) | None => {}
             }
         }
@@ -220,6 +224,27 @@ impl<'a, 'w> Walk<'a, 'w> {
         let checked = BufferedReader::open(tree, self.pages)
             .and_then(|table| table.check(&mut |problem| problems.push(problem)));
         self.index(&format!("buffered table {name}"), problems, checked)
+    }
+
+    fn topics(&mut self, name: &str, tree: &Tree) -> Result<()> {
+        let mut problems = Vec::new();
+        let checked = TopicsReader::open(tree, self.pages)
+            .and_then(|topics| topics.check(&mut |problem| problems.push(problem)));
+        self.index(&format!("topics {name}"), problems, checked)
+    }
+
+    fn queue(&mut self, name: &str, tree: &Tree) -> Result<()> {
+        let mut problems = Vec::new();
+        let checked = QueueReader::open(tree, self.pages)
+            .and_then(|queue| queue.check(&mut |problem| problems.push(problem)));
+        self.index(&format!("queue {name}"), problems, checked)
+    }
+
+    fn bucket(&mut self, name: &str, tree: &Tree) -> Result<()> {
+        let mut problems = Vec::new();
+        let checked = BucketReader::open(tree, self.pages)
+            .and_then(|bucket| bucket.check(&mut |problem| problems.push(problem)));
+        self.index(&format!("bucket {name}"), problems, checked)
     }
 
     fn index(

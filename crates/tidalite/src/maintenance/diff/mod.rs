@@ -27,6 +27,11 @@ use tables::Sides;
 use tidalite_base::SeriesId;
 use tidalite_index::hash_records;
 use tidalite_kv::{TableReader, Tree};
+use tidalite_messages::{object_rows, queue_rows, topic_rows};
+
+/// Opens the nested table of a table from which the rest of the table follows.
+type PrimaryRows =
+    for<'r> fn(&Tree, &'r tidalite_pager::Snapshot) -> tidalite_pager::Result<TableReader<'r>>;
 
 impl ReadTxn {
     /// Reports to `f` the changes from `base`, an older version of the same file (a pin, or a snapshot still held), to
@@ -108,6 +113,16 @@ impl ReadTxn {
         if layout == Some(TableLayout::Hash) {
             let new = hash_records(new, &self.pages)?;
             return sides.tables(&new, &hash_records(old, &base.pages)?);
+        }
+        let primary: Option<PrimaryRows> = match layout {
+            Some(TableLayout::Topics) => Some(topic_rows),
+            Some(TableLayout::Queue) => Some(queue_rows),
+            Some(TableLayout::Bucket) => Some(object_rows),
+            _ => None,
+        };
+        if let Some(rows) = primary {
+            let new = rows(new, &self.pages)?;
+            return sides.tables(&new, &rows(old, &base.pages)?);
         }
         if layout == Some(TableLayout::Buffered) {
             if new == old {

@@ -58,7 +58,9 @@ pub(super) fn inner_rows(
         let part = match layout {
             TableLayout::Hash => part_of_hash_rows(&rows),
             TableLayout::Buffered => part_of_buffered_rows(&rows, state),
-            TableLayout::Rows => None,
+            TableLayout::Rows | TableLayout::Topics | TableLayout::Queue | TableLayout::Bucket => {
+                None
+            }
         };
         let (Some(part), Some((first, _)), Some((last, _))) = (part, rows.first(), rows.last())
         else {

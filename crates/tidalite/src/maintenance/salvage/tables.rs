@@ -441,6 +441,8 @@ impl Rescue<'_, '_> {
             let mut problem = |problem| problems.push(problem);
             self.tx.recover_buffered_table(name, &mut problem)?;
         }
+        self.tx
+            .recover_messages(name, layout, &mut |problem| problems.push(problem))?;
         for problem in problems {
             let place = Place::Table {
                 name: name.to_owned(),

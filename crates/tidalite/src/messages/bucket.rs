@@ -1,0 +1,265 @@
+//! Buckets of objects, for reading.
+
+use crate::catalog::table_name::Named;
+use crate::messages::bucket_mut::BucketMut;
+use crate::messages::open::{check_options, other_options};
+use crate::tables::open_write::Found;
+use crate::txn::pages::{Pages, ReadSource};
+use crate::txn::read::Reading;
+use crate::txn::write::WriteTxn;
+use crate::types::error::Result;
+use crate::types::table_types::TableLayout;
+use tidalite_messages::{
+    BucketOptions, BucketReader, BucketStat, BucketWriter, LinkId, ListPage, ListQuery,
+    ObjectCondition, ObjectCursor, ObjectInfo, ObjectLink, ObjectOutcome, ObjectVerification,
+    UploadId, UploadInfo, UploadPart,
+};
+
+const LAYOUT: TableLayout = TableLayout::Bucket;
+
+/// A bucket of objects, in a snapshot or in the current state of a write transaction.
+///
+/// An object is a sequence of bytes of any length under a name, with a content type, metadata and a hash. Readers see the
+/// object that their snapshot has, whole, even while another one replaces it.
+pub struct Bucket<'a> {
+    reader: BucketReader<Pages<'a>>,
+    named: Named<'a>,
+    now: i64,
+}
+
+impl<S: ReadSource> Reading<S> {
+    /// Opens the bucket with this name; returns `None` if it does not exist.
+    ///
+    /// # Errors
+    /// `WrongType` for another kind of table; a damaged or unreadable page.
+    pub fn bucket(&self, name: &str) -> Result<Option<Bucket<'_>>> {
+        let Some(found) = self.find_untyped(name, LAYOUT)? else {
+            return Ok(None);
+        };
+        Bucket::of(self.pages.view(), found, self.clock().now().0).map(Some)
+    }
+}
+
+impl WriteTxn {
+    /// Opens a bucket of objects; creates it with the default options if it does not exist.
+    ///
+    /// ```
+    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
+    /// use std::io::{Read, Seek, SeekFrom};
+    /// use tidalite::objects::{ObjectAttributes, ObjectCondition};
+    ///
+    /// let mut tx = db.begin_write()?;
+    /// let attributes = ObjectAttributes { content_type: "text/plain".into(), ..Default::default() };
+    /// let mut bucket = tx.bucket("files")?;
+    /// // Any reader: a file, a socket. The bytes are never in memory as a whole.
+    /// bucket.put_from("notes/today", &mut &b"tide at noon"[..], attributes, ObjectCondition::Always)?;
+    /// tx.commit()?;
+    ///
+    /// let snap = db.begin_read()?;
+    /// let bucket = snap.bucket("files")?.ok_or("no bucket")?;
+    /// let info = bucket.info("notes/today")?.ok_or("no object")?;
+    /// assert_eq!((info.size, &*info.attributes.content_type), (12, "text/plain"));
+    /// let mut bytes = bucket.cursor(&info)?;
+    /// bytes.seek(8);
+    /// let mut end = String::new();
+    /// bytes.read_to_string(&mut end)?;
+    /// assert_eq!(end, "noon");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `InvalidName` for an empty or too long name; `WrongType` for another kind of table; `Broken`; errors of the file.
+    pub fn bucket(&mut self, name: &str) -> Result<BucketMut<'_>> {
+        self.open_bucket(name, None)
+    }
+
+    /// Opens a bucket; creates it with these options if it does not exist.
+    ///
+    /// # Errors
+    /// As for [`bucket`](Self::bucket); `Unsupported` for options that cannot be used, or if the bucket exists and has other
+    /// options.
+    pub fn bucket_with(&mut self, name: &str, options: &BucketOptions) -> Result<BucketMut<'_>> {
+        self.open_bucket(name, Some(options))
+    }
+
+    /// Opens an existing bucket for changes; returns `None`, and creates nothing, if it does not exist.
+    ///
+    /// # Errors
+    /// As for [`bucket`](Self::bucket).
+    pub fn bucket_if_exists(&mut self, name: &str) -> Result<Option<BucketMut<'_>>> {
+        let index = self.open_untyped(name, LAYOUT)?;
+        Ok(index.map(|index| BucketMut::new(self, index)))
+    }
+
+    fn open_bucket(&mut self, name: &str, asked: Option<&BucketOptions>) -> Result<BucketMut<'_>> {
+        let Some(index) = self.open_untyped(name, LAYOUT)? else {
+            let options = asked.copied().unwrap_or_default();
+            check_options(options.problem())?;
+            let index = self.create_untyped(name, LAYOUT, |tree, pages| {
+                BucketWriter::create(tree, pages, options).map(drop)
+            })?;
+            return Ok(BucketMut::new(self, index));
+        };
+        let bucket = BucketMut::new(self, index);
+        if let Some(asked) = asked {
+            let stored = bucket.options()?;
+            if stored != *asked {
+                return Err(other_options(name, &stored, asked));
+            }
+        }
+        Ok(bucket)
+    }
+}
+
+impl<'a> Bucket<'a> {
+    pub(super) fn of(pages: Pages<'a>, found: Found<'a>, now: i64) -> Result<Self> {
+        Ok(Self {
+            reader: BucketReader::open(&found.tree, pages)?,
+            named: found.named,
+            now,
+        })
+    }
+
+    /// Name of the table.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.named.as_str()
+    }
+
+    /// The options.
+    #[must_use]
+    pub fn options(&self) -> &BucketOptions {
+        self.reader.options()
+    }
+
+    /// Counters of the bucket.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn stat(&self) -> Result<BucketStat> {
+        Ok(self.reader.stat()?)
+    }
+
+    /// The object with this name; `None` if it does not exist, or has expired.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn info(&self, name: &str) -> Result<Option<ObjectInfo>> {
+        Ok(self.reader.info(name, self.now)?)
+    }
+
+    /// The object with this name, if a condition holds, such as another hash than the one that a client has.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn info_if(
+        &self,
+        name: &str,
+        condition: &ObjectCondition,
+    ) -> Result<ObjectOutcome<ObjectInfo>> {
+        Ok(self.reader.info_if(name, condition, self.now)?)
+    }
+
+    /// A cursor at the first byte of an object, which can be sought and read. `info` must come from this view, or from
+    /// one of the same snapshot.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn cursor(&self, info: &ObjectInfo) -> Result<ObjectCursor<'_, Pages<'a>>> {
+        Ok(self.reader.cursor(info)?)
+    }
+
+    /// Reads up to `len` bytes of an object from `offset` on; fewer if the object ends before.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    ///
+    /// # Cost
+    /// Memory for the bytes. [`cursor`](Self::cursor) reads in pieces.
+    pub fn read(&self, info: &ObjectInfo, offset: u64, len: u64) -> Result<Vec<u8>> {
+        let len = len.min(info.size.saturating_sub(offset));
+        let mut bytes = Vec::with_capacity(usize::try_from(len).unwrap_or(0).min(1 << 24));
+        self.reader.read(info, offset, len, &mut |slice| {
+            bytes.extend_from_slice(slice);
+            Ok(())
+        })?;
+        Ok(bytes)
+    }
+
+    /// Lists objects in order of their names, one page.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn list(&self, query: &ListQuery) -> Result<ListPage> {
+        Ok(self.reader.list(query, self.now)?)
+    }
+
+    /// Reads all bytes of an object and compares them with its hashes; `None` if it does not exist.
+    ///
+    /// # Errors
+    /// An unreadable page; damage is part of the result.
+    pub fn verify(&self, name: &str) -> Result<Option<ObjectVerification>> {
+        Ok(self.reader.verify(name, self.now)?)
+    }
+
+    /// An upload; `None` if it does not exist or has expired.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn upload(&self, id: UploadId) -> Result<Option<UploadInfo>> {
+        Ok(self.reader.upload(id, self.now)?)
+    }
+
+    /// Lists uploads from an id on, at most `limit`.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn uploads(&self, from: UploadId, limit: usize) -> Result<Vec<UploadInfo>> {
+        Ok(self.reader.uploads(from, limit)?)
+    }
+
+    /// Lists the stored parts of an upload from a number on, at most `limit`.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn upload_parts(&self, id: UploadId, from: u32, limit: usize) -> Result<Vec<UploadPart>> {
+        Ok(self.reader.upload_parts(id, from, limit)?)
+    }
+
+    /// The object to which a link leads; `None` if the link or the object does not exist, or has expired.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn linked(&self, id: LinkId) -> Result<Option<ObjectInfo>> {
+        Ok(self.reader.linked(id, self.now)?)
+    }
+
+    /// The link with this id; `None` if it does not exist or has expired.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn link(&self, id: LinkId) -> Result<Option<ObjectLink>> {
+        Ok(self.reader.link(id, self.now)?)
+    }
+
+    /// Lists links from an id on, at most `limit`, including expired ones that have not been removed.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn links(&self, from: LinkId, limit: usize) -> Result<Vec<(LinkId, ObjectLink)>> {
+        Ok(self.reader.links(from, limit)?)
+    }
+
+    /// Checks every rule of the format about the rows of the table, and calls `problem` with each violation; contents are
+    /// compared with their hashes by [`verify`](Self::verify). The check of a database does the same with all tables, and
+    /// checks their pages, too.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page, rows that cannot be decoded.
+    ///
+    /// # Cost
+    /// Reads all rows.
+    pub fn check(&self, problem: &mut dyn FnMut(&str)) -> Result<()> {
+        Ok(self.reader.check(&mut |text| problem(&text))?)
+    }
+}

@@ -1,0 +1,27 @@
+//! Messages: topics, queues and buckets of objects. Each is a table whose layout is not rows.
+//!
+//! ```text
+//! open         finding and creating a table of such a layout
+//! topics       Topics: retained messages, searches, the feed of changes
+//! topics_mut   TopicsMut: publishing, removing
+//! queue        Queue: counters, peek, dead letters
+//! queue_mut    QueueMut: push, lease, answers, groups
+//! bucket       Bucket: objects and their bytes
+//! bucket_mut   BucketMut: objects, links, maintenance
+//! uploads      BucketMut: uploads over several transactions
+//! recover      rebuilding all of them for salvage
+//! ```
+//!
+//! The writers of the crate below read their options and counters for each call, so a call for many messages costs much
+//! less than a call for each of them. All times are nanoseconds since 1970 in UTC. The current time is that of the commit
+//! clock ([`Database::clock`](crate::Database::clock)): a wall clock that jumps ahead ends no lease and expires no message.
+
+pub(crate) mod bucket;
+pub(crate) mod bucket_mut;
+pub(crate) mod open;
+pub(crate) mod queue;
+pub(crate) mod queue_mut;
+pub(crate) mod recover;
+pub(crate) mod topics;
+pub(crate) mod topics_mut;
+pub(crate) mod uploads;

@@ -1,0 +1,86 @@
+//! Finding and creating tables whose layout has no types.
+
+use crate::tables::open_types::expect_untyped;
+use crate::tables::open_write::Found;
+use crate::txn::pages::ReadSource;
+use crate::txn::read::Reading;
+use crate::txn::write::WriteTxn;
+use crate::types::error::{Error, Result};
+use crate::types::table_types::{TableLayout, TableTypes};
+use std::time::Duration;
+use tidalite_kv::Tree;
+use tidalite_pager::WriteTxn as PagesMut;
+
+impl<S: ReadSource> Reading<S> {
+    /// The table with this name, if it exists; an error if it has another layout.
+    pub(super) fn find_untyped(
+        &self,
+        name: &str,
+        layout: TableLayout,
+    ) -> Result<Option<Found<'_>>> {
+        let found = self.find(name)?;
+        if let Some(found) = &found {
+            expect_untyped(name, found.types.as_deref(), layout)?;
+        }
+        Ok(found)
+    }
+}
+
+impl WriteTxn {
+    /// Index of the open table with this name, if it exists; an error if it has another layout.
+    pub(super) fn open_untyped(
+        &mut self,
+        name: &str,
+        layout: TableLayout,
+    ) -> Result<Option<usize>> {
+        let Some(found) = self.find(name)? else {
+            return Ok(None);
+        };
+        expect_untyped(name, found.types.as_deref(), layout)?;
+        self.open_table(name, Some(false))
+    }
+
+    /// Creates a table of this layout, which must not exist, with `fill`. Returns its index among the open tables.
+    pub(super) fn create_untyped(
+        &mut self,
+        name: &str,
+        layout: TableLayout,
+        fill: impl FnOnce(&mut Tree, &mut PagesMut) -> tidalite_pager::Result<()>,
+    ) -> Result<usize> {
+        let types = TableTypes::untyped(layout);
+        let index = self.open_with(name, false, Some(types))?;
+        self.change_table(index, fill)?;
+        Ok(index)
+    }
+}
+
+/// Creates the error for a table that exists with other options than the ones that were asked for.
+#[cold]
+pub(super) fn other_options(
+    name: &str,
+    stored: &dyn std::fmt::Debug,
+    asked: &dyn std::fmt::Debug,
+) -> Error {
+    unsupported(
+        format!("table {name} with {stored:?}"),
+        format!("{asked:?}; `set_options` changes the options of a table"),
+    )
+}
+
+/// Creates the error for options that cannot be used.
+pub(super) fn check_options(problem: Option<String>) -> Result<()> {
+    match problem {
+        Some(problem) => Err(unsupported(problem, "options that can be used".to_owned())),
+        None => Ok(()),
+    }
+}
+
+#[cold]
+fn unsupported(found: String, expected: String) -> Error {
+    tidalite_pager::Error::Unsupported { found, expected }.into()
+}
+
+/// A duration in nanoseconds; at most the greatest number.
+pub(super) fn nanoseconds(duration: Duration) -> i64 {
+    i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
+}

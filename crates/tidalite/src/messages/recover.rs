@@ -1,0 +1,67 @@
+//! Rebuilding topics, queues and buckets from the rows that a salvage has found.
+
+use crate::txn::write::WriteTxn;
+use crate::types::error::Result;
+use crate::types::table_types::TableLayout;
+
+impl WriteTxn {
+    /// Builds the rows of topics, of a queue or of a bucket anew that follow from others; does nothing for tables of other
+    /// layouts. Passes a text to `problem` for each loss.
+    pub(crate) fn recover_messages(
+        &mut self,
+        name: &str,
+        layout: Option<TableLayout>,
+        problem: &mut dyn FnMut(String),
+    ) -> Result<()> {
+        match layout {
+            Some(TableLayout::Topics) => self.recover_topics(name, problem),
+            Some(TableLayout::Queue) => self.recover_queue(name, problem),
+            Some(TableLayout::Bucket) => match self.bucket_if_exists(name)? {
+                Some(mut bucket) => bucket.recover(problem),
+                None => Ok(()),
+            },
+            Some(TableLayout::Rows | TableLayout::Hash | TableLayout::Buffered) | None => Ok(()),
+        }
+    }
+
+    fn recover_topics(&mut self, name: &str, problem: &mut dyn FnMut(String)) -> Result<()> {
+        let Some(mut topics) = self.topics_if_exists(name)? else {
+            return Ok(());
+        };
+        match topics.recover()? {
+            Some(recovered) if recovered.removed > 0 => problem(format!(
+                "{} messages of topics could not be decoded",
+                recovered.removed
+            )),
+            Some(_) => {}
+            None => {
+                problem("the options of the topics are lost: the table has plain rows".to_owned());
+                self.open_with(name, false, None)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn recover_queue(&mut self, name: &str, problem: &mut dyn FnMut(String)) -> Result<()> {
+        let Some(mut queue) = self.queue_if_exists(name)? else {
+            return Ok(());
+        };
+        let recovered = queue.recover()?;
+        for (count, lost) in [
+            (recovered.removed, "messages could not be decoded"),
+            (
+                recovered.reopened,
+                "messages may be delivered to a group that has acknowledged them",
+            ),
+            (
+                recovered.forgotten,
+                "messages have lost their lease, delay or number of deliveries",
+            ),
+        ] {
+            if count > 0 {
+                problem(format!("{count} {lost}"));
+            }
+        }
+        Ok(())
+    }
+}

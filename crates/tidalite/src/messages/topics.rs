@@ -1,0 +1,270 @@
+//! Topics with retained messages, for reading.
+
+use crate::catalog::table_name::Named;
+use crate::messages::open::{check_options, other_options};
+use crate::messages::topics_mut::TopicsMut;
+use crate::tables::open_write::Found;
+use crate::txn::pages::{Pages, ReadSource};
+use crate::txn::read::Reading;
+use crate::txn::write::WriteTxn;
+use crate::types::error::Result;
+use crate::types::table_types::TableLayout;
+use tidalite_messages::{
+    Filter, FoundMessage, Match, SearchPage, TopicChanges, TopicCount, TopicList, TopicOptions,
+    TopicSearch, TopicsReader, TopicsStat, TopicsWriter,
+};
+
+const LAYOUT: TableLayout = TableLayout::Topics;
+
+/// Topics with retained messages, in a snapshot or in the current state of a write transaction.
+///
+/// Each topic has at most one message, the one that was published last. Filters with wildcards find topics as in MQTT.
+/// Messages that have expired when the view was opened are not found.
+pub struct Topics<'a> {
+    reader: TopicsReader<Pages<'a>>,
+    named: Named<'a>,
+    now: i64,
+}
+
+impl<S: ReadSource> Reading<S> {
+    /// Opens the topics with this name; returns `None` if they do not exist.
+    ///
+    /// # Errors
+    /// `WrongType` for another kind of table; a damaged or unreadable page.
+    pub fn topics(&self, name: &str) -> Result<Option<Topics<'_>>> {
+        let Some(found) = self.find_untyped(name, LAYOUT)? else {
+            return Ok(None);
+        };
+        Topics::of(self.pages.view(), found, self.clock().now().0).map(Some)
+    }
+}
+
+impl WriteTxn {
+    /// Opens topics; creates them with the default options if they do not exist.
+    ///
+    /// ```
+    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
+    /// use tidalite::topics::{Filter, Message};
+    ///
+    /// let mut tx = db.begin_write()?;
+    /// let mut topics = tx.topics("broker")?;
+    /// topics.publish(&Message::new("hall/1/temperature", b"21.5"), true)?;
+    /// topics.publish(&Message::new("hall/2/temperature", b"19.0"), true)?;
+    /// tx.commit()?;
+    ///
+    /// let snap = db.begin_read()?;
+    /// let topics = snap.topics("broker")?.ok_or("no topics")?;
+    /// let found = topics.get("hall/1/temperature")?.ok_or("no message")?;
+    /// assert_eq!(found.retained()?.message.payload, b"21.5");
+    /// assert_eq!(topics.count(&Filter::parse("hall/+/temperature")?)?, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `InvalidName` for an empty or too long name; `WrongType` for another kind of table; `Broken`; errors of the file.
+    pub fn topics(&mut self, name: &str) -> Result<TopicsMut<'_>> {
+        self.open_topics(name, None)
+    }
+
+    /// Opens topics; creates them with these options if they do not exist.
+    ///
+    /// # Errors
+    /// As for [`topics`](Self::topics); `Unsupported` for options that cannot be used, or if the topics exist and have other
+    /// options.
+    pub fn topics_with(&mut self, name: &str, options: &TopicOptions) -> Result<TopicsMut<'_>> {
+        self.open_topics(name, Some(options))
+    }
+
+    /// Opens existing topics for changes; returns `None`, and creates nothing, if they do not exist.
+    ///
+    /// # Errors
+    /// As for [`topics`](Self::topics).
+    pub fn topics_if_exists(&mut self, name: &str) -> Result<Option<TopicsMut<'_>>> {
+        let index = self.open_untyped(name, LAYOUT)?;
+        Ok(index.map(|index| TopicsMut::new(self, index)))
+    }
+
+    fn open_topics(&mut self, name: &str, asked: Option<&TopicOptions>) -> Result<TopicsMut<'_>> {
+        let Some(index) = self.open_untyped(name, LAYOUT)? else {
+            let options = asked.copied().unwrap_or_default();
+            check_options(options.problem())?;
+            let index = self.create_untyped(name, LAYOUT, |tree, pages| {
+                TopicsWriter::create(tree, pages, options).map(drop)
+            })?;
+            return Ok(TopicsMut::new(self, index));
+        };
+        let topics = TopicsMut::new(self, index);
+        if let Some(asked) = asked {
+            let stored = topics.options()?;
+            if stored != *asked {
+                return Err(other_options(name, &stored, asked));
+            }
+        }
+        Ok(topics)
+    }
+}
+
+impl<'a> Topics<'a> {
+    pub(super) fn of(pages: Pages<'a>, found: Found<'a>, now: i64) -> Result<Self> {
+        Ok(Self {
+            reader: TopicsReader::open(&found.tree, pages)?,
+            named: found.named,
+            now,
+        })
+    }
+
+    /// The same view, in which the messages have expired that expire at `now`, in nanoseconds since 1970, or before.
+    #[must_use]
+    pub fn at(self, now: i64) -> Self {
+        Self { now, ..self }
+    }
+
+    /// Name of the table.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.named.as_str()
+    }
+
+    /// The options.
+    #[must_use]
+    pub fn options(&self) -> &TopicOptions {
+        self.reader.options()
+    }
+
+    /// Totals.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn stat(&self) -> Result<TopicsStat> {
+        Ok(self.reader.stat()?)
+    }
+
+    /// Sequence number of the newest change; 0 before the first. A subscriber that has read this snapshot gets the
+    /// [`changes`](Self::changes) after this number, and then misses nothing and sees nothing twice.
+    #[must_use]
+    pub fn sequence(&self) -> u64 {
+        self.reader.sequence()
+    }
+
+    /// The message of a topic; `None` if there is none, or if it has expired.
+    ///
+    /// # Errors
+    /// `Unsupported` for a text that is not a topic; a damaged or unreadable page.
+    ///
+    /// # Cost
+    /// One descent.
+    pub fn get(&self, topic: &str) -> Result<Option<FoundMessage<'_>>> {
+        Ok(self.reader.get(topic, self.now)?)
+    }
+
+    /// Passes the next matches of a search to `each`, at most `credit`. There may be further matches although the page has
+    /// fewer than `credit`; the result says so. Each page may use another snapshot.
+    ///
+    /// ```
+    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
+    /// use tidalite::topics::{Filter, Message, SearchOptions, TopicSearch};
+    ///
+    /// let mut tx = db.begin_write()?;
+    /// let mut topics = tx.topics("broker")?;
+    /// for hall in 1..=50 {
+    ///     topics.publish(&Message::new(&format!("hall/{hall}/door"), b"shut"), true)?;
+    /// }
+    /// tx.commit()?;
+    ///
+    /// let filters = vec![Filter::parse("hall/+/door")?, Filter::parse("hall/7/#")?];
+    /// let mut search = TopicSearch::new(filters, SearchOptions::default());
+    /// let mut delivered = 0;
+    /// while !search.is_done() {
+    ///     let snap = db.begin_read()?;
+    ///     let topics = snap.topics("broker")?.ok_or("no topics")?;
+    ///     // A client with a receive maximum of 20 takes 20 messages, and acknowledges them before the next page.
+    ///     delivered += topics.search(&mut search, 20, &mut |_| ())?.delivered;
+    /// }
+    /// assert_eq!(delivered, 50);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    ///
+    /// # Cost
+    /// At most `rows_max` rows of the search's options.
+    pub fn search(
+        &self,
+        search: &mut TopicSearch,
+        credit: u64,
+        each: &mut dyn FnMut(Match<'_>),
+    ) -> Result<SearchPage> {
+        let mut each = |found: Match<'_>| {
+            each(found);
+            Ok(())
+        };
+        Ok(search.page(&self.reader, self.now, credit, &mut each)?)
+    }
+
+    /// Lists at most `limit` messages whose topics match a filter, from the position `token` of an earlier page. A page may
+    /// have fewer messages although there are more: then it has a next position.
+    ///
+    /// # Errors
+    /// `Unsupported` for a token of another filter; a damaged or unreadable page.
+    pub fn list(&self, filter: &Filter, token: Option<&[u8]>, limit: u64) -> Result<TopicList> {
+        Ok(self.reader.list(filter, self.now, token, limit)?)
+    }
+
+    /// Counts the messages whose topics match a filter.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    ///
+    /// # Cost
+    /// Two descents if no message of the table expires and the filter is a topic with `/#`, or `#`; otherwise that of a
+    /// search.
+    pub fn count(&self, filter: &Filter) -> Result<u64> {
+        let (mut messages, mut token) = (0, None);
+        loop {
+            let page = self.count_page(filter, token.as_deref(), u64::MAX)?;
+            messages += page.messages;
+            match page.next {
+                Some(next) => token = Some(next),
+                None => return Ok(messages),
+            }
+        }
+    }
+
+    /// Counts messages like [`count`](Self::count), but reads at most `rows_max` rows from the position `token` of an
+    /// earlier count on.
+    ///
+    /// # Errors
+    /// `Unsupported` for a token of another filter; a damaged or unreadable page.
+    pub fn count_page(
+        &self,
+        filter: &Filter,
+        token: Option<&[u8]>,
+        rows_max: u64,
+    ) -> Result<TopicCount> {
+        Ok(self.reader.count(filter, self.now, token, rows_max)?)
+    }
+
+    /// At most `limit` changes after the sequence number `after`, from the feed.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    ///
+    /// # Cost
+    /// One descent, then a row for each change.
+    pub fn changes(&self, after: u64, limit: usize) -> Result<TopicChanges> {
+        Ok(self.reader.changes(after, limit)?)
+    }
+
+    /// Checks every rule of the format about the rows of the table, and calls `problem` with each violation. The check of a
+    /// database does the same with all tables, and checks their pages, too.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page, rows that cannot be decoded.
+    ///
+    /// # Cost
+    /// Reads the whole table.
+    pub fn check(&self, problem: &mut dyn FnMut(&str)) -> Result<()> {
+        Ok(self.reader.check(&mut |text| problem(&text))?)
+    }
+}

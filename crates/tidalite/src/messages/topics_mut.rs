@@ -1,0 +1,164 @@
+//! Topics with retained messages, for changes.
+
+use crate::messages::topics::Topics;
+use crate::tables::open_write::Found;
+use crate::txn::write::WriteTxn;
+use crate::types::error::Result;
+use tidalite_messages::{
+    Filter, Message, Published, Purged, RecoveredTopics, Removed, TopicOptions, TopicsReader,
+    TopicsWriter,
+};
+use tidalite_pager::WriteTxn as PagesMut;
+
+/// Topics in a write transaction, for changes. [`WriteTxn::topics`](crate::WriteTxn::topics) opens them.
+///
+/// A server publishes the messages of many clients in one transaction and acknowledges them when its commit has returned:
+/// an acknowledged message is then stored.
+pub struct TopicsMut<'t> {
+    txn: &'t mut WriteTxn,
+    index: usize,
+}
+
+impl<'t> TopicsMut<'t> {
+    pub(super) fn new(txn: &'t mut WriteTxn, index: usize) -> Self {
+        Self { txn, index }
+    }
+
+    fn change<T>(
+        &mut self,
+        change: impl FnOnce(&mut TopicsWriter<'_, PagesMut>, i64) -> tidalite_pager::Result<T>,
+    ) -> Result<T> {
+        let now = self.txn.now_ns();
+        self.txn.change_table(self.index, |tree, pages| {
+            change(&mut TopicsWriter::open(tree, pages)?, now)
+        })
+    }
+
+    /// The options.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn options(&self) -> Result<TopicOptions> {
+        let (tree, pages) = self.txn.table_tree(self.index)?;
+        Ok(*TopicsReader::open(tree, pages)?.options())
+    }
+
+    /// A view of the topics in their current state, for reading.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn view(&self) -> Result<Topics<'_>> {
+        self.txn.check_usable()?;
+        let found = Found::open(&self.txn.tables[self.index]);
+        Topics::of(self.txn.pages_view(), found, self.txn.now_ns())
+    }
+
+    /// Changes the options. Messages beyond a lower limit stay and can be removed. A feed that is turned on has the changes
+    /// from now on.
+    ///
+    /// # Errors
+    /// `Unsupported` for options that cannot be used; a damaged page, a full disk.
+    pub fn set_options(&mut self, options: &TopicOptions) -> Result<()> {
+        self.change(|topics, _| topics.set_options(*options))
+    }
+
+    /// Publishes a message by the rules of MQTT. Without the RETAIN flag nothing changes. With it the message replaces the
+    /// message of its topic; an empty payload, or an expiry in the past, removes the topic's message.
+    ///
+    /// # Errors
+    /// [`Limit`](crate::ErrorKind::Limit) and `Unsupported` for a message that the table does not take, whether or not the
+    /// flag is set: nothing has changed then. A damaged page, a full disk.
+    ///
+    /// # Cost
+    /// Two descents; for the first message of a topic also a row for each level. Many messages in one call cost less each:
+    /// [`publish_batch`](Self::publish_batch).
+    pub fn publish(&mut self, message: &Message<'_>, retain: bool) -> Result<Published> {
+        self.change(|topics, now| topics.publish(now, message, retain))
+    }
+
+    /// Publishes many messages, in order, each with its RETAIN flag. Of several messages of one topic only the last one
+    /// counts.
+    ///
+    /// ```
+    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
+    /// use tidalite::topics::Message;
+    ///
+    /// let names: Vec<String> = (0..1000).map(|i| format!("car/{i}/speed")).collect();
+    /// let messages: Vec<Message> = names.iter().map(|name| Message::new(name, b"120")).collect();
+    /// let mut tx = db.begin_write()?;
+    /// let published = tx.topics("broker")?.publish_batch(messages.iter().map(|message| (message, true)))?;
+    /// assert_eq!(published.created, 1000);
+    /// tx.commit()?;
+    /// # Ok::<(), tidalite::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for `publish`; an error of one message refuses all.
+    ///
+    /// # Cost
+    /// Sorts the messages by topic; neighbouring topics share the pages of their descents.
+    pub fn publish_batch<'m>(
+        &mut self,
+        messages: impl IntoIterator<Item = (&'m Message<'m>, bool)>,
+    ) -> Result<Published> {
+        self.change(|topics, now| topics.publish_batch(now, messages))
+    }
+
+    /// Sets the message of a topic with its time of publication, in nanoseconds since 1970, even if it has expired: for
+    /// copies and imports.
+    ///
+    /// # Errors
+    /// As for `publish`; `Unsupported` for an empty payload.
+    pub fn set(&mut self, message: &Message<'_>, time: i64) -> Result<Published> {
+        self.change(|topics, _| topics.set(time, message))
+    }
+
+    /// Removes the message of a topic; returns whether there was one.
+    ///
+    /// # Errors
+    /// `Unsupported` for a text that is not a topic; a damaged page, a full disk.
+    pub fn remove(&mut self, topic: &str) -> Result<bool> {
+        self.txn.free_space();
+        self.change(|topics, _| topics.remove(topic))
+    }
+
+    /// Removes at most `limit` messages whose topics match a filter, from the position `token` of an earlier call. A dry
+    /// run only counts them. A namespace is dropped by the filter `name/#`.
+    ///
+    /// # Errors
+    /// `Unsupported` for a token of another filter; a damaged page, a full disk.
+    ///
+    /// # Cost
+    /// That of a search, and of the removal of the messages in one batch.
+    pub fn remove_matches(
+        &mut self,
+        filter: &Filter,
+        token: Option<&[u8]>,
+        limit: u64,
+        is_dry_run: bool,
+    ) -> Result<Removed> {
+        self.txn.free_space();
+        self.change(|topics, _| topics.remove_matches(filter, token, limit, is_dry_run))
+    }
+
+    /// Removes messages that have expired, at most `limit`. Expired messages are not found even before; this gives their
+    /// space back. Call it from time to time, until nothing is left.
+    ///
+    /// # Errors
+    /// A damaged page, a full disk.
+    pub fn purge_expired(&mut self, limit: usize) -> Result<Purged> {
+        self.txn.free_space();
+        self.change(|topics, now| topics.purge_expired(now, limit))
+    }
+
+    /// Builds everything but the messages anew, for topics of which parts may be lost; `None` if the options are lost.
+    pub(crate) fn recover(&mut self) -> Result<Option<RecoveredTopics>> {
+        self.txn.change_table(
+            self.index,
+            |tree, pages| match TopicsWriter::<PagesMut>::can_recover(tree, pages) {
+                true => TopicsWriter::recover(tree, pages).map(|(_, recovered)| Some(recovered)),
+                false => Ok(None),
+            },
+        )
+    }
+}

@@ -1,0 +1,83 @@
+//! Uploads: objects whose bytes arrive over several transactions, in order or in numbered parts.
+
+use crate::messages::bucket_mut::BucketMut;
+use crate::messages::open::nanoseconds;
+use crate::types::error::Result;
+use std::time::Duration;
+use tidalite_messages::{
+    ObjectAttributes, UploadAppend, UploadCompletion, UploadId, UploadMode, UploadOutcome,
+};
+
+impl BucketMut<'_> {
+    /// Begins an upload, which [`maintain`](Self::maintain) removes if it is not complete when `lifetime` has passed. Its
+    /// bytes are stored with each commit, so it goes on after a restart: [`Bucket::upload`](crate::Bucket::upload) tells how
+    /// many bytes there are.
+    ///
+    /// # Errors
+    /// [`Limit`](crate::ErrorKind::Limit) for a name or attributes that are too long, and for too many uploads; `Unsupported`
+    /// for an empty name, and for parts of a size that is not allowed. A full disk; a damaged page.
+    pub fn begin_upload(
+        &mut self,
+        name: &str,
+        attributes: ObjectAttributes,
+        mode: UploadMode,
+        lifetime: Duration,
+    ) -> Result<UploadId> {
+        let lifetime = nanoseconds(lifetime);
+        self.change(|bucket, now| {
+            let times = (now, now.saturating_add(lifetime));
+            bucket.begin_upload(name, attributes, mode, times)
+        })
+    }
+
+    /// Appends bytes to an upload at an offset, which must be the number of bytes that are stored.
+    ///
+    /// # Errors
+    /// `Limit` if there is no room for the bytes. A full disk; a damaged page.
+    pub fn append_upload(
+        &mut self,
+        id: UploadId,
+        offset: u64,
+        bytes: &[u8],
+    ) -> Result<UploadAppend> {
+        self.change(|bucket, now| bucket.append(id, offset, bytes, now))
+    }
+
+    /// Stores a numbered part of an upload, from 0, in place of the part with this number; returns false if the upload does
+    /// not exist.
+    ///
+    /// # Errors
+    /// `Limit` if there is no room for the bytes; `Unsupported` for a part of the wrong size. A full disk; a damaged page.
+    pub fn put_part(&mut self, id: UploadId, number: u32, bytes: &[u8]) -> Result<bool> {
+        self.change(|bucket, now| bucket.put_part(id, number, bytes, now))
+    }
+
+    /// Makes the bytes of an upload an object, which replaces the object of the same name at once. Nothing is copied.
+    ///
+    /// # Errors
+    /// `Limit` if there is no room for the object; the upload then stays. A full disk; a damaged page.
+    pub fn complete_upload(
+        &mut self,
+        id: UploadId,
+        completion: &UploadCompletion,
+    ) -> Result<UploadOutcome> {
+        self.change(|bucket, now| bucket.complete_upload(id, completion, now))
+    }
+
+    /// Gives an upload more time, counted from now; returns false if it does not exist.
+    ///
+    /// # Errors
+    /// A full disk; a damaged page.
+    pub fn extend_upload(&mut self, id: UploadId, lifetime: Duration) -> Result<bool> {
+        let lifetime = nanoseconds(lifetime);
+        self.change(|bucket, now| bucket.extend_upload(id, now, now.saturating_add(lifetime)))
+    }
+
+    /// Removes an upload and its bytes; returns false if it does not exist.
+    ///
+    /// # Errors
+    /// A full disk; a damaged page.
+    pub fn abort_upload(&mut self, id: UploadId) -> Result<bool> {
+        self.free(|bucket, _| bucket.abort_upload(id))
+    }
+}
