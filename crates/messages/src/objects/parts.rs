@@ -8,7 +8,7 @@
 //! 3     chunks: content id, chunk index -> bytes of the chunk
 //! 4     hashes: content id, chunk index -> hash and length of the chunk (`chunks.rs`)
 //! 5     expiry: expiry, name -> nothing; objects that expire and are not protected
-//! 6     ages: time of the last change, name -> nothing; objects that are not protected
+//! 6     ages: time of the last change of the contents, name -> nothing; objects that are not protected
 //! 7     shares: content id -> number of objects with these contents beyond the first
 //! 8     orphans: content id -> nothing; contents whose chunks have yet to be freed
 //! 9     uploads: content id -> upload (`upload.rs`)

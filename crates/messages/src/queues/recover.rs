@@ -4,7 +4,7 @@
 //! 2. The sets of open ids are completed: a group whose counters do not match its set gets all stored messages, and
 //!    messages that no group has open become open in all groups.
 //! 3. Marks that cannot be decoded, or contradict the rest, are dropped: their messages are ready.
-//! 4. All other rows are derived and written again.
+//! 4. All rows that follow from these are derived and written again.
 //!
 //! So every message that is still stored is delivered (again) at least once to each group that may need it. Only its
 //! number of deliveries, a delay or a lease can be forgotten.

@@ -30,7 +30,8 @@
 //!    leaves some out.
 //! 3. Each message has a row in `Ids`, is in one set of `Terms` for each of its levels, and if it expires it has one row
 //!    in `Expiry`, with a time that is not after its expiry.
-//! 4. All other parts but the options can be built from the messages.
+//! 4. All other parts but the options can be built from the messages; the feed then begins anew, and of the next numbers
+//!    only lower bounds are known.
 //! 5. A feed has every change from `State::feed_from` on.
 
 mod apply;
