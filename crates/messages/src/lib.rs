@@ -1,6 +1,7 @@
-//! Messages: retained messages of topics, queues of jobs, and objects of any size.
+//! Messages: containers of documents, retained messages of topics, queues of jobs, and objects of any size.
 //!
 //! ```text
+//! containers  messages of named sources: documents ordered by time
 //! topics      retained messages: one for each topic, found by filters with wildcards
 //! queues      jobs: many writers, consumer groups, leases, retries, dead letters
 //! objects     bytes of any size in chunks, with metadata, expiry, and uploads in parts
@@ -10,10 +11,13 @@
 //! reader or page writer, and the caller stores the root. Times are nanoseconds since 1970 in UTC and are passed in by the
 //! caller: nothing here reads a clock.
 
+mod containers;
 mod objects;
 mod queues;
 mod topics;
 
+pub use containers::document::Document;
+pub use containers::value::FieldValue;
 pub use objects::append::UploadAppend;
 pub use objects::attributes::{
     CONTENT_TYPE_BYTES_MAX, METADATA_BYTES_MAX, METADATA_PAIRS_MAX, ObjectAttributes,
