@@ -16,7 +16,15 @@ mod objects;
 mod queues;
 mod topics;
 
-pub use containers::document::Document;
+pub use containers::codec::{
+    EncodedDocument, EncodedList, EncodedObject, EncodedValue, decode as decode_document,
+    encode as encode_document,
+};
+pub use containers::document::{
+    DOCUMENT_BYTES_MAX, DOCUMENT_FIELDS_MAX, DOCUMENT_LEVELS_MAX, DOCUMENT_VALUES_MAX, Document,
+    FIELD_NAME_BYTES_MAX,
+};
+pub use containers::numbers::FieldNumber;
 pub use containers::value::FieldValue;
 pub use objects::append::UploadAppend;
 pub use objects::attributes::{

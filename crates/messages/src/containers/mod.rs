@@ -3,7 +3,14 @@
 //! ```text
 //! value        the value of a field
 //! document     a message: fields with unique names
+//! numbers      the numbers in a message
+//! codec        messages as bytes
 //! ```
 
+pub(crate) mod codec;
 pub(crate) mod document;
+pub(crate) mod numbers;
 pub(crate) mod value;
+
+#[cfg(test)]
+mod tests;
