@@ -16,16 +16,36 @@ mod objects;
 mod queues;
 mod topics;
 
+pub use containers::append::{Append, AppendOutcome, Appended, Rejection};
 pub use containers::codec::{
     EncodedDocument, EncodedList, EncodedObject, EncodedValue, decode as decode_document,
     encode as encode_document,
 };
+pub use containers::cursor::{MessageCursor, MessageQuery};
+pub use containers::deletion::Deletion;
+pub use containers::dictionary::FieldNames;
 pub use containers::document::{
     DOCUMENT_BYTES_MAX, DOCUMENT_FIELDS_MAX, DOCUMENT_LEVELS_MAX, DOCUMENT_VALUES_MAX, Document,
     FIELD_NAME_BYTES_MAX,
 };
+pub use containers::edit::{DeleteRange, Deleted, SelectMessage};
+pub use containers::keys::MessageKey;
+pub use containers::maintain::{ContainersMaintenance, OnRemoved, RemovedSpan};
+pub use containers::manage::DroppedContainer;
+pub use containers::merged::MergedMessages;
+pub use containers::message::{ContainerMessage, StoredMessage};
 pub use containers::numbers::FieldNumber;
+pub use containers::options::{
+    APPENDS_MAX, CONTAINER_NAME_BYTES_MAX, ContainerOptions, ContainerOverflow,
+    ContainerTableOptions, MESSAGE_IDEMPOTENCY_KEY_BYTES_MAX, OnDuplicate, TTL_FOREVER_NS,
+};
+pub use containers::read::{ContainerInfo, ContainersReader, ContainersStat, LatestValue};
+pub use containers::recover::ContainersRecovery;
+pub use containers::restore::{DeletedPlace, RestoreRange, Restored};
+pub use containers::sweep::{RemovalReason, RemovedMessage};
+pub use containers::token::{MESSAGE_TOKEN_BYTES, MessageToken};
 pub use containers::value::FieldValue;
+pub use containers::write::ContainersWriter;
 pub use objects::append::UploadAppend;
 pub use objects::attributes::{
     CONTENT_TYPE_BYTES_MAX, METADATA_BYTES_MAX, METADATA_PAIRS_MAX, ObjectAttributes,

@@ -62,7 +62,13 @@ impl Due {
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
-        let wrong = || damaged("row of work that is due", shown(bytes), "a time and its work");
+        let wrong = || {
+            damaged(
+                "row of work that is due",
+                shown(bytes),
+                "a time and its work",
+            )
+        };
         type Fields = (i64, u8, u32, u64);
         let found = <Fields as Ordered>::from_key(bytes);
         let (time, kind, container, deletion) = found.ok_or_else(wrong)?;

@@ -116,7 +116,11 @@ pub(crate) fn split_trash(bytes: &[u8]) -> Result<(u64, MessageKey)> {
         Some((container, deletion, time, tie)) => {
             Ok((deletion, MessageKey::new(container, time, tie)))
         }
-        None => Err(damaged("key of a deleted message", shown(bytes), "24 bytes")),
+        None => Err(damaged(
+            "key of a deleted message",
+            shown(bytes),
+            "24 bytes",
+        )),
     }
 }
 
@@ -157,7 +161,13 @@ pub(crate) fn split_dropped(bytes: &[u8]) -> Result<(&str, u32)> {
         .split_last_chunk::<4>()
         .and_then(|(name, number)| Some((name.strip_suffix(&[0])?, u32::from_be_bytes(*number))))
         .and_then(|(name, number)| Some((std::str::from_utf8(name).ok()?, number)));
-    split.ok_or_else(|| damaged("key of a dropped container", shown(bytes), "name, 0, number"))
+    split.ok_or_else(|| {
+        damaged(
+            "key of a dropped container",
+            shown(bytes),
+            "name, 0, number",
+        )
+    })
 }
 
 /// Reads a name of a container or a field.

@@ -277,11 +277,7 @@ impl ContainerTableOptions {
 /// Checks the name of a container.
 pub(crate) fn check_name(name: &str) -> Result<()> {
     let limit = CONTAINER_NAME_BYTES_MAX as u64;
-    crate::containers::parts::within(
-        "bytes of the name of a container",
-        name.len() as u64,
-        limit,
-    )?;
+    crate::containers::parts::within("bytes of the name of a container", name.len() as u64, limit)?;
     match name.is_empty() || name.contains('\0') {
         false => Ok(()),
         true => Err(unsupported(

@@ -126,7 +126,8 @@ fn byte_len(number: u64) -> usize {
     (u64::BITS - number.leading_zeros()).div_ceil(8) as usize
 }
 
-fn put_varint(number: u64, bytes: &mut Vec<u8>) {
+/// Appends a number, as those of names.
+pub(crate) fn put_varint(number: u64, bytes: &mut Vec<u8>) {
     each_byte(number, |byte| bytes.push(byte));
 }
 

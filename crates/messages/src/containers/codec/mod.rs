@@ -31,7 +31,9 @@ mod view;
 
 pub use decode::decode;
 pub use encode::encode;
+pub(crate) use encode::put_varint;
 pub use view::{EncodedDocument, EncodedList, EncodedObject, EncodedValue};
+pub(crate) use view::{take_number, take_value};
 
 const NULL: u8 = 0x00;
 const FALSE: u8 = 0x01;

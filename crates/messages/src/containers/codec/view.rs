@@ -111,6 +111,39 @@ impl<'a> EncodedDocument<'a> {
             Some((reader.number()?, reader.value()?))
         })
     }
+
+    /// The numbers of the names and the encoded values of the fields. The values are skipped by their lengths and not
+    /// checked. Ends after an error.
+    pub(crate) fn raw_fields(&self) -> impl Iterator<Item = Result<(u32, &'a [u8])>> + use<'a> {
+        Items::new(self.len, self.bytes, FIELD, |reader| {
+            Some((reader.number()?, reader.raw_value()?))
+        })
+    }
+}
+
+impl<'a> EncodedValue<'a> {
+    /// The value that is encoded in all of these bytes.
+    pub(crate) fn of_raw(bytes: &'a [u8]) -> Result<Self> {
+        let mut reader = Reader { bytes };
+        let value = reader.value().filter(|_| reader.bytes.is_empty());
+        value.ok_or_else(|| wrong(bytes, VALUE))
+    }
+}
+
+/// Reads a number, as those of names, off the front of `bytes`.
+pub(crate) fn take_number(bytes: &mut &[u8]) -> Result<u32> {
+    let mut reader = Reader { bytes };
+    let number = reader.number().ok_or_else(|| wrong(bytes, "a number"))?;
+    *bytes = reader.bytes;
+    Ok(number)
+}
+
+/// Reads an encoded value off the front of `bytes`. The value is skipped by its length and not checked.
+pub(crate) fn take_value<'a>(bytes: &mut &'a [u8]) -> Result<&'a [u8]> {
+    let mut reader = Reader { bytes };
+    let value = reader.raw_value().ok_or_else(|| wrong(bytes, VALUE))?;
+    *bytes = reader.bytes;
+    Ok(value)
 }
 
 impl<'a> EncodedList<'a> {
@@ -292,6 +325,14 @@ impl<'a> Reader<'a> {
 
     fn name(&mut self) -> Option<&'a str> {
         std::str::from_utf8(self.sized()?).ok()
+    }
+
+    /// The bytes of a value, which are not checked.
+    #[inline]
+    fn raw_value(&mut self) -> Option<&'a [u8]> {
+        let start = self.bytes;
+        self.skip()?;
+        start.get(..start.len() - self.bytes.len())
     }
 
     /// Moves behind a value.
