@@ -40,7 +40,7 @@ pub use containers::options::{
     ContainerTableOptions, MESSAGE_IDEMPOTENCY_KEY_BYTES_MAX, OnDuplicate, TTL_FOREVER_NS,
 };
 pub use containers::read::{ContainerInfo, ContainersReader, ContainersStat, LatestValue};
-pub use containers::recover::ContainersRecovery;
+pub use containers::recovery::ContainersRecovery;
 pub use containers::restore::{DeletedPlace, RestoreRange, Restored};
 pub use containers::sweep::{RemovalReason, RemovedMessage};
 pub use containers::token::{MESSAGE_TOKEN_BYTES, MessageToken};

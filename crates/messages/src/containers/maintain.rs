@@ -57,7 +57,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
     /// that is removed, but not those of deletions and dropped containers.
     ///
     /// # Errors
-    /// Errors of `on_removed`; a damaged page, a full disk.
+    /// Errors of `on_removed`; a damaged page, a full disk. After any error the transaction must be rolled back.
     ///
     /// # Cost
     /// Without work one row. Otherwise the rows that are removed, and a few rows for each container; memory for the messages

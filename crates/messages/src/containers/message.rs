@@ -6,6 +6,7 @@
 //! 9  the document, encoded
 //! ```
 
+use crate::containers::codec::EncodedDocument;
 use crate::containers::keys::{MESSAGE_KEY_BYTES, MessageKey};
 use crate::containers::parts::{damaged, shown};
 use tidalite_base::get_i64;
@@ -38,6 +39,14 @@ impl<'m> ContainerMessage<'m> {
             is_protected,
             document: &row[HEAD_BYTES..],
         })
+    }
+
+    /// The fields of the document.
+    ///
+    /// # Errors
+    /// Bytes that do not begin as a document does.
+    pub fn fields(&self) -> Result<EncodedDocument<'m>> {
+        EncodedDocument::new(self.document)
     }
 
     /// The message with a copy of its document.

@@ -28,7 +28,7 @@
 //!  ├ list         containers by name
 //!  └ check, check_parts
 //!                 every rule of the format
-//! recover, recover_names
+//! recovery, recover_parts, recover
 //!              building everything else from the messages and the records
 //! ```
 //!
@@ -68,7 +68,8 @@ pub(crate) mod plan;
 pub(crate) mod read;
 pub(crate) mod record;
 pub(crate) mod recover;
-pub(crate) mod recover_names;
+pub(crate) mod recover_parts;
+pub(crate) mod recovery;
 pub(crate) mod resolve;
 pub(crate) mod restore;
 pub(crate) mod runs;

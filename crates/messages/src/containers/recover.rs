@@ -22,29 +22,13 @@ use crate::containers::message::{StoredMessage, counted_bytes};
 use crate::containers::options::ContainerTableOptions;
 use crate::containers::parts::{Part, part, row};
 use crate::containers::record::Record;
-use crate::containers::recover_names::{Containers, Fields};
+use crate::containers::recovery::{Containers, ContainersRecovery, Fields};
 use crate::containers::seen;
 use crate::containers::state::State;
 use crate::containers::write::ContainersWriter;
 use std::collections::BTreeMap;
 use tidalite_kv::Tree;
 use tidalite_pager::{PageRead, PageWrite, Result};
-
-/// Result of a recovery.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ContainersRecovery {
-    /// Containers that are there.
-    pub containers: u64,
-    /// Messages that are there, without those of dropped containers.
-    pub messages: u64,
-    /// Messages, also deleted ones, that could not be decoded or belong to no container, and were removed.
-    pub removed: u64,
-    /// Containers whose records were lost: they have the default options, and those without a known name have the name
-    /// `recovered-` with their number.
-    pub made_anew: u64,
-    /// Fields whose names were lost: they have the name `field-` with their number.
-    pub fields_made_anew: u64,
-}
 
 impl<'a, W: PageWrite> ContainersWriter<'a, W> {
     /// Whether a table has the options of a table of containers, without which it cannot be recovered.
@@ -204,116 +188,6 @@ impl<'a, W: PageWrite> ContainersWriter<'a, W> {
             false => table.insert(w, &key, &row),
         })?;
         Ok(())
-    }
-
-    /// Counts the deleted messages, and removes those that cannot be decoded.
-    fn recover_deletions(
-        &mut self,
-        now: i64,
-        containers: &Containers,
-        fields: &mut Fields,
-        recovery: &mut ContainersRecovery,
-    ) -> Result<BTreeMap<(u32, u64), Deletion>> {
-        let mut found: BTreeMap<(u32, u64), Deletion> = BTreeMap::new();
-        let mut wrong = Vec::new();
-        {
-            let w = &*self.w;
-            let old = part(self.root, w, Part::Deletions)?;
-            let mut rows = part(self.root, w, Part::Trash)?.cursor(w)?;
-            let mut there = rows.first()?;
-            while there {
-                let decoded = split_trash(rows.key()).and_then(|(deletion, key)| {
-                    let value = rows.value()?;
-                    let message = StoredMessage::decode(key, &value.bytes()?)?;
-                    Ok((deletion, message, value.len()))
-                });
-                let decoded = decoded.ok().filter(|(deletion, message, _)| {
-                    *deletion < crate::containers::options::COUNT_MAX / 2
-                        && containers.is_known(message.key.container)
-                        && fields.accept(&message.document)
-                });
-                let Some((number, message, len)) = decoded else {
-                    wrong.push(rows.key().to_vec());
-                    there = rows.next()?;
-                    continue;
-                };
-                let place = (message.key.container, number);
-                if !found.contains_key(&place) {
-                    let row = old.get(w, &deletion_key(place.0, number))?;
-                    let row = match &row {
-                        Some(row) => Deletion::decode(number, &row.bytes()?).ok(),
-                        None => None,
-                    };
-                    let keep = containers.keep_deleted_ns(place.0, &self.options.defaults);
-                    let deletion = Deletion {
-                        number,
-                        deleted_at: row.map_or(now, |row| row.deleted_at),
-                        free_at: row.map_or(now.saturating_add(keep), |row| row.free_at),
-                        messages: 0,
-                        bytes: 0,
-                    };
-                    found.insert(place, deletion);
-                }
-                if let Some(deletion) = found.get_mut(&place) {
-                    deletion.messages += 1;
-                    deletion.bytes += counted_bytes(len);
-                }
-                there = rows.next()?;
-            }
-        }
-        recovery.removed += wrong.len() as u64;
-        self.remove_keys(Part::Trash, &wrong)?;
-        Ok(found)
-    }
-
-    /// Keeps idempotency keys that can be decoded, and writes their times anew.
-    fn recover_seen(&mut self, containers: &Containers) -> Result<()> {
-        let (mut wrong, mut times) = (Vec::new(), Vec::new());
-        {
-            let w = &*self.w;
-            let mut rows = part(self.root, w, Part::Seen)?.cursor(w)?;
-            let mut there = rows.first()?;
-            while there {
-                let key = rows.key();
-                let time = rows.value().and_then(|value| seen::decode(&value.bytes()?));
-                match (container_of(key), time) {
-                    (Ok(number), Ok(time)) if containers.is_known(number) => {
-                        times.push(seen_time(time, number, &key[4..]));
-                    }
-                    _ => wrong.push(key.to_vec()),
-                }
-                there = rows.next()?;
-            }
-        }
-        self.remove_keys(Part::Seen, &wrong)?;
-        times.sort_unstable();
-        self.write_anew(
-            Part::SeenTimes,
-            times.into_iter().map(|row| (row, Vec::new())),
-        )
-    }
-
-    fn remove_keys(&mut self, of: Part, keys: &[Vec<u8>]) -> Result<()> {
-        if keys.is_empty() {
-            return Ok(());
-        }
-        self.change(of, &mut |w, table| {
-            keys.iter()
-                .try_for_each(|key| table.remove(w, key).map(drop))
-        })
-    }
-
-    /// Replaces all rows of a part. `rows` ascend.
-    fn write_anew(
-        &mut self,
-        of: Part,
-        rows: impl Iterator<Item = (Vec<u8>, Vec<u8>)>,
-    ) -> Result<()> {
-        let mut rows = Some(rows);
-        self.change(of, &mut |w, table| {
-            table.clear(w)?;
-            table.extend(w, rows.take().into_iter().flatten()).map(drop)
-        })
     }
 
     fn write_fields(&mut self, fields: &Fields) -> Result<()> {

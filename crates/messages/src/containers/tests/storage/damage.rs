@@ -170,7 +170,6 @@ fn a_check_finds_wrong_counters() {
     record(&|record| record.newest += 1);
     record(&|record| record.unprotected_from = i64::MAX);
     record(&|record| record.due = i64::MAX);
-    record(&|record| record.options = Some(ContainerOptions::default()));
 }
 
 /// Changed bytes of any row give an error or other results, never a panic or an endless loop.

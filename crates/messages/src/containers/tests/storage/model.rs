@@ -2,7 +2,7 @@
 
 use super::script::{Model, ModelMessage, is_expired, protects};
 use super::{Table, decode};
-use crate::containers::append::Append;
+use crate::containers::append::{Append, AppendOutcome};
 use crate::containers::cursor::MessageQuery;
 use crate::containers::document::Document;
 use crate::containers::edit::DeleteRange;
@@ -29,7 +29,7 @@ fn random_document(rng: &mut Rng) -> Document {
             3 => FieldValue::Null,
             _ => FieldValue::Integer(rng.below(300).into()),
         };
-        document.set(*rng.pick::<&str>(&FIELDS), value);
+        document.set(rng.pick::<&str>(&FIELDS), value);
     }
     if rng.one_in(6) {
         document.set("keep", FieldValue::Bool(true));
@@ -59,6 +59,8 @@ struct Run {
     model: Model,
     rng: Rng,
     now: i64,
+    /// How often each thing has happened.
+    counts: BTreeMap<&'static str, u64>,
 }
 
 impl Run {
@@ -77,7 +79,12 @@ impl Run {
             model,
             rng,
             now: 0,
+            counts: BTreeMap::new(),
         }
+    }
+
+    fn count(&mut self, what: &'static str, times: usize) {
+        *self.counts.entry(what).or_default() += times as u64;
     }
 
     fn some_name(&mut self) -> Option<String> {
@@ -94,7 +101,7 @@ impl Run {
         let base = self.now;
         let items: Vec<Append<'_>> = (0..count)
             .map(|at| Append {
-                container: *rng.pick(&NAMES),
+                container: rng.pick::<&str>(&NAMES),
                 time: match rng.below(4) {
                     0 => base - rng.below(400) as i64,
                     1 => base + rng.below(3) as i64,
@@ -106,6 +113,21 @@ impl Run {
             .collect();
         let appended = self.table.writer().append_batch(self.now, &items).unwrap();
         self.model.append(&self.table, self.now, &items, &appended);
+        for outcome in &appended.outcomes {
+            let what = match outcome {
+                AppendOutcome::Stored { key } if key.tie > 0 => "stored beside another",
+                AppendOutcome::Stored { .. } => "stored",
+                AppendOutcome::Replaced { .. } => "replaced by an append",
+                AppendOutcome::Merged { .. } => "merged",
+                AppendOutcome::Ignored => "ignored",
+                AppendOutcome::Repeated => "repeated",
+                AppendOutcome::NotStored => "not stored",
+                AppendOutcome::Rejected(_) => "rejected",
+            };
+            self.count(what, 1);
+        }
+        self.count("made room", appended.expired.len());
+        self.count("rotated by an append", appended.rotated.len());
     }
 
     /// A time and tie, mostly of a message.
@@ -151,7 +173,10 @@ impl Run {
             .replace_message(now, &name, key, &document);
         let was_there = self.is_there(&name, key);
         match found {
-            Err(Error::Limit { .. }) => assert!(was_there),
+            Err(Error::Limit { .. }) => {
+                assert!(was_there);
+                self.count("no room to replace", 1);
+            }
             Err(error) => panic!("{error}"),
             Ok(None) => assert!(!was_there),
             Ok(Some(old)) => {
@@ -166,6 +191,7 @@ impl Run {
                 container.set_latest(key.0, &new.document);
                 let before = container.messages.insert(key, new).unwrap();
                 assert!(was_there && self.same(&old, &before));
+                self.count("replaced", 1);
             }
         }
     }
@@ -184,6 +210,7 @@ impl Run {
                 let old = self.model.containers[&name].messages[&key].clone();
                 assert!(self.same(&found, &old));
                 self.forget(&name, &[key]);
+                self.count("deleted", 1);
             }
         }
     }
@@ -253,6 +280,7 @@ impl Run {
             }
         }
         assert_eq!(picked, expected.len());
+        self.count("deleted by range", picked);
     }
 
     fn restore_some(&mut self) {
@@ -292,6 +320,8 @@ impl Run {
             }
         }
         assert_eq!(restored.len() + skipped as usize, expected.len());
+        self.count("restored", restored.len());
+        self.count("not restored", skipped as usize);
         let mut restored = restored.into_iter().peekable();
         for (deletion, key, message) in expected {
             let container = self.model.containers.get_mut(&name).unwrap();
@@ -349,6 +379,7 @@ impl Run {
                         let (_, _, container) = self.model.dropped.remove(last);
                         assert_eq!(found.unwrap(), container.number);
                         self.model.containers.insert(to.to_owned(), container);
+                        self.count("restored containers", 1);
                     }
                     _ => assert!(matches!(found, Err(Error::Unsupported { .. }))),
                 }
@@ -402,6 +433,11 @@ impl Run {
             let spans: u64 = done.removed.iter().map(|span| span.messages).sum();
             assert_eq!(spans, removed.len() as u64);
             self.model.remove(&removed, now);
+            self.count("expired", done.expired as usize);
+            self.count("rotated", done.rotated as usize);
+            self.count("freed", done.freed_messages as usize);
+            self.count("freed containers", done.freed_containers.len());
+            self.count("forgotten keys", done.forgotten_keys as usize);
             for (number, _) in &done.freed_containers {
                 let dropped = &mut self.model.dropped;
                 let at = dropped.iter().position(|row| row.2.number == *number);
@@ -524,7 +560,15 @@ impl Run {
 #[test]
 fn random_operations_equal_the_model() {
     tidalite_testkit::watch();
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     for seed in 0..60 {
-        Run::new(seed).run(200);
+        let mut run = Run::new(seed);
+        run.run(200);
+        for (what, count) in run.counts {
+            *counts.entry(what).or_default() += count;
+        }
     }
+    println!("{counts:?}");
+    assert_eq!(counts.len(), 22, "{counts:?}");
+    assert!(counts.values().all(|count| *count >= 10), "{counts:?}");
 }

@@ -3,7 +3,7 @@
 use super::Table;
 use super::damage::{TABLES, full, put, rows};
 use crate::containers::parts::Part;
-use crate::containers::recover::ContainersRecovery;
+use crate::containers::recovery::ContainersRecovery;
 use crate::containers::write::ContainersWriter;
 use tidalite_testkit::rng::Rng;
 

@@ -450,10 +450,10 @@ fn a_full_disk_rolls_back_to_the_old_state() {
         keep_deleted_ns: 100,
         ..ContainerOptions::default()
     });
-    let items: Vec<_> = (0..60)
+    let items: Vec<_> = (0..600)
         .map(|time| ("x", time, doc(&[("a", time)])))
         .collect();
-    table.append_all(0, &items[..40]);
+    table.append_all(0, &items[..400]);
     table.commit();
     let root = table.root;
     for calls in 0.. {
@@ -467,7 +467,7 @@ fn a_full_disk_rolls_back_to_the_old_state() {
         assert!(matches!(done, Err(Error::Disk(_))), "{done:?}");
         table.pages.rollback();
         table.root = root;
-        assert_eq!(table.times("x", 0).len(), 40);
+        assert_eq!(table.times("x", 0).len(), 400);
         table.assert_whole();
     }
     table.assert_whole();
@@ -479,12 +479,14 @@ fn change_all(
     items: &[(&str, i64, Document)],
 ) -> tidalite_pager::Result<()> {
     let mut writer = crate::containers::write::ContainersWriter::open(root, pages)?;
-    let items: Vec<_> = items[30..]
+    let items: Vec<_> = items[300..]
         .iter()
         .map(|(container, time, document)| Append::new(container, *time, document))
         .collect();
     writer.append_batch(1, &items)?;
-    writer.delete_messages(2, "x", &DeleteRange::default(), &mut |m| Ok(m.key.time < 9))?;
+    writer.delete_messages(2, "x", &DeleteRange::default(), &mut |m| {
+        Ok(m.key.time % 9 == 0)
+    })?;
     writer.rename("x", "y")?;
     writer.drop_container(3, "y").map(drop)
 }

@@ -1,4 +1,4 @@
-//! Names and records of a table of containers as far as a recovery finds them.
+//! What a recovery of a table of containers works with: names and records as far as they are found, and its result.
 
 use crate::containers::codec::{EncodedDocument, decode};
 use crate::containers::dictionary::decode_number;
@@ -7,9 +7,26 @@ use crate::containers::keys::{number_of, split_dropped, text_of};
 use crate::containers::options::{ContainerOptions, check_name};
 use crate::containers::parts::{Part, part};
 use crate::containers::record::{DroppedRecord, Record};
+use crate::containers::write::ContainersWriter;
 use std::collections::{BTreeMap, HashSet};
 use tidalite_kv::Tree;
-use tidalite_pager::{PageRead, Result};
+use tidalite_pager::{PageRead, PageWrite, Result};
+
+/// Result of a recovery.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ContainersRecovery {
+    /// Containers that are there.
+    pub containers: u64,
+    /// Messages that are there, without those of dropped containers.
+    pub messages: u64,
+    /// Messages, also deleted ones, that could not be decoded or belong to no container, and were removed.
+    pub removed: u64,
+    /// Containers whose records were lost: they have the default options, and those without a known name have the name
+    /// `recovered-` with their number.
+    pub made_anew: u64,
+    /// Fields whose names were lost: they have the name `field-` with their number.
+    pub fields_made_anew: u64,
+}
 
 /// Greater numbers are taken for damage: a table with them could soon give no more numbers.
 const SANE_NUMBER_MAX: u32 = u32::MAX / 2;
@@ -254,5 +271,30 @@ impl Containers {
 
     pub(crate) fn into_all(self) -> BTreeMap<u32, FoundContainer> {
         self.found
+    }
+}
+
+impl<W: PageWrite> ContainersWriter<'_, W> {
+    pub(crate) fn remove_keys(&mut self, of: Part, keys: &[Vec<u8>]) -> Result<()> {
+        if keys.is_empty() {
+            return Ok(());
+        }
+        self.change(of, &mut |w, table| {
+            keys.iter()
+                .try_for_each(|key| table.remove(w, key).map(drop))
+        })
+    }
+
+    /// Replaces all rows of a part. `rows` ascend.
+    pub(crate) fn write_anew(
+        &mut self,
+        of: Part,
+        rows: impl Iterator<Item = (Vec<u8>, Vec<u8>)>,
+    ) -> Result<()> {
+        let mut rows = Some(rows);
+        self.change(of, &mut |w, table| {
+            table.clear(w)?;
+            table.extend(w, rows.take().into_iter().flatten()).map(drop)
+        })
     }
 }
