@@ -5,10 +5,12 @@
 //! document     a message: fields with unique names
 //! numbers      the numbers in a message
 //! codec        messages as bytes
+//! json         messages as JSON
 //! ```
 
 pub(crate) mod codec;
 pub(crate) mod document;
+pub(crate) mod json;
 pub(crate) mod numbers;
 pub(crate) mod value;
 

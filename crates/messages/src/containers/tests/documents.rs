@@ -476,7 +476,7 @@ fn values_have_the_expected_bytes() {
         (FieldValue::Float(-21.5), &[0x31, 0x81, 215]),
         (
             FieldValue::Float(53.123_456_7),
-            &[0x34, 7, 0x07, 0x02, 0xaa, 0x1f],
+            &[0x34, 7, 0x07, 0xff, 0xa9, 0x1f],
         ),
         (
             FieldValue::Float(0.1 + 0.2),
