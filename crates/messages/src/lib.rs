@@ -24,6 +24,11 @@ pub use containers::document::{
     DOCUMENT_BYTES_MAX, DOCUMENT_FIELDS_MAX, DOCUMENT_LEVELS_MAX, DOCUMENT_VALUES_MAX, Document,
     FIELD_NAME_BYTES_MAX,
 };
+pub use containers::expression::{
+    EXPRESSION_BYTES_MAX, EXPRESSION_LEVELS_MAX, EncodedFields, Expression, ExpressionError,
+    FieldSource, MessageFields, ValueRef,
+};
+pub use containers::fields::{EncodedPath, EncodedProjection, Projection};
 pub use containers::numbers::FieldNumber;
 pub use containers::value::FieldValue;
 pub use objects::append::UploadAppend;

@@ -6,10 +6,14 @@
 //! numbers      the numbers in a message
 //! codec        messages as bytes
 //! json         messages as JSON
+//! fields       the fields that a query returns
+//! expression   filters, and values computed from messages
 //! ```
 
 pub(crate) mod codec;
 pub(crate) mod document;
+pub(crate) mod expression;
+pub(crate) mod fields;
 pub(crate) mod json;
 pub(crate) mod numbers;
 pub(crate) mod value;
