@@ -74,15 +74,9 @@ mod wildcard;
 use crate::containers::value::FieldValue;
 pub use error::ExpressionError;
 use evaluate::Evaluation;
+pub use parse::{EXPRESSION_BYTES_MAX, EXPRESSION_LEVELS_MAX};
 pub use source::{EncodedFields, FieldSource, MessageFields, ValueRef};
 use tree::Node;
-
-/// Maximum length in bytes of the text of an expression.
-pub const EXPRESSION_BYTES_MAX: usize = 64 << 10;
-
-/// Maximum number of levels of an expression: operators, calls and parentheses inside each other. Operands that are
-/// joined by `&&` or by `||` alone are on one level.
-pub const EXPRESSION_LEVELS_MAX: usize = 100;
 
 /// An expression, parsed once and evaluated on many messages.
 ///

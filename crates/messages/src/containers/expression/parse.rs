@@ -4,8 +4,14 @@ use super::error::{ExpressionError, position};
 use super::function::{Function, similar};
 use super::token::{Token, Tokens};
 use super::tree::{Binary, Literal, Node, Place, Strength, Unary};
-use super::{EXPRESSION_BYTES_MAX, EXPRESSION_LEVELS_MAX};
 use std::collections::HashMap;
+
+/// Maximum length in bytes of the text of an expression.
+pub const EXPRESSION_BYTES_MAX: usize = 64 << 10;
+
+/// Maximum number of levels of an expression: operators, calls and parentheses inside each other. Operands that are
+/// joined by `&&` or by `||` alone are on one level.
+pub const EXPRESSION_LEVELS_MAX: usize = 100;
 
 type Parsed = Result<Tree, ExpressionError>;
 

@@ -567,6 +567,38 @@ fn deep_expressions_and_random_texts_are_safe() {
 }
 
 #[test]
+fn only_the_fields_that_are_needed_are_read() {
+    struct Counting(std::cell::Cell<usize>);
+    impl FieldSource for Counting {
+        fn field(&self, _: usize, path: &str) -> Result<ValueRef<'_>> {
+            self.0.set(self.0.get() + 1);
+            Ok(match path {
+                "no" => ValueRef::Bool(false),
+                "yes" => ValueRef::Bool(true),
+                _ => ValueRef::Integer(1),
+            })
+        }
+    }
+    for (text, reads) in [
+        ("1 + 2", 0),
+        ("a + a", 2),
+        ("no && a > 0 && a > 1", 1),
+        ("yes && a > 0", 2),
+        ("yes || a > 0", 1),
+        ("yes ? a : a + a", 2),
+        ("no ? a : a + a", 3),
+        ("a in (1, b, c)", 1),
+        ("a in (2, b, c)", 2),
+        ("if_null(null, a, b)", 1),
+        ("null + a", 1),
+    ] {
+        let source = Counting(std::cell::Cell::new(0));
+        Expression::parse(text).unwrap().evaluate(&source).unwrap();
+        assert_eq!(source.0.get(), reads, "{text}");
+    }
+}
+
+#[test]
 fn errors_of_a_source_end_the_evaluation() {
     struct Broken;
     impl FieldSource for Broken {
