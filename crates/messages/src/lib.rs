@@ -29,6 +29,11 @@ pub use containers::document::{
     FIELD_NAME_BYTES_MAX,
 };
 pub use containers::edit::{DeleteRange, Deleted, SelectMessage};
+pub use containers::expression::{
+    EXPRESSION_BYTES_MAX, EXPRESSION_LEVELS_MAX, EncodedFields, Expression, ExpressionError,
+    FieldSource, MessageFields, ValueRef,
+};
+pub use containers::fields::{EncodedPath, EncodedProjection, Projection};
 pub use containers::keys::MessageKey;
 pub use containers::maintain::{ContainersMaintenance, OnRemoved, RemovedSpan};
 pub use containers::manage::DroppedContainer;

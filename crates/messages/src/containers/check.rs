@@ -2,7 +2,7 @@
 
 use crate::containers::check_parts::Expected;
 use crate::containers::codec;
-use crate::containers::codec::EncodedDocument;
+use crate::containers::codec::raw_fields;
 use crate::containers::dictionary::FieldNames;
 use crate::containers::due::{Due, Kind, NEVER};
 use crate::containers::keys::{MessageKey, container_key, number_of, split_dropped, text_of};
@@ -162,8 +162,8 @@ impl<R: PageRead> ContainersReader<R> {
             sums.record
                 .add(counted_bytes(value.len()), message.is_protected);
             sums.record.include(key.time, message.is_protected);
-            for field in EncodedDocument::new(&message.document)?.raw_fields() {
-                let newest = sums.fields.entry(field?.0).or_insert(key.time);
+            for (field, _) in raw_fields(&message.document)? {
+                let newest = sums.fields.entry(field).or_insert(key.time);
                 *newest = key.time.max(*newest);
             }
             there = rows.next()?;

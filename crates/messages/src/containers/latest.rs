@@ -12,9 +12,7 @@
 //! A message sets a field if no value of the field has a later time; of several messages of one time the last one that
 //! arrived counts. Deleting messages does not change the latest values.
 
-use crate::containers::codec::{
-    EncodedDocument, EncodedValue, put_varint, take_number, take_value,
-};
+use crate::containers::codec::{put_varint, raw_fields, take_number, take_value, value_of};
 use crate::containers::parts::{damaged, shown};
 use tidalite_pager::Result;
 
@@ -51,8 +49,7 @@ impl<'v> Latest<'v> {
     /// Sets the fields of a message; returns whether a value or a time has changed.
     pub(crate) fn set(&mut self, time: i64, document: &'v [u8]) -> Result<bool> {
         let mut is_changed = false;
-        for field in EncodedDocument::new(document)?.raw_fields() {
-            let (field, value) = field?;
+        for (field, value) in raw_fields(document)? {
             let new = Entry { field, time, value };
             match self.place(field) {
                 Ok(place) if self.entries[place].time <= time => {
@@ -134,7 +131,7 @@ impl<'v> Latest<'v> {
     pub(crate) fn decode_all(row: &'v [u8]) -> Result<Self> {
         let latest = Self::decode(row)?;
         for entry in &latest.entries {
-            EncodedValue::of_raw(entry.value)?.decode()?;
+            value_of(entry.value)?.decode()?;
         }
         Ok(latest)
     }
@@ -144,10 +141,7 @@ impl<'v> Latest<'v> {
 /// fields come last. `None` if the result would be larger than a document may be.
 pub(crate) fn merge(old: &[u8], new: &[u8]) -> Result<Option<Vec<u8>>> {
     use crate::containers::document::{DOCUMENT_BYTES_MAX, DOCUMENT_FIELDS_MAX};
-    let collect = |bytes| -> Result<Vec<(u32, &[u8])>> {
-        EncodedDocument::new(bytes)?.raw_fields().collect()
-    };
-    let (mut fields, new) = (collect(old)?, collect(new)?);
+    let (mut fields, new) = (raw_fields(old)?, raw_fields(new)?);
     let kept = fields.len();
     let mut by_field: Vec<(u32, usize)> = (0..kept).map(|at| (fields[at].0, at)).collect();
     by_field.sort_unstable();

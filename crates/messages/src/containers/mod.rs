@@ -5,6 +5,9 @@
 //! document     a message: fields with unique names
 //! numbers      the numbers in a message
 //! codec        messages as bytes
+//! json         messages as JSON
+//! fields       the fields that a query returns
+//! expression   filters, and values computed from messages
 //!
 //! parts, keys  the tables of a table of containers, and the keys of their rows
 //! options, state, deletion, due, record, message, latest
@@ -54,6 +57,9 @@ pub(crate) mod dictionary;
 pub(crate) mod document;
 pub(crate) mod due;
 pub(crate) mod edit;
+pub(crate) mod expression;
+pub(crate) mod fields;
+pub(crate) mod json;
 pub(crate) mod keys;
 pub(crate) mod latest;
 pub(crate) mod list;

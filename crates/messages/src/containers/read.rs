@@ -1,6 +1,6 @@
 //! Reading a table of containers: totals, containers, single messages, latest values, fields.
 
-use crate::containers::codec::EncodedValue;
+use crate::containers::codec::value_of;
 use crate::containers::deletion::Deletion;
 use crate::containers::dictionary::{FieldNames, decode_number};
 use crate::containers::keys::{
@@ -331,6 +331,6 @@ fn latest_value(field: &str, entry: &Entry<'_>) -> Result<LatestValue> {
     Ok(LatestValue {
         field: field.to_owned(),
         time: entry.time,
-        value: EncodedValue::of_raw(entry.value)?.decode()?,
+        value: value_of(entry.value)?.decode()?,
     })
 }

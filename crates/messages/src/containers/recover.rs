@@ -10,12 +10,11 @@
 //! all others  written anew
 //! ```
 
-use crate::containers::codec::EncodedDocument;
+use crate::containers::codec::raw_fields;
 use crate::containers::deletion::Deletion;
 use crate::containers::due::{Due, Kind, NEVER};
 use crate::containers::keys::{
     MessageKey, behind_container, container_key, container_of, deletion_key, dropped_key,
-    seen_time, split_trash,
 };
 use crate::containers::latest::{Entry, Latest};
 use crate::containers::message::{StoredMessage, counted_bytes};
@@ -23,7 +22,6 @@ use crate::containers::options::ContainerTableOptions;
 use crate::containers::parts::{Part, part, row};
 use crate::containers::record::Record;
 use crate::containers::recovery::{Containers, ContainersRecovery, Fields};
-use crate::containers::seen;
 use crate::containers::state::State;
 use crate::containers::write::ContainersWriter;
 use std::collections::BTreeMap;
@@ -153,8 +151,7 @@ impl<'a, W: PageWrite> ContainersWriter<'a, W> {
                 let message = MessageKey::decode(rows.key())?;
                 let value = rows.value()?;
                 let stored = StoredMessage::decode(message, &value.bytes()?)?;
-                for field in EncodedDocument::new(&stored.document)?.raw_fields() {
-                    let (field, value) = field?;
+                for (field, value) in raw_fields(&stored.document)? {
                     found.insert(field, (message.time, value.to_vec()));
                 }
                 there = rows.next()?;

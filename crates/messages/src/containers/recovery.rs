@@ -1,6 +1,6 @@
 //! What a recovery of a table of containers works with: names and records as far as they are found, and its result.
 
-use crate::containers::codec::{EncodedDocument, decode};
+use crate::containers::codec::{decode, raw_fields};
 use crate::containers::dictionary::decode_number;
 use crate::containers::document::FIELD_NAME_BYTES_MAX;
 use crate::containers::keys::{number_of, split_dropped, text_of};
@@ -110,11 +110,10 @@ impl Fields {
     /// Whether a document can be decoded; its fields then have names.
     pub(crate) fn accept(&mut self, document: &[u8]) -> bool {
         // Any name does for decoding; only its own number may be missing.
-        let numbers: Result<Vec<u32>> = EncodedDocument::new(document)
-            .and_then(|document| document.raw_fields().map(|field| Ok(field?.0)).collect());
-        let Ok(numbers) = numbers else {
+        let Ok(raw) = raw_fields(document) else {
             return false;
         };
+        let numbers: Vec<u32> = raw.iter().map(|(number, _)| *number).collect();
         if numbers.iter().any(|number| *number > SANE_NUMBER_MAX) {
             return false;
         }

@@ -3,7 +3,7 @@
 //! Measured values usually have few decimal digits. Both numbers are exact as floats, and a division of floats is
 //! correctly rounded on every machine, so the same division that the encoder has tried gives the same float back.
 
-use super::DECIMAL_BYTES_MAX;
+use super::tag::DECIMAL_BYTES_MAX;
 
 /// Powers of ten that are exact as floats, as far as they are used.
 const POWERS: [f64; 12] = [1.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11];

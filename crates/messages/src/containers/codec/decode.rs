@@ -1,6 +1,7 @@
 //! Decodes whole documents.
 
-use super::view::{EncodedDocument, EncodedValue, wrong};
+use super::reader::wrong;
+use super::view::{EncodedDocument, EncodedValue};
 use crate::containers::document::{
     Document, check_level, check_name, count_values, duplicate_name,
 };
@@ -39,7 +40,7 @@ impl EncodedValue<'_> {
     /// Decodes the value.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] for bytes that no encoder writes.
+    /// [`tidalite_pager::Error::Corrupt`] for bytes that no encoder writes.
     pub fn decode(self) -> Result<FieldValue> {
         owned(self, 1, &mut 1)
     }

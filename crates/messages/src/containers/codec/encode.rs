@@ -1,8 +1,9 @@
 //! Encodes documents.
 
-use super::{
+use super::decimal;
+use super::tag::{
     DECIMAL, DECIMAL_NEGATIVE, FALSE, FLOAT, INTEGER, LIST, NEGATIVE, NULL, OBJECT, SHORT_TEXT,
-    SHORT_TEXT_BYTES_MAX, SMALL, TEXT, TRUE, decimal,
+    SHORT_TEXT_BYTES_MAX, SMALL, TEXT, TRUE,
 };
 use crate::containers::document::{DOCUMENT_BYTES_MAX, Document, within};
 use crate::containers::value::FieldValue;

@@ -27,30 +27,13 @@
 mod decimal;
 mod decode;
 mod encode;
+mod raw;
+mod reader;
+mod tag;
 mod view;
 
 pub use decode::decode;
 pub use encode::encode;
 pub(crate) use encode::put_varint;
+pub(crate) use raw::{raw_fields, take_number, take_value, value_of};
 pub use view::{EncodedDocument, EncodedList, EncodedObject, EncodedValue};
-pub(crate) use view::{take_number, take_value};
-
-const NULL: u8 = 0x00;
-const FALSE: u8 = 0x01;
-const TRUE: u8 = 0x02;
-const FLOAT: u8 = 0x03;
-const TEXT: u8 = 0x04;
-const LIST: u8 = 0x05;
-const OBJECT: u8 = 0x06;
-const INTEGER: u8 = 0x10;
-const NEGATIVE: u8 = 0x20;
-const DECIMAL: u8 = 0x30;
-const SHORT_TEXT: u8 = 0x40;
-const SMALL: u8 = 0x80;
-
-/// Maximum length in bytes of a text whose length is in its first byte.
-const SHORT_TEXT_BYTES_MAX: usize = (SMALL - SHORT_TEXT - 1) as usize;
-/// Maximum number of bytes of the digits of a decimal: one more would not be shorter than the float.
-const DECIMAL_BYTES_MAX: usize = 6;
-/// The bit of a decimal's exponent byte that is set for negative numbers.
-const DECIMAL_NEGATIVE: u8 = 0x80;

@@ -21,7 +21,9 @@ impl Names {
     }
 
     pub(super) fn name(&self, number: u32) -> Option<&str> {
-        let name = (number % 3 == 0).then(|| self.0.get(number as usize / 3));
+        let name = number
+            .is_multiple_of(3)
+            .then(|| self.0.get(number as usize / 3));
         name.flatten().map(String::as_str)
     }
 
@@ -348,6 +350,27 @@ fn numbers_have_the_paths_that_find_them() {
     assert_eq!(document.find("speed.x"), None);
 }
 
+#[test]
+fn paths_into_damaged_objects_end_at_the_limit_of_levels() {
+    let varint = |number: usize| match number {
+        ..0x80 => vec![number as u8],
+        _ => vec![number as u8 | 0x80, (number >> 7) as u8],
+    };
+    let mut value = vec![0];
+    for _ in 0..1_000 {
+        let fields = [&[1, 1, b'a'], &value[..]].concat();
+        value = [&[6], &varint(fields.len())[..], &fields].concat();
+    }
+    let bytes = [&[1, 0], &value[..]].concat();
+    let Ok(Some(EncodedValue::Object(object))) = EncodedDocument::new(&bytes).unwrap().get(0)
+    else {
+        panic!("no object");
+    };
+    assert!(object.find(&vec!["a"; 30].join(".")).unwrap().is_some());
+    let error = object.find(&vec!["a"; 900].join(".")).unwrap_err();
+    assert!(matches!(error, Error::Corrupt(_)), "{error}");
+}
+
 /// Decodes by every way; returns whether the whole is valid.
 fn read_all(names: &Names, bytes: &[u8]) -> bool {
     let whole = names.decode(bytes);
@@ -430,6 +453,13 @@ fn damaged_bytes_give_errors_of_damage() {
         ),
         (&[1, 0, 0x07], "an unknown tag"),
         (&[1, 0, 0x12, 1, 0], "an integer with a needless byte"),
+        (&[1, 0, 0x11, 127], "a small integer in two bytes"),
+        (&[1, 0, 0x10], "an integer without bytes"),
+        (&[1, 0, 0x20], "a negative integer without bytes"),
+        (
+            &[1, 0, 0x19, 1, 1, 1, 1, 1, 1, 1, 1, 1],
+            "an integer with nine bytes",
+        ),
         (
             &[1, 0, 0x28, 0, 0, 0, 0, 0, 0, 0, 0x80],
             "an integer below i64::MIN",
@@ -476,7 +506,7 @@ fn values_have_the_expected_bytes() {
         (FieldValue::Float(-21.5), &[0x31, 0x81, 215]),
         (
             FieldValue::Float(53.123_456_7),
-            &[0x34, 7, 0x07, 0x02, 0xaa, 0x1f],
+            &[0x34, 7, 0x07, 0xff, 0xa9, 0x1f],
         ),
         (
             FieldValue::Float(0.1 + 0.2),
