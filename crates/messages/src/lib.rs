@@ -1,6 +1,7 @@
-//! Messages: retained messages of topics, queues of jobs, and objects of any size.
+//! Messages: containers of documents, retained messages of topics, queues of jobs, and objects of any size.
 //!
 //! ```text
+//! containers  messages of named sources: documents ordered by time
 //! topics      retained messages: one for each topic, found by filters with wildcards
 //! queues      jobs: many writers, consumer groups, leases, retries, dead letters
 //! objects     bytes of any size in chunks, with metadata, expiry, and uploads in parts
@@ -10,10 +11,46 @@
 //! reader or page writer, and the caller stores the root. Times are nanoseconds since 1970 in UTC and are passed in by the
 //! caller: nothing here reads a clock.
 
+mod containers;
 mod objects;
 mod queues;
 mod topics;
 
+pub use containers::append::{Append, AppendOutcome, Appended, Rejection};
+pub use containers::codec::{
+    EncodedDocument, EncodedList, EncodedObject, EncodedValue, decode as decode_document,
+    encode as encode_document,
+};
+pub use containers::cursor::{MessageCursor, MessageQuery};
+pub use containers::deletion::Deletion;
+pub use containers::dictionary::FieldNames;
+pub use containers::document::{
+    DOCUMENT_BYTES_MAX, DOCUMENT_FIELDS_MAX, DOCUMENT_LEVELS_MAX, DOCUMENT_VALUES_MAX, Document,
+    FIELD_NAME_BYTES_MAX,
+};
+pub use containers::edit::{DeleteRange, Deleted, SelectMessage};
+pub use containers::expression::{
+    EXPRESSION_BYTES_MAX, EXPRESSION_LEVELS_MAX, EncodedFields, Expression, ExpressionError,
+    FieldSource, MessageFields, ValueRef,
+};
+pub use containers::fields::{EncodedPath, EncodedProjection, Projection};
+pub use containers::keys::MessageKey;
+pub use containers::maintain::{ContainersMaintenance, OnRemoved, RemovedSpan};
+pub use containers::manage::DroppedContainer;
+pub use containers::merged::MergedMessages;
+pub use containers::message::{ContainerMessage, StoredMessage};
+pub use containers::numbers::FieldNumber;
+pub use containers::options::{
+    APPENDS_MAX, CONTAINER_NAME_BYTES_MAX, ContainerOptions, ContainerOverflow,
+    ContainerTableOptions, MESSAGE_IDEMPOTENCY_KEY_BYTES_MAX, OnDuplicate, TTL_FOREVER_NS,
+};
+pub use containers::read::{ContainerInfo, ContainersReader, ContainersStat, LatestValue};
+pub use containers::recovery::ContainersRecovery;
+pub use containers::restore::{DeletedPlace, RestoreRange, Restored};
+pub use containers::sweep::{RemovalReason, RemovedMessage};
+pub use containers::token::{MESSAGE_TOKEN_BYTES, MessageToken};
+pub use containers::value::FieldValue;
+pub use containers::write::ContainersWriter;
 pub use objects::append::UploadAppend;
 pub use objects::attributes::{
     CONTENT_TYPE_BYTES_MAX, METADATA_BYTES_MAX, METADATA_PAIRS_MAX, ObjectAttributes,

@@ -85,7 +85,7 @@ fn leases_lapse_exactly_at_their_deadline() {
     let mut table = table(QueueOptions::default());
     let id = table.push(message(b"job"), 0);
     assert_eq!(table.lease("one", 0), [id]);
-    assert_eq!(table.lease("two", 9), []);
+    assert_eq!(table.lease("two", 9), [0; 0]);
     let answer = |table: &mut Table, consumer: &str, now| {
         table.write().ack("default", consumer, &[id], now).unwrap()[0]
     };
@@ -98,11 +98,11 @@ fn leases_lapse_exactly_at_their_deadline() {
         .extend("default", "two", &[id], 50, 12)
         .unwrap();
     assert_eq!(extended, [Done]);
-    assert_eq!(table.lease("one", 40), []);
+    assert_eq!(table.lease("one", 40), [0; 0]);
     let nacked = table.write().nack("default", "two", &[id], 5, 40).unwrap();
     assert_eq!(nacked, [Done]);
     assert_eq!(answer(&mut table, "two", 41), NotLeased);
-    assert_eq!(table.lease("two", 44), []);
+    assert_eq!(table.lease("two", 44), [0; 0]);
     let limits = LeaseLimits::messages(1);
     let found = table
         .write()
@@ -133,7 +133,7 @@ fn priorities_come_first_and_limits_hold() {
         let found = table.write().lease("default", "one", 10, limits, 0);
         ids(&found.unwrap())
     };
-    assert_eq!(lease(0, 1000), []);
+    assert_eq!(lease(0, 1000), [0; 0]);
     // A message takes 50 bytes; a larger one than permitted is delivered alone.
     assert_eq!(lease(9, 1), [3]);
     assert_eq!(lease(9, 100), [1, 4]);
@@ -186,7 +186,7 @@ fn dead_letters_are_listed_requeued_and_dropped() {
     assert_eq!(facts, expected);
     let page = table.read().dead_letters("default", first + 1, 1).unwrap();
     assert_eq!(page[0].message.id, second);
-    assert_eq!(table.lease("one", 30), []);
+    assert_eq!(table.lease("one", 30), [0; 0]);
     let answers = table.write().requeue_dead("default", &[second, 99], 30);
     assert_eq!(answers.unwrap(), [Done, Unknown]);
     let answers = table.write().requeue_dead("default", &[first], 30);

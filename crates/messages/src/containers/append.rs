@@ -1,0 +1,97 @@
+//! Appending messages: what a caller passes and gets.
+
+use crate::containers::keys::MessageKey;
+use crate::containers::message::StoredMessage;
+use crate::containers::sweep::RemovedMessage;
+
+/// A message that is appended.
+#[derive(Clone, Copy, Debug)]
+pub struct Append<'a> {
+    /// Name of the container.
+    pub container: &'a str,
+    /// Time of the message in nanoseconds since 1970.
+    pub time: i64,
+    /// The fields.
+    pub document: &'a crate::containers::document::Document,
+    /// A key that is unique for this message within its container: a second message with the same key within the window
+    /// of the table's options stores nothing.
+    pub idempotency_key: Option<&'a [u8]>,
+}
+
+impl<'a> Append<'a> {
+    /// A message without idempotency key.
+    #[must_use]
+    pub fn new(
+        container: &'a str,
+        time: i64,
+        document: &'a crate::containers::document::Document,
+    ) -> Self {
+        Self {
+            container,
+            time,
+            document,
+            idempotency_key: None,
+        }
+    }
+}
+
+/// The reason why a message was rejected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rejection {
+    /// The container does not exist, and the options of the table do not let messages create it, or there are as many
+    /// containers as there may be.
+    NoContainer,
+    /// The container is full and rejects messages, or the message alone is larger than the container may be.
+    ContainerFull,
+    /// The message and the earlier one that it is merged with are together larger than a document may be.
+    MergedTooLarge,
+    /// There are 2^32 messages of this time.
+    TooManyTies,
+}
+
+/// What became of an appended message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AppendOutcome {
+    /// Stored as a new message.
+    Stored {
+        /// The new message.
+        key: MessageKey,
+    },
+    /// Stored in place of an earlier message of the same time.
+    Replaced {
+        /// The message as it was.
+        old: StoredMessage,
+    },
+    /// Merged with an earlier message of the same time.
+    Merged {
+        /// The message as it was.
+        old: StoredMessage,
+        /// The document that the message has now, encoded.
+        document: Vec<u8>,
+    },
+    /// Not stored: there is a message of this time, and the container keeps the first.
+    Ignored,
+    /// Not stored: the idempotency key was seen within the window.
+    Repeated,
+    /// Not stored: its time to live was over on arrival, or is 0. It has set the latest values.
+    NotStored,
+    /// Not stored.
+    Rejected(Rejection),
+}
+
+/// Result of appending messages.
+///
+/// The changes happened in this order: first the removals of `expired`, then the outcomes, for each container by time and for
+/// equal times as given, and then the removals of `rotated`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Appended {
+    /// What became of each message.
+    pub outcomes: Vec<AppendOutcome>,
+    /// Names and numbers of the containers that were created.
+    pub created: Vec<(String, u32)>,
+    /// Expired messages that were removed before the new ones were stored, to make room in full containers.
+    pub expired: Vec<RemovedMessage>,
+    /// Messages that were removed after the new ones had been stored, because they were the oldest of a full container or
+    /// had expired. Messages of this call can be among them.
+    pub rotated: Vec<RemovedMessage>,
+}

@@ -1,0 +1,47 @@
+//! Patterns: `*` matches any characters, `?` matches one, a character behind `\` matches itself.
+
+use std::str::Chars;
+
+/// Whether the whole text matches a pattern.
+///
+/// # Cost
+/// At most the product of the lengths; about the length of the text for usual patterns.
+pub(super) fn matches(text: &str, pattern: &str) -> bool {
+    let (mut text, mut pattern) = (text.chars(), pattern.chars());
+    // The rests of both at the last `*`: a failure behind it gives it one more character. Earlier ones need no second
+    // try, because the last can take whatever they could.
+    let mut last: Option<(Chars<'_>, Chars<'_>)> = None;
+    loop {
+        let is_match = match pattern.next() {
+            Some('*') => {
+                last = Some((text.clone(), pattern.clone()));
+                true
+            }
+            Some(symbol) => {
+                let Some(letter) = text.next() else {
+                    return false;
+                };
+                match symbol {
+                    '?' => true,
+                    '\\' => letter == pattern.next().unwrap_or('\\'),
+                    symbol => letter == symbol,
+                }
+            }
+            None if text.as_str().is_empty() => return true,
+            None => false,
+        };
+        if is_match {
+            continue;
+        }
+        let Some((rest, behind)) = &mut last else {
+            return false;
+        };
+        if behind.as_str().is_empty() {
+            return true;
+        }
+        if rest.next().is_none() {
+            return false;
+        }
+        (text, pattern) = (rest.clone(), behind.clone());
+    }
+}

@@ -1,0 +1,135 @@
+//! The fields that a query returns, and dotted paths into encoded messages.
+
+use crate::containers::codec::{EncodedDocument, EncodedValue};
+use crate::containers::document::{
+    DOCUMENT_FIELDS_MAX, Document, check_name, duplicate, splits, within,
+};
+use std::collections::BTreeSet;
+use tidalite_pager::Result;
+
+/// The paths of the fields that a query returns, in the order of the result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Projection {
+    paths: Vec<String>,
+}
+
+impl Projection {
+    /// Creates a projection to dotted paths; [`Document::find`] tells how paths are read.
+    ///
+    /// # Errors
+    /// [`tidalite_pager::Error::Limit`] and [`tidalite_pager::Error::Unsupported`] for more paths than a message may have
+    /// fields, for paths that cannot be names of fields, and for a path that occurs twice.
+    pub fn new<P: AsRef<str>>(paths: &[P]) -> Result<Self> {
+        within("fields of a message", paths.len(), DOCUMENT_FIELDS_MAX)?;
+        let mut seen = BTreeSet::new();
+        for path in paths {
+            check_name(path.as_ref())?;
+            if !seen.insert(path.as_ref()) {
+                return Err(duplicate(path.as_ref()));
+            }
+        }
+        let paths = paths.iter().map(|path| path.as_ref().to_owned()).collect();
+        Ok(Self { paths })
+    }
+
+    /// The paths, in the order of the result.
+    #[must_use]
+    pub fn paths(&self) -> &[String] {
+        &self.paths
+    }
+
+    /// The values at the paths, each as a field with its path as name. Values that the message does not have are left
+    /// out.
+    #[must_use]
+    pub fn project(&self, document: &Document) -> Document {
+        let found = self.paths.iter().filter_map(|path| {
+            let value = document.find(path)?;
+            Some((path.clone(), value.clone()))
+        });
+        Document::of_checked(found.collect())
+    }
+
+    /// Looks up the numbers of the names once, for [`EncodedProjection::project`]. `number` gives the number of a name
+    /// that the dictionary knows; names that it learns later are not seen.
+    #[must_use]
+    pub fn resolve(&self, number: &dyn Fn(&str) -> Option<u32>) -> EncodedProjection<'_> {
+        let paths = EncodedPath::all(&self.paths, number);
+        EncodedProjection {
+            names: &self.paths,
+            paths,
+        }
+    }
+}
+
+/// A projection of encoded messages.
+#[derive(Clone, Debug)]
+pub struct EncodedProjection<'p> {
+    names: &'p [String],
+    paths: Vec<EncodedPath>,
+}
+
+impl EncodedProjection<'_> {
+    /// The same document as [`Projection::project`], without decoding other fields.
+    ///
+    /// # Errors
+    /// [`tidalite_pager::Error::Corrupt`] for bytes that no encoder writes, in the part of the message that is read.
+    ///
+    /// # Cost
+    /// Reads over the fields before the one found, for each path.
+    pub fn project(&self, document: &EncodedDocument<'_>) -> Result<Document> {
+        let mut found = Vec::with_capacity(self.paths.len());
+        for (name, path) in self.names.iter().zip(&self.paths) {
+            if let Some(value) = path.find(document)? {
+                found.push((name.clone(), value.decode()?));
+            }
+        }
+        Ok(Document::of_checked(found))
+    }
+}
+
+/// A dotted path with the numbers of the names that it can begin with.
+#[derive(Clone, Debug)]
+pub struct EncodedPath {
+    /// The number of a field, and the path from there on; empty for the field itself.
+    starts: Vec<(u32, String)>,
+}
+
+impl EncodedPath {
+    /// Looks up the names. `number` gives the number of a name that the dictionary knows; names that it learns later
+    /// are not seen.
+    #[must_use]
+    pub fn new(path: &str, number: &dyn Fn(&str) -> Option<u32>) -> Self {
+        let whole = std::iter::once((path, ""));
+        let starts = whole.chain(splits(path).filter(|(_, rest)| !rest.is_empty()));
+        let starts = starts.filter_map(|(name, rest)| Some((number(name)?, rest.to_owned())));
+        Self {
+            starts: starts.collect(),
+        }
+    }
+
+    /// Looks up the names of several paths.
+    #[must_use]
+    pub fn all<P: AsRef<str>>(paths: &[P], number: &dyn Fn(&str) -> Option<u32>) -> Vec<Self> {
+        let paths = paths.iter();
+        paths.map(|path| Self::new(path.as_ref(), number)).collect()
+    }
+
+    /// The value at the path, by the rule of [`Document::find`].
+    ///
+    /// # Errors
+    /// [`tidalite_pager::Error::Corrupt`] for bytes that no encoder writes, in the part of the message that is read.
+    pub fn find<'a>(&self, document: &EncodedDocument<'a>) -> Result<Option<EncodedValue<'a>>> {
+        for (number, rest) in &self.starts {
+            match document.get(*number)? {
+                Some(value) if rest.is_empty() => return Ok(Some(value)),
+                Some(EncodedValue::Object(object)) => {
+                    if let Some(value) = object.find(rest)? {
+                        return Ok(Some(value));
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,288 @@
+//! Options of a table of containers and of single containers, and the limits of names and batches.
+//!
+//! ```text
+//! options of a table                                 options of a container
+//!  0  u8    version: 1                                0  u8    version: 1
+//!  1  u8    1: a message creates its container        1  u8    duplicates: 0 keep first, 1 replace, 2 keep all, 3 merge
+//!  2  u16   0                                         2  u8    overflow: 0 reject, 1 rotate the oldest
+//!  4  u32   maximum number of containers              3  u8    length in bytes of the protecting field's name; 0: none
+//!  8  u32   maximum number of fields                  4  u32   0
+//! 12  u32   0                                         8  i64   time to live
+//! 16  i64   window of idempotency keys               16  i64   time for which deleted messages are kept
+//! 24  default options of a container                 24  u64   maximum number of messages
+//!                                                    32  u64   maximum number of bytes
+//!                                                    40  name of the protecting field
+//! ```
+
+use crate::containers::parts::{damaged, shown, unsupported};
+use tidalite_base::{get_i64, get_u32, get_u64};
+use tidalite_pager::Result;
+
+/// Maximum length in bytes of the name of a container.
+pub const CONTAINER_NAME_BYTES_MAX: usize = 512;
+/// Maximum length in bytes of an idempotency key of a message.
+pub const MESSAGE_IDEMPOTENCY_KEY_BYTES_MAX: usize = 256;
+/// Maximum number of messages that one call appends.
+pub const APPENDS_MAX: usize = 1 << 20;
+/// Time to live of messages that never expire.
+pub const TTL_FOREVER_NS: i64 = i64::MAX;
+
+/// Maximum length in bytes of the name of the field that protects messages.
+const PROTECT_BYTES_MAX: usize = u8::MAX as usize;
+
+/// Counters are not greater than this, so that sums of several never overflow.
+pub(crate) const COUNT_MAX: u64 = 1 << 60;
+
+const VERSION: u8 = 1;
+const TABLE_BYTES: usize = 24;
+const CONTAINER_BYTES: usize = 40;
+
+/// The rule for a message with the time of an earlier message of its container.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum OnDuplicate {
+    /// The earlier message stays, and the new one is ignored.
+    KeepFirst,
+    /// The new message replaces the earlier one.
+    Replace,
+    /// Both are kept, in the order of their arrival.
+    #[default]
+    KeepAll,
+    /// The fields of the new message are set in the earlier one.
+    Merge,
+}
+
+/// The rule for messages that a full container has no room for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum ContainerOverflow {
+    /// The message is not stored.
+    Reject,
+    /// The oldest messages are removed.
+    #[default]
+    RotateOldest,
+}
+
+/// Options of a container.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContainerOptions {
+    /// The rule for messages with equal times.
+    pub on_duplicate: OnDuplicate,
+    /// The rule for a full container.
+    pub overflow: ContainerOverflow,
+    /// Age in nanoseconds, counted from the time of the message, at which a message expires. 0: messages are not stored,
+    /// they only set the latest values. [`TTL_FOREVER_NS`]: messages do not expire.
+    pub ttl_ns: i64,
+    /// Time in nanoseconds for which deleted messages, and the container itself when it is dropped, can be restored. 0:
+    /// they are removed at once. Expired and rotated messages are always removed at once.
+    pub keep_deleted_ns: i64,
+    /// Maximum number of messages without the protected ones; `u64::MAX`: no maximum.
+    pub messages_max: u64,
+    /// Maximum number of bytes of all messages without the protected ones; `u64::MAX`: no maximum. A message counts with its
+    /// document and 25 bytes.
+    pub bytes_max: u64,
+    /// Name of a field that protects a message if its value is `true` when the message is stored: such a message does not
+    /// expire, is not rotated, and does not count for the two maxima.
+    pub protect: Option<String>,
+}
+
+impl Default for ContainerOptions {
+    /// All messages are kept for ever, also several of one time; deleted messages are removed at once.
+    fn default() -> Self {
+        Self {
+            on_duplicate: OnDuplicate::default(),
+            overflow: ContainerOverflow::default(),
+            ttl_ns: TTL_FOREVER_NS,
+            keep_deleted_ns: 0,
+            messages_max: u64::MAX,
+            bytes_max: u64::MAX,
+            protect: None,
+        }
+    }
+}
+
+impl ContainerOptions {
+    /// Returns a text that says why the options cannot be used; `None` if they can.
+    #[must_use]
+    pub fn problem(&self) -> Option<String> {
+        if self.ttl_ns < 0 {
+            return Some(format!("a time to live of {} nanoseconds", self.ttl_ns));
+        }
+        if self.keep_deleted_ns < 0 {
+            let time = self.keep_deleted_ns;
+            return Some(format!("deleted messages kept for {time} nanoseconds"));
+        }
+        if self.messages_max == 0 || self.bytes_max == 0 {
+            return Some("a container without room; a time to live of 0 stores no messages".into());
+        }
+        let protect = self.protect.as_ref().map_or(1, String::len);
+        (protect == 0 || protect > PROTECT_BYTES_MAX)
+            .then(|| format!("the name of a protecting field with {protect} bytes"))
+    }
+
+    pub(crate) fn check(&self) -> Result<()> {
+        match self.problem() {
+            Some(found) => Err(unsupported(found, "options within the limits")),
+            None => Ok(()),
+        }
+    }
+
+    /// The time at which a message without protection expires; `i64::MAX`: never.
+    pub(crate) fn expires(&self, time: i64) -> i64 {
+        time.saturating_add(self.ttl_ns)
+    }
+
+    pub(crate) fn is_expired(&self, time: i64, is_protected: bool, now: i64) -> bool {
+        let expires = self.expires(time);
+        !is_protected && expires <= now && self.ttl_ns != TTL_FOREVER_NS
+    }
+
+    /// Whether a container is fuller than it may be.
+    pub(crate) fn is_over(&self, messages: u64, bytes: u64) -> bool {
+        messages > self.messages_max || bytes > self.bytes_max
+    }
+
+    pub(crate) fn encode(&self, bytes: &mut Vec<u8>) {
+        let protect = self.protect.as_deref().unwrap_or_default();
+        let on_duplicate = match self.on_duplicate {
+            OnDuplicate::KeepFirst => 0,
+            OnDuplicate::Replace => 1,
+            OnDuplicate::KeepAll => 2,
+            OnDuplicate::Merge => 3,
+        };
+        let overflow = match self.overflow {
+            ContainerOverflow::Reject => 0,
+            ContainerOverflow::RotateOldest => 1,
+        };
+        bytes.extend_from_slice(&[VERSION, on_duplicate, overflow, protect.len() as u8]);
+        bytes.extend_from_slice(&[0; 4]);
+        bytes.extend_from_slice(&self.ttl_ns.to_le_bytes());
+        bytes.extend_from_slice(&self.keep_deleted_ns.to_le_bytes());
+        bytes.extend_from_slice(&self.messages_max.to_le_bytes());
+        bytes.extend_from_slice(&self.bytes_max.to_le_bytes());
+        bytes.extend_from_slice(protect.as_bytes());
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
+        Self::parse(bytes).ok_or_else(|| damaged("options of a container", shown(bytes), "options"))
+    }
+
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let (head, protect) = bytes.split_first_chunk::<CONTAINER_BYTES>()?;
+        if head[0] != VERSION || protect.len() != head[3] as usize || head[4..8] != [0; 4] {
+            return None;
+        }
+        let protect = std::str::from_utf8(protect).ok()?;
+        let options = Self {
+            on_duplicate: match head[1] {
+                0 => OnDuplicate::KeepFirst,
+                1 => OnDuplicate::Replace,
+                2 => OnDuplicate::KeepAll,
+                3 => OnDuplicate::Merge,
+                _ => return None,
+            },
+            overflow: match head[2] {
+                0 => ContainerOverflow::Reject,
+                1 => ContainerOverflow::RotateOldest,
+                _ => return None,
+            },
+            ttl_ns: get_i64(head, 8),
+            keep_deleted_ns: get_i64(head, 16),
+            messages_max: get_u64(head, 24),
+            bytes_max: get_u64(head, 32),
+            protect: (!protect.is_empty()).then(|| protect.to_owned()),
+        };
+        options.problem().is_none().then_some(options)
+    }
+}
+
+/// Options of a table of containers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContainerTableOptions {
+    /// Whether a message creates its container if it does not exist.
+    pub creates_containers: bool,
+    /// Maximum number of containers; dropped ones that can still be restored do not count.
+    pub containers_max: u32,
+    /// Maximum number of different names of fields that the messages of the table have ever had.
+    pub fields_max: u32,
+    /// Time in nanoseconds within which a second message with the same idempotency key stores nothing; 0: keys are
+    /// ignored.
+    pub idempotency_window_ns: i64,
+    /// Options of containers that have no options of their own.
+    pub defaults: ContainerOptions,
+}
+
+impl Default for ContainerTableOptions {
+    /// Messages create their containers; up to 65,536 names of fields; idempotency keys are ignored.
+    fn default() -> Self {
+        Self {
+            creates_containers: true,
+            containers_max: u32::MAX,
+            fields_max: 1 << 16,
+            idempotency_window_ns: 0,
+            defaults: ContainerOptions::default(),
+        }
+    }
+}
+
+impl ContainerTableOptions {
+    /// Returns a text that says why the options cannot be used; `None` if they can.
+    #[must_use]
+    pub fn problem(&self) -> Option<String> {
+        let window = self.idempotency_window_ns;
+        if window < 0 {
+            return Some(format!(
+                "a window of {window} nanoseconds for idempotency keys"
+            ));
+        }
+        self.defaults.problem()
+    }
+
+    pub(crate) fn check(&self) -> Result<()> {
+        match self.problem() {
+            Some(found) => Err(unsupported(found, "options within the limits")),
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut bytes = vec![VERSION, self.creates_containers.into(), 0, 0];
+        bytes.extend_from_slice(&self.containers_max.to_le_bytes());
+        bytes.extend_from_slice(&self.fields_max.to_le_bytes());
+        bytes.extend_from_slice(&[0; 4]);
+        bytes.extend_from_slice(&self.idempotency_window_ns.to_le_bytes());
+        debug_assert!(bytes.len() == TABLE_BYTES, "as drawn above");
+        self.defaults.encode(&mut bytes);
+        bytes
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
+        let wrong = || damaged("options of a table of containers", shown(bytes), "options");
+        let (head, defaults) = bytes.split_first_chunk::<TABLE_BYTES>().ok_or_else(wrong)?;
+        if head[0] != VERSION || head[1] > 1 || head[2..4] != [0; 2] || head[12..16] != [0; 4] {
+            return Err(wrong());
+        }
+        let options = Self {
+            creates_containers: head[1] == 1,
+            containers_max: get_u32(head, 4),
+            fields_max: get_u32(head, 8),
+            idempotency_window_ns: get_i64(head, 16),
+            defaults: ContainerOptions::decode(defaults)?,
+        };
+        match options.problem() {
+            Some(_) => Err(wrong()),
+            None => Ok(options),
+        }
+    }
+}
+
+/// Checks the name of a container.
+pub(crate) fn check_name(name: &str) -> Result<()> {
+    let limit = CONTAINER_NAME_BYTES_MAX as u64;
+    crate::containers::parts::within("bytes of the name of a container", name.len() as u64, limit)?;
+    match name.is_empty() || name.contains('\0') {
+        false => Ok(()),
+        true => Err(unsupported(
+            format!("the name {name:?} of a container"),
+            "a name that is not empty and contains no zero bytes",
+        )),
+    }
+}

@@ -1,0 +1,299 @@
+//! What a recovery of a table of containers works with: names and records as far as they are found, and its result.
+
+use crate::containers::codec::{decode, raw_fields};
+use crate::containers::dictionary::decode_number;
+use crate::containers::document::FIELD_NAME_BYTES_MAX;
+use crate::containers::keys::{number_of, split_dropped, text_of};
+use crate::containers::options::{ContainerOptions, check_name};
+use crate::containers::parts::{Part, part};
+use crate::containers::record::{DroppedRecord, Record};
+use crate::containers::write::ContainersWriter;
+use std::collections::{BTreeMap, HashSet};
+use tidalite_kv::Tree;
+use tidalite_pager::{PageRead, PageWrite, Result};
+
+/// Result of a recovery.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ContainersRecovery {
+    /// Containers that are there.
+    pub containers: u64,
+    /// Messages that are there, without those of dropped containers.
+    pub messages: u64,
+    /// Messages, also deleted ones, that could not be decoded or belong to no container, and were removed.
+    pub removed: u64,
+    /// Containers whose records were lost: they have the default options, and those without a known name have the name
+    /// `recovered-` with their number.
+    pub made_anew: u64,
+    /// Fields whose names were lost: they have the name `field-` with their number.
+    pub fields_made_anew: u64,
+}
+
+/// Greater numbers are taken for damage: a table with them could soon give no more numbers.
+const SANE_NUMBER_MAX: u32 = u32::MAX / 2;
+
+/// A name that no other has, for a number.
+fn free_name(base: &str, number: u32, taken: &HashSet<String>) -> String {
+    let mut name = format!("{base}-{number}");
+    while taken.contains(&name) {
+        name.push('-');
+    }
+    name
+}
+
+/// Calls `each` with key and value of each row of a part.
+fn each_row<R: PageRead>(
+    (root, r): (&Tree, &R),
+    of: Part,
+    each: &mut dyn FnMut(&[u8], &[u8]),
+) -> Result<()> {
+    let mut rows = part(root, r, of)?.cursor(r)?;
+    let mut there = rows.first()?;
+    while there {
+        each(rows.key(), &rows.value()?.bytes()?);
+        there = rows.next()?;
+    }
+    Ok(())
+}
+
+/// The names of fields.
+pub(crate) struct Fields {
+    names: BTreeMap<u32, String>,
+    taken: HashSet<String>,
+    pub(crate) made_anew: u64,
+}
+
+impl Fields {
+    /// Reads names and numbers from both tables; the one from numbers to names counts more.
+    pub(crate) fn read<R: PageRead>(pages: (&Tree, &R)) -> Result<Self> {
+        let mut fields = Self {
+            names: BTreeMap::new(),
+            taken: HashSet::new(),
+            made_anew: 0,
+        };
+        let mut add = |number: Result<u32>, name: Result<&str>| {
+            if let (Ok(number), Ok(name)) = (number, name)
+                && number <= SANE_NUMBER_MAX
+                && name.len() <= FIELD_NAME_BYTES_MAX
+                && !fields.names.contains_key(&number)
+                && fields.taken.insert(name.to_owned())
+            {
+                fields.names.insert(number, name.to_owned());
+            }
+        };
+        each_row(pages, Part::FieldNames, &mut |key, value| {
+            add(number_of(key), text_of(value));
+        })?;
+        each_row(pages, Part::Fields, &mut |key, value| {
+            add(decode_number(value), text_of(key));
+        })?;
+        Ok(fields)
+    }
+
+    pub(crate) fn by_number(&self) -> &BTreeMap<u32, String> {
+        &self.names
+    }
+
+    /// Gives a number a name if it has none; returns false for a number that is taken for damage.
+    pub(crate) fn accept_number(&mut self, number: u32) -> bool {
+        if number > SANE_NUMBER_MAX {
+            return false;
+        }
+        if !self.names.contains_key(&number) {
+            let name = free_name("field", number, &self.taken);
+            self.taken.insert(name.clone());
+            self.names.insert(number, name);
+            self.made_anew += 1;
+        }
+        true
+    }
+
+    /// Whether a document can be decoded; its fields then have names.
+    pub(crate) fn accept(&mut self, document: &[u8]) -> bool {
+        // Any name does for decoding; only its own number may be missing.
+        let Ok(raw) = raw_fields(document) else {
+            return false;
+        };
+        let numbers: Vec<u32> = raw.iter().map(|(number, _)| *number).collect();
+        if numbers.iter().any(|number| *number > SANE_NUMBER_MAX) {
+            return false;
+        }
+        let missing: Vec<(u32, String)> = numbers
+            .iter()
+            .filter(|number| !self.names.contains_key(number))
+            .map(|number| (*number, free_name("field", *number, &self.taken)))
+            .collect();
+        let name = |number: u32| {
+            let new = missing.iter().find(|(new, _)| *new == number);
+            let new = new.map(|(_, name)| name.as_str());
+            self.names.get(&number).map(String::as_str).or(new)
+        };
+        if decode(document, &name).is_err() {
+            return false;
+        }
+        numbers.iter().all(|number| self.accept_number(*number))
+    }
+}
+
+/// A container that was found.
+pub(crate) struct FoundContainer {
+    pub(crate) name: String,
+    pub(crate) record: Record,
+    /// Time at which it was dropped, and time from which it cannot be restored.
+    pub(crate) dropped: Option<(i64, i64)>,
+}
+
+impl FoundContainer {
+    /// The row of a dropped container; `None` for a live one.
+    pub(crate) fn dropped_row(&self) -> Option<DroppedRecord> {
+        let (dropped_at, free_at) = self.dropped?;
+        Some(DroppedRecord {
+            dropped_at,
+            free_at,
+            record: self.record.clone(),
+        })
+    }
+}
+
+/// The containers, by number. Counts and times of messages begin at nothing.
+pub(crate) struct Containers {
+    found: BTreeMap<u32, FoundContainer>,
+    /// Names of containers that are not dropped.
+    taken: HashSet<String>,
+    now: i64,
+    pub(crate) made_anew: u64,
+}
+
+impl Containers {
+    pub(crate) fn read<R: PageRead>(pages: (&Tree, &R), now: i64) -> Result<Self> {
+        let mut all = Self {
+            found: BTreeMap::new(),
+            taken: HashSet::new(),
+            now,
+            made_anew: 0,
+        };
+        each_row(pages, Part::Containers, &mut |key, value| {
+            if let (Ok(name), Ok(record)) = (text_of(key), Record::decode(value)) {
+                all.add(name, record, None);
+            }
+        })?;
+        each_row(pages, Part::Dropped, &mut |key, value| {
+            if let (Ok((name, number)), Ok(row)) =
+                (split_dropped(key), DroppedRecord::decode(value))
+                && row.record.number == number
+            {
+                all.add(name, row.record, Some((row.dropped_at, row.free_at)));
+            }
+        })?;
+        let mut lost = Vec::new();
+        each_row(pages, Part::Numbers, &mut |key, value| {
+            if let (Ok(number), Ok(name)) = (number_of(key), text_of(value)) {
+                lost.push((number, name.to_owned()));
+            }
+        })?;
+        for (number, name) in lost {
+            if !all.is_known(number) {
+                all.make(number, Some(&name));
+            }
+        }
+        Ok(all)
+    }
+
+    fn add(&mut self, name: &str, record: Record, dropped: Option<(i64, i64)>) {
+        let number = record.number;
+        let is_free = dropped.is_some() || !self.taken.contains(name);
+        if check_name(name).is_err()
+            || number > SANE_NUMBER_MAX
+            || !is_free
+            || self.is_known(number)
+        {
+            return;
+        }
+        if dropped.is_none() {
+            self.taken.insert(name.to_owned());
+        }
+        let record = Record {
+            created: record.created,
+            changes: record.changes,
+            rejected: record.rejected,
+            expired: record.expired,
+            rotated: record.rotated,
+            options: record.options,
+            ..Record::new(number, 0)
+        };
+        let found = FoundContainer {
+            name: name.to_owned(),
+            record,
+            dropped,
+        };
+        self.found.insert(number, found);
+    }
+
+    /// Makes a lost record anew.
+    fn make(&mut self, number: u32, name: Option<&str>) {
+        if number > SANE_NUMBER_MAX {
+            return;
+        }
+        let name = name.filter(|name| check_name(name).is_ok() && !self.taken.contains(*name));
+        let name = match name {
+            Some(name) => name.to_owned(),
+            None => free_name("recovered", number, &self.taken),
+        };
+        self.add(&name, Record::new(number, self.now), None);
+        self.made_anew += 1;
+    }
+
+    pub(crate) fn is_known(&self, number: u32) -> bool {
+        self.found.contains_key(&number)
+    }
+
+    /// Makes the container of a message anew if its record is lost; returns false for a number that is taken for damage.
+    pub(crate) fn accept(&mut self, number: u32) -> bool {
+        if !self.is_known(number) {
+            self.make(number, None);
+        }
+        self.is_known(number)
+    }
+
+    pub(crate) fn record(&mut self, number: u32) -> Option<&mut Record> {
+        self.found.get_mut(&number).map(|found| &mut found.record)
+    }
+
+    pub(crate) fn numbers(&self) -> Vec<u32> {
+        self.found.keys().copied().collect()
+    }
+
+    pub(crate) fn keep_deleted_ns(&self, number: u32, defaults: &ContainerOptions) -> i64 {
+        let options = self.found.get(&number).map(|found| &found.record);
+        let options = options.map_or(defaults, |record| record.options(defaults));
+        options.keep_deleted_ns
+    }
+
+    pub(crate) fn into_all(self) -> BTreeMap<u32, FoundContainer> {
+        self.found
+    }
+}
+
+impl<W: PageWrite> ContainersWriter<'_, W> {
+    pub(crate) fn remove_keys(&mut self, of: Part, keys: &[Vec<u8>]) -> Result<()> {
+        if keys.is_empty() {
+            return Ok(());
+        }
+        self.change(of, &mut |w, table| {
+            keys.iter()
+                .try_for_each(|key| table.remove(w, key).map(drop))
+        })
+    }
+
+    /// Replaces all rows of a part. `rows` ascend.
+    pub(crate) fn write_anew(
+        &mut self,
+        of: Part,
+        rows: impl Iterator<Item = (Vec<u8>, Vec<u8>)>,
+    ) -> Result<()> {
+        let mut rows = Some(rows);
+        self.change(of, &mut |w, table| {
+            table.clear(w)?;
+            table.extend(w, rows.take().into_iter().flatten()).map(drop)
+        })
+    }
+}
