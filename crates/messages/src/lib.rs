@@ -44,6 +44,7 @@ pub use containers::options::{
     APPENDS_MAX, CONTAINER_NAME_BYTES_MAX, ContainerOptions, ContainerOverflow,
     ContainerTableOptions, MESSAGE_IDEMPOTENCY_KEY_BYTES_MAX, OnDuplicate, TTL_FOREVER_NS,
 };
+pub use containers::parts::container_rows;
 pub use containers::read::{ContainerInfo, ContainersReader, ContainersStat, LatestValue};
 pub use containers::recovery::ContainersRecovery;
 pub use containers::restore::{DeletedPlace, RestoreRange, Restored};

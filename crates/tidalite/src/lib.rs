@@ -3,7 +3,7 @@
 //! # Where things are
 //!
 //! The root holds the types that most programs name. The rest is grouped in modules: [`maintenance`], [`monitor`],
-//! [`retention`], [`topics`], [`queue`], [`objects`], [`query`] (results of queries over many series), [`functions`] (row by row), [`record`],
+//! [`retention`], [`containers`], [`topics`], [`queue`], [`objects`], [`query`] (results of queries over many series), [`functions`] (row by row), [`record`],
 //! [`storage`], [`table`], [`text`] and [`limits`].
 //!
 //! The folders, from the top down; each imports only from those below it:
@@ -12,6 +12,7 @@
 //! maintenance   check, salvage, backup, copy, compact, retention, diff, stat   operations on a whole database
 //! database      Database, Options                                             an open file; readers, clock, pins
 //! query         Selection, SelectionQuery, Joined, Records, DotFunctions      many series, joins, records, functions
+//! container     Containers, ContainersMut                                      documents by time, with their series
 //! series        Series, Query, Cursor, Aggregate; SeriesMut, Appender         intervals and statistics; insert, delete
 //! messages      Topics, Queue, Bucket; TopicsMut, QueueMut, BucketMut         retained messages, jobs, objects
 //! buffered      BufferedTable, BufferedTableMut                               ordered tables for random writes
@@ -27,6 +28,7 @@
 
 mod buffered;
 mod catalog;
+mod container;
 mod database;
 mod hash;
 pub mod maintenance;
@@ -85,6 +87,31 @@ pub mod monitor {
     pub use tidalite_pager::{
         Counters, Event, Inspection, LongReader, LongReaderAction, MetricsReport, PHASES, Phase,
         Reader, ReaderKind, Recovery, Times, WriterSeen, inspect,
+    };
+}
+
+/// Details of containers: documents, options, queries, expressions, figures.
+///
+/// [`WriteTxn::containers`](crate::WriteTxn::containers) opens containers for changes,
+/// [`ReadTxn::containers`](crate::ReadTxn::containers) for reading.
+pub mod containers {
+    pub use crate::container::aggregate::{AggregateQuery, AggregateRow, MessageFigure};
+    pub use crate::container::found::{FoundMessage, Message};
+    pub use crate::container::hand_over::{HandOver, Handed};
+    pub use crate::container::name::CONTAINER_TAG;
+    pub use crate::container::read::{MessagePage, Select};
+    pub use tidalite_messages::{
+        APPENDS_MAX, Append, AppendOutcome, Appended, CONTAINER_NAME_BYTES_MAX, ContainerInfo,
+        ContainerOptions, ContainerOverflow, ContainerTableOptions, ContainersMaintenance,
+        ContainersStat, DOCUMENT_BYTES_MAX, DOCUMENT_FIELDS_MAX, DOCUMENT_LEVELS_MAX,
+        DOCUMENT_VALUES_MAX, DeleteRange, Deleted, DeletedPlace, Deletion, Document,
+        DroppedContainer, EXPRESSION_BYTES_MAX, EXPRESSION_LEVELS_MAX, EncodedDocument,
+        EncodedList, EncodedObject, EncodedPath, EncodedProjection, EncodedValue, Expression,
+        ExpressionError, FIELD_NAME_BYTES_MAX, FieldNames, FieldNumber, FieldSource, FieldValue,
+        LatestValue, MESSAGE_IDEMPOTENCY_KEY_BYTES_MAX, MESSAGE_TOKEN_BYTES, MessageFields,
+        MessageKey, MessageQuery, MessageToken, OnDuplicate, Projection, Rejection, RemovalReason,
+        RemovedMessage, RemovedSpan, RestoreRange, Restored, StoredMessage, TTL_FOREVER_NS,
+        ValueRef,
     };
 }
 
@@ -195,6 +222,8 @@ pub mod text {
 pub use buffered::read::BufferedTable;
 pub use buffered::write::BufferedTableMut;
 pub use catalog::entries::SeriesInfo;
+pub use container::append::ContainersMut;
+pub use container::read::Containers;
 pub use database::handle::Database;
 pub use database::options::{OpenMode, Options, ReadAhead, Verify};
 pub use database::pins::Pin;

@@ -108,3 +108,11 @@ pub(crate) fn within(what: &'static str, found: u64, limit: u64) -> Result<()> {
         false => Err(Error::Limit { what, found, limit }),
     }
 }
+
+/// The rows of the messages of containers: number of the container, time and tie.
+///
+/// # Errors
+/// A damaged or unreadable page.
+pub fn container_rows<'r, R: PageRead>(root: &Tree, r: &'r R) -> Result<TableReader<'r>> {
+    part(root, r, Part::Messages)
+}

@@ -13,7 +13,7 @@ use tidalite_pager::WriteTxn as PagesMut;
 
 impl<S: ReadSource> Reading<S> {
     /// The table with this name, if it exists; an error if it has another layout.
-    pub(super) fn find_untyped(
+    pub(crate) fn find_untyped(
         &self,
         name: &str,
         layout: TableLayout,
@@ -28,7 +28,7 @@ impl<S: ReadSource> Reading<S> {
 
 impl WriteTxn {
     /// Index of the open table with this name, if it exists; an error if it has another layout.
-    pub(super) fn open_untyped(
+    pub(crate) fn open_untyped(
         &mut self,
         name: &str,
         layout: TableLayout,
@@ -41,7 +41,7 @@ impl WriteTxn {
     }
 
     /// Creates a table of this layout, which must not exist, with `fill`. Returns its index among the open tables.
-    pub(super) fn create_untyped(
+    pub(crate) fn create_untyped(
         &mut self,
         name: &str,
         layout: TableLayout,
@@ -56,7 +56,7 @@ impl WriteTxn {
 
 /// Creates the error for a table that exists with other options than the ones that were asked for.
 #[cold]
-pub(super) fn other_options(
+pub(crate) fn other_options(
     name: &str,
     stored: &dyn std::fmt::Debug,
     asked: &dyn std::fmt::Debug,
@@ -68,7 +68,7 @@ pub(super) fn other_options(
 }
 
 /// Creates the error for options that cannot be used.
-pub(super) fn check_options(problem: Option<String>) -> Result<()> {
+pub(crate) fn check_options(problem: Option<String>) -> Result<()> {
     match problem {
         Some(problem) => Err(unsupported(problem, "options that can be used".to_owned())),
         None => Ok(()),
@@ -81,6 +81,6 @@ fn unsupported(found: String, expected: String) -> Error {
 }
 
 /// A duration in nanoseconds; at most the greatest number.
-pub(super) fn nanoseconds(duration: Duration) -> i64 {
+pub(crate) fn nanoseconds(duration: Duration) -> i64 {
     i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
 }

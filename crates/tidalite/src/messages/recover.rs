@@ -20,7 +20,7 @@ impl WriteTxn {
                 Some(mut bucket) => bucket.recover(problem),
                 None => Ok(()),
             },
-            Some(TableLayout::Rows | TableLayout::Hash | TableLayout::Buffered) | None => Ok(()),
+            _ => Ok(()),
         }
     }
 

@@ -547,8 +547,14 @@ impl WriteTxn {
     /// Removes a table with all its content; returns whether the table existed. Cost: as for clearing the table.
     ///
     /// # Errors
-    /// A damaged page; the transaction can then only be rolled back.
+    /// `WrongType` for a table of containers, which [`drop_containers`](Self::drop_containers) drops with its series; a
+    /// damaged page, after which the transaction can only be rolled back.
     pub fn drop_table(&mut self, name: &str) -> Result<bool> {
+        self.expect_no_series(name, "drop_containers")?;
+        self.drop_any_table(name)
+    }
+
+    pub(crate) fn drop_any_table(&mut self, name: &str) -> Result<bool> {
         let Some(index) = self.open_table(name, None)? else {
             return Ok(false);
         };
@@ -563,8 +569,14 @@ impl WriteTxn {
     /// Renames a table; returns whether the table existed. Only the catalog is written.
     ///
     /// # Errors
-    /// `InvalidName` if the new name is invalid, or taken by another table.
+    /// `InvalidName` if the new name is invalid, or taken by another table; `WrongType` for a table of containers, which
+    /// [`rename_containers`](Self::rename_containers) renames with its series.
     pub fn rename_table(&mut self, from: &str, to: &str) -> Result<bool> {
+        self.expect_no_series(from, "rename_containers")?;
+        self.rename_any_table(from, to)
+    }
+
+    pub(crate) fn rename_any_table(&mut self, from: &str, to: &str) -> Result<bool> {
         self.check_table_name(to)?;
         let Some(index) = self.open_table(from, None)? else {
             return Ok(false);
@@ -589,6 +601,20 @@ impl WriteTxn {
             Ok(())
         })?;
         Ok(true)
+    }
+
+    /// Returns an error if a table has series, which `call` takes along.
+    fn expect_no_series(&self, name: &str, call: &'static str) -> Result<()> {
+        let found = self.find(name)?;
+        let layout = found.and_then(|found| found.types.map(|types| types.layout()));
+        match layout {
+            Some(TableLayout::Containers) => Err(Error::from(Cause::TableKind {
+                table: name.to_owned(),
+                is: "has containers, whose series must follow",
+                open_with: call,
+            })),
+            _ => Ok(()),
+        }
     }
 
     /// Removes a table from the catalog and from the open tables.

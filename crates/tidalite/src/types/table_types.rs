@@ -33,6 +33,8 @@ pub enum TableLayout {
     Queue,
     /// A bucket of objects.
     Bucket,
+    /// Containers of messages.
+    Containers,
 }
 
 impl TableLayout {
@@ -45,6 +47,7 @@ impl TableLayout {
             Self::Topics => &[0, 3],
             Self::Queue => &[0, 4],
             Self::Bucket => &[0, 5],
+            Self::Containers => &[0, 6],
         }
     }
 
@@ -55,6 +58,7 @@ impl TableLayout {
             Self::Topics,
             Self::Queue,
             Self::Bucket,
+            Self::Containers,
         ];
         all.into_iter().find(|layout| layout.code() == code)
     }
@@ -83,6 +87,7 @@ impl fmt::Display for TableTypes {
             TableLayout::Topics => return f.write_str("topics"),
             TableLayout::Queue => return f.write_str("queue"),
             TableLayout::Bucket => return f.write_str("bucket"),
+            TableLayout::Containers => return f.write_str("containers"),
         };
         write!(f, "{layout}{} -> {}", self.key, self.value)
     }

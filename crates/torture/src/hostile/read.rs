@@ -70,7 +70,10 @@ fn table(snap: &tidalite::ReadTxn, name: &str) -> Result<()> {
     match layout_of(snap, name)? {
         TableLayout::Hash => return hash(snap, name),
         TableLayout::Buffered => return buffered(snap, name),
-        TableLayout::Topics | TableLayout::Queue | TableLayout::Bucket => return Ok(()),
+        TableLayout::Topics
+        | TableLayout::Queue
+        | TableLayout::Bucket
+        | TableLayout::Containers => return Ok(()),
         TableLayout::Rows => {}
     }
     let Some(table) = snap.table(name)? else {

@@ -42,7 +42,10 @@ fn write_table(db: &Database, name: &str) -> Result<()> {
     match layout_of(&db.begin_read()?, name)? {
         TableLayout::Hash => return write_hash(db, name),
         TableLayout::Buffered => return write_buffered(db, name),
-        TableLayout::Topics | TableLayout::Queue | TableLayout::Bucket => return Ok(()),
+        TableLayout::Topics
+        | TableLayout::Queue
+        | TableLayout::Bucket
+        | TableLayout::Containers => return Ok(()),
         TableLayout::Rows => {}
     }
     let mut tx = db.begin_write()?;

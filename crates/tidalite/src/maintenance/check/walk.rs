@@ -18,7 +18,7 @@ use tidalite_base::SeriesId;
 use tidalite_delta::{Delta, LiveRows};
 use tidalite_index::{BufferedReader, HashReader};
 use tidalite_kv::{Damage, Tree, UsedPages};
-use tidalite_messages::{BucketReader, QueueReader, TopicsReader};
+use tidalite_messages::{BucketReader, ContainersReader, QueueReader, TopicsReader};
 use tidalite_pager::{Check, PageRead};
 
 /// Maximum number of findings kept; further findings are only counted.
@@ -206,6 +206,7 @@ impl<'a, 'w> Walk<'a, 'w> {
                 Some(TableLayout::Topics) => self.topics(&name, &tree)?,
                 Some(TableLayout::Queue) => self.queue(&name, &tree)?,
                 Some(TableLayout::Bucket) => self.bucket(&name, &tree)?,
+                Some(TableLayout::Containers) => self.containers(&name, &tree)?,
                 Some(TableLayout::Rows) | None => {}
             }
         }
@@ -245,6 +246,13 @@ impl<'a, 'w> Walk<'a, 'w> {
         let checked = BucketReader::open(tree, self.pages)
             .and_then(|bucket| bucket.check(&mut |problem| problems.push(problem)));
         self.index(&format!("bucket {name}"), problems, checked)
+    }
+
+    fn containers(&mut self, name: &str, tree: &Tree) -> Result<()> {
+        let mut problems = Vec::new();
+        let checked = ContainersReader::open(tree, self.pages)
+            .and_then(|table| table.check(&mut |problem| problems.push(problem)));
+        self.index(&format!("containers {name}"), problems, checked)
     }
 
     fn index(

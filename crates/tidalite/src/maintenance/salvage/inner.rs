@@ -58,9 +58,11 @@ pub(super) fn inner_rows(
         let part = match layout {
             TableLayout::Hash => part_of_hash_rows(&rows),
             TableLayout::Buffered => part_of_buffered_rows(&rows, state),
-            TableLayout::Rows | TableLayout::Topics | TableLayout::Queue | TableLayout::Bucket => {
-                None
-            }
+            TableLayout::Rows
+            | TableLayout::Topics
+            | TableLayout::Queue
+            | TableLayout::Bucket
+            | TableLayout::Containers => None,
         };
         let (Some(part), Some((first, _)), Some((last, _))) = (part, rows.first(), rows.last())
         else {

@@ -181,6 +181,7 @@ fn save(raw: &RawFile, db: &Database, watch: Watch<'_>) -> Result<SalvageReport>
     rescue.series()?;
     rescue.delta()?;
     rescue.notes()?;
+    rescue.container_series()?;
     let Rescue { tx, report, .. } = rescue;
     tx.commit()?;
     Ok(report)

@@ -441,6 +441,10 @@ impl Rescue<'_, '_> {
             let mut problem = |problem| problems.push(problem);
             self.tx.recover_buffered_table(name, &mut problem)?;
         }
+        if layout == Some(TableLayout::Containers) {
+            let mut problem = |problem| problems.push(problem);
+            self.tx.recover_containers(name, &mut problem)?;
+        }
         self.tx
             .recover_messages(name, layout, &mut |problem| problems.push(problem))?;
         for problem in problems {
@@ -452,6 +456,22 @@ impl Rescue<'_, '_> {
             self.report.lose(Finding::new(place, problem));
         }
         self.report.tables.push(saved);
+        Ok(())
+    }
+
+    /// If anything was lost, makes the rows of the series of containers anew from the messages that were saved.
+    pub(super) fn container_series(&mut self) -> Result<()> {
+        if self.report.is_complete() {
+            return Ok(());
+        }
+        for name in self.tx.tables()? {
+            let types = self.tx.table_types(&name)?;
+            if types.is_some_and(|types| types.layout() == TableLayout::Containers)
+                && let Some(mut containers) = self.tx.containers_if_exists(&name)?
+            {
+                containers.rebuild_series()?;
+            }
+        }
         Ok(())
     }
 

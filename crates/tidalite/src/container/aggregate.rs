@@ -1,0 +1,309 @@
+//! Figures of the fields of messages, over steps of time and over the values of a field.
+//!
+//! Figures of numeric fields without a filter are also those of the container's series, which has sums of its blocks and
+//! therefore reads little. The figures here read the messages: with filters, for texts, and exactly for 64-bit integers.
+
+use crate::container::read::{Containers, Select};
+use crate::types::error::Result;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use tidalite_messages::{EncodedPath, FieldNumber, FieldValue};
+
+/// A figure of the values of a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MessageFigure {
+    /// Number of messages that have the field, with a value other than null.
+    Count,
+    /// The least number.
+    Min,
+    /// The greatest number.
+    Max,
+    /// Sum of the numbers: an integer if all of them are integers.
+    Sum,
+    /// Mean of the numbers.
+    Mean,
+    /// The first value.
+    First,
+    /// The last value.
+    Last,
+    /// Sum of the increases from each number to the next. A decrease counts as a restart from zero, as of a counter.
+    Increase,
+}
+
+/// Which figures are computed, of which messages.
+#[derive(Clone, Debug, Default)]
+pub struct AggregateQuery {
+    /// The messages. `fields`, `reverse` and `limit` have no effect.
+    pub select: Select,
+    /// Length of a step in nanoseconds; steps begin at multiples of it. `None`: one step for all messages.
+    pub step_ns: Option<i64>,
+    /// Path of a field: messages with different values are counted apart.
+    pub group_by: Option<String>,
+    /// The figures, each of the field at a path.
+    pub figures: Vec<(String, MessageFigure)>,
+}
+
+/// The figures of one step and one group.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AggregateRow {
+    /// Beginning of the step in nanoseconds since 1970; without steps the time of the first message.
+    pub from: i64,
+    /// The value of the field by which messages are grouped; `Null` for messages without it, and without groups.
+    pub group: FieldValue,
+    /// Number of messages.
+    pub messages: u64,
+    /// The figures; `Null` if no message had a value for it.
+    pub figures: Vec<FieldValue>,
+}
+
+/// A sum that is exact as long as all numbers are integers.
+#[derive(Clone, Copy, Debug)]
+struct Sum {
+    integers: Option<i128>,
+    floats: f64,
+}
+
+impl Sum {
+    const ZERO: Self = Self {
+        integers: Some(0),
+        floats: 0.0,
+    };
+
+    fn add(&mut self, number: FieldNumber) {
+        self.floats += float_of(number);
+        self.integers = match (self.integers, number) {
+            (Some(sum), FieldNumber::Integer(x)) => sum.checked_add(x),
+            _ => None,
+        };
+    }
+
+    fn value(self) -> FieldValue {
+        let range = i128::from(i64::MIN)..=i128::from(u64::MAX);
+        match self.integers.filter(|sum| range.contains(sum)) {
+            Some(sum) => FieldValue::Integer(sum),
+            None => float(self.floats),
+        }
+    }
+}
+
+/// A float as a value; null if it is infinite, as a sum of floats can be.
+fn float(x: f64) -> FieldValue {
+    match x.is_finite() {
+        true => FieldValue::Float(x),
+        false => FieldValue::Null,
+    }
+}
+
+fn float_of(number: FieldNumber) -> f64 {
+    match number {
+        FieldNumber::Integer(x) => x as f64,
+        FieldNumber::Float(x) => x,
+    }
+}
+
+fn value_of(number: FieldNumber) -> FieldValue {
+    match number {
+        FieldNumber::Integer(x) => FieldValue::Integer(x),
+        FieldNumber::Float(x) => FieldValue::Float(x),
+    }
+}
+
+/// Whether `a` is less than `b`, compared exactly.
+fn is_less(a: FieldNumber, b: FieldNumber) -> bool {
+    match (a, b) {
+        (FieldNumber::Integer(a), FieldNumber::Integer(b)) => a < b,
+        (FieldNumber::Float(a), FieldNumber::Float(b)) => a < b,
+        (FieldNumber::Integer(a), FieldNumber::Float(b)) => integer_is_less(a, b),
+        // Of two different numbers one is less than the other.
+        (FieldNumber::Float(a), FieldNumber::Integer(b)) => {
+            !integer_is_less(b, a) && !is_equal(b, a)
+        }
+    }
+}
+
+fn integer_is_less(a: i128, b: f64) -> bool {
+    // Integers of documents lie within 65 bits, and floats beyond that compare rightly after saturation.
+    let whole = b.floor();
+    a < whole as i128 || (a == whole as i128 && b > whole)
+}
+
+fn is_equal(a: i128, b: f64) -> bool {
+    b.fract() == 0.0 && b as i128 == a
+}
+
+/// What a figure remembers.
+#[derive(Clone, Debug)]
+struct Tally {
+    figure: MessageFigure,
+    count: u64,
+    sum: Sum,
+    last: Option<FieldNumber>,
+    best: FieldValue,
+    chosen: Option<FieldNumber>,
+}
+
+impl Tally {
+    fn new(figure: MessageFigure) -> Self {
+        Self {
+            figure,
+            count: 0,
+            sum: Sum::ZERO,
+            last: None,
+            best: FieldValue::Null,
+            chosen: None,
+        }
+    }
+
+    fn take(&mut self, value: FieldValue) {
+        match (self.figure, value.as_number()) {
+            (_, None) if value == FieldValue::Null => {}
+            (MessageFigure::Count, _) => self.count += 1,
+            (MessageFigure::First, _) => {
+                if self.count == 0 {
+                    self.best = value;
+                }
+                self.count += 1;
+            }
+            (MessageFigure::Last, _) => self.best = value,
+            (_, None) => {}
+            (MessageFigure::Min, Some(number)) => {
+                if self.chosen.is_none_or(|chosen| is_less(number, chosen)) {
+                    self.chosen = Some(number);
+                }
+            }
+            (MessageFigure::Max, Some(number)) => {
+                if self.chosen.is_none_or(|chosen| is_less(chosen, number)) {
+                    self.chosen = Some(number);
+                }
+            }
+            (MessageFigure::Sum | MessageFigure::Mean, Some(number)) => {
+                self.count += 1;
+                self.sum.add(number);
+            }
+            (MessageFigure::Increase, Some(number)) => {
+                if let Some(last) = self.last {
+                    self.count += 1;
+                    self.sum.add(increase(last, number));
+                }
+                self.last = Some(number);
+            }
+        }
+    }
+
+    fn value(self) -> FieldValue {
+        match self.figure {
+            MessageFigure::Count => FieldValue::Integer(self.count.into()),
+            MessageFigure::First | MessageFigure::Last => self.best,
+            MessageFigure::Min | MessageFigure::Max => {
+                self.chosen.map_or(FieldValue::Null, value_of)
+            }
+            _ if self.count == 0 => FieldValue::Null,
+            MessageFigure::Sum | MessageFigure::Increase => self.sum.value(),
+            MessageFigure::Mean => float(self.sum.floats / self.count as f64),
+        }
+    }
+}
+
+fn increase(from: FieldNumber, to: FieldNumber) -> FieldNumber {
+    match (from, to) {
+        _ if is_less(to, from) => to,
+        (FieldNumber::Integer(from), FieldNumber::Integer(to)) => FieldNumber::Integer(to - from),
+        (from, to) => FieldNumber::Float(float_of(to) - float_of(from)),
+    }
+}
+
+/// The figures of one step and group while messages are read.
+struct Tallies {
+    from: i64,
+    group: FieldValue,
+    messages: u64,
+    figures: Vec<Tally>,
+}
+
+impl Containers<'_> {
+    /// Computes figures of fields, for each step of time and each value of a field, in this order.
+    ///
+    /// ```
+    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
+    /// use tidalite::containers::{AggregateQuery, Append, Document, MessageFigure};
+    ///
+    /// let mut tx = db.begin_write()?;
+    /// let mut cars = tx.containers("cars")?;
+    /// for time in 0..6 {
+    ///     let message = format!(r#"{{"state": "{}", "km": {}}}"#, ["on", "off"][time % 2], 10 * time);
+    ///     cars.append(&Append::new("red", time as i64, &Document::from_json(&message)?))?;
+    /// }
+    /// let query = AggregateQuery {
+    ///     step_ns: Some(4),
+    ///     group_by: Some("state".to_owned()),
+    ///     figures: vec![("km".to_owned(), MessageFigure::Max), ("km".to_owned(), MessageFigure::Increase)],
+    ///     ..AggregateQuery::default()
+    /// };
+    /// let rows = cars.view()?.aggregate("red", &query)?;
+    /// assert_eq!((rows.len(), rows[0].from, rows[0].messages), (4, 0, 2));
+    /// assert_eq!(rows[0].group, "off".into());
+    /// assert_eq!(rows[0].figures, [30.into(), 20.into()]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Unsupported` for a step below one nanosecond, and for operands of a filter that do not fit; a damaged or unreadable
+    /// page.
+    ///
+    /// # Cost
+    /// Reads the messages, and of each only the fields that are needed. Memory for each step and group.
+    pub fn aggregate(&self, container: &str, query: &AggregateQuery) -> Result<Vec<AggregateRow>> {
+        if let Some(step) = query.step_ns.filter(|step| *step < 1) {
+            let found = format!("a step of {step} nanoseconds");
+            let expected = "a step of at least one nanosecond".to_owned();
+            return Err(tidalite_pager::Error::Unsupported { found, expected }.into());
+        }
+        let (paths, group) = {
+            let number = self.numbers()?;
+            let names: Vec<String> = query.figures.iter().map(|(path, _)| path.clone()).collect();
+            let group: Vec<String> = query.group_by.iter().cloned().collect();
+            (
+                EncodedPath::all(&names, &number),
+                EncodedPath::all(&group, &number),
+            )
+        };
+        let mut select = query.select.clone();
+        (select.query.limit, select.query.reverse) = (u64::MAX, false);
+        let mut rows: BTreeMap<(Option<i64>, String), Tallies> = BTreeMap::new();
+        self.each(container, &select, &mut |message| {
+            let document = message.encoded()?;
+            let step = query
+                .step_ns
+                .map(|step| message.time().div_euclid(step).saturating_mul(step));
+            let group = match group.first() {
+                Some(path) => match path.find(&document)? {
+                    Some(value) => value.decode()?,
+                    None => FieldValue::Null,
+                },
+                None => FieldValue::Null,
+            };
+            let row = rows
+                .entry((step, format!("{group:?}")))
+                .or_insert_with(|| Tallies {
+                    from: step.unwrap_or(message.time()),
+                    group,
+                    messages: 0,
+                    figures: query.figures.iter().map(|(_, f)| Tally::new(*f)).collect(),
+                });
+            row.messages += 1;
+            for (tally, path) in row.figures.iter_mut().zip(&paths) {
+                if let Some(value) = path.find(&document)? {
+                    tally.take(value.decode()?);
+                }
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        let rows = rows.into_values().map(|row| AggregateRow {
+            from: row.from,
+            group: row.group,
+            messages: row.messages,
+            figures: row.figures.into_iter().map(Tally::value).collect(),
+        });
+        Ok(rows.collect())
+    }
+}

@@ -1,0 +1,131 @@
+//! Replacing, deleting and restoring messages of containers.
+
+use crate::container::append::ContainersMut;
+use crate::types::error::Result;
+use std::cell::RefCell;
+use tidalite_messages::{
+    ContainerMessage, DeleteRange, Deleted, Document, EncodedDocument, EncodedFields, EncodedPath,
+    Expression, RestoreRange, Restored, StoredMessage,
+};
+
+impl ContainersMut<'_> {
+    /// Replaces the document of a message, which is named by its time and tie. Returns the message as it was; `None`, with
+    /// nothing changed, if there is none.
+    ///
+    /// # Errors
+    /// `Unsupported` for a container that does not exist; `Limit` and `Unsupported` for a document that cannot be stored. A
+    /// damaged page, a full disk.
+    pub fn replace_message(
+        &mut self,
+        container: &str,
+        (time, tie): (i64, u32),
+        document: &Document,
+    ) -> Result<Option<StoredMessage>> {
+        self.change(
+            |containers, now| containers.replace_message(now, container, (time, tie), document),
+            |containers, old| {
+                if old.is_some() {
+                    containers.remake(container, (time, time))?;
+                }
+                Ok(old)
+            },
+        )
+    }
+
+    /// Deletes a message, which is named by its time and tie. Returns it; `None` if there is none.
+    ///
+    /// # Errors
+    /// `Unsupported` for a container that does not exist; a damaged page, a full disk.
+    pub fn delete_message(
+        &mut self,
+        container: &str,
+        (time, tie): (i64, u32),
+    ) -> Result<Option<StoredMessage>> {
+        self.txn.free_space();
+        self.change(
+            |containers, now| containers.delete_message(now, container, (time, tie)),
+            |containers, old| {
+                if old.is_some() {
+                    containers.remake(container, (time, time))?;
+                }
+                Ok(old)
+            },
+        )
+    }
+
+    /// Deletes the messages of a range of times, of all or only those for which a filter is true; a bounded number in one
+    /// call, and with `dry_run` none: they are only counted. If the options of the container keep deleted messages, they can
+    /// be [restored](Self::restore_messages). The latest values of fields stay.
+    ///
+    /// # Errors
+    /// `Unsupported` for a container that does not exist, and for operands of the filter that do not fit: nothing has changed
+    /// then. A damaged page, a full disk.
+    ///
+    /// # Cost
+    /// Reads up to `examined_max` messages of the range.
+    pub fn delete_messages(
+        &mut self,
+        container: &str,
+        range: &DeleteRange,
+        filter: Option<&Expression>,
+    ) -> Result<Deleted> {
+        self.txn.free_space();
+        let paths: Option<Vec<EncodedPath>> = match filter {
+            Some(filter) => {
+                let view = self.view()?;
+                Some(EncodedPath::all(filter.fields(), &view.numbers()?))
+            }
+            None => None,
+        };
+        let span: RefCell<Option<(i64, i64)>> = RefCell::new(None);
+        let mut select = |message: &ContainerMessage<'_>| {
+            if let (Some(filter), Some(paths)) = (filter, &paths) {
+                let source = EncodedFields {
+                    document: EncodedDocument::new(message.document)?,
+                    paths,
+                    time: Some(message.key.time),
+                    received: Some(message.received),
+                };
+                if !filter.matches(&source)? {
+                    return Ok(false);
+                }
+            }
+            let time = message.key.time;
+            let mut span = span.borrow_mut();
+            let (from, to) = span.unwrap_or((time, time));
+            *span = Some((from.min(time), to.max(time)));
+            Ok(true)
+        };
+        self.change(
+            |containers, now| containers.delete_messages(now, container, range, &mut select),
+            |containers, deleted| {
+                if let Some(span) = *span.borrow()
+                    && !range.dry_run
+                {
+                    containers.remake(container, span)?;
+                }
+                Ok(deleted)
+            },
+        )
+    }
+
+    /// Restores deleted messages of a container, those of the last deletion first; a bounded number in one call.
+    ///
+    /// # Errors
+    /// `Unsupported` for a container that does not exist; a damaged page, a full disk.
+    ///
+    /// # Cost
+    /// Reads up to `examined_max` deleted messages, with one lookup for each; memory for them.
+    pub fn restore_messages(&mut self, container: &str, range: &RestoreRange) -> Result<Restored> {
+        self.change(
+            |containers, now| containers.restore_messages(now, container, range),
+            |containers, restored| {
+                let times = || restored.messages.iter().map(|message| message.key.time);
+                if let (Some(from), Some(to)) = (times().min(), times().max()) {
+                    containers.remake(container, (from, to))?;
+                }
+                Ok(restored)
+            },
+        )
+    }
+}

@@ -1,0 +1,108 @@
+//! Messages of a queue go to containers, in the transaction that acknowledges them.
+
+use crate::txn::write::WriteTxn;
+use crate::types::error::Result;
+use std::time::Duration;
+use tidalite_messages::{Append, AppendOutcome, Document, LeaseLimits, QueueMessage};
+
+/// Name of the consumer that holds messages while they are handed over.
+const CONSUMER: &str = "hand-over";
+
+/// Time after which a message is tried again that a container had no room for.
+const AGAIN_AFTER: Duration = Duration::from_secs(60);
+
+/// A message for a container, made from a message of a queue.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Handed {
+    /// Name of the container.
+    pub container: String,
+    /// Time of the message in nanoseconds since 1970.
+    pub time: i64,
+    /// The fields.
+    pub document: Document,
+}
+
+/// Result of handing messages over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HandOver {
+    /// Number of messages that were appended, or that their container did not need: these are acknowledged.
+    pub done: u64,
+    /// Number of messages that became dead letters of the group, because no document could be made from them.
+    pub dead: u64,
+    /// Number of messages that their container rejected. The group gets them again after a minute.
+    pub rejected: u64,
+}
+
+impl WriteTxn {
+    /// Moves messages of a queue's group to containers: makes a document of each with `make`, appends it and acknowledges the
+    /// message, all in this transaction. So each message gets to its container exactly once, whatever fails in between. A
+    /// message of which `make` makes nothing becomes a dead letter.
+    ///
+    /// ```
+    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
+    /// use tidalite::containers::{Document, Handed};
+    /// use tidalite::queue::{DEFAULT_GROUP, LeaseLimits, NewMessage};
+    ///
+    /// let mut tx = db.begin_write()?;
+    /// tx.queue("inbox")?.push(&NewMessage::new(br#"{"device": "pump 3", "time": 17, "level": 0.5}"#))?;
+    /// tx.queue("inbox")?.push(&NewMessage::new(b"noise"))?;
+    /// let handed = tx.hand_over("inbox", DEFAULT_GROUP, LeaseLimits::messages(100), "devices", &mut |message| {
+    ///     let text = std::str::from_utf8(&message.payload).ok()?;
+    ///     let mut document = Document::from_json(text).ok()?;
+    ///     let container = document.remove("device")?.as_text()?.to_owned();
+    ///     let time = document.remove("time")?.as_integer()?;
+    ///     Some(Handed { container, time: time as i64, document })
+    /// })?;
+    /// assert_eq!((handed.done, handed.dead), (1, 1));
+    /// assert_eq!(tx.containers("devices")?.view()?.stat()?.messages, 1);
+    /// tx.commit()?;
+    /// # Ok::<(), tidalite::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Unsupported` for a group that does not exist; as for [`ContainersMut::append_batch`](crate::ContainersMut::append_batch).
+    /// Roll the transaction back after an error: messages may be leased.
+    pub fn hand_over(
+        &mut self,
+        queue: &str,
+        group: &str,
+        limits: LeaseLimits,
+        containers: &str,
+        make: &mut dyn FnMut(&QueueMessage) -> Option<Handed>,
+    ) -> Result<HandOver> {
+        let lease = Duration::from_secs(3600);
+        let leased = self.queue(queue)?.lease(group, CONSUMER, lease, limits)?;
+        let (mut ids, mut made, mut dead) = (Vec::new(), Vec::new(), Vec::new());
+        for delivery in &leased {
+            let handed = make(&delivery.message);
+            match handed.filter(|handed| handed.document.check().is_ok()) {
+                Some(handed) => {
+                    ids.push(delivery.message.id);
+                    made.push(handed);
+                }
+                None => dead.push(delivery.message.id),
+            }
+        }
+        let messages: Vec<Append<'_>> = made
+            .iter()
+            .map(|handed| Append::new(&handed.container, handed.time, &handed.document))
+            .collect();
+        let appended = self.containers(containers)?.append_batch(&messages)?;
+        let (mut done, mut rejected) = (Vec::new(), Vec::new());
+        for (id, outcome) in ids.into_iter().zip(&appended.outcomes) {
+            match outcome {
+                AppendOutcome::Rejected(_) => rejected.push(id),
+                _ => done.push(id),
+            }
+        }
+        let mut queue = self.queue(queue)?;
+        queue.ack(group, CONSUMER, &done)?;
+        queue.reject(group, CONSUMER, &dead)?;
+        queue.nack(group, CONSUMER, &rejected, AGAIN_AFTER)?;
+        Ok(HandOver {
+            done: done.len() as u64,
+            dead: dead.len() as u64,
+            rejected: rejected.len() as u64,
+        })
+    }
+}

@@ -1,0 +1,15 @@
+//! The name of the series in which the numbers of a container are.
+
+use crate::types::error::Result;
+use crate::types::name::SeriesName;
+
+/// The tag whose value is the name of the container.
+pub const CONTAINER_TAG: &str = "container";
+
+/// The series of a container: its metric is the name of the table, and the tag `container` is the name of the container.
+///
+/// # Errors
+/// `InvalidName` if the two names are too long together.
+pub(crate) fn series_of(table: &str, container: &str) -> Result<SeriesName> {
+    SeriesName::new(table, [(CONTAINER_TAG.to_owned(), container.to_owned())])
+}

@@ -1,0 +1,224 @@
+//! The rows of a container's series: the numbers of its messages.
+//!
+//! Each number in a message, also in objects within it (`position.latitude`), has a column of that name. A column is made
+//! when its first number arrives: for integers beyond 2^53 it has integers, for all other numbers floats. A number that a
+//! column cannot hold exactly is null in the row, and so is a number that has no column because the series has as many as
+//! it can have. The message has all numbers, exactly.
+
+use crate::catalog::entries::{self, SeriesInfo, SeriesKey};
+use crate::txn::write::WriteTxn;
+use crate::types::column::{Column, ColumnType};
+use crate::types::error::Result;
+use crate::types::instant::Steps;
+use crate::types::merge_policy::MergePolicy;
+use crate::types::name::SeriesName;
+use crate::types::schema::{COLUMN_NAME_BYTES_MAX, Schema, Unit};
+use crate::types::value::Value;
+use std::collections::HashMap;
+use std::sync::Arc;
+use tidalite_base::SeriesId;
+use tidalite_base::limits::COLUMNS_MAX;
+use tidalite_messages::{Document, FieldNumber, OnDuplicate};
+
+/// The greatest integer up to which floats hold all integers.
+const EXACT_MAX: i128 = 1 << 53;
+
+/// The type of a new column for this number.
+fn type_of(number: FieldNumber) -> ColumnType {
+    match number {
+        FieldNumber::Integer(x) if x > i128::from(i64::MAX) => ColumnType::U64,
+        FieldNumber::Integer(x) if x.abs() > EXACT_MAX => ColumnType::I64,
+        _ => ColumnType::F64,
+    }
+}
+
+fn value_of(number: FieldNumber) -> Value {
+    match number {
+        FieldNumber::Float(x) => Value::F64(x),
+        FieldNumber::Integer(x) => match (i64::try_from(x), u64::try_from(x)) {
+            (Ok(x), _) => Value::I64(x),
+            (_, Ok(x)) => Value::U64(x),
+            _ => Value::Null,
+        },
+    }
+}
+
+/// The merge policy of the series of a container with this rule for equal times.
+pub(super) fn merge_of(rule: OnDuplicate) -> MergePolicy {
+    match rule {
+        OnDuplicate::KeepAll => MergePolicy::KeepAll,
+        OnDuplicate::KeepFirst | OnDuplicate::Replace | OnDuplicate::Merge => MergePolicy::Replace,
+    }
+}
+
+/// The columns of a series, found by name.
+struct Columns {
+    columns: Vec<Column>,
+    by_name: HashMap<String, usize>,
+    /// The column behind the one that was found last. Messages mostly have the same fields in the same order.
+    next: usize,
+}
+
+impl Columns {
+    fn new(columns: &[Column]) -> Self {
+        let by_name = columns.iter().enumerate();
+        Self {
+            columns: columns.to_vec(),
+            by_name: by_name
+                .map(|(i, column)| (column.name.clone(), i))
+                .collect(),
+            next: 0,
+        }
+    }
+
+    fn find(&mut self, name: &str) -> Option<usize> {
+        let is_next = |column: &Column| column.name == name;
+        let found = match self.columns.get(self.next).is_some_and(is_next) {
+            true => self.next,
+            false => *self.by_name.get(name)?,
+        };
+        self.next = found + 1;
+        Some(found)
+    }
+
+    /// Adds a column for a number whose name has none, if there is room for it.
+    fn add(&mut self, name: &str, number: FieldNumber) {
+        if self.columns.len() < COLUMNS_MAX && (1..=COLUMN_NAME_BYTES_MAX).contains(&name.len()) {
+            self.by_name.insert(name.to_owned(), self.columns.len());
+            self.columns.push(Column::nullable(name, type_of(number)));
+        }
+    }
+}
+
+/// Rows of one series, by column.
+struct NewRows {
+    times: Vec<i64>,
+    words: Vec<Vec<u64>>,
+}
+
+fn rows_of(columns: &mut Columns, documents: &[(i64, &Document)]) -> NewRows {
+    let nulls = columns
+        .columns
+        .iter()
+        .map(|column| column.null().unwrap_or(0));
+    let mut row: Vec<u64> = nulls.collect();
+    let nulls = row.clone();
+    let mut rows = NewRows {
+        times: Vec::with_capacity(documents.len()),
+        words: vec![Vec::with_capacity(documents.len()); nulls.len()],
+    };
+    for (time, document) in documents {
+        let mut has_number = false;
+        for (name, number) in document.numbers() {
+            if let Some(i) = columns.find(&name) {
+                has_number = true;
+                row[i] = match (columns.columns[i].ty, number) {
+                    (ColumnType::F64, FieldNumber::Float(x)) => x.to_bits(),
+                    (_, number) => {
+                        let word = columns.columns[i].word(&value_of(number));
+                        word.unwrap_or(nulls[i])
+                    }
+                };
+            }
+        }
+        if has_number {
+            rows.times.push(*time);
+            for (column, word) in rows.words.iter_mut().zip(&row) {
+                column.push(*word);
+            }
+            row.copy_from_slice(&nulls);
+        }
+    }
+    rows
+}
+
+impl WriteTxn {
+    fn find_series(&self, name: &SeriesName) -> Result<Option<SeriesId>> {
+        entries::find(&self.roots, &self.pages, SeriesKey::Name(name))
+    }
+
+    /// Inserts rows with the numbers of documents at their times, in this order. The series is created, and gets columns, as
+    /// needed. A document without numbers adds no row.
+    pub(super) fn insert_numbers(
+        &mut self,
+        name: &SeriesName,
+        rule: OnDuplicate,
+        documents: &[(i64, &Document)],
+    ) -> Result<()> {
+        let found = self.find_series(name)?;
+        let info: Option<Arc<SeriesInfo>> = match found {
+            Some(id) => Some(Arc::clone(self.series_by_id(id)?.info_arc())),
+            None => None,
+        };
+        let own = info.as_ref().map_or(&[][..], |info| &info.schema.columns);
+        let mut columns = Columns::new(own);
+        for (_, document) in documents {
+            for (name, number) in document.numbers() {
+                if columns.find(&name).is_none() {
+                    columns.add(&name, number);
+                }
+            }
+        }
+        if columns.columns.is_empty() {
+            return Ok(());
+        }
+        let merge = merge_of(rule);
+        let mut series = match found {
+            Some(id) => {
+                let mut series = self.series_by_id(id)?;
+                let added = columns.columns.get(own.len()..).unwrap_or_default();
+                if !added.is_empty() {
+                    series.add_columns(added)?;
+                }
+                series
+            }
+            None => {
+                let mut schema = Schema::new(Unit::Nanos, []);
+                schema.columns.clone_from(&columns.columns);
+                let text = name.to_string();
+                self.open_series(&text)
+                    .schema(&schema)
+                    .merge(merge)
+                    .open()?
+            }
+        };
+        if series.info().merge != merge {
+            series.set_merge(merge)?;
+        }
+        columns.next = 0;
+        let rows = rows_of(&mut columns, documents);
+        let words: Vec<&[u64]> = rows.words.iter().map(|column| &column[..]).collect();
+        match rows.times.is_empty() {
+            true => Ok(()),
+            false => series.append_rows(&rows.times, &words),
+        }
+    }
+
+    /// Removes the rows of a container's series from `from` to `to`, both inclusive.
+    pub(super) fn remove_numbers(
+        &mut self,
+        name: &SeriesName,
+        (from, to): (i64, i64),
+    ) -> Result<()> {
+        if let Some(id) = self.find_series(name)? {
+            self.series_by_id(id)?.delete(Steps(from)..=Steps(to))?;
+        }
+        Ok(())
+    }
+
+    /// Removes the series of a container.
+    pub(super) fn remove_all_numbers(&mut self, name: &SeriesName) -> Result<()> {
+        match self.find_series(name)? {
+            Some(id) => self.remove_series_by_id(id).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// Gives the series of a container another name.
+    pub(super) fn rename_numbers(&mut self, from: &SeriesName, to: &SeriesName) -> Result<()> {
+        match self.find_series(from)? {
+            Some(id) => self.rename_series(id, &to.to_string()),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,637 @@
+//! Containers: messages, their rows in series, transactions, and what maintenance does with them.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use tidalite::containers::{
+    AggregateQuery, Append, AppendOutcome, ContainerOptions, ContainerOverflow,
+    ContainerTableOptions, DeleteRange, Document, Expression, FieldNumber, FieldValue, Handed,
+    MessageFigure, MessageQuery, OnDuplicate, Projection, RestoreRange, Select,
+};
+use tidalite::maintenance::Salvage;
+use tidalite::queue::{DEFAULT_GROUP, LeaseLimits, NewMessage};
+use tidalite::retention::Clocks;
+use tidalite::storage::MemoryStorage;
+use tidalite::{
+    Column, ColumnType, Containers, Database, ErrorKind, Options, ReadTxn, Schema, TableLayout,
+    Tuning, Unit, Value,
+};
+use tidalite_testkit::rng::Rng;
+
+const SECOND: i64 = 1_000_000_000;
+
+/// A database in memory, with a clock that a test moves.
+fn with_clock() -> (Database, Arc<AtomicI64>) {
+    tidalite_testkit::watch();
+    let time = Arc::new(AtomicI64::new(1_700_000_000 * SECOND));
+    let own = Arc::clone(&time);
+    let clocks = move || {
+        let wall_ns = own.load(Ordering::Relaxed);
+        Clocks {
+            wall_ns,
+            since_boot_ns: wall_ns.unsigned_abs(),
+            boot: 1,
+        }
+    };
+    let options = Options::new().tuning(Tuning::new().clock(clocks));
+    let storage = Arc::new(MemoryStorage::new());
+    (options.open_storage(storage).unwrap(), time)
+}
+
+fn json(text: &str) -> Document {
+    Document::from_json(text).unwrap()
+}
+
+/// Time and numbers of a row, by name.
+type NumberedRow = (i64, BTreeMap<String, String>);
+
+fn row_of(time: i64, numbers: impl Iterator<Item = (String, f64)>) -> NumberedRow {
+    (
+        time,
+        numbers.map(|(name, x)| (name, format!("{x:?}"))).collect(),
+    )
+}
+
+/// The rows that the messages of a container must have in its series. All numbers of the tests fit their columns.
+fn expected_rows(containers: &Containers<'_>, container: &str) -> Vec<NumberedRow> {
+    let mut rows = Vec::new();
+    let containers = containers.page(container, &Select::default()).unwrap();
+    assert_eq!(containers.next, None);
+    for message in containers.messages {
+        let numbers = message.document.numbers().map(|(name, number)| {
+            let number = match number {
+                FieldNumber::Integer(x) => x as f64,
+                FieldNumber::Float(x) => x,
+            };
+            (name.into_owned(), number)
+        });
+        let row = row_of(message.time, numbers);
+        if !row.1.is_empty() {
+            rows.push(row);
+        }
+    }
+    rows.sort();
+    rows
+}
+
+fn stored_rows(snap: &ReadTxn, name: &str) -> Vec<NumberedRow> {
+    let Some(series) = snap.series(name).unwrap() else {
+        return Vec::new();
+    };
+    let columns: Vec<String> = series
+        .info()
+        .schema
+        .columns
+        .iter()
+        .map(|column| column.name.clone())
+        .collect();
+    let mut rows = Vec::new();
+    let mut cursor = series.query(..).cursor().unwrap();
+    while let Some(row) = cursor.next().unwrap() {
+        let values = series.values(&row).unwrap();
+        let numbers = columns.iter().zip(values).filter_map(|(name, value)| {
+            let number = match value {
+                Value::F64(x) => x,
+                Value::I64(x) => x as f64,
+                Value::U64(x) => x as f64,
+                _ => return None,
+            };
+            Some((name.clone(), number))
+        });
+        rows.push(row_of(row.time, numbers));
+    }
+    rows.sort();
+    rows
+}
+
+/// Checks the database, and that each series has exactly the rows of the messages.
+fn assert_in_step(db: &Database, table: &str) {
+    let snap = db.begin_read().unwrap();
+    let containers = snap.containers(table).unwrap().unwrap();
+    let mut series = 0;
+    for info in containers.list("", None, 1000).unwrap() {
+        let name = containers.series_name(&info.name).unwrap();
+        let expected = expected_rows(&containers, &info.name);
+        assert_eq!(stored_rows(&snap, &name), expected, "{name}");
+        series += usize::from(snap.series(&name).unwrap().is_some());
+    }
+    assert_eq!(snap.list(table).unwrap().len(), series, "no other series");
+    let report = db.check().unwrap();
+    assert!(report.is_clean(), "{report:?}");
+}
+
+fn random_document(rng: &mut Rng) -> Document {
+    let mut document = Document::default();
+    for field in 0..rng.below(6) {
+        let value = match rng.below(6) {
+            0 => FieldValue::Null,
+            1 => "on".into(),
+            2 => rng.below(1000).into(),
+            3 => FieldValue::Object(vec![("x".to_owned(), (rng.below(100) as f64 / 8.0).into())]),
+            _ => (rng.below(10_000) as f64 / 16.0).into(),
+        };
+        document.set(&format!("field {}", (field + rng.below(3)) % 7), value);
+    }
+    document
+}
+
+fn random_run(seed: u64, rule: OnDuplicate) {
+    println!("seed {seed}, {rule:?}");
+    let (db, time) = with_clock();
+    let rng = &mut Rng::new(seed);
+    let options = ContainerTableOptions {
+        defaults: ContainerOptions {
+            on_duplicate: rule,
+            ttl_ns: 400 * SECOND,
+            keep_deleted_ns: 100 * SECOND,
+            messages_max: 60,
+            overflow: ContainerOverflow::RotateOldest,
+            protect: Some("field 0".to_owned()),
+            ..ContainerOptions::default()
+        },
+        ..ContainerTableOptions::default()
+    };
+    let mut tx = db.begin_write().unwrap();
+    tx.containers_with("devices", &options).unwrap();
+    tx.commit().unwrap();
+    let names = ["a", "b", "c \"d\""];
+    for round in 0..60 {
+        let now = time.fetch_add((rng.below(20) as i64) * SECOND, Ordering::Relaxed);
+        let mut tx = db.begin_write().unwrap();
+        let mut containers = tx.containers("devices").unwrap();
+        for _ in 0..rng.below(4) {
+            let name = names[rng.below(3) as usize];
+            let at = now - rng.below(300) as i64 * SECOND;
+            match rng.below(9) {
+                0..4 => {
+                    let documents: Vec<Document> =
+                        (0..rng.below(40)).map(|_| random_document(rng)).collect();
+                    let messages: Vec<Append> = documents
+                        .iter()
+                        .map(|document| {
+                            let name = names[rng.below(3) as usize];
+                            let at = now - rng.below(420) as i64 * SECOND;
+                            Append::new(name, at, document)
+                        })
+                        .collect();
+                    let appended = containers.append_batch(&messages).unwrap();
+                    assert_eq!(appended.outcomes.len(), messages.len());
+                }
+                4 => {
+                    let range = DeleteRange {
+                        from: at,
+                        to: at + 50 * SECOND,
+                        ..DeleteRange::default()
+                    };
+                    let filter = Expression::parse("exists(`field 1`)").unwrap();
+                    let filter = rng.one_in(2).then_some(&filter);
+                    if containers
+                        .view()
+                        .unwrap()
+                        .container(name)
+                        .unwrap()
+                        .is_some()
+                    {
+                        containers.delete_messages(name, &range, filter).unwrap();
+                    }
+                }
+                5 => {
+                    if containers
+                        .view()
+                        .unwrap()
+                        .container(name)
+                        .unwrap()
+                        .is_some()
+                    {
+                        containers
+                            .restore_messages(name, &RestoreRange::default())
+                            .unwrap();
+                    }
+                }
+                6 => {
+                    let found = match containers.view().unwrap().container(name).unwrap() {
+                        Some(_) => {
+                            let select = Select {
+                                query: MessageQuery {
+                                    from: at,
+                                    limit: 1,
+                                    ..MessageQuery::default()
+                                },
+                                ..Select::default()
+                            };
+                            let view = containers.view().unwrap();
+                            view.page(name, &select).unwrap().messages.pop()
+                        }
+                        None => None,
+                    };
+                    if let Some(found) = found {
+                        let key = (found.time, found.tie);
+                        let document = random_document(rng);
+                        let old = match rng.one_in(2) {
+                            true => containers.replace_message(name, key, &document).unwrap(),
+                            false => containers.delete_message(name, key).unwrap(),
+                        };
+                        assert!(old.is_some());
+                    }
+                }
+                7 => {
+                    containers.maintain(rng.below(100)).unwrap();
+                }
+                _ => {
+                    if containers
+                        .view()
+                        .unwrap()
+                        .container(name)
+                        .unwrap()
+                        .is_some()
+                    {
+                        match rng.below(3) {
+                            0 => {
+                                containers.rename_container(name, "other").unwrap();
+                                containers.rename_container("other", name).unwrap();
+                            }
+                            1 => {
+                                containers.drop_container(name).unwrap();
+                                containers.restore_container(name, name).unwrap();
+                            }
+                            _ => drop(containers.drop_container(name).unwrap()),
+                        }
+                    }
+                }
+            }
+        }
+        match rng.one_in(8) {
+            true => drop(tx),
+            false => drop(tx.commit().unwrap()),
+        }
+        if round % 4 == 3 {
+            let mut tx = db.begin_write().unwrap();
+            // What has expired is not found, but has rows until it is removed.
+            while !tx
+                .containers("devices")
+                .unwrap()
+                .maintain(50)
+                .unwrap()
+                .is_done
+            {}
+            tx.commit().unwrap();
+            assert_in_step(&db, "devices");
+        }
+    }
+}
+
+#[test]
+fn rows_of_series_follow_the_messages() {
+    for (seed, rule) in [
+        OnDuplicate::KeepAll,
+        OnDuplicate::Replace,
+        OnDuplicate::Merge,
+        OnDuplicate::KeepFirst,
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        random_run(seed as u64 + 1, rule);
+    }
+}
+
+#[test]
+fn numbers_get_columns_that_hold_them_exactly() {
+    let (db, _) = with_clock();
+    let mut tx = db.begin_write().unwrap();
+    let typed =
+        Schema::new(Unit::Nanos, []).with(Column::nullable("price", ColumnType::Decimal(2)));
+    tx.series_with(r#"cars{container="red"}"#, &typed).unwrap();
+    let mut cars = tx.containers("cars").unwrap();
+    let texts = [
+        r#"{"id": 18446744073709551615, "km": 5, "gps": {"lat": 1.5}, "name": "x", "price": 12}"#,
+        r#"{"id": 17, "km": 5.25, "price": 0.125, "ok": true, "list": [1, 2]}"#,
+        r#"{"id": -9007199254740993, "km": 9007199254740993}"#,
+    ];
+    let documents: Vec<Document> = texts.iter().map(|text| json(text)).collect();
+    for (time, document) in documents.iter().enumerate() {
+        cars.append(&Append::new("red", time as i64, document))
+            .unwrap();
+    }
+    tx.commit().unwrap();
+    let snap = db.begin_read().unwrap();
+    let cars = snap.containers("cars").unwrap().unwrap();
+    for (time, document) in documents.iter().enumerate() {
+        assert_eq!(cars.get("red", time as i64).unwrap(), [document.clone()]);
+    }
+    let series = snap.series(r#"cars{container="red"}"#).unwrap().unwrap();
+    let columns: Vec<String> = series
+        .info()
+        .schema
+        .columns
+        .iter()
+        .map(|column| format!("{} {}", column.name, column.ty.name()))
+        .collect();
+    assert_eq!(
+        columns,
+        ["price decimal(2)", "id u64", "km f64", "gps.lat f64"]
+    );
+    let row = |time| {
+        let row = series.at(tidalite::Steps(time)).unwrap().unwrap();
+        let values = series.values(&row).unwrap();
+        values.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(row(0), ["12.00", "18446744073709551615", "5", "1.5"]);
+    assert_eq!(row(1), ["null", "17", "5.25", "null"]);
+    assert_eq!(row(2), ["null", "null", "null", "null"]);
+}
+
+#[test]
+fn a_message_with_too_many_numbers_keeps_them_all() {
+    let (db, _) = with_clock();
+    let mut document = Document::default();
+    for field in 0..100 {
+        document.set(&format!("f{field}"), (field as f64).into());
+    }
+    let mut tx = db.begin_write().unwrap();
+    let mut table = tx.containers("t").unwrap();
+    table.append(&Append::new("c", 5, &document)).unwrap();
+    tx.commit().unwrap();
+    let snap = db.begin_read().unwrap();
+    let table = snap.containers("t").unwrap().unwrap();
+    assert_eq!(table.get("c", 5).unwrap(), [document]);
+    let series = snap.series(r#"t{container="c"}"#).unwrap().unwrap();
+    assert_eq!(series.info().schema.columns.len(), 64);
+    assert_eq!(series.query(..).aggregate("f63").unwrap().max(), 63.0);
+}
+
+#[test]
+fn pages_filters_and_fields() {
+    let (db, _) = with_clock();
+    let mut tx = db.begin_write().unwrap();
+    let mut table = tx.containers("t").unwrap();
+    let documents: Vec<Document> = (0..200)
+        .map(|i| {
+            json(&format!(
+                r#"{{"i": {i}, "state": "{}"}}"#,
+                ["on", "off"][i % 2]
+            ))
+        })
+        .collect();
+    let messages: Vec<Append> = documents
+        .iter()
+        .enumerate()
+        .map(|(i, document)| Append::new("c", (i / 10) as i64, document))
+        .collect();
+    table.append_batch(&messages).unwrap();
+    tx.commit().unwrap();
+    let snap = db.begin_read().unwrap();
+    let table = snap.containers("t").unwrap().unwrap();
+    for reverse in [false, true] {
+        let mut select = Select {
+            query: MessageQuery {
+                limit: 7,
+                reverse,
+                ..MessageQuery::default()
+            },
+            filter: Some(Expression::parse("state == 'on' && i % 4 == 0").unwrap()),
+            fields: Some(Projection::new(&["i"]).unwrap()),
+        };
+        let mut seen = Vec::new();
+        loop {
+            let page = table.page("c", &select).unwrap();
+            assert!(page.messages.len() <= 7);
+            seen.extend(page.messages.iter().map(|m| m.document.to_json().unwrap()));
+            match page.next {
+                Some(next) => select.query.after = Some(next),
+                None => break,
+            }
+        }
+        let mut expected: Vec<String> = (0..200)
+            .filter(|i| i % 4 == 0)
+            .map(|i| format!(r#"{{"i":{i}}}"#))
+            .collect();
+        if reverse {
+            expected.reverse();
+        }
+        assert_eq!(seen, expected);
+    }
+    let wrong = Select {
+        filter: Some(Expression::parse("state + 1 > 2").unwrap()),
+        ..Select::default()
+    };
+    let error = table.page("c", &wrong).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.to_string().contains("character 7"), "{error}");
+}
+
+#[test]
+fn figures_agree_with_a_plain_computation() {
+    let (db, _) = with_clock();
+    let rng = &mut Rng::new(5);
+    let mut tx = db.begin_write().unwrap();
+    let mut table = tx.containers("t").unwrap();
+    let mut plain: BTreeMap<(i64, String), Vec<Option<i64>>> = BTreeMap::new();
+    for time in 0..500_i64 {
+        let state = ["on", "off", "idle"][rng.below(3) as usize];
+        let x = (!rng.one_in(5)).then(|| rng.below(1 << 40) as i64 - (1 << 39));
+        let field = x.map_or(String::new(), |x| format!(r#", "x": {x}"#));
+        let document = json(&format!(r#"{{"state": "{state}"{field}}}"#));
+        table.append(&Append::new("c", time, &document)).unwrap();
+        let step = time.div_euclid(64) * 64;
+        plain.entry((step, state.to_owned())).or_default().push(x);
+    }
+    let figures = [
+        MessageFigure::Count,
+        MessageFigure::Min,
+        MessageFigure::Max,
+        MessageFigure::Sum,
+        MessageFigure::First,
+        MessageFigure::Last,
+        MessageFigure::Increase,
+    ];
+    let query = AggregateQuery {
+        step_ns: Some(64),
+        group_by: Some("state".to_owned()),
+        figures: figures.iter().map(|f| ("x".to_owned(), *f)).collect(),
+        ..AggregateQuery::default()
+    };
+    let rows = table.view().unwrap().aggregate("c", &query).unwrap();
+    assert_eq!(rows.len(), plain.len());
+    for row in rows {
+        let state = row.group.as_text().unwrap().to_owned();
+        let all = &plain[&(row.from, state)];
+        let xs: Vec<i64> = all.iter().copied().flatten().collect();
+        let value = |x: Option<i64>| x.map_or(FieldValue::Null, FieldValue::from);
+        let increases = xs.windows(2).map(|pair| match pair[1] < pair[0] {
+            true => pair[1],
+            false => pair[1] - pair[0],
+        });
+        let expected = [
+            (xs.len() as u64).into(),
+            value(xs.iter().min().copied()),
+            value(xs.iter().max().copied()),
+            value((!xs.is_empty()).then(|| xs.iter().sum())),
+            value(xs.first().copied()),
+            value(xs.last().copied()),
+            value((xs.len() > 1).then(|| increases.sum())),
+        ];
+        assert_eq!(row.figures, expected);
+        assert_eq!(row.messages, all.len() as u64);
+    }
+}
+
+#[test]
+fn containers_commit_and_are_maintained_with_everything_else() {
+    tidalite_testkit::watch();
+    let folder = std::env::temp_dir().join(format!("tidalite-containers-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("a.tdl");
+    let db = Database::open(&path).unwrap();
+    let mut tx = db.begin_write().unwrap();
+    let mut table = tx.containers("devices").unwrap();
+    for i in 0..2000 {
+        let document = json(&format!(r#"{{"n": {i}, "name": "device {i}"}}"#));
+        let name = format!("d{}", i % 20);
+        let outcome = table.append(&Append::new(&name, i, &document)).unwrap();
+        assert!(matches!(outcome, AppendOutcome::Stored { .. }));
+    }
+    tx.commit().unwrap();
+    assert_in_step(&db, "devices");
+    let mut tx = db.begin_write().unwrap();
+    tx.containers("devices")
+        .unwrap()
+        .drop_container("d3")
+        .unwrap();
+    let series = tx.reader().unwrap();
+    assert!(
+        series
+            .series(r#"devices{container="d3"}"#)
+            .unwrap()
+            .is_none()
+    );
+    drop((series, tx));
+    assert_in_step(&db, "devices");
+    for kind in [
+        db.begin_write().unwrap().drop_table("devices"),
+        db.begin_write().unwrap().rename_table("devices", "x"),
+    ] {
+        assert_eq!(kind.unwrap_err().kind(), ErrorKind::WrongType);
+    }
+    let mut tx = db.begin_write().unwrap();
+    assert!(tx.rename_containers("devices", "machines").unwrap());
+    tx.commit().unwrap();
+    assert_in_step(&db, "machines");
+    assert!(db.begin_read().unwrap().list("devices").unwrap().is_empty());
+    let copy = folder.join("copy.tdl");
+    db.copy().to(&copy).unwrap();
+    assert_in_step(&Database::open(&copy).unwrap(), "machines");
+    let saved = folder.join("saved.tdl");
+    let report = Salvage::of(&copy).to(&saved).unwrap();
+    assert!(report.is_complete(), "{report:?}");
+    let saved = Database::open(&saved).unwrap();
+    assert_in_step(&saved, "machines");
+    let snap = saved.begin_read().unwrap();
+    let types = snap.table_types("machines").unwrap().unwrap();
+    assert_eq!(types.layout(), TableLayout::Containers);
+    assert_eq!(
+        snap.containers("machines")
+            .unwrap()
+            .unwrap()
+            .stat()
+            .unwrap()
+            .messages,
+        2000
+    );
+    let mut tx = db.begin_write().unwrap();
+    assert!(tx.drop_containers("machines").unwrap());
+    tx.commit().unwrap();
+    let snap = db.begin_read().unwrap();
+    assert!(snap.tables().unwrap().is_empty() && snap.list("").unwrap().is_empty());
+    assert!(db.check().unwrap().is_clean());
+    drop((snap, db));
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_queue_is_handed_over_once() {
+    let (db, _) = with_clock();
+    let mut tx = db.begin_write().unwrap();
+    for i in 0..50 {
+        let text = match i % 10 {
+            9 => "noise".to_owned(),
+            _ => format!(r#"{{"i": {i}}}"#),
+        };
+        tx.queue("inbox")
+            .unwrap()
+            .push(&NewMessage::new(text.as_bytes()))
+            .unwrap();
+    }
+    tx.commit().unwrap();
+    let mut made = |message: &tidalite::queue::QueueMessage| {
+        let document = Document::from_json(std::str::from_utf8(&message.payload).ok()?).ok()?;
+        let time = document.get("i")?.as_integer()? as i64;
+        let container = "c".to_owned();
+        Some(Handed {
+            container,
+            time,
+            document,
+        })
+    };
+    let limits = LeaseLimits::messages(20);
+    let mut total = (0, 0);
+    for round in 0.. {
+        let mut tx = db.begin_write().unwrap();
+        let done = tx
+            .hand_over("inbox", DEFAULT_GROUP, limits, "t", &mut made)
+            .unwrap();
+        if round % 2 == 0 {
+            // Rolled back: the same messages come again.
+            continue;
+        }
+        tx.commit().unwrap();
+        total = (total.0 + done.done, total.1 + done.dead);
+        if done.done + done.dead == 0 {
+            break;
+        }
+    }
+    assert_eq!(total, (45, 5));
+    assert_in_step(&db, "t");
+    let snap = db.begin_read().unwrap();
+    assert_eq!(
+        snap.containers("t")
+            .unwrap()
+            .unwrap()
+            .stat()
+            .unwrap()
+            .messages,
+        45
+    );
+    let queue = snap.queue("inbox").unwrap().unwrap();
+    assert_eq!(queue.dead_letters(DEFAULT_GROUP, 0, 10).unwrap().len(), 5);
+    assert_eq!(queue.stat().unwrap().messages, 5);
+}
+
+#[test]
+fn latest_values_follow_in_the_same_commit() {
+    let (db, _) = with_clock();
+    let mut tx = db.begin_write().unwrap();
+    let mut table = tx.containers("t").unwrap();
+    let (first, late) = (json(r#"{"a": 1, "b": "x"}"#), json(r#"{"a": 0, "c": 3}"#));
+    table.append(&Append::new("c", 10, &first)).unwrap();
+    table.append(&Append::new("c", 5, &late)).unwrap();
+    tx.commit().unwrap();
+    let snap = db.begin_read().unwrap();
+    let table = snap.containers("t").unwrap().unwrap();
+    let latest = table.latest("c").unwrap();
+    let latest: Vec<_> = latest
+        .iter()
+        .map(|value| (&*value.field, value.time, value.value.clone()))
+        .collect();
+    assert_eq!(
+        latest,
+        [
+            ("a", 10, 1.into()),
+            ("b", 10, "x".into()),
+            ("c", 5, 3.into())
+        ]
+    );
+}
