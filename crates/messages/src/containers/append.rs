@@ -1,4 +1,4 @@
-//! Appending messages: what a caller passes and gets.
+//! Appending messages: arguments and results.
 
 use crate::containers::keys::MessageKey;
 use crate::containers::message::StoredMessage;
@@ -49,7 +49,7 @@ pub enum Rejection {
     TooManyTies,
 }
 
-/// What became of an appended message.
+/// Outcome of one appended message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AppendOutcome {
     /// Stored as a new message.
@@ -85,7 +85,7 @@ pub enum AppendOutcome {
 /// equal times as given, and then the removals of `rotated`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Appended {
-    /// What became of each message.
+    /// Outcome of each message, in the order of the call.
     pub outcomes: Vec<AppendOutcome>,
     /// Names and numbers of the containers that were created.
     pub created: Vec<(String, u32)>,

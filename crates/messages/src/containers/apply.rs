@@ -27,12 +27,12 @@ use crate::containers::write::ContainersWriter;
 use tidalite_pager::{PageWrite, Result};
 
 /// Number of rows of one container that an append reads for removal, beside twice the number of messages that the container
-/// gets. What is left is removed by later calls and `maintain`.
+/// gets. Later calls and `maintain` remove the rest.
 const SWEPT_ROWS: u64 = 64;
 
 impl<W: PageWrite> ContainersWriter<'_, W> {
     /// Appends messages to their containers. All of them are checked first; then each gets an outcome, and all changes are
-    /// made. The messages of a container are taken by time, and those of one time as given.
+    /// made. The messages of a container are applied in the order of their times, equal times in the order of the call.
     ///
     /// # Errors
     /// `Limit` and `Unsupported` for messages that no container takes (names, documents, idempotency keys that are too

@@ -21,7 +21,7 @@ struct Known {
     record: Record,
 }
 
-/// What the messages of a container add up to.
+/// Sums over the messages of a container.
 struct Sums {
     record: Record,
     /// Time of the newest message with each field.

@@ -14,7 +14,7 @@ use crate::containers::seen;
 use std::collections::{BTreeMap, BTreeSet};
 use tidalite_pager::{PageRead, Result};
 
-/// What the rows that were checked say about other rows.
+/// Rows and totals that must exist because of the rows checked so far.
 #[derive(Default)]
 pub(crate) struct Expected {
     pub(crate) dues: BTreeSet<Due>,

@@ -54,7 +54,7 @@ const FREED_PER_ROW: u64 = 64;
 
 impl<W: PageWrite> ContainersWriter<'_, W> {
     /// Does a bounded step of the work that is due at `now`; about `budget` rows are read. `on_removed` gets each message
-    /// that is removed, but not those of deletions and dropped containers.
+    /// that is removed, except messages of deletions and dropped containers.
     ///
     /// # Errors
     /// Errors of `on_removed`; a damaged page, a full disk. After any error the transaction must be rolled back.

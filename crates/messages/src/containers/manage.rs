@@ -91,7 +91,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
     }
 
     /// Changes the options of a container; with `None` it gets the default options of the table. They hold for the messages
-    /// that are already stored, too: `maintain` removes what is then expired or too much.
+    /// that are already stored, too: `maintain` then removes expired and surplus messages.
     ///
     /// # Errors
     /// `Unsupported` for a container that does not exist and for options that cannot be used; a damaged page, a full disk.

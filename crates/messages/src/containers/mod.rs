@@ -15,16 +15,16 @@
 //! token        positions in the order of messages
 //! seen, dictionary
 //!              idempotency keys; names of fields
-//! runs, sweep  removing neighbouring rows; finding expired messages and those that are too much
+//! runs, sweep  removing neighbouring rows; finding expired and surplus messages
 //! write        ContainersWriter; the calls of each kind are in files of their own:
-//!  ├ append       what a caller passes and gets
+//!  ├ append       arguments and results of an append
 //!  ├ resolve      finds the containers of messages, and encodes messages
-//!  ├ plan         decides what becomes of each message
+//!  ├ plan         decides the outcome of each message
 //!  ├ apply        appends: resolves, plans, writes all parts
 //!  ├ manage       creates, drops, restores and renames containers
 //!  ├ edit         replaces and deletes messages
 //!  ├ restore      restores deleted messages
-//!  └ maintain     removes what has expired
+//!  └ maintain     removes expired and surplus messages
 //! read         ContainersReader: totals, containers, latest values, fields
 //!  ├ cursor, merged
 //!  │              the messages of one container, and of several

@@ -1,6 +1,6 @@
-//! The second step of an append: decides what becomes of each message. Nothing is changed but records in memory.
+//! The second step of an append: decides the outcome of each message. Nothing is changed but records in memory.
 //!
-//! The messages of a container are taken by time, and those of one time as given. A message that is later than the newest
+//! The messages of a container are applied in the order of their times, equal times in the order of the call. A message that is later than the newest
 //! message of its container needs no lookup.
 
 use crate::containers::append::{Append, AppendOutcome, Rejection};
@@ -33,7 +33,7 @@ pub(crate) struct LatestChange {
     pub(crate) document: Range<usize>,
 }
 
-/// All changes of an append but those of the records.
+/// All changes of an append except the changes of records.
 #[derive(Default)]
 pub(crate) struct Plan<'n> {
     /// By key.

@@ -3,9 +3,9 @@
 //!
 //! ```text
 //! fields      names and numbers, from both tables together; numbers without name get one
-//! records     those that can be decoded; a lost one is made anew from the table of numbers or from the messages
-//! messages    those that cannot be decoded are removed; counts and times of the records are counted anew
-//! latest      the stored values, and those of messages that are newer
+//! records     every one that can be decoded; a lost one is made anew from the table of numbers or from the messages
+//! messages    undecodable ones are removed; counts and times of the records are counted anew
+//! latest      the stored values, and newer values of messages
 //! deletions   counted anew from the deleted messages
 //! all others  written anew
 //! ```
@@ -36,7 +36,7 @@ impl<'a, W: PageWrite> ContainersWriter<'a, W> {
         options.is_ok_and(|options| ContainerTableOptions::decode(&options).is_ok())
     }
 
-    /// Opens a table of containers of which parts may be lost, and builds what can be built from the rest. Latest values that
+    /// Opens a table of containers of which parts may be lost, and rebuilds the lost parts from the rest. Latest values that
     /// no stored message has, and idempotency keys, are kept as far as they can be decoded.
     ///
     /// # Errors
@@ -81,7 +81,7 @@ impl<'a, W: PageWrite> ContainersWriter<'a, W> {
         Ok((table, recovery))
     }
 
-    /// Counts the messages, removes those that cannot be decoded, and raises latest values.
+    /// Counts the messages, removes undecodable ones, and updates latest values.
     fn recover_messages(
         &mut self,
         containers: &mut Containers,

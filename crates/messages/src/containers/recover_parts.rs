@@ -1,4 +1,4 @@
-//! Recovery of deleted messages and idempotency keys: those that can be decoded are kept.
+//! Recovery of deleted messages and idempotency keys: decodable ones are kept.
 
 use crate::containers::deletion::Deletion;
 use crate::containers::keys::{container_of, deletion_key, seen_time, split_trash};
@@ -16,7 +16,7 @@ use tidalite_pager::{PageWrite, Result};
 const SANE_DELETION_MAX: u64 = COUNT_MAX / 2;
 
 impl<W: PageWrite> ContainersWriter<'_, W> {
-    /// Counts the deleted messages, and removes those that cannot be decoded.
+    /// Counts the deleted messages, and removes undecodable ones.
     pub(crate) fn recover_deletions(
         &mut self,
         now: i64,

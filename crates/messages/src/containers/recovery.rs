@@ -1,4 +1,4 @@
-//! What a recovery of a table of containers works with: names and records as far as they are found, and its result.
+//! Working state of a recovery: the names and records that were found, and the result.
 
 use crate::containers::codec::{decode, raw_fields};
 use crate::containers::dictionary::decode_number;
@@ -17,7 +17,7 @@ use tidalite_pager::{PageRead, PageWrite, Result};
 pub struct ContainersRecovery {
     /// Containers that are there.
     pub containers: u64,
-    /// Messages that are there, without those of dropped containers.
+    /// Messages of live containers.
     pub messages: u64,
     /// Messages, also deleted ones, that could not be decoded or belong to no container, and were removed.
     pub removed: u64,

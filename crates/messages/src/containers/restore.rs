@@ -68,7 +68,7 @@ struct Found {
 }
 
 impl<W: PageWrite> ContainersWriter<'_, W> {
-    /// Restores deleted messages of a container, those of the last deletion first. The limits of the container do not hold for
+    /// Restores deleted messages of a container, starting with the last deletion. The limits of the container do not hold for
     /// them, but messages beyond these limits are rotated later. The latest values of fields have never gone.
     ///
     /// # Errors
@@ -120,7 +120,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
         Ok(restored)
     }
 
-    /// Reads deleted messages, the last deletion first, and finds those that can be restored.
+    /// Reads deleted messages, the last deletion first, and finds the restorable ones.
     fn find_deleted(
         &mut self,
         now: i64,

@@ -90,13 +90,13 @@ impl<'a, W: PageWrite> ContainersWriter<'a, W> {
     }
 
     /// Changes the options of the table. Containers beyond a lower limit stay. New default options hold for the messages
-    /// that are already stored, too: `maintain` removes what is then expired or too much.
+    /// that are already stored, too: `maintain` then removes expired and surplus messages.
     ///
     /// # Errors
     /// `Unsupported` for options that cannot be used; a damaged page, a full disk.
     ///
     /// # Cost
-    /// Reads the records of all containers, and writes those that expire at another time than before.
+    /// Reads the records of all containers, and rewrites each one whose messages now expire at another time.
     pub fn set_table_options(&mut self, options: ContainerTableOptions) -> Result<()> {
         options.check()?;
         self.root

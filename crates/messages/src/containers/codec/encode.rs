@@ -127,7 +127,7 @@ fn byte_len(number: u64) -> usize {
     (u64::BITS - number.leading_zeros()).div_ceil(8) as usize
 }
 
-/// Appends a number, as those of names.
+/// Appends a number as a varint.
 pub(crate) fn put_varint(number: u64, bytes: &mut Vec<u8>) {
     each_byte(number, |byte| bytes.push(byte));
 }

@@ -6,7 +6,7 @@ use tidalite_pager::Result;
 
 const VALUE: &str = "a value of a message";
 
-/// Reads a number, as those of names, off the front of `bytes`.
+/// Reads a varint off the front of `bytes`.
 pub(crate) fn take_number(bytes: &mut &[u8]) -> Result<u32> {
     let mut reader = Reader { bytes };
     let number = reader.number().ok_or_else(|| wrong(bytes, "a number"))?;

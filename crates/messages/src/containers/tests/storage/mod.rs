@@ -53,7 +53,7 @@ impl Table {
         ContainersReader::open(&self.root, &self.pages).unwrap()
     }
 
-    /// Appends one message; returns what became of it.
+    /// Appends one message; returns its outcome.
     fn append(
         &mut self,
         now: i64,

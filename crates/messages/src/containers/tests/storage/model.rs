@@ -47,7 +47,7 @@ fn random_options(rng: &mut Rng) -> ContainerOptions {
         ]),
         overflow: *rng.pick(&[ContainerOverflow::Reject, ContainerOverflow::RotateOldest]),
         ttl_ns: *rng.pick(&[i64::MAX, i64::MAX, 200, 1000, 0]),
-        keep_deleted_ns: *rng.pick(&[0, 300, 300, 2000]),
+        keep_deleted_ns: *rng.pick(&[0, 300, 3000, 3000]),
         messages_max: *rng.pick(&[u64::MAX, u64::MAX, 30, 8]),
         bytes_max: *rng.pick(&[u64::MAX, u64::MAX, 3000, 150]),
         protect: rng.one_in(2).then(|| "keep".to_owned()),
@@ -289,8 +289,8 @@ impl Run {
         };
         let (now, options) = (self.now, self.model.options(&name));
         let mut range = RestoreRange {
-            from: now - self.rng.below(400) as i64,
-            deleted_from: now - self.rng.below(300) as i64,
+            from: now - self.rng.below(800) as i64,
+            deleted_from: now - self.rng.below(2000) as i64,
             examined_max: 1 + self.rng.below(10),
             ..RestoreRange::default()
         };
@@ -367,10 +367,17 @@ impl Run {
                 }
             }
             1 => {
-                let name = *self.rng.pick(&NAMES);
-                let to = *self.rng.pick(&NAMES);
-                let found = self.table.writer().restore_container(now, name, to);
                 let dropped = &self.model.dropped;
+                let name = match dropped.last() {
+                    Some((name, ..)) if self.rng.one_in(2) => name.clone(),
+                    _ => self.rng.pick(&NAMES).to_string(),
+                };
+                let to = match self.rng.one_in(2) {
+                    true => name.clone(),
+                    false => self.rng.pick(&NAMES).to_string(),
+                };
+                let (name, to) = (name.as_str(), to.as_str());
+                let found = self.table.writer().restore_container(now, name, to);
                 let last = dropped
                     .iter()
                     .rposition(|(other, free_at, _)| other == name && *free_at > now);
@@ -536,12 +543,12 @@ impl Run {
         for step in 0..steps {
             self.now += 1 + self.rng.below(25) as i64;
             match self.rng.below(20) {
-                0..=8 => self.append(),
-                9 => self.replace(),
-                10 => self.delete_one(),
-                11 | 12 => self.delete_some(),
-                13 | 14 => self.restore_some(),
-                15 | 16 => self.manage(),
+                0..=6 => self.append(),
+                7 => self.replace(),
+                8 => self.delete_one(),
+                9 | 10 => self.delete_some(),
+                11..=13 => self.restore_some(),
+                14..=17 => self.manage(),
                 _ => self.maintain(),
             }
             if step % 7 == 0 {

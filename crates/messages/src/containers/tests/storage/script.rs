@@ -1,4 +1,4 @@
-//! A model of a table of containers from the standard library, and what it says about each call.
+//! A model of a table of containers from the standard library, and its prediction for each call.
 
 use super::{Table, decode};
 use crate::containers::append::{Append, AppendOutcome, Appended, Rejection};
@@ -159,7 +159,7 @@ impl Model {
         }
     }
 
-    /// Applies an append and compares what became of the messages.
+    /// Applies an append and compares the outcomes.
     pub(super) fn append(
         &mut self,
         table: &Table,
