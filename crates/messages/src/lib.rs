@@ -49,6 +49,10 @@ pub use containers::read::{ContainerInfo, ContainersReader, ContainersStat, Late
 pub use containers::recovery::ContainersRecovery;
 pub use containers::restore::{DeletedPlace, RestoreRange, Restored};
 pub use containers::sweep::{RemovalReason, RemovedMessage};
+pub use containers::thin::Thinned;
+pub use containers::thinning::{
+    THINNING_FIELDS_MAX, THINNING_RULES_MAX, Thinning, ThinningFigure, ThinningRule,
+};
 pub use containers::token::{MESSAGE_TOKEN_BYTES, MessageToken};
 pub use containers::value::FieldValue;
 pub use containers::write::ContainersWriter;

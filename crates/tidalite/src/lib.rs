@@ -100,6 +100,7 @@ pub mod containers {
     pub use crate::container::hand_over::{HandOver, Handed};
     pub use crate::container::name::CONTAINER_TAG;
     pub use crate::container::read::{MessagePage, Select};
+    pub use crate::container::thin::ThinnedContainers;
     pub use tidalite_messages::{
         APPENDS_MAX, Append, AppendOutcome, Appended, CONTAINER_NAME_BYTES_MAX, ContainerInfo,
         ContainerOptions, ContainerOverflow, ContainerTableOptions, ContainersMaintenance,
@@ -110,8 +111,8 @@ pub mod containers {
         ExpressionError, FIELD_NAME_BYTES_MAX, FieldNames, FieldNumber, FieldSource, FieldValue,
         LatestValue, MESSAGE_IDEMPOTENCY_KEY_BYTES_MAX, MESSAGE_TOKEN_BYTES, MessageFields,
         MessageKey, MessageQuery, MessageToken, OnDuplicate, Projection, Rejection, RemovalReason,
-        RemovedMessage, RemovedSpan, RestoreRange, Restored, StoredMessage, TTL_FOREVER_NS,
-        ValueRef,
+        RemovedMessage, RemovedSpan, RestoreRange, Restored, StoredMessage, THINNING_FIELDS_MAX,
+        THINNING_RULES_MAX, TTL_FOREVER_NS, Thinning, ThinningFigure, ThinningRule, ValueRef,
     };
 }
 

@@ -45,6 +45,7 @@ impl<R: PageRead> ContainersReader<R> {
         self.check_latest_rows(&containers, &names, problem)?;
         let is_known = |number: u32| containers.contains_key(&number);
         self.check_seen(&is_known, problem)?;
+        self.check_thinning(&is_known, problem)?;
         self.check_deletions(&is_known, &names, &mut expected, problem)?;
         self.check_due(&expected, problem)?;
         let state = &self.state;

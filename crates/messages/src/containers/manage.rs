@@ -200,6 +200,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
             Part::Seen,
             Part::Deletions,
             Part::Trash,
+            Part::Thinning,
             Part::Numbers,
         ] {
             let is_empty = part(self.root, &*self.w, of)?.is_empty();

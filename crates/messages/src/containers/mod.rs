@@ -15,6 +15,8 @@
 //! token        positions in the order of messages
 //! seen, dictionary
 //!              idempotency keys; names of fields
+//! thinning, step_fields
+//!              rules of thinning; the fields of a step of time
 //! runs, sweep  removing neighbouring rows; finding expired and surplus messages
 //! write        ContainersWriter; the calls of each kind are in files of their own:
 //!  ├ append       arguments and results of an append
@@ -24,7 +26,8 @@
 //!  ├ manage       creates, drops, restores and renames containers
 //!  ├ edit         replaces and deletes messages
 //!  ├ restore      restores deleted messages
-//!  └ maintain     removes expired and surplus messages
+//!  ├ maintain     removes expired and surplus messages
+//!  └ thin         makes older messages fewer
 //! read         ContainersReader: totals, containers, latest values, fields
 //!  ├ cursor, merged
 //!  │              the messages of one container, and of several
@@ -81,7 +84,10 @@ pub(crate) mod restore;
 pub(crate) mod runs;
 pub(crate) mod seen;
 pub(crate) mod state;
+pub(crate) mod step_fields;
 pub(crate) mod sweep;
+pub(crate) mod thin;
+pub(crate) mod thinning;
 pub(crate) mod token;
 pub(crate) mod value;
 pub(crate) mod write;

@@ -16,6 +16,7 @@
 //! 11       nested table: name, number of a dropped container -> record (`record.rs`)
 //! 12       nested table: container, deletion -> deletion (`deletion.rs`)
 //! 13       nested table: container, deletion, time, tie -> deleted message
+//! 14       nested table: number of a container -> rules of thinning (`thinning.rs`)
 //! ```
 
 use tidalite_base::Corrupt;
@@ -38,6 +39,7 @@ pub(crate) enum Part {
     Dropped,
     Deletions,
     Trash,
+    Thinning,
 }
 
 impl Part {

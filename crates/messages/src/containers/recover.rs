@@ -23,6 +23,7 @@ use crate::containers::parts::{Part, part, row};
 use crate::containers::record::Record;
 use crate::containers::recovery::{Containers, ContainersRecovery, Fields};
 use crate::containers::state::State;
+use crate::containers::thinning::ThinningRow;
 use crate::containers::write::ContainersWriter;
 use std::collections::BTreeMap;
 use tidalite_kv::Tree;
@@ -131,10 +132,32 @@ impl<'a, W: PageWrite> ContainersWriter<'a, W> {
             }
         }
         self.remove_keys(Part::Latest, &lost)?;
+        self.recover_thinning(containers)?;
         for number in containers.numbers() {
             self.recover_latest(number, fields)?;
         }
         Ok(())
+    }
+
+    /// Removes rules of thinning that cannot be decoded, and those of containers that do not exist.
+    fn recover_thinning(&mut self, containers: &Containers) -> Result<()> {
+        let mut lost = Vec::new();
+        {
+            let w = &*self.w;
+            let mut rows = part(self.root, w, Part::Thinning)?.cursor(w)?;
+            let mut there = rows.first()?;
+            while there {
+                let number = container_of(rows.key());
+                let is_known = number.is_ok_and(|number| containers.is_known(number));
+                let row = rows.value()?.to_vec()?;
+                let is_sound = ThinningRow::decode(&row).is_ok();
+                if !is_known || rows.key().len() != 4 || !is_sound {
+                    lost.push(rows.key().to_vec());
+                }
+                there = rows.next()?;
+            }
+        }
+        self.remove_keys(Part::Thinning, &lost)
     }
 
     fn recover_latest(&mut self, number: u32, fields: &mut Fields) -> Result<()> {

@@ -9,6 +9,7 @@
 //! append        ContainersMut: messages are appended
 //! edit          ContainersMut: messages are replaced, deleted, restored
 //! manage        ContainersMut: containers are created, renamed, dropped; maintenance
+//! thin          ContainersMut: older messages become fewer
 //! aggregate     figures of fields over steps of time, and over values of a field
 //! hand_over     messages of a queue go to containers
 //! ```
@@ -28,3 +29,4 @@ pub(crate) mod name;
 pub(crate) mod open;
 pub(crate) mod read;
 pub(crate) mod rows;
+pub(crate) mod thin;

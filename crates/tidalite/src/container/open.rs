@@ -51,7 +51,7 @@ impl WriteTxn {
     /// let latest = devices.latest_of("pump 3", &["battery"])?;
     /// assert_eq!(latest[0].as_ref().ok_or("no value")?.value, 12.4.into());
     /// let series = snap.series(r#"devices{container="pump 3"}"#)?.ok_or("no series")?;
-    /// assert_eq!(series.query(..).aggregate("battery")?.max(), 12.5);
+    /// assert_eq!(series.query(..).aggregate("battery")?.max(), Some((12.5, 0)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///

@@ -2,7 +2,7 @@
 //!
 //! Each number in a message, also in objects within it (`position.latitude`), has a column of that name. A column is made
 //! when its first number arrives: for integers beyond 2^53 it has integers, for all other numbers floats. A number that a
-//! column cannot hold exactly is null in the row, and so is a number that has no column because the series has as many as
+//! column cannot hold exactly (the greatest integer of 64 bits stands for null) is null in the row, and so is a number that has no column because the series has as many as
 //! it can have. The message has all numbers, exactly.
 
 use crate::catalog::entries::{self, SeriesInfo, SeriesKey};

@@ -2,6 +2,8 @@
 //!
 //! ```text
 //! open         finding and creating a table of such a layout
+//! open_topics, open_queue, open_bucket
+//!              opening them in a snapshot and in a write transaction
 //! topics       Topics: retained messages, searches, the feed of changes
 //! topics_mut   TopicsMut: publishing, removing
 //! queue        Queue: counters, peek, dead letters
@@ -19,6 +21,9 @@
 pub(crate) mod bucket;
 pub(crate) mod bucket_mut;
 pub(crate) mod open;
+pub(crate) mod open_bucket;
+pub(crate) mod open_queue;
+pub(crate) mod open_topics;
 pub(crate) mod queue;
 pub(crate) mod queue_mut;
 pub(crate) mod recover;

@@ -1,0 +1,115 @@
+//! Thinning of containers: older messages become fewer.
+
+use crate::container::append::ContainersMut;
+use crate::container::read::Containers;
+use crate::types::error::Result;
+use tidalite_messages::{Thinned, Thinning};
+
+/// Number of containers with rules that are listed at a time.
+const LISTED: usize = 1_000;
+
+/// Result of thinning a table of containers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThinnedContainers {
+    /// Number of messages that were read.
+    pub examined: u64,
+    /// Number of messages that were removed.
+    pub removed: u64,
+    /// Number of messages that stand for several others.
+    pub changed: u64,
+    /// Whether all rules are done with all messages that are old enough.
+    pub is_done: bool,
+}
+
+impl Containers<'_> {
+    /// The rules by which a container is thinned; `None` if it has none.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn thinning(&self, container: &str) -> Result<Option<Thinning>> {
+        Ok(self.reader.thinning(container)?)
+    }
+}
+
+impl ContainersMut<'_> {
+    /// Sets the rules by which a container is thinned, or removes them. New rules begin at the oldest message.
+    ///
+    /// ```
+    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
+    /// use tidalite::containers::{Append, Document, Thinning, ThinningFigure, ThinningRule};
+    ///
+    /// let hours = |n: i64| n * 3_600_000_000_000;
+    /// let mut tx = db.begin_write()?;
+    /// let mut devices = tx.containers("devices")?;
+    /// for minute in 0..120 {
+    ///     let document = Document::from_json(&format!(r#"{{"level": {minute}, "state": "on"}}"#))?;
+    ///     devices.append(&Append::new("pump", hours(minute) / 60, &document))?;
+    /// }
+    /// // Of messages that are older than three days, the mean of ten minutes; after ten days, of an hour.
+    /// let rule = |days: i64, step_ns: i64| ThinningRule { age_ns: hours(24 * days), step_ns };
+    /// let thinning = Thinning {
+    ///     rules: vec![rule(3, hours(1) / 6), rule(10, hours(1))],
+    ///     others: ThinningFigure::Last,
+    ///     fields: vec![("level".to_owned(), ThinningFigure::Mean)],
+    /// };
+    /// devices.set_thinning("pump", Some(&thinning))?;
+    /// let done = devices.thin(1_000)?;
+    /// assert_eq!((done.is_done, done.removed), (true, 118));
+    /// assert_eq!(devices.view()?.get("pump", 0)?[0].to_json()?, r#"{"level":29.5,"state":"on"}"#);
+    /// # Ok::<(), tidalite::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Unsupported` for a container that does not exist and for rules that cannot be used. A damaged page, a full disk.
+    pub fn set_thinning(&mut self, container: &str, thinning: Option<&Thinning>) -> Result<()> {
+        self.change_only(|containers, _| containers.set_thinning(container, thinning.cloned()))
+    }
+
+    /// Thins the containers that have rules, all that have not been thinned as far as their rules permit; reads about
+    /// `examined_max` messages. The messages stay as they are until this transaction commits. The rows of the series follow.
+    ///
+    /// # Errors
+    /// A damaged page, a full disk.
+    ///
+    /// # Cost
+    /// A descent for each rule of each container with rules, then the messages that have become old enough.
+    pub fn thin(&mut self, examined_max: u64) -> Result<ThinnedContainers> {
+        let mut all = ThinnedContainers {
+            is_done: true,
+            ..ThinnedContainers::default()
+        };
+        let mut after = None;
+        loop {
+            let listed = self.view()?.reader.thinned_containers(after, LISTED)?;
+            let Some((last, _)) = listed.last() else {
+                return Ok(all);
+            };
+            after = Some(*last);
+            for (_, container) in &listed {
+                let left = examined_max.saturating_sub(all.examined);
+                if left == 0 {
+                    all.is_done = false;
+                    return Ok(all);
+                }
+                let done = self.thin_container(container, left)?;
+                all.examined += done.examined;
+                all.removed += done.removed;
+                all.changed += done.changed;
+                all.is_done &= done.is_done;
+            }
+        }
+    }
+
+    fn thin_container(&mut self, container: &str, examined_max: u64) -> Result<Thinned> {
+        self.txn.free_space();
+        self.change(
+            |containers, now| containers.thin(now, container, examined_max),
+            |containers, done| {
+                if let Some(span) = done.span {
+                    containers.remake(container, span)?;
+                }
+                Ok(done)
+            },
+        )
+    }
+}
