@@ -10,8 +10,8 @@
 //! | `queue` | push, lease and ack; ordering keys, groups ([`queue`]) | LMDB, SQLite | `--messages` |
 //! | `objects` | an object of 1 GiB in and out ([`objects`]) | a plain file | `--mib` |
 //!
-//! `--only` takes the parts. Every commit is durable, and waits for the disk as the peers' commits do. Every part checks all
-//! that it reads, and a wrong result ends the run with an error.
+//! `--only` takes the parts. Every commit is durable, and waits for the disk as the peers' commits do. Every part checks the
+//! results of its reads, and a wrong result ends the run with an error.
 //!
 //! ```text
 //! names       topics and payloads          store      topics behind one interface
@@ -40,7 +40,7 @@ use crate::engine::Result;
 
 pub(crate) use aims::aims;
 
-/// What a part needs: the options, the number of the round, and how a store is measured in a process of its own.
+/// Input of a part: the options, the number of the round, and the function that measures a store in another process.
 struct Run<'r> {
     options: &'r Options,
     round: usize,

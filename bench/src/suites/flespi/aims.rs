@@ -10,7 +10,7 @@ use super::objects::PLAIN_FILE;
 use super::store::NESTED;
 
 /// Formats the aims as a table in Markdown. They are meant for the default sizes. Most are
-/// aims of the project; the bounds on pages, and that of nested tables, are the reasons for the layout of the topics.
+/// aims of the project; the bounds on pages and on the ratio to nested tables check the reasons for the layout of topics.
 pub(crate) fn aims(contest: &Contest, options: &Options) -> String {
     let of = |case: &str, engine: &str| contest.median(case, engine);
     let ours = |case: &str| of(case, TIDALITE.name);

@@ -42,11 +42,14 @@ fn matches(levels: &[&str], key: &[u8]) -> bool {
     names.next().is_none()
 }
 
+/// Receives the keys and values of a scan.
+type OnEntry<'e> = &'e mut dyn FnMut(&[u8], &[u8]) -> Result<()>;
+
 /// A table with ordered keys.
 trait Ordered {
     fn value(&self, key: &[u8]) -> Result<Option<Payload>>;
     /// Passes all entries whose keys begin with `prefix` to `each`.
-    fn scan(&self, prefix: &[u8], each: &mut dyn FnMut(&[u8], &[u8]) -> Result<()>) -> Result<()>;
+    fn scan(&self, prefix: &[u8], each: OnEntry<'_>) -> Result<()>;
     /// Number of pages read so far; `None` if they are not counted.
     fn pages(&self) -> Option<u64>;
 }
@@ -159,7 +162,7 @@ impl Ordered for PlainView<'_> {
         }
     }
 
-    fn scan(&self, prefix: &[u8], each: &mut dyn FnMut(&[u8], &[u8]) -> Result<()>) -> Result<()> {
+    fn scan(&self, prefix: &[u8], each: OnEntry<'_>) -> Result<()> {
         let mut cursor = self.table.cursor();
         let mut is_there = cursor.seek_ge(prefix)?;
         while is_there && cursor.key().starts_with(prefix) {
@@ -177,7 +180,7 @@ impl Ordered for PlainView<'_> {
     }
 }
 
-/// An environment of LMDB. Its default durability is that of `Promise::Synced`.
+/// An environment of LMDB with its default durability, as for `Promise::Synced`.
 pub(super) struct Lmdb {
     env: Env,
     commits: AtomicU64,
@@ -226,7 +229,7 @@ impl Ordered for Txn<'_> {
         }
     }
 
-    fn scan(&self, prefix: &[u8], each: &mut dyn FnMut(&[u8], &[u8]) -> Result<()>) -> Result<()> {
+    fn scan(&self, prefix: &[u8], each: OnEntry<'_>) -> Result<()> {
         let mut cursor = self.cursor()?;
         // LMDB does not accept an empty key, so the smallest key stands for it.
         let from = if prefix.is_empty() { &[0][..] } else { prefix };

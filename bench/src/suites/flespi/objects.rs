@@ -9,8 +9,7 @@
 //! | `object-eighth-in`, `object-eighth-out` | the same with an eighth of the size: 128 MiB of 1 GiB |
 //! | `object-hash` | MiB/s of the hash alone, which is part of `object-in` (ours only) |
 //!
-//! Bytes that are read are compared with those that were written, on both sides; the hash of the object with that of its
-//! bytes. Reading also checks the checksums of our pages, which a plain file does not have.
+//! Both sides compare the bytes read with the bytes written. The stored hash is compared with the hash of the bytes. Reading also checks the checksums of our pages, which a plain file does not have.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -184,7 +183,7 @@ pub(super) fn run(options: &Options, round: usize, contest: &mut Contest) -> Res
     Ok(())
 }
 
-/// Measures the hash alone, and compares it with that of the stored object.
+/// Measures the hash alone, and compares it with the stored hash.
 fn check_hash(
     stored: ContentHash,
     slices: u64,

@@ -10,8 +10,8 @@
 //! | `queue-keys-...` | a twentieth as many ordering keys as messages: one message of a key is leased at a time (ours only) |
 //! | `queue-groups-...` | two groups of consumers, each of which gets every message; deliveries/s (ours only) |
 //!
-//! Latencies of `...-lease-ack` are those of both transactions together. Peers do what they can with little code
-//! ([`lmdb`], [`sqlite`]): they have no redelivery, no counts of deliveries, no groups, no ordering keys.
+//! A latency of `...-lease-ack` covers both transactions. The peers' queues ([`lmdb`], [`sqlite`]) are simple: they have no
+//! redelivery, no counts of deliveries, no groups and no ordering keys.
 //!
 //! Each delivery is checked: its payload belongs to its message, no message comes twice, and the messages of a key, or all
 //! messages without keys, come in the order of the pushes. At the end the queue must be empty.
@@ -75,7 +75,7 @@ fn open(kind: Kind, dir: &Path, groups: usize, data_bytes: u64) -> Result<Box<dy
     })
 }
 
-/// What distinguishes a group of cases.
+/// Parameters of a group of cases.
 #[derive(Clone, Copy)]
 struct Plan {
     /// Part of the names of the cases.
@@ -244,7 +244,7 @@ struct Check {
     delivered: u64,
     /// Whether each message was delivered.
     seen: Vec<bool>,
-    /// For each key, the number after that of the last message; without keys there is one.
+    /// Lowest number that the next message of each key may have; a single entry if there are no keys.
     next: Vec<u64>,
 }
 

@@ -6,7 +6,7 @@
 //!
 //! | case | |
 //! |---|---|
-//! | `...-rate` | overwritten topics/s of the whole time; latencies are those of transactions, from their begin to the end of the commit |
+//! | `...-rate` | overwritten topics/s of the whole time; a latency covers a transaction with its commit |
 //! | `...-first`, `...-last` | overwritten topics/s of the first and of the last tenth of the time: a minute of ten |
 //! | `...-commit` | p99 of the commit alone, in ms |
 //! | `...-written` | bytes per overwritten topic that the store passes to `write` and similar calls |
@@ -36,7 +36,7 @@ use crate::os;
 /// Bytes of memory that a topic takes at most, in a file with pages that a reader holds.
 const TOPIC_BYTES: u64 = 1000;
 
-/// Progress of the writer, for checking what the reader finds.
+/// Progress of the writer, against which the reader checks its matches.
 #[derive(Default)]
 pub(super) struct Progress {
     /// The last round of which all messages are committed.
@@ -104,17 +104,18 @@ struct One<'s> {
     each: usize,
 }
 
-/// A commit: its begin and end since the begin of the measurement, and its number of topics.
+/// A commit: the begin of its transaction since the begin of the measurement, and its number of topics.
 struct Commit {
     begin: Duration,
-    end: Duration,
     topics: u64,
 }
 
-/// What the writer has done.
+/// Measurements of the writer.
 struct Written {
     sample: Sample,
     commits: Vec<Commit>,
+    /// The time at which the transaction after the last one would have begun.
+    end: Duration,
     commit_times: Latencies,
     rounds: u64,
 }
@@ -152,7 +153,7 @@ impl One<'_> {
         let silent = self.store.silent_syncs();
         let meter = Meter::start(self.dir);
         let start = Instant::now();
-        'rounds: loop {
+        let end = 'rounds: loop {
             rounds += 1;
             progress.current.store(rounds, Ordering::SeqCst);
             for i in (1..devices.len()).rev() {
@@ -166,25 +167,22 @@ impl One<'_> {
                 }
                 let begin = start.elapsed();
                 if begin >= time {
-                    break 'rounds;
+                    break 'rounds begin;
                 }
                 let (transaction, commit) = self.publish(rounds, some)?;
                 transactions.keep(transaction);
                 commit_times.keep(commit);
                 let topics = some.len() as u64 * PARAMETERS;
                 count += topics;
-                commits.push(Commit {
-                    begin,
-                    end: start.elapsed(),
-                    topics,
-                });
+                commits.push(Commit { begin, topics });
             }
             progress.complete.store(rounds, Ordering::SeqCst);
-        }
+        };
         let silent = self.store.silent_syncs() - silent;
         Ok(Written {
             sample: meter.finish(count, silent, transactions),
             commits,
+            end,
             commit_times,
             rounds,
         })
@@ -231,19 +229,23 @@ impl One<'_> {
     }
 }
 
-/// Topics per second of the commits in the first or last tenth of the time; of all commits if there are none.
-fn rate(commits: &[Commit], is_last: bool) -> f64 {
-    let end = commits.last().map_or(Duration::ZERO, |commit| commit.end);
+/// Topics per second of the commits that begin in the first or last tenth of the time until `end`. A commit lasts until the
+/// next one begins, so that pauses count.
+fn rate(commits: &[Commit], end: Duration, is_last: bool) -> f64 {
     let tenth = end / 10;
-    let some = match is_last {
-        false => &commits[..commits.partition_point(|commit| commit.end <= tenth)],
-        true => &commits[commits.partition_point(|commit| commit.begin < end - tenth)..],
+    let (from, to) = match is_last {
+        false => (0, commits.partition_point(|commit| commit.begin < tenth)),
+        // A commit that takes longer than the last tenth counts as a whole.
+        true => (
+            commits
+                .partition_point(|commit| commit.begin < end - tenth)
+                .min(commits.len().saturating_sub(1)),
+            commits.len(),
+        ),
     };
-    let some = if some.is_empty() { commits } else { some };
-    let topics: u64 = some.iter().map(|commit| commit.topics).sum();
-    // From the begin of the first commit to the end of the last one, in both windows.
-    let begin = some.first().map_or(Duration::ZERO, |commit| commit.begin);
-    topics as f64 / (some.last().map_or(end, |commit| commit.end) - begin).as_secs_f64()
+    let begin_of = |n: usize| commits.get(n).map_or(end, |commit| commit.begin);
+    let topics: u64 = commits[from..to].iter().map(|commit| commit.topics).sum();
+    topics as f64 / (begin_of(to) - begin_of(from)).as_secs_f64()
 }
 
 /// Adds the samples of a store.
@@ -257,7 +259,8 @@ impl Cases<'_> {
     fn tell(mut self, written: Written, reads: Reads, file_bytes: f64) {
         let topics: u64 = written.commits.iter().map(|commit| commit.topics).sum();
         let handed = written.sample.written.handed as f64 / topics.max(1) as f64;
-        let [first, last] = [false, true].map(|is_last| rate(&written.commits, is_last));
+        let [first, last] =
+            [false, true].map(|is_last| rate(&written.commits, written.end, is_last));
         self.add("rate", "topics/s", false, written.sample);
         self.add("first", "topics/s", false, Sample::of(first));
         self.add("last", "topics/s", false, Sample::of(last));
@@ -296,12 +299,16 @@ mod tests {
         let commits: Vec<Commit> = (0..100)
             .map(|i| Commit {
                 begin: Duration::from_millis(i * 100),
-                end: Duration::from_millis(i * 100 + 100),
                 topics: if i < 50 { 20 } else { 10 },
             })
             .collect();
-        assert_eq!(rate(&commits, false).round(), 200.0);
-        assert_eq!(rate(&commits, true).round(), 100.0);
-        assert_eq!(rate(&commits[..2], true).round(), 200.0);
+        let of = |commits, seconds, is_last| {
+            rate(commits, Duration::from_secs(seconds), is_last).round()
+        };
+        assert_eq!(of(&commits, 10, false), 200.0);
+        assert_eq!(of(&commits, 10, true), 100.0);
+        // The last of two commits takes 9.9 seconds.
+        assert_eq!(of(&commits[..2], 10, false), 4.0);
+        assert_eq!(of(&commits[..2], 10, true), 2.0);
     }
 }

@@ -12,7 +12,7 @@ use crate::lmdb_engine::lmdb::Env;
 const READY: u8 = b'r';
 const LEASED: u8 = b'w';
 
-/// An environment of LMDB. Its default durability is that of `Promise::Synced`.
+/// An environment of LMDB with its default durability, as for `Promise::Synced`.
 pub(super) struct Lmdb {
     env: Env,
     next: u64,
