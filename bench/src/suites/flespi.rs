@@ -14,14 +14,15 @@
 //! results of its reads, and a wrong result ends the run with an error.
 //!
 //! ```text
-//! names       topics and payloads          store      topics behind one interface
-//! keyspace, nested, flat                   the stores
+//! names       topics and payloads          face       the interface of the stores of topics
+//! keyspace, nested, flat                   the stores; store: their kinds
 //! telemetry   topics, topics-max           reader     wildcard reads beside the writer
 //! load        load, layouts                window, queue, objects    the other parts
 //! aims        the aims beside the figures
 //! ```
 
 mod aims;
+mod face;
 mod flat;
 mod keyspace;
 mod load;

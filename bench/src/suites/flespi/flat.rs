@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use ::tidalite::topics::Message;
 use ::tidalite::{Database, ReadTxn, Table};
 
+use super::face::{Each, Store, View, Work};
 use super::names::Payload;
-use super::store::{Each, Store, View, Work};
 use crate::engine::Result;
 use crate::lmdb_engine::lmdb::{Env, Txn};
 

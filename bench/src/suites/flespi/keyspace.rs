@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use ::tidalite::Database;
 use ::tidalite::topics::{Filter, Message, SearchOptions, TopicSearch};
 
+use super::face::{Each, Store, View, Work};
 use super::names::Payload;
-use super::store::{Each, Store, View, Work};
 use crate::engine::Result;
 
 /// Name of the table.

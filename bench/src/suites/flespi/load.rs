@@ -28,8 +28,9 @@ use std::time::Instant;
 
 use ::tidalite::topics::Message;
 
+use super::face::{Store, Work};
 use super::names::{Payload, Question, Sites, parsed, payload};
-use super::store::{self, Store};
+use super::store;
 use crate::args::Options;
 use crate::child::{self, Unit};
 use crate::contest::Contest;
@@ -344,7 +345,7 @@ impl One<'_> {
             "#" => 1,
             _ => REPETITIONS,
         };
-        let (mut times, mut work) = (Vec::new(), store::Work::default());
+        let (mut times, mut work) = (Vec::new(), Work::default());
         for _ in 0..repetitions {
             let mut found = (0, 0);
             let begin = Instant::now();

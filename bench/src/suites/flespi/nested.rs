@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use ::tidalite::topics::Message;
 use ::tidalite::{Database, ReadTxn, Table, TableCursor};
 
+use super::face::{Each, Store, View, Work};
 use super::names::Payload;
-use super::store::{Each, Store, View, Work};
 use crate::engine::Result;
 
 /// Name of the outermost table.

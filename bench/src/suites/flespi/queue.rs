@@ -16,11 +16,14 @@
 //! Each delivery is checked: its payload belongs to its message, no message comes twice, and the messages of a key, or all
 //! messages without keys, come in the order of the pushes. At the end the queue must be empty.
 
+mod face;
 mod lmdb;
 mod ours;
 mod sqlite;
 
 use std::path::Path;
+
+use face::{Job, PAYLOAD_BYTES, Queue};
 
 use crate::args::Options;
 use crate::contest::{Contest, takes_part};
@@ -30,8 +33,6 @@ use crate::os;
 
 /// Number of messages in a transaction.
 const BATCH: u64 = 1000;
-/// Length of a payload in bytes.
-const PAYLOAD_BYTES: usize = 100;
 /// Bytes of a message in a file at most.
 const MESSAGE_BYTES: u64 = 500;
 /// Maximum number of messages of the cases with one message in each transaction.
@@ -43,28 +44,6 @@ const SQLITE: Kind = Kind {
     ours: false,
     open: |_, _| Err("a queue".into()),
 };
-
-/// A message: its id, which ascends in the order of the pushes, and its payload.
-type Delivered = (u64, Vec<u8>);
-
-/// A message to push.
-struct Job {
-    payload: [u8; PAYLOAD_BYTES],
-    key: Option<[u8; 8]>,
-}
-
-/// An open queue. Each call is one durable transaction.
-trait Queue {
-    fn push(&mut self, jobs: &[Job]) -> Result<()>;
-    /// Leases the first ready messages of a group, at most `limit`.
-    fn lease(&mut self, group: usize, limit: usize) -> Result<Vec<Delivered>>;
-    /// Acknowledges leased messages of a group: all of them must be leased.
-    fn ack(&mut self, group: usize, ids: &[u64]) -> Result<()>;
-    /// Number of stored messages, in whatever state.
-    fn left(&self) -> Result<u64>;
-    /// Number of waits for the disk so far that are not calls of `fsync` or similar functions.
-    fn silent_syncs(&self) -> u64;
-}
 
 fn open(kind: Kind, dir: &Path, groups: usize, data_bytes: u64) -> Result<Box<dyn Queue>> {
     Ok(match kind.name {

@@ -12,15 +12,14 @@
 //! no topic comes twice, that every message belongs to its topic and matches the filter, that its round is complete or
 //! being written, and that all messages of a device are of one round, because they were committed together.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use ::tidalite::topics::Filter;
 
+use super::face::Store;
 use super::names::{PARAMETERS, Telemetry, parsed};
-use super::store::Store;
-use super::telemetry::Progress;
 use crate::engine::Result;
 use crate::engine::data::Random;
 use crate::meter::Latencies;
@@ -29,6 +28,16 @@ use crate::meter::Latencies;
 const EVERY: Duration = Duration::from_millis(50);
 
 const KINDS: [&str; 4] = ["device", "parameter", "speed", "tree"];
+
+/// Progress of the writer, against which the reader checks its matches.
+#[derive(Default)]
+pub(super) struct Progress {
+    /// The last round of which all messages are committed.
+    pub(super) complete: AtomicU64,
+    /// The round that is being written.
+    pub(super) current: AtomicU64,
+    pub(super) has_ended: AtomicBool,
+}
 
 /// The times of the reads.
 #[derive(Default)]

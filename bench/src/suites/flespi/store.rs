@@ -1,4 +1,4 @@
-//! Stores of retained topics behind one interface: ours, and other ways to keep the same messages.
+//! The stores of retained topics: ours, and other ways to keep the same messages.
 //!
 //! ```text
 //! keyspace   TIDALITE       the topics of Tidalite: one ordered keyspace, with sets of the names of each level
@@ -8,13 +8,10 @@
 //! ```
 
 use std::path::Path;
-use std::time::Duration;
 
-use ::tidalite::topics::Message;
-
+use super::face::Store;
 use super::flat::{Lmdb, PlainTable};
 use super::keyspace::Keyspace;
-use super::names::Payload;
 use super::nested::Nested;
 use crate::contest::takes_part;
 use crate::engine::{Kind, LMDB, Result, TIDALITE};
@@ -60,44 +57,13 @@ pub(super) fn open(kind: Kind, dir: &Path, data_bytes: u64) -> Result<Box<dyn St
     })
 }
 
-/// An open store; dropping it closes its file.
-pub(super) trait Store: Sync {
-    /// Stores messages in place of the messages of their topics, in one durable transaction. Returns the time that the
-    /// commit took.
-    fn publish(&self, messages: &[Message<'_>]) -> Result<Duration>;
-    /// Runs work that reads in one snapshot.
-    fn read(&self, work: &mut dyn FnMut(&dyn View) -> Result<()>) -> Result<()>;
-    /// Number of waits for the disk since the store was opened that are not calls of `fsync` or similar functions.
-    fn silent_syncs(&self) -> u64;
-}
-
-/// Receives the topics and payloads of matches.
-pub(super) type Each<'e> = &'e mut dyn FnMut(&str, &[u8]);
-
-/// A snapshot of a store.
-pub(super) trait View {
-    /// The payload of a topic; `None` if it has no message.
-    fn get(&self, topic: &str) -> Result<Option<Payload>>;
-    /// Passes all messages whose topics match a filter to `each`.
-    fn find(&self, filter: &str, each: Each<'_>) -> Result<Work>;
-}
-
-/// Work of a search.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Work {
-    /// Number of rows compared with the filter.
-    pub(super) rows: u64,
-    /// Number of pages read; `None` if the store does not count them.
-    pub(super) pages: Option<u64>,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::os::TempDir;
-    use crate::suites::flespi::names::payload;
+    use crate::suites::flespi::names::{Payload, payload};
     use std::collections::BTreeMap;
-    use tidalite::topics::Filter;
+    use tidalite::topics::{Filter, Message};
 
     #[test]
     fn every_store_finds_what_a_map_has() {

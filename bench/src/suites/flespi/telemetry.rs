@@ -17,15 +17,16 @@
 //! At the end a scan checks that every topic has the message of the last round, or of the round before.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use ::tidalite::topics::Message;
 
+use super::face::Store;
 use super::names::{PARAMETERS, Payload, Telemetry, parsed, payload};
-use super::reader::{self, Reads};
-use super::store::{self, Store};
+use super::reader::{self, Progress, Reads};
+use super::store;
 use crate::args::Options;
 use crate::contest::Contest;
 use crate::engine::data::Random;
@@ -35,16 +36,6 @@ use crate::os;
 
 /// Bytes of memory that a topic takes at most, in a file with pages that a reader holds.
 const TOPIC_BYTES: u64 = 1000;
-
-/// Progress of the writer, against which the reader checks its matches.
-#[derive(Default)]
-pub(super) struct Progress {
-    /// The last round of which all messages are committed.
-    pub(super) complete: AtomicU64,
-    /// The round that is being written.
-    pub(super) current: AtomicU64,
-    pub(super) has_ended: AtomicBool,
-}
 
 /// Runs a part. `is_paced`: a round takes a second.
 pub(super) fn run(

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use super::{Delivered, Job, Queue};
+use super::face::{Delivered, Job, Queue};
 use crate::engine::Result;
 use crate::lmdb_engine::lmdb::Env;
 

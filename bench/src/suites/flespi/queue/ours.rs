@@ -6,7 +6,7 @@ use std::time::Duration;
 use ::tidalite::Database;
 use ::tidalite::queue::{Answered, GroupStart, LeaseLimits, NewMessage, Pushed};
 
-use super::{Delivered, Job, Queue};
+use super::face::{Delivered, Job, Queue};
 use crate::engine::Result;
 
 const TABLE: &str = "jobs";

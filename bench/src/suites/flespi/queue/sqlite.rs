@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rusqlite::Connection;
 
-use super::{Delivered, Job, Queue};
+use super::face::{Delivered, Job, Queue};
 use crate::engine::Result;
 
 /// Any time after the run.
