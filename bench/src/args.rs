@@ -31,6 +31,8 @@ suites:
   raptor         the tests of RaptorDB's article, its figures beside; durable random sets and gets of
                  GUIDs, LMDB, libmdbx, redb and fjall beside
   buffered       random keys in durable transactions into a buffered table, a plain table, LMDB and fjall
+  flespi         retained topics overwritten every second, wildcards, layouts of topics, queues, objects;
+                 LMDB, SQLite, plain files
   cpu            a hundred hosts with ten metrics each: write, size, eight questions; SQLite
 
 options:
@@ -49,8 +51,14 @@ options:
                  long-reader: of its table (default 1000000); nested: five a table or topic;
                  buffered: of the table (default 5000000)
   --series N     catalog: number of series (default 1000000)
-  --keys N       raptor: number of GUIDs (default 10000000), of which the rest is scaled
-  --mib N        beyond-memory: size of the file (default 8192); import: of the CSV (default 100)
+  --keys N       raptor: number of GUIDs (default 10000000), of which the rest is scaled;
+                 flespi: topics of the part `load` (default 10000000)
+  --topics N     flespi: topics of the other parts, overwritten once a second (default 1000000)
+  --batch N      flespi: topics of a commit (default 50000)
+  --seconds N    flespi: time for which topics are overwritten (default 600)
+  --messages N   flespi: messages of a queue (default 1000000)
+  --mib N        beyond-memory: size of the file (default 8192); import: of the CSV (default 100);
+                 flespi: of an object (default 1024)
   --memory-mib N beyond-memory: memory of the process (default 1024; 0: no bound)
 ";
 
@@ -74,6 +82,9 @@ pub(crate) enum Suite {
     /// A single engine of the suite `Raptor`, in a process of its own.
     RaptorOne,
     Buffered,
+    Flespi,
+    /// A single engine and part of the suite `Flespi`, in a process of its own.
+    FlespiOne,
     Cpu,
     Codec,
     Akumuli,
@@ -98,6 +109,10 @@ pub(crate) struct Options {
     pub(crate) pairs: u64,
     pub(crate) series: u64,
     pub(crate) keys: u64,
+    pub(crate) topics: u64,
+    pub(crate) batch: u64,
+    pub(crate) seconds: u64,
+    pub(crate) messages: u64,
     pub(crate) mib: u64,
     pub(crate) memory_mib: u64,
     /// Names of the cases that the suite has offered while it ran, for the error that lists them.
@@ -153,8 +168,13 @@ impl Options {
             pairs: if long_reader { 1_000_000 } else { 5_000_000 },
             series: 1_000_000,
             keys: 10_000_000,
+            topics: 1_000_000,
+            batch: 50_000,
+            seconds: 600,
+            messages: 1_000_000,
             mib: match suite {
                 Suite::Import => 100,
+                Suite::Flespi | Suite::FlespiOne => 1024,
                 _ => 8192,
             },
             memory_mib: 1024,
@@ -183,6 +203,8 @@ pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Option<Opt
         Some("raptor") => Suite::Raptor,
         Some("raptor-one") => Suite::RaptorOne,
         Some("buffered") => Suite::Buffered,
+        Some("flespi") => Suite::Flespi,
+        Some("flespi-one") => Suite::FlespiOne,
         Some("cpu") => Suite::Cpu,
         Some("codec") => Suite::Codec,
         Some("akumuli") => Suite::Akumuli,
@@ -203,6 +225,10 @@ pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Option<Opt
             "--pairs" => options.pairs = number(&option, &value)?,
             "--series" => options.series = number(&option, &value)?,
             "--keys" => options.keys = number(&option, &value)?,
+            "--topics" => options.topics = number(&option, &value)?,
+            "--batch" => options.batch = number(&option, &value)?,
+            "--seconds" => options.seconds = number(&option, &value)?,
+            "--messages" => options.messages = number(&option, &value)?,
             "--mib" => options.mib = number(&option, &value)?,
             "--memory-mib" if value == "0" => options.memory_mib = 0,
             "--memory-mib" => options.memory_mib = number(&option, &value)?,
@@ -259,6 +285,11 @@ mod tests {
         assert_eq!(options.suite, Suite::BeyondMemory);
         assert_eq!((options.mib, options.memory_mib), (64, 0));
         assert_eq!(options.peers, ["lmdb"]);
+        let line = "flespi --only topics --topics 100 --batch 50 --seconds 2 --messages 7";
+        let options = parsed(line).unwrap().unwrap();
+        assert_eq!((options.suite, options.mib), (Suite::Flespi, 1024));
+        let sizes = [options.topics, options.batch, options.seconds];
+        assert_eq!((sizes, options.messages), ([100, 50, 2], 7));
     }
 
     #[test]

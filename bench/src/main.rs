@@ -13,7 +13,7 @@
 //! child          results of a child process
 //! suites         one file or folder for each suite: harlinn (five programs of an article), commit, mdbx, ioarena,
 //!                beyond_memory, long_reader, ticks, growth, nested, cpu, akumuli, codec, import,
-//!                catalog, raptor, buffered
+//!                catalog, raptor, buffered, flespi
 //! ```
 
 mod args;
@@ -36,7 +36,7 @@ use args::{Options, Suite};
 use contest::Contest;
 use engine::Result;
 use suites::{
-    akumuli, beyond_memory, buffered, catalog, codec, commit, cpu, growth, harlinn, import,
+    akumuli, beyond_memory, buffered, catalog, codec, commit, cpu, flespi, growth, harlinn, import,
     ioarena, long_reader, mdbx, nested, raptor, ticks,
 };
 
@@ -66,6 +66,7 @@ fn run(options: &Options) -> Result<()> {
     match options.suite {
         Suite::BeyondMemoryOne => return beyond_memory::one(options),
         Suite::RaptorOne => return raptor::one(options),
+        Suite::FlespiOne => return flespi::one(options),
         _ => {}
     }
     os::keep_heap();
@@ -94,6 +95,12 @@ fn run(options: &Options) -> Result<()> {
             let contest = raptor::run(options)?;
             told(&contest, options, json)?;
             print!("\n{}", raptor::aims(&contest, options));
+            Ok(())
+        }
+        Suite::Flespi | Suite::FlespiOne => {
+            let contest = flespi::run(options)?;
+            told(&contest, options, json)?;
+            print!("\n{}", flespi::aims(&contest, options));
             Ok(())
         }
         Suite::Cpu => told(&cpu::run(options)?, options, json),
@@ -207,6 +214,13 @@ fn warn(options: &Options) {
         Suite::Import => options.mib < 100,
         Suite::Catalog => options.series < 1_000_000,
         Suite::Raptor | Suite::RaptorOne => options.keys < 10_000_000,
+        Suite::Flespi | Suite::FlespiOne => {
+            options.topics < 1_000_000
+                || options.keys < 10_000_000
+                || options.seconds < 600
+                || options.messages < 1_000_000
+                || options.mib < 1024
+        }
         Suite::Cpu => options.points < 2_592_000,
         Suite::Codec => false,
         Suite::Akumuli | Suite::AkumuliWriter => options.points < 40_000_000,

@@ -79,7 +79,8 @@ impl Latencies {
         self.nanos.extend(other.nanos);
     }
 
-    fn spread(mut self) -> Spread {
+    /// The distribution of the recorded times.
+    pub(crate) fn spread(mut self) -> Spread {
         self.nanos.sort_unstable();
         let last = self.nanos.len().saturating_sub(1);
         let at = |share: f64| {

@@ -103,6 +103,58 @@ pub(crate) fn table<'l>(lines: impl IntoIterator<Item = &'l Line>) -> String {
     text
 }
 
+/// A measured figure and its bound: at least, or at most.
+pub(crate) struct Aim {
+    text: String,
+    figure: Option<f64>,
+    bound: f64,
+    at_most: bool,
+}
+
+impl Aim {
+    /// The figure must be at least the bound.
+    pub(crate) fn at_least(text: impl Into<String>, figure: Option<f64>, bound: f64) -> Self {
+        Self {
+            text: text.into(),
+            figure,
+            bound,
+            at_most: false,
+        }
+    }
+
+    /// The figure must be at most the bound.
+    pub(crate) fn at_most(text: impl Into<String>, figure: Option<f64>, bound: f64) -> Self {
+        Self {
+            at_most: true,
+            ..Self::at_least(text, figure, bound)
+        }
+    }
+}
+
+/// Formats aims with the measured figures as a table in Markdown.
+pub(crate) fn aims(aims: &[Aim]) -> String {
+    let mut text = String::from("| aim | bound | measured | met |\n|---|---:|---:|---|\n");
+    for aim in aims {
+        let bound = match aim.at_most {
+            true => format!("<= {}", short(aim.bound)),
+            false => format!(">= {}", short(aim.bound)),
+        };
+        let (measured, met) = match aim.figure {
+            None => ("not measured".to_owned(), ""),
+            Some(figure) => {
+                let is_met = match aim.at_most {
+                    true => figure <= aim.bound,
+                    false => figure >= aim.bound,
+                };
+                (short(figure), if is_met { "yes" } else { "**no**" })
+            }
+        };
+        // Writing to a `String` cannot fail, so the result is ignored.
+        let _ = writeln!(text, "| {} | {bound} | {measured} | {met} |", aim.text);
+    }
+    text
+}
+
 /// Formats a value with about four digits.
 pub(crate) fn short(value: f64) -> String {
     match value.abs() {

@@ -7,6 +7,7 @@ pub(crate) mod catalog;
 pub(crate) mod codec;
 pub(crate) mod commit;
 pub(crate) mod cpu;
+pub(crate) mod flespi;
 mod floor;
 pub(crate) mod growth;
 pub(crate) mod harlinn;
