@@ -1,0 +1,535 @@
+//! Commands for objects in buckets; `object_uploads` has those for uploads and links.
+
+use super::common::{CreatedArg, DurabilityArg, FileArg, FormatArg, ReportFormatArg};
+use super::messages::{When, pair, when, when_or_never};
+use super::object_uploads::{ObjectLinkArgs, ObjectUploadArgs};
+use clap::{Args, Subcommand, ValueEnum, ValueHint};
+use std::path::PathBuf;
+use tidalite::objects::{ContentHash, ObjectCondition};
+
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+A bucket holds objects: bytes of any length under a name, with a content type, metadata and a hash.
+Objects are stored in chunks, so they are never in memory as a whole.
+
+Examples:
+  tidalite object put plant.tdl video/gate.mp4 gate.mp4 --type video/mp4 --meta camera=7
+  tidalite object put plant.tdl video/gate.mp4 gate.mp4 --resume
+  tidalite object get plant.tdl video/gate.mp4 --output gate.mp4
+  tidalite object get plant.tdl video/gate.mp4 --range 0-1023 > head
+  tidalite object ls plant.tdl video/ --delimiter /
+  tidalite object info plant.tdl video/gate.mp4
+  tidalite object mv plant.tdl video/gate.mp4 old/gate.mp4
+  tidalite object rm plant.tdl --prefix old/ --dry-run
+  tidalite object verify plant.tdl --all
+
+  tidalite object create plant.tdl --table cache --overflow rotate --bytes-max 1000000000
+  tidalite object upload list plant.tdl
+  tidalite object link create plant.tdl video/gate.mp4 --expires 1d
+  tidalite object maintain plant.tdl
+
+The bucket is called `objects` unless --table gives another name; a file can have many. The hash of an
+object is BLAKE3 over the hashes of its chunks: equal hashes mean equal bytes. Times without an offset
+are in UTC. Expiry follows the clock of the database, which does not jump with the clock of the
+computer.")]
+pub(crate) struct ObjectArgs {
+    #[command(subcommand)]
+    pub command: ObjectCommand,
+}
+
+/// A bucket of a file.
+#[derive(Debug, Args)]
+pub(crate) struct ObjectPlace {
+    #[command(flatten)]
+    pub file: FileArg,
+
+    /// Bucket
+    #[arg(long, value_name = "TABLE", default_value = "objects")]
+    pub table: String,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ObjectCommand {
+    /// Create a bucket with limits, or change its options
+    Create(ObjectCreateArgs),
+    /// Store a file or standard input as an object; the bucket is created if it does not exist
+    Put(Box<ObjectPutArgs>),
+    /// Write an object, or a part of it, to a file or to standard output
+    Get(ObjectGetArgs),
+    /// List objects
+    Ls(ObjectLsArgs),
+    /// Show the size, the hash and the attributes of an object
+    Info(ObjectInfoArgs),
+    /// Remove an object, or all whose names begin with a text
+    Rm(ObjectRmArgs),
+    /// Rename an object
+    Mv(ObjectMvArgs),
+    /// Copy an object; both share their bytes
+    Cp(ObjectMvArgs),
+    /// Change the content type, the metadata, the expiry or the protection of an object
+    Set(ObjectSetArgs),
+    /// Read objects and compare them with their hashes
+    Verify(ObjectVerifyArgs),
+    /// Upload objects piece by piece
+    Upload(ObjectUploadArgs),
+    /// Create, revoke and list links to objects
+    Link(ObjectLinkArgs),
+    /// List buckets, or show the objects, the uploads and the options of one
+    Stat(ObjectStatArgs),
+    /// Remove expired objects, uploads and links, and free their space
+    Maintain(ObjectMaintainArgs),
+}
+
+/// The treatment of an object that a full bucket has no room for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ObjectOverflow {
+    /// A put fails
+    Reject,
+    /// The oldest objects that are not protected are removed
+    Rotate,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ObjectCreateArgs {
+    #[command(flatten)]
+    pub place: ObjectPlace,
+
+    /// Size in bytes of a chunk of later objects; 1048576 to 8388608
+    #[arg(long, value_name = "BYTES")]
+    pub chunk_bytes: Option<u32>,
+
+    /// The treatment of an object that a full bucket has no room for; reject if not given
+    #[arg(long, value_enum, value_name = "RULE")]
+    pub overflow: Option<ObjectOverflow>,
+
+    /// Maximum size in bytes of an object
+    #[arg(long, value_name = "BYTES")]
+    pub object_bytes_max: Option<u64>,
+
+    /// Maximum number of objects
+    #[arg(long, value_name = "OBJECTS")]
+    pub objects_max: Option<u64>,
+
+    /// Maximum size in bytes of all objects together
+    #[arg(long, value_name = "BYTES")]
+    pub bytes_max: Option<u64>,
+
+    /// Maximum number of unfinished uploads; 10000 if not given
+    #[arg(long, value_name = "UPLOADS")]
+    pub uploads_max: Option<u64>,
+
+    /// Change the given options of an existing bucket
+    #[arg(long)]
+    pub alter: bool,
+
+    #[command(flatten)]
+    pub created: CreatedArg,
+
+    #[command(flatten)]
+    pub durability: DurabilityArg,
+}
+
+/// Attributes of a new object.
+#[derive(Debug, Args)]
+pub(crate) struct ObjectAttributeArgs {
+    /// Content type, such as video/mp4
+    #[arg(
+        long = "type",
+        value_name = "TYPE",
+        default_value = "",
+        hide_default_value = true
+    )]
+    pub content_type: String,
+
+    /// Metadata; repeat for several
+    #[arg(long = "meta", value_name = "NAME=VALUE", value_parser = pair)]
+    pub metadata: Vec<(String, String)>,
+
+    /// Time until the object expires, such as 30d, or the time at which it does
+    #[arg(long, value_name = "TIME", value_parser = when)]
+    pub expires: Option<When>,
+
+    /// Exempt the object from expiry, rotation and removal by prefix
+    #[arg(long)]
+    pub protect: bool,
+}
+
+/// A condition on the object that has the name now.
+#[derive(Debug, Args)]
+pub(crate) struct ObjectConditionArgs {
+    /// Only if no object has the name
+    #[arg(long, conflicts_with_all = ["if_exists", "if_hash", "if_not_hash"])]
+    pub if_missing: bool,
+
+    /// Only if an object has the name
+    #[arg(long, conflicts_with_all = ["if_hash", "if_not_hash"])]
+    pub if_exists: bool,
+
+    /// Only if the object has this hash
+    #[arg(long, value_name = "HASH", value_parser = hash, conflicts_with = "if_not_hash")]
+    pub if_hash: Option<ContentHash>,
+
+    /// Only if no object with this hash has the name
+    #[arg(long, value_name = "HASH", value_parser = hash)]
+    pub if_not_hash: Option<ContentHash>,
+}
+
+impl ObjectConditionArgs {
+    pub(crate) fn condition(&self) -> ObjectCondition {
+        match (
+            self.if_missing,
+            self.if_exists,
+            self.if_hash,
+            self.if_not_hash,
+        ) {
+            (true, ..) => ObjectCondition::Missing,
+            (_, true, ..) => ObjectCondition::Exists,
+            (_, _, Some(hash), _) => ObjectCondition::Hash(hash),
+            (.., Some(hash)) => ObjectCondition::NotHash(hash),
+            (false, false, None, None) => ObjectCondition::Always,
+        }
+    }
+}
+
+/// Parses a hash as it is printed.
+pub(super) fn hash(text: &str) -> Result<ContentHash, String> {
+    ContentHash::from_hex(text)
+        .ok_or_else(|| "a hash has 64 hex digits; `tidalite object info` prints it".to_owned())
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ObjectPutArgs {
+    #[command(flatten)]
+    pub place: ObjectPlace,
+
+    /// Name of the object
+    #[arg(allow_negative_numbers = true)]
+    pub name: String,
+
+    /// File to store; standard input if not given, or if -
+    #[arg(value_name = "SOURCE", value_hint = ValueHint::FilePath)]
+    pub source: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub attributes: ObjectAttributeArgs,
+
+    #[command(flatten)]
+    pub condition: ObjectConditionArgs,
+
+    /// Store the file as an upload, in commits of 16 MiB, and go on with an interrupted one of the same name
+    #[arg(long, requires = "source")]
+    pub resume: bool,
+
+    /// No progress bar
+    #[arg(long, short = 'q')]
+    pub quiet: bool,
+
+    #[command(flatten)]
+    pub format: ReportFormatArg,
+
+    #[command(flatten)]
+    pub created: CreatedArg,
+
+    #[command(flatten)]
+    pub durability: DurabilityArg,
+}
+
+/// A range of bytes, as in HTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ByteRange {
+    /// From this byte to the end, or to the second byte, inclusive.
+    From(u64, Option<u64>),
+    /// This number of bytes at the end.
+    Last(u64),
+}
+
+fn byte_range(text: &str) -> Result<ByteRange, String> {
+    let bad = || {
+        "write FIRST-LAST, both inclusive and from 0 on, FIRST- for the rest, or -N for the last N bytes"
+            .to_owned()
+    };
+    let (first, last) = text.split_once('-').ok_or_else(bad)?;
+    let number = |text: &str| {
+        let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
+        text.parse::<u64>()
+            .ok()
+            .filter(|_| is_plain)
+            .ok_or_else(bad)
+    };
+    match (first, last) {
+        ("", last) => Ok(ByteRange::Last(number(last)?)),
+        (first, "") => Ok(ByteRange::From(number(first)?, None)),
+        (first, last) => match (number(first)?, number(last)?) {
+            (first, last) if first <= last => Ok(ByteRange::From(first, Some(last))),
+            _ => Err(bad()),
+        },
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ObjectGetArgs {
+    #[command(flatten)]
+    pub place: ObjectPlace,
+
+    /// Name of the object
+    #[arg(allow_negative_numbers = true)]
+    pub name: String,
+
+    /// File to write; it has this name only when it is complete. Standard output if not given, or if -
+    #[arg(long, short = 'o', value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+
+    /// Overwrite an existing file
+    #[arg(long)]
+    pub replace: bool,
+
+    /// Only these bytes: FIRST-LAST (both inclusive, from 0 on), FIRST-, or -N for the last N bytes
+    #[arg(long, value_name = "RANGE", value_parser = byte_range)]
+    pub range: Option<ByteRange>,
+
+    /// No progress bar
+    #[arg(long, short = 'q')]
+    pub quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ObjectLsArgs {
+    #[command(flatten)]
+    pub place: ObjectPlace,
+
+    /// Only objects whose names begin with this text
+    #[arg(
+        allow_negative_numbers = true,
+        default_value = "",
+        hide_default_value = true
+    )]
+    pub prefix: String,
+
+    /// Print names only up to this text behind the prefix, each beginning once, such as / for folders
+    #[arg(long, value_name = "TEXT")]
+    pub delimiter: Option<String>,
+
+    /// Only objects of this content type; a * at the end stands for any rest
+    #[arg(long = "type", value_name = "TYPE")]
+    pub content_type: Option<String>,
+
+    /// Only objects of at least this size in bytes
+    #[arg(long, value_name = "BYTES")]
+    pub bytes_min: Option<u64>,
+
+    /// Only objects of at most this size in bytes
+    #[arg(long, value_name = "BYTES")]
+    pub bytes_max: Option<u64>,
+
+    /// Only objects whose bytes were put at or after this time
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub from: Option<String>,
+
+    /// Only objects whose bytes were put before this time
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub to: Option<String>,
+
+    /// Only protected objects
+    #[arg(long, conflicts_with = "unprotected")]
+    pub protected: bool,
+
+    /// Only objects that are not protected
+    #[arg(long)]
+    pub unprotected: bool,
+
+    /// Maximum number of lines
+    #[arg(long, short = 'n', value_name = "OBJECTS", default_value_t = u64::MAX, hide_default_value = true)]
+    pub limit: u64,
+
+    #[command(flatten)]
+    pub format: FormatArg,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ObjectInfoArgs {
+    #[command(flatten)]
+    pub place: ObjectPlace,
+
+    /// Name of the object
+    #[arg(allow_negative_numbers = true)]
+    pub name: String,
+
+    #[command(flatten)]
+    pub format: ReportFormatArg,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ObjectRmArgs {
+    #[command(flatten)]
+    pub place: ObjectPlace,
+
+    /// Name of the object
+    #[arg(
+        allow_negative_numbers = true,
+        required_unless_present = "prefix",
+        conflicts_with = "prefix"
+    )]
+    pub name: Option<String>,
+
+    /// Remove all objects whose names begin with this text, except protected ones
+    #[arg(long, value_name = "TEXT")]
+    pub prefix: Option<String>,
+
+    /// Only print the number of objects that would be removed
+    #[arg(long, requires = "prefix")]
+    pub dry_run: bool,
+
+    /// Only if the object has this hash
+    #[arg(long, value_name = "HASH", value_parser = hash, conflicts_with = "prefix")]
+    pub if_hash: Option<ContentHash>,
+
+    #[command(flatten)]
+    pub durability: DurabilityArg,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ObjectMvArgs {
+    #[command(flatten)]
+    pub place: ObjectPlace,
+
+    /// Name of the object
+    #[arg(value_name = "FROM", allow_negative_numbers = true)]
+    pub from: String,
+
+    /// New name; an object that has it is replaced
+    #[arg(value_name = "TO", allow_negative_numbers = true)]
+    pub to: String,
+
+    #[command(flatten)]
+    pub condition: ObjectConditionArgs,
+
+    #[command(flatten)]
+    pub durability: DurabilityArg,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ObjectSetArgs {
+    #[command(flatten)]
+    pub place: ObjectPlace,
+
+    /// Name of the object
+    #[arg(allow_negative_numbers = true)]
+    pub name: String,
+
+    /// New content type
+    #[arg(long = "type", value_name = "TYPE")]
+    pub content_type: Option<String>,
+
+    /// New metadata, in place of all pairs; repeat for several
+    #[arg(long = "meta", value_name = "NAME=VALUE", value_parser = pair)]
+    pub metadata: Vec<(String, String)>,
+
+    /// Remove the metadata
+    #[arg(long, conflicts_with = "metadata")]
+    pub no_meta: bool,
+
+    /// Time until the object expires, such as 30d, or the time at which it does, or never
+    // Written as a path, because clap treats `Option<Option<T>>` as an option whose value may be missing.
+    #[arg(long, value_name = "TIME", value_parser = when_or_never)]
+    pub expires: Option<std::option::Option<When>>,
+
+    /// Protect the object from expiry, rotation and removal by prefix
+    #[arg(long, conflicts_with = "unprotect")]
+    pub protect: bool,
+
+    /// End the protection of the object
+    #[arg(long)]
+    pub unprotect: bool,
+
+    /// Only if the object has this hash
+    #[arg(long, value_name = "HASH", value_parser = hash)]
+    pub if_hash: Option<ContentHash>,
+
+    #[command(flatten)]
+    pub durability: DurabilityArg,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ObjectVerifyArgs {
+    #[command(flatten)]
+    pub place: ObjectPlace,
+
+    /// Name of the object
+    #[arg(
+        allow_negative_numbers = true,
+        required_unless_present = "all",
+        conflicts_with = "all"
+    )]
+    pub name: Option<String>,
+
+    /// All objects of the bucket
+    #[arg(long)]
+    pub all: bool,
+
+    #[command(flatten)]
+    pub format: ReportFormatArg,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ObjectStatArgs {
+    #[command(flatten)]
+    pub file: FileArg,
+
+    /// Bucket; a line for each if not given
+    #[arg(long, value_name = "TABLE")]
+    pub table: Option<String>,
+
+    #[command(flatten)]
+    pub format: ReportFormatArg,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ObjectMaintainArgs {
+    #[command(flatten)]
+    pub place: ObjectPlace,
+
+    #[command(flatten)]
+    pub durability: DurabilityArg,
+}
+
+impl ObjectCommand {
+    /// Durability of the commits of the command, if it writes.
+    pub(crate) fn durability(&self) -> Option<&DurabilityArg> {
+        match self {
+            Self::Create(args) => Some(&args.durability),
+            Self::Put(args) => Some(&args.durability),
+            Self::Rm(args) => Some(&args.durability),
+            Self::Mv(args) | Self::Cp(args) => Some(&args.durability),
+            Self::Set(args) => Some(&args.durability),
+            Self::Maintain(args) => Some(&args.durability),
+            Self::Upload(args) => args.command.durability(),
+            Self::Link(args) => args.command.durability(),
+            Self::Get(_) | Self::Ls(_) | Self::Info(_) | Self::Verify(_) | Self::Stat(_) => None,
+        }
+    }
+
+    /// Properties of a file that the command creates, if it can create one.
+    pub(crate) fn created(&self) -> Option<&CreatedArg> {
+        match self {
+            Self::Create(args) => Some(&args.created),
+            Self::Put(args) => Some(&args.created),
+            Self::Upload(args) => args.command.created(),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_those_of_http() {
+        assert_eq!(byte_range("0-9"), Ok(ByteRange::From(0, Some(9))));
+        assert_eq!(byte_range("5-"), Ok(ByteRange::From(5, None)));
+        assert_eq!(byte_range("-5"), Ok(ByteRange::Last(5)));
+        for wrong in ["", "-", "5", "9-0", "a-b", "+1-2", "1-2-3", "--5"] {
+            assert!(byte_range(wrong).is_err(), "{wrong}");
+        }
+    }
+}
