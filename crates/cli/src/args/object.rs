@@ -367,7 +367,8 @@ pub(crate) struct ObjectRmArgs {
     #[arg(
         allow_negative_numbers = true,
         required_unless_present = "prefix",
-        conflicts_with = "prefix"
+        // Also --dry-run: clap does not demand an option that --dry-run requires if another argument excludes it.
+        conflicts_with_all = ["prefix", "dry_run"]
     )]
     pub name: Option<String>,
 

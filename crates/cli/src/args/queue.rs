@@ -321,7 +321,8 @@ pub(crate) struct QueuePeekArgs {
         value_name = "ID",
         default_value_t = 0,
         hide_default_value = true,
-        requires = "all"
+        requires = "all",
+        conflicts_with = "group"
     )]
     pub from: u64,
 

@@ -228,7 +228,8 @@ pub(crate) struct TopicRmArgs {
     #[arg(
         allow_negative_numbers = true,
         required_unless_present = "matching",
-        conflicts_with = "matching"
+        // Also --dry-run: clap does not demand an option that --dry-run requires if another argument excludes it.
+        conflicts_with_all = ["matching", "dry_run"]
     )]
     pub topic: Option<String>,
 

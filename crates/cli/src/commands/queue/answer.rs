@@ -2,7 +2,6 @@
 
 use super::{expect_group_in, queue_mut};
 use crate::args::{QueueAnswerArgs, QueueExtendArgs, QueueNackArgs};
-use crate::commands::messages::Place;
 use crate::exit::{Failure, Outcome};
 use crate::output::plural;
 use crate::terminal::Terminal;
@@ -63,19 +62,11 @@ fn answer(
     let answered = answer(&mut queue, group, consumer);
     let answered = answered.map_err(|error| place.fail(&error))?;
     place.finish(tx, db)?;
-    tell(
-        &place,
-        &args.ids,
-        &answered,
-        done,
-        args.format.is_json(),
-        terminal,
-    )
+    tell(&args.ids, &answered, done, args.format.is_json(), terminal)
 }
 
 /// Prints the result for each id; a failure if not all are done.
 pub(super) fn tell(
-    place: &Place<'_>,
     ids: &[u64],
     answered: &[Answered],
     done: &str,
@@ -110,9 +101,8 @@ pub(super) fn tell(
     match failed {
         0 => Ok(()),
         failed => Err(Failure::not_found(format!(
-            "{} of {} not {done}",
-            plural(failed, "message was", "messages were"),
-            place.table
+            "not {done}: {failed} of {}",
+            plural(ids.len() as u64, "message", "messages")
         ))
         .hint("--group and --consumer must be those of the lease; `tidalite queue peek --all` prints all messages")),
     }

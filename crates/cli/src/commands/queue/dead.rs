@@ -72,7 +72,7 @@ fn change(place: &Place<'_>, args: &QueueDeadArgs, terminal: &mut Terminal<'_>) 
     let answered = apply(&mut queue, args, &args.ids).map_err(|error| place.fail(&error))?;
     place.finish(tx, db)?;
     let json = args.format.is_json();
-    tell(place, &args.ids, &answered, done(args), json, terminal)
+    tell(&args.ids, &answered, done(args), json, terminal)
 }
 
 /// Changes all dead letters of a group, many in one transaction.

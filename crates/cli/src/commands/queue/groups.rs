@@ -1,6 +1,6 @@
 //! `queue group`: groups of consumers.
 
-use super::{queue, queue_mut};
+use super::{groups_of, queue, queue_mut};
 use crate::args::{QueueGroupCreateArgs, QueueGroupDropArgs, QueueGroupListArgs, QueueStart};
 use crate::commands::messages::{time_text, told};
 use crate::exit::{Failure, Outcome};
@@ -89,11 +89,11 @@ pub(super) fn list(args: &QueueGroupListArgs, terminal: &mut Terminal<'_>) -> Ou
     let place = args.place.place();
     let (_db, snap) = place.open()?;
     let queue = queue(&place, &snap)?;
-    for name in queue.group_names() {
-        let stat = queue.group_stat(name).map_err(|error| place.fail(&error))?;
+    let groups = groups_of(&queue).map_err(|error| place.fail(&error))?;
+    for (name, stat) in &groups {
         match args.format.is_json() {
-            true => writeln!(terminal.out, "{}", group_json(name, &stat))?,
-            false => writeln!(terminal.out, "{}", group_text(name, &stat))?,
+            true => writeln!(terminal.out, "{}", group_json(name, stat))?,
+            false => writeln!(terminal.out, "{}", group_text(name, stat))?,
         }
     }
     Ok(terminal.out.flush()?)

@@ -26,6 +26,7 @@ use super::messages::Place;
 use crate::args::{QueueArgs, QueueCommand, QueueGroupCommand, QueuePlace};
 use crate::exit::{Failure, Outcome};
 use crate::terminal::Terminal;
+use tidalite::queue::{DEFAULT_GROUP, GroupStat};
 use tidalite::{Queue, QueueMut, ReadTxn, TableLayout, WriteTxn};
 
 impl QueuePlace {
@@ -48,6 +49,18 @@ fn queue<'s>(place: &Place<'_>, snap: &'s ReadTxn) -> Outcome<Queue<'s>> {
 /// The queue of a transaction; it is created if it does not exist.
 fn queue_mut<'t>(place: &Place<'_>, tx: &'t mut WriteTxn) -> Outcome<QueueMut<'t>> {
     tx.queue(place.table).map_err(|error| place.fail(&error))
+}
+
+/// The groups of a queue with their counters. A queue without groups has the default group.
+fn groups_of(queue: &Queue<'_>) -> tidalite::Result<Vec<(String, GroupStat)>> {
+    let mut names = queue.group_names();
+    if names.is_empty() && queue.group_stat(DEFAULT_GROUP).is_ok() {
+        names.push(DEFAULT_GROUP);
+    }
+    let groups = names.into_iter();
+    groups
+        .map(|name| Ok((name.to_owned(), queue.group_stat(name)?)))
+        .collect()
 }
 
 /// Returns an error for a group that does not exist.

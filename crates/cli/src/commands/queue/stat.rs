@@ -1,7 +1,7 @@
 //! `queue stat`: queues with their messages, their groups and their options.
 
 use super::groups::{group_json, group_text};
-use super::queue;
+use super::{groups_of, queue};
 use crate::args::QueueStatArgs;
 use crate::commands::layouts::tables_of;
 use crate::commands::messages::{Place, time_text};
@@ -72,12 +72,10 @@ fn seconds(nanos: i64) -> f64 {
 
 impl Described {
     fn of(queue: &Queue<'_>) -> tidalite::Result<Self> {
-        let names = queue.group_names().into_iter();
-        let groups = names.map(|name| Ok((name.to_owned(), queue.group_stat(name)?)));
         Ok(Self {
             stat: queue.stat()?,
             options: *queue.options(),
-            groups: groups.collect::<tidalite::Result<_>>()?,
+            groups: groups_of(queue)?,
         })
     }
 
