@@ -34,7 +34,8 @@ fn filled(name: &str) -> Folder {
     folder.say("queue lease a.tdl --group other --for 1d").ok();
     folder.say("queue reject a.tdl 1 --group other").ok();
     folder.say("queue lease a.tdl --group other --for 1d").ok();
-    folder.write("big", vec![7; 5_000_000]);
+    folder.say("object create a.tdl --chunk-bytes 1048576").ok();
+    folder.write("big", vec![7; 1_500_000]);
     folder.say("object put a.tdl big big --meta a=1").ok();
     folder.say("object upload begin a.tdl later").ok();
     let id = upload(&folder);
@@ -209,12 +210,12 @@ fn other_commands_name_the_command_for_a_table() {
         folder.say(words).ok();
     }
     assert_eq!(
-        folder.say("queue peek copy.tdl").ok(),
-        folder.say("queue peek a.tdl").ok()
+        folder.say("queue peek copy.tdl --all").ok(),
+        folder.say("queue peek a.tdl --all").ok()
     );
     folder.say("kv rename a.tdl jobs work").ok();
     assert_eq!(
-        folder.say("queue peek a.tdl --table work -n 1").ok(),
+        folder.say("queue peek a.tdl --table work --all -n 1").ok(),
         "1\t1\n"
     );
     folder.say("kv drop a.tdl work").ok();

@@ -340,7 +340,7 @@ fn wrong_words_are_explained() {
         ("object get a.tdl x -o no/folder", 3, "no/folder"),
         ("object verify a.tdl", 2, "NAME"),
         ("object verify a.tdl none", 3, "no object none"),
-        ("object rm a.tdl x --dry-run", 2, "--prefix"),
+        ("object rm a.tdl x --dry-run", 2, "--dry-run"),
     ] {
         folder.say(words).failed(code, &[told]);
     }

@@ -195,7 +195,7 @@ fn wrong_topics_filters_and_tables_are_explained() {
         ("topic rm a.tdl x --table none", 3, "topic stat"),
         ("topic rm a.tdl", 2, "TOPIC"),
         ("topic rm a.tdl x --matching y", 2, "cannot be used with"),
-        ("topic rm a.tdl x --dry-run", 2, "--matching"),
+        ("topic rm a.tdl x --dry-run", 2, "--dry-run"),
         ("topic purge a.tdl --table none", 3, "none"),
         ("topic stat a.tdl --table none", 3, "none"),
         ("topic set a.tdl t x --qos 3", 2, "0..=2"),

@@ -121,10 +121,10 @@ fn begin(args: &ObjectPutArgs, place: &Place<'_>, db: &Database) -> Outcome<Uplo
             break;
         };
         from = UploadId(last.saturating_add(1));
-        let own = uploads.into_iter().filter(|upload| {
+        let own = uploads.into_iter().rfind(|upload| {
             upload.name == args.name && upload.mode == UploadMode::Append && upload.expires > now
         });
-        found = own.last().or(found);
+        found = own.or(found);
     }
     drop(view);
     if let Some(found) = found {
