@@ -1,5 +1,5 @@
-//! Commands for objects in buckets; `object_changes` has those that list and change stored objects, `object_uploads` those
-//! for uploads and links.
+//! Commands for objects in buckets; `object_changes` lists and changes stored objects, `object_uploads` is for uploads
+//! and links.
 
 use super::common::{CreatedArg, DurabilityArg, FileArg, ReportFormatArg};
 use super::messages::{When, pair, when};

@@ -98,7 +98,7 @@ pub(crate) enum QueueCommand {
     Group(QueueGroupArgs),
     /// List queues, or show the messages, the groups and the options of one
     Stat(QueueStatArgs),
-    /// Delete all messages, or those of a group
+    /// Delete all messages, or all of a group
     Purge(QueuePurgeArgs),
     /// Delete expired and old messages, and end lapsed leases
     Maintain(QueueMaintainArgs),

@@ -126,7 +126,7 @@ pub(crate) enum Altered {
 }
 
 /// The change that `create` makes to a table: `stored` are the options of the table, if it exists, `wanted` the same with
-/// those that the user has given.
+/// options that the user has given.
 pub(crate) fn alter<O: PartialEq>(
     place: &Place<'_>,
     stored: Option<&O>,

@@ -7,7 +7,7 @@ use crate::exit::Outcome;
 use crate::terminal::Terminal;
 use tidalite::objects::{BucketOptions, BucketOverflow};
 
-/// The options that the user has given, in place of those of `base`.
+/// `base` with the options that the user has given.
 fn wanted(args: &ObjectCreateArgs, base: BucketOptions) -> BucketOptions {
     let overflow = args.overflow.map(|overflow| match overflow {
         ObjectOverflow::Reject => BucketOverflow::Reject,

@@ -8,7 +8,7 @@ use crate::terminal::Terminal;
 use serde_json::{Map, Value, json};
 use tidalite::objects::{ObjectAttributes, ObjectInfo, ObjectOutcome, StoredObject};
 
-/// Adds attributes to a JSON object; those that are not set are left out.
+/// Adds attributes to a JSON object. Attributes that are not set are left out.
 pub(super) fn put_attributes(object: &mut Map<String, Value>, attributes: &ObjectAttributes) {
     let mut put = |name: &str, value: Value| object.insert(name.to_owned(), value);
     put("protected", attributes.protected.into());

@@ -7,7 +7,7 @@ use crate::exit::Outcome;
 use crate::terminal::Terminal;
 use tidalite::queue::{Overflow, QueueOptions};
 
-/// The options that the user has given, in place of those of `base`.
+/// `base` with the options that the user has given.
 fn wanted(args: &QueueCreateArgs, base: QueueOptions) -> QueueOptions {
     let overflow = args.overflow.map(|overflow| match overflow {
         QueueOverflow::Reject => Overflow::Reject,

@@ -7,7 +7,7 @@ use crate::exit::Outcome;
 use crate::terminal::Terminal;
 use tidalite::topics::TopicOptions;
 
-/// The options that the user has given, in place of those of `base`.
+/// `base` with the options that the user has given.
 fn wanted(args: &TopicCreateArgs, base: TopicOptions) -> TopicOptions {
     TopicOptions {
         levels_max: args.levels_max.unwrap_or(base.levels_max),

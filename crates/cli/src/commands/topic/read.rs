@@ -112,7 +112,7 @@ fn resumed(filters: Vec<Filter>, options: SearchOptions, token: &str) -> Outcome
     TopicSearch::resume(filters, options, &token).map_err(|_| wrong())
 }
 
-/// Number of messages of a search. The library can count those of one filter without reading them.
+/// Number of messages of a search. For one filter the library counts them without reading them.
 fn counted(
     place: &Place<'_>,
     topics: &Topics<'_>,

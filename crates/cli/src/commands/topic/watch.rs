@@ -1,7 +1,7 @@
 //! `topic watch`: the messages that match filters, then each change.
 //!
 //! The database is looked at in intervals. The sequence number of the last look divides the messages that were printed
-//! from those that were not: first from those of the snapshot, later from the changes of the feed. So no change is missed
+//! from the ones that are still to print: first messages of the snapshot, later changes of the feed. So no change is missed
 //! and none is printed twice, unless the feed has lost changes; a note then says so.
 
 use super::filters::filters;
