@@ -2,7 +2,7 @@
 
 use super::common::{DurabilityArg, FormatArg, ReportFormatArg};
 use super::messages::{When, pair, when_or_never};
-use super::object::{ObjectConditionArgs, ObjectPlace, hash};
+use super::object_place::{ObjectConditionArgs, ObjectPlace, hash};
 use clap::Args;
 use tidalite::objects::ContentHash;
 

@@ -2,7 +2,7 @@
 
 use super::common::{CreatedArg, DurabilityArg, ReportFormatArg};
 use super::messages::{When, when};
-use super::object::{ObjectAttributeArgs, ObjectConditionArgs, ObjectPlace, hash};
+use super::object_place::{ObjectAttributeArgs, ObjectConditionArgs, ObjectPlace, hash};
 use crate::time::width_nanos;
 use clap::{Args, Subcommand, ValueHint};
 use std::path::PathBuf;

@@ -6,9 +6,9 @@ use super::queue_consumers::{
     QueueAnswerArgs, QueueDeadArgs, QueueExtendArgs, QueueGroupArgs, QueueGroupCommand,
     QueueLeaseArgs, QueueNackArgs, QueuePeekArgs, QueueTakeArgs,
 };
+use super::queue_place::QueuePlace;
 use crate::time::age_nanos;
 use clap::{Args, Subcommand, ValueEnum};
-use tidalite::queue::DEFAULT_GROUP;
 
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
@@ -40,36 +40,6 @@ clock of the computer.")]
 pub(crate) struct QueueArgs {
     #[command(subcommand)]
     pub command: QueueCommand,
-}
-
-/// A queue of a file.
-#[derive(Debug, Args)]
-pub(crate) struct QueuePlace {
-    #[command(flatten)]
-    pub file: FileArg,
-
-    /// Queue
-    #[arg(long, value_name = "TABLE", default_value = "jobs")]
-    pub table: String,
-}
-
-/// The group of a consumer.
-#[derive(Debug, Args)]
-pub(crate) struct QueueGroupArg {
-    /// Group of consumers
-    #[arg(long, value_name = "GROUP", default_value = DEFAULT_GROUP)]
-    pub group: String,
-}
-
-/// A consumer of a group.
-#[derive(Debug, Args)]
-pub(crate) struct QueueConsumerArgs {
-    #[command(flatten)]
-    pub group: QueueGroupArg,
-
-    /// Name of the consumer; only the consumer that leases a message can acknowledge it
-    #[arg(long, value_name = "NAME", default_value = "tidalite")]
-    pub consumer: String,
 }
 
 #[derive(Debug, Subcommand)]

@@ -1,7 +1,7 @@
 //! Commands for consumers of queues and their groups.
 
 use super::common::{DurabilityArg, ReportFormatArg};
-use super::queue::{QueueConsumerArgs, QueueGroupArg, QueuePlace};
+use super::queue_place::{QueueConsumerArgs, QueueGroupArg, QueuePlace};
 use crate::time::{age_nanos, width_nanos};
 use clap::{Args, Subcommand, ValueEnum};
 

@@ -1,7 +1,7 @@
 //! `object rm`, `object mv`, `object cp` and `object set`.
 
 use super::line::{done, tell_stored};
-use super::{bucket_mut, name_failure};
+use super::place::{bucket_mut, name_failure};
 use crate::args::{ObjectMvArgs, ObjectRmArgs, ObjectSetArgs};
 use crate::commands::messages::{Place, told};
 use crate::exit::{Failure, Outcome};
@@ -74,7 +74,7 @@ fn rm_prefix(place: &Place<'_>, prefix: &str, terminal: &mut Terminal<'_>) -> Ou
 
 fn count_prefix(place: &Place<'_>, prefix: &str, terminal: &mut Terminal<'_>) -> Outcome {
     let (_db, snap) = place.open()?;
-    let bucket = super::bucket(place, &snap)?;
+    let bucket = super::place::bucket(place, &snap)?;
     let mut query = unprotected(prefix);
     let (mut objects, mut bytes) = (0, 0);
     loop {

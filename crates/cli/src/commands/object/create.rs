@@ -1,6 +1,6 @@
 //! `object create`: a new bucket, and the options of an existing one.
 
-use super::bucket_mut;
+use super::place::bucket_mut;
 use crate::args::{ObjectCreateArgs, ObjectOverflow};
 use crate::commands::messages::{Altered, alter};
 use crate::exit::Outcome;

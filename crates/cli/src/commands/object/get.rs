@@ -1,6 +1,6 @@
 //! `object get`: an object, or a part of it, to a file or to standard output.
 
-use super::{bucket, info};
+use super::place::{bucket, info};
 use crate::args::{ByteRange, ObjectGetArgs};
 use crate::exit::{Failure, Outcome};
 use crate::export::Target;

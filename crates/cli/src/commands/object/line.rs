@@ -1,6 +1,6 @@
 //! Objects as JSON and as text, and the outcomes of conditional changes.
 
-use super::no_object;
+use super::place::no_object;
 use crate::commands::messages::{Place, pairs_json, time_text};
 use crate::exit::{Failure, Outcome};
 use crate::output::{bytes_text, plural};

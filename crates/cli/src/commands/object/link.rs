@@ -1,6 +1,6 @@
 //! `object link`: random ids under which a server can give out objects.
 
-use super::{bucket, bucket_mut, info};
+use super::place::{bucket, bucket_mut, info};
 use crate::args::{ObjectLinkCreateArgs, ObjectLinkListArgs, ObjectLinkRevokeArgs};
 use crate::bytes::{hex, unhex};
 use crate::commands::messages::{time_text, told};

@@ -1,7 +1,7 @@
 //! `object ls` and `object info`.
 
 use super::line::json_of;
-use super::{bucket, info as object_info, name_failure};
+use super::place::{bucket, info as object_info, name_failure};
 use crate::args::{ObjectInfoArgs, ObjectLsArgs};
 use crate::commands::messages::time_text;
 use crate::exit::{Failure, Outcome};

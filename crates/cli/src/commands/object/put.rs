@@ -1,8 +1,8 @@
 //! `object put`: a file or standard input as an object, in one transaction.
 
 use super::line::{done, refused, tell_stored};
+use super::place::{bucket_mut, name_failure};
 use super::source::Source;
-use super::{bucket_mut, name_failure};
 use crate::args::ObjectPutArgs;
 use crate::exit::Outcome;
 use crate::terminal::Terminal;

@@ -5,9 +5,9 @@
 //! upload becomes an object, so a file that has changed in between is noticed.
 
 use super::line::{refused, tell_stored};
+use super::place::{bucket_mut, name_failure};
 use super::source::Source;
 use super::upload::{COMMIT_BYTES, appended, completed};
-use super::{bucket_mut, name_failure};
 use crate::args::ObjectPutArgs;
 use crate::commands::messages::Place;
 use crate::exit::{Failure, Outcome};

@@ -1,6 +1,6 @@
 //! `object stat`, `object verify` and `object maintain`.
 
-use super::{bucket, bucket_mut, name_failure, no_object};
+use super::place::{bucket, bucket_mut, name_failure, no_object};
 use crate::args::{ObjectMaintainArgs, ObjectStatArgs, ObjectVerifyArgs};
 use crate::commands::layouts::tables_of;
 use crate::commands::messages::{Place, told};

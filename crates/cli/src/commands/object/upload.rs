@@ -1,8 +1,8 @@
 //! `object upload`: objects whose bytes arrive in several commands.
 
 use super::line::{put_attributes, refused, tell_stored};
+use super::place::{bucket, bucket_mut, name_failure};
 use super::source::Source;
-use super::{bucket, bucket_mut, name_failure};
 use crate::args::{
     ObjectUploadAbortArgs, ObjectUploadAppendArgs, ObjectUploadBeginArgs, ObjectUploadCompleteArgs,
     ObjectUploadExtendArgs, ObjectUploadListArgs, ObjectUploadPartArgs,

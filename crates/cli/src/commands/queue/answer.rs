@@ -1,6 +1,6 @@
 //! `queue ack`, `queue nack`, `queue reject` and `queue extend`: answers to leased messages.
 
-use super::{expect_group_in, queue_mut};
+use super::place::{expect_group_in, queue_mut};
 use crate::args::{QueueAnswerArgs, QueueExtendArgs, QueueNackArgs};
 use crate::exit::{Failure, Outcome};
 use crate::output::plural;

@@ -1,6 +1,6 @@
 //! `queue create`: a new queue, and the options of an existing one.
 
-use super::queue_mut;
+use super::place::queue_mut;
 use crate::args::{QueueCreateArgs, QueueOverflow};
 use crate::commands::messages::{Altered, alter};
 use crate::exit::Outcome;

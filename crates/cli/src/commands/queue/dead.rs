@@ -2,7 +2,7 @@
 
 use super::answer::tell;
 use super::line::{dead_json, dead_text};
-use super::{expect_group, expect_group_in, queue, queue_mut};
+use super::place::{expect_group, expect_group_in, queue, queue_mut};
 use crate::args::QueueDeadArgs;
 use crate::commands::messages::{Place, told};
 use crate::exit::{Failure, Outcome};

@@ -1,7 +1,7 @@
 //! `queue lease`, `queue take` and `queue peek`.
 
 use super::line::{delivery_json, json_of, text_of};
-use super::{expect_group, expect_group_in, queue, queue_mut};
+use super::place::{expect_group, expect_group_in, queue, queue_mut};
 use crate::args::{QueueLeaseArgs, QueueLimitArgs, QueuePeekArgs, QueueTakeArgs};
 use crate::commands::messages::Place;
 use crate::exit::{Failure, Outcome};

@@ -1,6 +1,6 @@
 //! `queue group`: groups of consumers.
 
-use super::{groups_of, queue, queue_mut};
+use super::place::{groups_of, queue, queue_mut};
 use crate::args::{QueueGroupCreateArgs, QueueGroupDropArgs, QueueGroupListArgs, QueueStart};
 use crate::commands::messages::{time_text, told};
 use crate::exit::{Failure, Outcome};

@@ -1,6 +1,6 @@
 //! `queue push`: one message, or one for each line of standard input.
 
-use super::queue_mut;
+use super::place::queue_mut;
 use crate::args::QueuePushArgs;
 use crate::commands::messages::{Place, given, reading_failed, told};
 use crate::exit::Outcome;

@@ -1,7 +1,7 @@
 //! `queue stat`: queues with their messages, their groups and their options.
 
 use super::groups::{group_json, group_text};
-use super::{groups_of, queue};
+use super::place::{groups_of, queue};
 use crate::args::QueueStatArgs;
 use crate::commands::layouts::tables_of;
 use crate::commands::messages::{Place, time_text};

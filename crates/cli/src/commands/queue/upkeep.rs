@@ -1,6 +1,6 @@
 //! `queue purge` and `queue maintain`.
 
-use super::{expect_group_in, queue_mut};
+use super::place::{expect_group_in, queue_mut};
 use crate::args::{QueueMaintainArgs, QueuePurgeArgs};
 use crate::commands::messages::{Place, told};
 use crate::exit::Outcome;

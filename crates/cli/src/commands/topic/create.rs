@@ -1,6 +1,6 @@
 //! `topic create`: a new table of topics, and the options of an existing one.
 
-use super::topics_mut;
+use super::place::topics_mut;
 use crate::args::TopicCreateArgs;
 use crate::commands::messages::{Altered, alter};
 use crate::exit::Outcome;

@@ -2,8 +2,8 @@
 
 use super::filters::filters;
 use super::line::{Line, json_of};
+use super::place::{topics, topics_mut};
 use super::read::{PAGE_MESSAGES, page};
-use super::{topics, topics_mut};
 use crate::args::{TopicExportArgs, TopicImportArgs};
 use crate::commands::messages::{Place, told};
 use crate::exit::{Failure, Outcome};

@@ -2,7 +2,7 @@
 
 use super::filters::filters;
 use super::line::{json_of, text_of};
-use super::topics;
+use super::place::topics;
 use super::write::{no_message, topic_failure};
 use crate::args::{TopicGetArgs, TopicMatchArgs};
 use crate::bytes::{hex, unhex};

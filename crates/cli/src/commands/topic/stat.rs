@@ -1,6 +1,6 @@
 //! `topic stat`: tables of topics with their messages, their limits and their feeds.
 
-use super::topics;
+use super::place::topics;
 use crate::args::TopicStatArgs;
 use crate::commands::layouts::tables_of;
 use crate::commands::messages::Place;

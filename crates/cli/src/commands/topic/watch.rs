@@ -6,8 +6,8 @@
 
 use super::filters::filters;
 use super::line::{json_of, text_of};
+use super::place::topics;
 use super::read::{PAGE_MESSAGES, page};
-use super::topics;
 use crate::args::TopicWatchArgs;
 use crate::commands::messages::Place;
 use crate::exit::Outcome;

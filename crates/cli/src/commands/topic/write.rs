@@ -1,7 +1,7 @@
 //! `topic set`, `topic rm` and `topic purge`.
 
 use super::filters::filter;
-use super::topics_mut;
+use super::place::topics_mut;
 use crate::args::{TopicPurgeArgs, TopicRmArgs, TopicSetArgs};
 use crate::commands::messages::{Place, given, told};
 use crate::exit::{Failure, Outcome};
