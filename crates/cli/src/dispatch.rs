@@ -3,7 +3,8 @@
 use crate::args::{Cli, Command};
 use crate::commands::{
     aggregate, annotate, candles, changed, dump, export, hash, import, integrity, join, kv, load,
-    pages, plot, put, readers, remove, retention, scan, series, tags, upkeep, window,
+    object, pages, plot, put, queue, readers, remove, retention, scan, series, tags, topic, upkeep,
+    window,
 };
 use crate::exit::Outcome;
 use crate::quickstart;
@@ -35,6 +36,9 @@ pub(crate) fn dispatch(cli: &Cli, terminal: &mut Terminal<'_>) -> Outcome {
         Command::Compact(args) => upkeep::compact(args, terminal),
         Command::Kv(args) => kv::run(args, terminal),
         Command::Hash(args) => hash::run(args, terminal),
+        Command::Topic(args) => topic::run(args, terminal),
+        Command::Queue(args) => queue::run(args, terminal),
+        Command::Object(args) => object::run(args, terminal),
         Command::Dump(args) => dump::dump(args, terminal),
         Command::Load(args) => load::load(args, terminal),
         Command::Backup(args) => integrity::backup(args, terminal),

@@ -28,8 +28,18 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// Creates the output file. It must not exist yet, unless `replace` is true.
+    /// Creates the output file, compressed as its name tells. It must not exist yet, unless `replace` is true.
     pub(crate) fn create(path: &Path, replace: bool) -> Outcome<Self> {
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        Self::open(path, replace, extension)
+    }
+
+    /// Like `create`, for bytes that are written unchanged, whatever the name.
+    pub(crate) fn unchanged(path: &Path, replace: bool) -> Outcome<Self> {
+        Self::open(path, replace, None)
+    }
+
+    fn open(path: &Path, replace: bool, packing: Option<&str>) -> Outcome<Self> {
         if !replace && path.exists() {
             return Err(
                 Failure::new(Exit::Failure, format!("{} exists already", path.display()))
@@ -44,7 +54,7 @@ impl Target {
         let file = File::create_new(&unfinished)
             .map_err(|error| Failure::file("cannot write", &unfinished, &error))?;
         let out = BufWriter::with_capacity(256 * 1024, file);
-        let packing = match path.extension().and_then(|extension| extension.to_str()) {
+        let packing = match packing {
             Some("gz") => Packing::Gzip(GzEncoder::new(out, Compression::default())),
             Some("zst") => Packing::Zstd(Frames {
                 out,

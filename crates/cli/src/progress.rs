@@ -54,6 +54,15 @@ impl Progress {
         self.bar.set_message(message(now));
     }
 
+    /// Updates the bar of an operation that is not one of the library's: bytes done and in total, and a text.
+    pub(crate) fn show_bytes(&self, done: u64, total: u64, text: &str) {
+        self.bar.set_length(total);
+        self.bar.set_position(done);
+        let (done, total) = (bytes_text(done), bytes_text(total));
+        let message = format!("{done} of {total}, {}", printable(text));
+        self.bar.set_message(message);
+    }
+
     /// Removes the progress bar.
     pub(crate) fn clear(&self) {
         self.bar.finish_and_clear();

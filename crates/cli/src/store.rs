@@ -64,6 +64,9 @@ fn said_of(command: &Command) -> Option<&DurabilityArg> {
             HashCommand::Rebuild(args) => Some(&args.durability),
             _ => None,
         },
+        Command::Topic(args) => args.command.durability(),
+        Command::Queue(args) => args.command.durability(),
+        Command::Object(args) => args.command.durability(),
         _ => None,
     }
 }
@@ -80,6 +83,9 @@ fn created_by(command: &Command) -> Option<&CreatedArg> {
             HashCommand::Set(args) => Some(&args.created),
             _ => None,
         },
+        Command::Topic(args) => args.command.created(),
+        Command::Queue(args) => args.command.created(),
+        Command::Object(args) => args.command.created(),
         _ => None,
     }
 }

@@ -13,12 +13,21 @@ mod hash;
 mod import;
 mod keep;
 mod kv;
+mod messages;
+mod object;
+mod object_changes;
+mod object_place;
+mod object_uploads;
 mod program;
 mod put;
 mod query;
+mod queue;
+mod queue_consumers;
+mod queue_place;
 mod remove;
 mod tags;
 mod text_options;
+mod topic;
 mod window_width;
 mod wrapped;
 
@@ -35,14 +44,23 @@ pub(crate) use hash::*;
 pub(crate) use import::*;
 pub(crate) use keep::*;
 pub(crate) use kv::*;
+pub(crate) use messages::*;
+pub(crate) use object::*;
+pub(crate) use object_changes::*;
+pub(crate) use object_place::*;
+pub(crate) use object_uploads::*;
 pub(crate) use program::*;
 pub(crate) use put::*;
 pub(crate) use query::*;
+pub(crate) use queue::*;
+pub(crate) use queue_consumers::*;
+pub(crate) use queue_place::*;
 pub(crate) use remove::*;
 pub(crate) use tags::*;
 pub(crate) use text_options::NULL_WORDS;
 #[cfg(test)]
 pub(crate) use text_options::tag_value;
+pub(crate) use topic::*;
 pub(crate) use window_width::*;
 
 use crate::style::{ColorWhen, help_styles};
@@ -187,6 +205,12 @@ pub(crate) enum Command {
     Kv(KvArgs),
     /// Read and change hash tables: records under keys, with duplicates, history and counters
     Hash(HashArgs),
+    /// Read and change topics with retained messages, as an MQTT broker keeps them
+    Topic(TopicArgs),
+    /// Push messages to queues, and lease, acknowledge and inspect them
+    Queue(QueueArgs),
+    /// Store, read and list objects: bytes of any length under a name
+    Object(ObjectArgs),
     /// Print tables as text, in the format of mdb_dump and mdbx_dump
     Dump(DumpArgs),
     /// Load the output of dump, mdb_dump or mdbx_dump

@@ -38,12 +38,16 @@
 //! valuetype=i64
 //! ```
 //!
-//! A buffered table has the same header lines with `type=buffered`, and its section has its keys and values: runs are not
+//! A table of topics, a queue and a bucket of objects have `type=topics`, `type=queue` and `type=bucket`, without types of keys
+//! and values; their sections, too, have the rows and nested tables in which they are stored.
+//!
+//! A buffered table has the same header lines as a hash table with `type=buffered`, and its section has its keys and values: runs are not
 //! kept. With flags of LMDB in the header it is `type=btree`, so that `mdb_load` can read it.
 //!
 //! `mdb_load` ignores `sequence` and `escaped`, and rejects a section with a nested table and one of another type.
 
 use super::foreign::{self, Part};
+use super::layouts::{is_raw, noun, word};
 use crate::args::{DumpArgs, ForeignFlag};
 use crate::bytes::{escaped, hex};
 use crate::database::{failure, open};
@@ -109,9 +113,11 @@ fn section(snap: &ReadTxn, name: &str, lines: &mut Lines<'_>) -> Outcome {
     let layout = types.as_ref().map(TableTypes::layout);
     let with_flags = !lines.flags.is_empty();
     let (word, types) = match (layout, types) {
-        (Some(TableLayout::Hash), _) if with_flags => {
-            return Err(Failure::usage("--as: not possible for a hash table"));
+        (Some(layout), _) if with_flags && is_raw(layout) => {
+            let noun = noun(layout);
+            return Err(Failure::usage(format!("--as: not possible for {noun}")));
         }
+        (Some(layout), _) if !layout.has_types() => (word(layout), None),
         (Some(TableLayout::Hash), types) => ("hashtable", types),
         (Some(TableLayout::Buffered), types) if !with_flags => ("buffered", types),
         _ => ("btree", None),

@@ -4,7 +4,8 @@ use super::kv_buffered;
 use super::kv_place::{Held, Pairs, no_table};
 use super::kv_scan::{Bounds, scan};
 use super::kv_types::{
-    Kind, buffered_without, check_pair, is_hash_table, layout_of, not_buffered, refuse_hash_table,
+    Kind, buffered_without, check_pair, is_hash_table, layout_of, not_buffered,
+    refuse_other_layouts,
 };
 use crate::args::{KvArgs, KvCommand, KvPlace};
 use crate::database::{failure, open_or_create, open_to_write};
@@ -291,7 +292,7 @@ fn create(path: &Path, table: &str, wanted: Kind) -> Outcome<bool> {
     let db = open_or_create(path)?;
     let snap = db.begin_read().map_err(fail)?;
     let is_new = snap.is_set_table(table).map_err(fail)?.is_none();
-    refuse_hash_table(&snap, path, table)?;
+    refuse_other_layouts(&snap, path, table)?;
     let is_buffered = layout_of(&snap, table).map_err(fail)? == TableLayout::Buffered;
     if is_buffered && wanted != Kind::Buffered {
         return Err(

@@ -1,7 +1,7 @@
 //! The table that a `kv` command names: its kind, the forms of its keys and values, and its printed pairs.
 
 use super::key_forms::{bytes_of, json_of, text_of};
-use super::kv_types::{Kind, buffered_without, layout_of, refuse_hash_table};
+use super::kv_types::{Kind, buffered_without, layout_of, refuse_other_layouts};
 use crate::args::{KvForm, KvPlace};
 use crate::database::{failure, open};
 use crate::exit::{Failure, Outcome};
@@ -79,7 +79,7 @@ impl KvPlace {
         if multi == Some(true) && !self.path.is_empty() {
             return Err(Failure::usage("--in: a table of sets has no nested tables"));
         }
-        refuse_hash_table(snap, &self.file.file, &self.table)?;
+        refuse_other_layouts(snap, &self.file.file, &self.table)?;
         let is_buffered = layout_of(snap, &self.table).map_err(fail)? == TableLayout::Buffered;
         if is_buffered && !self.path.is_empty() {
             return Err(buffered_without(&self.table, "nested tables"));

@@ -1,7 +1,8 @@
 //! `kv stat`: prints tables and their pages, in the familiar layout of `mdb_stat` and `mdbx_stat`.
 
 use super::key_forms::bytes_of;
-use super::kv_types::{buffered_without, is_hash_table, layout_of, refuse_hash_table};
+use super::kv_types::{buffered_without, is_hash_table, layout_of, refuse_other_layouts};
+use super::layouts::word;
 use crate::args::{KvForm, KvStatArgs, ReportFormat};
 use crate::database::{failure, open};
 use crate::exit::{Failure, Outcome};
@@ -100,14 +101,43 @@ fn reader_table(readers: &[Reader], out: &mut dyn Write) -> Outcome {
     Ok(())
 }
 
-/// The statistics of one table: of single values, of sets, a hash table or a buffered table.
+/// The number of messages or objects of topics, a queue or a bucket, and the noun for one and for several of them; `None`
+/// for a table of another layout.
+fn messages(
+    snap: &ReadTxn,
+    name: &str,
+    layout: TableLayout,
+) -> tidalite::Result<Option<(u64, &'static str, &'static str)>> {
+    let count = match layout {
+        TableLayout::Rows | TableLayout::Hash | TableLayout::Buffered => return Ok(None),
+        TableLayout::Topics => {
+            let topics = snap.topics(name)?.map(|topics| topics.stat());
+            topics.transpose()?.map(|stat| stat.messages)
+        }
+        TableLayout::Queue => {
+            let queue = snap.queue(name)?.map(|queue| queue.stat());
+            queue.transpose()?.map(|stat| stat.messages)
+        }
+        TableLayout::Bucket => {
+            let bucket = snap.bucket(name)?.map(|bucket| bucket.stat());
+            bucket.transpose()?.map(|stat| stat.objects)
+        }
+    };
+    let (one, many) = match layout {
+        TableLayout::Bucket => ("object", "objects"),
+        _ => ("message", "messages"),
+    };
+    Ok(Some((count.unwrap_or(0), one, many)))
+}
+
+/// The statistics of one table, of any layout.
 struct Described {
     shape: TableShape,
-    /// Number of pairs; of records of a hash table.
+    /// Number of pairs; of records of a hash table, of messages of topics and queues, of objects of a bucket.
     entries: u64,
     /// Number of distinct keys of a table of sets and of a hash table.
     keys: Option<u64>,
-    is_hash: bool,
+    layout: TableLayout,
     /// Figures of a buffered table.
     buffered: Option<BufferedStat>,
     types: Option<String>,
@@ -140,14 +170,14 @@ impl Described {
                 shape: table.shape().map_err(fail)?,
                 entries: table.count(),
                 keys: Some(table.count_keys()),
-                is_hash: false,
+                layout: TableLayout::Rows,
                 buffered: None,
                 types,
             });
         }
         if is_hash_table(snap, name).map_err(fail)? {
             if !nested.is_empty() {
-                refuse_hash_table(snap, path, name)?;
+                refuse_other_layouts(snap, path, name)?;
             }
             let rows = snap.raw_table(name).map_err(fail)?.ok_or_else(none)?;
             let table = snap.hash_table::<[u8], [u8]>(name).map_err(fail)?;
@@ -156,12 +186,27 @@ impl Described {
                 shape: rows.shape().map_err(fail)?,
                 entries: table.count_records().map_err(fail)?,
                 keys: Some(table.count().map_err(fail)?),
-                is_hash: true,
+                layout: TableLayout::Hash,
                 buffered: None,
                 types,
             });
         }
-        if layout_of(snap, name).map_err(fail)? == TableLayout::Buffered {
+        let layout = layout_of(snap, name).map_err(fail)?;
+        if let Some((entries, ..)) = messages(snap, name, layout).map_err(fail)? {
+            if !nested.is_empty() {
+                refuse_other_layouts(snap, path, name)?;
+            }
+            let rows = snap.raw_table(name).map_err(fail)?.ok_or_else(none)?;
+            return Ok(Self {
+                shape: rows.shape().map_err(fail)?,
+                entries,
+                keys: None,
+                layout,
+                buffered: None,
+                types,
+            });
+        }
+        if layout == TableLayout::Buffered {
             if !nested.is_empty() {
                 return Err(buffered_without(name, "nested tables"));
             }
@@ -172,7 +217,7 @@ impl Described {
                 shape: rows.shape().map_err(fail)?,
                 entries: table.count().map_err(fail)?,
                 keys: None,
-                is_hash: false,
+                layout,
                 buffered: Some(table.stat().map_err(fail)?),
                 types,
             });
@@ -183,7 +228,7 @@ impl Described {
             shape: table.shape().map_err(fail)?,
             entries: table.count(),
             keys: None,
-            is_hash: false,
+            layout,
             buffered: None,
             types,
         })
@@ -194,8 +239,9 @@ impl Described {
         let buffered = self.buffered.as_ref();
         serde_json::json!({
             "table": name,
-            "sets": self.keys.is_some() && !self.is_hash,
-            "hash": self.is_hash,
+            "layout": word(self.layout),
+            "sets": self.keys.is_some() && self.layout != TableLayout::Hash,
+            "hash": self.layout == TableLayout::Hash,
             "buffered": buffered.is_some(),
             "entries": self.entries,
             "keys": self.keys.unwrap_or(self.entries),
@@ -219,7 +265,7 @@ fn one(snap: &ReadTxn, name: &str, args: &KvStatArgs, out: &mut dyn Write) -> Ou
         shape,
         entries,
         keys,
-        is_hash: _,
+        layout: _,
         buffered,
         types,
     } = Described::of(snap, name, args)?;
@@ -266,7 +312,17 @@ fn list(snap: &ReadTxn, out: &mut dyn Write, fail: impl Fn(tidalite::Error) -> F
             writeln!(out, "{shown}\thash table\t{keys}\t{records}")?;
             continue;
         }
-        if layout_of(snap, &name).map_err(&fail)? == TableLayout::Buffered {
+        let layout = layout_of(snap, &name).map_err(&fail)?;
+        if let Some((count, one, many)) = messages(snap, &name, layout).map_err(&fail)? {
+            writeln!(
+                out,
+                "{shown}\t{}\t{}",
+                word(layout),
+                plural(count, one, many)
+            )?;
+            continue;
+        }
+        if layout == TableLayout::Buffered {
             let table = snap.buffered_table::<[u8], [u8]>(&name).map_err(&fail)?;
             let counts = table.map(|table| Ok((table.count()?, table.stat()?)));
             let (pairs, stat) = counts.transpose().map_err(&fail)?.unwrap_or_default();

@@ -1,6 +1,7 @@
 //! The types recorded with a table, as a guard: `kv` writes bytes, which the library would refuse to read as another
 //! type later.
 
+use super::layouts::other_layout;
 use crate::bytes::typeable;
 use crate::database::failure;
 use crate::exit::{Failure, Outcome};
@@ -54,15 +55,12 @@ pub(super) fn not_buffered(table: &str) -> Failure {
     .hint("omit --buffered, or create a buffered table under another name and copy the pairs with dump and load --table")
 }
 
-/// Returns an error for a hash table: its rows are records and an index, which must not be changed one by one.
-pub(super) fn refuse_hash_table(snap: &ReadTxn, path: &Path, table: &str) -> Outcome {
-    match is_hash_table(snap, table).map_err(|error| failure(path, &error))? {
-        false => Ok(()),
-        true => Err(
-            Failure::bad_input(format!("table {table} is a hash table")).hint(
-                "`tidalite hash` has the commands for it: get, set, del, scan, stat and rebuild",
-            ),
-        ),
+/// Returns an error for a table whose rows must not be changed one by one, because they depend on each other: a hash table,
+/// topics, a queue, a bucket.
+pub(super) fn refuse_other_layouts(snap: &ReadTxn, path: &Path, table: &str) -> Outcome {
+    match layout_of(snap, table).map_err(|error| failure(path, &error))? {
+        TableLayout::Rows | TableLayout::Buffered => Ok(()),
+        other => Err(other_layout(table, other)),
     }
 }
 

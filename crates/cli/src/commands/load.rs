@@ -4,7 +4,9 @@
 //! Header lines that have no meaning for Tidalite are ignored: sizes of pages and maps, numbers of readers, canaries.
 
 use super::foreign::{self, Part};
-use super::kv_types::{buffered_without, layout_of, refuse_hash_table};
+use super::kv_types::{buffered_without, layout_of, refuse_other_layouts};
+use super::layouts::noun;
+use super::load_raw::checked;
 use crate::args::{ForeignFlag, LoadArgs};
 use crate::bytes::{unescaped, unhex};
 use crate::database::{failure, open_or_create};
@@ -15,9 +17,7 @@ use crate::terminal::Terminal;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use tidalite::{
-    BufferedTableMut, Database, ErrorKind, ReadTxn, SetTableMut, TableLayout, TableMut, WriteTxn,
-};
+use tidalite::{BufferedTableMut, Database, ReadTxn, SetTableMut, TableLayout, TableMut, WriteTxn};
 
 /// Name of the table for a section whose header has no name.
 const MAIN_TABLE: &str = "main";
@@ -37,8 +37,8 @@ struct Head {
     multi: bool,
     flags: Vec<ForeignFlag>,
     sequence: u64,
-    /// Whether the section has the rows of a hash table.
-    hash: bool,
+    /// The layout of the table, if the section has the rows in which such a table is stored.
+    raw: Option<TableLayout>,
     /// Whether the section has the pairs of a buffered table.
     buffered: bool,
     /// Names of the types of a hash table or a buffered table.
@@ -127,9 +127,11 @@ fn section(
 ) -> Outcome {
     let pairs = read_pairs(lines, head, db, name, args)
         .map_err(|error| error.about(format!("table {}", printable(name))))?;
-    let pairs = match head.hash {
-        true => plural(pairs, "key", "keys"),
-        false => plural(pairs, "pair", "pairs"),
+    let pairs = match head.raw {
+        Some(TableLayout::Hash) => plural(pairs, "key", "keys"),
+        Some(TableLayout::Topics | TableLayout::Queue) => plural(pairs, "message", "messages"),
+        Some(TableLayout::Bucket) => plural(pairs, "object", "objects"),
+        _ => plural(pairs, "pair", "pairs"),
     };
     Ok(writeln!(terminal.out, "{}: {pairs}", printable(name))?)
 }
@@ -230,9 +232,15 @@ fn read_head(lines: &mut Lines<'_>) -> Outcome<Option<Head>> {
             }
             ("format", "bytevalue") => head.print = false,
             ("format", "print") => head.print = true,
-            ("type", "btree" | "hashtable" | "buffered") => {
-                head.hash = value == "hashtable";
+            ("type", "btree" | "hashtable" | "buffered" | "topics" | "queue" | "bucket") => {
                 head.buffered = value == "buffered";
+                head.raw = match value {
+                    "hashtable" => Some(TableLayout::Hash),
+                    "topics" => Some(TableLayout::Topics),
+                    "queue" => Some(TableLayout::Queue),
+                    "bucket" => Some(TableLayout::Bucket),
+                    _ => None,
+                };
             }
             ("keytype" | "valuetype", ty) => {
                 let bytes = unescaped(ty.as_bytes()).map(String::from_utf8);
@@ -270,21 +278,28 @@ fn read_pairs(
     let mut ended = false;
     let mut path: Vec<Vec<u8>> = Vec::new();
     let snap = db.begin_read().map_err(fail)?;
-    if head.hash && snap.is_set_table(name).map_err(fail)?.is_some() {
-        return Err(
-            Failure::bad_input("a hash table is loaded as a new table, but the table exists").hint(
-                "load it under another name with --table NAME, or drop the table first: tidalite kv drop",
-            ),
-        );
+    if let Some(layout) = head.raw
+        && snap.is_set_table(name).map_err(fail)?.is_some()
+    {
+        let noun = noun(layout);
+        return Err(Failure::bad_input(format!(
+            "{noun} is loaded as a new table, but the table exists"
+        ))
+        .hint(
+            "load it under another name with --table NAME, or drop the table first: tidalite kv drop",
+        ));
     }
-    refuse_hash_table(&snap, &args.file.file, name)?;
+    refuse_other_layouts(&snap, &args.file.file, name)?;
     if is_for_buffered(&snap, head, name, &args.file.file)? {
         drop(snap);
         return read_buffered(lines, head, db, name, args);
     }
     drop(snap);
-    // Readers must never see a part of a hash table, so its rows are one commit.
-    let batch_bytes = if head.hash { usize::MAX } else { BATCH_BYTES };
+    // Readers must never see a part of a hash table, a queue and the like, so its rows are one commit.
+    let batch_bytes = match head.raw {
+        Some(_) => usize::MAX,
+        None => BATCH_BYTES,
+    };
     while !ended {
         let mut tx = db.begin_write().map_err(fail)?;
         if head.multi {
@@ -330,8 +345,9 @@ fn read_pairs(
                 Line::Close | Line::End => return Err(lines.bad("a key without a value")),
             }
         }
-        if head.hash {
-            stored = keys_of(&mut tx, name, lines, &fail)?;
+        if let Some(layout) = head.raw {
+            stored = checked(&mut tx, name, layout, &fail)
+                .map_err(|failure| failure.about(format!("line {}", lines.number)))?;
         }
         store::commit(tx).map_err(fail)?;
     }
@@ -411,39 +427,6 @@ fn make_buffered<'t>(
     }
 }
 
-/// Number of keys of a hash table whose rows were loaded. Returns an error if the rows do not make up a hash table.
-fn keys_of(
-    tx: &mut WriteTxn,
-    name: &str,
-    lines: &Lines<'_>,
-    fail: &dyn Fn(tidalite::Error) -> Failure,
-) -> Outcome<u64> {
-    let no_hash_table = |problem: &str| {
-        lines
-            .bad(&format!(
-                "these are not the rows of a hash table: {problem}"
-            ))
-            .hint("if the table that was dumped has an error of the index: tidalite hash rebuild")
-    };
-    let fail = |error: tidalite::Error| match error.kind() {
-        ErrorKind::Damaged => no_hash_table(&error.to_string()),
-        _ => fail(error),
-    };
-    let Some(mut table) = tx.raw_hash_table(name).map_err(fail)? else {
-        return Ok(0);
-    };
-    let view = table.view().map_err(fail)?;
-    let mut first = None;
-    view.check(&mut |problem| {
-        first.get_or_insert_with(|| problem.to_owned());
-    })
-    .map_err(fail)?;
-    match first {
-        Some(problem) => Err(no_hash_table(&problem)),
-        None => view.count().map_err(fail),
-    }
-}
-
 /// Iterator over the pairs in a section without nested tables, up to the end of a batch.
 struct Pairs<'p, 'l> {
     lines: &'p mut Lines<'l>,
@@ -507,9 +490,9 @@ impl Iterator for Pairs<'_, '_> {
 
 /// Opens or creates the table of a section and advances its sequence to the number in the header.
 fn make<'t>(tx: &'t mut WriteTxn, name: &str, head: &Head) -> tidalite::Result<TableMut<'t>> {
-    let mut table = match head.hash {
-        true => tx.create_raw_table(name, TableLayout::Hash, head.types())?,
-        false => tx.raw_table(name)?,
+    let mut table = match head.raw {
+        Some(layout) => tx.create_raw_table(name, layout, head.types())?,
+        None => tx.raw_table(name)?,
     };
     catch_up(&mut table, head.sequence)?;
     Ok(table)

@@ -1,49 +1,6 @@
 //! `--follow`: points appear while other processes commit them.
 
-use crate::support::Folder;
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Stdio};
-use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
-
-/// A running command and the lines that it prints.
-struct Running {
-    child: Child,
-    lines: Receiver<String>,
-}
-
-impl Running {
-    fn start(folder: &Folder, words: &[&str]) -> Self {
-        let mut command = folder.command(words);
-        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-        let out = BufReader::new(child.stdout.take().unwrap());
-        let (send, lines) = channel();
-        std::thread::spawn(move || {
-            for line in out.lines().map_while(Result::ok) {
-                if send.send(line).is_err() {
-                    return;
-                }
-            }
-        });
-        Self { child, lines }
-    }
-
-    /// The next lines. The limit of time only ends a test that would hang.
-    #[track_caller]
-    fn expect(&self, expected: &[&str]) {
-        for line in expected {
-            let found = self.lines.recv_timeout(Duration::from_secs(60));
-            assert_eq!(found.as_deref(), Ok(*line));
-        }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
+use crate::support::{Folder, Running};
 
 /// Imports points of the metric `v`, each given as host, minute and value.
 fn store(folder: &Folder, points: &[(&str, u32, &str)]) {

@@ -1,9 +1,11 @@
 //! Support for the tests: a folder for each test, and runs of the program in this folder.
 
 use std::ffi::OsStr;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
 
 /// The result of one run of the program.
 #[derive(Debug)]
@@ -127,5 +129,58 @@ impl Drop for Folder {
         if !std::thread::panicking() {
             let _ = std::fs::remove_dir_all(&self.0);
         }
+    }
+}
+
+/// A running command and the lines that it prints.
+pub(crate) struct Running {
+    child: Child,
+    lines: Receiver<String>,
+}
+
+impl Running {
+    pub(crate) fn start(folder: &Folder, words: &[&str]) -> Self {
+        let mut command = folder.command(words);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let out = BufReader::new(child.stdout.take().unwrap());
+        let (send, lines) = channel();
+        std::thread::spawn(move || {
+            for line in out.lines().map_while(Result::ok) {
+                if send.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { child, lines }
+    }
+
+    /// Waits for the next line. The limit of time only ends a test that would hang.
+    #[track_caller]
+    pub(crate) fn next(&self) -> String {
+        self.lines.recv_timeout(Duration::from_secs(60)).unwrap()
+    }
+
+    /// Waits for the end of the program, which must succeed without another line.
+    #[track_caller]
+    pub(crate) fn ends(mut self) {
+        let line = self.lines.recv_timeout(Duration::from_secs(60));
+        assert!(line.is_err(), "{line:?}");
+        assert!(self.child.wait().unwrap().success());
+    }
+
+    /// Checks the next lines.
+    #[track_caller]
+    pub(crate) fn expect(&self, expected: &[&str]) {
+        for line in expected {
+            let found = self.lines.recv_timeout(Duration::from_secs(60));
+            assert_eq!(found.as_deref(), Ok(*line));
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }

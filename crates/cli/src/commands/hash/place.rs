@@ -2,6 +2,7 @@
 
 use crate::args::{HashPlace, KvForm};
 use crate::commands::key_forms::{bytes_of, form_of};
+use crate::commands::layouts::{advice, layout_if_any};
 use crate::database::failure;
 use crate::exit::{Failure, Outcome};
 use std::path::Path;
@@ -77,17 +78,15 @@ pub(super) fn types_if_any(
     table: &str,
 ) -> Outcome<Option<TableTypes>> {
     let fail = |error: tidalite::Error| failure(path, &error);
-    let types = snap.table_types(table).map_err(fail)?;
-    match types.filter(|types| types.layout() == TableLayout::Hash) {
-        Some(types) => Ok(Some(types)),
-        None if snap.is_set_table(table).map_err(fail)?.is_none() => Ok(None),
-        None => Err(
-            Failure::bad_input(format!("table {table} is not a hash table")).hint(format!(
-                "`tidalite kv scan {} {table}` prints it",
-                path.display()
-            )),
-        ),
-    }
+    let hint = match layout_if_any(snap, table).map_err(fail)? {
+        None => return Ok(None),
+        Some(TableLayout::Hash) => return snap.table_types(table).map_err(fail),
+        Some(TableLayout::Rows | TableLayout::Buffered) => {
+            format!("`tidalite kv scan {} {table}` prints it", path.display())
+        }
+        Some(layout) => advice(layout).to_owned(),
+    };
+    Err(Failure::bad_input(format!("table {table} is not a hash table")).hint(hint))
 }
 
 /// A hash table in a snapshot, as bytes.

@@ -1,0 +1,98 @@
+//! Arguments that the commands for topics, queues and objects share.
+
+use crate::time::{read_any, width_nanos};
+use clap::{Args, ValueHint};
+use jiff::tz::TimeZone;
+use std::path::PathBuf;
+
+/// A time, which may depend on the clock of the database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum When {
+    /// This number of nanoseconds from now.
+    After(i64),
+    /// This number of nanoseconds since 1970.
+    At(i64),
+}
+
+impl When {
+    /// The time in nanoseconds since 1970, if it is `now`.
+    pub(crate) fn at(self, now: i64) -> i64 {
+        match self {
+            Self::After(width) => now.saturating_add(width),
+            Self::At(time) => time,
+        }
+    }
+}
+
+/// Parses a duration from now, or a time.
+pub(crate) fn when(text: &str) -> Result<When, String> {
+    if let Ok(width) = width_nanos(text) {
+        return Ok(When::After(width));
+    }
+    let time = read_any(text, &TimeZone::UTC).map_err(|_| {
+        format!(
+            "`{text}` is neither a duration like 10m or 2d nor a time like 2030-06-01T12:00:00Z"
+        )
+    })?;
+    let time = i64::try_from(time);
+    time.map(When::At)
+        .map_err(|_| format!("`{text}` is beyond the times that can be stored: 1677 to 2262"))
+}
+
+/// Like `when`; `never` is `None`.
+pub(crate) fn when_or_never(text: &str) -> Result<Option<When>, String> {
+    match text {
+        "never" => Ok(None),
+        text => when(text).map(Some),
+    }
+}
+
+/// Parses NAME=VALUE.
+pub(crate) fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("write NAME=VALUE".to_owned()),
+    }
+}
+
+/// The payload of a message.
+#[derive(Debug, Args)]
+pub(crate) struct PayloadArgs {
+    /// Payload, stored as typed; - reads the bytes of standard input unchanged
+    #[arg(allow_negative_numbers = true, conflicts_with = "payload_file")]
+    pub payload: Option<String>,
+
+    /// Take the payload from this file, byte for byte
+    #[arg(long = "file", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub payload_file: Option<PathBuf>,
+
+    /// The payload is typed as hex digits
+    #[arg(long, conflicts_with = "payload_file")]
+    pub hex: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_durations_or_instants() {
+        assert_eq!(when("10m"), Ok(When::After(600_000_000_000)));
+        assert_eq!(when("1970-01-01T00:00:01Z"), Ok(When::At(1_000_000_000)));
+        assert_eq!(when_or_never("never"), Ok(None));
+        for wrong in ["", "10", "0s", "soon", "9999-01-01", "-5m x", "1mo"] {
+            let parsed = when(wrong);
+            // Ten is a number of seconds since 1970.
+            assert_eq!(parsed.is_err(), wrong != "10", "{wrong}: {parsed:?}");
+        }
+        assert_eq!(When::After(i64::MAX).at(5), i64::MAX);
+        assert_eq!(When::At(7).at(5), 7);
+    }
+
+    #[test]
+    fn pairs_have_a_name() {
+        assert_eq!(pair("a=b=c"), Ok(("a".into(), "b=c".into())));
+        assert_eq!(pair("a="), Ok(("a".into(), String::new())));
+        assert!(pair("=b").is_err() && pair("ab").is_err());
+    }
+}

@@ -1,0 +1,51 @@
+//! `queue create`: a new queue, and the options of an existing one.
+
+use super::place::queue_mut;
+use crate::args::{QueueCreateArgs, QueueOverflow};
+use crate::commands::messages::{Altered, alter};
+use crate::exit::Outcome;
+use crate::terminal::Terminal;
+use tidalite::queue::{Overflow, QueueOptions};
+
+/// `base` with the options that the user has given.
+fn wanted(args: &QueueCreateArgs, base: QueueOptions) -> QueueOptions {
+    let overflow = args.overflow.map(|overflow| match overflow {
+        QueueOverflow::Reject => Overflow::Reject,
+        QueueOverflow::DropOldest => Overflow::DropOldest,
+        QueueOverflow::DropNewest => Overflow::DropNewest,
+    });
+    QueueOptions {
+        overflow: overflow.unwrap_or(base.overflow),
+        max_deliveries: args.deliveries_max.unwrap_or(base.max_deliveries),
+        max_messages: args.messages_max.unwrap_or(base.max_messages),
+        max_bytes: args.bytes_max.unwrap_or(base.max_bytes),
+        retention: args.retention.unwrap_or(base.retention),
+        idempotency_window: args.idempotency_window.unwrap_or(base.idempotency_window),
+    }
+}
+
+/// Runs the command `tidalite queue create`.
+pub(super) fn run(args: &QueueCreateArgs, terminal: &mut Terminal<'_>) -> Outcome {
+    let place = args.place.place();
+    let fail = |error: tidalite::Error| place.fail(&error);
+    let (db, exists) = place.open_or_create()?;
+    let mut tx = place.begin(&db)?;
+    let stored = match exists {
+        true => Some(queue_mut(&place, &mut tx)?.options().map_err(fail)?),
+        false => None,
+    };
+    let wanted = wanted(args, stored.unwrap_or_default());
+    let done = alter(&place, stored.as_ref(), &wanted, args.alter)?;
+    match done {
+        Altered::Created => tx
+            .queue_with(place.table, &wanted)
+            .map(drop)
+            .map_err(fail)?,
+        Altered::Changed => queue_mut(&place, &mut tx)?
+            .set_options(&wanted)
+            .map_err(fail)?,
+        Altered::Unchanged => {}
+    }
+    place.finish(tx, db)?;
+    done.tell(&place, terminal)
+}
