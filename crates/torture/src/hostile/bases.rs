@@ -4,7 +4,7 @@ use super::errors::broken;
 use super::files::{Files, Stored};
 use super::mutate::Base;
 use crate::flips::{Contents, sound_file};
-use crate::model::{Model, TOPICS};
+use crate::model::{Model, TOPICS, clock};
 use crate::workload::script::Script;
 use crate::workload::{RUN_BYTES, Shape};
 use std::sync::Arc;
@@ -107,7 +107,7 @@ fn file_with_log(
 
 fn small(page_size: usize, log_bytes: u64) -> Options {
     Options::new().page_size(page_size).tuning(
-        Tuning::new()
+        clock::of_thread(Tuning::new())
             .growth_bytes(16 << 10, 64 << 10)
             .log_bytes(log_bytes)
             .run_bytes(RUN_BYTES)
