@@ -77,7 +77,7 @@ fn queue(tx: &mut WriteTxn, messages: &Messages, later: i64) -> Judged {
     }
 }
 
-/// The messages that a group has not acknowledged, without those that have expired then.
+/// The messages that a group has not acknowledged, without messages that have expired then.
 fn needed(queue: &Queue, row: &str, later: i64) -> BTreeSet<u64> {
     let open = queue.groups[row].open.keys().copied();
     let lives = |id: &u64| queue.messages[id].expires.is_none_or(|time| time > later);

@@ -18,7 +18,7 @@
 //! threads   work on several threads
 //! batch     bits of many pages flipped in one file
 //! objects   a flip in a chunk damages one object
-//! salvage   damaged pages, and what salvage gives back
+//! salvage   damaged pages, and the rows that salvage gives back
 //! heal      flips in the head, opened for writing
 //! ```
 

@@ -139,7 +139,7 @@ impl Bucket {
         created.is_some()
     }
 
-    /// Removes what has expired at `now`; returns the numbers of objects and of uploads and puts.
+    /// Removes everything that has expired at `now`; returns the numbers of objects and of uploads and puts.
     pub(crate) fn expire(&mut self, now: i64) -> (u64, u64) {
         let (objects, uploads) = (self.objects.len(), self.uploads.len());
         let abandoned = self.abandoned.len();

@@ -4,7 +4,7 @@
 //! topics    retained messages and the feed of changes
 //! queue     messages and their states in each group; queue_groups: time, purges, groups
 //! bucket    objects and uploads
-//! ledger    what the database does not tell, as rows of an ordinary table
+//! ledger    state that the database does not tell, as rows of an ordinary table
 //! expected  the answers that follow from the model
 //! answers   the same answers, read from a snapshot
 //! ```
@@ -29,7 +29,7 @@ pub(crate) const JOBS: &str = "jobs";
 /// Name of the bucket.
 pub(crate) const FILES: &str = "files";
 
-/// Expected content of the topics, of the queue and of the bucket; `None` for those that do not exist.
+/// Expected content of the topics, of the queue and of the bucket; `None` for a table that does not exist.
 #[derive(Clone, Debug)]
 pub struct Messages {
     /// Time of the last call, in nanoseconds since 1970.

@@ -1,4 +1,4 @@
-//! A queue in memory: what falls due with time, purges, and groups.
+//! A queue in memory: work that falls due with time, purges, and groups.
 
 use super::queue::{Group, NAMELESS, Queue};
 use tidalite::queue::GroupStart;

@@ -61,7 +61,7 @@ fn drop_one(tx: &mut WriteTxn, messages: &mut Messages, rng: &mut Rng) -> Result
     Ok(())
 }
 
-/// Makes the rows of the ledger those of the model.
+/// Makes the rows of the ledger equal to the model.
 fn keep(tx: &mut WriteTxn, next: &mut Model) -> Result<()> {
     let rows = rows_of(&next.messages);
     let stored = next.tables.entry(LEDGER.to_owned()).or_default();
