@@ -174,6 +174,13 @@ impl<'r> Value<'r> {
         }
     }
 
+    /// Requests the beginning of a large value from the disk, for a caller that will read it soon. This is only a hint.
+    pub fn request(&self) {
+        if let ValueRepr::Extent(reader, reference) = &self.0 {
+            reference.request(*reader);
+        }
+    }
+
     /// Copies the whole value into memory.
     ///
     /// # Errors

@@ -743,3 +743,36 @@ fn thinning_keeps_one_message_a_step() {
         assert_eq!(table.stat().unwrap().deleted_messages, 0);
     }
 }
+
+/// A device whose clock stands still sends all messages with one time.
+#[test]
+fn more_messages_of_a_time_than_a_series_has_rows_are_kept() {
+    let (db, _) = with_clock();
+    let most = tidalite::limits::time_rows_max(64);
+    let mut wide = Document::default();
+    for field in 0..64 {
+        wide.set(&format!("f{field}"), f64::from(field).into());
+    }
+    let narrow = json(r#"{"a": 1}"#);
+    let mut tx = db.begin_write().unwrap();
+    let mut table = tx.containers("t").unwrap();
+    let count = most + 500;
+    for chunk in 0..3 {
+        let messages = vec![Append::new("c", 0, &wide); count / 3 + 1];
+        table.append_batch(&messages).unwrap();
+        table.append(&Append::new("c", 1 + chunk, &narrow)).unwrap();
+    }
+    tx.commit().unwrap();
+    let snap = db.begin_read().unwrap();
+    let table = snap.containers("t").unwrap().unwrap();
+    let stored = table.container("c").unwrap().unwrap().messages;
+    assert_eq!(stored, 3 * (count as u64 / 3 + 2));
+    let series = snap.series(r#"t{container="c"}"#).unwrap().unwrap();
+    let at_zero = series
+        .query(tidalite::Steps(0)..=tidalite::Steps(0))
+        .aggregate("f1")
+        .unwrap()
+        .count();
+    assert!(at_zero > 0 && at_zero <= most as u64, "{at_zero} of {most}");
+    assert!(db.check().unwrap().is_clean());
+}

@@ -115,7 +115,7 @@ fn fill(db: &Database) {
     tx.commit().unwrap();
 }
 
-/// Compares the content with that of `fill`.
+/// Checks that the content is what `fill` has written.
 fn assert_filled(db: &Database) {
     assert_eq!(
         payload_of(db, "hall/3/machine/3").unwrap(),

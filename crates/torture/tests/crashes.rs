@@ -40,6 +40,8 @@ fn a_power_cut_anywhere_leaves_a_promised_state() {
     assert!(kept > states / 10, "lock files outlive what the disk loses");
     assert!(dropped > kept / 50, "and name what is not there");
     assert!(asked > states / 20, "answers are compared too");
+    let used_up = tally.used_up.into_inner();
+    assert!(used_up > states / 50, "messages are used up in some states");
     let read_only = tally.read_only.into_inner();
     assert!(
         read_only > states / 10,

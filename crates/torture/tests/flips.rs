@@ -3,7 +3,7 @@
 //! The long search flips every bit of every kind of file and reads the content after each flip: `cargo run --release -p
 //! tidalite-torture -- flips`.
 
-use tidalite_torture::flips::{Contents, Depth, examine, heal};
+use tidalite_torture::flips::{Contents, Depth, examine, heal, isolated, salvaged};
 
 const THREADS: usize = 2;
 
@@ -31,4 +31,23 @@ fn a_flip_in_the_head_is_healed_by_writers() {
         .unwrap_or_else(|problem| panic!("{problem}"));
     println!("{flips} flips in the head");
     assert!(flips >= 6 * 4096 / 4, "{flips}");
+}
+
+#[test]
+fn a_flip_in_a_chunk_damages_one_object() {
+    let chunks = isolated(0).unwrap_or_else(|problem| panic!("{problem}"));
+    println!("{chunks} chunks");
+    assert!(chunks > 15, "{chunks}");
+}
+
+#[test]
+fn salvage_gives_back_what_no_damaged_page_held() {
+    let damages: [fn(&mut [u8]); 2] = [|page| page.fill(0), |page| page[200] ^= 4];
+    for damage in damages {
+        let saved = salvaged(0, damage).unwrap_or_else(|problem| panic!("{problem}"));
+        println!("{saved:?}");
+        assert!(saved.lost.iter().all(|lost| *lost > 0), "{saved:?}");
+        assert!(saved.whole > 0, "{saved:?}");
+        assert!(saved.without_options <= 1, "{saved:?}");
+    }
 }

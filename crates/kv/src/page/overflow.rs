@@ -44,6 +44,9 @@ const ZERO_AT: usize = INDEX_AT + 4;
 const DATA_AT: usize = ZERO_AT + 4;
 const DATA_BYTES: usize = VALUE_CHUNK_BYTES - DATA_AT;
 
+/// Number of chunks that are requested from the disk at a time when a value is read in order: 1 MiB.
+const AHEAD_CHUNKS: u64 = 16;
+
 /// Bytes at the beginning of a value, and on either side of a place in it, that `prefetch` fetches.
 const SHARE_HEAD_BYTES: usize = 32;
 const SHARE_GUESS_BYTES: u64 = 192;
@@ -213,6 +216,22 @@ impl Reference {
         })
     }
 
+    /// Requests chunks from the disk in advance, if the kernel reads each page that is not in memory alone. A value of one
+    /// chunk is not worth the call.
+    fn read_ahead(&self, reader: &dyn PageRead, chunks: Range<u64>) {
+        let chunk = VALUE_CHUNK_BYTES as u64;
+        let from = self.extent_bytes.min(chunks.start * chunk);
+        let to = self.extent_bytes.min(chunks.end * chunk);
+        if from < to && !self.has_one_chunk() && reader.reads_single_pages() {
+            reader.read_ahead(self.first.addr + from, to - from);
+        }
+    }
+
+    /// Requests the beginning of the value from the disk in advance.
+    pub(crate) fn request(&self, reader: &dyn PageRead) {
+        self.read_ahead(reader, 0..2 * AHEAD_CHUNKS);
+    }
+
     /// Writes a value into a new extent, the last chunk first, because each chunk stores the checksum of the next
     /// chunk.
     pub(crate) fn write<W: PageWrite>(w: &mut W, owner: u64, value: &[u8]) -> Result<Self> {
@@ -356,6 +375,15 @@ impl<'r> ChunkReader<'r> {
     }
 
     fn step(&mut self) -> Result<PageSlice<'r>> {
+        match self.index {
+            0 => self.reference.read_ahead(self.reader, 0..2 * AHEAD_CHUNKS),
+            index if index.is_multiple_of(AHEAD_CHUNKS) => {
+                let next = index + AHEAD_CHUNKS;
+                self.reference
+                    .read_ahead(self.reader, next..next + AHEAD_CHUNKS);
+            }
+            _ => {}
+        }
         let ptr = self.reference.chunk_ptr(self.index, self.checksum);
         let page = self.reader.block(&ptr)?;
         let part = self.reference.part(self.index);

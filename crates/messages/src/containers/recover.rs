@@ -27,21 +27,14 @@ use crate::containers::thinning::ThinningRow;
 use crate::containers::write::ContainersWriter;
 use std::collections::BTreeMap;
 use tidalite_kv::Tree;
-use tidalite_pager::{PageRead, PageWrite, Result};
+use tidalite_pager::{Error, PageWrite, Result};
 
 impl<'a, W: PageWrite> ContainersWriter<'a, W> {
-    /// Whether a table has the options of a table of containers, without which it cannot be recovered.
-    #[must_use]
-    pub fn can_recover<R: PageRead>(root: &Tree, r: &R) -> bool {
-        let options = row(root, r, Part::Options);
-        options.is_ok_and(|options| ContainerTableOptions::decode(&options).is_ok())
-    }
-
     /// Opens a table of containers of which parts may be lost, and rebuilds the lost parts from the rest. Latest values that
     /// no stored message has, and idempotency keys, are kept as far as they can be decoded.
     ///
     /// # Errors
-    /// `Corrupt` if the options of the table are lost; a damaged page, a full disk.
+    /// A damaged page, a full disk. If the options of the table are lost, it gets the default ones.
     ///
     /// # Cost
     /// Reads everything, and writes all parts but the messages; memory for the record of each container and each deletion.
@@ -50,7 +43,16 @@ impl<'a, W: PageWrite> ContainersWriter<'a, W> {
         w: &'a mut W,
         now: i64,
     ) -> Result<(Self, ContainersRecovery)> {
-        let options = ContainerTableOptions::decode(&row(root, &*w, Part::Options)?)?;
+        let stored = row(root, &*w, Part::Options);
+        let stored = stored.and_then(|row| ContainerTableOptions::decode(&row));
+        let (options, has_lost_options) = match stored {
+            Ok(options) => (options, false),
+            Err(Error::Corrupt(_)) => (ContainerTableOptions::default(), true),
+            Err(error) => return Err(error),
+        };
+        if has_lost_options {
+            root.insert(w, &Part::Options.key(), &options.encode())?;
+        }
         let old = row(root, &*w, Part::State).and_then(|row| State::decode(&row));
         let mut table = Self {
             state: State::default(),
@@ -60,7 +62,10 @@ impl<'a, W: PageWrite> ContainersWriter<'a, W> {
             fields: Default::default(),
             work: Default::default(),
         };
-        let mut recovery = ContainersRecovery::default();
+        let mut recovery = ContainersRecovery {
+            has_lost_options,
+            ..ContainersRecovery::default()
+        };
         let pages = (&*table.root, &*table.w);
         let mut fields = Fields::read(pages)?;
         let mut containers = Containers::read(pages, now)?;

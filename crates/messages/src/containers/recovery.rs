@@ -26,6 +26,8 @@ pub struct ContainersRecovery {
     pub made_anew: u64,
     /// Fields whose names were lost: they have the name `field-` with their number.
     pub fields_made_anew: u64,
+    /// Whether the options of the table were lost.
+    pub has_lost_options: bool,
 }
 
 /// Greater numbers are taken for damage: a table with them could soon give no more numbers.

@@ -17,6 +17,8 @@ pub struct ObjectCursor<'r, R> {
     chunk_bytes: u32,
     /// Offset of the next byte.
     at: u64,
+    /// The chunk that comes next if the object is read in order.
+    next_chunk: Option<u64>,
     /// The chunk that is being read: its index, its remaining slices, and the offset of the next of these.
     open: Option<(u64, Chunks<'r>, u64)>,
     /// The slice that was read last, and its offset.
@@ -32,6 +34,7 @@ impl<'r, R: PageRead> ObjectCursor<'r, R> {
             size: info.size,
             chunk_bytes: info.chunk_bytes,
             at: 0,
+            next_chunk: None,
             open: None,
             slice: None,
         })
@@ -88,7 +91,14 @@ impl<'r, R: PageRead> ObjectCursor<'r, R> {
         let index = self.at / u64::from(self.chunk_bytes);
         let mut open = match self.open.take() {
             Some(open) if open.0 == index && open.2 <= self.at => open,
-            _ => self.open_chunk(index)?,
+            _ => {
+                let open = self.open_chunk(index)?;
+                if self.next_chunk == Some(index) {
+                    self.request_chunk(index + 1)?;
+                }
+                self.next_chunk = Some(index + 1);
+                open
+            }
         };
         let Some(slice) = open.1.next() else {
             return Err(self.missing(index, "fewer bytes"));
@@ -98,6 +108,18 @@ impl<'r, R: PageRead> ObjectCursor<'r, R> {
         open.2 += slice.len() as u64;
         self.slice = Some((begin, slice));
         self.open = Some(open);
+        Ok(())
+    }
+
+    /// Requests the beginning of a chunk from the disk, while the one before is read.
+    fn request_chunk(&self, index: u64) -> Result<()> {
+        if index * u64::from(self.chunk_bytes) < self.size
+            && let Some(value) = self
+                .chunks
+                .get(self.r, &chunk_key(self.content, index as u32))?
+        {
+            value.request();
+        }
         Ok(())
     }
 

@@ -7,7 +7,11 @@ use tidalite_pager::{Error, Result};
 pub const OBJECT_NAME_BYTES_MAX: usize = 1024;
 
 /// Minimum size in bytes of a chunk. Tests use small ones, so that objects of few bytes have many chunks.
-pub const CHUNK_BYTES_MIN: u32 = if cfg!(test) { 8 } else { 1 << 20 };
+pub const CHUNK_BYTES_MIN: u32 = if cfg!(any(test, feature = "small-chunks")) {
+    8
+} else {
+    1 << 20
+};
 
 /// Maximum size in bytes of a chunk.
 pub const CHUNK_BYTES_MAX: u32 = 8 << 20;

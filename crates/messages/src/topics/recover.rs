@@ -10,7 +10,7 @@ use crate::topics::terms::{self, SetChanges};
 use crate::topics::write::TopicsWriter;
 use tidalite_index::{NUMBERS_MAX, RoaringTreemap};
 use tidalite_kv::Tree;
-use tidalite_pager::{PageRead, PageWrite, Result};
+use tidalite_pager::{Error, PageWrite, Result};
 
 /// Number of messages that are read before the rows that follow from them are written.
 const READ_AT_ONCE: usize = if cfg!(test) { 7 } else { 1 << 14 };
@@ -30,6 +30,8 @@ pub struct RecoveredTopics {
     pub messages: u64,
     /// Messages that could not be decoded and were removed.
     pub removed: u64,
+    /// Whether the options were lost.
+    pub has_lost_options: bool,
 }
 
 /// A message that was read.
@@ -41,24 +43,27 @@ struct Row {
 }
 
 impl<'a, W: PageWrite> TopicsWriter<'a, W> {
-    /// Whether a table has the options of a table of topics, without which it cannot be recovered.
-    #[must_use]
-    pub fn can_recover<R: PageRead>(root: &Tree, r: &R) -> bool {
-        let options = row(root, r, Part::Options);
-        options.is_ok_and(|options| TopicOptions::decode(&options).is_ok())
-    }
-
     /// Opens a table of topics of which parts may be lost, and builds everything that can be built from the messages.
     /// Messages that cannot be decoded are removed. The feed begins anew behind a number that no reader has seen, so that
     /// all its readers learn that they must read a snapshot.
     ///
+    /// If the options are lost, the table gets the default ones.
+    ///
     /// # Errors
-    /// `Corrupt` if the options are lost; a damaged page, a full disk.
+    /// A damaged page, a full disk.
     ///
     /// # Cost
     /// Reads all messages and writes all other parts.
     pub fn recover(root: &'a mut Tree, w: &'a mut W) -> Result<(Self, RecoveredTopics)> {
-        let options = TopicOptions::decode(&row(root, &*w, Part::Options)?)?;
+        let stored = row(root, &*w, Part::Options).and_then(|row| TopicOptions::decode(&row));
+        let (options, has_lost_options) = match stored {
+            Ok(options) => (options, false),
+            Err(Error::Corrupt(_)) => (TopicOptions::default(), true),
+            Err(error) => return Err(error),
+        };
+        if has_lost_options {
+            root.insert(w, &Part::Options.key(), &options.encode())?;
+        }
         let old = row(root, &*w, Part::State).and_then(|row| State::decode(&row));
         let mut state = State::default();
         let gap = if old.is_ok() { 1 } else { LOST_SEQUENCES };

@@ -1,6 +1,6 @@
 //! Figures of the fields of messages, over steps of time and over the values of a field.
 //!
-//! Figures of numeric fields without a filter are also those of the container's series, which has sums of its blocks and
+//! Figures of numeric fields without a filter can also be read from the container's series, which has sums of its blocks and
 //! therefore reads little. The figures here read the messages: with filters, for texts, and exactly for 64-bit integers.
 
 use crate::container::read::{Containers, Select};

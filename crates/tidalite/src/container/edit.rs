@@ -109,7 +109,7 @@ impl ContainersMut<'_> {
         )
     }
 
-    /// Restores deleted messages of a container, those of the last deletion first; a bounded number in one call.
+    /// Restores deleted messages of a container, the last deletion first; a bounded number in one call.
     ///
     /// # Errors
     /// `Unsupported` for a container that does not exist; a damaged page, a full disk.

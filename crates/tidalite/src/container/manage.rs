@@ -8,7 +8,6 @@ use tidalite_messages::{
     ContainerOptions, ContainerTableOptions, ContainersMaintenance, ContainersRecovery,
     ContainersWriter, DroppedContainer,
 };
-use tidalite_pager::WriteTxn as PagesMut;
 
 const EVER: (i64, i64) = (i64::MIN, i64::MAX);
 
@@ -149,14 +148,11 @@ impl ContainersMut<'_> {
         })
     }
 
-    /// Rebuilds containers of which parts may be lost; `None` if the options are lost.
-    fn recover(&mut self) -> Result<Option<ContainersRecovery>> {
+    /// Rebuilds containers of which parts may be lost.
+    fn recover(&mut self) -> Result<ContainersRecovery> {
         let now = self.txn.now_ns();
         self.txn.change_table(self.index, |tree, pages| {
-            match ContainersWriter::<PagesMut>::can_recover(tree, pages) {
-                true => ContainersWriter::recover(tree, pages, now).map(|(_, done)| Some(done)),
-                false => Ok(None),
-            }
+            ContainersWriter::recover(tree, pages, now).map(|(_, recovery)| recovery)
         })
     }
 
@@ -199,27 +195,23 @@ impl WriteTxn {
         let Some(mut containers) = self.containers_if_exists(name)? else {
             return Ok(());
         };
-        match containers.recover()? {
-            Some(done) => {
-                for (count, lost) in [
-                    (done.removed, "messages could not be decoded"),
-                    (
-                        done.made_anew,
-                        "containers have lost their names or options",
-                    ),
-                    (done.fields_made_anew, "fields have lost their names"),
-                ] {
-                    if count > 0 {
-                        problem(format!("{count} {lost}"));
-                    }
-                }
+        let done = containers.recover()?;
+        for (count, lost) in [
+            (done.removed, "messages could not be decoded"),
+            (
+                done.made_anew,
+                "containers have lost their names or options",
+            ),
+            (done.fields_made_anew, "fields have lost their names"),
+        ] {
+            if count > 0 {
+                problem(format!("{count} {lost}"));
             }
-            None => {
-                problem(
-                    "the options of the containers are lost: the table has plain rows".to_owned(),
-                );
-                self.open_with(name, false, None)?;
-            }
+        }
+        if done.has_lost_options {
+            problem(
+                "the options of the containers are lost: they have the default ones".to_owned(),
+            );
         }
         Ok(())
     }

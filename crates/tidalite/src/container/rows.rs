@@ -3,12 +3,14 @@
 //! Each number in a message, also in objects within it (`position.latitude`), has a column of that name. A column is made
 //! when its first number arrives: for integers beyond 2^53 it has integers, for all other numbers floats. A number that a
 //! column cannot hold exactly (the greatest integer of 64 bits stands for null) is null in the row, and so is a number that has no column because the series has as many as
-//! it can have. The message has all numbers, exactly.
+//! it can have. Of the messages of one time, only as many have rows as a series can have of one time
+//! ([`time_rows_max`](crate::limits::time_rows_max)). The messages have all numbers, exactly.
 
 use crate::catalog::entries::{self, SeriesInfo, SeriesKey};
 use crate::txn::write::WriteTxn;
 use crate::types::column::{Column, ColumnType};
 use crate::types::error::Result;
+use crate::types::error::kind::ErrorKind;
 use crate::types::instant::Steps;
 use crate::types::merge_policy::MergePolicy;
 use crate::types::name::SeriesName;
@@ -132,6 +134,16 @@ fn rows_of(columns: &mut Columns, documents: &[(i64, &Document)]) -> NewRows {
     rows
 }
 
+/// Whether a change of a series was made. It is refused, with nothing changed, if a time would have more rows than a series
+/// of that many columns can have.
+fn is_made(changed: Result<()>) -> Result<bool> {
+    match changed {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::Limit => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
 impl WriteTxn {
     fn find_series(&self, name: &SeriesName) -> Result<Option<SeriesId>> {
         entries::find(&self.roots, &self.pages, SeriesKey::Name(name))
@@ -167,8 +179,8 @@ impl WriteTxn {
             Some(id) => {
                 let mut series = self.series_by_id(id)?;
                 let added = columns.columns.get(own.len()..).unwrap_or_default();
-                if !added.is_empty() {
-                    series.add_columns(added)?;
+                if !added.is_empty() && !is_made(series.add_columns(added))? {
+                    columns = Columns::new(&series.info().schema.columns);
                 }
                 series
             }
@@ -188,10 +200,15 @@ impl WriteTxn {
         columns.next = 0;
         let rows = rows_of(&mut columns, documents);
         let words: Vec<&[u64]> = rows.words.iter().map(|column| &column[..]).collect();
-        match rows.times.is_empty() {
-            true => Ok(()),
-            false => series.append_rows(&rows.times, &words),
+        if rows.times.is_empty() || is_made(series.append_rows(&rows.times, &words))? {
+            return Ok(());
         }
+        // Some time has too many rows: all others are inserted.
+        for (i, time) in rows.times.iter().enumerate() {
+            let row: Vec<&[u64]> = words.iter().map(|column| &column[i..=i]).collect();
+            is_made(series.append_rows(&[*time], &row))?;
+        }
+        Ok(())
     }
 
     /// Removes the rows of a container's series from `from` to `to`, both inclusive.

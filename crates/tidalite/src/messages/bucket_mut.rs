@@ -172,7 +172,7 @@ impl<'t> BucketMut<'t> {
     /// A full disk; a damaged page.
     ///
     /// # Cost
-    /// Frees the chunks of a small object; [`maintain`](Self::maintain) frees those of a large one.
+    /// Frees the chunks of a small object; [`maintain`](Self::maintain) frees the chunks of a large one.
     pub fn delete(
         &mut self,
         name: &str,

@@ -55,7 +55,7 @@ impl<'t> QueueMut<'t> {
         Queue::of(self.txn.pages_view(), found, self.txn.now_ns())
     }
 
-    /// Changes the options. They hold for later calls: messages beyond a lower maximum stay, and those that are older than a
+    /// Changes the options. They hold for later calls: messages beyond a lower maximum stay, and messages older than a
     /// shorter retention are removed by [`maintain`](Self::maintain).
     ///
     /// # Errors

@@ -28,16 +28,13 @@ impl WriteTxn {
         let Some(mut topics) = self.topics_if_exists(name)? else {
             return Ok(());
         };
-        match topics.recover()? {
-            Some(recovered) if recovered.removed > 0 => problem(format!(
-                "{} messages of topics could not be decoded",
-                recovered.removed
-            )),
-            Some(_) => {}
-            None => {
-                problem("the options of the topics are lost: the table has plain rows".to_owned());
-                self.open_with(name, false, None)?;
-            }
+        let recovered = topics.recover()?;
+        if recovered.removed > 0 {
+            let removed = recovered.removed;
+            problem(format!("{removed} messages of topics could not be decoded"));
+        }
+        if recovered.has_lost_options {
+            problem("the options of the topics are lost: they have the default ones".to_owned());
         }
         Ok(())
     }

@@ -132,7 +132,7 @@ impl<'a> Topics<'a> {
     /// A damaged or unreadable page.
     ///
     /// # Cost
-    /// Two descents if no message of the table expires and the filter is a topic with `/#`, or `#`; otherwise that of a
+    /// Two descents if no message of the table expires and the filter is a topic with `/#`, or `#`; otherwise a
     /// search.
     pub fn count(&self, filter: &Filter) -> Result<u64> {
         let (mut messages, mut token) = (0, None);

@@ -151,14 +151,10 @@ impl<'t> TopicsMut<'t> {
         self.change(|topics, now| topics.purge_expired(now, limit))
     }
 
-    /// Builds everything but the messages anew, for topics of which parts may be lost; `None` if the options are lost.
-    pub(crate) fn recover(&mut self) -> Result<Option<RecoveredTopics>> {
-        self.txn.change_table(
-            self.index,
-            |tree, pages| match TopicsWriter::<PagesMut>::can_recover(tree, pages) {
-                true => TopicsWriter::recover(tree, pages).map(|(_, recovered)| Some(recovered)),
-                false => Ok(None),
-            },
-        )
+    /// Builds everything but the messages anew, for topics of which parts may be lost.
+    pub(crate) fn recover(&mut self) -> Result<RecoveredTopics> {
+        self.txn.change_table(self.index, |tree, pages| {
+            TopicsWriter::recover(tree, pages).map(|(_, recovered)| recovered)
+        })
     }
 }

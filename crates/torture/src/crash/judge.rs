@@ -3,6 +3,7 @@
 
 use super::damaged::damaged;
 use super::history::History;
+use super::messages;
 use super::open::{Judged, checked, open, options, storage_of};
 use super::plan::Plan;
 use super::queries;
@@ -21,6 +22,8 @@ const DEPTH_MAX: u32 = 3;
 const DEEPER_ONE_IN: u64 = 60;
 /// In one of this many states, queries are run and their answers compared with the model.
 const QUESTIONS_ONE_IN: u64 = 10;
+/// In one of this many states, the messages are used up, to see that each is delivered and no orphan chunk stays.
+const USED_UP_ONE_IN: u64 = 24;
 /// One in this many states is checked through a read-only handle, before a writer repairs anything.
 const READ_ONLY_ONE_IN: u64 = 4;
 /// Number of steps of a run that continues after a crash.
@@ -101,6 +104,11 @@ impl Judge<'_> {
             queries::ask(&db, &self.history.content(found).model, rng)
                 .map_err(|error| format!("content {found}: {error}"))?;
             count(&self.tally.asked, true);
+        }
+        if rng.clone().one_in(USED_UP_ONE_IN) {
+            messages::used_up(&db, &self.history.content(found).model)
+                .map_err(|error| format!("content {found}: {error}"))?;
+            count(&self.tally.used_up, true);
         }
         drop(db);
         let one_in = match self.depth {

@@ -1,5 +1,6 @@
 //! Opens and checks the databases of a run.
 
+use crate::model::clock;
 use crate::workload::RUN_BYTES;
 use crate::workload::round_robin::WRITE_BUFFER_BYTES;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,7 +31,7 @@ pub(super) fn options(page_size: usize) -> Options {
 }
 
 fn tuning() -> Tuning {
-    Tuning::new()
+    clock::of_thread(Tuning::new())
         .growth_bytes(16 << 10, 64 << 10)
         .shrink_bytes(32 << 10)
         .reserve_bytes(32 << 10)

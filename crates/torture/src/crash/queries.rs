@@ -230,7 +230,7 @@ fn newest(snap: &ReadTxn, series: &Series<'_>, known: &Known) -> Result<Option<S
 
 /// Reads all rows backwards in vectors, and the last rows with a cursor; describes the first difference from the model.
 fn backward(series: &Series<'_>, known: &Known) -> Result<Option<String>> {
-    let mut times = Vec::new();
+    let mut times = Vec::<i64>::new();
     let rows = series.query(..).reverse().for_each_vector(|vector| {
         times.extend(vector.times().iter().rev());
     })?;

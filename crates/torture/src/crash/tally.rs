@@ -29,6 +29,8 @@ pub struct Tally {
     pub blocks: AtomicU64,
     /// Number of states in which queries were run.
     pub asked: AtomicU64,
+    /// Number of states whose messages were used up.
+    pub used_up: AtomicU64,
     /// Number of states that were checked before a writer opened the file.
     pub read_only: AtomicU64,
 }

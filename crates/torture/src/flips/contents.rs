@@ -1,12 +1,19 @@
 //! Creates valid files with several kinds of contents and with almost no free space.
 
 use super::image::PAGE_BYTES;
-use crate::model::digest_of;
+use crate::model::messages::bucket::{CHUNK_BYTES, attributes, bytes_of};
+use crate::model::messages::{BROKER, FILES, JOBS};
+use crate::model::{clock, digest_of};
 use crate::workload::RUN_BYTES;
+use crate::workload::messages::BUCKET_OPTIONS;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 use tidalite::hash_table::{HashTableOptions, History};
+use tidalite::objects::ObjectCondition;
+use tidalite::queue::{GroupStart, LeaseLimits, NewMessage};
 use tidalite::storage::{MemoryStorage, Storage};
+use tidalite::topics::Message;
 use tidalite::{Database, Options, Steps, Tuning};
 use tidalite_delta::FAN_IN;
 use tidalite_testkit::rng::Rng;
@@ -36,16 +43,19 @@ pub enum Contents {
     },
     /// A hash table and a buffered table, both with runs that are merged in part.
     Indexes,
+    /// Topics, a queue with two groups and leases, and a bucket with objects of several chunks.
+    Messages,
 }
 
 impl Contents {
     /// All kinds of contents, for the long search.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Mixed,
         Self::Values,
         Self::Merge { deletes: false },
         Self::Merge { deletes: true },
         Self::Indexes,
+        Self::Messages,
     ];
 
     fn fill(self, db: &Database, rng: &mut Rng) -> tidalite::Result<()> {
@@ -89,8 +99,64 @@ impl Contents {
                 }
                 pairs(db, rng, 40, 60)
             }
+            Self::Messages => {
+                clock::at(clock::START, || messages(db))?;
+                pairs(db, rng, 40, 60)
+            }
         }
     }
+}
+
+/// Size in bytes of a chunk of an object.
+pub(super) const CHUNK: u32 = CHUNK_BYTES;
+/// Number of objects in a file with messages.
+const OBJECTS: usize = 6;
+
+/// Names of the objects in a file with messages.
+pub(super) fn object_names() -> Vec<String> {
+    (0..OBJECTS)
+        .map(|number| format!("file {number}"))
+        .collect()
+}
+
+/// The bytes of an object in a file with messages: of one to six chunks.
+pub(super) fn object_of(number: usize) -> Vec<u8> {
+    bytes_of(number as u64, 0, CHUNK as usize * number + 600)
+}
+
+/// Creates topics, a queue and a bucket.
+fn messages(db: &Database) -> tidalite::Result<()> {
+    let mut tx = db.begin_write()?;
+    let names: Vec<String> = (0..40)
+        .map(|i| format!("hall/{}/door/{i:03}", i % 5))
+        .collect();
+    let messages: Vec<Message<'_>> = names
+        .iter()
+        .map(|name| Message::new(name, name.as_bytes()))
+        .collect();
+    let mut topics = tx.topics(BROKER)?;
+    topics.publish_batch(messages.iter().map(|message| (message, true)))?;
+    let mut queue = tx.queue(JOBS)?;
+    queue.create_group("mail", GroupStart::Oldest)?;
+    queue.create_group("print", GroupStart::Oldest)?;
+    let jobs: Vec<String> = (0..30).map(|i| format!("job number {i:03}")).collect();
+    let new: Vec<NewMessage<'_>> = (jobs.iter())
+        .map(|job| NewMessage::new(job.as_bytes()))
+        .collect();
+    queue.push_many(&new)?;
+    let hour = Duration::from_secs(3_600);
+    let leased = queue.lease("mail", "one", hour, LeaseLimits::messages(12))?;
+    let ids: Vec<u64> = leased.iter().map(|one| one.message.id).collect();
+    queue.ack("mail", "one", &ids[..5])?;
+    queue.reject("mail", "one", &ids[5..8])?;
+    let mut bucket = tx.bucket_with(FILES, &BUCKET_OPTIONS)?;
+    for (number, name) in object_names().iter().enumerate() {
+        let given = attributes(number as u64, None, false);
+        let stored = bucket.put(name, &object_of(number), given, &ObjectCondition::Missing)?;
+        assert!(stored.done().is_some(), "{name} is new");
+    }
+    tx.commit()?;
+    Ok(())
 }
 
 /// Changes a hash table and a buffered table in one commit.
@@ -182,7 +248,7 @@ pub(crate) fn sound_file(contents: Contents, seed: u64) -> Result<(Vec<u8>, u64)
 
 pub(super) fn options() -> Options {
     Options::new().page_size(PAGE_BYTES).tuning(
-        Tuning::new()
+        clock::of_thread(Tuning::new())
             .growth_bytes(PAGE_BYTES as u64, PAGE_BYTES as u64)
             .reserve_bytes(0)
             .run_bytes(RUN_BYTES)

@@ -17,6 +17,8 @@
 //! answers   query answers of a valid file
 //! threads   work on several threads
 //! batch     bits of many pages flipped in one file
+//! objects   a flip in a chunk damages one object
+//! salvage   damaged pages, and the rows that salvage gives back
 //! heal      flips in the head, opened for writing
 //! ```
 
@@ -26,6 +28,8 @@ mod contents;
 mod depth;
 mod heal;
 mod image;
+mod objects;
+mod salvage;
 mod threads;
 
 use crate::model::digest_of;
@@ -37,6 +41,8 @@ use contents::{FILE_BYTES_MIN, FREE_PERCENT_MAX};
 pub use depth::Depth;
 pub use heal::heal;
 use image::{PAGE_BYTES, open};
+pub use objects::isolated;
+pub use salvage::{Saved, salvaged};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use threads::on_threads;
 

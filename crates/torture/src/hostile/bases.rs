@@ -2,9 +2,10 @@
 
 use super::errors::broken;
 use super::files::{Files, Stored};
+use super::messages_base::messages;
 use super::mutate::Base;
 use crate::flips::{Contents, sound_file};
-use crate::model::{Model, TOPICS};
+use crate::model::{Model, TOPICS, clock};
 use crate::workload::script::Script;
 use crate::workload::{RUN_BYTES, Shape};
 use std::sync::Arc;
@@ -47,6 +48,7 @@ pub fn all() -> std::result::Result<Vec<Base>, String> {
     bases.push(Base::new("sets", file(512, sets).map_err(text)?));
     bases.push(Base::new("hashes", file(512, hashes).map_err(text)?));
     bases.push(Base::new("buffered", file(512, buffered).map_err(text)?));
+    bases.push(Base::new("messages", messages().map_err(text)?));
     let bytes = file_with_log(512, LOG_BYTES, logged).map_err(text)?;
     bases.push(Base::new("logged", bytes));
     for page_size in [512, 4096] {
@@ -86,7 +88,8 @@ fn two_files(page_size: usize) -> Result<Files> {
     stored.files().map_err(broken)
 }
 
-fn file(page_size: usize, fill: impl FnOnce(&Database) -> Result<()>) -> Result<Files> {
+/// Creates a file in memory with a database that `fill` fills.
+pub(super) fn file(page_size: usize, fill: impl FnOnce(&Database) -> Result<()>) -> Result<Files> {
     file_with_log(page_size, 0, fill)
 }
 
@@ -107,7 +110,7 @@ fn file_with_log(
 
 fn small(page_size: usize, log_bytes: u64) -> Options {
     Options::new().page_size(page_size).tuning(
-        Tuning::new()
+        clock::of_thread(Tuning::new())
             .growth_bytes(16 << 10, 64 << 10)
             .log_bytes(log_bytes)
             .run_bytes(RUN_BYTES)

@@ -8,6 +8,7 @@
 //! mutate       turns input bytes into changes
 //! bases        valid files with every kind of block
 //! read         reads everything in a snapshot
+//! messages_*   a file with topics, a queue and a bucket; calls to all their methods
 //! batch_reads  batches, ranks, parts, windows: reads that answer many at once
 //! write        writes to every table and series
 //! maintenance  pages by owner, differences, backups, copies, salvage, compaction
@@ -26,6 +27,9 @@ pub mod exercise;
 pub mod files;
 pub mod graph;
 pub mod maintenance;
+mod messages_base;
+mod messages_read;
+mod messages_write;
 pub mod mutate;
 mod options;
 mod read;

@@ -1,6 +1,7 @@
 //! Reads everything in a snapshot.
 
 use super::errors::keep;
+use super::messages_read;
 use crate::model::layout_of;
 use tidalite::{Database, Result, Steps, TableLayout};
 
@@ -70,16 +71,30 @@ fn table(snap: &tidalite::ReadTxn, name: &str) -> Result<()> {
     match layout_of(snap, name)? {
         TableLayout::Hash => return hash(snap, name),
         TableLayout::Buffered => return buffered(snap, name),
-        TableLayout::Topics
-        | TableLayout::Queue
-        | TableLayout::Bucket
-        | TableLayout::Containers => return Ok(()),
+        TableLayout::Topics => return raw_and(snap, name, messages_read::topics),
+        TableLayout::Queue => return raw_and(snap, name, messages_read::queue),
+        TableLayout::Bucket => return raw_and(snap, name, messages_read::bucket),
+        TableLayout::Containers => return Ok(()),
         TableLayout::Rows => {}
     }
     let Some(table) = snap.table(name)? else {
         return Ok(());
     };
     rows(&table, &mut 5_000)
+}
+
+/// Reads the rows of a table as such, and then the table by `read`.
+fn raw_and(
+    snap: &tidalite::ReadTxn,
+    name: &str,
+    read: fn(&tidalite::ReadTxn, &str) -> Result<()>,
+) -> Result<()> {
+    let mut seen = Ok(());
+    if let Some(raw) = snap.raw_table(name)? {
+        keep(&mut seen, rows(&raw, &mut 5_000));
+    }
+    keep(&mut seen, read(snap, name));
+    seen
 }
 
 /// Calls every method of a buffered table.

@@ -1,6 +1,7 @@
 //! Writes to every table and series of a file, and creates new ones.
 
 use super::errors::keep;
+use super::messages_write;
 use crate::model::layout_of;
 use tidalite::{
     ColumnType, Database, Decimal, ErrorKind, Result, Schema, SeriesMut, Steps, TableLayout, Value,
@@ -42,10 +43,10 @@ fn write_table(db: &Database, name: &str) -> Result<()> {
     match layout_of(&db.begin_read()?, name)? {
         TableLayout::Hash => return write_hash(db, name),
         TableLayout::Buffered => return write_buffered(db, name),
-        TableLayout::Topics
-        | TableLayout::Queue
-        | TableLayout::Bucket
-        | TableLayout::Containers => return Ok(()),
+        TableLayout::Topics => return messages_write::topics(db, name),
+        TableLayout::Queue => return messages_write::queue(db, name),
+        TableLayout::Bucket => return messages_write::bucket(db, name),
+        TableLayout::Containers => return Ok(()),
         TableLayout::Rows => {}
     }
     let mut tx = db.begin_write()?;

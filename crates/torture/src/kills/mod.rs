@@ -8,7 +8,10 @@
 //! 3. no process blocks: after a writer was killed, the oracle gets the writer lock; frozen readers do not stop others;
 //! 4. an evictable snapshot is evicted only if the options allow it (`oust_after`), with a typed error;
 //! 5. nothing leaks: at the end all slots are available, and pages held by dead processes become free;
-//! 6. killed processes leave no damage: when all are dead, a check through a read-only handle finds no problem.
+//! 6. killed processes leave no damage: when all are dead, a check through a read-only handle finds no problem;
+//! 7. no acknowledgement of a queue is lost or comes twice: when all are dead, each group gets exactly the messages that a
+//!    table, which consumers changed in the same transactions, knows as open (`crash/messages.rs`). Topics and objects are
+//!    used up in the same way.
 
 #![expect(clippy::print_stdout, reason = "a program talks")]
 
@@ -16,7 +19,8 @@ pub mod child;
 mod setup;
 
 use crate::arguments::{Arguments, folder, own_program};
-use crate::model::digest_of_snapshot;
+use crate::crash::messages::use_up;
+use crate::model::{digest_of_snapshot, model_of};
 use crate::workload::script::{Oracle, Script, number_of};
 use child::Said;
 use rustix::process::{Pid, Signal, kill_process};
@@ -347,9 +351,18 @@ impl<'a> Arena<'a> {
         let db = open(self.file, self.script).map_err(text)?;
         self.judge(&db, tally)?;
         let number = number_of(&db.begin_read().map_err(text)?).map_err(text)?;
+        self.use_up_messages(&db)?;
         tally.all_dead += 1;
         tally.lazy_found += u64::from(self.script.durability(number) == Durability::Lazy);
         Ok(db)
+    }
+
+    /// Uses up topics, queue and bucket in a transaction that is rolled back.
+    fn use_up_messages(&self, db: &Database) -> Result<(), String> {
+        let model = model_of(&db.begin_read().map_err(text)?).map_err(text)?;
+        let mut tx = db.begin_write().map_err(text)?;
+        use_up(&mut tx, &model.messages)
+            .map_err(|error| format!("messages after {}: {error}", self.acknowledged))
     }
 
     /// Checks the file while no process has it open: the killed processes must have left no damage. A writer would

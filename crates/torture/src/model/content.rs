@@ -2,6 +2,7 @@
 
 use super::digest::{Digest, with_pins};
 use super::hash::Hash;
+use super::messages::Messages;
 use super::wide::{self, Wide};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -36,6 +37,8 @@ pub struct Model {
     pub annotations: BTreeMap<(String, String), String>,
     /// Retention policies, by name.
     pub retentions: BTreeMap<String, Retention>,
+    /// Topics, the queue and the bucket.
+    pub messages: Messages,
     /// Digest of the pinned content of each pin, by name.
     pub pins: BTreeMap<String, u64>,
 }
@@ -94,6 +97,7 @@ impl Model {
             digest.bytes(name.as_bytes());
             digest.pair(key.as_bytes(), text.as_bytes());
         }
+        digest.lines(&self.messages.expected());
         digest.0
     }
 }
@@ -145,6 +149,20 @@ impl Model {
                 told += &format!("\n{name} answers {other:?}, expected are {own:?}");
             }
         }
+        let (own, other) = (self.messages.expected(), found.messages.expected());
+        if own != other {
+            told += &differing_lines(&own, &other);
+        }
         told
     }
+}
+
+/// Describes the lines that only one of two contents has.
+fn differing_lines(own: &[String], other: &[String]) -> String {
+    let lacks = |lines: &[String], of: &[String]| -> Vec<String> {
+        let lacking = of.iter().filter(|line| !lines.contains(line));
+        lacking.cloned().collect()
+    };
+    let (missing, added) = (lacks(other, own), lacks(own, other));
+    format!("\nmessages answer {added:#?}, expected are {missing:#?}")
 }

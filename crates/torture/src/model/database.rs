@@ -4,6 +4,7 @@ use super::buffered::buffered_of;
 use super::content::{Model, TOPICS};
 use super::digest::{Digest, with_pins};
 use super::hash::{hash_of, layout_of};
+use super::messages::{add_to_model, answers};
 use super::wide;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,13 +33,14 @@ pub fn model_of(snap: &ReadTxn) -> Result<Model> {
         } else if layout_of(snap, &name)? == TableLayout::Hash {
             let (_, hash) = hash_of(snap, &name)?;
             model.hashes.insert(name, Arc::new(hash));
-        } else {
+        } else if !is_of_messages(layout_of(snap, &name)?) {
             let pairs = model.tables.entry(name.clone()).or_default();
             each_pair(snap, &name, |key, value| {
                 pairs.insert(key.to_vec(), value.to_vec());
             })?;
         }
     }
+    add_to_model(snap, &model.tables, &mut model.messages)?;
     model.retentions = snap.retentions()?.into_iter().collect();
     for name in snap.list("")?.iter().map(|info| info.label()) {
         if let Some(series) = snap.series(&name)? {
@@ -56,6 +58,14 @@ pub fn model_of(snap: &ReadTxn) -> Result<Model> {
         }
     }
     Ok(model)
+}
+
+/// True for the layouts of topics, queues and buckets, whose rows are not compared as pairs.
+fn is_of_messages(layout: TableLayout) -> bool {
+    matches!(
+        layout,
+        TableLayout::Topics | TableLayout::Queue | TableLayout::Bucket
+    )
 }
 
 /// For each nested table, calls `f` first with the key of the table, then with that key and each pair of the table.
@@ -126,9 +136,13 @@ pub fn digest_of_snapshot(snap: &ReadTxn) -> Result<u64> {
             multis.push(name);
             continue;
         }
-        if layout_of(snap, &name)? == TableLayout::Hash {
-            hashes.push(name);
-            continue;
+        match layout_of(snap, &name)? {
+            TableLayout::Hash => {
+                hashes.push(name);
+                continue;
+            }
+            layout if is_of_messages(layout) => continue,
+            _ => {}
         }
         digest.bytes(name.as_bytes());
         each_pair(snap, &name, |key, value| digest.pair(key, value))?;
@@ -170,5 +184,6 @@ pub fn digest_of_snapshot(snap: &ReadTxn) -> Result<u64> {
         digest.bytes(name.as_bytes());
         digest.pair(key.as_bytes(), text.as_bytes());
     }
+    digest.lines(&answers(snap)?);
     Ok(digest.0)
 }

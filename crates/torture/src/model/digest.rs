@@ -22,6 +22,11 @@ impl Digest {
         self.0 ^= self.0 >> 29;
     }
 
+    /// Lines of text; no lines change nothing.
+    pub(super) fn lines(&mut self, lines: &[String]) {
+        lines.iter().for_each(|line| self.bytes(line.as_bytes()));
+    }
+
     pub(super) fn pair(&mut self, key: &[u8], value: &[u8]) {
         self.bytes(key);
         self.bytes(value);

@@ -6,18 +6,23 @@
 //! wide      series of many columns
 //! hash      hash tables
 //! buffered  buffered tables
+//! messages  topics, a queue and a bucket
+//! clock     the time of leases and expiry
 //! content   expected content of a database
 //! database  content of a database, read through its public API
 //! ```
 
 mod buffered;
+pub mod clock;
 mod content;
 mod database;
 mod digest;
 mod hash;
+pub(crate) mod messages;
 pub mod wide;
 
 pub use content::{Model, Pairs, Rows, TOPICS};
 pub use database::{digest_of, digest_of_snapshot, model_of};
 pub(crate) use hash::layout_of;
 pub use hash::{Hash, VERSIONS};
+pub use messages::Messages;

@@ -6,6 +6,7 @@
 //! points       series of default points
 //! hashes       operations on hash tables
 //! buffered     operations on buffered tables
+//! messages     operations on topics, a queue and a bucket
 //! tables       the common operations on tables
 //! table_calls  the less common operations on tables
 //! wide         series of many columns
@@ -18,6 +19,7 @@
 mod appenders;
 mod buffered;
 mod hashes;
+pub(crate) mod messages;
 mod names;
 mod operations;
 mod points;

@@ -8,21 +8,22 @@
 use super::hashes::RUN_BYTES;
 use super::operations::operations;
 use super::shape::{Shape, chance};
-use crate::model::Model;
+use crate::model::{Model, clock};
 use std::sync::Arc;
 use tidalite::storage::MemoryStorage;
 use tidalite::{Database, Durability, Options, ReadTxn, Result, Tuning, WriteTxn};
 use tidalite_testkit::rng::{Rng, mix};
 
 /// Options for opening a database. The file grows and shrinks in small steps, and therefore often. Leaves of larger
-/// transactions are written early, and a few hundred rows of an appender justify blocks of a run.
+/// transactions are written early, and a few hundred rows of an appender justify blocks of a run. The time is that of the
+/// calling thread (`model/clock.rs`).
 pub fn small_steps() -> Options {
     Options::new().tuning(small_tuning())
 }
 
 /// The tuning parameters that [`small_steps`] sets.
 pub fn small_tuning() -> Tuning {
-    Tuning::new()
+    clock::of_thread(Tuning::new())
         .growth_bytes(16 << 10, 256 << 10)
         .shrink_bytes(32 << 10)
         .write_behind_bytes(32 << 10)
@@ -142,9 +143,10 @@ impl Oracle {
     /// An error of the database in memory.
     pub fn new(script: Script) -> Result<Self> {
         let model = Model::default();
+        let options = Options::new().tuning(clock::of_thread(Tuning::new()));
         Ok(Self {
             script,
-            shadow: Options::new().open_storage(Arc::new(MemoryStorage::new()))?,
+            shadow: options.open_storage(Arc::new(MemoryStorage::new()))?,
             digests: vec![model.digest()],
             model,
         })

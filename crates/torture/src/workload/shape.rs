@@ -25,6 +25,8 @@ pub struct Shape {
     pub hashes_one_in: u64,
     /// One in this many of the other operations changes a buffered table (`buffered.rs`).
     pub buffered_one_in: u64,
+    /// One in this many of the remaining operations changes topics, a queue or a bucket (`messages/`).
+    pub messages_one_in: u64,
     /// One in this many operations appends to series in round robin (`round_robin.rs`).
     pub turns_one_in: u64,
     /// True if appenders run on threads of their own: the content is then deterministic, but the positions in the file
@@ -45,6 +47,7 @@ impl Default for Shape {
             appenders_one_in: 10,
             hashes_one_in: 8,
             buffered_one_in: 10,
+            messages_one_in: 4,
             turns_one_in: 0,
             threads: false,
         }
@@ -66,6 +69,7 @@ impl Shape {
             appenders_one_in: 20,
             hashes_one_in: 8,
             buffered_one_in: 10,
+            messages_one_in: 4,
             turns_one_in: 0,
             threads: false,
         }

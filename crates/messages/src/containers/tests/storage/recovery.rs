@@ -2,6 +2,7 @@
 
 use super::Table;
 use super::damage::{TABLES, full, put, rows};
+use crate::containers::options::ContainerTableOptions;
 use crate::containers::parts::Part;
 use crate::containers::recovery::ContainersRecovery;
 use crate::containers::write::ContainersWriter;
@@ -135,13 +136,11 @@ fn any_damage_is_mended() {
 }
 
 #[test]
-fn without_options_there_is_no_recovery() {
+fn without_options_a_table_gets_the_default_ones() {
     let mut table = full();
-    assert!(
-        ContainersWriter::<tidalite_testkit::ScratchPages>::can_recover(&table.root, &table.pages)
-    );
     lose(&mut table, Part::Options);
     let Table { root, pages } = &mut table;
-    assert!(!ContainersWriter::<tidalite_testkit::ScratchPages>::can_recover(root, pages));
-    assert!(ContainersWriter::recover(root, pages, 0).is_err());
+    let (containers, recovery) = ContainersWriter::recover(root, pages, 0).unwrap();
+    assert!(recovery.has_lost_options);
+    assert_eq!(*containers.options(), ContainerTableOptions::default());
 }
