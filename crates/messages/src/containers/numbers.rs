@@ -3,6 +3,7 @@
 use crate::containers::document::Document;
 use crate::containers::value::FieldValue;
 use std::borrow::Cow;
+use std::cmp::Ordering;
 
 /// A number of a field.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -11,6 +12,53 @@ pub enum FieldNumber {
     Integer(i128),
     /// Any other number. Finite.
     Float(f64),
+}
+
+impl FieldNumber {
+    /// Compares two numbers exactly: a conversion of an integer to a float would round it.
+    #[must_use]
+    pub fn compare(self, other: Self) -> Ordering {
+        match (self, other) {
+            (Self::Integer(a), Self::Integer(b)) => a.cmp(&b),
+            // Floats of fields are finite.
+            (Self::Float(a), Self::Float(b)) => a.partial_cmp(&b).unwrap_or(Ordering::Equal),
+            (Self::Integer(a), Self::Float(b)) => integer_to_float(a, b),
+            (Self::Float(a), Self::Integer(b)) => integer_to_float(b, a).reverse(),
+        }
+    }
+
+    /// The number as a float, rounded if it is an integer beyond 2^53.
+    #[must_use]
+    pub fn as_float(self) -> f64 {
+        match self {
+            Self::Integer(x) => x as f64,
+            Self::Float(x) => x,
+        }
+    }
+}
+
+impl From<FieldNumber> for FieldValue {
+    fn from(number: FieldNumber) -> Self {
+        match number {
+            FieldNumber::Integer(x) => Self::Integer(x),
+            FieldNumber::Float(x) => Self::Float(x),
+        }
+    }
+}
+
+fn integer_to_float(integer: i128, float: f64) -> Ordering {
+    /// The first power of two that is larger than any `i128`.
+    const LIMIT: f64 = (1u128 << 127) as f64;
+    if float >= LIMIT {
+        return Ordering::Less;
+    }
+    if float < -LIMIT {
+        return Ordering::Greater;
+    }
+    let whole = float.trunc();
+    let fraction = float - whole;
+    let by_fraction = || 0.0f64.partial_cmp(&fraction).unwrap_or(Ordering::Equal);
+    integer.cmp(&(whole as i128)).then_with(by_fraction)
 }
 
 impl FieldValue {

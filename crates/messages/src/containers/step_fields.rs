@@ -22,20 +22,6 @@ pub(crate) struct StepFields {
     fields: Vec<Values>,
 }
 
-fn float_of(number: FieldNumber) -> f64 {
-    match number {
-        FieldNumber::Integer(x) => x as f64,
-        FieldNumber::Float(x) => x,
-    }
-}
-
-fn value_of(number: FieldNumber) -> FieldValue {
-    match number {
-        FieldNumber::Integer(x) => FieldValue::Integer(x),
-        FieldNumber::Float(x) => FieldValue::Float(x),
-    }
-}
-
 /// The sum of two integers, if a document can hold it.
 fn sum_of(a: FieldNumber, b: FieldNumber) -> Option<FieldNumber> {
     let (FieldNumber::Integer(a), FieldNumber::Integer(b)) = (a, b) else {
@@ -55,14 +41,14 @@ impl Values {
             return;
         };
         let chosen = match (self.figure, self.number) {
-            (ThinningFigure::Min, Some(old)) if float_of(old) <= float_of(number) => Some(old),
-            (ThinningFigure::Max, Some(old)) if float_of(old) >= float_of(number) => Some(old),
+            (ThinningFigure::Min, Some(old)) if old.compare(number).is_le() => Some(old),
+            (ThinningFigure::Max, Some(old)) if old.compare(number).is_ge() => Some(old),
             (ThinningFigure::Sum, Some(old)) => sum_of(old, number),
             (ThinningFigure::Sum, None) if self.numbers > 0 => None,
             _ => Some(number),
         };
         self.number = chosen;
-        self.sum += float_of(number);
+        self.sum += number.as_float();
         self.numbers += 1;
         if self.figure != ThinningFigure::First {
             self.value = value;
@@ -77,7 +63,7 @@ impl Values {
         match (self.figure, self.number) {
             _ if self.numbers == 0 => self.value,
             (ThinningFigure::Min | ThinningFigure::Max | ThinningFigure::Sum, Some(number)) => {
-                value_of(number)
+                number.into()
             }
             (ThinningFigure::Sum, None) => float(self.sum),
             (ThinningFigure::Mean, _) => float(self.sum / self.numbers as f64),

@@ -5,6 +5,7 @@
 
 use crate::container::read::{Containers, Select};
 use crate::types::error::Result;
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use tidalite_messages::{EncodedPath, FieldNumber, FieldValue};
@@ -37,7 +38,7 @@ pub struct AggregateQuery {
     pub select: Select,
     /// Length of a step in nanoseconds; steps begin at multiples of it. `None`: one step for all messages.
     pub step_ns: Option<i64>,
-    /// Path of a field: messages with different values are counted apart.
+    /// Path of a field: messages with different values are counted apart. Equal numbers are one value.
     pub group_by: Option<String>,
     /// The figures, each of the field at a path.
     pub figures: Vec<(String, MessageFigure)>,
@@ -70,7 +71,7 @@ impl Sum {
     };
 
     fn add(&mut self, number: FieldNumber) {
-        self.floats += float_of(number);
+        self.floats += number.as_float();
         self.integers = match (self.integers, number) {
             (Some(sum), FieldNumber::Integer(x)) => sum.checked_add(x),
             _ => None,
@@ -94,44 +95,36 @@ fn float(x: f64) -> FieldValue {
     }
 }
 
-fn float_of(number: FieldNumber) -> f64 {
-    match number {
-        FieldNumber::Integer(x) => x as f64,
-        FieldNumber::Float(x) => x,
-    }
-}
-
-fn value_of(number: FieldNumber) -> FieldValue {
-    match number {
-        FieldNumber::Integer(x) => FieldValue::Integer(x),
-        FieldNumber::Float(x) => FieldValue::Float(x),
-    }
-}
-
-/// Whether `a` is less than `b`, compared exactly.
-fn is_less(a: FieldNumber, b: FieldNumber) -> bool {
-    match (a, b) {
-        (FieldNumber::Integer(a), FieldNumber::Integer(b)) => a < b,
-        (FieldNumber::Float(a), FieldNumber::Float(b)) => a < b,
-        (FieldNumber::Integer(a), FieldNumber::Float(b)) => integer_is_less(a, b),
-        // Of two different numbers one is less than the other.
-        (FieldNumber::Float(a), FieldNumber::Integer(b)) => {
-            !integer_is_less(b, a) && !is_equal(b, a)
+/// The same number for equal numbers: an integer if it is one.
+fn canonical(value: FieldValue) -> FieldValue {
+    match value {
+        FieldValue::Float(x) if x.fract() == 0.0 && x.abs() < 1e18 => {
+            FieldValue::Integer(x as i128)
         }
+        value => value,
     }
 }
 
-fn integer_is_less(a: i128, b: f64) -> bool {
-    // Integers of documents lie within 65 bits, and floats beyond that compare rightly after saturation.
-    let whole = b.floor();
-    a < whole as i128 || (a == whole as i128 && b > whole)
+/// The order of groups: null, booleans, numbers, texts, and then others as they are printed.
+fn order(a: &FieldValue, b: &FieldValue) -> Ordering {
+    let rank = |value: &FieldValue| match value {
+        FieldValue::Null => 0,
+        FieldValue::Bool(_) => 1,
+        FieldValue::Integer(_) | FieldValue::Float(_) => 2,
+        FieldValue::Text(_) => 3,
+        FieldValue::List(_) | FieldValue::Object(_) => 4,
+    };
+    match (a, b) {
+        (FieldValue::Bool(a), FieldValue::Bool(b)) => a.cmp(b),
+        (FieldValue::Text(a), FieldValue::Text(b)) => a.cmp(b),
+        _ => match (a.as_number(), b.as_number()) {
+            (Some(a), Some(b)) => a.compare(b),
+            _ => rank(a).cmp(&rank(b)),
+        },
+    }
 }
 
-fn is_equal(a: i128, b: f64) -> bool {
-    b.fract() == 0.0 && b as i128 == a
-}
-
-/// What a figure remembers.
+/// A figure while messages are read.
 #[derive(Clone, Debug)]
 struct Tally {
     figure: MessageFigure,
@@ -167,12 +160,18 @@ impl Tally {
             (MessageFigure::Last, _) => self.best = value,
             (_, None) => {}
             (MessageFigure::Min, Some(number)) => {
-                if self.chosen.is_none_or(|chosen| is_less(number, chosen)) {
+                if self
+                    .chosen
+                    .is_none_or(|chosen| number.compare(chosen).is_lt())
+                {
                     self.chosen = Some(number);
                 }
             }
             (MessageFigure::Max, Some(number)) => {
-                if self.chosen.is_none_or(|chosen| is_less(chosen, number)) {
+                if self
+                    .chosen
+                    .is_none_or(|chosen| number.compare(chosen).is_gt())
+                {
                     self.chosen = Some(number);
                 }
             }
@@ -195,7 +194,7 @@ impl Tally {
             MessageFigure::Count => FieldValue::Integer(self.count.into()),
             MessageFigure::First | MessageFigure::Last => self.best,
             MessageFigure::Min | MessageFigure::Max => {
-                self.chosen.map_or(FieldValue::Null, value_of)
+                self.chosen.map_or(FieldValue::Null, FieldValue::from)
             }
             _ if self.count == 0 => FieldValue::Null,
             MessageFigure::Sum | MessageFigure::Increase => self.sum.value(),
@@ -206,9 +205,9 @@ impl Tally {
 
 fn increase(from: FieldNumber, to: FieldNumber) -> FieldNumber {
     match (from, to) {
-        _ if is_less(to, from) => to,
+        _ if to.compare(from).is_lt() => to,
         (FieldNumber::Integer(from), FieldNumber::Integer(to)) => FieldNumber::Integer(to - from),
-        (from, to) => FieldNumber::Float(float_of(to) - float_of(from)),
+        (from, to) => FieldNumber::Float(to.as_float() - from.as_float()),
     }
 }
 
@@ -277,7 +276,7 @@ impl Containers<'_> {
                 .map(|step| message.time().div_euclid(step).saturating_mul(step));
             let group = match group.first() {
                 Some(path) => match path.find(&document)? {
-                    Some(value) => value.decode()?,
+                    Some(value) => canonical(value.decode()?),
                     None => FieldValue::Null,
                 },
                 None => FieldValue::Null,
@@ -304,6 +303,8 @@ impl Containers<'_> {
             messages: row.messages,
             figures: row.figures.into_iter().map(Tally::value).collect(),
         });
-        Ok(rows.collect())
+        let mut rows: Vec<AggregateRow> = rows.collect();
+        rows.sort_by(|a, b| a.from.cmp(&b.from).then_with(|| order(&a.group, &b.group)));
+        Ok(rows)
     }
 }

@@ -93,13 +93,21 @@ impl<'t> ContainersMut<'t> {
     /// message. The first message of a container creates it, if the options of the table permit it.
     ///
     /// # Errors
-    /// [`Limit`](crate::ErrorKind::Limit) and `Unsupported` for a document or a name that cannot be stored: nothing has changed
-    /// then. A damaged page, a full disk.
+    /// [`Limit`](crate::ErrorKind::Limit), `Unsupported` and `InvalidName` for a document or a name that cannot be stored, and
+    /// `Schema` if there is a series with the name of the container's one and a unit other than nanoseconds: nothing has
+    /// changed then. A damaged page, a full disk.
     ///
     /// # Cost
     /// Sorts the messages by container and time. A message that is later than all of its container needs no lookup. Many
     /// messages in one call cost much less than one call for each.
     pub fn append_batch(&mut self, messages: &[Append<'_>]) -> Result<Appended> {
+        let table = self.table_name();
+        let mut last = None;
+        for message in messages {
+            if last.replace(message.container) != Some(message.container) {
+                self.check_series(&table, message.container)?;
+            }
+        }
         self.change(
             |containers, now| containers.append_batch(now, messages),
             |containers, appended| {
@@ -108,6 +116,13 @@ impl<'t> ContainersMut<'t> {
                 Ok(appended)
             },
         )
+    }
+
+    /// Checks that a container can have a series: its name fits, and a series of this name has the unit of containers.
+    pub(super) fn check_series(&self, table: &str, container: &str) -> Result<()> {
+        let name = series_of(table, container)?;
+        self.txn.check_name_fits(&name)?;
+        self.txn.check_unit(&name)
     }
 
     /// Makes the rows of the messages that were stored.

@@ -2,6 +2,7 @@
 
 use crate::txn::write::WriteTxn;
 use crate::types::error::Result;
+use crate::types::error::kind::ErrorKind;
 use std::time::Duration;
 use tidalite_messages::{Append, AppendOutcome, Document, LeaseLimits, QueueMessage};
 
@@ -27,7 +28,8 @@ pub struct Handed {
 pub struct HandOver {
     /// Number of messages that were appended, or that their container did not need: these are acknowledged.
     pub done: u64,
-    /// Number of messages that became dead letters of the group, because no document could be made from them.
+    /// Number of messages that became dead letters of the group, because no document could be made from them, or one that
+    /// cannot be stored.
     pub dead: u64,
     /// Number of messages that their container rejected. The group gets them again after a minute.
     pub rejected: u64,
@@ -75,7 +77,7 @@ impl WriteTxn {
         let (mut ids, mut made, mut dead) = (Vec::new(), Vec::new(), Vec::new());
         for delivery in &leased {
             let handed = make(&delivery.message);
-            match handed.filter(|handed| handed.document.check().is_ok()) {
+            match handed {
                 Some(handed) => {
                     ids.push(delivery.message.id);
                     made.push(handed);
@@ -87,12 +89,13 @@ impl WriteTxn {
             .iter()
             .map(|handed| Append::new(&handed.container, handed.time, &handed.document))
             .collect();
-        let appended = self.containers(containers)?.append_batch(&messages)?;
+        let outcomes = self.append_each(containers, &messages)?;
         let (mut done, mut rejected) = (Vec::new(), Vec::new());
-        for (id, outcome) in ids.into_iter().zip(&appended.outcomes) {
+        for (id, outcome) in ids.into_iter().zip(&outcomes) {
             match outcome {
-                AppendOutcome::Rejected(_) => rejected.push(id),
-                _ => done.push(id),
+                Some(AppendOutcome::Rejected(_)) => rejected.push(id),
+                Some(_) => done.push(id),
+                None => dead.push(id),
             }
         }
         let mut queue = self.queue(queue)?;
@@ -104,5 +107,35 @@ impl WriteTxn {
             dead: dead.len() as u64,
             rejected: rejected.len() as u64,
         })
+    }
+
+    /// Appends messages; `None` for a message that cannot be stored.
+    fn append_each(
+        &mut self,
+        containers: &str,
+        messages: &[Append<'_>],
+    ) -> Result<Vec<Option<AppendOutcome>>> {
+        let mut containers = self.containers(containers)?;
+        let refused = |kind| {
+            matches!(
+                kind,
+                ErrorKind::Limit | ErrorKind::Unsupported | ErrorKind::InvalidName
+            )
+        };
+        match containers.append_batch(messages) {
+            Ok(appended) => return Ok(appended.outcomes.into_iter().map(Some).collect()),
+            Err(error) if !refused(error.kind()) => return Err(error),
+            Err(_) => {}
+        }
+        // Nothing has changed. The messages that are refused are found one by one.
+        let mut outcomes = Vec::with_capacity(messages.len());
+        for message in messages {
+            outcomes.push(match containers.append(message) {
+                Ok(outcome) => Some(outcome),
+                Err(error) if refused(error.kind()) => None,
+                Err(error) => return Err(error),
+            });
+        }
+        Ok(outcomes)
     }
 }

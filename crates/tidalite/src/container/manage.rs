@@ -34,7 +34,7 @@ impl ContainersMut<'_> {
         name: &str,
         options: Option<&ContainerOptions>,
     ) -> Result<u32> {
-        series_of(&self.table_name(), name)?;
+        self.check_series(&self.table_name(), name)?;
         self.change_only(|containers, now| containers.create_container(now, name, options.cloned()))
     }
 
@@ -55,6 +55,7 @@ impl ContainersMut<'_> {
     pub fn rename_container(&mut self, name: &str, new_name: &str) -> Result<()> {
         let table = self.table_name();
         let (from, to) = (series_of(&table, name)?, series_of(&table, new_name)?);
+        self.check_series(&table, new_name)?;
         self.change(
             |containers, _| containers.rename(name, new_name),
             |containers, ()| containers.txn.rename_numbers(&from, &to),
@@ -86,7 +87,7 @@ impl ContainersMut<'_> {
     /// # Cost
     /// Makes the rows of its series from all of its messages.
     pub fn restore_container(&mut self, name: &str, new_name: &str) -> Result<u32> {
-        series_of(&self.table_name(), new_name)?;
+        self.check_series(&self.table_name(), new_name)?;
         self.change(
             |containers, now| containers.restore_container(now, name, new_name),
             |containers, number| {

@@ -2,15 +2,16 @@
 //!
 //! Each number in a message, also in objects within it (`position.latitude`), has a column of that name. A column is made
 //! when its first number arrives: for integers beyond 2^53 it has integers, for all other numbers floats. A number that a
-//! column cannot hold exactly (the greatest integer of 64 bits stands for null) is null in the row, and so is a number that has no column because the series has as many as
+//! column cannot hold exactly (2^64 - 1 and -2^63 stand for null in columns of integers) is null in the row, and so is a number that has no column because the series has as many as
 //! it can have. Of the messages of one time, only as many have rows as a series can have of one time
 //! ([`time_rows_max`](crate::limits::time_rows_max)). The messages have all numbers, exactly.
 
 use crate::catalog::entries::{self, SeriesInfo, SeriesKey};
 use crate::txn::write::WriteTxn;
 use crate::types::column::{Column, ColumnType};
-use crate::types::error::Result;
+use crate::types::error::cause::Cause;
 use crate::types::error::kind::ErrorKind;
+use crate::types::error::{Error, Result};
 use crate::types::instant::Steps;
 use crate::types::merge_policy::MergePolicy;
 use crate::types::name::SeriesName;
@@ -147,6 +148,25 @@ fn is_made(changed: Result<()>) -> Result<bool> {
 impl WriteTxn {
     fn find_series(&self, name: &SeriesName) -> Result<Option<SeriesId>> {
         entries::find(&self.roots, &self.pages, SeriesKey::Name(name))
+    }
+
+    /// Returns an error if there is a series with this name and a unit other than nanoseconds.
+    pub(super) fn check_unit(&self, name: &SeriesName) -> Result<()> {
+        let Some(id) = self.find_series(name)? else {
+            return Ok(());
+        };
+        let unit = match self.open.index(id) {
+            Some(index) => Some(self.open[index].info.schema.unit),
+            None => entries::info(&self.roots, &self.pages, id)?.map(|info| info.schema.unit),
+        };
+        match unit.filter(|unit| *unit != Unit::Nanos) {
+            None => Ok(()),
+            Some(unit) => Err(Error::from(Cause::Schema {
+                problem: format!(
+                    "series {name} has the unit {unit:?}; a container with its name needs Nanos"
+                ),
+            })),
+        }
     }
 
     /// Inserts rows with the numbers of documents at their times, in this order. The series is created, and gets columns, as

@@ -62,7 +62,6 @@ mod call;
 mod error;
 mod evaluate;
 mod function;
-mod order;
 mod parse;
 mod print;
 mod source;

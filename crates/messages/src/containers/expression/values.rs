@@ -1,6 +1,5 @@
 //! Values during an evaluation.
 
-use super::order::compare;
 use super::source::ValueRef;
 use crate::containers::codec::EncodedValue;
 use crate::containers::document::is_integer;
@@ -88,7 +87,7 @@ impl<'v> Value<'v> {
     pub(super) fn order(&self, other: &Self) -> Option<Ordering> {
         match (self, other) {
             (Self::Text(a), Self::Text(b)) => Some(a.as_bytes().cmp(b.as_bytes())),
-            _ => Some(compare(self.number()?, other.number()?)),
+            _ => Some(self.number()?.compare(other.number()?)),
         }
     }
 
