@@ -16,8 +16,8 @@ use tidalite::queue::{DEFAULT_GROUP, LeaseLimits, NewMessage};
 use tidalite::retention::Clocks;
 use tidalite::storage::MemoryStorage;
 use tidalite::{
-    Column, ColumnType, Containers, Database, ErrorKind, Options, ReadTxn, Schema, TableLayout,
-    Tuning, Unit, Value,
+    Column, ColumnType, Containers, Database, ErrorKind, Options, ReadTxn, Schema, Steps,
+    TableLayout, Tuning, Unit, Value,
 };
 use tidalite_testkit::rng::Rng;
 
@@ -308,10 +308,14 @@ fn rows_of_series_follow_the_messages() {
 fn numbers_get_columns_that_hold_them_exactly() {
     let (db, _) = with_clock();
     let mut tx = db.begin_write().unwrap();
-    let typed =
-        Schema::new(Unit::Nanos, []).with(Column::nullable("price", ColumnType::Decimal(2)));
-    tx.series_with(r#"cars{container="red"}"#, &typed).unwrap();
     let mut cars = tx.containers("cars").unwrap();
+    cars.create_container("red", None).unwrap();
+    let price = Column::nullable("price", ColumnType::Decimal(2));
+    cars.add_columns("red", &[price]).unwrap();
+    let wrong = cars.add_columns("red", &[Column::new("x", ColumnType::F64)]);
+    assert_eq!(wrong.unwrap_err().kind(), ErrorKind::Schema);
+    let wrong = cars.add_columns("blue", &[]);
+    assert_eq!(wrong.unwrap_err().kind(), ErrorKind::Unsupported);
     let texts = [
         r#"{"id": 18446744073709551614, "km": 5, "gps": {"lat": 1.5}, "name": "x", "price": 12}"#,
         r#"{"id": 17, "km": 5.25, "price": 0.125, "ok": true, "list": [1, 2]}"#,
@@ -465,15 +469,18 @@ fn figures_agree_with_a_plain_computation() {
     };
     let rows = table.view().unwrap().aggregate("c", &query).unwrap();
     assert_eq!(rows.len(), plain.len());
-    for row in rows {
-        let state = row.group.as_text().unwrap().to_owned();
-        let all = &plain[&(row.from, state)];
+    let mut lasts: BTreeMap<String, i64> = BTreeMap::new();
+    for (row, ((from, state), all)) in rows.into_iter().zip(&plain) {
+        assert_eq!((row.from, row.group.as_text()), (*from, Some(&**state)));
+        let last = lasts.get(state).copied();
         let xs: Vec<i64> = all.iter().copied().flatten().collect();
         let value = |x: Option<i64>| x.map_or(FieldValue::Null, FieldValue::from);
-        let increases = xs.windows(2).map(|pair| match pair[1] < pair[0] {
-            true => pair[1],
+        let chain: Vec<i64> = last.into_iter().chain(xs.iter().copied()).collect();
+        let increases = chain.windows(2).map(|pair| match pair[1] < pair[0] {
+            true => pair[1].max(0),
             false => pair[1] - pair[0],
         });
+        lasts.extend(xs.last().map(|x| (state.clone(), *x)));
         let expected = [
             (xs.len() as u64).into(),
             value(xs.iter().min().copied()),
@@ -481,7 +488,7 @@ fn figures_agree_with_a_plain_computation() {
             value((!xs.is_empty()).then(|| xs.iter().sum())),
             value(xs.first().copied()),
             value(xs.last().copied()),
-            value((xs.len() > 1).then(|| increases.sum())),
+            value((chain.len() > 1).then(|| increases.sum())),
         ];
         assert_eq!(row.figures, expected);
         assert_eq!(row.messages, all.len() as u64);
@@ -775,4 +782,136 @@ fn more_messages_of_a_time_than_a_series_has_rows_are_kept() {
         .count();
     assert!(at_zero > 0 && at_zero <= most as u64, "{at_zero} of {most}");
     assert!(db.check().unwrap().is_clean());
+}
+
+/// The rules for equal times change, and a protected message replaces an expired one.
+#[test]
+fn rows_follow_through_other_rules_for_equal_times() {
+    let (db, time) = with_clock();
+    let start = time.load(Ordering::Relaxed);
+    let rule = |on_duplicate| ContainerOptions {
+        on_duplicate,
+        ttl_ns: 10 * SECOND,
+        protect: Some("keep".to_owned()),
+        ..ContainerOptions::default()
+    };
+    let (one, two, three) = (
+        json(r#"{"a": 1}"#),
+        json(r#"{"a": 2}"#),
+        json(r#"{"a": 3}"#),
+    );
+    let kept = json(r#"{"a": 4, "keep": true}"#);
+    let mut tx = db.begin_write().unwrap();
+    let mut table = tx.containers("t").unwrap();
+    table
+        .create_container("c", Some(&rule(OnDuplicate::KeepAll)))
+        .unwrap();
+    table
+        .append_batch(&[Append::new("c", start, &one), Append::new("c", start, &two)])
+        .unwrap();
+    table
+        .set_options("c", Some(&rule(OnDuplicate::Replace)))
+        .unwrap();
+    table.append(&Append::new("c", start, &three)).unwrap();
+    table
+        .set_options("c", Some(&rule(OnDuplicate::KeepAll)))
+        .unwrap();
+    tx.commit().unwrap();
+    assert_in_step(&db, "t");
+    time.fetch_add(20 * SECOND, Ordering::Relaxed);
+    let mut tx = db.begin_write().unwrap();
+    let mut table = tx.containers("t").unwrap();
+    table.append(&Append::new("c", start, &kept)).unwrap();
+    while !table.maintain(100).unwrap().is_done {}
+    tx.commit().unwrap();
+    assert_in_step(&db, "t");
+    let snap = db.begin_read().unwrap();
+    let table = snap.containers("t").unwrap().unwrap();
+    assert_eq!(table.get("c", start).unwrap(), [kept]);
+}
+
+/// A message without a place in the series takes the row of the message that it replaces away.
+#[test]
+fn a_replaced_message_leaves_no_row() {
+    let (db, _) = with_clock();
+    let options = ContainerTableOptions {
+        defaults: ContainerOptions {
+            on_duplicate: OnDuplicate::Replace,
+            ..ContainerOptions::default()
+        },
+        ..ContainerTableOptions::default()
+    };
+    let mut wide = Document::default();
+    for field in 0..64 {
+        wide.set(&format!("f{field}"), f64::from(field).into());
+    }
+    let other = json(r#"{"other": 1}"#);
+    let mut tx = db.begin_write().unwrap();
+    let mut table = tx.containers_with("t", &options).unwrap();
+    table.append(&Append::new("c", 5, &wide)).unwrap();
+    table.append(&Append::new("c", 5, &other)).unwrap();
+    tx.commit().unwrap();
+    let snap = db.begin_read().unwrap();
+    let series = snap.series(r#"t{container="c"}"#).unwrap().unwrap();
+    assert_eq!(series.count().unwrap(), 0);
+    assert_eq!(
+        snap.containers("t").unwrap().unwrap().get("c", 5).unwrap(),
+        [other]
+    );
+}
+
+#[test]
+fn a_series_that_is_not_of_a_container_is_left_alone() {
+    let (db, _) = with_clock();
+    let seconds = Schema::new(Unit::Seconds, [("x", ColumnType::F64)]);
+    let mut tx = db.begin_write().unwrap();
+    let mut series = tx.series_with(r#"t{container="c"}"#, &seconds).unwrap();
+    series.insert_values(Steps(7), &[1.5.into()]).unwrap();
+    let document = json(r#"{"x": 1}"#);
+    let mut table = tx.containers("t").unwrap();
+    let created = table.create_container("c", None).unwrap_err();
+    assert_eq!(created.kind(), ErrorKind::InvalidName);
+    let appended = table.append(&Append::new("c", 5, &document)).unwrap_err();
+    assert_eq!(appended.kind(), ErrorKind::Schema);
+    table.append(&Append::new("d", 5, &document)).unwrap();
+    let renamed = table.rename_container("d", "c").unwrap_err();
+    assert_eq!(renamed.kind(), ErrorKind::InvalidName);
+    let long = "\"".repeat(510);
+    let refused = table.append(&Append::new(&long, 5, &document)).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::InvalidName);
+    tx.commit().unwrap();
+    let mut tx = db.begin_write().unwrap();
+    assert!(tx.drop_containers("t").unwrap());
+    tx.commit().unwrap();
+    let snap = db.begin_read().unwrap();
+    let series = snap.series(r#"t{container="c"}"#).unwrap().unwrap();
+    assert_eq!(series.count().unwrap(), 1);
+    assert_eq!(snap.list("").unwrap().len(), 1);
+}
+
+#[test]
+fn a_message_that_cannot_be_stored_does_not_stop_a_hand_over() {
+    let (db, _) = with_clock();
+    let mut tx = db.begin_write().unwrap();
+    for name in ["good", "", "also good", &"x".repeat(2000)] {
+        tx.queue("inbox")
+            .unwrap()
+            .push(&NewMessage::new(name.as_bytes()))
+            .unwrap();
+    }
+    let mut made = |message: &tidalite::queue::QueueMessage| {
+        let container = String::from_utf8(message.payload.clone()).ok()?;
+        Some(Handed {
+            container,
+            time: 1,
+            document: json(r#"{"x": 1}"#),
+        })
+    };
+    let limits = LeaseLimits::messages(20);
+    let done = tx
+        .hand_over("inbox", DEFAULT_GROUP, limits, "t", &mut made)
+        .unwrap();
+    assert_eq!((done.done, done.dead, done.rejected), (2, 2, 0));
+    tx.commit().unwrap();
+    assert_in_step(&db, "t");
 }

@@ -376,7 +376,9 @@ impl<'r> ChunkReader<'r> {
 
     fn step(&mut self) -> Result<PageSlice<'r>> {
         match self.index {
-            0 => self.reference.read_ahead(self.reader, 0..2 * AHEAD_CHUNKS),
+            // A reader of the beginning needs no more than this.
+            0 => self.reference.read_ahead(self.reader, 0..1),
+            1 => self.reference.read_ahead(self.reader, 1..2 * AHEAD_CHUNKS),
             index if index.is_multiple_of(AHEAD_CHUNKS) => {
                 let next = index + AHEAD_CHUNKS;
                 self.reference

@@ -94,7 +94,8 @@ impl<'r, R: PageRead> ObjectCursor<'r, R> {
             _ => {
                 let open = self.open_chunk(index)?;
                 if self.next_chunk == Some(index) {
-                    self.request_chunk(index + 1)?;
+                    // A hint: damage of the next chunk is reported when it is read.
+                    let _ = self.request_chunk(index + 1);
                 }
                 self.next_chunk = Some(index + 1);
                 open

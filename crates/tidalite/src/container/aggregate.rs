@@ -6,7 +6,7 @@
 use crate::container::read::{Containers, Select};
 use crate::types::error::Result;
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 use tidalite_messages::{EncodedPath, FieldNumber, FieldValue};
 
@@ -27,7 +27,8 @@ pub enum MessageFigure {
     First,
     /// The last value.
     Last,
-    /// Sum of the increases from each number to the next. A decrease counts as a restart from zero, as of a counter.
+    /// Sum of the increases from each number to the next, from the last number of the step before on. A decrease counts as
+    /// a restart from zero, as of a counter.
     Increase,
 }
 
@@ -136,12 +137,12 @@ struct Tally {
 }
 
 impl Tally {
-    fn new(figure: MessageFigure) -> Self {
+    fn new(figure: MessageFigure, last: Option<FieldNumber>) -> Self {
         Self {
             figure,
             count: 0,
             sum: Sum::ZERO,
-            last: None,
+            last,
             best: FieldValue::Null,
             chosen: None,
         }
@@ -198,14 +199,20 @@ impl Tally {
             }
             _ if self.count == 0 => FieldValue::Null,
             MessageFigure::Sum | MessageFigure::Increase => self.sum.value(),
-            MessageFigure::Mean => float(self.sum.floats / self.count as f64),
+            MessageFigure::Mean => match self.sum.integers {
+                Some(sum) => float(sum as f64 / self.count as f64),
+                None => float(self.sum.floats / self.count as f64),
+            },
         }
     }
 }
 
 fn increase(from: FieldNumber, to: FieldNumber) -> FieldNumber {
     match (from, to) {
-        _ if to.compare(from).is_lt() => to,
+        _ if to.compare(from).is_lt() => match to.compare(FieldNumber::Integer(0)).is_gt() {
+            true => to,
+            false => FieldNumber::Integer(0),
+        },
         (FieldNumber::Integer(from), FieldNumber::Integer(to)) => FieldNumber::Integer(to - from),
         (from, to) => FieldNumber::Float(to.as_float() - from.as_float()),
     }
@@ -269,6 +276,7 @@ impl Containers<'_> {
         let mut select = query.select.clone();
         (select.query.limit, select.query.reverse) = (u64::MAX, false);
         let mut rows: BTreeMap<(Option<i64>, String), Tallies> = BTreeMap::new();
+        let mut lasts: HashMap<String, Vec<Option<FieldNumber>>> = HashMap::new();
         self.each(container, &select, &mut |message| {
             let document = message.encoded()?;
             let step = query
@@ -281,18 +289,27 @@ impl Containers<'_> {
                 },
                 None => FieldValue::Null,
             };
-            let row = rows
-                .entry((step, format!("{group:?}")))
-                .or_insert_with(|| Tallies {
-                    from: step.unwrap_or(message.time()),
-                    group,
-                    messages: 0,
-                    figures: query.figures.iter().map(|(_, f)| Tally::new(*f)).collect(),
-                });
+            let key = format!("{group:?}");
+            // A counter goes on from the last number of the group in the step before.
+            let lasts = lasts
+                .entry(key.clone())
+                .or_insert_with(|| vec![None; query.figures.len()]);
+            let row = rows.entry((step, key)).or_insert_with(|| Tallies {
+                from: step.unwrap_or(message.time()),
+                group,
+                messages: 0,
+                figures: query
+                    .figures
+                    .iter()
+                    .zip(&*lasts)
+                    .map(|((_, figure), last)| Tally::new(*figure, *last))
+                    .collect(),
+            });
             row.messages += 1;
-            for (tally, path) in row.figures.iter_mut().zip(&paths) {
+            for ((tally, path), last) in row.figures.iter_mut().zip(&paths).zip(lasts) {
                 if let Some(value) = path.find(&document)? {
                     tally.take(value.decode()?);
+                    *last = tally.last;
                 }
             }
             Ok(ControlFlow::Continue(()))

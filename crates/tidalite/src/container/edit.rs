@@ -1,12 +1,15 @@
 //! Replacing, deleting and restoring messages of containers.
 
 use crate::container::append::ContainersMut;
+use crate::container::follow::spans_of;
 use crate::types::error::Result;
-use std::cell::RefCell;
 use tidalite_messages::{
     ContainerMessage, DeleteRange, Deleted, Document, EncodedDocument, EncodedFields, EncodedPath,
     Expression, RestoreRange, Restored, StoredMessage,
 };
+
+/// Changed times that are at most this many nanoseconds apart are worked on together.
+const NEAR_NS: i64 = 60_000_000_000;
 
 impl ContainersMut<'_> {
     /// Replaces the document of a message, which is named by its time and tie. Returns the message as it was; `None`, with
@@ -77,7 +80,7 @@ impl ContainersMut<'_> {
             }
             None => None,
         };
-        let span: RefCell<Option<(i64, i64)>> = RefCell::new(None);
+        let mut times = Vec::new();
         let mut select = |message: &ContainerMessage<'_>| {
             if let (Some(filter), Some(paths)) = (filter, &paths) {
                 let source = EncodedFields {
@@ -90,23 +93,21 @@ impl ContainersMut<'_> {
                     return Ok(false);
                 }
             }
-            let time = message.key.time;
-            let mut span = span.borrow_mut();
-            let (from, to) = span.unwrap_or((time, time));
-            *span = Some((from.min(time), to.max(time)));
+            times.push(message.key.time);
             Ok(true)
         };
-        self.change(
-            |containers, now| containers.delete_messages(now, container, range, &mut select),
-            |containers, deleted| {
-                if let Some(span) = *span.borrow()
-                    && !range.dry_run
-                {
-                    containers.remake(container, span)?;
-                }
-                Ok(deleted)
-            },
-        )
+        let deleted = self.change_only(|containers, now| {
+            containers.delete_messages(now, container, range, &mut select)
+        })?;
+        if !range.dry_run {
+            let index = self.index;
+            self.txn.changing(|txn| {
+                let mut containers = ContainersMut { txn, index };
+                let mut spans = spans_of(times, NEAR_NS).into_iter();
+                spans.try_for_each(|span| containers.remake(container, span))
+            })?;
+        }
+        Ok(deleted)
     }
 
     /// Restores deleted messages of a container, the last deletion first; a bounded number in one call.
@@ -120,9 +121,9 @@ impl ContainersMut<'_> {
         self.change(
             |containers, now| containers.restore_messages(now, container, range),
             |containers, restored| {
-                let times = || restored.messages.iter().map(|message| message.key.time);
-                if let (Some(from), Some(to)) = (times().min(), times().max()) {
-                    containers.remake(container, (from, to))?;
+                let times = restored.messages.iter().map(|message| message.key.time);
+                for span in spans_of(times, NEAR_NS) {
+                    containers.remake(container, span)?;
                 }
                 Ok(restored)
             },

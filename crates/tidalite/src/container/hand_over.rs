@@ -4,7 +4,7 @@ use crate::txn::write::WriteTxn;
 use crate::types::error::Result;
 use crate::types::error::kind::ErrorKind;
 use std::time::Duration;
-use tidalite_messages::{Append, AppendOutcome, Document, LeaseLimits, QueueMessage};
+use tidalite_messages::{Append, AppendOutcome, Document, LeaseLimits, QueueMessage, Rejection};
 
 /// Name of the consumer that holds messages while they are handed over.
 const CONSUMER: &str = "hand-over";
@@ -53,7 +53,7 @@ impl WriteTxn {
     ///     let mut document = Document::from_json(text).ok()?;
     ///     let container = document.remove("device")?.as_text()?.to_owned();
     ///     let time = document.remove("time")?.as_integer()?;
-    ///     Some(Handed { container, time: time as i64, document })
+    ///     Some(Handed { container, time: time.try_into().ok()?, document })
     /// })?;
     /// assert_eq!((handed.done, handed.dead), (1, 1));
     /// assert_eq!(tx.containers("devices")?.view()?.stat()?.messages, 1);
@@ -63,12 +63,23 @@ impl WriteTxn {
     ///
     /// # Errors
     /// `Unsupported` for a group that does not exist; as for [`ContainersMut::append_batch`](crate::ContainersMut::append_batch).
-    /// Roll the transaction back after an error: messages may be leased.
+    /// An error breaks the transaction.
     pub fn hand_over(
         &mut self,
         queue: &str,
         group: &str,
         limits: LeaseLimits,
+        containers: &str,
+        make: &mut dyn FnMut(&QueueMessage) -> Option<Handed>,
+    ) -> Result<HandOver> {
+        // An error in between would leave messages leased.
+        self.changing(|txn| txn.hand_over_leased(queue, (group, limits), containers, make))
+    }
+
+    fn hand_over_leased(
+        &mut self,
+        queue: &str,
+        (group, limits): (&str, LeaseLimits),
         containers: &str,
         make: &mut dyn FnMut(&QueueMessage) -> Option<Handed>,
     ) -> Result<HandOver> {
@@ -93,6 +104,9 @@ impl WriteTxn {
         let (mut done, mut rejected) = (Vec::new(), Vec::new());
         for (id, outcome) in ids.into_iter().zip(&outcomes) {
             match outcome {
+                Some(AppendOutcome::Rejected(
+                    Rejection::MergedTooLarge | Rejection::TooManyTies,
+                )) => dead.push(id),
                 Some(AppendOutcome::Rejected(_)) => rejected.push(id),
                 Some(_) => done.push(id),
                 None => dead.push(id),

@@ -3,7 +3,9 @@
 use crate::container::append::ContainersMut;
 use crate::container::name::series_of;
 use crate::txn::write::WriteTxn;
-use crate::types::error::Result;
+use crate::types::column::Column;
+use crate::types::error::cause::Cause;
+use crate::types::error::{Error, Result};
 use tidalite_messages::{
     ContainerOptions, ContainerTableOptions, ContainersMaintenance, ContainersRecovery,
     ContainersWriter, DroppedContainer,
@@ -24,22 +26,54 @@ impl ContainersMut<'_> {
         self.change_only(|containers, _| containers.set_table_options(options.clone()))
     }
 
+    /// Checks that the series of a container that exists, or that a message is about to create, can be used.
+    pub(super) fn check_own_series(&self, table: &str, container: &str) -> Result<()> {
+        self.txn.check_numbers(&series_of(table, container)?)
+    }
+
+    fn check_new_series(&self, container: &str) -> Result<()> {
+        let name = series_of(&self.table_name(), container)?;
+        self.txn.check_new_numbers(&name)
+    }
+
+    /// Creates columns in the series of a container before numbers arrive for them, with types of your choice, such as
+    /// decimals or integers. A column is named as the path of a field, and must be nullable. Without this, a column has
+    /// floats, or integers if its first number is an integer beyond 2^53.
+    ///
+    /// # Errors
+    /// `Unsupported` for a container that does not exist; `Schema` for a column that exists or is not nullable, and for too
+    /// many columns. A damaged page, a full disk.
+    pub fn add_columns(&mut self, container: &str, columns: &[Column]) -> Result<()> {
+        if self.reader()?.container(container)?.is_none() {
+            let found = format!("the container {container:?}, which does not exist");
+            let expected = "the name of a container".to_owned();
+            return Err(tidalite_pager::Error::Unsupported { found, expected }.into());
+        }
+        if let Some(column) = columns.iter().find(|column| column.null().is_none()) {
+            return Err(Error::from(Cause::Schema {
+                problem: format!("column {} of a container must be nullable", column.name),
+            }));
+        }
+        let name = series_of(&self.table_name(), container)?;
+        self.txn.add_number_columns(&name, columns)
+    }
+
     /// Creates a container, with options of its own or the default ones of the table. Returns its number.
     ///
     /// # Errors
     /// `Unsupported` for a name that exists or cannot be used and for options that cannot be used; `Limit` for a long name
-    /// and too many containers. A damaged page, a full disk.
+    /// and too many containers; `InvalidName` if a series has the name of the container's series. A damaged page, a full disk.
     pub fn create_container(
         &mut self,
         name: &str,
         options: Option<&ContainerOptions>,
     ) -> Result<u32> {
-        self.check_series(&self.table_name(), name)?;
+        self.check_new_series(name)?;
         self.change_only(|containers, now| containers.create_container(now, name, options.cloned()))
     }
 
     /// Changes the options of a container; with `None` it gets the default ones of the table. They hold for the messages that
-    /// are already stored, too, except the rule for equal times.
+    /// are already stored, too, but the rule for equal times only for later ones.
     ///
     /// # Errors
     /// `Unsupported` for a container that does not exist and for options that cannot be used; a damaged page, a full disk.
@@ -55,7 +89,7 @@ impl ContainersMut<'_> {
     pub fn rename_container(&mut self, name: &str, new_name: &str) -> Result<()> {
         let table = self.table_name();
         let (from, to) = (series_of(&table, name)?, series_of(&table, new_name)?);
-        self.check_series(&table, new_name)?;
+        self.check_new_series(new_name)?;
         self.change(
             |containers, _| containers.rename(name, new_name),
             |containers, ()| containers.txn.rename_numbers(&from, &to),
@@ -69,11 +103,14 @@ impl ContainersMut<'_> {
     /// `Unsupported` for a container that does not exist; a damaged page, a full disk.
     pub fn drop_container(&mut self, name: &str) -> Result<DroppedContainer> {
         self.txn.free_space();
-        let series = series_of(&self.table_name(), name)?;
+        // A name that is too long for a series has none.
+        let series = series_of(&self.table_name(), name).ok();
         self.change(
             |containers, now| containers.drop_container(now, name),
             |containers, dropped| {
-                containers.txn.remove_all_numbers(&series)?;
+                if let Some(series) = series {
+                    containers.txn.remove_all_numbers(&series)?;
+                }
                 Ok(dropped)
             },
         )
@@ -87,7 +124,7 @@ impl ContainersMut<'_> {
     /// # Cost
     /// Makes the rows of its series from all of its messages.
     pub fn restore_container(&mut self, name: &str, new_name: &str) -> Result<u32> {
-        self.check_series(&self.table_name(), new_name)?;
+        self.check_new_series(new_name)?;
         self.change(
             |containers, now| containers.restore_container(now, name, new_name),
             |containers, number| {
@@ -125,7 +162,6 @@ impl ContainersMut<'_> {
     /// That of removing each series.
     pub fn clear(&mut self) -> Result<()> {
         let options = self.options()?;
-        let table = self.table_name();
         loop {
             let names: Vec<String> = {
                 let view = self.view()?;
@@ -136,11 +172,7 @@ impl ContainersMut<'_> {
                 break;
             }
             for name in names {
-                let series = series_of(&table, &name)?;
-                self.change(
-                    |containers, now| containers.drop_container(now, &name),
-                    |containers, _| containers.txn.remove_all_numbers(&series),
-                )?;
+                self.drop_container(&name)?;
             }
         }
         self.txn.change_table(self.index, |tree, pages| {
@@ -165,6 +197,32 @@ impl ContainersMut<'_> {
     /// # Cost
     /// Reads all messages.
     pub fn rebuild_series(&mut self) -> Result<()> {
+        self.each_container(&mut |containers, name| {
+            containers.change(
+                |_, _| Ok(()),
+                |containers, ()| containers.remake(name, EVER),
+            )
+        })
+    }
+
+    /// Makes the rows that are missing in the series of all containers. Rows without a message stay.
+    pub(crate) fn fill_series(&mut self, problem: &mut dyn FnMut(String)) -> Result<()> {
+        self.each_container(&mut |containers, name| {
+            let table = containers.table_name();
+            match containers.check_own_series(&table, name) {
+                Ok(()) => containers.change(|_, _| Ok(()), |containers, ()| containers.fill(name)),
+                Err(error) => {
+                    problem(format!("container {name}: {error}"));
+                    Ok(())
+                }
+            }
+        })
+    }
+
+    fn each_container(
+        &mut self,
+        each: &mut dyn FnMut(&mut Self, &str) -> Result<()>,
+    ) -> Result<()> {
         let mut after: Option<String> = None;
         loop {
             let names: Vec<String> = {
@@ -176,11 +234,8 @@ impl ContainersMut<'_> {
                 return Ok(());
             };
             after = Some(last.clone());
-            for name in names {
-                self.change(
-                    |_, _| Ok(()),
-                    |containers, ()| containers.remake(&name, EVER),
-                )?;
+            for name in &names {
+                each(self, name)?;
             }
         }
     }
@@ -251,6 +306,9 @@ impl WriteTxn {
             for info in &infos {
                 names.push((series_of(from, &info.name)?, series_of(to, &info.name)?));
             }
+        }
+        for (_, new) in &names {
+            self.check_new_numbers(new)?;
         }
         self.rename_any_table(from, to)?;
         self.changing(|txn| {

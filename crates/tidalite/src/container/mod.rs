@@ -6,6 +6,7 @@
 //! open          containers of a snapshot and of a write transaction
 //! read          Containers: messages, latest values, totals
 //! found         a message that was found
+//! follow        the rows of a container's series follow its messages
 //! append        ContainersMut: messages are appended
 //! edit          ContainersMut: messages are replaced, deleted, restored
 //! manage        ContainersMut: containers are created, renamed, dropped; maintenance
@@ -22,6 +23,7 @@
 pub(crate) mod aggregate;
 pub(crate) mod append;
 pub(crate) mod edit;
+pub(crate) mod follow;
 pub(crate) mod found;
 pub(crate) mod hand_over;
 pub(crate) mod manage;

@@ -7,6 +7,7 @@
 //! ([`time_rows_max`](crate::limits::time_rows_max)). The messages have all numbers, exactly.
 
 use crate::catalog::entries::{self, SeriesInfo, SeriesKey};
+use crate::series::write::SeriesMut;
 use crate::txn::write::WriteTxn;
 use crate::types::column::{Column, ColumnType};
 use crate::types::error::cause::Cause;
@@ -17,11 +18,11 @@ use crate::types::merge_policy::MergePolicy;
 use crate::types::name::SeriesName;
 use crate::types::schema::{COLUMN_NAME_BYTES_MAX, Schema, Unit};
 use crate::types::value::Value;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use tidalite_base::SeriesId;
 use tidalite_base::limits::COLUMNS_MAX;
-use tidalite_messages::{Document, FieldNumber, OnDuplicate};
+use tidalite_messages::{Document, FieldNumber};
 
 /// The greatest integer up to which floats hold all integers.
 const EXACT_MAX: i128 = 1 << 53;
@@ -43,14 +44,6 @@ fn value_of(number: FieldNumber) -> Value {
             (_, Ok(x)) => Value::U64(x),
             _ => Value::Null,
         },
-    }
-}
-
-/// The merge policy of the series of a container with this rule for equal times.
-pub(super) fn merge_of(rule: OnDuplicate) -> MergePolicy {
-    match rule {
-        OnDuplicate::KeepAll => MergePolicy::KeepAll,
-        OnDuplicate::KeepFirst | OnDuplicate::Replace | OnDuplicate::Merge => MergePolicy::Replace,
     }
 }
 
@@ -135,6 +128,15 @@ fn rows_of(columns: &mut Columns, documents: &[(i64, &Document)]) -> NewRows {
     rows
 }
 
+/// Whether a series can be one of a container. All of them are created like this, and a series with other properties was
+/// not made for a container.
+fn is_own(info: &SeriesInfo) -> bool {
+    let schema = &info.schema;
+    schema.unit == Unit::Nanos
+        && info.merge == MergePolicy::KeepAll
+        && schema.columns.iter().all(|column| column.null().is_some())
+}
+
 /// Whether a change of a series was made. It is refused, with nothing changed, if a time would have more rows than a series
 /// of that many columns can have.
 fn is_made(changed: Result<()>) -> Result<bool> {
@@ -150,23 +152,78 @@ impl WriteTxn {
         entries::find(&self.roots, &self.pages, SeriesKey::Name(name))
     }
 
-    /// Returns an error if there is a series with this name and a unit other than nanoseconds.
-    pub(super) fn check_unit(&self, name: &SeriesName) -> Result<()> {
+    /// The series of a container, if it exists; an error if the series of this name cannot be one of a container.
+    fn numbers_series(&self, name: &SeriesName) -> Result<Option<SeriesId>> {
         let Some(id) = self.find_series(name)? else {
-            return Ok(());
+            return Ok(None);
         };
-        let unit = match self.open.index(id) {
-            Some(index) => Some(self.open[index].info.schema.unit),
-            None => entries::info(&self.roots, &self.pages, id)?.map(|info| info.schema.unit),
+        let is_own = match self.open.index(id) {
+            Some(index) => is_own(&self.open[index].info),
+            None => entries::info(&self.roots, &self.pages, id)?.is_none_or(|info| is_own(&info)),
         };
-        match unit.filter(|unit| *unit != Unit::Nanos) {
-            None => Ok(()),
-            Some(unit) => Err(Error::from(Cause::Schema {
+        match is_own {
+            true => Ok(Some(id)),
+            false => Err(Error::from(Cause::Schema {
                 problem: format!(
-                    "series {name} has the unit {unit:?}; a container with its name needs Nanos"
+                    "series {name} is not a series of a container: rename it, or give the container another name"
                 ),
             })),
         }
+    }
+
+    /// Checks that a container can have a series of this name: the name fits, and a series that has it is the container's.
+    pub(super) fn check_numbers(&self, name: &SeriesName) -> Result<()> {
+        self.check_name_fits(name)?;
+        self.numbers_series(name).map(drop)
+    }
+
+    /// Checks that a new container can have a series of this name: the name fits, and no series has it.
+    pub(super) fn check_new_numbers(&self, name: &SeriesName) -> Result<()> {
+        self.check_name_fits(name)?;
+        match self.find_series(name)? {
+            None => Ok(()),
+            Some(_) => Err(Error::from(Cause::Name {
+                name: name.to_string(),
+                problem: "a series has this name, which the container's series needs".into(),
+            })),
+        }
+    }
+
+    /// Creates columns of these types before numbers arrive for them.
+    pub(super) fn add_number_columns(
+        &mut self,
+        name: &SeriesName,
+        columns: &[Column],
+    ) -> Result<()> {
+        if let Some(id) = self.numbers_series(name)? {
+            return self.series_by_id(id)?.add_columns(columns);
+        }
+        let mut schema = Schema::new(Unit::Nanos, []);
+        schema.columns = columns.to_vec();
+        self.create_numbers(name, &schema).map(drop)
+    }
+
+    fn create_numbers(&mut self, name: &SeriesName, schema: &Schema) -> Result<SeriesMut<'_>> {
+        let text = name.to_string();
+        let series = self.open_series(&text).schema(schema);
+        series.merge(MergePolicy::KeepAll).open()
+    }
+
+    /// The times in a span at which the series of a container has rows.
+    pub(super) fn times_of_numbers(
+        &mut self,
+        name: &SeriesName,
+        (from, to): (i64, i64),
+    ) -> Result<HashSet<i64>> {
+        let mut times = HashSet::new();
+        if let Some(id) = self.numbers_series(name)? {
+            let mut series = self.series_by_id(id)?;
+            let series = series.view()?;
+            series.query(Steps(from)..=Steps(to)).for_each(|time, _| {
+                times.insert(time);
+            })?;
+        }
+        Ok(times)
     }
 
     /// Inserts rows with the numbers of documents at their times, in this order. The series is created, and gets columns, as
@@ -174,10 +231,12 @@ impl WriteTxn {
     pub(super) fn insert_numbers(
         &mut self,
         name: &SeriesName,
-        rule: OnDuplicate,
         documents: &[(i64, &Document)],
     ) -> Result<()> {
-        let found = self.find_series(name)?;
+        if documents.is_empty() {
+            return Ok(());
+        }
+        let found = self.numbers_series(name)?;
         let info: Option<Arc<SeriesInfo>> = match found {
             Some(id) => Some(Arc::clone(self.series_by_id(id)?.info_arc())),
             None => None,
@@ -194,7 +253,6 @@ impl WriteTxn {
         if columns.columns.is_empty() {
             return Ok(());
         }
-        let merge = merge_of(rule);
         let mut series = match found {
             Some(id) => {
                 let mut series = self.series_by_id(id)?;
@@ -207,16 +265,9 @@ impl WriteTxn {
             None => {
                 let mut schema = Schema::new(Unit::Nanos, []);
                 schema.columns.clone_from(&columns.columns);
-                let text = name.to_string();
-                self.open_series(&text)
-                    .schema(&schema)
-                    .merge(merge)
-                    .open()?
+                self.create_numbers(name, &schema)?
             }
         };
-        if series.info().merge != merge {
-            series.set_merge(merge)?;
-        }
         columns.next = 0;
         let rows = rows_of(&mut columns, documents);
         let words: Vec<&[u64]> = rows.words.iter().map(|column| &column[..]).collect();
@@ -237,23 +288,25 @@ impl WriteTxn {
         name: &SeriesName,
         (from, to): (i64, i64),
     ) -> Result<()> {
-        if let Some(id) = self.find_series(name)? {
+        if let Some(id) = self.numbers_series(name)? {
             self.series_by_id(id)?.delete(Steps(from)..=Steps(to))?;
         }
         Ok(())
     }
 
-    /// Removes the series of a container.
+    /// Removes the series of a container. A series of the same name that is not one of a container stays.
     pub(super) fn remove_all_numbers(&mut self, name: &SeriesName) -> Result<()> {
-        match self.find_series(name)? {
-            Some(id) => self.remove_series_by_id(id).map(drop),
-            None => Ok(()),
+        match self.numbers_series(name) {
+            Ok(Some(id)) => self.remove_series_by_id(id).map(drop),
+            Ok(None) => Ok(()),
+            Err(error) if error.kind() == ErrorKind::Schema => Ok(()),
+            Err(error) => Err(error),
         }
     }
 
     /// Gives the series of a container another name.
     pub(super) fn rename_numbers(&mut self, from: &SeriesName, to: &SeriesName) -> Result<()> {
-        match self.find_series(from)? {
+        match self.numbers_series(from)? {
             Some(id) => self.rename_series(id, &to.to_string()),
             None => Ok(()),
         }

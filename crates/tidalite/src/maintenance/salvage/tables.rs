@@ -459,18 +459,23 @@ impl Rescue<'_, '_> {
         Ok(())
     }
 
-    /// If anything was lost, makes the rows of the series of containers anew from the messages that were saved.
+    /// If anything was lost, makes the rows that are missing in the series of containers from the messages that were saved.
     pub(super) fn container_series(&mut self) -> Result<()> {
         if self.report.is_complete() {
             return Ok(());
         }
+        let mut problems = Vec::new();
         for name in self.tx.tables()? {
             let types = self.tx.table_types(&name)?;
             if types.is_some_and(|types| types.layout() == TableLayout::Containers)
                 && let Some(mut containers) = self.tx.containers_if_exists(&name)?
             {
-                containers.rebuild_series()?;
+                containers
+                    .fill_series(&mut |problem| problems.push(format!("{name}: {problem}")))?;
             }
+        }
+        for problem in problems {
+            self.lose_file(problem);
         }
         Ok(())
     }

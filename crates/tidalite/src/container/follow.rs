@@ -1,0 +1,181 @@
+//! The rows of a container's series follow its messages.
+//!
+//! A message that is stored as a new one adds a row. After every other change, the rows of the times that it has touched are
+//! removed and made anew from the messages.
+
+use crate::container::append::ContainersMut;
+use crate::container::name::series_of;
+use crate::types::error::Result;
+use crate::types::merge_policy::time_rows_max;
+use std::collections::{BTreeMap, BTreeSet};
+use tidalite_messages::{
+    Append, AppendOutcome, Appended, Document, FieldNames, MessageQuery, MessageToken,
+    decode_document,
+};
+
+/// Number of messages whose rows are made at a time.
+const ROWS_AT_ONCE: u64 = 10_000;
+
+/// Times from one to another, both inclusive.
+pub(super) type Span = (i64, i64);
+
+/// Times joined to spans: neighbours that are at most `gap` nanoseconds apart are in one span.
+pub(super) fn spans_of(times: impl IntoIterator<Item = i64>, gap: i64) -> Vec<Span> {
+    let times: BTreeSet<i64> = times.into_iter().collect();
+    let mut spans: Vec<Span> = Vec::new();
+    for time in times {
+        match spans.last_mut() {
+            Some((_, to)) if time.saturating_sub(*to) <= gap => *to = time,
+            _ => spans.push((time, time)),
+        }
+    }
+    spans
+}
+
+/// Some messages, in order, and where the next ones begin.
+struct Page {
+    documents: Vec<(i64, Document)>,
+    next: Option<MessageQuery>,
+}
+
+impl ContainersMut<'_> {
+    /// Makes the rows of messages that were appended.
+    pub(super) fn follow_appended(
+        &mut self,
+        messages: &[Append<'_>],
+        appended: &Appended,
+    ) -> Result<()> {
+        let mut order: Vec<usize> = (0..messages.len()).collect();
+        // A stable sort: messages of one time stay in the order in which they were stored.
+        order.sort_by(|a, b| messages[*a].container.cmp(messages[*b].container));
+        let table = self.table_name();
+        for group in order.chunk_by(|a, b| messages[*a].container == messages[*b].container) {
+            let container = messages[group[0]].container;
+            let mut changed = BTreeSet::new();
+            for &at in group {
+                if let AppendOutcome::Replaced { .. } | AppendOutcome::Merged { .. } =
+                    &appended.outcomes[at]
+                {
+                    changed.insert(messages[at].time);
+                }
+            }
+            let stored = group.iter().filter(|at| {
+                let is_stored = matches!(appended.outcomes[**at], AppendOutcome::Stored { .. });
+                is_stored && !changed.contains(&messages[**at].time)
+            });
+            let stored: Vec<(i64, &Document)> = stored
+                .map(|at| (messages[*at].time, messages[*at].document))
+                .collect();
+            if !stored.is_empty() {
+                self.txn
+                    .insert_numbers(&series_of(&table, container)?, &stored)?;
+            }
+            for time in changed {
+                self.remake(container, (time, time))?;
+            }
+        }
+        self.remove_gone(appended)
+    }
+
+    /// Removes the rows of messages that the table has removed by itself.
+    fn remove_gone(&mut self, appended: &Appended) -> Result<()> {
+        // The oldest messages have gone, and between them there are only protected ones.
+        let mut spans: BTreeMap<u32, Span> = BTreeMap::new();
+        for removed in appended.expired.iter().chain(&appended.rotated) {
+            let key = removed.message.key;
+            let span = spans.entry(key.container).or_insert((key.time, key.time));
+            *span = (span.0.min(key.time), span.1.max(key.time));
+        }
+        for (number, span) in spans {
+            if let Some(name) = self.reader()?.container_name(number)? {
+                self.remake(&name, span)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the rows of the messages of a span of times anew.
+    pub(super) fn remake(&mut self, container: &str, (from, to): Span) -> Result<()> {
+        let name = series_of(&self.table_name(), container)?;
+        self.txn.remove_numbers(&name, (from, to))?;
+        let mut names = None;
+        let mut query = Some(MessageQuery {
+            from,
+            to,
+            ..MessageQuery::default()
+        });
+        while let Some(wanted) = query {
+            let page = self.messages_of(container, wanted, &mut names)?;
+            self.txn.insert_numbers(&name, &lent(&page.documents))?;
+            query = page.next;
+        }
+        Ok(())
+    }
+
+    /// Makes rows of the messages at whose time the series has none, and leaves all other rows.
+    pub(super) fn fill(&mut self, container: &str) -> Result<()> {
+        let name = series_of(&self.table_name(), container)?;
+        let mut names = None;
+        let mut query = Some(MessageQuery::default());
+        while let Some(wanted) = query {
+            let mut page = self.messages_of(container, wanted, &mut names)?;
+            let times = page.documents.iter().map(|(time, _)| *time);
+            if let (Some(from), Some(to)) = (times.clone().min(), times.max()) {
+                let there = self.txn.times_of_numbers(&name, (from, to))?;
+                page.documents.retain(|(time, _)| !there.contains(time));
+            }
+            self.txn.insert_numbers(&name, &lent(&page.documents))?;
+            query = page.next;
+        }
+        Ok(())
+    }
+
+    /// Reads messages of a container, also such that have expired and are not removed yet. Of a time with more messages than
+    /// a series can have rows, the first ones are read.
+    fn messages_of(
+        &self,
+        container: &str,
+        mut query: MessageQuery,
+        names: &mut Option<FieldNames>,
+    ) -> Result<Page> {
+        query.limit = ROWS_AT_ONCE;
+        let most = time_rows_max(1);
+        let reader = self.reader()?;
+        let mut documents: Vec<(i64, Document)> = Vec::new();
+        let mut of_time = 0;
+        let mut found = reader.messages(container, &query, i64::MIN)?;
+        while let Some(message) = found.next()? {
+            let names = match &*names {
+                Some(names) => names,
+                None => names.insert(reader.field_names()?),
+            };
+            let time = message.key.time;
+            of_time = match documents.last() {
+                Some((last, _)) if *last == time => of_time + 1,
+                _ => 1,
+            };
+            if of_time > most {
+                // The rest of this time has no rows.
+                query.from = time.saturating_add(1);
+                query.after = None;
+                let next = (time < query.to).then_some(query);
+                return Ok(Page { documents, next });
+            }
+            query.after = Some(MessageToken::behind(message.key));
+            let document = decode_document(message.document, &|number| names.get(number))?;
+            documents.push((time, document));
+        }
+        let is_full = documents.len() as u64 >= ROWS_AT_ONCE;
+        Ok(Page {
+            documents,
+            next: is_full.then_some(query),
+        })
+    }
+}
+
+fn lent(documents: &[(i64, Document)]) -> Vec<(i64, &Document)> {
+    let documents = documents.iter();
+    documents
+        .map(|(time, document)| (*time, document))
+        .collect()
+}
