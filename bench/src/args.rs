@@ -31,8 +31,8 @@ suites:
   raptor         the tests of RaptorDB's article, its figures beside; durable random sets and gets of
                  GUIDs, LMDB, libmdbx, redb and fjall beside
   buffered       random keys in durable transactions into a buffered table, a plain table, LMDB and fjall
-  flespi         retained topics overwritten every second, wildcards, layouts of topics, queues, objects;
-                 LMDB, SQLite, plain files
+  flespi         retained topics overwritten every second, wildcards, layouts of topics, containers,
+                 queues, objects; LMDB, SQLite, plain files
   cpu            a hundred hosts with ten metrics each: write, size, eight questions; SQLite
 
 options:
@@ -56,6 +56,7 @@ options:
   --topics N     flespi: topics of the other parts, overwritten once a second (default 1000000)
   --batch N      flespi: topics of a commit (default 50000)
   --seconds N    flespi: time for which topics are overwritten (default 600)
+  --documents N  flespi: messages of the containers (default 2000000)
   --messages N   flespi: messages of a queue (default 1000000)
   --mib N        beyond-memory: size of the file (default 8192); import: of the CSV (default 100);
                  flespi: of an object (default 1024)
@@ -112,6 +113,7 @@ pub(crate) struct Options {
     pub(crate) topics: u64,
     pub(crate) batch: u64,
     pub(crate) seconds: u64,
+    pub(crate) documents: u64,
     pub(crate) messages: u64,
     pub(crate) mib: u64,
     pub(crate) memory_mib: u64,
@@ -171,6 +173,7 @@ impl Options {
             topics: 1_000_000,
             batch: 50_000,
             seconds: 600,
+            documents: 2_000_000,
             messages: 1_000_000,
             mib: match suite {
                 Suite::Import => 100,
@@ -228,6 +231,7 @@ pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Option<Opt
             "--topics" => options.topics = number(&option, &value)?,
             "--batch" => options.batch = number(&option, &value)?,
             "--seconds" => options.seconds = number(&option, &value)?,
+            "--documents" => options.documents = number(&option, &value)?,
             "--messages" => options.messages = number(&option, &value)?,
             "--mib" => options.mib = number(&option, &value)?,
             "--memory-mib" if value == "0" => options.memory_mib = 0,
@@ -285,11 +289,13 @@ mod tests {
         assert_eq!(options.suite, Suite::BeyondMemory);
         assert_eq!((options.mib, options.memory_mib), (64, 0));
         assert_eq!(options.peers, ["lmdb"]);
-        let line = "flespi --only topics --topics 100 --batch 50 --seconds 2 --messages 7";
+        let line =
+            "flespi --only topics --topics 100 --batch 50 --seconds 2 --messages 7 --documents 9";
         let options = parsed(line).unwrap().unwrap();
         assert_eq!((options.suite, options.mib), (Suite::Flespi, 1024));
         let sizes = [options.topics, options.batch, options.seconds];
         assert_eq!((sizes, options.messages), ([100, 50, 2], 7));
+        assert_eq!(options.documents, 9);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! `flespi`: the messages of a telemetry platform: retained topics, a queue, objects.
+//! `flespi`: the messages of a telemetry platform: retained topics, containers, a queue, objects.
 //!
 //! | part | question | peers | sizes |
 //! |---|---|---|---|
@@ -7,6 +7,7 @@
 //! | `load` | ten million topics: load, memory, reopening, filters beside a full scan ([`load`]) | LMDB | `--keys` |
 //! | `layouts` | one ordered keyspace, nested tables, a plain table ([`load`], [`store`]) | LMDB | `--topics`, `--batch` |
 //! | `window` | a million matches through a window of 20 ([`window`]) | | `--topics` |
+//! | `containers` | messages of 20 fields by device and time: write, read in blocks and at random, aggregates ([`containers`]) | SQLite | `--documents` |
 //! | `queue` | push, lease and ack; ordering keys, groups ([`queue`]) | LMDB, SQLite | `--messages` |
 //! | `objects` | an object of 1 GiB in and out ([`objects`]) | a plain file | `--mib` |
 //!
@@ -17,11 +18,12 @@
 //! names       topics and payloads          face       the interface of the stores of topics
 //! keyspace, nested, flat                   the stores; store: their kinds
 //! telemetry   topics, topics-max           reader     wildcard reads beside the writer
-//! load        load, layouts                window, queue, objects    the other parts
+//! load        load, layouts                containers, window, queue, objects    the other parts
 //! aims        the aims beside the figures
 //! ```
 
 mod aims;
+mod containers;
 mod face;
 mod flat;
 mod keyspace;
@@ -51,7 +53,7 @@ struct Run<'r> {
 
 type Part = (&'static str, fn(&mut Run<'_>) -> Result<()>);
 
-const PARTS: [Part; 7] = [
+const PARTS: [Part; 8] = [
     ("topics", |run| {
         telemetry::run("topics", true, run.options, run.round, run.contest)
     }),
@@ -65,6 +67,9 @@ const PARTS: [Part; 7] = [
         load::run("layouts", run.options, run.round, run.one, run.contest)
     }),
     ("window", |run| window::run(run.options, run.contest)),
+    ("containers", |run| {
+        containers::run(run.options, run.round, run.contest)
+    }),
     ("queue", |run| {
         queue::run(run.options, run.round, run.contest)
     }),
@@ -121,6 +126,8 @@ mod tests {
             "1",
             "--keys",
             "3000",
+            "--documents",
+            "3000",
             "--messages",
             "3000",
             "--mib",
@@ -161,6 +168,20 @@ mod tests {
             ("layouts-bytes", "tidalite nested-tables plain-table lmdb"),
             ("window", "tidalite"),
             ("window-overlapping", "tidalite"),
+            ("containers-write", "tidalite sqlite"),
+            ("containers-write-json", "tidalite sqlite"),
+            ("containers-bytes", "tidalite sqlite"),
+            ("containers-blocks-cold", "tidalite sqlite sqlite-parsed"),
+            ("containers-fields", "tidalite sqlite"),
+            ("containers-filter", "tidalite sqlite"),
+            ("containers-random-cold", "tidalite sqlite sqlite-parsed"),
+            ("containers-latest", "tidalite sqlite"),
+            ("containers-hours", "tidalite sqlite"),
+            ("containers-hours-documents", "tidalite sqlite"),
+            ("containers-one-write", "tidalite sqlite"),
+            ("containers-one-blocks", "tidalite sqlite sqlite-parsed"),
+            ("containers-one-random", "tidalite sqlite sqlite-parsed"),
+            ("containers-one-hours-cold", "tidalite sqlite"),
             ("queue-push", "tidalite lmdb sqlite"),
             ("queue-lease-ack", "tidalite lmdb sqlite"),
             ("queue-one-lease-ack", "tidalite lmdb sqlite"),

@@ -54,6 +54,27 @@ pub(crate) fn aims(contest: &Contest, options: &Options) -> String {
             1.0,
         ),
         Aim::at_least(
+            "messages of 20 fields written/s, 10,000 devices",
+            ours("containers-write"),
+            2e5,
+        ),
+        Aim::at_least("the same, one device", ours("containers-one-write"), 2e5),
+        Aim::at_least(
+            "read in blocks, cold, messages/s",
+            ours("containers-blocks-cold"),
+            5e5,
+        ),
+        Aim::at_least(
+            "the same, one device",
+            ours("containers-one-blocks-cold"),
+            5e5,
+        ),
+        Aim::at_least(
+            "read at random, cold, messages/s",
+            ours("containers-random-cold"),
+            1e5,
+        ),
+        Aim::at_least(
             "messages leased and acknowledged/s",
             ours("queue-lease-ack"),
             1e5,
