@@ -116,28 +116,28 @@ pub(crate) struct ContainerOptionsArgs {
     #[command(flatten)]
     pub options: ContainerOptionArgs,
 
+    // Conflicts, not `requires`: clap does not demand an argument that another one excludes.
     /// Give the container the default options of the table again
     #[arg(
         long,
-        requires = "name",
-        conflicts_with_all = ["on_duplicate", "ttl", "messages_max", "bytes_max", "overflow", "keep_deleted", "protect"]
+        conflicts_with_all = ["defaults", "on_duplicate", "ttl", "messages_max", "bytes_max", "overflow", "keep_deleted", "protect"]
     )]
     pub inherit: bool,
 
     /// With --defaults: time in which a second message with the same idempotency key stores nothing; 0 to ignore the keys
-    #[arg(long, value_name = "WIDTH", value_parser = age_nanos, requires = "defaults")]
+    #[arg(long, value_name = "WIDTH", value_parser = age_nanos, conflicts_with = "name")]
     pub idempotency_window: Option<i64>,
 
     /// With --defaults: whether a message creates its container
-    #[arg(long, value_enum, value_name = "WHETHER", requires = "defaults")]
+    #[arg(long, value_enum, value_name = "WHETHER", conflicts_with = "name")]
     pub on_message_create: Option<YesNo>,
 
     /// With --defaults: maximum number of containers
-    #[arg(long, value_name = "CONTAINERS", requires = "defaults")]
+    #[arg(long, value_name = "CONTAINERS", conflicts_with = "name")]
     pub containers_max: Option<u32>,
 
     /// With --defaults: maximum number of names of fields that all messages have had
-    #[arg(long, value_name = "FIELDS", requires = "defaults")]
+    #[arg(long, value_name = "FIELDS", conflicts_with = "name")]
     pub fields_max: Option<u32>,
 
     #[command(flatten)]

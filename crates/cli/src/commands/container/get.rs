@@ -64,14 +64,10 @@ pub(super) fn run(args: &ContainerGetArgs, terminal: &mut Terminal<'_>) -> Outco
     let mut numbers: HashMap<u32, &str> = HashMap::new();
     for name in &args.names {
         let info = expect(&place, &containers, name)?;
-        let is_token_of_other = match (&select.query.after, args.after.as_deref()) {
-            (Some(_), Some(text)) => !text.starts_with(&hex(&token_head(info.number))),
-            _ => false,
-        };
-        if is_token_of_other {
-            return Err(wrong_token());
-        }
         numbers.insert(info.number, name);
+    }
+    if let [name] = &args.names[..] {
+        check_token(&place, &containers, name, &select)?;
     }
     if args.count {
         let mut count: u64 = 0;
@@ -126,11 +122,26 @@ pub(super) fn run(args: &ContainerGetArgs, terminal: &mut Terminal<'_>) -> Outco
     Ok(())
 }
 
-/// The beginning of the tokens of a container.
-fn token_head(number: u32) -> [u8; 5] {
-    let mut head = [1; 5];
-    head[1..].copy_from_slice(&number.to_le_bytes());
-    head
+/// Returns an error for a token of another container. A query without a filter shows that it is the token which is wrong.
+fn check_token(
+    place: &Place<'_>,
+    containers: &Containers<'_>,
+    name: &str,
+    select: &Select,
+) -> Outcome {
+    let empty = Select {
+        query: MessageQuery {
+            limit: 0,
+            ..select.query
+        },
+        ..Select::default()
+    };
+    let read = containers.each(name, &empty, &mut |_| Ok(ControlFlow::Break(())));
+    match read {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::Unsupported => Err(wrong_token()),
+        Err(error) => Err(place.fail(&error)),
+    }
 }
 
 /// A callback for messages.

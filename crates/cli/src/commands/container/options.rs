@@ -142,6 +142,11 @@ impl ContainerOptionsArgs {
 /// Runs the command `tidalite container options`.
 pub(super) fn options(args: &ContainerOptionsArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let place = args.place.place();
+    if args.name.is_none() && !args.defaults {
+        return Err(Failure::usage(
+            "a container, or --defaults for the options of the table",
+        ));
+    }
     match (&args.name, args.only_shows()) {
         (_, true) => show(args, &place, terminal),
         (Some(name), false) => change(args, &place, name, terminal),
