@@ -2,9 +2,9 @@
 
 use crate::args::{Cli, Command};
 use crate::commands::{
-    aggregate, annotate, candles, changed, dump, export, hash, import, integrity, join, kv, load,
-    object, pages, plot, put, queue, readers, remove, retention, scan, series, tags, topic, upkeep,
-    window,
+    aggregate, annotate, candles, changed, container, dump, export, hash, import, integrity, join,
+    kv, load, object, pages, plot, put, queue, readers, remove, retention, scan, series, tags,
+    topic, upkeep, window,
 };
 use crate::exit::Outcome;
 use crate::quickstart;
@@ -39,6 +39,7 @@ pub(crate) fn dispatch(cli: &Cli, terminal: &mut Terminal<'_>) -> Outcome {
         Command::Topic(args) => topic::run(args, terminal),
         Command::Queue(args) => queue::run(args, terminal),
         Command::Object(args) => object::run(args, terminal),
+        Command::Container(args) => container::run(args, terminal),
         Command::Dump(args) => dump::dump(args, terminal),
         Command::Load(args) => load::load(args, terminal),
         Command::Backup(args) => integrity::backup(args, terminal),

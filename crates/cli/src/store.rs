@@ -67,6 +67,7 @@ fn said_of(command: &Command) -> Option<&DurabilityArg> {
         Command::Topic(args) => args.command.durability(),
         Command::Queue(args) => args.command.durability(),
         Command::Object(args) => args.command.durability(),
+        Command::Container(args) => args.command.durability(),
         _ => None,
     }
 }
@@ -86,6 +87,7 @@ fn created_by(command: &Command) -> Option<&CreatedArg> {
         Command::Topic(args) => args.command.created(),
         Command::Queue(args) => args.command.created(),
         Command::Object(args) => args.command.created(),
+        Command::Container(args) => args.command.created(),
         _ => None,
     }
 }

@@ -36,6 +36,10 @@ table of sets (--multi) each key has a sorted set of values; values of equal len
 A buffered table (--buffered) collects writes in sorted runs, which are merged into its rows later:
 it loads keys in random order faster, has one value per key, and has no nested tables.
 
+Hash tables, topics, queues, buckets of objects and containers are tables, too: `stat`, `drop` and
+`rename` work on all of them, and on containers also change their series. The other commands name the
+command for such a table.
+
 With --format json `get` and `scan` print an object for each pair, with the fields `key` and `value`:
 numbers with --keys u32 and the like, otherwise the printed text. A nested table has the field `pairs`
 in place of the value.")]
@@ -257,7 +261,8 @@ pub(crate) enum KvCommand {
 #[command(after_long_help = "\
 Without a table and options it prints one line per table, otherwise the requested information in
 the format of `mdb_stat` and `mdbx_stat`. It reads the branches of the tables, the leaves of tables
-with long values or nested tables, and the runs of buffered tables.
+with long values or nested tables, and the runs of buffered tables. Hash tables, topics, queues,
+buckets and containers are listed with their kind and the number of their records, messages or objects.
 
 Examples:
   tidalite kv stat plant.tdl
@@ -321,9 +326,11 @@ pub(crate) struct KvStatArgs {
 Prints each table as a section: a header (VERSION=3, format, database, type), then keys and values
 on lines of their own, as a space and hex digits, or as text with --print. `mdb_load` reads one
 table at a time, see the example. A nested table is printed between the lines { and } in place of a
-value, and a hash table as the rows in which it is stored; mdb_load can read neither. A buffered
-table has type=buffered in its header, which mdb_load refuses; with --as it is printed as a table of
-pairs.
+value. A hash table, topics, a queue, a bucket of objects and containers are printed as the rows and
+nested tables in which they are stored, with type=hashtable, topics, queue, bucket or containers in the
+header. mdb_load can read neither. A buffered table has type=buffered in its header, which mdb_load
+refuses; with --as it is printed as a table of pairs. Series are not printed, but `load` makes those of
+containers from their messages; `tidalite export` prints other series.
 
 Tables from LMDB or libmdbx with integerkey, reversekey, integerdup or reversedup are stored here
 with their bytes reversed, which preserves their order. These flags are not stored, and neither is
@@ -384,8 +391,9 @@ Tables are created as the header states; with dupsort as tables of sets. The byt
 and of keys in reversed order are reversed, which preserves their order; a note reports this, and
 the option --as of dump restores them. Table names are UTF-8; a table with another name needs
 --table. Older versions of mdb_dump -p do not escape backslashes: dump without -p. Commits every 32
-MiB; a hash table is one commit, and must be new. A table that exists keeps its kind: pairs are also
-stored in a buffered table (`kv create --buffered`).
+MiB. A hash table, topics, a queue, a bucket and containers are one commit each, are checked, and must
+be new; containers get their series. A table of pairs that exists keeps its kind: pairs are also stored
+in a buffered table (`kv create --buffered`).
 
 With --text there is no header: lines alternate between key and value, as for `mdb_load -T`, with \\
 and two hex digits for a byte that is not a printable character, and \\\\ for a backslash. The pairs

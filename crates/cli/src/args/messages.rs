@@ -1,4 +1,4 @@
-//! Arguments that the commands for topics, queues and objects share.
+//! Arguments that the commands for topics, queues, objects and containers share.
 
 use crate::time::{read_any, width_nanos};
 use clap::{Args, ValueHint};
@@ -37,6 +37,26 @@ pub(crate) fn when(text: &str) -> Result<When, String> {
     let time = i64::try_from(time);
     time.map(When::At)
         .map_err(|_| format!("`{text}` is beyond the times that can be stored: 1677 to 2262"))
+}
+
+/// Parses a time that may be before the present: `now`, `-5m`, or a time.
+pub(crate) fn instant(text: &str) -> Result<When, String> {
+    let text = text.trim();
+    let ago = text.strip_prefix('-').map(width_nanos);
+    match (text, ago) {
+        ("now", _) => Ok(When::After(0)),
+        (_, Some(Ok(width))) => Ok(When::After(-width)),
+        _ => {
+            let time = read_any(text, &TimeZone::UTC);
+            let time = time.map_err(|_| {
+                format!("`{text}` is neither now, a time before it like -5m, nor a time like 2030-06-01T12:00:00Z")
+            })?;
+            let time = i64::try_from(time);
+            time.map(When::At).map_err(|_| {
+                format!("`{text}` is beyond the times that can be stored: 1677 to 2262")
+            })
+        }
+    }
 }
 
 /// Like `when`; `never` is `None`.
@@ -84,6 +104,12 @@ mod tests {
             let parsed = when(wrong);
             // Ten is a number of seconds since 1970.
             assert_eq!(parsed.is_err(), wrong != "10", "{wrong}: {parsed:?}");
+        }
+        assert_eq!(instant("now"), Ok(When::After(0)));
+        assert_eq!(instant("-5m"), Ok(When::After(-300_000_000_000)));
+        assert_eq!(instant("1970-01-01T00:00:01Z"), Ok(When::At(1_000_000_000)));
+        for wrong in ["", "soon", "9999-01-01", "-", "-x"] {
+            assert!(instant(wrong).is_err(), "{wrong}");
         }
         assert_eq!(When::After(i64::MAX).at(5), i64::MAX);
         assert_eq!(When::At(7).at(5), 7);

@@ -4,6 +4,11 @@ mod annotate;
 mod candles;
 mod changed;
 mod common;
+mod container;
+mod container_changes;
+mod container_options;
+mod container_place;
+mod container_read;
 mod database_file;
 mod export;
 pub(crate) mod figure_list;
@@ -35,6 +40,11 @@ pub(crate) use annotate::*;
 pub(crate) use candles::*;
 pub(crate) use changed::*;
 pub(crate) use common::*;
+pub(crate) use container::*;
+pub(crate) use container_changes::*;
+pub(crate) use container_options::*;
+pub(crate) use container_place::*;
+pub(crate) use container_read::*;
 pub(crate) use database_file::TIDALITE_DB;
 pub(crate) use export::*;
 pub(crate) use figure_list::{Asked, Function};
@@ -211,6 +221,8 @@ pub(crate) enum Command {
     Queue(QueueArgs),
     /// Store, read and list objects: bytes of any length under a name
     Object(ObjectArgs),
+    /// Store, read and aggregate JSON messages of many sources, such as devices
+    Container(ContainerArgs),
     /// Print tables as text, in the format of mdb_dump and mdbx_dump
     Dump(DumpArgs),
     /// Load the output of dump, mdb_dump or mdbx_dump

@@ -38,8 +38,9 @@
 //! valuetype=i64
 //! ```
 //!
-//! A table of topics, a queue and a bucket of objects have `type=topics`, `type=queue` and `type=bucket`, without types of keys
-//! and values; their sections, too, have the rows and nested tables in which they are stored.
+//! A table of topics, a queue, a bucket of objects and a table of containers have `type=topics`, `type=queue`, `type=bucket` and
+//! `type=containers`, without types of keys and values; their sections, too, have the rows and nested tables in which they
+//! are stored. The series of containers are not in a dump: `load` makes them from the messages.
 //!
 //! A buffered table has the same header lines as a hash table with `type=buffered`, and its section has its keys and values: runs are not
 //! kept. With flags of LMDB in the header it is `type=btree`, so that `mdb_load` can read it.

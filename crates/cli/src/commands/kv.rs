@@ -114,13 +114,20 @@ pub(crate) fn run(args: &KvArgs, terminal: &mut Terminal<'_>) -> Outcome {
             told(&format!("table {table} {done}"), terminal)
         }
         KvCommand::Drop { file, table, .. } => {
-            change(&file.file, table, |tx| tx.drop_table(table))?;
+            change(&file.file, table, |tx, layout| match layout {
+                // Their series go with them.
+                TableLayout::Containers => tx.drop_containers(table),
+                _ => tx.drop_table(table),
+            })?;
             told(&format!("table {table} dropped"), terminal)
         }
         KvCommand::Rename {
             file, table, name, ..
         } => {
-            change(&file.file, table, |tx| tx.rename_table(table, name))?;
+            change(&file.file, table, |tx, layout| match layout {
+                TableLayout::Containers => tx.rename_containers(table, name),
+                _ => tx.rename_table(table, name),
+            })?;
             told(&format!("{table} is called {name} now"), terminal)
         }
         KvCommand::Compact { file, table, .. } => {
@@ -142,12 +149,14 @@ fn told(what: &str, terminal: &mut Terminal<'_>) -> Outcome {
 fn change(
     path: &Path,
     table: &str,
-    work: impl FnOnce(&mut WriteTxn) -> tidalite::Result<bool>,
+    work: impl FnOnce(&mut WriteTxn, TableLayout) -> tidalite::Result<bool>,
 ) -> Outcome {
     let fail = |error: tidalite::Error| failure(path, &error);
     let db = open_to_write(path)?;
     let mut tx = db.begin_write().map_err(fail)?;
-    if !work(&mut tx).map_err(fail)? {
+    let types = tx.table_types(table).map_err(fail)?;
+    let layout = types.map_or(TableLayout::Rows, |types| types.layout());
+    if !work(&mut tx, layout).map_err(fail)? {
         return Err(no_table(path, table));
     }
     store::commit(tx).map_err(fail)?;

@@ -101,7 +101,7 @@ fn reader_table(readers: &[Reader], out: &mut dyn Write) -> Outcome {
     Ok(())
 }
 
-/// The number of messages or objects of topics, a queue or a bucket, and the noun for one and for several of them; `None`
+/// The number of messages or objects of topics, a queue, a bucket or containers, and the noun for one and for several of them; `None`
 /// for a table of another layout.
 fn messages(
     snap: &ReadTxn,
@@ -122,6 +122,10 @@ fn messages(
             let bucket = snap.bucket(name)?.map(|bucket| bucket.stat());
             bucket.transpose()?.map(|stat| stat.objects)
         }
+        TableLayout::Containers => {
+            let containers = snap.containers(name)?.map(|containers| containers.stat());
+            containers.transpose()?.map(|stat| stat.messages)
+        }
     };
     let (one, many) = match layout {
         TableLayout::Bucket => ("object", "objects"),
@@ -133,7 +137,8 @@ fn messages(
 /// The statistics of one table, of any layout.
 struct Described {
     shape: TableShape,
-    /// Number of pairs; of records of a hash table, of messages of topics and queues, of objects of a bucket.
+    /// Number of pairs; of records of a hash table, of messages of topics, queues and containers, of objects of
+    /// a bucket.
     entries: u64,
     /// Number of distinct keys of a table of sets and of a hash table.
     keys: Option<u64>,

@@ -56,7 +56,7 @@ pub(super) fn not_buffered(table: &str) -> Failure {
 }
 
 /// Returns an error for a table whose rows must not be changed one by one, because they depend on each other: a hash table,
-/// topics, a queue, a bucket.
+/// topics, a queue, a bucket, containers.
 pub(super) fn refuse_other_layouts(snap: &ReadTxn, path: &Path, table: &str) -> Outcome {
     match layout_of(snap, table).map_err(|error| failure(path, &error))? {
         TableLayout::Rows | TableLayout::Buffered => Ok(()),

@@ -14,6 +14,7 @@ pub(super) fn noun(layout: TableLayout) -> &'static str {
         TableLayout::Topics => "a table of topics",
         TableLayout::Queue => "a queue",
         TableLayout::Bucket => "a bucket of objects",
+        TableLayout::Containers => "a table of containers",
     }
 }
 
@@ -26,6 +27,7 @@ pub(super) fn word(layout: TableLayout) -> &'static str {
         TableLayout::Topics => "topics",
         TableLayout::Queue => "queue",
         TableLayout::Bucket => "bucket",
+        TableLayout::Containers => "containers",
     }
 }
 
@@ -51,6 +53,9 @@ pub(super) fn advice(layout: TableLayout) -> &'static str {
         }
         TableLayout::Bucket => {
             "`tidalite object` has the commands for it: get, put, ls, rm, verify and stat"
+        }
+        TableLayout::Containers => {
+            "`tidalite container` has the commands for it: put, get, latest, ls, rm and stat"
         }
     }
 }

@@ -129,7 +129,9 @@ fn section(
         .map_err(|error| error.about(format!("table {}", printable(name))))?;
     let pairs = match head.raw {
         Some(TableLayout::Hash) => plural(pairs, "key", "keys"),
-        Some(TableLayout::Topics | TableLayout::Queue) => plural(pairs, "message", "messages"),
+        Some(TableLayout::Topics | TableLayout::Queue | TableLayout::Containers) => {
+            plural(pairs, "message", "messages")
+        }
         Some(TableLayout::Bucket) => plural(pairs, "object", "objects"),
         _ => plural(pairs, "pair", "pairs"),
     };
@@ -232,13 +234,17 @@ fn read_head(lines: &mut Lines<'_>) -> Outcome<Option<Head>> {
             }
             ("format", "bytevalue") => head.print = false,
             ("format", "print") => head.print = true,
-            ("type", "btree" | "hashtable" | "buffered" | "topics" | "queue" | "bucket") => {
+            (
+                "type",
+                "btree" | "hashtable" | "buffered" | "topics" | "queue" | "bucket" | "containers",
+            ) => {
                 head.buffered = value == "buffered";
                 head.raw = match value {
                     "hashtable" => Some(TableLayout::Hash),
                     "topics" => Some(TableLayout::Topics),
                     "queue" => Some(TableLayout::Queue),
                     "bucket" => Some(TableLayout::Bucket),
+                    "containers" => Some(TableLayout::Containers),
                     _ => None,
                 };
             }

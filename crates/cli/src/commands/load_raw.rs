@@ -1,5 +1,5 @@
-//! Checks of tables whose rows `load` has stored one by one: a hash table, topics, a queue or a bucket. A table that breaks a
-//! rule of its layout is not committed.
+//! Checks of tables whose rows `load` has stored one by one: a hash table, topics, a queue, a bucket or containers. A table that
+//! breaks a rule of its layout is not committed.
 
 use super::layouts::noun;
 use crate::exit::{Failure, Outcome};
@@ -9,7 +9,7 @@ use tidalite::{ErrorKind, TableLayout, WriteTxn};
 type Checked = (u64, Option<String>);
 
 /// The number of keys, messages or objects of a table whose rows were loaded. Returns an error if the rows do not make up a
-/// table of this layout.
+/// table of this layout. The series of containers are made from their messages, because a dump has no series.
 pub(super) fn checked(
     tx: &mut WriteTxn,
     name: &str,
@@ -70,6 +70,20 @@ fn check(tx: &mut WriteTxn, name: &str, layout: TableLayout) -> tidalite::Result
                 let view = bucket.view()?;
                 view.check(&mut problem)?;
                 view.stat()?.objects
+            }
+            None => 0,
+        },
+        TableLayout::Containers => match tx.containers_if_exists(name)? {
+            Some(mut containers) => {
+                let view = containers.view()?;
+                view.check(&mut problem)?;
+                let messages = view.stat()?.messages;
+                drop(view);
+                // Rows that break a rule are not committed.
+                if first.is_none() {
+                    containers.rebuild_series()?;
+                }
+                messages
             }
             None => 0,
         },

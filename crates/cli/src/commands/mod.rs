@@ -4,6 +4,7 @@ pub(crate) mod aggregate;
 pub(crate) mod annotate;
 pub(crate) mod candles;
 pub(crate) mod changed;
+pub(crate) mod container;
 mod damage;
 pub(crate) mod dump;
 pub(crate) mod export;

@@ -81,10 +81,10 @@ pub(crate) fn foreign(head: &[u8], what: &str) -> Option<Failure> {
 
 /// The error for a time column of numbers: they were guessed to count from 1970, but then all of them would lie in the
 /// first days of 1970.
-pub(crate) fn near_1970(column: &str, first: &str, last: &str, unit: &str) -> Failure {
+pub(crate) fn near_1970(place: &str, first: &str, last: &str, unit: &str) -> Failure {
     let is_day = |text: &str| text.parse().is_ok_and(|day: f64| EXCEL_DAYS.contains(&day));
     let failure = Failure::bad_input(format!(
-        "column {column} holds numbers (`{}`, `{}`) that are all within days of 1970-01-01 if they are {unit}",
+        "{place} holds numbers (`{}`, `{}`) that are all within days of 1970-01-01 if they are {unit}",
         printable(first),
         printable(last)
     ));
@@ -128,7 +128,7 @@ pub(crate) fn line_near_1970(what: &str, time: i64, likely: Epoch) -> Failure {
 }
 
 /// The error for a time column of numbers that may be dates by `pattern` or count from 1970 in `unit`.
-pub(crate) fn number_or_date(column: &str, text: &str, pattern: &str, unit: Epoch) -> Failure {
+pub(crate) fn number_or_date(place: &str, text: &str, pattern: &str, unit: Epoch) -> Failure {
     let option = match unit {
         Epoch::Millis => "ms",
         Epoch::Micros => "us",
@@ -136,7 +136,7 @@ pub(crate) fn number_or_date(column: &str, text: &str, pattern: &str, unit: Epoc
         _ => "s",
     };
     Failure::bad_input(format!(
-        "column {column}: `{}` may be a date ({pattern}) or a number of {}",
+        "{place}: `{}` may be a date ({pattern}) or a number of {}",
         printable(text),
         TimeFormat::Epoch(unit)
     ))

@@ -257,30 +257,33 @@ impl Table<'_> {
             .filter_map(|record| columns.text(record, self.nulls).ok())
             .collect();
         let texts: Vec<&str> = texts.iter().map(Cow::as_ref).collect();
-        match likely_format(&texts) {
-            Some(Likely::Format(format)) => {
-                refuse_what_may_be_dates(&columns.first, &texts, &format)?;
-                refuse_near_1970(&columns.first, &texts, &format)?;
-                Ok(format)
-            }
-            Some(Likely::TwoFormats(first, second)) => {
-                let (first, second) = (pattern_of(&first), pattern_of(&second));
-                Err(Failure::bad_input(format!(
-                    "column {}: in `{}` the day or the month may come first",
-                    shown(&columns.first),
-                    printable(texts.first().unwrap_or(&""))
-                ))
-                .hint(format!(
-                    "give the format: --time-format '{first}' or --time-format '{second}'"
-                )))
-            }
-            None => Err(Failure::bad_input(format!(
-                "column {} does not contain times: `{}`",
-                shown(&columns.first),
+        format_of_texts(&format!("column {}", shown(&columns.first)), &texts)
+    }
+}
+
+/// The format of most of these times. `place` is the column or field that has them, for errors.
+pub(crate) fn format_of_texts(place: &str, texts: &[&str]) -> Outcome<TimeFormat> {
+    match likely_format(texts) {
+        Some(Likely::Format(format)) => {
+            refuse_what_may_be_dates(place, texts, &format)?;
+            refuse_near_1970(place, texts, &format)?;
+            Ok(format)
+        }
+        Some(Likely::TwoFormats(first, second)) => {
+            let (first, second) = (pattern_of(&first), pattern_of(&second));
+            Err(Failure::bad_input(format!(
+                "{place}: in `{}` the day or the month may come first",
                 printable(texts.first().unwrap_or(&""))
             ))
-            .hint("give its format: --time-format '%d.%m.%Y %H:%M', or s, ms, us, ns, min, h, d")),
+            .hint(format!(
+                "give the format: --time-format '{first}' or --time-format '{second}'"
+            )))
         }
+        None => Err(Failure::bad_input(format!(
+            "{place} does not contain times: `{}`",
+            printable(texts.first().unwrap_or(&""))
+        ))
+        .hint("give its format: --time-format '%d.%m.%Y %H:%M', or s, ms, us, ns, min, h, d")),
     }
 }
 
@@ -320,7 +323,7 @@ fn likely_format(texts: &[&str]) -> Option<Likely> {
 }
 
 /// Rejects numbers that may all be dates, such as 202401011200, beside times since 1970.
-fn refuse_what_may_be_dates(column: &Named, texts: &[&str], format: &TimeFormat) -> Outcome {
+fn refuse_what_may_be_dates(place: &str, texts: &[&str], format: &TimeFormat) -> Outcome {
     let (TimeFormat::Epoch(unit), Some(first)) = (format, texts.first()) else {
         return Ok(());
     };
@@ -330,14 +333,14 @@ fn refuse_what_may_be_dates(column: &Named, texts: &[&str], format: &TimeFormat)
                 .iter()
                 .all(|text| dates::compact(text) == Some(pattern)) =>
         {
-            Err(number_or_date(&shown(column), first, pattern, *unit))
+            Err(number_or_date(place, first, pattern, *unit))
         }
         _ => Ok(()),
     }
 }
 
 /// Rejects times that all lie in the first days of 1970: they count from another date or in another unit.
-fn refuse_near_1970(column: &Named, texts: &[&str], format: &TimeFormat) -> Outcome {
+fn refuse_near_1970(place: &str, texts: &[&str], format: &TimeFormat) -> Outcome {
     if !matches!(format, TimeFormat::Epoch(_)) {
         return Ok(());
     }
@@ -350,7 +353,7 @@ fn refuse_near_1970(column: &Named, texts: &[&str], format: &TimeFormat) -> Outc
     let readable: Vec<&str> = readable.copied().collect();
     match readable[..] {
         [first, .., last] | [first @ last] if readable.iter().all(|text| is_near(text)) => {
-            Err(near_1970(&shown(column), first, last, &format.to_string()))
+            Err(near_1970(place, first, last, &format.to_string()))
         }
         _ => Ok(()),
     }

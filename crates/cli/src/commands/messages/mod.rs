@@ -1,4 +1,4 @@
-//! Parts that the commands for topics, queues and objects share.
+//! Parts that the commands for topics, queues, objects and containers share.
 //!
 //! ```text
 //! place     the table that a command names: opening it, its errors

@@ -15,7 +15,7 @@ pub(crate) fn told(text: &str, terminal: &mut Terminal<'_>) -> Outcome {
     Ok(terminal.out.flush()?)
 }
 
-/// A table of topics, a queue or a bucket.
+/// A table of topics, a queue, a bucket or a table of containers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place<'a> {
     pub path: &'a Path,
@@ -30,6 +30,7 @@ impl Place<'_> {
             TableLayout::Topics => "topic",
             TableLayout::Queue => "queue",
             TableLayout::Bucket => "object",
+            TableLayout::Containers => "container",
             TableLayout::Hash => "hash",
             TableLayout::Rows | TableLayout::Buffered => "kv",
         }

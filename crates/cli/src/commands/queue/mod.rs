@@ -24,6 +24,8 @@ mod push;
 mod stat;
 mod upkeep;
 
+pub(super) use place::{expect_group, queue as open_queue};
+
 use crate::args::{QueueArgs, QueueCommand, QueueGroupCommand};
 use crate::exit::Outcome;
 use crate::terminal::Terminal;

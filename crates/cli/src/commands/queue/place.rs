@@ -17,7 +17,7 @@ impl QueuePlace {
 }
 
 /// The queue of a snapshot, which must exist.
-pub(super) fn queue<'s>(place: &Place<'_>, snap: &'s ReadTxn) -> Outcome<Queue<'s>> {
+pub(in crate::commands) fn queue<'s>(place: &Place<'_>, snap: &'s ReadTxn) -> Outcome<Queue<'s>> {
     let queue = snap.queue(place.table);
     let queue = queue.map_err(|error| place.fail(&error))?;
     queue.ok_or_else(|| place.missing())
@@ -41,7 +41,11 @@ pub(super) fn groups_of(queue: &Queue<'_>) -> tidalite::Result<Vec<(String, Grou
 }
 
 /// Returns an error for a group that does not exist.
-pub(super) fn expect_group(place: &Place<'_>, queue: &Queue<'_>, group: &str) -> Outcome {
+pub(in crate::commands) fn expect_group(
+    place: &Place<'_>,
+    queue: &Queue<'_>,
+    group: &str,
+) -> Outcome {
     match queue.group_stat(group) {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == tidalite::ErrorKind::Unsupported => Err(Failure::not_found(
