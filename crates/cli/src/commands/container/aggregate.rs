@@ -47,8 +47,11 @@ fn other_function(asked: &Asked) -> Failure {
     )
 }
 
+/// Figures of fields, as the library takes them.
+type Figures = Vec<(String, MessageFigure)>;
+
 /// The figures of the query, and the columns of the output.
-fn figures(args: &ContainerAggregateArgs) -> Outcome<(Vec<(String, MessageFigure)>, Vec<Output>)> {
+fn figures(args: &ContainerAggregateArgs) -> Outcome<(Figures, Vec<Output>)> {
     let (mut figures, mut outputs) = (Vec::new(), Vec::new());
     for asked in figure_list::all(&args.functions) {
         let figure = message_figure(&asked)?;
