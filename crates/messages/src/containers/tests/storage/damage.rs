@@ -18,7 +18,7 @@ use crate::containers::seen;
 use crate::containers::state::State;
 use crate::containers::write::ContainersWriter;
 use tidalite_kv::Tree;
-use tidalite_pager::Result;
+use tidalite_pager::{Error, Result};
 use tidalite_testkit::ScratchPages;
 use tidalite_testkit::rng::Rng;
 
@@ -206,6 +206,19 @@ fn changed_rows_do_no_harm() {
         drop(read_all(&table));
         let Table { root, pages } = &mut table;
         drop(use_all(root, pages));
+    }
+}
+
+/// Work whose container has no record any more: `Unsupported` would say that nothing has changed.
+#[test]
+fn work_without_a_record_is_damage() {
+    for of in [Part::Containers, Part::Dropped] {
+        let mut table = full();
+        for (key, _) in rows(&table, of) {
+            put(&mut table, of, &key, None);
+        }
+        let done = table.writer().maintain(100_000, 1000, &mut |_| Ok(()));
+        assert!(matches!(done, Err(Error::Corrupt(_))), "{of:?}: {done:?}");
     }
 }
 
