@@ -2,6 +2,7 @@
 
 mod complexity;
 mod damage;
+mod limits;
 mod model;
 mod paging;
 mod recovery;
