@@ -8,6 +8,7 @@ mod paging;
 mod recovery;
 mod rules;
 mod script;
+mod thinning;
 
 use crate::containers::append::{Append, AppendOutcome, Appended};
 use crate::containers::codec;
