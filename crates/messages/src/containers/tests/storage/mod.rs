@@ -9,6 +9,7 @@ mod recovery;
 mod rules;
 mod script;
 mod thinning;
+mod thinning_model;
 
 use crate::containers::append::{Append, AppendOutcome, Appended};
 use crate::containers::codec;

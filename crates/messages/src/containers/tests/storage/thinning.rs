@@ -1,17 +1,20 @@
 //! Thinning: single rules, limits of the work of a call, and damage.
 
+use super::damage::{full, put, rows};
 use super::rules::is_unsupported;
 use super::{Table, doc};
 use crate::containers::document::Document;
 use crate::containers::edit::DeleteRange;
 use crate::containers::options::{ContainerOptions, OnDuplicate};
+use crate::containers::parts::Part;
 use crate::containers::restore::RestoreRange;
 use crate::containers::thin::Thinned;
 use crate::containers::thinning::{
-    THINNING_FIELDS_MAX, THINNING_RULES_MAX, Thinning, ThinningFigure, ThinningRule,
+    THINNING_FIELDS_MAX, THINNING_RULES_MAX, Thinning, ThinningFigure, ThinningRow, ThinningRule,
 };
 use crate::containers::value::FieldValue;
 use crate::containers::write::ContainersWriter;
+use tidalite_pager::Error;
 
 /// Rules with these ages and steps. Fields have the figure that their name says.
 pub(super) fn rules(ages_and_steps: &[(i64, i64)]) -> Thinning {
@@ -367,4 +370,38 @@ fn rules_have_limits() {
     assert!(is_unsupported(&table.writer().thin(0, "y", 1)));
     let stored = table.reader().thinning("x").unwrap().unwrap();
     assert_eq!(stored.fields.len(), THINNING_FIELDS_MAX);
+}
+
+/// Each changed bit of a row of rules gives a typed error or other rules, and a recovery drops rows that give errors.
+#[test]
+fn damaged_rules_give_errors_and_are_dropped() {
+    let mut table = full();
+    let before = rows(&table, Part::Thinning);
+    let (key, row) = before[0].clone();
+    let name = table.reader().thinned_containers(None, 1).unwrap()[0]
+        .1
+        .clone();
+    let mut refused = 0;
+    for bit in 0..8 * row.len() {
+        let mut wrong = row.clone();
+        wrong[bit / 8] ^= 1 << (bit % 8);
+        put(&mut table, Part::Thinning, &key, Some(&wrong));
+        let found = table.reader().thinning(&name);
+        match ThinningRow::decode(&wrong) {
+            Ok(row) => assert_eq!(found.unwrap(), Some(row.thinning), "bit {bit}"),
+            Err(_) => {
+                refused += 1;
+                assert!(matches!(found, Err(Error::Corrupt(_))), "bit {bit}");
+                let thinned = table.writer().thin(1000, &name, 10);
+                assert!(matches!(thinned, Err(Error::Corrupt(_))), "bit {bit}");
+                assert!(table.problems().is_err(), "bit {bit}");
+                if refused % 16 == 1 {
+                    ContainersWriter::recover(&mut table.root, &mut table.pages, 100).unwrap();
+                    assert_eq!(table.reader().thinning(&name).unwrap(), None);
+                    table.assert_whole();
+                }
+            }
+        }
+    }
+    assert!(refused > 100, "{refused}");
 }
