@@ -172,10 +172,10 @@ impl<R: PageRead> MessageCursor<'_, R> {
             self.examined += 1;
             self.buffer.clear();
             let is_protected = match rows.value_slice() {
-                Some(row) => decode_head(row)?.0,
+                Some(row) => decode_head(row)?.is_protected,
                 None => {
                     self.buffer = rows.value()?.to_vec()?;
-                    decode_head(&self.buffer)?.0
+                    decode_head(&self.buffer)?.is_protected
                 }
             };
             if !self.options.is_expired(key.time, is_protected, self.now) {

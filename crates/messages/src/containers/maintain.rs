@@ -8,8 +8,8 @@ use crate::containers::record::DroppedRecord;
 use crate::containers::runs::Runs;
 use crate::containers::seen;
 use crate::containers::sweep::{RemovalReason, RemovedMessage, collect, read_bounds};
-use crate::containers::write::{ContainersWriter, no_container};
-use tidalite_pager::{PageWrite, Result};
+use crate::containers::write::ContainersWriter;
+use tidalite_pager::{Error, PageWrite, Result};
 
 /// Messages that one maintenance step has removed from one container.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -130,7 +130,8 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
         (done, on_removed): (&mut ContainersMaintenance, &mut OnRemoved<'_>),
     ) -> Result<u64> {
         let name = self.name_of(due.container)?;
-        let mut record = self.record(&name)?;
+        // Not `no_container`: after `Unsupported` nothing has changed, but earlier work of this step may have.
+        let mut record = self.find_record(&name)?.ok_or_else(|| no_record(&name))?;
         if (record.number, record.due) != (due.container, due.time) {
             let found = format!("the time {} in the record of {name:?}", record.due);
             return Err(damaged("row of work that is due", due.time, found));
@@ -189,7 +190,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
             let w = &*self.w;
             match part(self.root, w, Part::Dropped)?.get(w, &key)? {
                 Some(found) => DroppedRecord::decode(&found.bytes()?)?,
-                None => return Err(no_container(&name)),
+                None => return Err(no_record(&name)),
             }
         };
         if dropped.free_at != due.time {
@@ -205,4 +206,11 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
         done.freed_containers.push((due.container, name));
         Ok(dropped.record.messages / FREED_PER_ROW)
     }
+}
+
+/// Creates the error for a row of work whose container has no record.
+#[cold]
+fn no_record(name: &str) -> Error {
+    let found = format!("no record of the container {name:?}");
+    damaged("row of work that is due", found, "a record")
 }

@@ -27,7 +27,7 @@
 //!  ├ edit         replaces and deletes messages
 //!  ├ restore      restores deleted messages
 //!  ├ maintain     removes expired and surplus messages
-//!  └ thin         makes older messages fewer
+//!  └ thin, steps  makes older messages fewer; finds the steps of time
 //! read         ContainersReader: totals, containers, latest values, fields
 //!  ├ cursor, merged
 //!  │              the messages of one container, and of several
@@ -85,6 +85,7 @@ pub(crate) mod runs;
 pub(crate) mod seen;
 pub(crate) mod state;
 pub(crate) mod step_fields;
+pub(crate) mod steps;
 pub(crate) mod sweep;
 pub(crate) mod thin;
 pub(crate) mod thinning;

@@ -4,6 +4,8 @@ use crate::containers::document::Document;
 use crate::containers::value::FieldValue;
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 /// A number of a field.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -80,26 +82,109 @@ impl Document {
     /// Each path occurs once: if several numbers have the same path, it is the one that [`Document::find`] finds.
     ///
     /// # Cost
-    /// Allocates nothing for a message without objects. Each number in an object needs a string and a [`Document::find`].
+    /// Allocates nothing for a message without objects. Each number in an object needs a string. If a message with objects
+    /// has a name with a dot, several ways may lead to one path: then the paths of all values are collected first.
     pub fn numbers(&self) -> impl Iterator<Item = (Cow<'_, str>, FieldNumber)> {
+        let is_object = |(_, value): &(String, FieldValue)| matches!(value, FieldValue::Object(_));
+        let is_ambiguous = self.fields().iter().any(is_object) && has_dot(self.fields());
         Numbers {
-            document: self,
-            levels: vec![self.fields().iter()],
-            path: String::new(),
-            ends: vec![],
+            walk: Walk::new(self.fields()),
+            found: is_ambiguous.then(|| found_values(self.fields())),
         }
     }
 }
 
-/// Walks through a document.
-struct Numbers<'a> {
-    document: &'a Document,
+/// Whether a name of a field, also in objects, contains a dot.
+fn has_dot(fields: &[(String, FieldValue)]) -> bool {
+    fields.iter().any(|(name, value)| {
+        let inner = match value {
+            FieldValue::Object(inner) => &inner[..],
+            _ => &[],
+        };
+        name.contains('.') || has_dot(inner)
+    })
+}
+
+/// The value that [`Document::find`] finds at each path. Of the ways that lead to a path it prefers the one whose first
+/// name is longest, then the one whose second name is longest, and so on.
+fn found_values(fields: &[(String, FieldValue)]) -> HashMap<String, &FieldValue> {
+    let mut found: HashMap<String, (Vec<usize>, &FieldValue)> = HashMap::new();
+    let mut walk = Walk::new(fields);
+    while let Some((name, value)) = walk.next() {
+        let path = walk.path_of(name);
+        // Where the names of the objects end in the path: a list that is greater has the longer name first. The last name
+        // is the rest of the path, and a way that is the beginning of another one has a longer name there.
+        let mut way = walk.ends_of_names();
+        way.push(path.len());
+        match found.entry(path) {
+            Entry::Occupied(mut old) if old.get().0 < way => drop(old.insert((way, value))),
+            Entry::Occupied(_) => {}
+            Entry::Vacant(new) => drop(new.insert((way, value))),
+        }
+        walk.enter(name, value);
+    }
+    let found = found.into_iter();
+    found.map(|(path, (_, value))| (path, value)).collect()
+}
+
+/// Walks through the values of a message and of the objects in it.
+struct Walk<'a> {
     /// The fields that are left of the message and of the objects down to the current one.
     levels: Vec<std::slice::Iter<'a, (String, FieldValue)>>,
     /// The path of the current object, with a dot at its end.
     path: String,
     /// Lengths of the paths of the objects above the current one.
-    ends: Vec<usize>,
+    above: Vec<usize>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(fields: &'a [(String, FieldValue)]) -> Self {
+        Self {
+            levels: vec![fields.iter()],
+            path: String::new(),
+            above: vec![],
+        }
+    }
+
+    /// The next field of the current object, or of the next one above it that has more.
+    fn next(&mut self) -> Option<(&'a str, &'a FieldValue)> {
+        loop {
+            if let Some((name, value)) = self.levels.last_mut()?.next() {
+                return Some((name, value));
+            }
+            self.levels.pop();
+            self.path.truncate(self.above.pop().unwrap_or(0));
+        }
+    }
+
+    /// Goes on with the fields of a value that was found last, if it is an object.
+    fn enter(&mut self, name: &str, value: &'a FieldValue) {
+        if let FieldValue::Object(fields) = value {
+            self.above.push(self.path.len());
+            self.path.push_str(name);
+            self.path.push('.');
+            self.levels.push(fields.iter());
+        }
+    }
+
+    fn path_of(&self, name: &str) -> String {
+        [&self.path, name].concat()
+    }
+
+    /// Where the names of the objects down to the current one end in its path.
+    fn ends_of_names(&self) -> Vec<usize> {
+        let starts = self.above.iter().copied().skip(1);
+        let starts = starts.chain([self.path.len()]);
+        let ends = starts.map(|start| start.saturating_sub(1));
+        ends.take(self.above.len()).collect()
+    }
+}
+
+/// The numbers of a document.
+struct Numbers<'a> {
+    walk: Walk<'a>,
+    /// The value at each path, if several ways may lead to one.
+    found: Option<HashMap<String, &'a FieldValue>>,
 }
 
 impl<'a> Iterator for Numbers<'a> {
@@ -107,28 +192,21 @@ impl<'a> Iterator for Numbers<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            let Some((name, value)) = self.levels.last_mut()?.next() else {
-                self.levels.pop();
-                self.path.truncate(self.ends.pop().unwrap_or(0));
-                continue;
-            };
-            if let FieldValue::Object(fields) = value {
-                self.ends.push(self.path.len());
-                self.path.push_str(name);
-                self.path.push('.');
-                self.levels.push(fields.iter());
-                continue;
-            }
+            let (name, value) = self.walk.next()?;
+            self.walk.enter(name, value);
             let Some(number) = value.as_number() else {
                 continue;
             };
-            if self.path.is_empty() {
-                return Some((Cow::Borrowed(name), number));
-            }
-            let path = format!("{}{name}", self.path);
-            let found = self.document.find(&path);
-            if found.is_some_and(|found| std::ptr::eq(found, value)) {
-                return Some((Cow::Owned(path), number));
+            let path = match self.walk.path.is_empty() {
+                true => Cow::Borrowed(name),
+                false => Cow::Owned(self.walk.path_of(name)),
+            };
+            let is_found = |found: &HashMap<String, &'a FieldValue>| {
+                let there = found.get(&*path);
+                there.is_some_and(|there| std::ptr::eq(*there, value))
+            };
+            if self.found.as_ref().is_none_or(is_found) {
+                return Some((path, number));
             }
         }
     }

@@ -77,7 +77,7 @@ pub struct ContainerOptions {
     /// Maximum number of messages without the protected ones; `u64::MAX`: no maximum.
     pub messages_max: u64,
     /// Maximum number of bytes of all messages without the protected ones; `u64::MAX`: no maximum. A message counts with its
-    /// document and 25 bytes.
+    /// document and 25 bytes, or 29 bytes if it stands for several messages.
     pub bytes_max: u64,
     /// Name of a field that protects a message if its value is `true` when the message is stored: such a message does not
     /// expire, is not rotated, and does not count for the two maxima.

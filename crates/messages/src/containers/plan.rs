@@ -6,7 +6,7 @@
 use crate::containers::append::{Append, AppendOutcome, Rejection};
 use crate::containers::keys::{MESSAGE_KEY_BYTES, MessageKey};
 use crate::containers::latest::merge;
-use crate::containers::message::{HEAD_BYTES, StoredMessage, counted_bytes, decode_head, put_head};
+use crate::containers::message::{Head, StoredMessage, counted_bytes, decode_head};
 use crate::containers::options::{
     ContainerOptions, ContainerOverflow, ContainerTableOptions, OnDuplicate,
 };
@@ -50,16 +50,21 @@ pub(crate) struct Plan<'n> {
 struct Placed {
     key: MessageKey,
     is_protected: bool,
+    stands_for: u32,
     /// Range of its row in `Resolved::bytes`.
     row: Range<usize>,
+    /// Beginning of its document there.
+    document: usize,
 }
 
 impl Placed {
     fn new(key: MessageKey, row: Range<usize>, bytes: &[u8]) -> Result<Self> {
-        let (is_protected, _) = decode_head(&bytes[row.clone()])?;
+        let head = decode_head(&bytes[row.clone()])?;
         Ok(Self {
             key,
-            is_protected,
+            is_protected: head.is_protected,
+            stands_for: head.stands_for,
+            document: row.start + head.len(),
             row,
         })
     }
@@ -69,7 +74,7 @@ impl Placed {
     }
 
     fn document<'b>(&self, bytes: &'b [u8]) -> &'b [u8] {
-        &bytes[self.row.start + HEAD_BYTES..self.row.end]
+        &bytes[self.document..self.row.end]
     }
 
     fn stored(&self, bytes: &[u8]) -> Result<StoredMessage> {
@@ -254,7 +259,7 @@ impl<'p, 'n, R: PageRead> Planner<'p, 'n, R> {
         let latest = LatestChange {
             container: record.number,
             time: item.time,
-            document: new.row.start + HEAD_BYTES..new.row.end,
+            document: new.document..new.row.end,
         };
         let is_gone =
             |message: &Placed| options.is_expired(message.key.time, message.is_protected, self.now);
@@ -284,9 +289,15 @@ impl<'p, 'n, R: PageRead> Planner<'p, 'n, R> {
                         new.is_protected = found.is_protected;
                     }
                     let start = bytes.len();
-                    put_head(new.is_protected, self.now, bytes);
+                    let head = Head {
+                        is_protected: new.is_protected,
+                        received: self.now,
+                        // Fields that the new message does not have still stand for several messages.
+                        stands_for: found.stands_for,
+                    };
+                    head.put(bytes);
                     bytes.extend_from_slice(&merged);
-                    new.row = start..bytes.len();
+                    new = Placed::new(new.key, start..bytes.len(), bytes)?;
                     is_merged = true;
                     old = Some(found.clone());
                 }

@@ -1,25 +1,74 @@
 //! The fields of the messages of one step of time, while they become one message.
+//!
+//! Values stay encoded: only figures that compute with numbers look into them. The fields of a step are bounded by the limits
+//! of one message while they are collected, so that a step whose messages do not fit into one needs no more memory.
 
-use crate::containers::document::Document;
+use crate::containers::codec::{EncodedValue, put_value, put_varint, raw_fields, value_of};
+use crate::containers::dictionary::decode_number;
+use crate::containers::document::{DOCUMENT_BYTES_MAX, DOCUMENT_FIELDS_MAX, DOCUMENT_VALUES_MAX};
 use crate::containers::numbers::FieldNumber;
+use crate::containers::parts::{Part, part};
 use crate::containers::thinning::{Thinning, ThinningFigure};
 use crate::containers::value::FieldValue;
+use std::collections::HashMap;
+use tidalite_kv::Tree;
+use tidalite_pager::{PageRead, Result};
+
+/// Factor for sums of numbers that are near the maximum of a float. The sum of 2^64 products is finite.
+const SCALE: f64 = 1.0 / (1u128 << 70) as f64;
+
+/// The figures of fields, by the number of the field.
+pub(crate) struct Figures {
+    own: HashMap<u32, ThinningFigure>,
+    others: ThinningFigure,
+}
+
+impl Figures {
+    /// Looks up the numbers of the fields that have a figure of their own. A field without a number is in no message.
+    pub(crate) fn read<R: PageRead>(root: &Tree, r: &R, thinning: &Thinning) -> Result<Self> {
+        let fields = part(root, r, Part::Fields)?;
+        let mut own = HashMap::new();
+        for (name, figure) in &thinning.fields {
+            if let Some(number) = fields.get(r, name.as_bytes())? {
+                own.insert(decode_number(&number.bytes()?)?, *figure);
+            }
+        }
+        Ok(Self {
+            own,
+            others: thinning.others,
+        })
+    }
+
+    fn of(&self, field: u32) -> ThinningFigure {
+        self.own.get(&field).copied().unwrap_or(self.others)
+    }
+}
 
 /// The values of one field so far.
 struct Values {
-    name: String,
+    field: u32,
     figure: ThinningFigure,
-    value: FieldValue,
+    /// The value that stands for the step if there are no numbers, encoded.
+    value: Vec<u8>,
     /// The number that was chosen, or the sum as long as it is an exact integer.
     number: Option<FieldNumber>,
+    /// The sum of the numbers; with `Mean` each one times the number of messages for which it stands.
     sum: f64,
-    numbers: u64,
+    /// The same sum times `SCALE`, for a mean of numbers whose sum is too large for a float.
+    scaled: f64,
+    /// Number of messages for which the numbers stand; 0 without numbers.
+    messages: u64,
 }
 
 /// The fields of a step.
 #[derive(Default)]
 pub(crate) struct StepFields {
     fields: Vec<Values>,
+    /// The place of each field in `fields`.
+    places: HashMap<u32, usize>,
+    /// Number of bytes of all values.
+    bytes: usize,
+    is_too_large: bool,
 }
 
 /// The sum of two integers, if a document can hold it.
@@ -32,83 +81,159 @@ fn sum_of(a: FieldNumber, b: FieldNumber) -> Option<FieldNumber> {
     sum.map(FieldNumber::Integer)
 }
 
+fn number_of(value: &[u8]) -> Result<Option<FieldNumber>> {
+    Ok(match value_of(value)? {
+        EncodedValue::Integer(number) => Some(FieldNumber::Integer(number)),
+        EncodedValue::Float(number) => Some(FieldNumber::Float(number)),
+        _ => None,
+    })
+}
+
 impl Values {
-    fn take(&mut self, value: FieldValue) {
-        let Some(number) = value.as_number() else {
-            if self.figure != ThinningFigure::First {
-                self.value = value;
-            }
-            return;
-        };
-        let chosen = match (self.figure, self.number) {
-            (ThinningFigure::Min, Some(old)) if old.compare(number).is_le() => Some(old),
-            (ThinningFigure::Max, Some(old)) if old.compare(number).is_ge() => Some(old),
-            (ThinningFigure::Sum, Some(old)) => sum_of(old, number),
-            (ThinningFigure::Sum, None) if self.numbers > 0 => None,
-            _ => Some(number),
-        };
-        self.number = chosen;
-        self.sum += number.as_float();
-        self.numbers += 1;
-        if self.figure != ThinningFigure::First {
-            self.value = value;
+    fn new(field: u32, figure: ThinningFigure, value: &[u8]) -> Self {
+        Self {
+            field,
+            figure,
+            value: value.to_vec(),
+            number: None,
+            sum: 0.0,
+            scaled: 0.0,
+            messages: 0,
         }
     }
 
-    fn value(self) -> FieldValue {
+    fn take(&mut self, value: &[u8], stands_for: u32) -> Result<()> {
+        if self.figure == ThinningFigure::First {
+            return Ok(());
+        }
+        self.value.clear();
+        self.value.extend_from_slice(value);
+        if self.figure == ThinningFigure::Last {
+            return Ok(());
+        }
+        let Some(number) = number_of(value)? else {
+            return Ok(());
+        };
+        self.number = match (self.figure, self.number) {
+            (ThinningFigure::Min, Some(old)) if old.compare(number).is_le() => Some(old),
+            (ThinningFigure::Max, Some(old)) if old.compare(number).is_ge() => Some(old),
+            (ThinningFigure::Sum, Some(old)) => sum_of(old, number),
+            (ThinningFigure::Sum, None) if self.messages > 0 => None,
+            _ => Some(number),
+        };
+        let times = match self.figure {
+            ThinningFigure::Mean => f64::from(stands_for),
+            _ => 1.0,
+        };
+        self.sum += number.as_float() * times;
+        self.scaled += number.as_float() * SCALE * times;
+        self.messages += u64::from(stands_for);
+        Ok(())
+    }
+
+    /// The mean. Exact where the sum is; a sum of large numbers is formed at a smaller scale, so that it stays finite.
+    fn mean(&self) -> f64 {
+        let messages = self.messages as f64;
+        match self.sum.is_finite() {
+            true => self.sum / messages,
+            false => (self.scaled / messages / SCALE).clamp(-f64::MAX, f64::MAX),
+        }
+    }
+
+    /// The number that stands for the step; `None` if it is the stored value.
+    fn computed(&self) -> Option<FieldValue> {
         let float = |x: f64| match x.is_finite() {
             true => FieldValue::Float(x),
             false => FieldValue::Null,
         };
         match (self.figure, self.number) {
-            _ if self.numbers == 0 => self.value,
+            _ if self.messages == 0 => None,
             (ThinningFigure::Min | ThinningFigure::Max | ThinningFigure::Sum, Some(number)) => {
-                number.into()
+                Some(number.into())
             }
-            (ThinningFigure::Sum, None) => float(self.sum),
-            (ThinningFigure::Mean, _) => float(self.sum / self.numbers as f64),
-            _ => self.value,
+            (ThinningFigure::Sum, None) => Some(float(self.sum)),
+            (ThinningFigure::Mean, _) => Some(float(self.mean())),
+            _ => None,
         }
     }
 }
 
 impl StepFields {
-    /// Adds the fields of a message that is later than those before.
-    pub(crate) fn take(&mut self, document: Document, thinning: &Thinning) {
-        for (at, (name, value)) in document.into_iter().enumerate() {
-            // Messages mostly have the same fields in the same order.
-            let is_here = |values: &Values| values.name == name;
-            let found = match self.fields.get(at).is_some_and(is_here) {
-                true => Some(at),
-                false => self.fields.iter().position(is_here),
-            };
-            if let Some(found) = found {
-                self.fields[found].take(value);
-                continue;
+    /// Adds the fields of a message that is later than those before and stands for `stands_for` messages.
+    ///
+    /// # Cost
+    /// A look into a hash map for each field that has another place than in the first message.
+    pub(crate) fn take(
+        &mut self,
+        document: &[u8],
+        stands_for: u32,
+        figures: &Figures,
+    ) -> Result<()> {
+        for (at, (field, value)) in raw_fields(document)?.into_iter().enumerate() {
+            if self.is_too_large {
+                return Ok(());
             }
-            let figure = thinning.figure_of(&name);
-            let mut values = Values {
-                name,
-                figure,
-                value: value.clone(),
-                number: None,
-                sum: 0.0,
-                numbers: 0,
+            // Messages mostly have the same fields in the same order.
+            let place = match self.fields.get(at) {
+                Some(values) if values.field == field => Some(at),
+                _ => self.places.get(&field).copied(),
             };
-            values.take(value);
-            self.fields.push(values);
+            let place = match (place, figures.of(field)) {
+                (Some(place), _) => place,
+                (None, ThinningFigure::Drop) => continue,
+                (None, figure) => {
+                    self.places.insert(field, self.fields.len());
+                    self.fields.push(Values::new(field, figure, value));
+                    self.bytes += value.len();
+                    self.fields.len() - 1
+                }
+            };
+            let values = &mut self.fields[place];
+            self.bytes -= values.value.len();
+            values.take(value, stands_for)?;
+            self.bytes += values.value.len();
+            if self.fields.len() > DOCUMENT_FIELDS_MAX || self.bytes > DOCUMENT_BYTES_MAX {
+                *self = Self {
+                    is_too_large: true,
+                    ..Self::default()
+                };
+            }
         }
+        Ok(())
     }
 
-    /// The message that stands for the step.
-    pub(crate) fn document(self) -> Document {
-        let mut document = Document::default();
-        for values in self.fields {
-            if values.figure != ThinningFigure::Drop {
-                let name = values.name.clone();
-                document.set(&name, values.value());
+    /// Whether the fields do not fit into one message. It takes no more fields then.
+    pub(crate) fn is_too_large(&self) -> bool {
+        self.is_too_large
+    }
+
+    /// Appends the document that stands for the step to a row; returns false if it does not fit into one message.
+    pub(crate) fn encode(&self, row: &mut Vec<u8>) -> Result<bool> {
+        let (start, mut values) = (row.len(), 0);
+        put_varint(self.fields.len() as u64, row);
+        for field in &self.fields {
+            put_varint(field.field.into(), row);
+            match field.computed() {
+                Some(number) => put_value(&number, row),
+                None => row.extend_from_slice(&field.value),
             }
         }
-        document
+        let len = row.len() - start;
+        // Each value needs a byte at least.
+        if len > DOCUMENT_VALUES_MAX {
+            for field in &self.fields {
+                values += 1 + values_in(&value_of(&field.value)?.decode()?);
+            }
+        }
+        Ok(!self.is_too_large && len <= DOCUMENT_BYTES_MAX && values <= DOCUMENT_VALUES_MAX)
+    }
+}
+
+/// Number of values in lists and objects.
+fn values_in(value: &FieldValue) -> usize {
+    match value {
+        FieldValue::List(items) => items.iter().map(|item| 1 + values_in(item)).sum(),
+        FieldValue::Object(fields) => fields.iter().map(|(_, item)| 1 + values_in(item)).sum(),
+        _ => 0,
     }
 }

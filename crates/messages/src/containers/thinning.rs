@@ -45,11 +45,13 @@ pub enum ThinningFigure {
     Min,
     /// The greatest number; the last value if none is a number.
     Max,
-    /// The mean of the numbers; the last value if none is a number.
+    /// The mean of the numbers; the last value if none is a number. A message that already stands for several counts as
+    /// often as these, also if some of them did not have the field.
     Mean,
-    /// The sum of the numbers; the last value if none is a number.
+    /// The sum of the numbers; the last value if none is a number. A sum that is too large for a float is null.
     Sum,
-    /// The field is left out.
+    /// The field is left out of a message that stands for several. A step with one message stays as it is, so that its
+    /// message keeps the field.
     Drop,
 }
 
@@ -114,12 +116,6 @@ impl Thinning {
         }
         let twice = names.windows(2).find(|pair| pair[0] == pair[1]);
         twice.map(|pair| format!("two figures of the field {:?}", pair[0]))
-    }
-
-    /// The figure of a field.
-    pub(crate) fn figure_of(&self, field: &str) -> ThinningFigure {
-        let own = self.fields.iter().find(|(name, _)| name == field);
-        own.map_or(self.others, |(_, figure)| *figure)
     }
 }
 

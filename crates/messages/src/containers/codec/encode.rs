@@ -38,7 +38,8 @@ pub fn encode(
         .inspect_err(|_| bytes.truncate(start))
 }
 
-fn put_value(value: &FieldValue, bytes: &mut Vec<u8>) {
+/// Appends a value, which must be within the limits of a document.
+pub(crate) fn put_value(value: &FieldValue, bytes: &mut Vec<u8>) {
     match value {
         FieldValue::Null => bytes.push(NULL),
         FieldValue::Bool(value) => bytes.push(if *value { TRUE } else { FALSE }),

@@ -34,6 +34,6 @@ mod view;
 
 pub use decode::decode;
 pub use encode::encode;
-pub(crate) use encode::put_varint;
+pub(crate) use encode::{put_value, put_varint};
 pub(crate) use raw::{raw_fields, take_number, take_value, value_of};
 pub use view::{EncodedDocument, EncodedList, EncodedObject, EncodedValue};

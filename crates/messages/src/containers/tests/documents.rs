@@ -350,6 +350,71 @@ fn numbers_have_the_paths_that_find_them() {
     assert_eq!(document.find("speed.x"), None);
 }
 
+/// The paths of all values of an object, each with the value, by brute force.
+fn all_paths<'a>(
+    fields: &'a [(String, FieldValue)],
+    above: &str,
+    found: &mut Vec<(String, &'a FieldValue)>,
+) {
+    for (name, value) in fields {
+        let path = format!("{above}{name}");
+        if let FieldValue::Object(inner) = value {
+            all_paths(inner, &format!("{path}."), found);
+        }
+        found.push((path, value));
+    }
+}
+
+#[test]
+fn numbers_are_all_that_a_search_finds() {
+    const NAMES: [&str; 7] = ["a", "b", "a.b", "b.a", "a.a", "a.b.a", "b.b"];
+    fn random_fields(rng: &mut Rng, levels: u64) -> Vec<(String, FieldValue)> {
+        let mut document = Document::default();
+        for _ in 0..1 + rng.below(5) {
+            let value = match rng.below(4) {
+                0 => FieldValue::Null,
+                1 => integer(rng.below(100).into()),
+                _ if levels > 0 => FieldValue::Object(random_fields(rng, levels - 1)),
+                _ => integer(7),
+            };
+            document.set(rng.pick::<&str>(&NAMES), value);
+        }
+        document.into_iter().collect()
+    }
+    for seed in 0..3000 {
+        let document = Document::new(random_fields(&mut Rng::new(seed), 3)).unwrap();
+        let mut all = Vec::new();
+        all_paths(document.fields(), "", &mut all);
+        let mut expected: Vec<String> = all
+            .into_iter()
+            .filter(|(path, value)| {
+                let found = document.find(path);
+                value.as_number().is_some()
+                    && found.is_some_and(|found| std::ptr::eq(found, *value))
+            })
+            .map(|(path, _)| path)
+            .collect();
+        expected.sort_unstable();
+        let mut found: Vec<_> = document
+            .numbers()
+            .map(|(path, _)| path.into_owned())
+            .collect();
+        found.sort_unstable();
+        assert_eq!(found, expected, "seed {seed}");
+    }
+}
+
+/// Looking for each number would compare 10^10 names.
+#[test]
+fn numbers_of_a_large_object_are_found_at_once() {
+    for dot in ["", "."] {
+        let fields = (0..100_000).map(|at| (format!("n{dot}{at}"), integer(at)));
+        let object = FieldValue::Object(fields.collect());
+        let document = Document::new(vec![("o".into(), object)]).unwrap();
+        assert_eq!(document.numbers().count(), 100_000);
+    }
+}
+
 #[test]
 fn paths_into_damaged_objects_end_at_the_limit_of_levels() {
     let varint = |number: usize| match number {

@@ -16,14 +16,15 @@ use crate::containers::record::{DroppedRecord, Record};
 use crate::containers::restore::RestoreRange;
 use crate::containers::seen;
 use crate::containers::state::State;
+use crate::containers::thinning::ThinningRow;
 use crate::containers::write::ContainersWriter;
 use tidalite_kv::Tree;
-use tidalite_pager::Result;
+use tidalite_pager::{Error, Result};
 use tidalite_testkit::ScratchPages;
 use tidalite_testkit::rng::Rng;
 
 /// All nested parts.
-pub(super) const TABLES: [Part; 12] = [
+pub(super) const TABLES: [Part; 13] = [
     Part::Containers,
     Part::Numbers,
     Part::Messages,
@@ -36,6 +37,7 @@ pub(super) const TABLES: [Part; 12] = [
     Part::Dropped,
     Part::Deletions,
     Part::Trash,
+    Part::Thinning,
 ];
 
 /// A table with rows in all parts.
@@ -79,6 +81,10 @@ pub(super) fn full() -> Table {
         let deleted = writer.delete_messages(70, "a", &range, &mut |_| Ok(true));
         assert!(deleted.unwrap().messages > 0);
     }
+    for name in ["a", "b", "d"] {
+        let thinning = super::thinning::rules(&[(60, 5), (70, 10)]);
+        writer.set_thinning(name, Some(thinning)).unwrap();
+    }
     writer.drop_container(80, "d").unwrap();
     table.assert_whole();
     for of in TABLES {
@@ -121,7 +127,8 @@ fn finds(table: &Table, what: &str) {
 #[test]
 fn a_check_finds_every_missing_row() {
     tidalite_testkit::watch();
-    for of in TABLES {
+    // A container need not have rules of thinning.
+    for of in TABLES.into_iter().filter(|of| *of != Part::Thinning) {
         let count = rows(&full(), of).len();
         for at in (0..count).step_by(1 + count / 12) {
             let mut table = full();
@@ -209,6 +216,19 @@ fn changed_rows_do_no_harm() {
     }
 }
 
+/// Work whose container has no record any more: `Unsupported` would say that nothing has changed.
+#[test]
+fn work_without_a_record_is_damage() {
+    for of in [Part::Containers, Part::Dropped] {
+        let mut table = full();
+        for (key, _) in rows(&table, of) {
+            put(&mut table, of, &key, None);
+        }
+        let done = table.writer().maintain(100_000, 1000, &mut |_| Ok(()));
+        assert!(matches!(done, Err(Error::Corrupt(_))), "{of:?}: {done:?}");
+    }
+}
+
 fn read_all(table: &Table) -> Result<()> {
     let reader = ContainersReader::open(&table.root, &table.pages)?;
     drop(reader.check(&mut |_| ()));
@@ -216,8 +236,10 @@ fn read_all(table: &Table) -> Result<()> {
     drop(reader.list("", None, 100));
     drop(reader.dropped("", 90, None, 100));
     drop(reader.field_names());
+    drop(reader.thinned_containers(None, 100));
     for name in ["a", "b", "c"] {
         drop(reader.latest(name));
+        drop(reader.thinning(name));
         drop(reader.deletions(name, 90, None, 100));
         drop(reader.get(name, 5, 90));
         if let Ok(mut cursor) = reader.messages(name, &MessageQuery::default(), 90) {
@@ -249,6 +271,9 @@ fn use_all(root: &mut Tree, pages: &mut ScratchPages) -> Result<()> {
     drop(writer.restore_messages(90, "a", &RestoreRange::default()));
     drop(writer.restore_container(91, "d", "d"));
     drop(writer.rename("c", "z"));
+    for (name, examined_max) in [("a", 4), ("b", 1000), ("a", 1000)] {
+        drop(writer.thin(94, name, examined_max));
+    }
     drop(writer.maintain(95, 20, &mut |_| Ok(())));
     drop(writer.drop_container(96, "a"));
     for budget in [1, 10, 1000, 1000] {
@@ -275,6 +300,7 @@ fn random_bytes_are_decoded_without_harm() {
         drop(Deletion::decode(1, &bytes));
         drop(Due::decode(&bytes));
         drop(seen::decode(&bytes));
+        drop(ThinningRow::decode(&bytes));
         drop(decode_head(&bytes));
         drop(Latest::decode_all(&bytes));
         drop(merge(&bytes, &bytes));
@@ -300,6 +326,9 @@ fn rows_come_back_from_their_bytes() {
     }
     for (key, _) in rows(&table, Part::Due) {
         assert_eq!(Due::decode(&key).unwrap().encode(), key);
+    }
+    for (_, value) in rows(&table, Part::Thinning) {
+        assert_eq!(ThinningRow::decode(&value).unwrap().encode(), value);
     }
     for (_, value) in rows(&table, Part::Deletions) {
         assert_eq!(Deletion::decode(3, &value).unwrap().encode()[..], value);

@@ -2,11 +2,14 @@
 
 mod complexity;
 mod damage;
+mod limits;
 mod model;
 mod paging;
 mod recovery;
 mod rules;
 mod script;
+mod thinning;
+mod thinning_model;
 
 use crate::containers::append::{Append, AppendOutcome, Appended};
 use crate::containers::codec;

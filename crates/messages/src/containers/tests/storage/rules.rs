@@ -15,14 +15,16 @@ use tidalite_kv::Tree;
 use tidalite_pager::Error;
 use tidalite_testkit::ScratchPages;
 
-fn limit_of<T: std::fmt::Debug>(found: tidalite_pager::Result<T>) -> (&'static str, u64, u64) {
+pub(super) fn limit_of<T: std::fmt::Debug>(
+    found: tidalite_pager::Result<T>,
+) -> (&'static str, u64, u64) {
     match found {
         Err(Error::Limit { what, found, limit }) => (what, found, limit),
         other => panic!("{other:?}"),
     }
 }
 
-fn is_unsupported<T>(found: &tidalite_pager::Result<T>) -> bool {
+pub(super) fn is_unsupported<T>(found: &tidalite_pager::Result<T>) -> bool {
     matches!(found, Err(Error::Unsupported { .. }))
 }
 

@@ -217,6 +217,7 @@ impl Model {
                 key: crate::containers::keys::MessageKey::new(container.number, old.0.0, old.0.1),
                 received: old.1.received,
                 is_protected: old.1.is_protected,
+                stands_for: 1,
                 document: {
                     let mut bytes = Vec::new();
                     codec::encode(
