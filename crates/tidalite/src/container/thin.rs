@@ -105,8 +105,8 @@ impl ContainersMut<'_> {
         self.change(
             |containers, now| containers.thin(now, container, examined_max),
             |containers, done| {
-                if let Some(span) = done.span {
-                    containers.remake(container, span)?;
+                for span in &done.spans {
+                    containers.remake(container, *span)?;
                 }
                 Ok(done)
             },
