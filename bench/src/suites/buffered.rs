@@ -7,7 +7,7 @@
 //! | `fill` | pairs/s of the whole load |
 //! | `written` | bytes per pair that the engine passes to `write` and similar calls during the load |
 //! | `get`, `scan` | random gets/s and entries/s of a scan, hot, right after the load |
-//! | `settle` | seconds that the engine needs to merge what the load has left |
+//! | `settle` | seconds that the engine needs to merge the runs of the load |
 //! | `settled-get`, `settled-scan` | the same after that |
 //! | `bytes` | file bytes per pair at the end, after closing |
 //!

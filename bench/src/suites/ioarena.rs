@@ -137,7 +137,7 @@ impl Arena<'_> {
     }
 
     /// The four steps of `crud`. `n` is the number of the pair that is overwritten; the temporary pair has a number
-    /// above those of all stored pairs.
+    /// above the keys of all stored pairs.
     fn four(&self, txn: &mut dyn Write, n: u64, version: u64) -> Result<u64> {
         let (old, new) = (self.data.scattered(n), self.data.scattered(self.count + n));
         txn.put(new.as_ref(), self.data.value(self.count + n, version))?;

@@ -19,18 +19,21 @@
 //!
 //! SQLite ([`sqlite`]) has no latest values: it reads the last message. `sqlite` returns messages as texts in `...-blocks` and
 //! `...-random`; `sqlite-parsed` also parses each to the same document as ours. Latest and filtered messages are always parsed.
-//! Making the messages is not measured: the rate of writing is that of the time in commits. Every answer is compared with the
+//! Making the messages is not measured: the rate of writing counts the time in commits. Every answer is compared with the
 //! answer that the written messages have: counts, sums of times and of numbers.
 
+mod answer;
 mod face;
 mod feed;
 mod ours;
 mod sqlite;
+mod stores;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use face::{Answer, Form, Reader, Reading, Source};
+use answer::{Answer, Form, Reading, Source};
+use face::Reader;
 use feed::{Feed, Known, Plan, Telemetry};
 
 use crate::args::Options;
@@ -117,7 +120,7 @@ fn one(
     let (sample, known) = stored.write(form)?;
     if form == Form::Text {
         stored.add(contest, "write-json", kind, sample);
-        // All of it is read once, so that what was parsed is checked, too.
+        // All of it is read once, so that the parsed documents are checked, too.
         return stored.with_reader(&mut |reader| {
             let answer = stored.blocks(reader, Reading::Documents, &mut Latencies::default())?;
             expect("blocks", answer, known.documents)
@@ -154,7 +157,7 @@ impl Stored<'_> {
 
     fn with_reader(&self, work: &mut dyn FnMut(&dyn Reader) -> Result<()>) -> Result<()> {
         let devices = self.plan.devices;
-        face::with_reader(self.kind, self.dir, devices, self.data_bytes(), work)
+        stores::with_reader(self.kind, self.dir, devices, self.data_bytes(), work)
     }
 
     /// The readings of messages that the store takes part in, with the kind that their results count for.
@@ -170,7 +173,7 @@ impl Stored<'_> {
 
     fn write(&self, form: Form) -> Result<(Sample, Known)> {
         let data_bytes = self.data_bytes();
-        let mut store = face::create(self.kind, self.dir, self.plan.devices, data_bytes)?;
+        let mut store = stores::create(self.kind, self.dir, self.plan.devices, data_bytes)?;
         let mut feed = Feed::new(self.plan);
         let (mut latencies, mut time, mut cpu_seconds) =
             (Latencies::default(), Duration::ZERO, 0.0);

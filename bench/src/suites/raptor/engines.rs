@@ -1,5 +1,5 @@
 //! One engine of the contest: loads GUIDs and texts, reopens the database, and gets values before and after the engine
-//! has merged what the load has left.
+//! has merged the runs of the load.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

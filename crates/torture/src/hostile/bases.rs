@@ -1,19 +1,20 @@
 //! Creates valid files that together contain every kind of block.
 
+use super::base_file::{file, file_with_log, small};
 use super::errors::broken;
 use super::files::{Files, Stored};
 use super::messages_base::messages;
 use super::mutate::Base;
 use crate::flips::{Contents, sound_file};
-use crate::model::{Model, TOPICS, clock};
+use crate::model::{Model, TOPICS};
+use crate::workload::Shape;
 use crate::workload::script::Script;
-use crate::workload::{RUN_BYTES, Shape};
 use std::sync::Arc;
 use std::time::Duration;
 use tidalite::hash_table::{HashTableOptions, History, KeyForm};
 use tidalite::retention::Retention;
 use tidalite::storage::MemoryStorage;
-use tidalite::{Database, Durability, Options, Result, Steps, Tuning};
+use tidalite::{Database, Durability, Result, Steps};
 use tidalite_testkit::rng::Rng;
 
 /// Number of random transactions in a file.
@@ -86,37 +87,6 @@ fn two_files(page_size: usize) -> Result<Files> {
     tx.commit()?;
     drop(db);
     stored.files().map_err(broken)
-}
-
-/// Creates a file in memory with a database that `fill` fills.
-pub(super) fn file(page_size: usize, fill: impl FnOnce(&Database) -> Result<()>) -> Result<Files> {
-    file_with_log(page_size, 0, fill)
-}
-
-fn file_with_log(
-    page_size: usize,
-    log_bytes: u64,
-    fill: impl FnOnce(&Database) -> Result<()>,
-) -> Result<Files> {
-    let stored = Stored {
-        first: Arc::new(MemoryStorage::new()),
-        second: None,
-    };
-    let db = stored.open_by(small(page_size, log_bytes))?;
-    fill(&db)?;
-    drop(db);
-    stored.files().map_err(broken)
-}
-
-fn small(page_size: usize, log_bytes: u64) -> Options {
-    Options::new().page_size(page_size).tuning(
-        clock::of_thread(Tuning::new())
-            .growth_bytes(16 << 10, 64 << 10)
-            .log_bytes(log_bytes)
-            .run_bytes(RUN_BYTES)
-            // Every commit writes an entry of the commit clock, so that the clock has pages.
-            .clock_step(Duration::from_nanos(1)),
-    )
 }
 
 fn worked(db: &Database) -> Result<()> {

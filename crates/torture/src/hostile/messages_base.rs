@@ -1,6 +1,6 @@
 //! Fills a file with topics, a queue and a bucket that have rows of every kind.
 
-use super::bases::file;
+use super::base_file::file;
 use super::files::Files;
 use crate::model::messages::bucket::{attributes, bytes_of};
 use crate::model::messages::{BROKER, FILES, JOBS};

@@ -6,6 +6,7 @@
 //! files        one file, or the two of one database
 //! graph        block references; seals a change up to the meta block
 //! mutate       turns input bytes into changes
+//! base_file files in memory
 //! bases        valid files with every kind of block
 //! read         reads everything in a snapshot
 //! messages_*   a file with topics, a queue and a bucket; calls to all their methods
@@ -20,6 +21,7 @@
 
 #![expect(clippy::print_stdout, reason = "a program talks")]
 
+mod base_file;
 pub mod bases;
 pub mod batch_reads;
 mod errors;

@@ -1,6 +1,6 @@
 //! The pairs of a buffered table, read in every way.
 
-use super::content::Pairs;
+use super::pairs::Pairs;
 use std::collections::BTreeMap;
 use tidalite::{ReadTxn, Result};
 

@@ -2,7 +2,8 @@
 
 use super::digest::{Digest, with_pins};
 use super::hash::Hash;
-use super::messages::Messages;
+use super::messages::state::Messages;
+use super::pairs::Pairs;
 use super::wide::{self, Wide};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,9 +15,6 @@ pub const TOPICS: &str = "topics";
 /// Rows of a series with the default schema: for each time the flags and value bits of each row at that time, in order
 /// of arrival. Only a series that keeps duplicates has several rows at a time. No entry is empty.
 pub type Rows = BTreeMap<i64, Vec<[u64; 2]>>;
-
-/// The keys and values of a table.
-pub type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// The expected content of a database.
 #[derive(Clone, Debug, Default)]

@@ -19,10 +19,12 @@ mod database;
 mod digest;
 mod hash;
 pub(crate) mod messages;
+mod pairs;
 pub mod wide;
 
-pub use content::{Model, Pairs, Rows, TOPICS};
+pub use content::{Model, Rows, TOPICS};
 pub use database::{digest_of, digest_of_snapshot, model_of};
 pub(crate) use hash::layout_of;
 pub use hash::{Hash, VERSIONS};
 pub use messages::Messages;
+pub use pairs::Pairs;

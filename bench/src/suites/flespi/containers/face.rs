@@ -1,103 +1,14 @@
-//! The interface of the stores of messages, and their answers. Answers have only integers, so that those of all stores are
-//! equal to the bit.
+//! The interface of the stores of messages.
 
-use std::path::Path;
-
+use super::answer::{Answer, Form, Hour, Reading, Source, Span};
 use super::feed::Telemetry;
-use super::{ours, sqlite};
-use crate::engine::{Kind, Result};
-
-/// An hour in nanoseconds.
-pub(super) const HOUR: i64 = 3_600_000_000_000;
-
-/// The form in which messages are handed to a store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
-    /// What [`Writer::prepare`] has made of them.
-    Prepared,
-    /// JSON texts.
-    Text,
-}
-
-/// An interval of a device's messages, both ends inclusive.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Span {
-    pub(super) device: usize,
-    pub(super) from: i64,
-    pub(super) to: i64,
-}
-
-/// Which messages of an interval are read, and how.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reading {
-    /// All messages, each decoded to a document.
-    Documents,
-    /// All messages as stored text (peers only).
-    Texts,
-    /// Three fields of all messages.
-    Projected,
-    /// The messages that match the filter, decoded.
-    Filtered,
-}
-
-/// Where figures are computed from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Source {
-    /// The series of a container; of a peer, the column.
-    Series,
-    /// The documents.
-    Documents,
-}
-
-/// The answer to a reading.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Answer {
-    /// Number of messages.
-    pub(super) found: u64,
-    /// Sum of their times, which may wrap.
-    times: i64,
-    /// Sum of their speeds in tenths; of projected messages, of their three numbers in units of the last decimal.
-    values: i64,
-}
-
-impl Answer {
-    pub(super) fn add(&mut self, time: i64, value: i64) {
-        self.found += 1;
-        self.times = self.times.wrapping_add(time);
-        self.values += value;
-    }
-
-    pub(super) fn join(&mut self, other: Self) {
-        self.found += other.found;
-        self.times = self.times.wrapping_add(other.times);
-        self.values += other.values;
-    }
-}
-
-/// A number in units of its last decimal.
-pub(super) fn units(value: f64, decimals: i32) -> i64 {
-    (value * 10f64.powi(decimals)).round() as i64
-}
-
-/// The three projected numbers as one value of an answer.
-pub(super) fn projected(speed: f64, battery: f64, latitude: f64) -> i64 {
-    units(speed, 1) + units(battery, 2) + units(latitude, 5)
-}
-
-/// Figures of the speeds of an hour, in tenths.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Hour {
-    pub(super) start: i64,
-    pub(super) count: u64,
-    pub(super) sum: i64,
-    pub(super) max: i64,
-}
+use crate::engine::Result;
 
 /// A store that is open for writing.
 pub(super) trait Writer {
-    /// Makes of messages what the form `Prepared` needs. It is not measured.
+    /// Prepares messages for the form `Prepared`. This is not measured.
     fn prepare(&mut self, messages: &[Telemetry]) -> Result<()>;
-    /// Stores messages in one durable transaction: those that were prepared last, if they are to be `Prepared`.
+    /// Stores messages in one durable transaction: the messages prepared last, if the form is `Prepared`.
     fn append(&mut self, messages: &[Telemetry], form: Form) -> Result<()>;
     /// Number of waits for the disk so far that are not calls of `fsync` or similar functions.
     fn silent_syncs(&self) -> u64;
@@ -111,31 +22,4 @@ pub(super) trait Reader {
     fn latest(&self, device: usize) -> Result<Answer>;
     /// The figures of each hour that has messages.
     fn hours(&self, span: Span, source: Source) -> Result<Vec<Hour>>;
-}
-
-/// Creates a store. `data_bytes` is the maximum size of all messages.
-pub(super) fn create(
-    kind: Kind,
-    dir: &Path,
-    devices: u64,
-    data_bytes: u64,
-) -> Result<Box<dyn Writer>> {
-    Ok(match kind.ours {
-        true => Box::new(ours::Ours::create(dir, devices)?),
-        false => Box::new(sqlite::Sqlite::create(dir, data_bytes)?),
-    })
-}
-
-/// Opens a store that exists, and runs work with a snapshot of it.
-pub(super) fn with_reader(
-    kind: Kind,
-    dir: &Path,
-    devices: u64,
-    data_bytes: u64,
-    work: &mut dyn FnMut(&dyn Reader) -> Result<()>,
-) -> Result<()> {
-    match kind.ours {
-        true => ours::with_reader(dir, devices, work),
-        false => sqlite::with_reader(dir, data_bytes, work),
-    }
 }

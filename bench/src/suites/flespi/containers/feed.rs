@@ -2,12 +2,12 @@
 //!
 //! A message is a JSON object of about 300 bytes with 20 fields: 12 numbers with one to three decimals, 3 integers, 2 booleans,
 //! 2 texts, and a position, which is an object of three numbers. All messages follow from the plan, so every store gets the
-//! same ones. [`Known`] keeps what the right answers need.
+//! same ones. [`Known`] keeps everything that the right answers need.
 
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use super::face::{Answer, HOUR, Hour, Span};
+use super::answer::{Answer, HOUR, Hour, Span};
 use crate::engine::data::Random;
 
 /// 2024-01-01, in nanoseconds since 1970: a full hour.

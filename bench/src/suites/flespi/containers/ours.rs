@@ -9,9 +9,8 @@ use ::tidalite::containers::{
 };
 use ::tidalite::{Containers, Database, Figure, ReadTxn, Steps};
 
-use super::face::{
-    Answer, Form, HOUR, Hour, Reader, Reading, Source, Span, Writer, projected, units,
-};
+use super::answer::{Answer, Form, HOUR, Hour, Reading, Source, Span, projected, units};
+use super::face::{Reader, Writer};
 use super::feed::{FILTER, PROJECTED, Telemetry};
 use crate::engine::Result;
 

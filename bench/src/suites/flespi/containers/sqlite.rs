@@ -6,9 +6,8 @@ use std::path::Path;
 use ::tidalite::containers::{Document, FieldNumber, FieldValue};
 use rusqlite::{CachedStatement, Connection, Row};
 
-use super::face::{
-    Answer, Form, HOUR, Hour, Reader, Reading, Source, Span, Writer, projected, units,
-};
+use super::answer::{Answer, Form, HOUR, Hour, Reading, Source, Span, projected, units};
+use super::face::{Reader, Writer};
 use super::feed::{FILTER_SQL, Telemetry};
 use crate::engine::Result;
 

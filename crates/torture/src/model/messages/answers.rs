@@ -4,9 +4,10 @@
 use super::bucket::{Bucket, CHUNK_BYTES, Object, Upload, seed_of};
 use super::expected::Times;
 use super::ledger::{LEDGER, add_rows};
+use super::state::{BROKER, FILES, JOBS, Messages};
 use super::topics::{Retained, Topics};
-use super::{BROKER, FILES, JOBS, Messages};
-use crate::model::{Pairs, clock};
+use crate::model::clock;
+use crate::model::pairs::Pairs;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidalite::objects::{ListQuery, UploadId, UploadMode};

@@ -3,8 +3,8 @@
 
 use super::bucket::{Bucket, bytes_of};
 use super::queue::{Phase, Queue, reason};
+use super::state::{BROKER, FILES, JOBS, Messages};
 use super::topics::Topics;
-use super::{BROKER, FILES, JOBS, Messages};
 use tidalite_base::checksum;
 
 /// A line about a message of a queue.

@@ -15,9 +15,10 @@
 //! p index       expiry and bytes of an abandoned put
 //! ```
 
+use super::bucket::Bucket;
 use super::queue::{Group, Message, Open, Phase, Queue, TOTALS};
-use super::{Messages, bucket::Bucket};
-use crate::model::Pairs;
+use super::state::Messages;
+use crate::model::pairs::Pairs;
 use std::sync::Arc;
 
 /// Name of the table.

@@ -1,15 +1,12 @@
 //! Random operations on a bucket of objects of up to a few chunks.
 
-use super::{UNIT, upload};
-use crate::model::Messages;
-use crate::model::messages::FILES;
+use super::unit::UNIT;
 use crate::model::messages::bucket::{Bucket, CHUNK_BYTES, Object, attributes, bytes_of};
-use std::sync::Arc;
 use tidalite::objects::{
     BucketOptions, BucketOverflow, ObjectChange, ObjectCondition, ObjectOutcome,
     PUT_ABANDONED_AFTER_NS, StoredObject,
 };
-use tidalite::{BucketMut, Result, WriteTxn};
+use tidalite::{BucketMut, Result};
 use tidalite_testkit::rng::Rng;
 
 /// Number of different names of objects.
@@ -32,30 +29,6 @@ pub(super) struct One<'o, 't> {
     pub(super) bucket: &'o mut Bucket,
     pub(super) now: i64,
     pub(super) rng: &'o mut Rng,
-}
-
-/// Performs a random operation on the bucket.
-pub(super) fn work(tx: &mut WriteTxn, messages: &mut Messages, rng: &mut Rng) -> Result<()> {
-    let now = messages.now;
-    let table = tx.bucket_with(FILES, &OPTIONS)?;
-    let bucket = Arc::make_mut(messages.bucket.get_or_insert_default());
-    let mut one = One {
-        table,
-        bucket,
-        now,
-        rng,
-    };
-    match one.rng.below(16) {
-        0..=3 => one.put()?,
-        4..=5 => one.delete()?,
-        6 => one.copy()?,
-        7 => one.rename()?,
-        8 => one.change()?,
-        9 => one.abandon()?,
-        10 => one.maintain()?,
-        _ => upload::work(&mut one)?,
-    }
-    one.ask()
 }
 
 impl One<'_, '_> {
@@ -114,7 +87,7 @@ impl One<'_, '_> {
         }
     }
 
-    fn put(&mut self) -> Result<()> {
+    pub(super) fn put(&mut self) -> Result<()> {
         let (name, object) = (self.name(), self.object());
         let (condition, holds) = self.condition(&name);
         let bytes = bytes_of(object.seed, 0, object.size as usize);
@@ -141,7 +114,7 @@ impl One<'_, '_> {
     }
 
     /// Writes some chunks of a put that is never finished: `maintain` removes them after a day.
-    fn abandon(&mut self) -> Result<()> {
+    pub(super) fn abandon(&mut self) -> Result<()> {
         if self.bucket.abandoned.len() >= ABANDONED_MAX {
             return self.maintain();
         }
@@ -160,7 +133,7 @@ impl One<'_, '_> {
         Ok(())
     }
 
-    fn delete(&mut self) -> Result<()> {
+    pub(super) fn delete(&mut self) -> Result<()> {
         let name = self.name();
         let there = self.bucket.live(&name, self.now).is_some();
         let found = self.table.delete(&name, &ObjectCondition::Always)?;
@@ -171,7 +144,7 @@ impl One<'_, '_> {
         Ok(())
     }
 
-    fn copy(&mut self) -> Result<()> {
+    pub(super) fn copy(&mut self) -> Result<()> {
         let (from, to) = (self.name(), self.name());
         let (condition, holds) = self.condition(&to);
         let found = self.table.copy(&from, &to, None, &condition)?;
@@ -182,7 +155,7 @@ impl One<'_, '_> {
         Ok(())
     }
 
-    fn rename(&mut self) -> Result<()> {
+    pub(super) fn rename(&mut self) -> Result<()> {
         let (from, to) = (self.name(), self.name());
         let (condition, holds) = self.condition(&to);
         let found = self.table.rename(&from, &to, &condition)?;
@@ -198,7 +171,7 @@ impl One<'_, '_> {
         Ok(())
     }
 
-    fn change(&mut self) -> Result<()> {
+    pub(super) fn change(&mut self) -> Result<()> {
         let name = self.name();
         let expires = self
             .rng
@@ -219,7 +192,7 @@ impl One<'_, '_> {
         Ok(())
     }
 
-    fn maintain(&mut self) -> Result<()> {
+    pub(super) fn maintain(&mut self) -> Result<()> {
         let done = self.table.maintain(1_000)?;
         let known = self.bucket.expire(self.now);
         assert_eq!((done.expired.objects, done.uploads), known, "what is due");
@@ -230,7 +203,7 @@ impl One<'_, '_> {
     }
 
     /// A transaction sees its objects.
-    fn ask(&mut self) -> Result<()> {
+    pub(super) fn ask(&mut self) -> Result<()> {
         let name = self.name();
         let view = self.table.view()?;
         let (found, known) = (view.info(&name)?, self.bucket.live(&name, self.now));

@@ -3,24 +3,26 @@
 //! ```text
 //! topics  publish in batches, remove, purge
 //! queue   push, lease, take, answers, dead letters, groups
-//! bucket  put, copy, rename, delete, maintain
+//! bucket  bucket_work: put, copy, rename, delete, maintain
+//! unit    the unit of time
 //! upload  uploads over several transactions
 //! ```
 
 mod bucket;
+mod bucket_work;
 mod queue;
 mod topics;
+mod unit;
 mod upload;
 
 use crate::model::messages::{BROKER, FILES, JOBS, LEDGER, rows_of};
 use crate::model::{Messages, Model, clock};
 use tidalite::{Result, WriteTxn};
 use tidalite_testkit::rng::Rng;
+use unit::UNIT;
 
 pub(crate) use bucket::OPTIONS as BUCKET_OPTIONS;
 
-/// A unit of time of the workload in nanoseconds. Most leases, delays and expiries last a few units.
-const UNIT: i64 = 10_000_000;
 /// Number of units of a day.
 const DAY: i64 = 8_640_000;
 /// One in this many operations comes a day after the one before, when everything has lapsed.
@@ -45,7 +47,7 @@ pub(super) fn work(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result
         match rng.below(10) {
             0..=2 => topics::work(tx, &mut next.messages, rng)?,
             3..=6 => queue::work(tx, &mut next.messages, rng)?,
-            _ => bucket::work(tx, &mut next.messages, rng)?,
+            _ => bucket_work::work(tx, &mut next.messages, rng)?,
         }
     }
     keep(tx, next)

@@ -1,6 +1,6 @@
 //! Random operations on topics.
 
-use super::UNIT;
+use super::unit::UNIT;
 use crate::model::Messages;
 use crate::model::messages::BROKER;
 use crate::model::messages::topics::{FEED_CHANGES, Retained, matches};

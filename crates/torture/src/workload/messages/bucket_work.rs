@@ -1,0 +1,33 @@
+//! A random operation on the bucket or one of its uploads.
+
+use super::bucket::{OPTIONS, One};
+use super::upload;
+use crate::model::Messages;
+use crate::model::messages::FILES;
+use std::sync::Arc;
+use tidalite::{Result, WriteTxn};
+use tidalite_testkit::rng::Rng;
+
+/// Performs a random operation on the bucket.
+pub(super) fn work(tx: &mut WriteTxn, messages: &mut Messages, rng: &mut Rng) -> Result<()> {
+    let now = messages.now;
+    let table = tx.bucket_with(FILES, &OPTIONS)?;
+    let bucket = Arc::make_mut(messages.bucket.get_or_insert_default());
+    let mut one = One {
+        table,
+        bucket,
+        now,
+        rng,
+    };
+    match one.rng.below(16) {
+        0..=3 => one.put()?,
+        4..=5 => one.delete()?,
+        6 => one.copy()?,
+        7 => one.rename()?,
+        8 => one.change()?,
+        9 => one.abandon()?,
+        10 => one.maintain()?,
+        _ => upload::work(&mut one)?,
+    }
+    one.ask()
+}
