@@ -1,6 +1,7 @@
 //! Containers: messages, their rows in series, transactions, and what maintenance does with them.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
+#![expect(clippy::print_stdout, reason = "seeds belong in the log of a test")]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -330,7 +331,8 @@ fn numbers_get_columns_that_hold_them_exactly() {
     let snap = db.begin_read().unwrap();
     let cars = snap.containers("cars").unwrap().unwrap();
     for (time, document) in documents.iter().enumerate() {
-        assert_eq!(cars.get("red", time as i64).unwrap(), [document.clone()]);
+        let found = cars.get("red", time as i64).unwrap();
+        assert_eq!(found, std::slice::from_ref(document));
     }
     let series = snap.series(r#"cars{container="red"}"#).unwrap().unwrap();
     let columns: Vec<String> = series

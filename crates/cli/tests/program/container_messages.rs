@@ -221,7 +221,7 @@ fn latest_values_and_figures() {
         "time,state,max(speed),increase(km),count,last(state)\n\
          2030-01-01T00:00:00Z,idle,0,,1,idle\n\
          2030-01-01T00:00:00Z,on,70,18,2,on\n\
-         2030-01-01T01:00:00Z,on,10,,1,on\n"
+         2030-01-01T01:00:00Z,on,10,5,1,on\n"
     );
     let json = folder
         .run(&words(
