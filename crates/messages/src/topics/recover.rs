@@ -74,7 +74,10 @@ impl<'a, W: PageWrite> TopicsWriter<'a, W> {
         for derived in [Part::Ids, Part::Terms, Part::Expiry, Part::Feed] {
             change(root, w, derived, &mut |w, table| table.clear(w))?;
         }
-        let mut recovered = RecoveredTopics::default();
+        let mut recovered = RecoveredTopics {
+            has_lost_options,
+            ..RecoveredTopics::default()
+        };
         let (mut seen, mut from) = (RoaringTreemap::new(), Some(Vec::new()));
         // Messages whose id another message has, too, or that is too great, get a new one when all ids are known.
         let mut doubles = Vec::new();
