@@ -98,6 +98,7 @@ impl WriteBuffer {
         let Self {
             logs,
             overlays,
+            overlay_bytes,
             flush_count,
             grouping: scratch,
             copies,
@@ -151,6 +152,7 @@ impl WriteBuffer {
                 if state.overlay != NO_OVERLAY {
                     let overlay = &mut overlays[state.overlay as usize];
                     if with_overlays && overlay.len() > 0 {
+                        let before = overlay.bytes();
                         let rows = overlay.sorted();
                         debug_assert!(rows.is_sorted(), "rows of a group are sorted by time");
                         let taken = f(Grouped::One(Group { series, rows }))?;
@@ -159,6 +161,7 @@ impl WriteBuffer {
                             "no more rows are taken than there are"
                         );
                         overlay.keep_from(taken);
+                        *overlay_bytes = *overlay_bytes - before + overlay.bytes();
                     }
                     return Ok(());
                 }

@@ -30,14 +30,14 @@ impl Overlay {
     /// Chooses whether all rows of a time or only the newest one are kept, from the next row on. Existing rows do not
     /// change.
     pub(super) fn keep_all(&mut self, keeps_all: bool) {
-        self.sorted();
+        self.sort();
         self.keeps_all = keeps_all;
     }
 
     /// Number of rows in the overlay with this time.
     pub(super) fn rows_at(&mut self, time: i64) -> usize {
         if self.rows.len() - self.sorted > SCANNED_ROWS_MAX {
-            self.sorted();
+            self.sort();
         }
         debug_assert!(self.sorted <= self.rows.len(), "sorted rows are rows");
         let sorted = self.rows.slice(0..self.sorted).between(time, time).len();
@@ -48,7 +48,7 @@ impl Overlay {
     /// Appends the rows of the overlay with this time to `rows`, in arrival order.
     pub(super) fn copy_rows_at(&mut self, time: i64, rows: &mut Rows) {
         if self.rows.len() - self.sorted > SCANNED_ROWS_MAX {
-            self.sorted();
+            self.sort();
         }
         debug_assert!(self.sorted <= self.rows.len(), "sorted rows are rows");
         rows.extend(self.rows.slice(0..self.sorted).between(time, time));
@@ -103,6 +103,17 @@ impl Overlay {
     }
 
     pub(super) fn sorted(&mut self) -> RowsRef<'_> {
+        self.sort();
+        self.view()
+    }
+
+    /// The rows; `sort` comes first.
+    pub(super) fn view(&self) -> RowsRef<'_> {
+        debug_assert!(self.sorted == self.rows.len(), "no row is unsorted");
+        self.rows.view()
+    }
+
+    pub(super) fn sort(&mut self) {
         if self.sorted < self.rows.len() {
             let mut late = self.rows.slice(self.sorted..self.rows.len()).to_rows();
             if self.keeps_all {
@@ -125,7 +136,6 @@ impl Overlay {
             self.sorted = self.rows.len();
         }
         debug_assert!(self.rows.view().is_sorted(), "all rows are sorted by time");
-        self.rows.view()
     }
 
     /// Removes the rows with `from <= time <= to`; returns the number of distinct times among them.

@@ -12,6 +12,8 @@
 //! 1. If a slot has an overlay, the log has no rows of it; later pushes go to the overlay.
 //! 2. Buffered rows are newer than all rows of their series in the delta and in the leaves.
 //! 3. Between two flush calls, the log exceeds its budget by at most `CHECK_ROWS` rows per layout.
+//! 4. `overlay_bytes` is the sum of the bytes of all overlays, so that a flush check after each row of a series with an
+//!    overlay takes constant time.
 
 use crate::buffer::log::{Fill, Log};
 use crate::buffer::overlay::Overlay;
@@ -83,6 +85,8 @@ pub struct WriteBuffer {
     pub(crate) logs: Vec<Log>,
     pub(super) by_series: HashMap<SeriesId, Slot, BuildHasherDefault<IdHasher>>,
     pub(super) overlays: Vec<Overlay>,
+    /// Sum of `Overlay::bytes`.
+    pub(super) overlay_bytes: usize,
     pub(super) budget_bytes: usize,
     pub(super) fill: Fill,
     pub(super) grouping: group::GroupScratch,
@@ -115,6 +119,7 @@ impl WriteBuffer {
             logs: Vec::new(),
             by_series: HashMap::default(),
             overlays: Vec::new(),
+            overlay_bytes: 0,
             budget_bytes,
             fill: Fill::default(),
             grouping: group::GroupScratch::default(),
@@ -196,6 +201,7 @@ impl WriteBuffer {
             }
         }
         self.overlays.clear();
+        self.overlay_bytes = 0;
         debug_assert!(self.is_empty(), "no rows are left");
     }
 
@@ -330,11 +336,10 @@ impl WriteBuffer {
         } else if Self::open(log, slot, self.budget_bytes) {
             log.append_row(time, words);
         } else {
-            let index = log.slots[slot.index as usize].overlay;
-            debug_assert!(index != NO_OVERLAY, "the series has an overlay");
-            let overlay = &mut self.overlays[index as usize];
-            overlay.push(time, words);
-            return overlay.len().is_multiple_of(OVERLAY_CHECK_ROWS);
+            return self.change_overlay(slot, |overlay| {
+                overlay.push(time, words);
+                overlay.len().is_multiple_of(OVERLAY_CHECK_ROWS)
+            });
         }
         log.rows() >= log.fast.check_at()
     }
@@ -354,8 +359,7 @@ impl WriteBuffer {
             return 1;
         }
         if log.open != slot.index && !Self::open(log, slot, self.budget_bytes) {
-            let index = log.slots[slot.index as usize].overlay;
-            self.overlays[index as usize].extend(rows);
+            self.change_overlay(slot, |overlay| overlay.extend(rows));
             return rows.len();
         }
         let room = log.fast.check_at().saturating_sub(log.rows());
@@ -381,6 +385,8 @@ impl WriteBuffer {
     /// Number of buffered rows; repeated timestamps are counted as often as they were pushed.
     #[must_use]
     pub fn len(&self) -> usize {
+        let bytes: usize = self.overlays.iter().map(Overlay::bytes).sum();
+        debug_assert_eq!(bytes, self.overlay_bytes, "all changes are counted");
         let logged: usize = self.logs.iter().map(Log::live_rows).sum();
         logged + self.overlays.iter().map(Overlay::len).sum::<usize>()
     }
@@ -388,14 +394,14 @@ impl WriteBuffer {
     /// Whether the write buffer is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.bytes() == 0
     }
 
     /// Size in bytes of the buffered rows, as the memory budget counts them.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let logged: usize = self.logs.iter().map(Log::bytes).sum();
-        logged + self.overlays.iter().map(Overlay::bytes).sum::<usize>()
+        logged + self.overlay_bytes
     }
 
     /// The buffered rows of a series, sorted, without rows that a newer one has replaced. Moves the rows of the
@@ -403,7 +409,9 @@ impl WriteBuffer {
     ///
     /// Cost: the first time, one pass over the batches; later, only sorting in the rows pushed since.
     pub fn rows(&mut self, slot: Slot) -> RowsRef<'_> {
-        self.overlay(slot).sorted()
+        self.change_overlay(slot, Overlay::sort);
+        let log = &self.logs[slot.layout as usize];
+        self.overlays[log.slots[slot.index as usize].overlay as usize].view()
     }
 
     /// Chooses whether all rows of a time are kept, in push order, or only the newest one, from the next row on.
@@ -411,23 +419,23 @@ impl WriteBuffer {
     /// Buffered rows of a time replace all stored rows of that time. Before another row is added to a stored time, the
     /// caller must therefore push the stored rows, unless `rows_at` shows that the time is already buffered.
     pub fn keep_all(&mut self, slot: Slot, keeps_all: bool) {
-        self.overlay(slot).keep_all(keeps_all);
+        self.change_overlay(slot, |overlay| overlay.keep_all(keeps_all));
     }
 
     /// Number of buffered rows with this time. Like `rows`, moves the buffered rows of the series to an overlay.
     pub fn rows_at(&mut self, slot: Slot, time: i64) -> usize {
-        self.overlay(slot).rows_at(time)
+        self.change_overlay(slot, |overlay| overlay.rows_at(time))
     }
 
     /// Appends the buffered rows of one time to `rows`, in arrival order. Meant for a series that keeps all rows of a
     /// time. Like `rows`, moves the buffered rows of the series to an overlay.
     pub fn copy_rows_at(&mut self, slot: Slot, time: i64, rows: &mut Rows) {
-        self.overlay(slot).copy_rows_at(time, rows);
+        self.change_overlay(slot, |overlay| overlay.copy_rows_at(time, rows));
     }
 
     /// Pushes sorted rows that replace all buffered and stored rows with the same times.
     pub fn replace_times(&mut self, slot: Slot, rows: RowsRef<'_>) {
-        self.overlay(slot).replace_times(rows);
+        self.change_overlay(slot, |overlay| overlay.replace_times(rows));
     }
 
     /// Returns how often buffered rows were flushed or removed so far. If the count has changed, rows that were
@@ -455,23 +463,30 @@ impl WriteBuffer {
             return 0;
         }
         self.flush_count += 1;
-        self.overlay(slot).delete(from, to)
+        self.change_overlay(slot, |overlay| overlay.delete(from, to))
     }
 
-    fn overlay(&mut self, slot: Slot) -> &mut Overlay {
+    /// Changes the overlay of a series, which is created if there is none.
+    fn change_overlay<T>(&mut self, slot: Slot, change: impl FnOnce(&mut Overlay) -> T) -> T {
         assert!(!self.is_lent(slot), "rows of the series are away");
         let log = &mut self.logs[slot.layout as usize];
         if log.slots[slot.index as usize].overlay == NO_OVERLAY {
             let rows = log.take(slot.index);
             log.slots[slot.index as usize].overlay = self.overlays.len() as u32;
-            self.overlays.push(Overlay::new(rows));
+            let overlay = Overlay::new(rows);
+            self.overlay_bytes += overlay.bytes();
+            self.overlays.push(overlay);
         }
         debug_assert!(
             !self.logs[slot.layout as usize].slots[slot.index as usize].buffered,
             "log and overlay never both hold a series"
         );
         let index = self.logs[slot.layout as usize].slots[slot.index as usize].overlay;
-        &mut self.overlays[index as usize]
+        let overlay = &mut self.overlays[index as usize];
+        let before = overlay.bytes();
+        let changed = change(overlay);
+        self.overlay_bytes = self.overlay_bytes - before + overlay.bytes();
+        changed
     }
 
     /// Determines which rows are ready to flush, after `push` or `append` has returned true.
