@@ -16,7 +16,7 @@ mod objects;
 mod queues;
 mod topics;
 
-pub use containers::append::{Append, AppendOutcome, Appended, Rejection};
+pub use containers::append::{Append, AppendChanges, AppendOutcome, Appended, Rejection};
 pub use containers::codec::{
     EncodedDocument, EncodedList, EncodedObject, EncodedValue, decode as decode_document,
     encode as encode_document,

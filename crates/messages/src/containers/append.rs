@@ -95,3 +95,13 @@ pub struct Appended {
     /// had expired. Messages of this call can be among them.
     pub rotated: Vec<RemovedMessage>,
 }
+
+/// What an append has changed.
+#[derive(Clone, Debug, Default)]
+pub struct AppendChanges<'n> {
+    /// The result for the caller.
+    pub appended: Appended,
+    /// The containers that got messages, by name, each with the time of the newest message it had before; `i64::MIN` if it
+    /// had none.
+    pub newest_before: Vec<(&'n str, i64)>,
+}

@@ -13,7 +13,7 @@
 //!
 //! Each part is opened once in a call, and only if it changes.
 
-use crate::containers::append::{Append, Appended};
+use crate::containers::append::{Append, AppendChanges, Appended};
 use crate::containers::keys::{MESSAGE_KEY_BYTES, container_key};
 use crate::containers::latest::Latest;
 use crate::containers::options::{COUNT_MAX, ContainerOverflow};
@@ -43,8 +43,21 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
     /// latest values. A message that is not later than the newest one of its container is looked up first. In a full
     /// container that rotates, the removed messages are read.
     pub fn append_batch(&mut self, now: i64, items: &[Append<'_>]) -> Result<Appended> {
+        self.append_changes(now, items)
+            .map(|changes| changes.appended)
+    }
+
+    /// Appends messages as [`append_batch`](Self::append_batch) does; returns also what the containers had before.
+    ///
+    /// # Errors
+    /// As for `append_batch`.
+    pub fn append_changes<'n>(
+        &mut self,
+        now: i64,
+        items: &[Append<'n>],
+    ) -> Result<AppendChanges<'n>> {
         if items.is_empty() {
-            return Ok(Appended::default());
+            return Ok(AppendChanges::default());
         }
         let pages = (&*self.root, &*self.w);
         let mut resolved = Resolved::new(pages, &self.options, &self.state, now, items)?;
@@ -59,6 +72,10 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
             self.fields.discard();
             return Err(error);
         }
+        let newest = resolved.targets.iter();
+        let newest = newest.map(|target| (target.name, target.record.newest));
+        let mut newest_before: Vec<(&str, i64)> = newest.collect();
+        newest_before.sort_unstable();
         let mut appended = Appended::default();
         self.sweep(&mut resolved, now, SweepTime::Before, &mut appended.expired)?;
         let mut planner = Planner::new((&*self.root, &*self.w), &self.options, now)?;
@@ -69,7 +86,10 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
         appended.outcomes = outcomes
             .map(|outcome| outcome.ok_or_else(|| damaged("append", "no outcome", "one")))
             .collect::<Result<_>>()?;
-        Ok(appended)
+        Ok(AppendChanges {
+            appended,
+            newest_before,
+        })
     }
 
     /// Checks that totals stay small enough.

@@ -94,18 +94,12 @@ impl<'t> ContainersMut<'t> {
     /// Sorts the messages by container and time. A message that is later than all of its container needs no lookup. Many
     /// messages in one call cost much less than one call for each.
     pub fn append_batch(&mut self, messages: &[Append<'_>]) -> Result<Appended> {
-        let table = self.table_name();
-        let mut last = None;
-        for message in messages {
-            if last.replace(message.container) != Some(message.container) {
-                self.check_own_series(&table, message.container)?;
-            }
-        }
+        let groups = self.series_of_messages(messages)?;
         self.change(
-            |containers, now| containers.append_batch(now, messages),
-            |containers, appended| {
-                containers.follow_appended(messages, &appended)?;
-                Ok(appended)
+            |containers, now| containers.append_changes(now, messages),
+            |containers, changes| {
+                containers.follow_appended(messages, &groups, &changes)?;
+                Ok(changes.appended)
             },
         )
     }

@@ -5,12 +5,13 @@
 
 use crate::container::append::ContainersMut;
 use crate::container::name::series_of;
+use crate::container::rows::NumberSeries;
 use crate::types::error::Result;
 use crate::types::merge_policy::time_rows_max;
 use std::collections::{BTreeMap, BTreeSet};
 use tidalite_messages::{
-    Append, AppendOutcome, Appended, Document, FieldNames, MessageQuery, MessageToken,
-    decode_document,
+    Append, AppendChanges, AppendOutcome, Appended, Document, FieldNames, MessageQuery,
+    MessageToken, decode_document,
 };
 
 /// Number of messages whose rows are made at a time.
@@ -32,6 +33,14 @@ pub(super) fn spans_of(times: impl IntoIterator<Item = i64>, gap: i64) -> Vec<Sp
     spans
 }
 
+/// The messages of one call for a container.
+pub(super) struct Group<'m> {
+    container: &'m str,
+    series: NumberSeries,
+    /// Indexes of the messages, in the order of the call.
+    messages: Vec<usize>,
+}
+
 /// Some messages, in order, and where the next ones begin.
 struct Page {
     documents: Vec<(i64, Document)>,
@@ -39,39 +48,63 @@ struct Page {
 }
 
 impl ContainersMut<'_> {
-    /// Makes the rows of messages that were appended.
-    pub(super) fn follow_appended(
-        &mut self,
-        messages: &[Append<'_>],
-        appended: &Appended,
-    ) -> Result<()> {
+    /// Groups messages by container, and finds the series of each container.
+    pub(super) fn series_of_messages<'m>(&self, messages: &[Append<'m>]) -> Result<Vec<Group<'m>>> {
         let mut order: Vec<usize> = (0..messages.len()).collect();
         // A stable sort: messages of one time stay in the order in which they were stored.
         order.sort_by(|a, b| messages[*a].container.cmp(messages[*b].container));
         let table = self.table_name();
-        for group in order.chunk_by(|a, b| messages[*a].container == messages[*b].container) {
+        let groups = order.chunk_by(|a, b| messages[*a].container == messages[*b].container);
+        let groups = groups.map(|group| {
             let container = messages[group[0]].container;
+            Ok(Group {
+                container,
+                series: self.txn.check_numbers(series_of(&table, container)?)?,
+                messages: group.to_vec(),
+            })
+        });
+        groups.collect()
+    }
+
+    /// Makes the rows of messages that were appended.
+    pub(super) fn follow_appended(
+        &mut self,
+        messages: &[Append<'_>],
+        groups: &[Group<'_>],
+        changes: &AppendChanges<'_>,
+    ) -> Result<()> {
+        let appended = &changes.appended;
+        let mut newest = changes.newest_before.iter().peekable();
+        for group in groups {
             let mut changed = BTreeSet::new();
-            for &at in group {
+            for &at in &group.messages {
                 if let AppendOutcome::Replaced { .. } | AppendOutcome::Merged { .. } =
                     &appended.outcomes[at]
                 {
                     changed.insert(messages[at].time);
                 }
             }
-            let stored = group.iter().filter(|at| {
+            let stored = group.messages.iter().filter(|at| {
                 let is_stored = matches!(appended.outcomes[**at], AppendOutcome::Stored { .. });
                 is_stored && !changed.contains(&messages[**at].time)
             });
             let stored: Vec<(i64, &Document)> = stored
                 .map(|at| (messages[*at].time, messages[*at].document))
                 .collect();
-            if !stored.is_empty() {
+            // Both lists are sorted by name.
+            while newest
+                .next_if(|(name, _)| *name < group.container)
+                .is_some()
+            {}
+            let before = newest.next_if(|(name, _)| *name == group.container);
+            if let Some(&(_, before)) = before
+                && !stored.is_empty()
+            {
                 self.txn
-                    .insert_numbers(&series_of(&table, container)?, &stored)?;
+                    .insert_numbers(&group.series, Some(before), &stored)?;
             }
             for time in changed {
-                self.remake(container, (time, time))?;
+                self.remake(group.container, (time, time))?;
             }
         }
         self.remove_gone(appended)
@@ -106,7 +139,9 @@ impl ContainersMut<'_> {
         });
         while let Some(wanted) = query {
             let page = self.messages_of(container, wanted, &mut names)?;
-            self.txn.insert_numbers(&name, &lent(&page.documents))?;
+            let series = self.txn.check_numbers(name.clone())?;
+            self.txn
+                .insert_numbers(&series, None, &lent(&page.documents))?;
             query = page.next;
         }
         Ok(())
@@ -124,7 +159,9 @@ impl ContainersMut<'_> {
                 let there = self.txn.times_of_numbers(&name, (from, to))?;
                 page.documents.retain(|(time, _)| !there.contains(time));
             }
-            self.txn.insert_numbers(&name, &lent(&page.documents))?;
+            let series = self.txn.check_numbers(name.clone())?;
+            self.txn
+                .insert_numbers(&series, None, &lent(&page.documents))?;
             query = page.next;
         }
         Ok(())

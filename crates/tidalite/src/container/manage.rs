@@ -28,7 +28,9 @@ impl ContainersMut<'_> {
 
     /// Checks that the series of a container that exists, or that a message is about to create, can be used.
     pub(super) fn check_own_series(&self, table: &str, container: &str) -> Result<()> {
-        self.txn.check_numbers(&series_of(table, container)?)
+        self.txn
+            .check_numbers(series_of(table, container)?)
+            .map(drop)
     }
 
     fn check_new_series(&self, container: &str) -> Result<()> {

@@ -18,7 +18,8 @@ use crate::types::merge_policy::MergePolicy;
 use crate::types::name::SeriesName;
 use crate::types::schema::{COLUMN_NAME_BYTES_MAX, Schema, Unit};
 use crate::types::value::Value;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
+use std::ops::Range;
 use std::sync::Arc;
 use tidalite_base::SeriesId;
 use tidalite_base::limits::COLUMNS_MAX;
@@ -48,84 +49,101 @@ fn value_of(number: FieldNumber) -> Value {
 }
 
 /// The columns of a series, found by name.
-struct Columns {
-    columns: Vec<Column>,
-    by_name: HashMap<String, usize>,
+struct Columns<'c> {
+    own: &'c [Column],
+    /// Columns that the series does not have yet.
+    new: Vec<Column>,
     /// The column behind the one that was found last. Messages mostly have the same fields in the same order.
     next: usize,
 }
 
-impl Columns {
-    fn new(columns: &[Column]) -> Self {
-        let by_name = columns.iter().enumerate();
+impl<'c> Columns<'c> {
+    fn new(own: &'c [Column]) -> Self {
         Self {
-            columns: columns.to_vec(),
-            by_name: by_name
-                .map(|(i, column)| (column.name.clone(), i))
-                .collect(),
+            own,
+            new: Vec::new(),
             next: 0,
         }
     }
 
-    fn find(&mut self, name: &str) -> Option<usize> {
-        let is_next = |column: &Column| column.name == name;
-        let found = match self.columns.get(self.next).is_some_and(is_next) {
-            true => self.next,
-            false => *self.by_name.get(name)?,
-        };
-        self.next = found + 1;
-        Some(found)
+    fn len(&self) -> usize {
+        self.own.len() + self.new.len()
     }
 
-    /// Adds a column for a number whose name has none, if there is room for it.
-    fn add(&mut self, name: &str, number: FieldNumber) {
-        if self.columns.len() < COLUMNS_MAX && (1..=COLUMN_NAME_BYTES_MAX).contains(&name.len()) {
-            self.by_name.insert(name.to_owned(), self.columns.len());
-            self.columns.push(Column::nullable(name, type_of(number)));
+    fn get(&self, place: usize) -> Option<&Column> {
+        match place.checked_sub(self.own.len()) {
+            Some(place) => self.new.get(place),
+            None => self.own.get(place),
         }
+    }
+
+    /// The column for a number of this name. If there is none, one is added, if there is room for it.
+    fn find_or_add(&mut self, name: &str, number: FieldNumber) -> Option<usize> {
+        let is_next = |column: &Column| column.name == name;
+        let mut place = self.next;
+        if !self.get(place).is_some_and(is_next) {
+            let mut all = self.own.iter().chain(&self.new);
+            place = match all.position(is_next) {
+                Some(place) => place,
+                None if self.len() < COLUMNS_MAX
+                    && (1..=COLUMN_NAME_BYTES_MAX).contains(&name.len()) =>
+                {
+                    self.new.push(Column::nullable(name, type_of(number)));
+                    self.len() - 1
+                }
+                None => return None,
+            };
+        }
+        self.next = place + 1;
+        Some(place)
     }
 }
 
-/// Rows of one series, by column.
+/// A number of a document, and its column.
+struct Cell {
+    document: usize,
+    column: usize,
+    number: FieldNumber,
+}
+
+/// Rows of one series.
 struct NewRows {
     times: Vec<i64>,
-    words: Vec<Vec<u64>>,
+    /// The columns, one behind the other, each with room for `len` rows.
+    words: Vec<u64>,
+    len: usize,
 }
 
-fn rows_of(columns: &mut Columns, documents: &[(i64, &Document)]) -> NewRows {
-    let nulls = columns
-        .columns
-        .iter()
-        .map(|column| column.null().unwrap_or(0));
-    let mut row: Vec<u64> = nulls.collect();
-    let nulls = row.clone();
-    let mut rows = NewRows {
-        times: Vec::with_capacity(documents.len()),
-        words: vec![Vec::with_capacity(documents.len()); nulls.len()],
-    };
-    for (time, document) in documents {
-        let mut has_number = false;
-        for (name, number) in document.numbers() {
-            if let Some(i) = columns.find(&name) {
-                has_number = true;
-                row[i] = match (columns.columns[i].ty, number) {
-                    (ColumnType::F64, FieldNumber::Float(x)) => x.to_bits(),
-                    (_, number) => {
-                        let word = columns.columns[i].word(&value_of(number));
-                        word.unwrap_or(nulls[i])
-                    }
-                };
-            }
+impl NewRows {
+    /// Makes a row of each document that has a number in a column.
+    fn new(columns: &[Column], documents: &[(i64, &Document)], cells: &[Cell]) -> Self {
+        let len = documents.len();
+        let mut words = Vec::with_capacity(columns.len() * len);
+        for column in columns {
+            words.resize(words.len() + len, column.null().unwrap_or(0));
         }
-        if has_number {
-            rows.times.push(*time);
-            for (column, word) in rows.words.iter_mut().zip(&row) {
-                column.push(*word);
+        let (mut times, mut last) = (Vec::with_capacity(len), None);
+        for cell in cells {
+            let Some(column) = columns.get(cell.column) else {
+                continue;
+            };
+            if last.replace(cell.document) != Some(cell.document) {
+                times.push(documents[cell.document].0);
             }
-            row.copy_from_slice(&nulls);
+            let word = &mut words[cell.column * len + times.len() - 1];
+            *word = match (column.ty, cell.number) {
+                (ColumnType::F64, FieldNumber::Float(x)) => x.to_bits(),
+                (_, number) => column.word(&value_of(number)).unwrap_or(*word),
+            };
         }
+        Self { times, words, len }
     }
-    rows
+
+    /// The rows of a range, by column.
+    fn columns(&self, rows: Range<usize>) -> Vec<&[u64]> {
+        let columns = self.words.chunks_exact(self.len);
+        columns.map(|column| &column[rows.clone()]).collect()
+    }
 }
 
 /// Whether a series can be one of a container. All of them are created like this, and a series with other properties was
@@ -135,6 +153,12 @@ fn is_own(info: &SeriesInfo) -> bool {
     schema.unit == Unit::Nanos
         && info.merge == MergePolicy::KeepAll
         && schema.columns.iter().all(|column| column.null().is_some())
+}
+
+/// The series of a container, which may not exist yet.
+pub(super) struct NumberSeries {
+    name: SeriesName,
+    id: Option<SeriesId>,
 }
 
 /// Whether a change of a series was made. It is refused, with nothing changed, if a time would have more rows than a series
@@ -157,7 +181,7 @@ impl WriteTxn {
         let Some(id) = self.find_series(name)? else {
             return Ok(None);
         };
-        let is_own = match self.open.index(id) {
+        let is_own = match self.open.known(id) {
             Some(index) => is_own(&self.open[index].info),
             None => entries::info(&self.roots, &self.pages, id)?.is_none_or(|info| is_own(&info)),
         };
@@ -172,9 +196,10 @@ impl WriteTxn {
     }
 
     /// Checks that a container can have a series of this name: the name fits, and a series that has it is the container's.
-    pub(super) fn check_numbers(&self, name: &SeriesName) -> Result<()> {
-        self.check_name_fits(name)?;
-        self.numbers_series(name).map(drop)
+    pub(super) fn check_numbers(&self, name: SeriesName) -> Result<NumberSeries> {
+        self.check_name_fits(&name)?;
+        let id = self.numbers_series(&name)?;
+        Ok(NumberSeries { name, id })
     }
 
     /// Checks that a new container can have a series of this name: the name fits, and no series has it.
@@ -227,57 +252,65 @@ impl WriteTxn {
     }
 
     /// Inserts rows with the numbers of documents at their times, in this order. The series is created, and gets columns, as
-    /// needed. A document without numbers adds no row.
+    /// needed. A document without numbers adds no row. If it is known that the series has no row after `newest`, nothing is
+    /// read to find out.
     pub(super) fn insert_numbers(
         &mut self,
-        name: &SeriesName,
+        NumberSeries { name, id: found }: &NumberSeries,
+        newest: Option<i64>,
         documents: &[(i64, &Document)],
     ) -> Result<()> {
         if documents.is_empty() {
             return Ok(());
         }
-        let found = self.numbers_series(name)?;
-        let info: Option<Arc<SeriesInfo>> = match found {
+        let info: Option<Arc<SeriesInfo>> = match *found {
             Some(id) => Some(Arc::clone(self.series_by_id(id)?.info_arc())),
             None => None,
         };
         let own = info.as_ref().map_or(&[][..], |info| &info.schema.columns);
         let mut columns = Columns::new(own);
-        for (_, document) in documents {
-            for (name, number) in document.numbers() {
-                if columns.find(&name).is_none() {
-                    columns.add(&name, number);
+        let mut cells = Vec::new();
+        for (document, (_, fields)) in documents.iter().enumerate() {
+            for (name, number) in fields.numbers() {
+                if let Some(column) = columns.find_or_add(&name, number) {
+                    cells.push(Cell {
+                        document,
+                        column,
+                        number,
+                    });
                 }
             }
         }
-        if columns.columns.is_empty() {
+        if cells.is_empty() {
             return Ok(());
         }
-        let mut series = match found {
+        let new = columns.new;
+        let mut series = match *found {
             Some(id) => {
                 let mut series = self.series_by_id(id)?;
-                let added = columns.columns.get(own.len()..).unwrap_or_default();
-                if !added.is_empty() && !is_made(series.add_columns(added))? {
-                    columns = Columns::new(&series.info().schema.columns);
+                if !new.is_empty() {
+                    // If the columns are refused, their numbers are in the messages only.
+                    is_made(series.add_columns(&new))?;
                 }
                 series
             }
             None => {
                 let mut schema = Schema::new(Unit::Nanos, []);
-                schema.columns.clone_from(&columns.columns);
+                schema.columns = new;
                 self.create_numbers(name, &schema)?
             }
         };
-        columns.next = 0;
-        let rows = rows_of(&mut columns, documents);
-        let words: Vec<&[u64]> = rows.words.iter().map(|column| &column[..]).collect();
-        if rows.times.is_empty() || is_made(series.append_rows(&rows.times, &words))? {
+        if let Some(newest) = newest {
+            series.limit_newest(newest);
+        }
+        let rows = NewRows::new(&series.info().schema.columns, documents, &cells);
+        let len = rows.times.len();
+        if len == 0 || is_made(series.append_rows(&rows.times, &rows.columns(0..len)))? {
             return Ok(());
         }
         // Some time has too many rows: all others are inserted.
         for (i, time) in rows.times.iter().enumerate() {
-            let row: Vec<&[u64]> = words.iter().map(|column| &column[i..=i]).collect();
-            is_made(series.append_rows(&[*time], &row))?;
+            is_made(series.append_rows(&[*time], &rows.columns(i..i + 1)))?;
         }
         Ok(())
     }

@@ -167,6 +167,14 @@ impl SeriesMut<'_> {
         expect_rows_of_a_time(most, columns)
     }
 
+    /// Tells that the series has no row after `newest`, so that it need not be looked up.
+    pub(crate) fn limit_newest(&mut self, newest: i64) {
+        let guard = self.guard();
+        if guard.newest().is_none() {
+            guard.learn(Some(newest));
+        }
+    }
+
     pub(crate) fn learn_newest(&mut self) -> Result<()> {
         if self.guard().newest().is_some() {
             return Ok(());
