@@ -18,7 +18,7 @@ use crate::types::merge_policy::MergePolicy;
 use crate::types::name::SeriesName;
 use crate::types::schema::{COLUMN_NAME_BYTES_MAX, Schema, Unit};
 use crate::types::value::Value;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 use tidalite_base::SeriesId;
 use tidalite_base::limits::COLUMNS_MAX;
@@ -36,7 +36,7 @@ fn type_of(number: FieldNumber) -> ColumnType {
     }
 }
 
-fn value_of(number: FieldNumber) -> Value {
+pub(super) fn value_of(number: FieldNumber) -> Value {
     match number {
         FieldNumber::Float(x) => Value::F64(x),
         FieldNumber::Integer(x) => match (i64::try_from(x), u64::try_from(x)) {
@@ -48,15 +48,15 @@ fn value_of(number: FieldNumber) -> Value {
 }
 
 /// The columns of a series, found by name.
-struct Columns {
-    columns: Vec<Column>,
+pub(super) struct Columns {
+    pub(super) columns: Vec<Column>,
     by_name: HashMap<String, usize>,
     /// The column behind the one that was found last. Messages mostly have the same fields in the same order.
     next: usize,
 }
 
 impl Columns {
-    fn new(columns: &[Column]) -> Self {
+    pub(super) fn new(columns: &[Column]) -> Self {
         let by_name = columns.iter().enumerate();
         Self {
             columns: columns.to_vec(),
@@ -77,9 +77,48 @@ impl Columns {
         Some(found)
     }
 
+    /// Whether a column of this name can be added.
+    pub(super) fn has_room_for(&self, name: &str) -> bool {
+        self.columns.len() < COLUMNS_MAX && (1..=COLUMN_NAME_BYTES_MAX).contains(&name.len())
+    }
+
+    /// The words of a row without numbers.
+    pub(super) fn nulls(&self) -> Vec<u64> {
+        let columns = self.columns.iter();
+        columns.map(|column| column.null().unwrap_or(0)).collect()
+    }
+
+    /// Writes the numbers of a document into a row of nulls, and passes the names that have no column to `missing`. Returns
+    /// whether the document has a row, which is so if any of its numbers has a column.
+    pub(super) fn fill(
+        &mut self,
+        document: &Document,
+        row: &mut [u64],
+        mut missing: impl FnMut(&str),
+    ) -> bool {
+        let mut has_number = false;
+        for (name, number) in document.numbers() {
+            let Some(i) = self.find(&name) else {
+                missing(&name);
+                continue;
+            };
+            has_number = true;
+            match (self.columns[i].ty, number) {
+                (ColumnType::F64, FieldNumber::Float(x)) => row[i] = x.to_bits(),
+                // A number that the column cannot hold exactly leaves the null.
+                (_, number) => {
+                    if let Ok(word) = self.columns[i].word(&value_of(number)) {
+                        row[i] = word;
+                    }
+                }
+            }
+        }
+        has_number
+    }
+
     /// Adds a column for a number whose name has none, if there is room for it.
     fn add(&mut self, name: &str, number: FieldNumber) {
-        if self.columns.len() < COLUMNS_MAX && (1..=COLUMN_NAME_BYTES_MAX).contains(&name.len()) {
+        if self.has_room_for(name) {
             self.by_name.insert(name.to_owned(), self.columns.len());
             self.columns.push(Column::nullable(name, type_of(number)));
         }
@@ -93,31 +132,14 @@ struct NewRows {
 }
 
 fn rows_of(columns: &mut Columns, documents: &[(i64, &Document)]) -> NewRows {
-    let nulls = columns
-        .columns
-        .iter()
-        .map(|column| column.null().unwrap_or(0));
-    let mut row: Vec<u64> = nulls.collect();
-    let nulls = row.clone();
+    let nulls = columns.nulls();
+    let mut row = nulls.clone();
     let mut rows = NewRows {
         times: Vec::with_capacity(documents.len()),
         words: vec![Vec::with_capacity(documents.len()); nulls.len()],
     };
     for (time, document) in documents {
-        let mut has_number = false;
-        for (name, number) in document.numbers() {
-            if let Some(i) = columns.find(&name) {
-                has_number = true;
-                row[i] = match (columns.columns[i].ty, number) {
-                    (ColumnType::F64, FieldNumber::Float(x)) => x.to_bits(),
-                    (_, number) => {
-                        let word = columns.columns[i].word(&value_of(number));
-                        word.unwrap_or(nulls[i])
-                    }
-                };
-            }
-        }
-        if has_number {
+        if columns.fill(document, &mut row, |_| {}) {
             rows.times.push(*time);
             for (column, word) in rows.words.iter_mut().zip(&row) {
                 column.push(*word);
@@ -130,11 +152,17 @@ fn rows_of(columns: &mut Columns, documents: &[(i64, &Document)]) -> NewRows {
 
 /// Whether a series can be one of a container. All of them are created like this, and a series with other properties was
 /// not made for a container.
-fn is_own(info: &SeriesInfo) -> bool {
+pub(super) fn is_own(info: &SeriesInfo) -> bool {
     let schema = &info.schema;
     schema.unit == Unit::Nanos
         && info.merge == MergePolicy::KeepAll
         && schema.columns.iter().all(|column| column.null().is_some())
+}
+
+/// Whether a column can hold any number of a message.
+pub(super) fn holds_numbers(column: &Column) -> bool {
+    let numbers = [Value::F64(0.0), Value::I64(0), Value::U64(0)];
+    !column.ty.is_text() && numbers.iter().any(|number| column.word(number).is_ok())
 }
 
 /// Whether a change of a series was made. It is refused, with nothing changed, if a time would have more rows than a series
@@ -177,6 +205,23 @@ impl WriteTxn {
         self.numbers_series(name).map(drop)
     }
 
+    /// If a container's series has columns that hold no numbers, replaces it by an empty series with the others.
+    pub(super) fn keep_columns_of_numbers(&mut self, name: &SeriesName) -> Result<()> {
+        let Some(id) = self.numbers_series(name)? else {
+            return Ok(());
+        };
+        let mut columns = self.series_by_id(id)?.info().schema.columns.clone();
+        if columns.iter().all(holds_numbers) {
+            return Ok(());
+        }
+        columns.retain(holds_numbers);
+        self.remove_series_by_id(id)?;
+        match columns.is_empty() {
+            true => Ok(()),
+            false => self.add_number_columns(name, &columns),
+        }
+    }
+
     /// Checks that a new container can have a series of this name: the name fits, and no series has it.
     pub(super) fn check_new_numbers(&self, name: &SeriesName) -> Result<()> {
         self.check_name_fits(name)?;
@@ -207,23 +252,6 @@ impl WriteTxn {
         let text = name.to_string();
         let series = self.open_series(&text).schema(schema);
         series.merge(MergePolicy::KeepAll).open()
-    }
-
-    /// The times in a span at which the series of a container has rows.
-    pub(super) fn times_of_numbers(
-        &mut self,
-        name: &SeriesName,
-        (from, to): (i64, i64),
-    ) -> Result<HashSet<i64>> {
-        let mut times = HashSet::new();
-        if let Some(id) = self.numbers_series(name)? {
-            let mut series = self.series_by_id(id)?;
-            let series = series.view()?;
-            series.query(Steps(from)..=Steps(to)).for_each(|time, _| {
-                times.insert(time);
-            })?;
-        }
-        Ok(times)
     }
 
     /// Inserts rows with the numbers of documents at their times, in this order. The series is created, and gets columns, as
@@ -301,6 +329,14 @@ impl WriteTxn {
             Ok(None) => Ok(()),
             Err(error) if error.kind() == ErrorKind::Schema => Ok(()),
             Err(error) => Err(error),
+        }
+    }
+
+    /// Gives a series another name, whether it can be one of a container or not.
+    pub(super) fn rename_any(&mut self, from: &SeriesName, to: &str) -> Result<()> {
+        match self.find_series(from)? {
+            Some(id) => self.as_container(|txn| txn.rename_series(id, to)),
+            None => Ok(()),
         }
     }
 
