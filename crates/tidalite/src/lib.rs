@@ -98,9 +98,9 @@ pub mod containers {
     pub use crate::container::aggregate::{AggregateQuery, AggregateRow, MessageFigure};
     pub use crate::container::found::{FoundMessage, Message};
     pub use crate::container::hand_over::{HandOver, Handed};
-    pub use crate::container::name::CONTAINER_TAG;
     pub use crate::container::read::{MessagePage, Select};
     pub use crate::container::thin::ThinnedContainers;
+    pub use crate::types::name::CONTAINER_TAG;
     pub use tidalite_messages::{
         APPENDS_MAX, Append, AppendOutcome, Appended, CONTAINER_NAME_BYTES_MAX, ContainerInfo,
         ContainerOptions, ContainerOverflow, ContainerTableOptions, ContainersMaintenance,

@@ -14,11 +14,11 @@ use tidalite::containers::{
 };
 use tidalite::maintenance::Salvage;
 use tidalite::queue::{DEFAULT_GROUP, LeaseLimits, NewMessage};
-use tidalite::retention::Clocks;
+use tidalite::retention::{Budget, Clocks, Retention};
 use tidalite::storage::MemoryStorage;
 use tidalite::{
-    Column, ColumnType, Containers, Database, ErrorKind, Options, ReadTxn, Schema, Steps,
-    TableLayout, Tuning, Unit, Value,
+    Column, ColumnType, Containers, Database, ErrorKind, MergePolicy, Options, ReadTxn, Schema,
+    Steps, TableLayout, Tuning, Unit, Value,
 };
 use tidalite_testkit::rng::Rng;
 
@@ -889,6 +889,96 @@ fn a_series_that_is_not_of_a_container_is_left_alone() {
     let series = snap.series(r#"t{container="c"}"#).unwrap().unwrap();
     assert_eq!(series.count().unwrap(), 1);
     assert_eq!(snap.list("").unwrap().len(), 1);
+}
+
+/// Every call that would change the series of a container is refused, and changes nothing.
+#[test]
+fn only_a_container_changes_its_series() {
+    #[track_caller]
+    fn refused<T>(done: tidalite::Result<T>) {
+        let Err(error) = done else {
+            panic!("the call changed a series of a container");
+        };
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        assert!(
+            error.to_string().contains("`tidalite container`"),
+            "{error}"
+        );
+    }
+    let (db, _) = with_clock();
+    let (name, empty) = (r#"t{container="c"}"#, r#"t{container="empty"}"#);
+    let mut tx = db.begin_write().unwrap();
+    let mut table = tx.containers("t").unwrap();
+    table.create_container("empty", None).unwrap();
+    table
+        .append(&Append::new("c", 5, &json(r#"{"x": 1}"#)))
+        .unwrap();
+    let other = tx.series("other").unwrap().id();
+    let id = tx.series(name).unwrap().id();
+    let mut series = tx.series(name).unwrap();
+    refused(series.insert_values(Steps(6), &[1.0.into()]));
+    refused(series.insert_row(Steps(6), &[0]));
+    refused(series.append_rows(&[6], &[&[0]]));
+    refused(series.delete(..));
+    refused(series.set_merge(MergePolicy::Replace));
+    refused(series.add_columns(&[Column::nullable("y", ColumnType::F64)]));
+    assert_eq!(series.view().unwrap().count().unwrap(), 1);
+    refused(tx.remove_series(name));
+    refused(tx.remove_series_by_id(id));
+    refused(tx.rename_series(id, "mine"));
+    refused(tx.rename_series(other, empty));
+    refused(tx.series(empty));
+    refused(tx.set_tag("t", "container", Some("z")));
+    refused(
+        tx.set_tag("other", "container", None)
+            .and(tx.set_tag("t", "more", Some("z"))),
+    );
+    refused(tx.rename_tag("t", "container", "z"));
+    let mut appender = tx.appenders(1).unwrap().remove(0);
+    refused(
+        appender
+            .series_by_id(id)
+            .unwrap()
+            .insert_values(Steps(6), &[1.0.into()]),
+    );
+    appender.finish().unwrap();
+    // Names without such a container are free.
+    for free in [
+        r#"t{container="none"}"#,
+        r#"t{container="c",more="z"}"#,
+        r#"u{container="c"}"#,
+    ] {
+        tx.series(free).unwrap().insert(Steps(1), 1.0).unwrap();
+        assert!(tx.remove_series(free).unwrap());
+    }
+    let age = Some(std::time::Duration::from_secs(1));
+    let policy = Retention {
+        keep: age,
+        ..Retention::default()
+    };
+    tx.set_retention("all", &policy).unwrap();
+    for time in [1, 2] {
+        tx.series("other")
+            .unwrap()
+            .insert(Steps(time), 1.0)
+            .unwrap();
+    }
+    tx.commit().unwrap();
+    let budget = Budget::default();
+    assert_eq!(db.preview_maintenance(&budget).unwrap().removals.len(), 1);
+    assert_eq!(db.maintain(&budget).unwrap().rows, 2);
+    assert_in_step(&db, "t");
+    let mut tx = db.begin_write().unwrap();
+    refused(tx.series(name).unwrap().delete(..));
+    let mut table = tx.containers("t").unwrap();
+    table.rename_container("c", "d").unwrap();
+    refused(tx.remove_series(r#"t{container="d"}"#));
+    tx.series(name).unwrap().insert(Steps(1), 1.0).unwrap();
+    assert!(tx.remove_series(name).unwrap());
+    assert!(tx.rename_containers("t", "v").unwrap());
+    refused(tx.remove_series(r#"v{container="d"}"#));
+    tx.commit().unwrap();
+    assert_in_step(&db, "v");
 }
 
 #[test]

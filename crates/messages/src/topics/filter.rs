@@ -1,7 +1,8 @@
 //! Topic filters of MQTT 5 (4.7 and 4.8.2).
 //!
 //! - `+` matches one level, also an empty one; `#`, only at the end, matches the level before it and everything below.
-//! - A filter that begins with a wildcard matches no topic that begins with `$`.
+//! - A filter that begins with a wildcard matches no topic that begins with `$`, unless it is asked to
+//!   ([`Filter::with_dollar_topics`]).
 //! - A leading `/` makes an empty first level.
 //! - `$share/group/filter` is a shared subscription: it matches the topics of `filter`, but gets no retained messages.
 
@@ -27,6 +28,8 @@ pub struct Filter {
     pub(super) levels: Vec<Level>,
     /// Whether a `#` follows the levels.
     pub(super) has_rest: bool,
+    /// Whether wildcards at the beginning also match topics that begin with `$`.
+    has_dollar_topics: bool,
 }
 
 impl Filter {
@@ -78,7 +81,31 @@ impl Filter {
             group_len,
             levels,
             has_rest,
+            has_dollar_topics: false,
         })
+    }
+
+    /// The same filter, whose wildcards at the beginning also match topics that begin with `$`. In MQTT they do not, so that
+    /// no filter finds all topics.
+    ///
+    /// ```
+    /// use tidalite_messages::Filter;
+    /// let all = Filter::parse("#")?;
+    /// assert!(!all.matches("$SYS/uptime"));
+    /// assert!(all.with_dollar_topics().matches("$SYS/uptime"));
+    /// # Ok::<(), tidalite_pager::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_dollar_topics(self) -> Self {
+        Self {
+            has_dollar_topics: true,
+            ..self
+        }
+    }
+
+    /// Whether the filter was made by [`with_dollar_topics`](Self::with_dollar_topics).
+    pub(super) fn has_dollar_topics(&self) -> bool {
+        self.has_dollar_topics
     }
 
     /// The text of the filter, as it was given.
@@ -117,7 +144,7 @@ impl Filter {
     }
 
     fn matches_split(&self, topic: &[u8], separator: u8) -> bool {
-        if topic.first() == Some(&b'$') && self.begins_with_wildcard() {
+        if topic.first() == Some(&b'$') && self.hides_dollar_topics() {
             return false;
         }
         let mut found = topic.split(|byte| *byte == separator);
@@ -131,11 +158,9 @@ impl Filter {
         self.has_rest || found.next().is_none()
     }
 
-    pub(super) fn begins_with_wildcard(&self) -> bool {
-        match self.levels.first() {
-            Some(level) => *level == Level::Any,
-            None => true,
-        }
+    /// Whether the filter matches no topic that begins with `$`, because it begins with a wildcard.
+    pub(super) fn hides_dollar_topics(&self) -> bool {
+        !self.has_dollar_topics && self.levels.first().is_none_or(|level| *level == Level::Any)
     }
 
     /// If the filter is a topic followed by `/#`, or `#`: the end of the range of its matches, which is `None` for `#`.

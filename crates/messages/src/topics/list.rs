@@ -105,6 +105,9 @@ impl<R: PageRead> TopicsReader<R> {
             return Ok(None);
         };
         let Some(end) = end else {
+            if !filter.hides_dollar_topics() {
+                return Ok(Some(messages.len()));
+            }
             let hidden = rank(&[b'$' + 1])?.saturating_sub(rank(b"$")?);
             return Ok(Some(messages.len().saturating_sub(hidden)));
         };

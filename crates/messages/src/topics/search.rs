@@ -246,12 +246,13 @@ impl TopicSearch {
     fn passed(&self, key: &[u8], target: &mut Vec<u8>) -> Option<Step> {
         let earlier = self.filters[..self.at].iter();
         let mut earlier = earlier.filter(|filter| !filter.is_shared() && filter.matches_key(key));
-        let end = earlier.find_map(|filter| filter.range_end())?;
+        let range_end = |filter: &Filter| Some((filter.range_end()?, filter.hides_dollar_topics()));
+        let (end, hides_dollar_topics) = earlier.find_map(range_end)?;
         target.clear();
         match end {
             Some(end) => target.extend_from_slice(&end),
             // `#` matches everything but the topics that begin with `$`.
-            None if key < b"$" => target.push(b'$'),
+            None if key < b"$" && hides_dollar_topics => target.push(b'$'),
             None => return Some(Step::End),
         }
         debug_assert!(

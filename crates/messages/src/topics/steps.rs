@@ -35,7 +35,7 @@ pub(super) fn first_target(filter: &Filter) -> Vec<u8> {
 /// Compares a key with a filter. For `Skip`, `target` is the key to go on at, which is greater than `key`.
 pub(super) fn step(filter: &Filter, key: &[u8], target: &mut Vec<u8>) -> Step {
     target.clear();
-    if key.first() == Some(&b'$') && filter.begins_with_wildcard() {
+    if key.first() == Some(&b'$') && filter.hides_dollar_topics() {
         target.push(b'$' + 1);
         return Step::Skip;
     }

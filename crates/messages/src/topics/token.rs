@@ -37,7 +37,11 @@ fn hash(filters: &[Filter]) -> u64 {
     let mut text = Vec::new();
     for filter in filters {
         text.extend_from_slice(filter.text().as_bytes());
-        text.push(0);
+        // No filter contains a zero byte or is empty.
+        text.extend_from_slice(match filter.has_dollar_topics() {
+            true => &[0, 0],
+            false => &[0],
+        });
     }
     checksum(&text)
 }

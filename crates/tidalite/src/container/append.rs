@@ -34,7 +34,7 @@ impl<'t> ContainersMut<'t> {
             change(&mut ContainersWriter::open(tree, pages)?, now)
         })?;
         self.txn
-            .changing(|txn| follow(&mut ContainersMut { txn, index }, changed))
+            .changing_containers(|txn| follow(&mut ContainersMut { txn, index }, changed))
     }
 
     /// Changes only what has no rows in series.

@@ -101,7 +101,7 @@ impl ContainersMut<'_> {
         })?;
         if !range.dry_run {
             let index = self.index;
-            self.txn.changing(|txn| {
+            self.txn.changing_containers(|txn| {
                 let mut containers = ContainersMut { txn, index };
                 let mut spans = spans_of(times, NEAR_NS).into_iter();
                 spans.try_for_each(|span| containers.remake(container, span))

@@ -147,26 +147,6 @@ impl ContainersMut<'_> {
         Ok(())
     }
 
-    /// Makes rows of the messages at whose time the series has none, and leaves all other rows.
-    pub(super) fn fill(&mut self, container: &str) -> Result<()> {
-        let name = series_of(&self.table_name(), container)?;
-        let mut names = None;
-        let mut query = Some(MessageQuery::default());
-        while let Some(wanted) = query {
-            let mut page = self.messages_of(container, wanted, &mut names)?;
-            let times = page.documents.iter().map(|(time, _)| *time);
-            if let (Some(from), Some(to)) = (times.clone().min(), times.max()) {
-                let there = self.txn.times_of_numbers(&name, (from, to))?;
-                page.documents.retain(|(time, _)| !there.contains(time));
-            }
-            let series = self.txn.check_numbers(name.clone())?;
-            self.txn
-                .insert_numbers(&series, None, &lent(&page.documents))?;
-            query = page.next;
-        }
-        Ok(())
-    }
-
     /// Reads messages of a container, also such that have expired and are not removed yet. Of a time with more messages than
     /// a series can have rows, the first ones are read.
     fn messages_of(

@@ -2,6 +2,7 @@
 
 use crate::container::append::ContainersMut;
 use crate::container::name::series_of;
+use crate::container::rows::holds_numbers;
 use crate::txn::write::WriteTxn;
 use crate::types::column::Column;
 use crate::types::error::cause::Cause;
@@ -26,13 +27,6 @@ impl ContainersMut<'_> {
         self.change_only(|containers, _| containers.set_table_options(options.clone()))
     }
 
-    /// Checks that the series of a container that exists, or that a message is about to create, can be used.
-    pub(super) fn check_own_series(&self, table: &str, container: &str) -> Result<()> {
-        self.txn
-            .check_numbers(series_of(table, container)?)
-            .map(drop)
-    }
-
     fn check_new_series(&self, container: &str) -> Result<()> {
         let name = series_of(&self.table_name(), container)?;
         self.txn.check_new_numbers(&name)
@@ -43,8 +37,8 @@ impl ContainersMut<'_> {
     /// floats, or integers if its first number is an integer beyond 2^53.
     ///
     /// # Errors
-    /// `Unsupported` for a container that does not exist; `Schema` for a column that exists or is not nullable, and for too
-    /// many columns. A damaged page, a full disk.
+    /// `Unsupported` for a container that does not exist; `Schema` for a column that exists, is not nullable or holds no
+    /// numbers, and for too many columns. A damaged page, a full disk.
     pub fn add_columns(&mut self, container: &str, columns: &[Column]) -> Result<()> {
         if self.reader()?.container(container)?.is_none() {
             let found = format!("the container {container:?}, which does not exist");
@@ -56,8 +50,18 @@ impl ContainersMut<'_> {
                 problem: format!("column {} of a container must be nullable", column.name),
             }));
         }
+        if let Some(column) = columns.iter().find(|column| !holds_numbers(column)) {
+            return Err(Error::from(Cause::Schema {
+                problem: format!(
+                    "column {} of a container must hold numbers, not {}",
+                    column.name,
+                    column.ty.name()
+                ),
+            }));
+        }
         let name = series_of(&self.table_name(), container)?;
-        self.txn.add_number_columns(&name, columns)
+        self.txn
+            .as_container(|txn| txn.add_number_columns(&name, columns))
     }
 
     /// Creates a container, with options of its own or the default ones of the table. Returns its number.
@@ -191,34 +195,29 @@ impl ContainersMut<'_> {
         })
     }
 
-    /// Makes the rows of the series of all containers anew from their messages.
+    /// Makes the rows of the series of all containers anew from their messages. A series with columns that hold no numbers
+    /// is replaced by one without them. [`Database::check`](crate::Database::check) finds out whether this is needed.
     ///
     /// # Errors
-    /// A damaged page, a full disk.
+    /// `Schema` if a series with the name of a container's series is not a series of a container; a damaged page, a full disk.
     ///
     /// # Cost
     /// Reads all messages.
     pub fn rebuild_series(&mut self) -> Result<()> {
-        self.each_container(&mut |containers, name| {
-            containers.change(
-                |_, _| Ok(()),
-                |containers, ()| containers.remake(name, EVER),
-            )
-        })
+        self.each_container(&mut |containers, name| containers.rebuild_series_of(name))
     }
 
-    /// Makes the rows that are missing in the series of all containers. Rows without a message stay.
-    pub(crate) fn fill_series(&mut self, problem: &mut dyn FnMut(String)) -> Result<()> {
-        self.each_container(&mut |containers, name| {
-            let table = containers.table_name();
-            match containers.check_own_series(&table, name) {
-                Ok(()) => containers.change(|_, _| Ok(()), |containers, ()| containers.fill(name)),
-                Err(error) => {
-                    problem(format!("container {name}: {error}"));
-                    Ok(())
-                }
-            }
-        })
+    /// Makes the rows of the series of a container anew from its messages.
+    pub(super) fn rebuild_series_of(&mut self, container: &str) -> Result<()> {
+        let series = series_of(&self.table_name(), container)?;
+        self.txn.check_numbers(series.clone())?;
+        self.change(
+            |_, _| Ok(()),
+            |containers, ()| {
+                containers.txn.keep_columns_of_numbers(&series)?;
+                containers.remake(container, EVER)
+            },
+        )
     }
 
     fn each_container(
@@ -313,7 +312,7 @@ impl WriteTxn {
             self.check_new_numbers(new)?;
         }
         self.rename_any_table(from, to)?;
-        self.changing(|txn| {
+        self.changing_containers(|txn| {
             for (old, new) in &names {
                 txn.rename_numbers(old, new)?;
             }

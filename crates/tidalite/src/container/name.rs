@@ -1,10 +1,7 @@
 //! The name of the series in which the numbers of a container are.
 
 use crate::types::error::Result;
-use crate::types::name::SeriesName;
-
-/// The tag whose value is the name of the container.
-pub const CONTAINER_TAG: &str = "container";
+use crate::types::name::{CONTAINER_TAG, SeriesName};
 
 /// The series of a container: its metric is the name of the table, and the tag `container` is the name of the container.
 ///

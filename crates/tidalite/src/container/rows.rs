@@ -18,7 +18,6 @@ use crate::types::merge_policy::MergePolicy;
 use crate::types::name::SeriesName;
 use crate::types::schema::{COLUMN_NAME_BYTES_MAX, Schema, Unit};
 use crate::types::value::Value;
-use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 use tidalite_base::SeriesId;
@@ -37,7 +36,7 @@ fn type_of(number: FieldNumber) -> ColumnType {
     }
 }
 
-fn value_of(number: FieldNumber) -> Value {
+pub(super) fn value_of(number: FieldNumber) -> Value {
     match number {
         FieldNumber::Float(x) => Value::F64(x),
         FieldNumber::Integer(x) => match (i64::try_from(x), u64::try_from(x)) {
@@ -49,7 +48,7 @@ fn value_of(number: FieldNumber) -> Value {
 }
 
 /// The columns of a series, found by name.
-struct Columns<'c> {
+pub(super) struct Columns<'c> {
     own: &'c [Column],
     /// Columns that the series does not have yet.
     new: Vec<Column>,
@@ -58,12 +57,17 @@ struct Columns<'c> {
 }
 
 impl<'c> Columns<'c> {
-    fn new(own: &'c [Column]) -> Self {
+    pub(super) fn new(own: &'c [Column]) -> Self {
         Self {
             own,
             new: Vec::new(),
             next: 0,
         }
+    }
+
+    /// The columns that the series has.
+    pub(super) fn own(&self) -> &'c [Column] {
+        self.own
     }
 
     fn len(&self) -> usize {
@@ -77,25 +81,73 @@ impl<'c> Columns<'c> {
         }
     }
 
+    fn find(&mut self, name: &str) -> Option<usize> {
+        let has_name = |column: &Column| column.name == name;
+        let found = match self.get(self.next).is_some_and(has_name) {
+            true => self.next,
+            false => self.own.iter().chain(&self.new).position(has_name)?,
+        };
+        self.next = found + 1;
+        Some(found)
+    }
+
+    /// Whether a column of this name can be added.
+    pub(super) fn has_room_for(&self, name: &str) -> bool {
+        self.len() < COLUMNS_MAX && (1..=COLUMN_NAME_BYTES_MAX).contains(&name.len())
+    }
+
     /// The column for a number of this name. If there is none, one is added, if there is room for it.
     fn find_or_add(&mut self, name: &str, number: FieldNumber) -> Option<usize> {
-        let is_next = |column: &Column| column.name == name;
-        let mut place = self.next;
-        if !self.get(place).is_some_and(is_next) {
-            let mut all = self.own.iter().chain(&self.new);
-            place = match all.position(is_next) {
-                Some(place) => place,
-                None if self.len() < COLUMNS_MAX
-                    && (1..=COLUMN_NAME_BYTES_MAX).contains(&name.len()) =>
-                {
-                    self.new.push(Column::nullable(name, type_of(number)));
-                    self.len() - 1
-                }
-                None => return None,
-            };
+        if let Some(found) = self.find(name) {
+            return Some(found);
         }
-        self.next = place + 1;
-        Some(place)
+        if !self.has_room_for(name) {
+            return None;
+        }
+        self.new.push(Column::nullable(name, type_of(number)));
+        self.next = self.len();
+        Some(self.len() - 1)
+    }
+
+    /// The words of a row without numbers.
+    pub(super) fn nulls(&self) -> Vec<u64> {
+        self.own.iter().map(null_of).collect()
+    }
+
+    /// Writes the numbers of a document into a row of nulls, and passes the names that have no column to `missing`. Returns
+    /// whether the document has a row, which is so if any of its numbers has a column.
+    pub(super) fn fill(
+        &mut self,
+        document: &Document,
+        row: &mut [u64],
+        mut missing: impl FnMut(&str),
+    ) -> bool {
+        let mut has_number = false;
+        for (name, number) in document.numbers() {
+            let Some(i) = self.find(&name) else {
+                missing(&name);
+                continue;
+            };
+            has_number = true;
+            set_word(&self.own[i], number, &mut row[i]);
+        }
+        has_number
+    }
+}
+
+fn null_of(column: &Column) -> u64 {
+    column.null().unwrap_or(0)
+}
+
+/// Sets the word of a number. A number that the column cannot hold exactly leaves the null.
+fn set_word(column: &Column, number: FieldNumber, word: &mut u64) {
+    match (column.ty, number) {
+        (ColumnType::F64, FieldNumber::Float(x)) => *word = x.to_bits(),
+        (_, number) => {
+            if let Ok(exact) = column.word(&value_of(number)) {
+                *word = exact;
+            }
+        }
     }
 }
 
@@ -120,7 +172,7 @@ impl NewRows {
         let len = documents.len();
         let mut words = Vec::with_capacity(columns.len() * len);
         for column in columns {
-            words.resize(words.len() + len, column.null().unwrap_or(0));
+            words.resize(words.len() + len, null_of(column));
         }
         let (mut times, mut last) = (Vec::with_capacity(len), None);
         for cell in cells {
@@ -130,11 +182,8 @@ impl NewRows {
             if last.replace(cell.document) != Some(cell.document) {
                 times.push(documents[cell.document].0);
             }
-            let word = &mut words[cell.column * len + times.len() - 1];
-            *word = match (column.ty, cell.number) {
-                (ColumnType::F64, FieldNumber::Float(x)) => x.to_bits(),
-                (_, number) => column.word(&value_of(number)).unwrap_or(*word),
-            };
+            let row = times.len() - 1;
+            set_word(column, cell.number, &mut words[cell.column * len + row]);
         }
         Self { times, words, len }
     }
@@ -148,11 +197,17 @@ impl NewRows {
 
 /// Whether a series can be one of a container. All of them are created like this, and a series with other properties was
 /// not made for a container.
-fn is_own(info: &SeriesInfo) -> bool {
+pub(super) fn is_own(info: &SeriesInfo) -> bool {
     let schema = &info.schema;
     schema.unit == Unit::Nanos
         && info.merge == MergePolicy::KeepAll
         && schema.columns.iter().all(|column| column.null().is_some())
+}
+
+/// Whether a column can hold any number of a message.
+pub(super) fn holds_numbers(column: &Column) -> bool {
+    let numbers = [Value::F64(0.0), Value::I64(0), Value::U64(0)];
+    !column.ty.is_text() && numbers.iter().any(|number| column.word(number).is_ok())
 }
 
 /// The series of a container, which may not exist yet.
@@ -202,6 +257,23 @@ impl WriteTxn {
         Ok(NumberSeries { name, id })
     }
 
+    /// If a container's series has columns that hold no numbers, replaces it by an empty series with the others.
+    pub(super) fn keep_columns_of_numbers(&mut self, name: &SeriesName) -> Result<()> {
+        let Some(id) = self.numbers_series(name)? else {
+            return Ok(());
+        };
+        let mut columns = self.series_by_id(id)?.info().schema.columns.clone();
+        if columns.iter().all(holds_numbers) {
+            return Ok(());
+        }
+        columns.retain(holds_numbers);
+        self.remove_series_by_id(id)?;
+        match columns.is_empty() {
+            true => Ok(()),
+            false => self.add_number_columns(name, &columns),
+        }
+    }
+
     /// Checks that a new container can have a series of this name: the name fits, and no series has it.
     pub(super) fn check_new_numbers(&self, name: &SeriesName) -> Result<()> {
         self.check_name_fits(name)?;
@@ -232,23 +304,6 @@ impl WriteTxn {
         let text = name.to_string();
         let series = self.open_series(&text).schema(schema);
         series.merge(MergePolicy::KeepAll).open()
-    }
-
-    /// The times in a span at which the series of a container has rows.
-    pub(super) fn times_of_numbers(
-        &mut self,
-        name: &SeriesName,
-        (from, to): (i64, i64),
-    ) -> Result<HashSet<i64>> {
-        let mut times = HashSet::new();
-        if let Some(id) = self.numbers_series(name)? {
-            let mut series = self.series_by_id(id)?;
-            let series = series.view()?;
-            series.query(Steps(from)..=Steps(to)).for_each(|time, _| {
-                times.insert(time);
-            })?;
-        }
-        Ok(times)
     }
 
     /// Inserts rows with the numbers of documents at their times, in this order. The series is created, and gets columns, as
@@ -334,6 +389,14 @@ impl WriteTxn {
             Ok(None) => Ok(()),
             Err(error) if error.kind() == ErrorKind::Schema => Ok(()),
             Err(error) => Err(error),
+        }
+    }
+
+    /// Gives a series another name, whether it can be one of a container or not.
+    pub(super) fn rename_any(&mut self, from: &SeriesName, to: &str) -> Result<()> {
+        match self.find_series(from)? {
+            Some(id) => self.as_container(|txn| txn.rename_series(id, to)),
+            None => Ok(()),
         }
     }
 

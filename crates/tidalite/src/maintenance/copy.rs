@@ -179,6 +179,7 @@ impl ReadTxn {
 
     fn copy_into(&self, copy: &Database, running: &mut Running<'_>) -> Result<u64> {
         let mut tx = copy.begin_write()?;
+        tx.changes_containers = true;
         for name in self.tables()? {
             running.at(&name);
             let types = self.table_types(&name)?;

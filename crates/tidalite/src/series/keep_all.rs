@@ -33,6 +33,7 @@ impl SeriesMut<'_> {
 
     /// Buffers a row after the other rows of its time; stored rows of that time are copied into the write buffer first.
     pub(crate) fn keep(&mut self, time: i64, words: &[u64]) -> Result<()> {
+        self.expect_own_rows()?;
         self.learn_newest()?;
         let flush_count = self.txn.write_buffer.flush_count();
         let mut stored = None;
@@ -72,6 +73,7 @@ impl SeriesMut<'_> {
         if rows.is_empty() {
             return Ok(());
         }
+        self.expect_own_rows()?;
         self.learn_newest()?;
         let mut sorted = None;
         let rows = if rows.is_sorted() {
@@ -120,6 +122,7 @@ impl SeriesMut<'_> {
 
     /// Buffers sorted rows that replace all rows at their times.
     pub(crate) fn replace_times(&mut self, rows: RowsRef<'_>) -> Result<()> {
+        self.expect_own_rows()?;
         for same in rows.times().chunk_by(|a, b| a == b) {
             self.expect_room(same.len())?;
         }

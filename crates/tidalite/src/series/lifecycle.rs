@@ -43,9 +43,10 @@ impl WriteTxn {
     /// A damaged block in the way; a full disk.
     pub fn remove_series_by_id(&mut self, id: SeriesId) -> Result<bool> {
         self.check_usable()?;
-        if entries::info(&self.roots, &self.pages, id)?.is_none() {
+        let Some(info) = entries::info(&self.roots, &self.pages, id)? else {
             return Ok(false);
-        }
+        };
+        self.expect_no_container(info.name.as_ref())?;
         self.free_space();
         self.series_by_id(id)?.delete(..)?;
         self.changing(|txn| {
@@ -86,11 +87,13 @@ impl WriteTxn {
             Some(other) => return Err(problem(format!("it is the name of {other}"))),
             None => {}
         }
-        if entries::info(&self.roots, &self.pages, id)?.is_none() {
+        let Some(info) = entries::info(&self.roots, &self.pages, id)? else {
             return Err(Error::from(Cause::NoSuchSeries {
                 wanted: format!("number {}", id.0),
             }));
-        }
+        };
+        self.expect_no_container(info.name.as_ref())?;
+        self.expect_no_container(Some(&name))?;
         let info = self.changing(|txn| {
             entries::rename(&mut txn.roots, &mut txn.pages, &mut txn.tags, id, &name)
         })?;

@@ -12,6 +12,7 @@
 //! write, own_reads                             SeriesMut; reads of its own rows
 //! owned                                        a series that holds its snapshot
 //! duplicates, keep_all, distinct               rows at an occupied time
+//! of_container                                 series that only their container changes
 //! annotations, retag                           texts about a series; tags of many series
 //! appender                                     several threads append to one transaction
 //! ```
@@ -31,6 +32,7 @@ pub(crate) mod intervals;
 pub(crate) mod keep_all;
 pub(crate) mod lifecycle;
 pub(crate) mod nearest;
+pub(crate) mod of_container;
 pub(crate) mod open_read;
 pub(crate) mod open_write;
 pub(crate) mod opener;

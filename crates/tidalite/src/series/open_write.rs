@@ -95,6 +95,7 @@ impl WriteTxn {
         entries::expect_room(&self.roots, schema)?;
         if let SeriesKey::Name(name) = key {
             self.check_name_fits(name)?;
+            self.expect_no_container(Some(name))?;
         }
         let info = self.changing(|txn| {
             let (roots, pages, tags) = (&mut txn.roots, &mut txn.pages, &mut txn.tags);

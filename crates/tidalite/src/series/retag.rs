@@ -85,6 +85,8 @@ impl WriteTxn {
                 continue;
             }
             self.check_name_fits(&name)?;
+            self.expect_no_container(Some(old))?;
+            self.expect_no_container(Some(&name))?;
             let other = entries::find(&self.roots, &self.pages, SeriesKey::Name(&name))?;
             if other.is_some() || !taken.insert(name.to_string()) {
                 return Err(problem(

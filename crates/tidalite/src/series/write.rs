@@ -65,6 +65,12 @@ impl<'t> SeriesMut<'t> {
         self.open().texts
     }
 
+    /// Whether a container may own the series, by its name.
+    #[inline]
+    pub(crate) fn has_name_of_container(&self) -> bool {
+        self.open().has_name_of_container
+    }
+
     /// Whether an insert must first find out if a row has its time already (`duplicates.rs`), because the merge policy
     /// is not `Replace`.
     #[inline]
@@ -87,6 +93,7 @@ impl<'t> SeriesMut<'t> {
         if info.merge == merge {
             return self.txn.check_usable();
         }
+        self.expect_own_rows()?;
         self.txn.finish_background(self.slot)?;
         let info = self
             .txn
@@ -398,6 +405,7 @@ impl<'t> SeriesMut<'t> {
     /// # Cost
     /// The rows of the series that are in the delta are moved to leaves.
     pub fn add_columns(&mut self, columns: &[Column]) -> Result<()> {
+        self.expect_own_rows()?;
         let info = Arc::clone(&self.txn.open[self.index].info);
         let mut schema = info.schema.clone();
         schema.columns.extend_from_slice(columns);
@@ -490,6 +498,7 @@ impl<'t> SeriesMut<'t> {
     /// # Errors
     /// A damaged block that must be read; a full disk.
     pub fn delete(&mut self, times: impl Interval) -> Result<u64> {
+        self.expect_own_rows()?;
         let (from, to) = times.ends()?.in_unit(self.info().schema.unit);
         if from > to {
             return Ok(0);

@@ -57,6 +57,8 @@ pub(crate) struct OneSeries {
     /// Whether rows may take the fast path for points: the series has two columns and no texts, and the merge policy
     /// `Replace`.
     pub(crate) point: bool,
+    /// Whether a container may own the series, by its name.
+    pub(crate) has_name_of_container: bool,
     /// Cached times of rows, if the merge policy needs them.
     pub(crate) guard: Option<Box<Guard>>,
     /// The schema function of the record type that was found to fit this series' columns. `record_unit` says whether
@@ -130,6 +132,10 @@ impl OneSeries {
         self.merge = info.merge;
         self.columns = info.schema.columns.len() as u32;
         self.texts = info.schema.columns.iter().any(|column| column.ty.is_text());
+        self.has_name_of_container = {
+            let name = info.name.as_ref();
+            name.is_some_and(|name| name.container().is_some())
+        };
         self.point = self.columns == 2 && !self.texts && self.merge == MergePolicy::Replace;
         self.info = info;
     }
@@ -284,6 +290,7 @@ impl OpenSeries {
             columns: 0,
             texts: false,
             point: false,
+            has_name_of_container: false,
             slot,
             epoch: write_buffer.epoch(),
             guard: guard_of(info.merge),

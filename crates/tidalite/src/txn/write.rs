@@ -108,6 +108,8 @@ pub struct WriteTxn {
     pub(crate) clock_confirmed: bool,
     /// Number of appenders that have not delivered all their rows.
     pub(crate) appending: usize,
+    /// Whether series of containers may be changed, because their container or a copy changes them.
+    pub(crate) changes_containers: bool,
 }
 
 impl WriteTxn {
@@ -140,6 +142,7 @@ impl WriteTxn {
             broken: None,
             clock_confirmed: false,
             appending: 0,
+            changes_containers: false,
         })
     }
 

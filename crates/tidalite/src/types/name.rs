@@ -21,6 +21,9 @@ use std::fmt;
 /// Maximum length of a canonical name in bytes.
 pub const SERIES_NAME_BYTES_MAX: usize = 1024;
 
+/// The tag whose value is the name of the container.
+pub const CONTAINER_TAG: &str = "container";
+
 /// A parsed series name, with its tags in canonical order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SeriesName {
@@ -106,6 +109,15 @@ impl SeriesName {
     #[must_use]
     pub fn tags(&self) -> &[(String, String)] {
         &self.tags
+    }
+
+    /// The name of the container of which this is the series, if there is such a container: the series has this tag alone,
+    /// and its metric is the name of the table.
+    pub(crate) fn container(&self) -> Option<&str> {
+        match &self.tags[..] {
+            [(key, container)] if key == CONTAINER_TAG => Some(container),
+            _ => None,
+        }
     }
 
     /// The value of the tag with this key, if the name has it.

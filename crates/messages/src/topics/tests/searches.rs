@@ -52,6 +52,40 @@ fn a_window_of_twenty_delivers_every_one_of_many_matches() {
 }
 
 #[test]
+fn all_topics_are_found_with_those_that_begin_with_a_dollar() {
+    let table = devices(3);
+    let reader = table.reader();
+    let with_dollar = |text: &str| Filter::parse(text).unwrap().with_dollar_topics();
+    let topics = |filters: Vec<Filter>| {
+        let mut search = TopicSearch::new(filters, SearchOptions::default());
+        let mut topics = Vec::new();
+        while !search.is_done() {
+            let mut add = |found: crate::topics::Match<'_>| {
+                topics.push(found.retained.message.topic.to_owned());
+                Ok(())
+            };
+            search.page(&reader, 2, 7, &mut add).unwrap();
+        }
+        topics
+    };
+    let count = |filter: &Filter| reader.count(filter, 2, None, u64::MAX).unwrap().messages;
+    let all = with_dollar("#");
+    assert_eq!((count(&all), count(&filters(&["#"])[0])), (63, 62));
+    assert_eq!(topics(vec![all.clone()]).len(), 63);
+    assert_eq!(topics(vec![with_dollar("+/+/rare")]).len(), 2);
+    assert_eq!(topics(filters(&["+/+/rare"])).len(), 1);
+    // Each topic comes once, whichever of the filters comes first.
+    let plain = filters(&["#"]).remove(0);
+    assert_eq!(topics(vec![all.clone(), plain.clone()]).len(), 63);
+    assert_eq!(topics(vec![plain.clone(), all.clone()]).len(), 63);
+    // A token of one search is not one of the other.
+    let mut search = TopicSearch::new(vec![all], SearchOptions::default());
+    search.page(&reader, 2, 5, &mut |_| Ok(())).unwrap();
+    let resumed = TopicSearch::resume(vec![plain], SearchOptions::default(), &search.token());
+    assert!(matches!(resumed, Err(Error::Unsupported { .. })));
+}
+
+#[test]
 fn plus_skips_subtrees_instead_of_reading_them() {
     let table = devices(1000);
     let reader = table.reader();

@@ -3,6 +3,7 @@
 //! data that each damage affects.
 
 mod finding;
+mod of_containers;
 mod of_hash;
 mod of_series;
 mod of_tags;

@@ -80,11 +80,16 @@ impl<'a, 'w> Walk<'a, 'w> {
         }
     }
 
+    /// Whether anything was found in this version so far.
+    pub(super) fn has_findings(&self) -> bool {
+        !self.findings.is_empty()
+    }
+
     pub(super) fn problem(&mut self, problem: impl ToString) {
         self.find(Finding::new(Place::File, problem));
     }
 
-    fn at(&self, what: &str) {
+    pub(super) fn at(&self, what: &str) {
         let mut running = self.pages.running.borrow_mut();
         running.at(what);
         running.done = self.check.pages_claimed() * self.pages.page_size() as u64;
@@ -109,7 +114,7 @@ impl<'a, 'w> Walk<'a, 'w> {
         let broken_annotations = self.tree("annotations", &roots.annotations, Whose::Catalog)?;
         let policies = crate::catalog::retention::policies(&roots.policies, self.pages);
         self.note("retention policies", policies)?;
-        self.tables(report)?;
+        let containers = self.tables(report)?;
         let series = self.catalog(&broken)?;
         report.series = series.len() as u64;
         self.series(&series, report)?;
@@ -118,7 +123,11 @@ impl<'a, 'w> Walk<'a, 'w> {
         if broken_tags.is_empty() {
             self.tags(&series)?;
         }
-        self.delta(&series, report)
+        self.delta(&series, report)?;
+        for (name, tree) in containers {
+            self.container_series(&name, &tree)?;
+        }
+        Ok(())
     }
 
     /// Records damage as a finding for the file and then returns `None`; returns all other errors.
@@ -171,8 +180,10 @@ impl<'a, 'w> Walk<'a, 'w> {
         Ok(damages)
     }
 
-    fn tables(&mut self, report: &mut CheckReport) -> Result<()> {
+    /// Checks all tables; returns the names and roots of the tables of containers that are sound.
+    fn tables(&mut self, report: &mut CheckReport) -> Result<Vec<(String, Tree)>> {
         let mut found = Vec::new();
+        let mut containers = Vec::new();
         let entries = self.entries(&self.roots.tables.clone());
         for (name, entry) in self.note("table of tables", entries)?.unwrap_or_default() {
             let name = String::from_utf8_lossy(&name).into_owned();
@@ -206,11 +217,15 @@ impl<'a, 'w> Walk<'a, 'w> {
                 Some(TableLayout::Topics) => self.topics(&name, &tree)?,
                 Some(TableLayout::Queue) => self.queue(&name, &tree)?,
                 Some(TableLayout::Bucket) => self.bucket(&name, &tree)?,
-                Some(TableLayout::Containers) => self.containers(&name, &tree)?,
+                Some(TableLayout::Containers) => {
+                    if self.containers(&name, &tree)? {
+                        containers.push((name, tree));
+                    }
+                }
                 Some(TableLayout::Rows) | None => {}
             }
         }
-        Ok(())
+        Ok(containers)
     }
 
     fn hash_table(&mut self, name: &str, tree: &Tree) -> Result<()> {
@@ -248,11 +263,14 @@ impl<'a, 'w> Walk<'a, 'w> {
         self.index(&format!("bucket {name}"), problems, checked)
     }
 
-    fn containers(&mut self, name: &str, tree: &Tree) -> Result<()> {
+    /// Checks a table of containers without the series; returns whether it is sound.
+    fn containers(&mut self, name: &str, tree: &Tree) -> Result<bool> {
         let mut problems = Vec::new();
         let checked = ContainersReader::open(tree, self.pages)
             .and_then(|table| table.check(&mut |problem| problems.push(problem)));
-        self.index(&format!("containers {name}"), problems, checked)
+        let is_sound = problems.is_empty() && checked.is_ok();
+        self.index(&format!("containers {name}"), problems, checked)?;
+        Ok(is_sound)
     }
 
     fn index(

@@ -99,7 +99,7 @@ impl ReadTxn {
             return Ok(());
         };
         let keep = i128::from(nanos(keep));
-        for info in self.list(&policy.pattern)? {
+        for info in self.list_for_policies(&policy.pattern)? {
             // A downsampling policy does not remove rows that it cannot replace, such as windows and texts.
             if policy.downsample.is_some() && rules.of(&info).is_empty() {
                 continue;

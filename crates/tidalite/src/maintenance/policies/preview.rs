@@ -106,7 +106,7 @@ impl Database {
 /// remain.
 fn add_units(snap: &ReadTxn, pattern: &str, excess: u64, cuts: &mut Cuts) -> Result<()> {
     let mut gone = 0u64;
-    for info in snap.list(pattern)? {
+    for info in snap.list_for_policies(pattern)? {
         if let Some(&cut) = cuts.get(&info.id) {
             gone = gone.saturating_add(snap.leaf_bytes_before(&info, cut)?);
         }

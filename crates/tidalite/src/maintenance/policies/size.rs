@@ -129,7 +129,7 @@ impl ReadTxn {
     pub(super) fn series_bytes(&self, pattern: &str) -> Result<u64> {
         let waiting = self.waiting()?;
         let mut bytes = 0u64;
-        for info in self.list(pattern)? {
+        for info in self.list_for_policies(pattern)? {
             if let Some(own) = self.candidate(info, &waiting)? {
                 bytes = bytes.saturating_add(own.bytes(self.text_bytes(&own)?));
             }
@@ -140,7 +140,7 @@ impl ReadTxn {
     /// Approximate bytes of the leaves that could be removed, and of the dead space in extents.
     fn removable_bytes(&self) -> Result<u64> {
         let mut bytes = self.dead_room()?;
-        for info in self.list("")? {
+        for info in self.list_for_policies("")? {
             let tree = self.tree_of(&info)?;
             if tree.span().is_some_and(|(begin, end)| begin < end) {
                 bytes = bytes.saturating_add(tree.stored_bytes());
@@ -153,7 +153,7 @@ impl ReadTxn {
     fn newest_rows(&self) -> Result<Cuts> {
         let waiting = self.waiting()?;
         let mut cuts = Cuts::new();
-        for info in self.list("")? {
+        for info in self.list_for_policies("")? {
             let id = info.id;
             if let Some(own) = self.candidate(info, &waiting)? {
                 cuts.insert(id, own.end);
@@ -167,7 +167,7 @@ impl ReadTxn {
     pub(super) fn units(&self, pattern: &str, excess: u64) -> Result<Vec<Unit>> {
         let waiting = self.waiting()?;
         let mut units = Vec::new();
-        for info in self.list(pattern)? {
+        for info in self.list_for_policies(pattern)? {
             if let Some(own) = self.candidate(info, &waiting)? {
                 self.units_of(&own, excess, &mut units)?;
             }

@@ -43,7 +43,9 @@ use tidalite_pager::{PageRead, RawFile, Storage};
 /// The report tells what is lost. Where newer data is lost, salvage may restore older data: rows that had been
 /// deleted or replaced, if no newer page covers their keys, and, in a buffered table whose state is lost, values that newer
 /// ones had replaced in a lost block. Nested tables below a lost page of the table around them are lost, but not the
-/// records of a hash table or the rows and runs of a buffered table.
+/// records of a hash table or the rows and runs of a buffered table. If anything is lost, the series of containers are compared
+/// with the messages: a series that differs is made anew, and a series with rows or numbers that no message has is kept under
+/// another name, with the tag `salvaged`.
 ///
 /// ```no_run
 /// use tidalite::maintenance::Salvage;
@@ -159,6 +161,7 @@ fn save(raw: &RawFile, db: &Database, watch: Watch<'_>) -> Result<SalvageReport>
         running,
         spans: HashMap::new(),
     };
+    rescue.tx.changes_containers = true;
     if let Some(state) = raw.state() {
         match Roots::decode(&state.app) {
             Ok(roots) => {

@@ -459,7 +459,7 @@ impl Rescue<'_, '_> {
         Ok(())
     }
 
-    /// If anything was lost, makes the rows that are missing in the series of containers from the messages that were saved.
+    /// If anything was lost, makes the series of containers fit the messages that were saved.
     pub(super) fn container_series(&mut self) -> Result<()> {
         if self.report.is_complete() {
             return Ok(());
@@ -467,11 +467,9 @@ impl Rescue<'_, '_> {
         let mut problems = Vec::new();
         for name in self.tx.tables()? {
             let types = self.tx.table_types(&name)?;
-            if types.is_some_and(|types| types.layout() == TableLayout::Containers)
-                && let Some(mut containers) = self.tx.containers_if_exists(&name)?
-            {
-                containers
-                    .fill_series(&mut |problem| problems.push(format!("{name}: {problem}")))?;
+            if types.is_some_and(|types| types.layout() == TableLayout::Containers) {
+                let mut problem = |problem| problems.push(format!("{name}: {problem}"));
+                self.tx.mend_container_series(&name, &mut problem)?;
             }
         }
         for problem in problems {

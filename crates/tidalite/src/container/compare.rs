@@ -1,0 +1,410 @@
+//! Compares the series of a container with its messages, for the check of a database.
+//!
+//! Both sides are read once, in the order of time; the messages and rows of one time are in memory together.
+//!
+//! Not every number of a message has a place in the series, and which ones have depends on the order of arrival in two
+//! cases. Then the comparison accepts less than all:
+//! 1. A time with more rows than the series can have of one time: any of these rows may be missing. A time with more messages
+//!    than any series can have rows is not compared.
+//! 2. Columns are not added while a time has more rows than a wider series can have. If a time has so many messages, rows and
+//!    numbers may be missing at all times.
+
+use crate::container::rows::{Columns, holds_numbers, is_own, value_of};
+use crate::series::read::Series;
+use crate::txn::pages::Pages;
+use crate::types::error::Result;
+use crate::types::merge_policy::time_rows_max;
+use std::collections::BTreeMap;
+use tidalite_base::limits::COLUMNS_MAX;
+use tidalite_messages::{
+    ContainersReader, Document, FieldNames, MessageCursor, MessageQuery, decode_document,
+};
+use tidalite_pager::PageRead;
+use tidalite_series::Scan;
+
+/// Number of differences of a container that are described; others are only counted.
+const DESCRIBED_MAX: usize = 3;
+
+/// What must be done with a series that cannot be one of a container.
+pub(crate) const RENAME: &str = "rename it";
+
+/// A difference between the messages of a container and its series.
+pub(crate) struct Difference {
+    /// Time of the message or row; `None` if the difference is not at one time.
+    pub(crate) time: Option<i64>,
+    /// The column that differs; `None` for whole rows, and for columns that are missing.
+    pub(crate) column: Option<usize>,
+    /// Whether the series has something that no message has, and not only lacks something.
+    pub(crate) is_wrong: bool,
+    pub(crate) problem: String,
+}
+
+impl Difference {
+    fn wrong(time: Option<i64>, column: Option<usize>, problem: String) -> Self {
+        Self {
+            time,
+            column,
+            is_wrong: true,
+            problem,
+        }
+    }
+
+    fn lacking(time: Option<i64>, column: Option<usize>, problem: String) -> Self {
+        Self {
+            is_wrong: false,
+            ..Self::wrong(time, column, problem)
+        }
+    }
+}
+
+/// Differences, of which the first ones are described.
+#[derive(Default)]
+struct Differences {
+    first: Vec<Difference>,
+    count: u64,
+}
+
+impl Differences {
+    fn add(&mut self, difference: impl FnOnce() -> Difference) {
+        self.count += 1;
+        if self.first.len() < DESCRIBED_MAX {
+            self.first.push(difference());
+        }
+    }
+
+    fn tell(self, what: &str, find: &mut dyn FnMut(Difference)) {
+        let more = self.count.saturating_sub(self.first.len() as u64);
+        self.first.into_iter().for_each(&mut *find);
+        if more > 0 {
+            find(Difference::lacking(
+                None,
+                None,
+                format!("{more} more {what}"),
+            ));
+        }
+    }
+}
+
+/// Compares the messages of a container with its series, which is `None` if it does not exist, and passes each difference to
+/// `find`. Calls `read` with the number of rows that were read.
+///
+/// # Errors
+/// A damaged or unreadable page, and errors of `read`.
+///
+/// # Cost
+/// Reads all messages of the container and all rows of the series.
+pub(crate) fn compare<R: PageRead>(
+    (messages, names): (&ContainersReader<R>, &FieldNames),
+    container: &str,
+    series: Option<&Series<'_>>,
+    read: &mut dyn FnMut(usize) -> Result<()>,
+    find: &mut dyn FnMut(Difference),
+) -> Result<()> {
+    let query = MessageQuery::default();
+    let messages = Messages {
+        cursor: messages.messages(container, &query, i64::MIN)?,
+        names,
+        next: None,
+    };
+    let Some(series) = series else {
+        return without_series(messages, find);
+    };
+    let info = series.info();
+    if !is_own(info) {
+        find(Difference::wrong(
+            None,
+            None,
+            format!(
+                "has another unit, merge policy or columns than the series of a container: {RENAME}"
+            ),
+        ));
+        return Ok(());
+    }
+    for (i, column) in info.schema.columns.iter().enumerate() {
+        if !holds_numbers(column) {
+            find(Difference::wrong(
+                None,
+                Some(i),
+                format!("has the type {}, which holds no numbers", column.ty.name()),
+            ));
+        }
+    }
+    let rows = Rows {
+        scan: series.query(..).scan()?,
+        columns: info.schema.columns.len(),
+        times: Vec::new(),
+        words: Vec::new(),
+        at: 0,
+    };
+    Comparison {
+        columns: Columns::new(&info.schema.columns),
+        missing: BTreeMap::new(),
+        most: 0,
+        wrong: Differences::default(),
+        lacking: Differences::default(),
+    }
+    .run(messages, rows, read, find)
+}
+
+/// Finds out whether a container without a series needs one.
+fn without_series<R: PageRead>(
+    mut messages: Messages<'_, R>,
+    find: &mut dyn FnMut(Difference),
+) -> Result<()> {
+    let columns = Columns::new(&[]);
+    while let Some((time, document)) = messages.next()? {
+        let mut numbers = document.numbers();
+        if let Some((name, number)) = numbers.find(|(name, _)| columns.has_room_for(name)) {
+            find(Difference::lacking(
+                Some(time),
+                None,
+                format!(
+                    "does not exist, but a message has {name} = {}",
+                    value_of(number)
+                ),
+            ));
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// The messages of a container, in the order of time.
+struct Messages<'r, R> {
+    cursor: MessageCursor<'r, R>,
+    names: &'r FieldNames,
+    /// The message behind the last one of a time.
+    next: Option<(i64, Document)>,
+}
+
+impl<R: PageRead> Messages<'_, R> {
+    fn next(&mut self) -> Result<Option<(i64, Document)>> {
+        if let Some(next) = self.next.take() {
+            return Ok(Some(next));
+        }
+        let Some(message) = self.cursor.next()? else {
+            return Ok(None);
+        };
+        let name = |number| self.names.get(number);
+        let document = decode_document(message.document, &name)?;
+        Ok(Some((message.key.time, document)))
+    }
+
+    /// Time of the next message.
+    fn peek(&mut self) -> Result<Option<i64>> {
+        if self.next.is_none() {
+            self.next = self.next()?;
+        }
+        Ok(self.next.as_ref().map(|(time, _)| *time))
+    }
+
+    /// The next message, if it has this time.
+    fn next_at(&mut self, time: i64) -> Result<Option<Document>> {
+        match self.peek()? == Some(time) {
+            true => Ok(self.next.take().map(|(_, document)| document)),
+            false => Ok(None),
+        }
+    }
+}
+
+/// The rows of a series, in the order of time.
+struct Rows<'s> {
+    scan: Scan<'s, Pages<'s>>,
+    columns: usize,
+    /// The rows that were read last, and the place among them.
+    times: Vec<i64>,
+    words: Vec<Vec<u64>>,
+    at: usize,
+}
+
+impl Rows<'_> {
+    /// Time of the next row.
+    fn peek(&mut self, read: &mut dyn FnMut(usize) -> Result<()>) -> Result<Option<i64>> {
+        while self.at >= self.times.len() {
+            let Some(vector) = self.scan.next()? else {
+                return Ok(None);
+            };
+            self.times = vector.times().to_vec();
+            let columns = 0..self.columns;
+            self.words = columns
+                .map(|column| vector.words(column).to_vec())
+                .collect();
+            self.at = 0;
+            read(self.times.len())?;
+        }
+        Ok(self.times.get(self.at).copied())
+    }
+
+    /// The words of the row at which the rows are, and moves to the next one.
+    fn take(&mut self) -> Vec<u64> {
+        let at = self.at;
+        self.at += 1;
+        self.words.iter().map(|column| column[at]).collect()
+    }
+}
+
+/// The state of a comparison.
+struct Comparison<'s> {
+    columns: Columns<'s>,
+    /// Names of numbers that have no column although there is room for it, with the time of the first message.
+    missing: BTreeMap<String, i64>,
+    /// The largest number of messages with numbers of one time.
+    most: usize,
+    /// Rows without a message, and numbers that differ.
+    wrong: Differences,
+    /// Messages without a row, and nulls in place of numbers.
+    lacking: Differences,
+}
+
+impl Comparison<'_> {
+    fn run<R: PageRead>(
+        mut self,
+        mut messages: Messages<'_, R>,
+        mut rows: Rows<'_>,
+        read: &mut dyn FnMut(usize) -> Result<()>,
+        find: &mut dyn FnMut(Difference),
+    ) -> Result<()> {
+        loop {
+            let (message, row) = (messages.peek()?, rows.peek(read)?);
+            let time = match (message, row) {
+                (Some(message), Some(row)) => message.min(row),
+                (Some(time), None) | (None, Some(time)) => time,
+                (None, None) => break,
+            };
+            let expected = self.expected(time, &mut messages)?;
+            let mut found = Vec::new();
+            while rows.peek(read)? == Some(time) {
+                found.push(rows.take());
+            }
+            if let Some(expected) = expected {
+                self.compare_time(time, expected, found);
+            }
+        }
+        let width = self.columns.own().len() + self.missing.len();
+        let is_crowded = self.most > time_rows_max(COLUMNS_MAX);
+        let may_lack = is_crowded && time_rows_max(width.min(COLUMNS_MAX)) < time_rows_max(1);
+        self.wrong.tell("rows differ", find);
+        if may_lack {
+            return Ok(());
+        }
+        self.lacking.tell("rows or numbers are missing", find);
+        let mut missing = Differences::default();
+        for (name, time) in self.missing {
+            missing.add(|| {
+                Difference::lacking(
+                    Some(time),
+                    None,
+                    format!("has no column {name}, but a message has this number"),
+                )
+            });
+        }
+        missing.tell("columns are missing", find);
+        Ok(())
+    }
+
+    /// The rows that the messages of a time should have; `None` if they are too many to be compared.
+    fn expected<R: PageRead>(
+        &mut self,
+        time: i64,
+        messages: &mut Messages<'_, R>,
+    ) -> Result<Option<Vec<Vec<u64>>>> {
+        let mut expected = Vec::new();
+        let mut count = 0;
+        let (columns, missing) = (&mut self.columns, &mut self.missing);
+        let mut lacks = Vec::new();
+        while let Some(document) = messages.next_at(time)? {
+            count += 1;
+            if count > time_rows_max(1) {
+                continue;
+            }
+            let mut row = columns.nulls();
+            if columns.fill(&document, &mut row, |name| lacks.push(name.to_owned())) {
+                expected.push(row);
+            }
+            for name in lacks.drain(..) {
+                if columns.has_room_for(&name) && missing.len() < COLUMNS_MAX {
+                    missing.entry(name).or_insert(time);
+                }
+            }
+        }
+        self.most = self.most.max(count);
+        Ok((count <= time_rows_max(1)).then_some(expected))
+    }
+
+    fn compare_time(&mut self, time: i64, mut expected: Vec<Vec<u64>>, mut found: Vec<Vec<u64>>) {
+        if expected == found {
+            return;
+        }
+        let columns = self.columns.own();
+        let is_full = expected.len() > time_rows_max(columns.len());
+        expected.sort_unstable();
+        found.sort_unstable();
+        let (expected, found) = differing(expected, found);
+        for (i, found) in found.iter().enumerate() {
+            let Some(expected) = expected.get(i) else {
+                self.wrong.add(|| {
+                    Difference::wrong(Some(time), None, "has a row without a message".to_owned())
+                });
+                continue;
+            };
+            let mut pairs = found.iter().zip(expected).enumerate();
+            let mut differing = pairs
+                .by_ref()
+                .filter(|(_, (found, expected))| found != expected);
+            let is_null = |c: usize, word: u64| columns[c].is_null(word);
+            // A number that differs says more than one that is missing.
+            let first = differing.next();
+            let worst = first
+                .filter(|(c, (found, _))| !is_null(*c, **found))
+                .or_else(|| differing.find(|(c, (found, _))| !is_null(*c, **found)));
+            let Some((c, (found, expected))) = worst.or(first) else {
+                continue;
+            };
+            let column = &columns[c];
+            let (found, expected) = (column.value(*found), column.value(*expected));
+            let problem = || format!("is {found}, in the message {expected}");
+            let (time, c) = (Some(time), Some(c));
+            match worst {
+                Some(_) => self.wrong.add(|| Difference::wrong(time, c, problem())),
+                None => self.lacking.add(|| Difference::lacking(time, c, problem())),
+            }
+        }
+        // Of a time with too many rows, any may be missing.
+        for expected in expected.iter().skip(found.len()).filter(|_| !is_full) {
+            let number = columns.iter().zip(expected);
+            let mut number = number.filter(|(column, word)| !column.is_null(**word));
+            self.lacking.add(|| {
+                Difference::lacking(
+                    Some(time),
+                    None,
+                    match number.next() {
+                        Some((column, word)) => format!(
+                            "has no row of the message with {} = {}",
+                            column.name,
+                            column.value(*word)
+                        ),
+                        None => "has no row of the message".to_owned(),
+                    },
+                )
+            });
+        }
+    }
+}
+
+/// The elements of two sorted lists that the other one does not have.
+fn differing(a: Vec<Vec<u64>>, b: Vec<Vec<u64>>) -> (Vec<Vec<u64>>, Vec<Vec<u64>>) {
+    let (mut only_a, mut only_b) = (Vec::new(), Vec::new());
+    let (mut a, mut b) = (a.into_iter().peekable(), b.into_iter().peekable());
+    loop {
+        match (a.peek(), b.peek()) {
+            (Some(x), Some(y)) if x == y => {
+                a.next();
+                b.next();
+            }
+            (Some(x), Some(y)) if x < y => only_a.extend(a.next()),
+            (_, Some(_)) => only_b.extend(b.next()),
+            (Some(_), None) => only_a.extend(a.next()),
+            (None, None) => return (only_a, only_b),
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Makes the series of containers fit the messages that a salvage has found.
+
+use crate::container::compare::compare;
+use crate::container::name::series_of;
+use crate::txn::write::WriteTxn;
+use crate::types::error::Result;
+use crate::types::error::kind::ErrorKind;
+use crate::types::name::{CONTAINER_TAG, SeriesName};
+
+/// The tag of a series that is kept because no message has its rows.
+const KEPT_TAG: &str = "salvaged";
+
+/// A container whose series differs from its messages.
+struct Differing {
+    container: String,
+    /// Whether the series has something that no message has.
+    is_wrong: bool,
+}
+
+impl WriteTxn {
+    /// Makes the series of containers anew that differ from the messages. A series with rows or numbers that no message has is
+    /// kept under another name, because the messages may be lost. Passes a text to `problem` for each such series.
+    ///
+    /// # Errors
+    /// `WrongType` for another kind of table; a damaged page, a full disk.
+    ///
+    /// # Cost
+    /// Reads all messages of the table and the rows of the series.
+    pub(crate) fn mend_container_series(
+        &mut self,
+        table: &str,
+        problem: &mut dyn FnMut(String),
+    ) -> Result<()> {
+        for differing in self.differing_containers(table)? {
+            let container = &differing.container;
+            let series = series_of(table, container)?;
+            if differing.is_wrong {
+                let kept = self.keep_aside(&series, (table, container))?;
+                problem(format!(
+                    "container {container}: its series has what no message has, and is kept as {kept}"
+                ));
+            }
+            if let Some(mut containers) = self.containers_if_exists(table)? {
+                containers.rebuild_series_of(container)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn differing_containers(&mut self, table: &str) -> Result<Vec<Differing>> {
+        let mut differing = Vec::new();
+        let state = self.reader()?;
+        let Some(containers) = state.containers(table)? else {
+            return Ok(differing);
+        };
+        let names = containers.field_names()?;
+        let mut after: Option<String> = None;
+        loop {
+            let listed = containers.list("", after.as_deref(), 1_000)?;
+            let Some(last) = listed.last() else {
+                return Ok(differing);
+            };
+            after = Some(last.name.clone());
+            for container in listed {
+                let container = container.name;
+                let series = state.series(&series_of(table, &container)?.to_string())?;
+                let (mut is_different, mut is_wrong) = (false, false);
+                compare(
+                    (&containers.reader, names),
+                    &container,
+                    series.as_ref(),
+                    &mut |_| Ok(()),
+                    &mut |difference| {
+                        is_different = true;
+                        is_wrong |= difference.is_wrong;
+                    },
+                )?;
+                if is_different {
+                    differing.push(Differing {
+                        container,
+                        is_wrong,
+                    });
+                }
+            }
+        }
+    }
+
+    /// Gives a series a name that is free; returns the name.
+    fn keep_aside(
+        &mut self,
+        series: &SeriesName,
+        (table, container): (&str, &str),
+    ) -> Result<String> {
+        let mut number = 1;
+        loop {
+            let tags = [(CONTAINER_TAG, container), (KEPT_TAG, &number.to_string())]
+                .map(|(key, value)| (key.to_owned(), value.to_owned()));
+            let name = match SeriesName::new(table, tags) {
+                Ok(name) if self.check_name_fits(&name).is_ok() => name.to_string(),
+                // A shorter name, for a container whose name leaves no room for a second tag.
+                _ => format!("{KEPT_TAG}-{number}"),
+            };
+            match self.rename_any(series, &name) {
+                Err(error) if error.kind() == ErrorKind::InvalidName => number += 1,
+                renamed => return renamed.map(|()| name),
+            }
+        }
+    }
+}
