@@ -272,3 +272,8 @@ fn the_dump_in_the_description_shows_bytes_of_stored_files() {
 fn pages_beyond_64_kib_have_wide_offsets() {
     compare("large pages", make::large_pages());
 }
+
+#[test]
+fn objects_of_several_chunks_have_their_hashes() {
+    compare("large objects", make::large_objects());
+}
