@@ -128,7 +128,7 @@ fn rows_of(columns: &mut Columns, documents: &[(i64, &Document)]) -> NewRows {
     rows
 }
 
-/// Whether a series can be one of a container. All of them are created like this, and a series with other properties was
+/// Whether a series can belong to a container. Series of containers all have these properties; a series with others was
 /// not made for a container.
 fn is_own(info: &SeriesInfo) -> bool {
     let schema = &info.schema;
