@@ -232,9 +232,9 @@ impl Containers {
             sums == (deleted, deleted_bytes),
             "the deleted messages of a table of containers",
         )?;
-        let sums = records.iter().fold((0, 0), |(n, b), (_, record)| {
+        let sums = records.iter().fold((0_u64, 0_u64), |(n, b), (_, record)| {
             let (messages, bytes) = record.totals.messages;
-            (n + messages, b + bytes)
+            (n.saturating_add(messages), b.saturating_add(bytes))
         });
         require(
             (live, messages, bytes) == (records.len() as u64, sums.0, sums.1),
