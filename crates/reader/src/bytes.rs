@@ -142,6 +142,22 @@ impl<'a> Fields<'a> {
         self.u64().map(u64::cast_signed)
     }
 
+    /// Reads a **big-endian** number of up to eight bytes, as keys have them.
+    ///
+    /// # Errors
+    /// If fewer than `bytes` bytes are left.
+    pub fn big(&mut self, bytes: usize) -> Result<u64> {
+        self.take(bytes).map(big)
+    }
+
+    /// Reads a time in the form of keys: big-endian, with the sign bit flipped.
+    ///
+    /// # Errors
+    /// If fewer than eight bytes are left.
+    pub fn key_time(&mut self) -> Result<i64> {
+        Ok((self.big(8)? ^ 1 << 63).cast_signed())
+    }
+
     /// Reads an id of sixteen bytes.
     ///
     /// # Errors
@@ -219,6 +235,12 @@ pub fn big(bytes: &[u8]) -> u64 {
     bytes
         .iter()
         .fold(0, |value, &byte| value << 8 | u64::from(byte))
+}
+
+/// Encodes a time as keys have it.
+#[must_use]
+pub fn key_time(time: i64) -> [u8; 8] {
+    (time.cast_unsigned() ^ 1 << 63).to_be_bytes()
 }
 
 /// Converts a number to an index. A number beyond the address space becomes the highest index, which no data can have.

@@ -13,8 +13,6 @@ const ENTRY_VERSION: u8 = 1;
 const SCHEMA_VERSION: u8 = 2;
 const POLICY_VERSION: u8 = 4;
 const POLICIES_OF_TIMES: u8 = 5;
-const HASH_LAYOUT: u8 = 1;
-const BUFFERED_LAYOUT: u8 = 2;
 
 /// Names of the units of time, indexed by their number in the file.
 pub const UNITS: [&str; 5] = ["ns", "us", "ms", "s", "100 ns since year 1"];
@@ -128,10 +126,46 @@ pub struct TableEntry {
     pub tree: Tree,
     /// Names of the types of keys and values, if the file records them.
     pub types: Option<(String, String)>,
-    /// Whether the table is a hash table.
-    pub hash: bool,
-    /// Whether the table is a buffered table.
-    pub buffered: bool,
+    /// The layout of the table.
+    pub layout: Layout,
+}
+
+/// The layouts of tables; each has its number in the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// Rows with plain values, sets or nested tables.
+    Rows,
+    /// A hash table (section 9.9).
+    Hash,
+    /// A buffered table (section 9.10).
+    Buffered,
+    /// Topics (section 9.11).
+    Topics,
+    /// A queue (section 9.12).
+    Queue,
+    /// A bucket (section 9.13).
+    Bucket,
+    /// Containers (section 9.14).
+    Containers,
+}
+
+impl Layout {
+    fn of(number: u8, fields: &Fields<'_>) -> Result<Self> {
+        Ok(match number {
+            1 => Self::Hash,
+            2 => Self::Buffered,
+            3 => Self::Topics,
+            4 => Self::Queue,
+            5 => Self::Bucket,
+            6 => Self::Containers,
+            _ => return Err(fields.damaged("the layout of a table")),
+        })
+    }
+
+    /// Whether the entries of tables with this layout have names of types.
+    fn has_types(self) -> bool {
+        matches!(self, Self::Rows | Self::Hash | Self::Buffered)
+    }
 }
 
 /// Reads the list of the user's tables, ordered by name.
@@ -146,16 +180,15 @@ pub fn tables(image: &Image, roots: &Roots) -> Result<Vec<TableEntry>> {
         let id = fields.u64()?;
         let stored = Tree::read(&mut fields)?;
         debug_assert_eq!(fields.position(), 8 + TREE_BYTES);
-        let mut layout = 0;
-        let types = if fields.left() == 0 {
+        let mut layout = Layout::Rows;
+        if value.get(8 + TREE_BYTES) == Some(&0) {
+            fields.skip(1)?;
+            layout = Layout::of(fields.u8()?, &fields)?;
+        }
+        let is_plain = layout == Layout::Rows && fields.left() == 0;
+        let types = if is_plain || !layout.has_types() {
             None
         } else {
-            if value[8 + TREE_BYTES] == 0 {
-                fields.skip(1)?;
-                layout = fields.u8()?;
-                let is_known = layout == HASH_LAYOUT || layout == BUFFERED_LAYOUT;
-                fields.require(is_known, "the layout of a table")?;
-            }
             let mut name = || -> Result<String> {
                 let bytes = usize::from(fields.u8()?);
                 fields.require(bytes > 0, "the name of a type")?;
@@ -169,8 +202,7 @@ pub fn tables(image: &Image, roots: &Roots) -> Result<Vec<TableEntry>> {
             name,
             tree: roots.inline.get(&id).copied().unwrap_or(stored),
             types,
-            hash: layout == HASH_LAYOUT,
-            buffered: layout == BUFFERED_LAYOUT,
+            layout,
         });
     }
     Ok(tables)

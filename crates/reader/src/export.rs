@@ -15,6 +15,12 @@
 //!   record 1: "nut" removed
 //!   2 keys, hash 0123456789abcdef
 //!   key "bolt": records [0], versions [0]
+//! table "broker": no types, topics
+//!   "hall/1/door" = "shut", id 0, change 1, at 5, qos 0
+//! table "jobs": no types, queue
+//!   1 = "work", at 5, priority 128
+//!   group "": 0 acknowledged, 0 delivered again, 0 dead
+//!     1: ready, 0 deliveries
 //! series 1 "wind{site=\"a\"}", ms, replace
 //!   annotation "unit" = "m/s"
 //!   column "value": f64
@@ -26,27 +32,25 @@
 //! A long string of bytes is shown as its length and its hash. Of a long series the first and last rows are shown;
 //! the hash covers the lines of all rows.
 
-use crate::bytes::checksum;
-use crate::catalog::{self, Column, Policy, Roots, SeriesEntry};
+use crate::bucket::Bucket;
+use crate::catalog::{self, Column, Layout, Policy, Roots, SeriesEntry};
 use crate::chunk::words;
+use crate::containers::Containers;
 use crate::delta::{Delta, Row};
 use crate::error::{Error, Result};
 use crate::hash_table::HashTable;
 use crate::image::Image;
+use crate::queue::Queue;
 use crate::runs;
 use crate::series::SeriesReader;
+use crate::shown::{Bytes, lines};
 use crate::space::Space;
 use crate::table::{Rows, Value};
 use crate::tag_index;
 use crate::texts::Texts;
+use crate::topics::Topics;
 use std::collections::BTreeMap;
-use std::fmt::{self, Write};
-
-/// Maximum length of byte strings that are shown in full; a longer string is shown as length and hash.
-const SHOWN_BYTES: usize = 80;
-
-/// Number of rows that are shown at the beginning and at the end of a long series.
-const SHOWN_ROWS: usize = 20;
+use std::fmt;
 
 /// All contents of a file.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -70,10 +74,25 @@ pub struct Table {
     pub name: String,
     /// Names of the types of keys and values, if the file records them.
     pub types: Option<(String, String)>,
-    /// The rows of the table; none of a hash table.
-    pub rows: Rows,
-    /// The contents of a hash table.
-    pub hash: Option<HashTable>,
+    /// The contents.
+    pub contents: TableContents,
+}
+
+/// The contents of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TableContents {
+    /// Rows of an ordered or a buffered table.
+    Rows(Rows),
+    /// Records of a hash table, and their index.
+    Hash(HashTable),
+    /// Topics with retained messages.
+    Topics(Topics),
+    /// A queue.
+    Queue(Queue),
+    /// Objects.
+    Bucket(Bucket),
+    /// Containers of messages.
+    Containers(Containers),
 }
 
 /// A series with its rows.
@@ -124,14 +143,17 @@ impl Contents {
         };
         for table in catalog::tables(image, &roots)? {
             let rows = table.tree.rows(image)?;
-            let (rows, hash) = match table.hash {
-                true => (Rows::default(), Some(HashTable::read(&rows)?)),
-                false if table.buffered => (runs::buffered(&rows)?, None),
-                false => (rows, None),
+            let rows = match table.layout {
+                Layout::Rows => TableContents::Rows(rows),
+                Layout::Hash => TableContents::Hash(HashTable::read(&rows)?),
+                Layout::Buffered => TableContents::Rows(runs::buffered(&rows)?),
+                Layout::Topics => TableContents::Topics(Topics::read(&rows)?),
+                Layout::Queue => TableContents::Queue(Queue::read(&rows)?),
+                Layout::Bucket => TableContents::Bucket(Bucket::read(&rows)?),
+                Layout::Containers => TableContents::Containers(Containers::read(&rows)?),
             };
             contents.tables.push(Table {
-                rows,
-                hash,
+                contents: rows,
                 name: table.name,
                 types: table.types,
             });
@@ -229,11 +251,17 @@ impl fmt::Display for Contents {
                 Some((key, value)) => write!(f, "{key} -> {value}")?,
                 None => f.write_str("no types")?,
             }
-            match &table.hash {
-                Some(hash) => hash_table(f, hash)?,
-                None => writeln!(f, ", sequence {}", table.rows.sequence)?,
+            match &table.contents {
+                TableContents::Rows(all) => {
+                    writeln!(f, ", sequence {}", all.sequence)?;
+                    rows(f, all, 1)?;
+                }
+                TableContents::Hash(hash) => hash_table(f, hash)?,
+                TableContents::Topics(topics) => write!(f, ", topics\n{topics}")?,
+                TableContents::Queue(queue) => write!(f, ", queue\n{queue}")?,
+                TableContents::Bucket(bucket) => write!(f, ", bucket\n{bucket}")?,
+                TableContents::Containers(of) => write!(f, ", containers\n{of}")?,
             }
-            rows(f, &table.rows, 1)?;
         }
         for series in &self.series {
             series.fmt(f)?;
@@ -321,23 +349,6 @@ fn hash_table(f: &mut fmt::Formatter<'_>, table: &HashTable) -> fmt::Result {
     lines(f, "keys", &keys.collect::<Vec<_>>())
 }
 
-/// Writes the number and the hash of lines, and the first and last of them.
-fn lines(f: &mut fmt::Formatter<'_>, what: &str, lines: &[String]) -> fmt::Result {
-    let hash = checksum(lines.concat().as_bytes());
-    writeln!(f, "  {} {what}, hash {hash:016x}", lines.len())?;
-    let hidden = SHOWN_ROWS..lines.len().saturating_sub(SHOWN_ROWS);
-    for (number, line) in lines.iter().enumerate() {
-        if hidden.contains(&number) {
-            if number == hidden.start {
-                f.write_str("  ...\n")?;
-            }
-            continue;
-        }
-        f.write_str(line)?;
-    }
-    Ok(())
-}
-
 impl fmt::Display for Series {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let entry = &self.entry;
@@ -387,44 +398,5 @@ impl fmt::Display for Cell {
             Self::Decimal(units, scale) => write!(f, "{units}e-{scale}"),
             Self::Text(text) => write!(f, "{}", Bytes(text)),
         }
-    }
-}
-
-/// Formats bytes as text in quotes, or as length and hash.
-struct Bytes<'a>(&'a [u8]);
-
-impl fmt::Display for Bytes<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let bytes = self.0;
-        if bytes.len() > SHOWN_BYTES {
-            return write!(f, "{} bytes, hash {:016x}", bytes.len(), checksum(bytes));
-        }
-        f.write_char('"')?;
-        for &byte in bytes {
-            match byte {
-                b'"' | b'\\' => write!(f, "\\{}", char::from(byte))?,
-                b' '..=b'~' => f.write_char(char::from(byte))?,
-                _ => write!(f, "\\{byte:02x}")?,
-            }
-        }
-        f.write_char('"')
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bytes_are_escaped_and_long_ones_hashed() {
-        assert_eq!(
-            Bytes(b"a \"\\\x00\xff").to_string(),
-            "\"a \\\"\\\\\\00\\ff\""
-        );
-        assert!(
-            Bytes(&[b'a'; 81])
-                .to_string()
-                .starts_with("81 bytes, hash ")
-        );
     }
 }

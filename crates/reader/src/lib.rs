@@ -7,9 +7,13 @@
 //! series     leaves, nodes, records                statistics of rows                            (section 8)
 //! delta      tail page and runs                                                                  (section 7)
 //! chunk      encoded columns                       cold       pages of Pco                       (section 6)
+//! topics, queue, bucket, containers                                               (sections 9.11 to 9.14)
+//!                                                  message_text  these as text
+//! document   values of messages                    parts      rows of such tables
 //! runs       runs of hash tables and buffered tables                                        (sections 9.9, 9.10)
 //! hash_table records and their index                                                             (section 9.9)
 //! tag_index  series by metric and tags                                                           (section 9.8)
+//! shown      bytes and lines as text
 //! texts      strings, bytes and GUIDs of rows      catalog    names, schemas, types, policies    (section 9)
 //! space      pages in use                                                                        (section 4)
 //! table      ordered tables                                                                      (section 5)
@@ -21,24 +25,32 @@
 //! Damaged input gives an [`Error`], never a panic.
 
 pub mod block;
+pub mod bucket;
 pub mod bytes;
 pub mod catalog;
 pub mod chunk;
 pub mod cold;
+pub mod containers;
 pub mod delta;
+pub mod document;
 pub mod error;
 pub mod export;
 pub mod hash_table;
 pub mod head;
 pub mod image;
+mod message_text;
+mod parts;
+pub mod queue;
 pub mod redo;
 mod runs;
 pub mod series;
+mod shown;
 pub mod space;
 pub mod statistics;
 pub mod table;
 pub mod tag_index;
 pub mod texts;
+pub mod topics;
 
 pub use error::{Error, Result};
 pub use export::Contents;

@@ -189,7 +189,7 @@ pub(crate) fn block(bytes: &[u8]) -> Result<Vec<Pair>> {
 pub(crate) fn plain(rows: &Rows) -> Result<Vec<(&[u8], &[u8])>> {
     let rows = rows.rows.iter().map(|(key, value)| match value {
         Value::Bytes(bytes) => Ok((key.as_slice(), bytes.as_slice())),
-        _ => Err(broken("a hash table with a table too many")),
+        _ => Err(broken("rows with a table too many")),
     });
     rows.collect()
 }

@@ -9,11 +9,15 @@ mod make;
 use make::{FILES, Made};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use tidalite_reader::catalog::{self, Column, Roots, plain_rows};
+use tidalite_reader::bucket::Bucket;
+use tidalite_reader::catalog::{self, Column, Layout, Roots, plain_rows};
+use tidalite_reader::containers::Containers;
 use tidalite_reader::delta::Delta;
+use tidalite_reader::queue::Queue;
 use tidalite_reader::series::SeriesReader;
 use tidalite_reader::space::Space;
-use tidalite_reader::table::Value;
+use tidalite_reader::table::{Rows, Value};
+use tidalite_reader::topics::Topics;
 use tidalite_reader::{Contents, Error, Image};
 
 fn folder() -> PathBuf {
@@ -271,4 +275,53 @@ fn the_dump_in_the_description_shows_bytes_of_stored_files() {
 #[test]
 fn pages_beyond_64_kib_have_wide_offsets() {
     compare("large pages", make::large_pages());
+}
+
+#[test]
+fn objects_of_several_chunks_have_their_hashes() {
+    compare("large objects", make::large_objects());
+}
+
+/// Flips a bit in the key or the value of a row, also of a nested table.
+fn flip_a_bit(rows: &mut Rows, random: &mut Random) {
+    if rows.rows.is_empty() {
+        return;
+    }
+    let at = random.below(rows.rows.len());
+    let (key, value) = &mut rows.rows[at];
+    let bytes = match value {
+        Value::Table(nested) => return flip_a_bit(nested, random),
+        Value::Bytes(bytes) if random.below(3) > 0 => bytes,
+        _ => key,
+    };
+    if !bytes.is_empty() {
+        let at = random.below(bytes.len());
+        bytes[at] ^= 1 << random.below(8);
+    }
+}
+
+/// The checksums of pages hide damage from the readers of rows, so this test damages the rows themselves.
+#[test]
+fn damaged_rows_of_messages_give_errors_and_no_panic() {
+    let image = Image::open(stored("messages").0).unwrap();
+    let roots = Roots::read(&image.meta().app).unwrap().unwrap();
+    let mut random = Random(0x2545_f491);
+    for table in catalog::tables(&image, &roots).unwrap() {
+        let read = |rows: &Rows| match table.layout {
+            Layout::Topics => Topics::read(rows).is_ok(),
+            Layout::Queue => Queue::read(rows).is_ok(),
+            Layout::Bucket => Bucket::read(rows).is_ok(),
+            Layout::Containers => Containers::read(rows).is_ok(),
+            other => panic!("a table with the layout {other:?}"),
+        };
+        let rows = table.tree.rows(&image).unwrap();
+        assert!(read(&rows), "{}", table.name);
+        let mut refused = 0;
+        for _ in 0..300 {
+            let mut damaged = rows.clone();
+            flip_a_bit(&mut damaged, &mut random);
+            refused += usize::from(!read(&damaged));
+        }
+        assert!(refused > 50, "{}: {refused} of 300 refused", table.name);
+    }
 }

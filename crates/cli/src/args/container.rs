@@ -62,7 +62,7 @@ pub(crate) enum ContainerCommand {
     Mv(ContainerMvArgs),
     /// Drop a container with its messages and its series
     Rm(ContainerRmArgs),
-    /// Restore a dropped container, if its options keep what is deleted
+    /// Restore a dropped container, if its options keep deleted messages
     Restore(ContainerRestoreArgs),
     /// List dropped containers that can be restored
     Dropped(ContainerLsArgs),
@@ -82,7 +82,7 @@ pub(crate) enum ContainerCommand {
     Undelete(ContainerUndeleteArgs),
     /// Show, set or remove the rules by which older messages become fewer
     Thin(ContainerThinArgs),
-    /// Remove expired messages and all else that is due, and thin older messages
+    /// Remove expired messages and do all other work that is due, and thin older messages
     Maintain(ContainerMaintainArgs),
     /// Move messages of a queue to containers
     HandOver(Box<ContainerHandOverArgs>),
@@ -95,7 +95,7 @@ pub(crate) struct ContainerLsArgs {
     #[command(flatten)]
     pub place: ContainerPlace,
 
-    /// Only containers whose names begin so
+    /// Only containers whose names begin with this text
     #[arg(
         value_name = "PREFIX",
         default_value = "",

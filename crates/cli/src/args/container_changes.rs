@@ -44,7 +44,7 @@ pub(crate) struct ContainerPutArgs {
     pub fields: MessageFieldArgs,
 
     /// Field with a text or an integer that is unique for each message of a container: a second message with the same
-    /// stores nothing, within the window of the table
+    /// value stores nothing, within the window of the table
     #[arg(long, value_name = "FIELD")]
     pub key: Option<String>,
 
@@ -189,9 +189,10 @@ fn thinned(text: &str) -> Result<(String, ThinningFigure), String> {
 
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Without options it prints the rules. A rule AGE:STEP leaves one message for each step of time of those
-that are older; ages and steps ascend from rule to rule. The message that stays has the figures of --fn
-of the fields of all messages of the step; * is all other fields, whose last values stay if not given.
+Without options the command prints the rules. A rule AGE:STEP keeps one message for each step of time
+among the messages that are older than AGE; ages and steps ascend from rule to rule. The remaining message
+has the figures of --fn, computed from all messages of the step. * stands for all other fields, which keep
+their last values if * is not given.
 `tidalite container maintain` does the work.
 
 Examples:

@@ -86,9 +86,9 @@ pub(crate) struct ContainerCreateArgs {
 
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Without options to change it prints those that hold. A container that was created without options, or by
-a message, has the default options of the table: --defaults changes them for all such containers, also
-for the messages that they have. The first option that a container gets of its own copies the defaults.
+Without options to change, the command prints the current ones. A container that was created without options, or by
+a message, has the default options of the table: --defaults changes them for all such containers, and
+they apply to stored messages, too. The first option that a container gets of its own copies the defaults.
 
 Examples:
   tidalite container options plant.tdl --defaults --ttl 90d --keep-deleted 7d

@@ -32,8 +32,8 @@ Prints JSON lines: the time of the message as `time`, with several containers al
 `container`, and then its fields. If a message has a field `time` or `container` of its own, the name of
 the added one begins with _.
 
-With --limit a note on standard error has the token with which the next command goes on: also messages of
-the same time come exactly once, whatever is stored in between.
+With --limit a note on standard error has the token with which the next command continues. Each message is
+printed exactly once, even among messages of the same time and whatever is stored in between.
 
 Examples:
   tidalite container get plant.tdl pump-3 --from 2030-06-01 --to 2030-06-02
@@ -59,7 +59,7 @@ pub(crate) struct ContainerGetArgs {
     #[arg(long, value_name = "FIELD[,FIELD]...", value_delimiter = ',')]
     pub fields: Vec<String>,
 
-    /// Maximum number of messages; if there are more, a note has the token to go on with
+    /// Maximum number of messages; if there are more, a note has the token with which to continue
     #[arg(long, short = 'n', value_name = "MESSAGES", default_value_t = u64::MAX, hide_default_value = true)]
     pub limit: u64,
 
@@ -67,7 +67,7 @@ pub(crate) struct ContainerGetArgs {
     #[arg(long)]
     pub reverse: bool,
 
-    /// Go on behind an earlier command for the same container, whose note has the token
+    /// Continue after an earlier command for the same container, whose note has the token
     #[arg(long, value_name = "TOKEN")]
     pub after: Option<String>,
 
@@ -101,7 +101,7 @@ pub(crate) struct ContainerFieldsArgs {
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Functions: count, min, max, sum, mean, first, last and increase, each with its field, as in max(speed).
-first and last are of values of any kind, min, max, sum, mean and increase of numbers; integers are
+first and last take values of any kind; min, max, sum, mean and increase take numbers. Integers are
 exact. `count` without a field counts messages. For other functions of numbers, and over long times, use
 `tidalite window` on the series of the container: it reads sums of blocks, not messages.
 
@@ -147,7 +147,7 @@ true; null is not true.
   operators   ?: || && == != < <= > >= in ~ (texts: * and ? stand for characters) !~ + - * / % !
   values      1 2.5 \"text\" 'text' true false null, time and received in nanoseconds since 1970
   fields      speed, position.lat, `any name`, $\"any name\", $time for a field of this name
-  functions   exists(x) if_null(x, y) and others: a wrong name is answered with a list
+  functions   exists(x) if_null(x, y) and others: the error for a wrong name lists them all
 
 Examples:
   tidalite container filter-test 'speed > 5 && state == \"on\"' '{\"speed\": 7, \"state\": \"on\"}'

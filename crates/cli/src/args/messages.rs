@@ -86,7 +86,7 @@ pub(crate) struct PayloadArgs {
     #[arg(long = "file", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub payload_file: Option<PathBuf>,
 
-    /// The payload is typed as hex digits
+    /// Read the payload as hex digits
     #[arg(long, conflicts_with = "payload_file")]
     pub hex: bool,
 }

@@ -5,7 +5,7 @@ use super::queue_place::{QueueConsumerArgs, QueueGroupArg, QueuePlace};
 use crate::time::{age_nanos, width_nanos};
 use clap::{Args, Subcommand, ValueEnum};
 
-/// How many messages a delivery has.
+/// Limits of a delivery.
 #[derive(Debug, Args)]
 pub(crate) struct QueueLimitArgs {
     /// Maximum number of messages
@@ -154,7 +154,7 @@ pub(crate) struct QueueDeadArgs {
     #[arg(long)]
     pub all: bool,
 
-    /// Make dead letters ready again, with no deliveries
+    /// Make dead letters ready again, as if they had never been delivered
     #[arg(long, conflicts_with = "drop")]
     pub requeue: bool,
 

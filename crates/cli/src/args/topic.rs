@@ -199,11 +199,11 @@ pub(crate) struct TopicMatchArgs {
     )]
     pub since: u64,
 
-    /// Maximum number of messages; if there are more, a note has the token to go on with
+    /// Maximum number of messages; if there are more, a note has the token with which to continue
     #[arg(long, short = 'n', value_name = "MESSAGES", default_value_t = u64::MAX, hide_default_value = true)]
     pub limit: u64,
 
-    /// Go on behind an earlier command with the same filters, whose note has the token
+    /// Continue after an earlier command with the same filters, whose note has the token
     #[arg(long, value_name = "TOKEN")]
     pub token: Option<String>,
 
@@ -249,8 +249,9 @@ pub(crate) struct TopicRmArgs {
 #[command(after_long_help = "\
 With a feed (`topic create --feed CHANGES`) each change is printed once, removals too. If the feed has
 lost changes, because more were made than it keeps, a note says so, and the messages that have changed
-since are read from the table. Without a feed the table is searched for newer messages at each look:
-of several messages of a topic between two looks only the last is printed, and removals are not seen.
+since are read from the table. Without a feed the command searches the table for newer messages at
+each interval: of several messages of a topic within one interval it prints only the last, and it does
+not see removals.
 
 With --format json each line has the field `event`: `message`, `removed` or `lost`.
 
@@ -278,7 +279,7 @@ pub(crate) struct TopicWatchArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub count: Option<u64>,
 
-    /// Time between two looks at the database
+    /// Interval between reads of the database
     #[arg(long, value_name = "WIDTH", value_parser = width_nanos, default_value = "500ms")]
     pub every: i64,
 

@@ -52,30 +52,30 @@ pub enum Rejection {
 /// Outcome of one appended message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AppendOutcome {
-    /// Stored as a new message.
+    /// The message was stored as a new one.
     Stored {
         /// The new message.
         key: MessageKey,
     },
-    /// Stored in place of an earlier message of the same time.
+    /// The message replaced an earlier one of the same time.
     Replaced {
         /// The message as it was.
         old: StoredMessage,
     },
-    /// Merged with an earlier message of the same time.
+    /// The message was merged with an earlier one of the same time.
     Merged {
         /// The message as it was.
         old: StoredMessage,
         /// The document that the message has now, encoded.
         document: Vec<u8>,
     },
-    /// Not stored: there is a message of this time, and the container keeps the first.
+    /// The message was not stored: there is one of this time, and the container keeps the first.
     Ignored,
-    /// Not stored: the idempotency key was seen within the window.
+    /// The message was not stored: its idempotency key was seen within the window.
     Repeated,
-    /// Not stored: its time to live was over on arrival, or is 0. It has set the latest values.
+    /// The message was not stored, because its time to live is 0 or was over on arrival. It has set the latest values.
     NotStored,
-    /// Not stored.
+    /// The message was rejected and not stored.
     Rejected(Rejection),
 }
 

@@ -267,7 +267,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
     }
 }
 
-/// Whether messages are removed before the new ones are stored, or after.
+/// The time of a removal, before or after the new messages are stored.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SweepTime {
     /// Expired messages of full containers that reject new ones.

@@ -10,7 +10,7 @@ use crate::containers::token::MessageToken;
 use tidalite_kv::Cursor;
 use tidalite_pager::{PageRead, Result};
 
-/// Which messages are read, and in which order.
+/// A query for messages: times, order, limit and position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageQuery {
     /// The earliest time.
@@ -38,7 +38,7 @@ impl Default for MessageQuery {
     }
 }
 
-/// Where a cursor over one container begins and ends.
+/// The range of times that a cursor reads in one container.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Span {
     pub(crate) from: i64,

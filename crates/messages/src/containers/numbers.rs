@@ -157,7 +157,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Goes on with the fields of a value that was found last, if it is an object.
+    /// Descends into the value that was found last, if it is an object.
     fn enter(&mut self, name: &str, value: &'a FieldValue) {
         if let FieldValue::Object(fields) = value {
             self.above.push(self.path.len());
@@ -171,7 +171,7 @@ impl<'a> Walk<'a> {
         [&self.path, name].concat()
     }
 
-    /// Where the names of the objects down to the current one end in its path.
+    /// The ends of the names of the objects in the current path.
     fn ends_of_names(&self) -> Vec<usize> {
         let starts = self.above.iter().copied().skip(1);
         let starts = starts.chain([self.path.len()]);

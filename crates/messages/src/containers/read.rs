@@ -54,7 +54,7 @@ pub struct ContainerInfo {
     pub number: u32,
     /// The options that hold for it.
     pub options: ContainerOptions,
-    /// Whether these are options of its own, not the default options of the table.
+    /// Whether the container has options of its own instead of the default options of the table.
     pub has_own_options: bool,
     /// Number of messages.
     pub messages: u64,

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use tidalite_pager::{PageWrite, Result};
 
-/// Greater numbers are taken for damage: a table with them could soon give no more numbers.
+/// Greater numbers are treated as damage, because a table with such numbers could soon run out of them.
 const SANE_DELETION_MAX: u64 = COUNT_MAX / 2;
 
 impl<W: PageWrite> ContainersWriter<'_, W> {

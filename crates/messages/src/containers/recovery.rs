@@ -30,7 +30,7 @@ pub struct ContainersRecovery {
     pub has_lost_options: bool,
 }
 
-/// Greater numbers are taken for damage: a table with them could soon give no more numbers.
+/// Greater numbers are treated as damage, because a table with such numbers could soon run out of them.
 const SANE_NUMBER_MAX: u32 = u32::MAX / 2;
 
 /// A name that no other has, for a number.

@@ -202,7 +202,7 @@ impl StepFields {
         Ok(())
     }
 
-    /// Whether the fields do not fit into one message. It takes no more fields then.
+    /// Whether the fields are too large for one message. Further fields are then ignored.
     pub(crate) fn is_too_large(&self) -> bool {
         self.is_too_large
     }

@@ -47,7 +47,7 @@ pub(crate) struct Found {
     pub(crate) reached: i64,
 }
 
-/// Where and how steps are looked for.
+/// Arguments of a search for steps.
 pub(crate) struct Search<'a> {
     /// Number of the container.
     pub(crate) container: u32,

@@ -28,7 +28,7 @@ pub struct Thinned {
     /// Times of the messages that were changed or removed: of the oldest and the newest one of each step, or of several
     /// neighbouring steps of one rule. Spans of different rules can overlap.
     pub spans: Vec<(i64, i64)>,
-    /// Whether the rules are done with all messages that are old enough.
+    /// Whether the rules have been applied to all messages that are old enough.
     pub is_done: bool,
 }
 

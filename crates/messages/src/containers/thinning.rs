@@ -71,7 +71,7 @@ impl ThinningFigure {
     }
 }
 
-/// How the older messages of a container become fewer. Protected messages stay as they are.
+/// The rules by which the older messages of a container become fewer. Protected messages stay as they are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Thinning {
     /// The rules, the youngest age first. Ages and steps ascend.
@@ -123,7 +123,7 @@ impl Thinning {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ThinningRow {
     pub(crate) thinning: Thinning,
-    /// For each rule the time before which it has done its work.
+    /// The time before which each rule has done its work.
     pub(crate) done: Vec<i64>,
 }
 

@@ -77,7 +77,7 @@ impl<W: PageWrite> BucketWriter<'_, W> {
     /// `Unsupported` for an upload in parts; `Limit` if the object becomes too large.
     ///
     /// # Cost
-    /// Writes the bytes once as a part of a whole chunk; bytes that do not fill a chunk yet, once more.
+    /// Writes each byte once as part of a whole chunk, and bytes that do not fill a chunk yet once more before that.
     pub fn append(
         &mut self,
         id: UploadId,

@@ -153,7 +153,7 @@ impl<W: PageWrite> BucketWriter<'_, W> {
     }
 
     /// Removes expired objects, and with [`BucketOverflow::Rotate`] the oldest ones, until the limits leave room for
-    /// this many more objects and bytes. For limits that were lowered, and before puts that need much room.
+    /// this many more objects and bytes. Call it after limits were lowered, and before puts that need much room.
     ///
     /// # Errors
     /// A damaged or unreadable page, a full disk.

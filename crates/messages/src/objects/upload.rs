@@ -20,20 +20,20 @@ use tidalite_pager::Result;
 /// Maximum number of chunks of a part of an upload.
 pub const PART_CHUNKS_MAX: u32 = 1024;
 
-/// Stands in the place of the number of chunks of a part in the row of a put.
+/// Value of the number of chunks of a part that marks the row of a put.
 const PUT: u32 = u32::MAX;
 
 /// Identifies an upload in its bucket. Ids are never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UploadId(pub u64);
 
-/// How the bytes of an upload arrive.
+/// The way in which the bytes of an upload arrive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UploadMode {
-    /// In order, in pieces of any length.
+    /// The bytes arrive in order, in pieces of any length.
     #[default]
     Append,
-    /// In numbered parts, in any order. All but the last part have the same size.
+    /// The bytes arrive in numbered parts, in any order. All parts except the last have the same size.
     Parts {
         /// Size of a part in chunks, from 1 to [`PART_CHUNKS_MAX`].
         chunks: u32,
@@ -47,7 +47,7 @@ pub struct UploadInfo {
     pub id: UploadId,
     /// Name of the object that the upload will become.
     pub name: String,
-    /// How its bytes arrive.
+    /// The way in which its bytes arrive.
     pub mode: UploadMode,
     /// Number of bytes that are stored: the offset of the next append.
     pub len: u64,
@@ -59,7 +59,8 @@ pub struct UploadInfo {
     pub expires: i64,
     /// Attributes of the object.
     pub attributes: ObjectAttributes,
-    /// Whether these are the whole chunks of a put, which no call for uploads reaches. The mode is `Append` then.
+    /// Whether the row holds the whole chunks of an unfinished put, which calls for uploads do not find. Its mode is
+    /// `Append`.
     pub(crate) is_put: bool,
 }
 

@@ -27,7 +27,7 @@ impl<W: PageWrite> BucketWriter<'_, W> {
         self.insert_upload(name, attributes, mode, times, (chunk_bytes, false))
     }
 
-    /// As `begin_upload`, with a size of chunks, which may differ from the one in the options, and a mark for a put.
+    /// Like `begin_upload`, with a size of chunks that may differ from the options, and a mark for a put.
     pub(crate) fn insert_upload(
         &mut self,
         name: &str,

@@ -25,7 +25,7 @@ pub struct ObjectVerification {
 }
 
 impl ObjectVerification {
-    /// Whether the object is as it was put.
+    /// Whether the object is undamaged.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         self.damaged.is_empty() && self.hash_matches

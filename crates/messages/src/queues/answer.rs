@@ -12,10 +12,10 @@ use crate::queues::store::{Messages, missing};
 use crate::queues::writer::QueueWriter;
 use tidalite_pager::{PageWrite, Result};
 
-/// The result for one id. All but the first have no effect.
+/// The result for one id. Only `Done` changes anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answered {
-    /// Done.
+    /// The answer took effect.
     Done,
     /// The lease has lapsed: the message will be delivered again.
     Lapsed,
@@ -45,7 +45,7 @@ impl<W: PageWrite> QueueWriter<'_, W> {
     /// page.
     ///
     /// # Cost
-    /// A row or two for each 64 ids that follow each other; messages that follow each other are removed as ranges.
+    /// One or two rows for each 64 consecutive ids; consecutive messages are removed as ranges.
     pub fn ack(
         &mut self,
         group: &str,

@@ -8,8 +8,9 @@ use crate::queues::writer::QueueWriter;
 use tidalite_pager::{PageWrite, Result};
 
 impl<W: PageWrite> QueueWriter<'_, W> {
-    /// Makes dead letters of a group messages that were never delivered. With an ordering key, such a message waits for
-    /// the one that the group has under way. Returns for each id `Done`, or `Unknown` if it is not a dead letter.
+    /// Makes dead letters of a group ready again, as if they had never been delivered. A message with an ordering key waits
+    /// if another message with this key is ready, delayed or leased. Returns for each id `Done`, or `Unknown` if it is
+    /// not a dead letter.
     ///
     /// # Errors
     /// `Unsupported` for a group that does not exist; `Limit` for more than [`BATCH_MAX`] ids. `DiskFull`, `Io`; a damaged

@@ -112,7 +112,7 @@ pub(crate) fn read_open<R: PageRead>(root: &Tree, r: &R) -> Result<BTreeMap<u32,
     Ok(open)
 }
 
-/// The rows of marks in the order of the ids of one group, with the row that was read last.
+/// Reads the rows of marks of a group in the order of their ids; holds the row that it read last.
 struct MarkRows {
     group: u32,
     row: Option<(u64, Option<Box<Block>>)>,

@@ -9,7 +9,7 @@ use crate::queues::store::Messages;
 use crate::queues::writer::QueueWriter;
 use tidalite_pager::{PageRead, PageWrite, Result};
 
-/// Why a message is a dead letter.
+/// The reason why a message is a dead letter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeadReason {
     /// It was delivered as often as the queue permits, and not acknowledged.

@@ -21,9 +21,9 @@ pub(crate) struct Edit {
     pub(crate) marks: Marks,
     pub(crate) leases: Leases,
     sets: SetChanges,
-    /// Heads of lanes that were read, and whether they are changed.
+    /// Heads of lanes that were read, each with a flag that says whether it was changed.
     heads: BTreeMap<u64, (Option<u64>, bool)>,
-    /// Lanes whose heads have left.
+    /// Lanes that have lost their heads.
     freed: BTreeSet<u64>,
 }
 
@@ -138,8 +138,8 @@ impl Edit {
         }
     }
 
-    /// The state of a message after `count` deliveries that may be delivered: waiting if its lane has a head. Otherwise
-    /// it becomes the head.
+    /// The state of a message that may be delivered, after `count` deliveries. It waits if its lane has a head, and
+    /// becomes the head otherwise.
     fn arrival<R: PageRead>(
         &mut self,
         root: &Tree,

@@ -23,15 +23,15 @@ pub enum GroupStart {
 
 impl<W: PageWrite> QueueWriter<'_, W> {
     /// Creates a group of consumers; returns false, with nothing changed, if it exists. The first group of a queue that
-    /// starts at the oldest message takes over everything that waits. If it starts at the newest one, the waiting
-    /// messages are dropped, since no group needs them: [`maintain`](Self::maintain) removes them.
+    /// starts at the oldest message takes over all stored messages. If it starts at the newest one, no group needs the
+    /// stored messages: [`maintain`](Self::maintain) removes them.
     ///
     /// # Errors
     /// `Limit` for too many groups or too long a name; `Unsupported` for an empty name, or one that begins with a zero
     /// byte. `DiskFull`, `Io`; a damaged page.
     ///
     /// # Cost
-    /// One row; for a second group that starts at the oldest message, a read of all stored messages.
+    /// One row. A second group that starts at the oldest message also reads all stored messages.
     pub fn create_group(&mut self, name: &str, start: GroupStart, now: i64) -> Result<bool> {
         check_name(name)?;
         if self.groups.contains_key(name) {

@@ -19,12 +19,12 @@
 
 use tidalite_base::checksum;
 
-/// Ids of a set differ in this number of bits at most.
+/// Maximum number of bits in which ids of one set differ.
 pub(crate) const BLOCK_BITS: u32 = 16;
 /// Length in bytes of the number of a block at the end of a key of a set.
 const BLOCK_BYTES: usize = 6;
 
-/// A time as bytes that sort like the time.
+/// Encodes a time as bytes that sort like times.
 pub(crate) fn time_bytes(time: i64) -> [u8; 8] {
     (time.cast_unsigned() ^ (1 << 63)).to_be_bytes()
 }

@@ -91,7 +91,7 @@ impl<W: PageWrite> QueueWriter<'_, W> {
     /// a damaged page.
     ///
     /// # Cost
-    /// Reads the delivered messages, and a row or two for each 64 of them if their ids follow each other. Waiting
+    /// Reads the delivered messages, and one or two rows for each 64 of them if their ids are consecutive. Waiting
     /// messages are not visited.
     pub fn lease(
         &mut self,
@@ -175,7 +175,7 @@ impl<W: PageWrite> QueueWriter<'_, W> {
         Ok(mark)
     }
 
-    /// Lets time pass for a group, and reads its first ready messages.
+    /// Ends lapsed leases and delays of a group, and reads its first ready messages.
     #[expect(clippy::type_complexity, reason = "the parts of a call that begins")]
     fn find_ready<'n>(
         &mut self,

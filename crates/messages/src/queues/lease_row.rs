@@ -87,7 +87,7 @@ impl Leases {
             .is_some_and(|lease| *lease.consumer == *consumer))
     }
 
-    /// Adds a new lease, of no message yet.
+    /// Adds a new lease, which holds no messages yet.
     pub(crate) fn begin(&mut self, number: u64, consumer: &[u8]) {
         let lease = Lease {
             left: 0,
@@ -96,7 +96,7 @@ impl Leases {
         self.loaded.insert(number, (Some(lease), true));
     }
 
-    /// Counts messages that are leased by the lease from now on, or not any longer.
+    /// Adds to the number of messages that a lease holds; `change` may be negative.
     pub(crate) fn count<R: PageRead>(
         &mut self,
         root: &Tree,

@@ -15,7 +15,7 @@ use tidalite_base::{get_i64, get_u32, get_u64};
 use tidalite_kv::Tree;
 use tidalite_pager::{PageRead, PageWrite, Result};
 
-/// Ids of one row.
+/// Number of ids in one row.
 pub(crate) const IDS: usize = 64;
 const RUN_BYTES: usize = 24;
 
@@ -69,7 +69,7 @@ impl Mark {
         }
     }
 
-    /// Whether the mark says the same as no mark.
+    /// Whether the mark can be left out: the message is ready and was never delivered.
     fn is_plain(&self) -> bool {
         self.phase == Phase::Ready && self.count == 0
     }
@@ -188,7 +188,7 @@ impl Marks {
         Ok(self.load(root, r, id)?.block[(id % IDS as u64) as usize])
     }
 
-    /// Sets the mark of an id; a mark that says the same as no mark is removed.
+    /// Sets the mark of an id; a mark that can be left out is removed.
     pub(crate) fn set<R: PageRead>(
         &mut self,
         root: &Tree,

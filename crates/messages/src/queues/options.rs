@@ -1,4 +1,4 @@
-//! The options of a queue, which are fixed when it is created, and its limits.
+//! The options and the limits of a queue.
 //!
 //! ```text
 //!  0  u8    overflow: 0 reject, 1 drop the oldest, 2 drop the newest

@@ -63,7 +63,7 @@ pub(crate) fn known_name<'n>(groups: &BTreeMap<String, Group>, name: &'n str) ->
     }
 }
 
-/// Whether users cannot have a group of this name: the group without a name, and groups that are dropped.
+/// Whether the name is reserved for the group without a name or for dropped groups.
 pub(crate) fn is_reserved(name: &str) -> bool {
     name.is_empty() || name.starts_with('\0')
 }

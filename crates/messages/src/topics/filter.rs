@@ -163,7 +163,8 @@ impl Filter {
         !self.has_dollar_topics && self.levels.first().is_none_or(|level| *level == Level::Any)
     }
 
-    /// If the filter is a topic followed by `/#`, or `#`: the end of the range of its matches, which is `None` for `#`.
+    /// The end of the range of the matches of `#`, or of a topic followed by `/#`. The inner `None` means the end of
+    /// the table.
     pub(super) fn range_end(&self) -> Option<Option<Vec<u8>>> {
         if !self.has_rest || self.levels.contains(&Level::Any) {
             return None;

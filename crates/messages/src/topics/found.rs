@@ -1,17 +1,17 @@
-//! Which messages a search delivers, and the results of a search.
+//! The options of a search and its results.
 
 use crate::topics::message::Retained;
 
 /// Default of `SearchOptions::rows_max`.
 const ROWS_MAX: u64 = 1 << 16;
 
-/// Which messages a search delivers, and how much it reads at a time.
+/// Options of a search: the messages that it delivers, and the number of rows that it reads at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SearchOptions {
-    /// Only messages with a greater sequence number, which changed since.
+    /// Delivers only messages with a greater sequence number: those that have changed since.
     pub since: u64,
-    /// Only messages with a sequence number up to this one. A subscriber that receives live changes after it sets it to the
-    /// sequence number of its first snapshot, and then sees nothing twice.
+    /// Delivers only messages with a sequence number up to this one. A subscriber that receives live changes after it
+    /// sets it to the sequence number of its first snapshot, and then sees nothing twice.
     pub until: u64,
     /// Maximum number of rows that one page reads. A page then ends before it is full.
     pub rows_max: u64,
@@ -30,9 +30,9 @@ impl Default for SearchOptions {
 /// Counters of the work of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SearchCounters {
-    /// Filters whose search began with a walk through the keys, as each does.
+    /// Number of filters whose search has begun; each begins with a walk through the keys.
     pub walks: u64,
-    /// Filters whose search went on by sets of topics.
+    /// Number of filters whose search continued with sets of topics.
     pub term_lookups: u64,
     /// Rows compared with a filter, including topics from sets.
     pub rows: u64,

@@ -15,7 +15,7 @@ use tidalite_pager::{Error, PageWrite, Result};
 /// Number of messages that are read before the rows that follow from them are written.
 const READ_AT_ONCE: usize = if cfg!(test) { 7 } else { 1 << 14 };
 
-/// Greater numbers are taken for damage: a table with them could soon give no more numbers.
+/// Greater numbers are treated as damage, because a table with such numbers could soon run out of them.
 const SANE_ID_MAX: u64 = NUMBERS_MAX / 2;
 const SANE_SEQUENCE_MAX: u64 = SEQUENCES_MAX / 2;
 

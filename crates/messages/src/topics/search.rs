@@ -74,7 +74,7 @@ impl TopicSearch {
         }
     }
 
-    /// Goes on with a search at a position that `token` has returned.
+    /// Continues a search at a position that `token` has returned.
     ///
     /// # Errors
     /// `Unsupported` for bytes that are not a token of a search with these filters.
@@ -242,7 +242,7 @@ impl TopicSearch {
         Ok(true)
     }
 
-    /// If an earlier filter has a range that contains this key, the step behind that range.
+    /// The step behind the range of an earlier filter that contains this key, if there is one.
     fn passed(&self, key: &[u8], target: &mut Vec<u8>) -> Option<Step> {
         let earlier = self.filters[..self.at].iter();
         let mut earlier = earlier.filter(|filter| !filter.is_shared() && filter.matches_key(key));

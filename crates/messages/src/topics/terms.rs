@@ -17,7 +17,7 @@ use tidalite_index::{Changes, apply};
 use tidalite_kv::TableWriter;
 use tidalite_pager::{PageWrite, Result};
 
-/// Number of bytes of a name that a term keeps.
+/// Maximum number of bytes of a name in a term.
 pub(super) const NAME_BYTES_MAX: usize = 64;
 
 const INNER: u8 = 0;
@@ -49,8 +49,8 @@ pub(super) fn has_term(key: &[u8], term: &[u8]) -> bool {
     found
 }
 
-/// For each name of a filter the terms of which a match must have one. Empty if the filter has no name, or a level
-/// that no stored topic has.
+/// Lists, for each name of a filter, the terms of which a match must have one. The list is empty if the filter has no
+/// name, or more levels than a topic can have.
 pub(super) fn of_filter(filter: &Filter) -> Vec<Vec<Vec<u8>>> {
     let last = filter.levels.len().saturating_sub(1);
     if last > usize::from(u8::MAX) {

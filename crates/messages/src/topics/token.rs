@@ -22,7 +22,7 @@ const TRIAL: u8 = 1;
 const WALK: u8 = 2;
 const TERMS: u8 = 3;
 
-/// Where a search for the matches of one filter goes on.
+/// The position at which the search for the matches of one filter continues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     NotBegun,

@@ -1,11 +1,14 @@
 //! Reads the contents of a database through the engine's public interface.
 
+use super::message_answers as messages;
 use std::collections::BTreeSet;
 use std::time::Duration;
 use tidalite::retention::KeepFrom;
-use tidalite::{Database, MergePolicy, ReadTxn, Series, SetTable, Table, TableLayout, Unit};
+use tidalite::{
+    Database, MergePolicy, ReadTxn, Series, SetTable, Table, TableLayout, TableTypes, Unit,
+};
 use tidalite_reader::catalog::{Column, MERGES, Policy, SeriesEntry, TYPES, UNITS};
-use tidalite_reader::export::{self, Cell, Contents};
+use tidalite_reader::export::{self, Cell, Contents, TableContents};
 use tidalite_reader::hash_table::{HashTable, Key, Record};
 use tidalite_reader::table::{Rows, Value};
 
@@ -15,32 +18,39 @@ pub(crate) fn contents(db: &Database) -> Contents {
     Contents {
         user_data: snap.user_data().to_vec(),
         pins: pins.map(|pin| (pin.name, pin.txn.0)).collect(),
-        tables: tables(&snap),
+        tables: tables(db, &snap),
         series: series(&snap),
         policies: policies(&snap),
     }
 }
 
-fn tables(snap: &ReadTxn) -> Vec<export::Table> {
+fn tables(db: &Database, snap: &ReadTxn) -> Vec<export::Table> {
     let names = snap.tables().expect("names of tables").into_iter();
     let tables = names.map(|name| {
         let types = snap.table_types(&name).expect("types");
-        let layout = types.as_ref().map(|types| types.layout());
-        let is_hash = layout == Some(TableLayout::Hash);
-        let hash = is_hash.then(|| hash_table(snap, &name));
-        let rows = if is_hash {
-            Rows::default()
-        } else if layout == Some(TableLayout::Buffered) {
-            buffered(snap, &name)
-        } else if snap.is_set_table(&name).expect("a kind") == Some(true) {
-            sets(&snap.set_table(&name).expect("a table").expect("a table"))
-        } else {
-            rows(&snap.table(&name).expect("a table").expect("a table"))
+        let layout = types.as_ref().map(TableTypes::layout);
+        let contents = match layout.unwrap_or(TableLayout::Rows) {
+            TableLayout::Rows => {
+                let is_set = snap.is_set_table(&name).expect("a kind") == Some(true);
+                TableContents::Rows(if is_set {
+                    sets(&snap.set_table(&name).expect("a table").expect("a table"))
+                } else {
+                    rows(&snap.table(&name).expect("a table").expect("a table"))
+                })
+            }
+            TableLayout::Hash => TableContents::Hash(hash_table(snap, &name)),
+            TableLayout::Buffered => TableContents::Rows(buffered(snap, &name)),
+            TableLayout::Topics => TableContents::Topics(messages::topics(snap, &name)),
+            TableLayout::Queue => TableContents::Queue(messages::queue(db, snap, &name)),
+            TableLayout::Bucket => TableContents::Bucket(messages::bucket(snap, &name)),
+            TableLayout::Containers => {
+                TableContents::Containers(messages::containers(db, snap, &name))
+            }
         };
+        let types = types.filter(|types| !types.key().is_empty());
         export::Table {
             types: types.map(|types| (types.key().to_owned(), types.value().to_owned())),
-            rows,
-            hash,
+            contents,
             name,
         }
     });

@@ -2,9 +2,12 @@
 
 mod answers;
 mod hashes;
+mod message_answers;
+mod messages;
 mod rows;
 mod tables;
 
+pub(crate) use messages::large_objects;
 pub(crate) use tables::large_pages;
 
 use std::sync::Arc;
@@ -25,7 +28,7 @@ pub(crate) struct Made {
 type Recipe = fn() -> Made;
 
 /// The names of the files, and the functions that write them.
-pub(crate) const FILES: [(&str, Recipe); 11] = [
+pub(crate) const FILES: [(&str, Recipe); 12] = [
     ("empty", tables::empty),
     ("tables", tables::tables),
     ("nested", tables::nested),
@@ -37,6 +40,7 @@ pub(crate) const FILES: [(&str, Recipe); 11] = [
     ("delta", rows::delta),
     ("catalog", tables::catalog),
     ("hashes", hashes::hashes),
+    ("messages", messages::messages),
 ];
 
 /// Options with which the engine writes files that are as short as possible.

@@ -32,7 +32,7 @@ pub enum MessageFigure {
     Increase,
 }
 
-/// Which figures are computed, of which messages.
+/// A query for figures of messages.
 #[derive(Clone, Debug, Default)]
 pub struct AggregateQuery {
     /// The messages. `fields`, `reverse` and `limit` have no effect.

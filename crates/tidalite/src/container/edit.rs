@@ -8,7 +8,7 @@ use tidalite_messages::{
     Expression, RestoreRange, Restored, StoredMessage,
 };
 
-/// Changed times that are at most this many nanoseconds apart are worked on together.
+/// Changed times that are at most this many nanoseconds apart are handled as one range.
 const NEAR_NS: i64 = 60_000_000_000;
 
 impl ContainersMut<'_> {
@@ -56,9 +56,9 @@ impl ContainersMut<'_> {
         )
     }
 
-    /// Deletes the messages of a range of times, of all or only those for which a filter is true; a bounded number in one
-    /// call, and with `dry_run` none: they are only counted. If the options of the container keep deleted messages, they can
-    /// be [restored](Self::restore_messages). The latest values of fields stay.
+    /// Deletes the messages of a range of times, or only those for which a filter is true. Each call deletes a bounded
+    /// number. With `dry_run` the messages are only counted. If the options of the container keep deleted messages, they
+    /// can be [restored](Self::restore_messages). The latest values of fields stay.
     ///
     /// # Errors
     /// `Unsupported` for a container that does not exist, and for operands of the filter that do not fit: nothing has changed

@@ -17,10 +17,10 @@ use tidalite_messages::{
 /// Number of messages whose rows are made at a time.
 const ROWS_AT_ONCE: u64 = 10_000;
 
-/// Times from one to another, both inclusive.
+/// A range of times, both ends inclusive.
 pub(super) type Span = (i64, i64);
 
-/// Times joined to spans: neighbours that are at most `gap` nanoseconds apart are in one span.
+/// Joins times to spans: neighbours that are at most `gap` nanoseconds apart are in one span.
 pub(super) fn spans_of(times: impl IntoIterator<Item = i64>, gap: i64) -> Vec<Span> {
     let times: BTreeSet<i64> = times.into_iter().collect();
     let mut spans: Vec<Span> = Vec::new();
@@ -41,7 +41,7 @@ pub(super) struct Group<'m> {
     messages: Vec<usize>,
 }
 
-/// Some messages, in order, and where the next ones begin.
+/// Some messages, in order, and the position of the next ones.
 struct Page {
     documents: Vec<(i64, Document)>,
     next: Option<MessageQuery>,
@@ -147,7 +147,7 @@ impl ContainersMut<'_> {
         Ok(())
     }
 
-    /// Reads messages of a container, also such that have expired and are not removed yet. Of a time with more messages than
+    /// Reads messages of a container, including expired ones that are not removed yet. Of a time with more messages than
     /// a series can have rows, the first ones are read.
     fn messages_of(
         &self,

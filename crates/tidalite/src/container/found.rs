@@ -1,4 +1,4 @@
-//! Messages that were found, and which messages a query finds.
+//! Filters of queries, and the messages that they find.
 
 use crate::txn::pages::Pages;
 use crate::types::error::{Error, Result};

@@ -16,7 +16,7 @@ const EVER: (i64, i64) = (i64::MIN, i64::MAX);
 
 impl ContainersMut<'_> {
     /// Changes the options of the table. New default options hold for the messages that are already stored, too:
-    /// [`maintain`](Self::maintain) removes what is then expired or too much.
+    /// [`maintain`](Self::maintain) removes messages that are then expired or beyond a maximum.
     ///
     /// # Errors
     /// `Unsupported` for options that cannot be used; a damaged page, a full disk.
@@ -140,9 +140,9 @@ impl ContainersMut<'_> {
         )
     }
 
-    /// Does a bounded step of the work that is due: removes messages that have expired or are too much, deleted messages
-    /// that cannot be restored any more, and old idempotency keys. About `budget` rows are read. Call it from time to time,
-    /// until it is done.
+    /// Does a bounded step of the work that is due: removes messages that have expired or are beyond a maximum, deleted
+    /// messages that cannot be restored any more, and old idempotency keys. About `budget` rows are read. Call it from time
+    /// to time, until it is done.
     ///
     /// # Errors
     /// A damaged page, a full disk.
@@ -165,7 +165,7 @@ impl ContainersMut<'_> {
     /// A damaged page, a full disk.
     ///
     /// # Cost
-    /// That of removing each series.
+    /// The cost of removing each series.
     pub fn clear(&mut self) -> Result<()> {
         let options = self.options()?;
         loop {
@@ -243,7 +243,7 @@ impl ContainersMut<'_> {
 }
 
 impl WriteTxn {
-    /// Builds the rows of a table of containers anew that follow from others. Passes a text to `problem` for each loss.
+    /// Rebuilds the derived rows of a table of containers. Passes a text to `problem` for each loss.
     pub(crate) fn recover_containers(
         &mut self,
         name: &str,

@@ -13,14 +13,14 @@ use tidalite_messages::{
     decode_document,
 };
 
-/// Which messages of a container are read, and which of their fields.
+/// A selection of messages of a container and of their fields.
 #[derive(Clone, Debug, Default)]
 pub struct Select {
     /// Times, direction, number of messages, and the place at which to begin.
     pub query: MessageQuery,
-    /// Only messages for which this expression is true.
+    /// Selects only messages for which this expression is true.
     pub filter: Option<Expression>,
-    /// Only these fields.
+    /// Selects only these fields.
     pub fields: Option<Projection>,
 }
 

@@ -195,7 +195,7 @@ impl NewRows {
     }
 }
 
-/// Whether a series can be one of a container. All of them are created like this, and a series with other properties was
+/// Whether a series can belong to a container. Series of containers all have these properties; a series with others was
 /// not made for a container.
 pub(super) fn is_own(info: &SeriesInfo) -> bool {
     let schema = &info.schema;

@@ -17,7 +17,7 @@ pub struct ThinnedContainers {
     pub removed: u64,
     /// Number of messages that stand for several others.
     pub changed: u64,
-    /// Whether all rules are done with all messages that are old enough.
+    /// Whether all rules have been applied to all messages that are old enough.
     pub is_done: bool,
 }
 
@@ -65,8 +65,8 @@ impl ContainersMut<'_> {
         self.change_only(|containers, _| containers.set_thinning(container, thinning.cloned()))
     }
 
-    /// Thins the containers that have rules, all that have not been thinned as far as their rules permit; reads about
-    /// `examined_max` messages. The messages stay as they are until this transaction commits. The rows of the series follow.
+    /// Thins all containers that have rules, as far as the rules permit; reads about `examined_max` messages. The messages
+    /// stay as they are until this transaction commits. The rows of the series follow.
     ///
     /// # Errors
     /// A damaged page, a full disk.

@@ -37,7 +37,7 @@ impl<'t> BucketMut<'t> {
         })
     }
 
-    /// Like `change`, for a change that gives space back.
+    /// Like `change`, for a change that frees space.
     pub(super) fn free<T>(
         &mut self,
         change: impl FnOnce(&mut BucketWriter<'_, PagesMut>, i64) -> tidalite_pager::Result<T>,
@@ -91,7 +91,7 @@ impl<'t> BucketMut<'t> {
         self.change(|bucket, now| bucket.put(name, bytes, attributes, condition, now))
     }
 
-    /// Puts an object with the bytes of a reader, of any number. Of the bytes, at most one chunk and one MiB are in memory.
+    /// Puts an object with all bytes of a reader. At most one chunk and one MiB of them are in memory.
     ///
     /// # Errors
     /// As for `put`; errors of the reader, after which nothing has changed.

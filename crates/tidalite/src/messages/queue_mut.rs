@@ -93,7 +93,7 @@ impl<'t> QueueMut<'t> {
     /// page, a full disk.
     ///
     /// # Cost
-    /// A row or two for each 64 ids that follow each other, and one for each lease.
+    /// One or two rows for each 64 consecutive ids, and one for each lease.
     pub fn lease(
         &mut self,
         group: &str,
@@ -120,7 +120,7 @@ impl<'t> QueueMut<'t> {
     /// `Unsupported` for a group that does not exist; `Limit` for too many ids. A damaged page, a full disk.
     ///
     /// # Cost
-    /// A row or two for each 64 ids that follow each other.
+    /// One or two rows for each 64 consecutive ids.
     pub fn ack(&mut self, group: &str, consumer: &str, ids: &[u64]) -> Result<Vec<Answered>> {
         self.txn.free_space();
         self.change(|queue, now| queue.ack(group, consumer, ids, now))
@@ -165,7 +165,7 @@ impl<'t> QueueMut<'t> {
         self.change(|queue, now| queue.extend(group, consumer, ids, duration, now))
     }
 
-    /// Makes dead letters ready again, with no deliveries.
+    /// Makes dead letters ready again, as if they had never been delivered.
     ///
     /// # Errors
     /// As for `ack`.

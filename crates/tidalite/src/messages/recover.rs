@@ -5,7 +5,7 @@ use crate::types::error::Result;
 use crate::types::table_types::TableLayout;
 
 impl WriteTxn {
-    /// Builds the rows of topics, of a queue or of a bucket anew that follow from others; does nothing for tables of other
+    /// Rebuilds the derived rows of topics, of a queue or of a bucket; does nothing for tables of other
     /// layouts. Passes a text to `problem` for each loss.
     pub(crate) fn recover_messages(
         &mut self,

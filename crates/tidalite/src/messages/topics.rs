@@ -28,7 +28,7 @@ impl<'a> Topics<'a> {
         })
     }
 
-    /// The same view, in which the messages have expired that expire at `now`, in nanoseconds since 1970, or before.
+    /// The same view at the time `now`, in nanoseconds since 1970: messages that expire at or before it are not found.
     #[must_use]
     pub fn at(self, now: i64) -> Self {
         Self { now, ..self }

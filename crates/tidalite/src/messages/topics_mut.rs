@@ -129,7 +129,7 @@ impl<'t> TopicsMut<'t> {
     /// `Unsupported` for a token of another filter; a damaged page, a full disk.
     ///
     /// # Cost
-    /// That of a search, and of the removal of the messages in one batch.
+    /// The cost of a search, and of removing the messages in one batch.
     pub fn remove_matches(
         &mut self,
         filter: &Filter,

@@ -1,4 +1,4 @@
-//! Encoded values as they are: copied from message to message without being decoded.
+//! Copies encoded values from message to message without decoding them.
 
 use super::reader::{Reader, wrong};
 use super::view::{EncodedDocument, EncodedValue, value};

@@ -61,7 +61,7 @@ impl<'a> Reader<'a> {
         std::str::from_utf8(self.sized()?).ok()
     }
 
-    /// Moves behind a value.
+    /// Skips a value.
     #[inline]
     pub(super) fn skip(&mut self) -> Option<()> {
         let tag = self.byte()?;
@@ -78,7 +78,7 @@ impl<'a> Reader<'a> {
         self.take(len).map(|_| ())
     }
 
-    /// Reads an integer of `len` bytes, without zeros at its end but for a single one.
+    /// Reads an integer of `len` bytes. The last byte must not be 0 if there are several.
     #[inline]
     pub(super) fn integer(&mut self, len: usize) -> Option<u64> {
         if len > 8 {

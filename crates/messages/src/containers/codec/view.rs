@@ -1,4 +1,4 @@
-//! Encoded messages, read where they are: nothing is allocated, and values are skipped by their lengths.
+//! Reads encoded messages in place: nothing is allocated, and values are skipped by their lengths.
 //!
 //! The bytes may be damaged: each step checks what it reads, and the values that are skipped are not checked.
 

@@ -14,7 +14,7 @@ use std::cmp::Ordering;
 pub(super) struct Problem {
     pub(super) found: String,
     pub(super) expected: &'static str,
-    /// Whether a number is too large; otherwise an argument has a wrong kind.
+    /// True if a number is too large; false if an argument has a wrong kind.
     pub(super) is_range: bool,
 }
 

@@ -11,9 +11,9 @@ pub enum ExpressionError {
     Syntax {
         /// Position of the character where reading stopped.
         at: usize,
-        /// What stands there.
+        /// The text found there.
         found: String,
-        /// What could stand there; with a suggestion for common slips.
+        /// The text that could stand there, with a suggestion for common slips.
         expected: String,
     },
     /// A value has a kind that the operator or function does not take.

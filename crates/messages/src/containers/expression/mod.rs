@@ -36,9 +36,9 @@
 //!   `min` and `max` tell their own rules.
 //! - `x == null` and `x != null`, with the literal on either side, ask whether `x` is null: true or false.
 //! - `a && b` is false if one of them is false, otherwise null if one is null. `a || b` is true if one of them is true,
-//!   otherwise null if one is null. What stands behind the deciding operand is not evaluated.
+//!   otherwise null if one is null. Operands behind the deciding one are not evaluated.
 //! - `x in (a, b)` is true if `x` equals one of them, otherwise null if `x` or one of them is null.
-//! - `c ? a : b` gives `b` if `c` is null. Only the one that is given is evaluated.
+//! - `c ? a : b` gives `b` if `c` is null. Only the result is evaluated, not the other branch.
 //! - A message whose filter gives null does not match.
 //!
 //! # Numbers
@@ -54,8 +54,8 @@
 //! by their bytes. Everything else is an error with its position. Lists and objects are values only for `exists`,
 //! `if_null`, `length`, `== null` and as results.
 //!
-//! `text ~ "pump*"` compares the whole text with a pattern: `*` matches any characters, `?` one character, and each after
-//! a backslash itself.
+//! `text ~ "pump*"` compares the whole text with a pattern: `*` matches any characters, `?` matches one character, and a
+//! character after a backslash matches itself.
 
 mod arithmetic;
 mod call;

@@ -62,7 +62,7 @@ struct Parser<'t> {
 }
 
 impl Parser<'_> {
-    /// Goes to the next token; returns the current one.
+    /// Moves to the next token; returns the current one.
     fn advance(&mut self) -> Result<Token, ExpressionError> {
         let (at, token) = self.tokens.next()?;
         self.at = at;

@@ -42,13 +42,13 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// Symbols, the longer of those that begin alike first.
+/// Symbols. Of symbols with the same beginning, the longer one comes first.
 const SYMBOLS: [&str; 21] = [
     "&&", "||", "==", "!=", "<=", ">=", "!~", "<", ">", "~", "!", "+", "-", "*", "/", "%", "?",
     ":", "(", ")", ",",
 ];
 
-/// Slips that are common, with what was probably meant.
+/// Common slips, each with the symbol that was probably meant.
 const SLIPS: [(&str, &str); 6] = [
     ("===", "\"==\""),
     ("<>", "\"!=\""),
@@ -272,7 +272,7 @@ impl<'t> Tokens<'t> {
     }
 }
 
-/// Whether a text begins with a symbol that no third character makes another one.
+/// Whether a text begins with a symbol that is not followed by `=`, which would make it another symbol.
 fn is_exactly(text: &str, symbol: &str) -> bool {
     text.strip_prefix(symbol)
         .is_some_and(|rest| !rest.starts_with('='))
@@ -286,7 +286,7 @@ fn is_letter_or_digit(letter: char) -> bool {
     letter.is_alphanumeric() || letter == '_'
 }
 
-/// Words of the language, which are fields only behind `$`.
+/// Reserved words; a field with such a name is written with `$`.
 pub(super) const WORDS: [&str; 6] = ["in", "true", "false", "null", "time", "received"];
 
 /// Whether a field with this name needs no `$`.

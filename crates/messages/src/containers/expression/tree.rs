@@ -84,7 +84,7 @@ impl Binary {
     }
 }
 
-/// How strongly operators bind their operands, from the weakest on.
+/// Precedence of operators, from the lowest to the highest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Strength {
     Conditional,
