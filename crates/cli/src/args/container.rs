@@ -3,7 +3,7 @@
 use super::common::{CreatedArg, DurabilityArg, FileArg, FormatArg, ReportFormatArg};
 use super::container_changes::{
     ContainerDelArgs, ContainerHandOverArgs, ContainerMaintainArgs, ContainerPutArgs,
-    ContainerThinArgs, ContainerUndeleteArgs,
+    ContainerRebuildArgs, ContainerThinArgs, ContainerUndeleteArgs,
 };
 use super::container_options::{ContainerCreateArgs, ContainerOptionsArgs};
 use super::container_place::{ContainerNamed, ContainerPlace};
@@ -84,6 +84,8 @@ pub(crate) enum ContainerCommand {
     Thin(ContainerThinArgs),
     /// Remove expired messages and do all other work that is due, and thin older messages
     Maintain(ContainerMaintainArgs),
+    /// Make the series of the containers anew from the messages, after `check` has found a difference
+    Rebuild(ContainerRebuildArgs),
     /// Move messages of a queue to containers
     HandOver(Box<ContainerHandOverArgs>),
     /// Evaluate an expression on a message
@@ -178,6 +180,7 @@ impl ContainerCommand {
             Self::Undelete(args) => Some(&args.durability),
             Self::Thin(args) => Some(&args.durability),
             Self::Maintain(args) => Some(&args.durability),
+            Self::Rebuild(args) => Some(&args.durability),
             Self::HandOver(args) => Some(&args.durability),
             Self::Ls(_)
             | Self::Stat(_)

@@ -240,6 +240,18 @@ pub(crate) struct ContainerMaintainArgs {
     pub durability: DurabilityArg,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct ContainerRebuildArgs {
+    #[command(flatten)]
+    pub place: ContainerPlace,
+
+    #[command(flatten)]
+    pub format: ReportFormatArg,
+
+    #[command(flatten)]
+    pub durability: DurabilityArg,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

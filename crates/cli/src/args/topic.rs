@@ -10,8 +10,8 @@ use std::path::PathBuf;
 #[command(after_long_help = "\
 A table of topics holds retained messages as an MQTT 5 broker does: one message for each topic, the one
 that was set last. Filters have the wildcards of MQTT: + is one level, # at the end is any number of
-levels. Wildcards at the beginning do not match topics that begin with $. Quote filters, because the
-shell interprets # and $.
+levels. Wildcards at the beginning do not match topics that begin with $ unless --include-dollar is
+given. Quote filters, because the shell interprets # and $.
 
 Examples:
   tidalite topic set plant.tdl hall/1/temp 21.5
@@ -190,6 +190,10 @@ pub(crate) struct TopicMatchArgs {
     #[arg(value_name = "FILTER", required = true)]
     pub filters: Vec<String>,
 
+    /// Let wildcards at the beginning of a filter also match topics that begin with $
+    #[arg(long)]
+    pub include_dollar: bool,
+
     /// Only messages with a greater sequence number, which changed since
     #[arg(
         long,
@@ -267,6 +271,10 @@ pub(crate) struct TopicWatchArgs {
     #[arg(value_name = "FILTER", required = true)]
     pub filters: Vec<String>,
 
+    /// Let wildcards at the beginning of a filter also match topics that begin with $
+    #[arg(long)]
+    pub include_dollar: bool,
+
     /// Print only changes from now on, not the messages that are there
     #[arg(long)]
     pub skip_retained: bool,
@@ -321,6 +329,10 @@ pub(crate) struct TopicExportArgs {
     /// Filters; if not given #, which matches all topics that do not begin with $
     #[arg(value_name = "FILTER")]
     pub filters: Vec<String>,
+
+    /// Let wildcards at the beginning of a filter also match topics that begin with $
+    #[arg(long)]
+    pub include_dollar: bool,
 
     /// File to write, compressed if its name ends in .gz or .zst; standard output if not given, or if -
     #[arg(long, short = 'o', value_name = "FILE", value_hint = ValueHint::FilePath)]

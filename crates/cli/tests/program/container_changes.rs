@@ -226,6 +226,9 @@ fn messages_are_deleted_restored_and_thinned() {
             .ok()
             .contains("\"x\":2.5")
     );
+    let said = folder.say("container rebuild a.tdl").ok();
+    assert!(said.starts_with("the series of "), "{said}");
+    folder.say("check a.tdl").ok();
     let said = folder.say("container thin a.tdl old --remove").ok();
     assert_eq!(said, "old has no rules now\n");
     for options in [

@@ -47,6 +47,12 @@ fn messages_are_set_got_matched_and_removed() {
         ("# hall/1/temp --count", "2\n"),
         ("# --count --since 2", "1\n"),
         ("# --count --format json", "{\"messages\":2}\n"),
+        (
+            "# --include-dollar --topics-only",
+            "$SYS/up\nhall/1/temp\nhall/2/temp\n",
+        ),
+        ("# --include-dollar --count", "3\n"),
+        ("+/up --include-dollar", "$SYS/up\t1\n"),
     ] {
         let said = folder.say(&format!("topic match a.tdl {filters}")).ok();
         assert_eq!(said, found, "{filters}");
@@ -357,10 +363,10 @@ fn an_export_is_imported_with_all_properties() {
     let Ran { code, out, err } = folder.say("topic export a.tdl");
     assert_eq!((code, out.lines().count()), (0, 4));
     assert!(err.contains("without 1 message"), "{err}");
-    assert_eq!(
-        folder.say("topic export a.tdl $SYS/#").ok().lines().count(),
-        1
-    );
+    for (filters, count) in [("$SYS/#", 1), ("--include-dollar", 5)] {
+        let exported = folder.say(&format!("topic export a.tdl {filters}")).ok();
+        assert_eq!(exported.lines().count(), count, "{filters}");
+    }
 }
 
 #[test]

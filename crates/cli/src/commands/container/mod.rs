@@ -17,7 +17,7 @@
 //! aggregate    aggregate
 //! del          del, undelete
 //! thin         thin
-//! upkeep       maintain
+//! upkeep       maintain, rebuild
 //! hand_over    hand-over
 //! filter_test  filter-test
 //! ```
@@ -66,6 +66,7 @@ pub(crate) fn run(args: &ContainerArgs, terminal: &mut Terminal<'_>) -> Outcome 
         ContainerCommand::Undelete(args) => del::undelete(args, terminal),
         ContainerCommand::Thin(args) => thin::run(args, terminal),
         ContainerCommand::Maintain(args) => upkeep::maintain(args, terminal),
+        ContainerCommand::Rebuild(args) => upkeep::rebuild(args, terminal),
         ContainerCommand::HandOver(args) => hand_over::run(args, terminal),
         ContainerCommand::FilterTest(args) => filter_test::run(args, terminal),
     }

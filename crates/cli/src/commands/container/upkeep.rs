@@ -1,7 +1,8 @@
-//! `container maintain`: removes all that is due, and thins older messages.
+//! `container maintain`: removes all that is due, and thins older messages. `container rebuild`: makes the series of containers
+//! anew.
 
 use super::place::containers_mut;
-use crate::args::ContainerMaintainArgs;
+use crate::args::{ContainerMaintainArgs, ContainerRebuildArgs};
 use crate::commands::messages::told;
 use crate::exit::Outcome;
 use crate::output::plural;
@@ -89,4 +90,27 @@ pub(super) fn maintain(args: &ContainerMaintainArgs, terminal: &mut Terminal<'_>
         }
     }
     told(&text, terminal)
+}
+
+/// Runs the command `tidalite container rebuild`.
+pub(super) fn rebuild(args: &ContainerRebuildArgs, terminal: &mut Terminal<'_>) -> Outcome {
+    let place = args.place.place();
+    let fail = |error: tidalite::Error| place.fail(&error);
+    let db = place.open_to_write()?;
+    let mut tx = place.begin(&db)?;
+    let mut containers = containers_mut(&place, &mut tx)?;
+    containers.rebuild_series().map_err(fail)?;
+    let stat = containers.view().and_then(|view| view.stat());
+    let count = stat.map_err(fail)?.containers;
+    place.commit(tx)?;
+    place.close(db)?;
+    if args.format.is_json() {
+        writeln!(terminal.out, "{}", json!({"containers": count}))?;
+        return Ok(terminal.out.flush()?);
+    }
+    let made = plural(count, "container", "containers");
+    told(
+        &format!("the series of {made} of {} made anew", place.table),
+        terminal,
+    )
 }

@@ -18,7 +18,12 @@ pub(super) fn filter(text: &str) -> Outcome<Filter> {
     }
 }
 
-/// Parses filters.
-pub(super) fn filters(texts: &[String]) -> Outcome<Vec<Filter>> {
-    texts.iter().map(|text| filter(text)).collect()
+/// Parses filters; with `include_dollar` their wildcards also match topics that begin with `$`.
+pub(super) fn filters(texts: &[String], include_dollar: bool) -> Outcome<Vec<Filter>> {
+    let texts = texts.iter();
+    let parsed = texts.map(|text| match include_dollar {
+        true => filter(text).map(Filter::with_dollar_topics),
+        false => filter(text),
+    });
+    parsed.collect()
 }

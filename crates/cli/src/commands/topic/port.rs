@@ -133,7 +133,7 @@ struct Written {
 }
 
 impl Written {
-    /// Notes that an export of all topics lacks some. No filter finds all topics that begin with $.
+    /// Notes that an export of all topics lacks some.
     fn tell_missing(&self, args: &TopicExportArgs, terminal: &Terminal<'_>) {
         let missing = self.all.saturating_sub(self.messages);
         if args.filters.is_empty() && missing > 0 {
@@ -141,9 +141,13 @@ impl Written {
                 terminal.messages.warning("note:"),
                 plural(missing, "message", "messages"),
             );
-            eprintln!(
-                "{note} without {missing} that have expired, or whose topics begin with $; a filter such as '$SYS/#' exports such topics, and tidalite dump everything"
-            );
+            let next = "tidalite dump writes everything";
+            match args.include_dollar {
+                true => eprintln!("{note} without {missing} that have expired; {next}"),
+                false => eprintln!(
+                    "{note} without {missing} that have expired, or whose topics begin with $; --include-dollar exports such topics, and {next}"
+                ),
+            }
         }
     }
 }
@@ -152,8 +156,8 @@ impl Written {
 fn write(args: &TopicExportArgs, out: &mut dyn Write) -> Outcome<Written> {
     let place = args.place.place();
     let filters = match args.filters.is_empty() {
-        true => filters(&["#".to_owned()])?,
-        false => filters(&args.filters)?,
+        true => filters(&["#".to_owned()], args.include_dollar)?,
+        false => filters(&args.filters, args.include_dollar)?,
     };
     let (_db, snap) = place.open()?;
     let topics = topics(&place, &snap)?;

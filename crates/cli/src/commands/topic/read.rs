@@ -56,7 +56,7 @@ pub(super) fn page(
 /// Runs the command `tidalite topic match`.
 pub(super) fn search(args: &TopicMatchArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let place = args.place.place();
-    let filters = filters(&args.filters)?;
+    let filters = filters(&args.filters, args.include_dollar)?;
     let options = SearchOptions {
         since: args.since,
         ..SearchOptions::default()
@@ -119,8 +119,9 @@ fn counted(
     mut search: TopicSearch,
     args: &TopicMatchArgs,
 ) -> Outcome<u64> {
-    if let ([text], 0) = (&args.filters[..], args.since) {
-        let count = topics.count(&super::filters::filter(text)?);
+    if let ([_], 0) = (&args.filters[..], args.since) {
+        let filters = filters(&args.filters, args.include_dollar)?;
+        let count = topics.count(&filters[0]);
         return count.map_err(|error| place.fail(&error));
     }
     let mut count = 0;

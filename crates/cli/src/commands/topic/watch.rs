@@ -24,7 +24,7 @@ const PAGE_CHANGES: usize = 1000;
 /// Runs the command `tidalite topic watch`.
 pub(super) fn run(args: &TopicWatchArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let place = args.place.place();
-    let filters = filters(&args.filters)?;
+    let filters = filters(&args.filters, args.include_dollar)?;
     let nanos = |width: i64| Duration::from_nanos(width.unsigned_abs());
     let end = args
         .duration

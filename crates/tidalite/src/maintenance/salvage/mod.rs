@@ -11,7 +11,8 @@
 //!
 //! A leaf of a nested table is saved only if a page leads to it, because it does not tell its place. The nested tables of
 //! hash tables and buffered tables are an exception: their rows tell (`inner.rs`). The rest of such a table is built anew:
-//! the index of a hash table from its records, the list of the runs of a buffered table from their blocks.
+//! the index of a hash table from its records, the list of the runs of a buffered table from their blocks. Leaves of topics,
+//! queues, buckets and containers below a damaged branch are lost: nothing recognises their rows yet.
 
 mod collect;
 mod delta;
