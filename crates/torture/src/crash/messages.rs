@@ -1,19 +1,23 @@
-//! What topics, queues and buckets promise beyond their content after a crash, proved by using them up, two days later:
+//! What topics, queues, buckets and containers promise beyond their content after a crash, proved by using them up, two days later:
 //!
 //! 1. Each group gets every message whose acknowledgement was not committed exactly once, and no other one.
 //! 2. Maintenance, step by step, leaves no orphan chunk, upload or expired object, and every object is sound.
 //! 3. A purge leaves exactly the topics that do not expire, and a search delivers each of them once.
+//! 4. Containers and messages that were deleted are there again after they were restored. Maintenance, step by step, leaves
+//!    exactly the messages that have not expired, and the series have their numbers and no others.
 
 use super::open::{Judged, checked, text};
 use crate::model::messages::bucket::bytes_of;
+use crate::model::messages::containers::{self, Containers, left_of};
 use crate::model::messages::queue::Queue;
-use crate::model::messages::{BROKER, FILES, JOBS};
+use crate::model::messages::{BROKER, DEVICES, FILES, JOBS};
 use crate::model::{Messages, Model, clock};
 use std::collections::BTreeSet;
+use tidalite::containers::RestoreRange;
 use tidalite::objects::{BucketMaintenance, ListQuery};
 use tidalite::queue::LeaseLimits;
 use tidalite::topics::{Filter, SearchOptions, TopicSearch};
-use tidalite::{Database, QueueMut, WriteTxn};
+use tidalite::{ContainersMut, Database, QueueMut, WriteTxn};
 
 /// Time in nanoseconds after which every lease, delay and upload has lapsed: two days.
 const LATER: i64 = 2 * 86_400_000_000_000;
@@ -26,20 +30,88 @@ const CALLS_MAX: u64 = 1_000;
 pub(super) fn used_up(db: &Database, model: &Model) -> Judged {
     let tx = db.try_begin_write().map_err(text)?;
     let mut tx = tx.ok_or("the turn is not free")?;
-    use_up(&mut tx, &model.messages)?;
+    let left = use_up(&mut tx, &model.messages)?;
     tx.commit().map_err(text)?;
+    let snap = db.begin_read().map_err(text)?;
+    let (mut found, mut known) = (Vec::new(), Vec::new());
+    clock::in_the_past(|| containers::answers(&snap, &mut found)).map_err(text)?;
+    left.iter().for_each(|left| left.expected(&mut known));
+    if let Some((found, known)) = found.iter().zip(&known).find(|(a, b)| a != b) {
+        return Err(format!("containers, used up: {found}, not {known}"));
+    }
+    if found.len() != known.len() {
+        return Err(format!("containers, used up: {found:?}, not {known:?}"));
+    }
+    drop(snap);
     checked(db).map_err(|error| format!("used up: {error}"))
 }
 
-/// Uses up the messages in a transaction.
-pub(crate) fn use_up(tx: &mut WriteTxn, messages: &Messages) -> Judged {
+/// Uses up the messages in a transaction. Returns the containers that are left.
+pub(crate) fn use_up(tx: &mut WriteTxn, messages: &Messages) -> Judged<Option<Containers>> {
     let later = messages.now + LATER;
     clock::at(later, || {
         tx.confirm_clock();
         queue(tx, messages, later).map_err(|error| format!("queue: {error}"))?;
         bucket(tx, messages, later).map_err(|error| format!("bucket: {error}"))?;
-        topics(tx, messages, later).map_err(|error| format!("topics: {error}"))
+        topics(tx, messages, later).map_err(|error| format!("topics: {error}"))?;
+        documents(tx, messages, later).map_err(|error| format!("containers: {error}"))
     })
+}
+
+fn documents(tx: &mut WriteTxn, messages: &Messages, later: i64) -> Judged<Option<Containers>> {
+    let found = tx.containers_if_exists(DEVICES).map_err(text)?;
+    let Some(mut table) = found else {
+        return match messages.containers {
+            Some(_) => Err("they are not there".to_owned()),
+            None => Ok(None),
+        };
+    };
+    let known = messages.containers.as_deref();
+    let mut known = known.ok_or("they were never committed")?.clone();
+    clock::at(messages.now, || {
+        restored(&mut table, &mut known, messages.now)
+    })?;
+    let mut calls = 0;
+    while !table.maintain(STEP).map_err(text)?.is_done {
+        calls += 1;
+        if calls > CALLS_MAX {
+            return Err("maintenance does not end".to_owned());
+        }
+    }
+    known.maintain(later);
+    let (left, expected) = (left_of(&table).map_err(text)?, known.left());
+    match left == expected {
+        true => Ok(Some(known)),
+        false => Err(format!("{left:?} is left, not {expected:?}")),
+    }
+}
+
+/// Restores all containers and messages that can be restored.
+fn restored(table: &mut ContainersMut<'_>, known: &mut Containers, now: i64) -> Judged {
+    let dropped = known.dropped.iter().map(|dropped| dropped.name.clone());
+    for (i, name) in dropped.collect::<Vec<_>>().into_iter().enumerate() {
+        let to = format!("restored {i}");
+        if let Some(number) = known.restore_container(&name, &to, now) {
+            let found = table.restore_container(&name, &to).map_err(text)?;
+            if found != number {
+                return Err(format!("{name} is container {found}, not {number}"));
+            }
+        }
+    }
+    let names: Vec<String> = known.live.keys().cloned().collect();
+    for name in names {
+        let all = RestoreRange::default();
+        let found = table.restore_messages(&name, &all).map_err(text)?;
+        let keys = found.messages.iter();
+        let keys: Vec<_> = keys
+            .map(|message| (message.key.time, message.key.tie))
+            .collect();
+        let expected = known.restore(&name, &all, now);
+        if (keys, found.skipped) != expected {
+            return Err(format!("{name} gets back other messages than {expected:?}"));
+        }
+    }
+    Ok(())
 }
 
 fn queue(tx: &mut WriteTxn, messages: &Messages, later: i64) -> Judged {

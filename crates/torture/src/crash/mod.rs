@@ -21,7 +21,7 @@
 //! backup    a backup while others commit
 //! process   operations of a process on the database
 //! record    records a run
-//! messages  the promises of topics, queues and buckets after a crash
+//! messages  the promises of topics, queues, buckets and containers after a crash
 //! queries   queries whose answers are compared with the model
 //! damaged   one damaged sector after an acknowledged commit
 //! judge     opens the image of each crash, and continues from some

@@ -68,7 +68,7 @@ impl Plan {
         }
     }
 
-    /// Topics, queues and buckets write so many pages that a seed with them has several times as many states: one seed in
+    /// Topics, queues, buckets and containers write so many pages that a seed with them has several times as many states: one seed in
     /// eight has them, and the others examine more of the rest.
     fn messages_one_in(seed: u64) -> u64 {
         match seed % 8 {

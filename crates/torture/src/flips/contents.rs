@@ -2,19 +2,21 @@
 
 use super::image::PAGE_BYTES;
 use crate::model::messages::bucket::{CHUNK_BYTES, attributes, bytes_of};
-use crate::model::messages::{BROKER, FILES, JOBS};
+use crate::model::messages::containers::options as of_containers;
+use crate::model::messages::{BROKER, DEVICES, FILES, JOBS};
 use crate::model::{clock, digest_of};
 use crate::workload::RUN_BYTES;
 use crate::workload::messages::BUCKET_OPTIONS;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
+use tidalite::containers::{Append, Document, FieldValue};
 use tidalite::hash_table::{HashTableOptions, History};
 use tidalite::objects::ObjectCondition;
 use tidalite::queue::{GroupStart, LeaseLimits, NewMessage};
 use tidalite::storage::{MemoryStorage, Storage};
 use tidalite::topics::Message;
-use tidalite::{Database, Options, Steps, Tuning};
+use tidalite::{Database, Options, Steps, Tuning, WriteTxn};
 use tidalite_delta::FAN_IN;
 use tidalite_testkit::rng::Rng;
 
@@ -43,7 +45,7 @@ pub enum Contents {
     },
     /// A hash table and a buffered table, both with runs that are merged in part.
     Indexes,
-    /// Topics, a queue with two groups and leases, and a bucket with objects of several chunks.
+    /// Topics, a queue with two groups and leases, a bucket with objects of several chunks, and containers.
     Messages,
 }
 
@@ -124,7 +126,7 @@ pub(super) fn object_of(number: usize) -> Vec<u8> {
     bytes_of(number as u64, 0, CHUNK as usize * number + 600)
 }
 
-/// Creates topics, a queue and a bucket.
+/// Creates topics, a queue, a bucket and containers.
 fn messages(db: &Database) -> tidalite::Result<()> {
     let mut tx = db.begin_write()?;
     let names: Vec<String> = (0..40)
@@ -155,7 +157,39 @@ fn messages(db: &Database) -> tidalite::Result<()> {
         let stored = bucket.put(name, &object_of(number), given, &ObjectCondition::Missing)?;
         assert!(stored.done().is_some(), "{name} is new");
     }
+    containers(&mut tx)?;
     tx.commit()?;
+    Ok(())
+}
+
+/// Creates two containers, one with rules of thinning, and a dropped one.
+fn containers(tx: &mut WriteTxn) -> tidalite::Result<()> {
+    let document = |number: i64| {
+        let text = format!("device message {number:03}");
+        let mut document = Document::default();
+        document.set("text", FieldValue::Text(text));
+        document.set("n", FieldValue::Integer(number.into()));
+        document
+    };
+    let mut table = tx.containers_with(DEVICES, &of_containers::of_table())?;
+    let documents: Vec<Document> = (0..40).map(document).collect();
+    let messages: Vec<Append<'_>> = (0..40)
+        .zip(&documents)
+        .map(|(number, document)| Append {
+            idempotency_key: (number % 9 == 0).then_some(&b"key"[..]),
+            ..Append::new(
+                ["a", "b"][number as usize / 20],
+                clock::START + number,
+                document,
+            )
+        })
+        .collect();
+    table.append_batch(&messages)?;
+    table.delete_message("a", (clock::START + 1, 0))?;
+    table.set_thinning("b", Some(&of_containers::thinning(0)))?;
+    // Salvage may bring a dropped container back, so its message has no text.
+    table.append(&Append::new("dropped", clock::START, &Document::default()))?;
+    table.drop_container("dropped")?;
     Ok(())
 }
 

@@ -1,8 +1,9 @@
-//! A flipped bit in a chunk damages one object: every other object, the queue and the topics stay readable.
+//! A flipped bit in a chunk damages one object: every other object, the queue, the topics and the containers stay readable.
 
 use super::contents::{object_names, object_of, sound_file};
 use super::{Contents, image::open};
-use crate::model::messages::{BROKER, FILES, JOBS};
+use crate::model::messages::{BROKER, DEVICES, FILES, JOBS};
+use tidalite::containers::Select;
 use tidalite::topics::Filter;
 use tidalite::{Database, ReadTxn};
 
@@ -61,7 +62,7 @@ fn one_is_damaged(db: &Database, names: &[String], damaged: (&str, u32)) -> Resu
     others(&snap).map_err(text)
 }
 
-/// Reads the queue and the topics.
+/// Reads the queue, the topics and the containers.
 fn others(snap: &ReadTxn) -> tidalite::Result<()> {
     if let Some(queue) = snap.queue(JOBS)? {
         queue.messages(0, usize::MAX)?;
@@ -71,6 +72,11 @@ fn others(snap: &ReadTxn) -> tidalite::Result<()> {
     }
     if let Some(topics) = snap.topics(BROKER)? {
         topics.list(&Filter::parse("#")?, None, u64::MAX)?;
+    }
+    if let Some(containers) = snap.containers(DEVICES)? {
+        for info in containers.list("", None, usize::MAX)? {
+            containers.page(&info.name, &Select::default())?;
+        }
     }
     Ok(())
 }

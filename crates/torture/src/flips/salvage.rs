@@ -1,17 +1,20 @@
-//! Salvage of a file with topics, a queue and a bucket of which one page is damaged: what is saved is sound, and
+//! Salvage of a file with topics, a queue, a bucket and containers of which one page is damaged: what is saved is sound, and
 //!
 //! 1. if the page is a leaf that holds messages or a part of an object, only these are lost;
 //! 2. if it is a page above leaves, or the root of a table, only messages or objects of that table are lost, because a
 //!    salvage cannot tell to which nested table a leaf without a parent belongs;
-//! 3. the report tells of every loss.
+//! 3. the series of each container has the numbers of all of its messages, and may have those of lost ones;
+//! 4. the report tells of every loss.
 
 use super::contents::{object_names, object_of, options, sound_file};
 use super::image::{HEAD_BYTES, PAGE_BYTES};
 use super::{Contents, image::open};
 use crate::model::layout_of;
-use crate::model::messages::{BROKER, FILES, JOBS};
+use crate::model::messages::containers::missing_row;
+use crate::model::messages::{BROKER, DEVICES, FILES, JOBS};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use tidalite::containers::Select;
 use tidalite::maintenance::{Finding, Salvage};
 use tidalite::storage::MemoryStorage;
 use tidalite::topics::Filter;
@@ -34,12 +37,12 @@ pub struct Saved {
     pub above: u64,
     /// Number of pages whose damage lost the options of the topics, which are a table of plain rows then.
     pub without_options: u64,
-    /// Numbers of messages of topics, messages of the queue and objects that were lost.
-    pub lost: [u64; 3],
+    /// Numbers of messages of topics, messages of the queue, objects and messages of containers that were lost.
+    pub lost: [u64; 4],
 }
 
-/// Payloads of topics, payloads of the queue, and names of sound objects.
-type Contained = [BTreeSet<String>; 3];
+/// Payloads of topics, payloads of the queue, names of sound objects, and texts of containers.
+type Contained = [BTreeSet<String>; 4];
 
 /// The valid file.
 struct Sound {
@@ -95,6 +98,10 @@ fn one(sound: &Sound, page: usize, damage: fn(&mut [u8]), saved: &mut Saved) -> 
         return Err(format!("saved: {:?}", check.problems));
     }
     let (left, has_topics) = contained(&fresh)?;
+    let missing = fresh.begin_read().and_then(|snap| missing_row(&snap));
+    if let Some(missing) = missing.map_err(text)? {
+        return Err(missing);
+    }
     saved.pages += 1;
     saved.without_options += u64::from(!has_topics);
     let is_whole = has_topics && left == sound.all;
@@ -119,9 +126,9 @@ fn one(sound: &Sound, page: usize, damage: fn(&mut [u8]), saved: &mut Saved) -> 
             continue;
         }
         saved.above += 1;
-        let table = format!("name: {:?}", [BROKER, JOBS, FILES][kind]);
+        let table = format!("name: {:?}", [BROKER, JOBS, FILES, DEVICES][kind]);
         let is_told = |finding: &Finding| format!("{finding:?}").contains(&table);
-        let is_leaf = kind < 2 && all.iter().any(is_held);
+        let is_leaf = kind != 2 && all.iter().any(is_held);
         if is_leaf || !report.lost.iter().all(is_told) {
             let told = &report.lost;
             return Err(format!("{lost:?} are lost but elsewhere: {told:?}"));
@@ -189,6 +196,14 @@ fn content_of(snap: &ReadTxn) -> tidalite::Result<(Contained, bool)> {
             if sound && bucket.read(&info, 0, u64::MAX)? == object_of(number) {
                 all[2].insert(name);
             }
+        }
+    }
+    if let Some(containers) = snap.containers(DEVICES)? {
+        for info in containers.list("", None, usize::MAX)? {
+            let page = containers.page(&info.name, &Select::default())?;
+            let texts = page.messages.iter().map(|found| &found.document);
+            let texts = texts.filter_map(|document| document.get("text")?.as_text());
+            all[3].extend(texts.map(str::to_owned));
         }
     }
     Ok((all, has_topics))

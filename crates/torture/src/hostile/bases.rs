@@ -1,6 +1,7 @@
 //! Creates valid files that together contain every kind of block.
 
 use super::base_file::{file, file_with_log, small};
+use super::containers_base::containers;
 use super::errors::broken;
 use super::files::{Files, Stored};
 use super::messages_base::messages;
@@ -50,6 +51,7 @@ pub fn all() -> std::result::Result<Vec<Base>, String> {
     bases.push(Base::new("hashes", file(512, hashes).map_err(text)?));
     bases.push(Base::new("buffered", file(512, buffered).map_err(text)?));
     bases.push(Base::new("messages", messages().map_err(text)?));
+    bases.push(Base::new("containers", containers().map_err(text)?));
     let bytes = file_with_log(512, LOG_BYTES, logged).map_err(text)?;
     bases.push(Base::new("logged", bytes));
     for page_size in [512, 4096] {

@@ -8,8 +8,8 @@ use super::errors::keep;
 use crate::model::layout_of;
 use tidalite::query::{CandleSize, Join};
 use tidalite::{
-    Database, Direction, Grid, Query, ReadTxn, Result, Series, SeriesId, SetTable, Steps, Table,
-    TableLayout,
+    Database, Direction, ErrorKind, Grid, Query, ReadTxn, Result, Series, SeriesId, SetTable,
+    Steps, Table, TableLayout,
 };
 
 /// Maximum number of entries that are read from a range.
@@ -275,7 +275,11 @@ fn together(snap: &ReadTxn) -> Result<()> {
     let spans = chosen.series()?.iter().map(width);
     let grid = Grid::seconds(spans.max().unwrap_or(1).max(1));
     for group in chosen.query(..).each() {
-        keep(&mut first, group.windows(&grid, "value").map(drop));
+        match group.windows(&grid, "value") {
+            // Series of containers have other columns.
+            Err(error) if error.kind() == ErrorKind::Schema => {}
+            found => keep(&mut first, found.map(drop)),
+        }
     }
     let counted = chosen.in_parallel(|series| series.query(..).count());
     keep(&mut first, counted.map(drop));

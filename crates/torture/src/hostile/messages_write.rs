@@ -17,7 +17,7 @@ const HOUR: Duration = Duration::from_secs(3_600);
 const MOST: usize = 300;
 
 /// Performs each of the steps in a transaction of its own.
-fn steps(
+pub(super) fn steps(
     db: &Database,
     count: u32,
     change: impl Fn(&mut WriteTxn, u32) -> Result<()>,
@@ -36,7 +36,7 @@ fn steps(
 }
 
 /// A result, without errors that refuse a call because of the options or the state of the table.
-fn allowed<T>(result: Result<T>) -> Result<Option<T>> {
+pub(super) fn allowed<T>(result: Result<T>) -> Result<Option<T>> {
     match result {
         Ok(done) => Ok(Some(done)),
         Err(error) if matches!(error.kind(), ErrorKind::Limit | ErrorKind::Unsupported) => Ok(None),

@@ -10,6 +10,7 @@
 //! bases        valid files with every kind of block
 //! read         reads everything in a snapshot
 //! messages_*   a file with topics, a queue and a bucket; calls to all their methods
+//! containers_* a file with containers; calls to all their methods
 //! batch_reads  batches, ranks, parts, windows: reads that answer many at once
 //! write        writes to every table and series
 //! maintenance  pages by owner, differences, backups, copies, salvage, compaction
@@ -24,6 +25,9 @@
 mod base_file;
 pub mod bases;
 pub mod batch_reads;
+mod containers_base;
+mod containers_read;
+mod containers_write;
 mod errors;
 pub mod exercise;
 pub mod files;

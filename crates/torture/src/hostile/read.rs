@@ -1,7 +1,7 @@
 //! Reads everything in a snapshot.
 
 use super::errors::keep;
-use super::messages_read;
+use super::{containers_read, messages_read};
 use crate::model::layout_of;
 use tidalite::{Database, Result, Steps, TableLayout};
 
@@ -74,7 +74,7 @@ fn table(snap: &tidalite::ReadTxn, name: &str) -> Result<()> {
         TableLayout::Topics => return raw_and(snap, name, messages_read::topics),
         TableLayout::Queue => return raw_and(snap, name, messages_read::queue),
         TableLayout::Bucket => return raw_and(snap, name, messages_read::bucket),
-        TableLayout::Containers => return Ok(()),
+        TableLayout::Containers => return raw_and(snap, name, containers_read::containers),
         TableLayout::Rows => {}
     }
     let Some(table) = snap.table(name)? else {

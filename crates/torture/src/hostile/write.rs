@@ -1,7 +1,7 @@
 //! Writes to every table and series of a file, and creates new ones.
 
 use super::errors::keep;
-use super::messages_write;
+use super::{containers_write, messages_write};
 use crate::model::layout_of;
 use tidalite::{
     ColumnType, Database, Decimal, ErrorKind, Result, Schema, SeriesMut, Steps, TableLayout, Value,
@@ -12,11 +12,12 @@ const ROWS: i64 = 1_100;
 
 pub(super) fn write(db: &Database) -> Result<()> {
     let names = db.begin_read()?.tables()?;
-    let ids: Vec<_> = db.begin_read()?.list("")?.iter().map(|i| i.id).collect();
     let mut first = Ok(());
     for name in &names {
         keep(&mut first, write_table(db, name));
     }
+    // The series of containers have gone with these.
+    let ids: Vec<_> = db.begin_read()?.list("")?.iter().map(|i| i.id).collect();
     for &id in &ids {
         keep(&mut first, write_series(db, id));
     }
@@ -46,7 +47,7 @@ fn write_table(db: &Database, name: &str) -> Result<()> {
         TableLayout::Topics => return messages_write::topics(db, name),
         TableLayout::Queue => return messages_write::queue(db, name),
         TableLayout::Bucket => return messages_write::bucket(db, name),
-        TableLayout::Containers => return Ok(()),
+        TableLayout::Containers => return containers_write::containers(db, name),
         TableLayout::Rows => {}
     }
     let mut tx = db.begin_write()?;

@@ -357,11 +357,12 @@ impl<'a> Arena<'a> {
         Ok(db)
     }
 
-    /// Uses up topics, queue and bucket in a transaction that is rolled back.
+    /// Uses up topics, queue, bucket and containers in a transaction that is rolled back.
     fn use_up_messages(&self, db: &Database) -> Result<(), String> {
         let model = model_of(&db.begin_read().map_err(text)?).map_err(text)?;
         let mut tx = db.begin_write().map_err(text)?;
         use_up(&mut tx, &model.messages)
+            .map(drop)
             .map_err(|error| format!("messages after {}: {error}", self.acknowledged))
     }
 

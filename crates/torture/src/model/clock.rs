@@ -11,6 +11,8 @@ use tidalite::retention::Clocks;
 const PAST: i64 = 0;
 /// Time of the first call of a workload, in nanoseconds since 1970.
 pub const START: i64 = 1_700_000_000_000_000_000;
+/// A unit of time of the workload in nanoseconds. Most leases, delays and expiries last a few units.
+pub(crate) const UNIT: i64 = 10_000_000;
 
 thread_local! {
     static NOW: Cell<i64> = const { Cell::new(PAST) };

@@ -35,7 +35,7 @@ pub struct Model {
     pub annotations: BTreeMap<(String, String), String>,
     /// Retention policies, by name.
     pub retentions: BTreeMap<String, Retention>,
-    /// Topics, the queue and the bucket.
+    /// Topics, the queue, the bucket and the containers.
     pub messages: Messages,
     /// Digest of the pinned content of each pin, by name.
     pub pins: BTreeMap<String, u64>,

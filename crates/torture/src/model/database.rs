@@ -4,7 +4,7 @@ use super::buffered::buffered_of;
 use super::content::{Model, TOPICS};
 use super::digest::{Digest, with_pins};
 use super::hash::{hash_of, layout_of};
-use super::messages::{add_to_model, answers};
+use super::messages::{DEVICES, add_to_model, answers};
 use super::wide;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ pub fn model_of(snap: &ReadTxn) -> Result<Model> {
     }
     add_to_model(snap, &model.tables, &mut model.messages)?;
     model.retentions = snap.retentions()?.into_iter().collect();
-    for name in snap.list("")?.iter().map(|info| info.label()) {
+    for name in own_series(snap)? {
         if let Some(series) = snap.series(&name)? {
             for (key, text) in series.annotations()? {
                 model.annotations.insert((name.clone(), key), text);
@@ -60,11 +60,20 @@ pub fn model_of(snap: &ReadTxn) -> Result<Model> {
     Ok(model)
 }
 
-/// True for the layouts of topics, queues and buckets, whose rows are not compared as pairs.
+/// Names of the series, without those of containers, which are compared with the messages.
+fn own_series(snap: &ReadTxn) -> Result<Vec<String>> {
+    let names = snap.list("")?.into_iter().map(|info| info.label());
+    let of_containers = format!("{DEVICES}{{");
+    Ok(names
+        .filter(|name| !name.starts_with(&of_containers))
+        .collect())
+}
+
+/// True for the layouts of topics, queues, buckets and containers, whose rows are not compared as pairs.
 fn is_of_messages(layout: TableLayout) -> bool {
     matches!(
         layout,
-        TableLayout::Topics | TableLayout::Queue | TableLayout::Bucket
+        TableLayout::Topics | TableLayout::Queue | TableLayout::Bucket | TableLayout::Containers
     )
 }
 
@@ -162,7 +171,7 @@ pub fn digest_of_snapshot(snap: &ReadTxn) -> Result<u64> {
     for (name, policy) in snap.retentions()? {
         digest.policy(&name, &policy);
     }
-    let mut names: Vec<String> = snap.list("")?.iter().map(|info| info.label()).collect();
+    let mut names = own_series(snap)?;
     names.sort();
     let mut annotations = Vec::new();
     for name in names {

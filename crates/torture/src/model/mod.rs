@@ -6,7 +6,7 @@
 //! wide      series of many columns
 //! hash      hash tables
 //! buffered  buffered tables
-//! messages  topics, a queue and a bucket
+//! messages  topics, a queue, a bucket and containers
 //! clock     the time of leases and expiry
 //! content   expected content of a database
 //! database  content of a database, read through its public API

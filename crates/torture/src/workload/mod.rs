@@ -6,7 +6,7 @@
 //! points       series of default points
 //! hashes       operations on hash tables
 //! buffered     operations on buffered tables
-//! messages     operations on topics, a queue and a bucket
+//! messages     operations on topics, a queue, a bucket and containers
 //! tables       the common operations on tables
 //! table_calls  the less common operations on tables
 //! wide         series of many columns

@@ -25,7 +25,7 @@ pub struct Shape {
     pub hashes_one_in: u64,
     /// One in this many of the other operations changes a buffered table (`buffered.rs`).
     pub buffered_one_in: u64,
-    /// One in this many of the remaining operations changes topics, a queue or a bucket (`messages/`).
+    /// One in this many of the remaining operations changes topics, a queue, a bucket or containers (`messages/`).
     pub messages_one_in: u64,
     /// One in this many operations appends to series in round robin (`round_robin.rs`).
     pub turns_one_in: u64,

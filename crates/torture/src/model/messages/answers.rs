@@ -1,7 +1,8 @@
-//! The answers of topics, queue and bucket in a snapshot, as the lines of `expected.rs`, and the model that follows from
+//! The answers of topics, queue, bucket and containers in a snapshot, as the lines of `expected.rs`, and the model that follows from
 //! them.
 
 use super::bucket::{Bucket, CHUNK_BYTES, Object, Upload, seed_of};
+use super::containers;
 use super::expected::Times;
 use super::ledger::{LEDGER, add_rows};
 use super::state::{BROKER, FILES, JOBS, Messages};
@@ -18,7 +19,7 @@ use tidalite_base::checksum;
 /// A text that no model gives.
 const WRONG: &str = "answers that contradict each other";
 
-/// The answers of topics, queue and bucket in a snapshot, at a time before all others.
+/// The answers of topics, queue, bucket and containers in a snapshot, at a time before all others.
 ///
 /// # Errors
 /// An error of the database.
@@ -39,6 +40,7 @@ pub(crate) fn answers(snap: &ReadTxn) -> Result<Vec<String>> {
         if messages.bucket.is_some() {
             objects(snap, &messages, &mut lines)?;
         }
+        containers::answers(snap, &mut lines)?;
         Ok(lines)
     })
 }

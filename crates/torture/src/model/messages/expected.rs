@@ -1,4 +1,4 @@
-//! The answers of topics, queue and bucket that follow from the model, as lines of text. `answers.rs` gives the same lines
+//! The answers of topics, queue, bucket and containers that follow from the model, as lines of text. `answers.rs` gives the same lines
 //! for a snapshot.
 
 use super::bucket::{Bucket, bytes_of};
@@ -25,6 +25,9 @@ impl Messages {
         if let Some(bucket) = &self.bucket {
             lines.push(FILES.to_owned());
             bucket.expected(&mut lines);
+        }
+        if let Some(containers) = &self.containers {
+            containers.expected(&mut lines);
         }
         lines
     }

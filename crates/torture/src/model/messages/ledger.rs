@@ -1,4 +1,4 @@
-//! What the database does not tell about a queue and a bucket, as rows of an ordinary table: leases with their consumers,
+//! What the database does not tell about a queue, a bucket and containers, as rows of an ordinary table: leases with their consumers,
 //! acknowledgements, idempotency keys, abandoned puts, and the time.
 //!
 //! The workload stores these rows in the transaction of the change, as a consumer stores the result of its work together
@@ -14,69 +14,19 @@
 //! o id name     state of a message in a group
 //! p index       expiry and bytes of an abandoned put
 //! ```
+//!
+//! Rows of containers begin with capital letters (`containers/ledger.rs`).
 
 use super::bucket::Bucket;
+use super::containers;
 use super::queue::{Group, Message, Open, Phase, Queue, TOTALS};
+use super::row::{Fields, Row, key};
 use super::state::Messages;
 use crate::model::pairs::Pairs;
 use std::sync::Arc;
 
 /// Name of the table.
 pub(crate) const LEDGER: &str = "ledger of messages";
-
-/// Writes fields of a row.
-#[derive(Default)]
-struct Row(Vec<u8>);
-
-impl Row {
-    fn word(mut self, word: u64) -> Self {
-        self.0.extend_from_slice(&word.to_le_bytes());
-        self
-    }
-
-    fn time(self, time: i64) -> Self {
-        self.word(time as u64)
-    }
-
-    fn optional(self, time: Option<i64>) -> Self {
-        self.time(time.unwrap_or(i64::MIN))
-    }
-
-    fn bytes(self, bytes: Option<&[u8]>) -> Self {
-        let len = bytes.map_or(u64::MAX, |bytes| bytes.len() as u64);
-        let mut row = self.word(len);
-        row.0.extend_from_slice(bytes.unwrap_or_default());
-        row
-    }
-}
-
-/// Reads fields of a row. Missing fields are 0 and empty: the table is compared as a whole elsewhere.
-struct Fields<'r>(&'r [u8]);
-
-impl<'r> Fields<'r> {
-    fn word(&mut self) -> u64 {
-        let Some((word, rest)) = self.0.split_first_chunk() else {
-            return 0;
-        };
-        self.0 = rest;
-        u64::from_le_bytes(*word)
-    }
-
-    fn time(&mut self) -> i64 {
-        self.word() as i64
-    }
-
-    fn optional(&mut self) -> Option<i64> {
-        Some(self.time()).filter(|time| *time != i64::MIN)
-    }
-
-    fn bytes(&mut self) -> Option<Vec<u8>> {
-        let len = self.word();
-        let (bytes, rest) = self.0.split_at_checked(usize::try_from(len).ok()?)?;
-        self.0 = rest;
-        Some(bytes.to_vec())
-    }
-}
 
 fn open_row(open: &Open) -> Row {
     let row = Row::default().word(open.count.into());
@@ -131,10 +81,6 @@ fn message_of(fields: &mut Fields<'_>) -> Message {
     }
 }
 
-fn key(kind: u8, rest: &[&[u8]]) -> Vec<u8> {
-    [&[kind][..], &rest.concat()].concat()
-}
-
 /// The rows of the table for a model.
 pub(crate) fn rows_of(messages: &Messages) -> Pairs {
     let mut rows = Pairs::new();
@@ -144,6 +90,9 @@ pub(crate) fn rows_of(messages: &Messages) -> Pairs {
             let row = Row::default().time(*expires).word(*bytes);
             rows.insert(key(b'p', &[&[index as u8]]), row.0);
         }
+    }
+    if let Some(containers) = &messages.containers {
+        containers::put_rows(containers, &mut rows);
     }
     let Some(queue) = &messages.queue else {
         return rows;
@@ -211,15 +160,18 @@ pub(crate) fn add_rows(rows: &Pairs, messages: &mut Messages) {
                 (group.acked, group.redelivered) = (fields.word(), fields.word());
                 group.buried = fields.word();
             }
-            _ => {
+            b'o' => {
                 if let Some((id, name)) = rest.split_first_chunk() {
                     let group: &mut Group = queue.groups.entry(text(name)).or_default();
                     let open = open_of(fields);
                     group.open.insert(u64::from_be_bytes(*id), open);
                 }
             }
+            // Rows of containers.
+            _ => {}
         }
     }
+    messages.containers = containers::add_rows(rows);
     messages.queue = has_queue.then(|| Arc::new(queue));
     if let Some(bucket) = &mut messages.bucket {
         let bucket: &mut Bucket = Arc::make_mut(bucket);

@@ -1,6 +1,7 @@
 //! The content of all tables of messages.
 
 use super::bucket::Bucket;
+use super::containers::Containers;
 use super::queue::Queue;
 use super::topics::Topics;
 use crate::model::clock::START;
@@ -12,8 +13,10 @@ pub(crate) const BROKER: &str = "broker";
 pub(crate) const JOBS: &str = "jobs";
 /// Name of the bucket.
 pub(crate) const FILES: &str = "files";
+/// Name of the table of containers.
+pub(crate) const DEVICES: &str = "devices";
 
-/// Expected content of the topics, of the queue and of the bucket; `None` for a table that does not exist.
+/// Expected content of the topics, of the queue, of the bucket and of the containers; `None` for a table that does not exist.
 #[derive(Clone, Debug)]
 pub struct Messages {
     /// Time of the last call, in nanoseconds since 1970.
@@ -24,6 +27,8 @@ pub struct Messages {
     pub queue: Option<Arc<Queue>>,
     /// The bucket.
     pub bucket: Option<Arc<Bucket>>,
+    /// The containers.
+    pub containers: Option<Arc<Containers>>,
 }
 
 impl Default for Messages {
@@ -33,6 +38,7 @@ impl Default for Messages {
             topics: None,
             queue: None,
             bucket: None,
+            containers: None,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Random operations on a bucket of objects of up to a few chunks.
 
-use super::unit::UNIT;
+use crate::model::clock::UNIT;
 use crate::model::messages::bucket::{Bucket, CHUNK_BYTES, Object, attributes, bytes_of};
 use tidalite::objects::{
     BucketOptions, BucketOverflow, ObjectChange, ObjectCondition, ObjectOutcome,

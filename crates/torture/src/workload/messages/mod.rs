@@ -1,25 +1,25 @@
-//! Random operations on topics, a queue and a bucket. The result of each call is compared with the model.
+//! Random operations on topics, a queue, a bucket and containers. The result of each call is compared with the model.
 //!
 //! ```text
 //! topics  publish in batches, remove, purge
 //! queue   push, lease, take, answers, dead letters, groups
 //! bucket  bucket_work: put, copy, rename, delete, maintain
-//! unit    the unit of time
+//! containers/  append, replace, delete, restore, drop, maintain, thin
 //! upload  uploads over several transactions
 //! ```
 
 mod bucket;
 mod bucket_work;
+mod containers;
 mod queue;
 mod topics;
-mod unit;
 mod upload;
 
-use crate::model::messages::{BROKER, FILES, JOBS, LEDGER, rows_of};
+use crate::model::clock::UNIT;
+use crate::model::messages::{BROKER, DEVICES, FILES, JOBS, LEDGER, rows_of};
 use crate::model::{Messages, Model, clock};
 use tidalite::{Result, WriteTxn};
 use tidalite_testkit::rng::Rng;
-use unit::UNIT;
 
 pub(crate) use bucket::OPTIONS as BUCKET_OPTIONS;
 
@@ -28,7 +28,7 @@ const DAY: i64 = 8_640_000;
 /// One in this many operations comes a day after the one before, when everything has lapsed.
 const DAY_ONE_IN: u64 = 60;
 
-/// Performs a random operation on the topics, the queue or the bucket, and stores what the database does not tell about
+/// Performs a random operation on the topics, the queue, the bucket or the containers, and stores what the database does not tell about
 /// them in a table.
 pub(super) fn work(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
     let units = match rng.one_in(DAY_ONE_IN) {
@@ -44,9 +44,10 @@ pub(super) fn work(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result
     if rng.one_in(60) {
         drop_one(tx, &mut next.messages, rng)?;
     } else {
-        match rng.below(10) {
+        match rng.below(14) {
             0..=2 => topics::work(tx, &mut next.messages, rng)?,
             3..=6 => queue::work(tx, &mut next.messages, rng)?,
+            7..=10 => containers::work(tx, &mut next.messages, rng)?,
             _ => bucket_work::work(tx, &mut next.messages, rng)?,
         }
     }
@@ -54,6 +55,15 @@ pub(super) fn work(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result
 }
 
 fn drop_one(tx: &mut WriteTxn, messages: &mut Messages, rng: &mut Rng) -> Result<()> {
+    if rng.one_in(4) {
+        let there = messages.containers.take().is_some();
+        assert_eq!(
+            tx.drop_containers(DEVICES)?,
+            there,
+            "drop tells whether it was"
+        );
+        return Ok(());
+    }
     let (name, there) = match rng.below(3) {
         0 => (BROKER, messages.topics.take().is_some()),
         1 => (JOBS, messages.queue.take().is_some()),
@@ -83,8 +93,10 @@ fn keep(tx: &mut WriteTxn, next: &mut Model) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::work;
+    use crate::model::messages::answers;
     use crate::model::{Model, digest_of, model_of};
     use crate::workload::script::small_steps;
+    use std::collections::BTreeSet;
     use std::sync::Arc;
     use tidalite::storage::MemoryStorage;
     use tidalite_testkit::rng::Rng;
@@ -96,6 +108,7 @@ mod tests {
     #[test]
     fn messages_equal_the_model_that_is_read_again() {
         tidalite_testkit::watch();
+        let mut kinds = BTreeSet::new();
         for seed in 0..4 {
             let db = small_steps()
                 .page_size(512)
@@ -116,6 +129,11 @@ mod tests {
                 let found = model_of(&db.begin_read().unwrap()).unwrap();
                 let differs = model.differs(&found);
                 assert_eq!(differs, "", "seed {seed}, commit {commit}");
+                let lines = answers(&db.begin_read().unwrap()).unwrap();
+                let known = model.messages.expected();
+                let differs = lines.iter().zip(&known).find(|(line, known)| line != known);
+                assert_eq!(differs, None, "seed {seed}, commit {commit}");
+                kinds.extend(model.messages.containers.iter().flat_map(|all| all.kinds()));
                 let digest = digest_of(&db).unwrap();
                 assert_eq!(digest, model.digest(), "seed {seed}, commit {commit}");
                 assert_eq!(digest, found.digest(), "seed {seed}, commit {commit}");
@@ -128,5 +146,6 @@ mod tests {
                 }
             }
         }
+        assert_eq!(kinds.len(), 8, "only {kinds:?} have occurred in containers");
     }
 }

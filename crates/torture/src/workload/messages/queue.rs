@@ -1,8 +1,8 @@
 //! Random operations on a queue with several groups and consumers. An operation is a consumer's whole step, so that in the
 //! next transaction, perhaps after a crash, another one answers.
 
-use super::unit::UNIT;
 use crate::model::Messages;
+use crate::model::clock::UNIT;
 use crate::model::messages::JOBS;
 use crate::model::messages::queue::{Action, DELIVERIES_MAX, MESSAGES_MAX, Phase, Queue};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Random operations on topics.
 
-use super::unit::UNIT;
 use crate::model::Messages;
+use crate::model::clock::UNIT;
 use crate::model::messages::BROKER;
 use crate::model::messages::topics::{FEED_CHANGES, Retained, matches};
 use std::sync::Arc;

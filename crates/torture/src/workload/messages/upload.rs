@@ -1,7 +1,7 @@
 //! Uploads: each operation adds bytes, so that an upload lasts over several transactions.
 
 use super::bucket::One;
-use super::unit::UNIT;
+use crate::model::clock::UNIT;
 use crate::model::messages::bucket::{CHUNK_BYTES, Object, Upload, attributes, bytes_of};
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,0 +1,80 @@
+//! Random operations on containers of documents.
+//!
+//! ```text
+//! document   random documents, and filters on them
+//! append     messages arrive
+//! edit       messages are replaced, deleted, restored
+//! manage     containers are created, renamed, dropped, restored, maintained, thinned
+//! ask        the transaction reads its containers
+//! hand_over  messages of the queue go to containers
+//! ```
+
+mod append;
+mod ask;
+mod document;
+mod edit;
+mod hand_over;
+mod manage;
+
+use crate::model::Messages;
+use crate::model::messages::DEVICES;
+use crate::model::messages::containers::{Containers, options};
+use std::sync::Arc;
+use tidalite::{ContainersMut, ErrorKind, Result, WriteTxn};
+use tidalite_testkit::rng::Rng;
+
+/// Names of containers.
+const NAMES: [&str; 4] = ["a", "a/1", "b", "\u{e4}"];
+
+/// The table, its model, and the time of the operation.
+struct One<'o, 't> {
+    table: ContainersMut<'t>,
+    all: &'o mut Containers,
+    now: i64,
+    rng: &'o mut Rng,
+}
+
+/// Performs a random operation on the containers.
+pub(super) fn work(tx: &mut WriteTxn, messages: &mut Messages, rng: &mut Rng) -> Result<()> {
+    let operation = rng.below(20);
+    if operation == 0 {
+        hand_over::work(tx, messages, rng)?;
+    }
+    let mut one = One {
+        table: tx.containers_with(DEVICES, &options::of_table())?,
+        all: Arc::make_mut(messages.containers.get_or_insert_default()),
+        now: messages.now,
+        rng,
+    };
+    match operation {
+        0 => {}
+        1..=8 => one.append()?,
+        9 => one.replace()?,
+        10 => one.delete_one()?,
+        11 | 12 => one.delete_some()?,
+        13 => one.restore_some()?,
+        14..=16 => one.manage()?,
+        17 => one.thin()?,
+        _ => one.maintain()?,
+    }
+    one.ask()
+}
+
+/// The result of a call; `None` if it was refused because of a name.
+fn allowed<T>(result: Result<T>) -> Result<Option<T>> {
+    match result {
+        Ok(done) => Ok(Some(done)),
+        Err(error) => match error.kind() {
+            ErrorKind::Unsupported | ErrorKind::InvalidName => Ok(None),
+            _ => Err(error),
+        },
+    }
+}
+
+impl One<'_, '_> {
+    /// The name of a live container.
+    fn some_name(&mut self) -> Option<String> {
+        let names: Vec<&String> = self.all.live.keys().collect();
+        (!names.is_empty()).then(|| (*self.rng.pick(&names)).clone())
+    }
+}
