@@ -35,6 +35,7 @@ pub use containers::expression::{
 };
 pub use containers::fields::{EncodedPath, EncodedProjection, Projection};
 pub use containers::keys::MessageKey;
+pub use containers::leaves::part_of_container_rows;
 pub use containers::maintain::{ContainersMaintenance, OnRemoved, RemovedSpan};
 pub use containers::manage::DroppedContainer;
 pub use containers::merged::MergedMessages;
@@ -70,6 +71,7 @@ pub use objects::cursor::ObjectCursor;
 pub use objects::keys::{
     CHUNK_BYTES_DEFAULT, CHUNK_BYTES_MAX, CHUNK_BYTES_MIN, OBJECT_CHUNKS_MAX, OBJECT_NAME_BYTES_MAX,
 };
+pub use objects::leaves::part_of_bucket_rows;
 pub use objects::links::{LinkId, ObjectLink};
 pub use objects::list::{
     ListPage, ListQuery, ListToken, OBJECTS_EXAMINED_MAX, OBJECTS_LISTED_MAX, ObjectFilter,
@@ -88,6 +90,7 @@ pub use queues::answer::Answered;
 pub use queues::due::DeadReason;
 pub use queues::groups::GroupStart;
 pub use queues::lease::{Delivery, LeaseLimits};
+pub use queues::leaves::part_of_queue_rows;
 pub use queues::message::{NewMessage, PRIORITY_DEFAULT, QueueMessage};
 pub use queues::options::{
     BATCH_MAX, CONSUMER_NAME_BYTES_MAX, GROUP_NAME_BYTES_MAX, GROUPS_MAX, HEADERS_BYTES_MAX,
@@ -104,5 +107,5 @@ pub use topics::{
     Published, Purged, Qos, RecoveredTopics, Removed, Retained, SearchCounters, SearchOptions,
     SearchPage, TOPIC_BYTES_MAX, TOPIC_LEVELS_MAX, TOPIC_PAYLOAD_BYTES_MAX, TopicChange,
     TopicChanges, TopicCount, TopicList, TopicOptions, TopicSearch, TopicsReader, TopicsStat,
-    TopicsWriter, matches, topic_of_bytes, topic_rows,
+    TopicsWriter, matches, part_of_topic_rows, topic_of_bytes, topic_rows,
 };

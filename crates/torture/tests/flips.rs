@@ -48,6 +48,7 @@ fn salvage_gives_back_what_no_damaged_page_held() {
         println!("{saved:?}");
         assert!(saved.lost.iter().all(|lost| *lost > 0), "{saved:?}");
         assert!(saved.whole > 0, "{saved:?}");
+        assert!(saved.above * 20 < saved.pages, "{saved:?}");
         assert!(saved.without_options <= 1, "{saved:?}");
     }
 }

@@ -65,6 +65,7 @@ pub(crate) mod fields;
 pub(crate) mod json;
 pub(crate) mod keys;
 pub(crate) mod latest;
+pub(crate) mod leaves;
 pub(crate) mod list;
 pub(crate) mod maintain;
 pub(crate) mod manage;

@@ -44,6 +44,7 @@ pub(crate) mod content_hash;
 pub(crate) mod cursor;
 pub(crate) mod fields;
 pub(crate) mod keys;
+pub(crate) mod leaves;
 pub(crate) mod links;
 pub(crate) mod list;
 pub(crate) mod maintain;

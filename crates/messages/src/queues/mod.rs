@@ -60,6 +60,7 @@ pub(crate) mod groups;
 pub(crate) mod keys;
 pub(crate) mod lease;
 pub(crate) mod lease_row;
+pub(crate) mod leaves;
 pub(crate) mod mark;
 pub(crate) mod message;
 pub(crate) mod options;

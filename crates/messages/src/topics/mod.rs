@@ -43,6 +43,7 @@ mod filter;
 mod follow;
 mod found;
 mod key;
+mod leaves;
 mod list;
 mod message;
 mod old;
@@ -66,6 +67,7 @@ pub use feed::TopicChange;
 pub use filter::{Filter, matches};
 pub use found::{Match, SearchCounters, SearchOptions, SearchPage};
 pub use key::{TOPIC_BYTES_MAX, TOPIC_LEVELS_MAX, topic_of_bytes};
+pub use leaves::part_of_topic_rows;
 pub use list::{TopicCount, TopicList};
 pub use message::{
     Message, PROPERTIES_BYTES_MAX, PROPERTY_BYTES_MAX, Properties, Qos, Retained,

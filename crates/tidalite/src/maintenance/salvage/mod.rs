@@ -10,9 +10,9 @@
 //! the report gives the number of rows from headers.
 //!
 //! A leaf of a nested table is saved only if a page leads to it, because it does not tell its place. The nested tables of
-//! hash tables and buffered tables are an exception: their rows tell (`inner.rs`). The rest of such a table is built anew:
-//! the index of a hash table from its records, the list of the runs of a buffered table from their blocks. Leaves of topics,
-//! queues, buckets and containers below a damaged branch are lost: nothing recognises their rows yet.
+//! hash tables, buffered tables, topics, queues, buckets and containers are an exception: their rows tell (`inner.rs`). The
+//! rest of such a table is built anew: the index of a hash table from its records, the list of the runs of a buffered table
+//! from their blocks, everything but messages, manifests, chunks and records of containers from these.
 
 mod collect;
 mod delta;
@@ -44,7 +44,8 @@ use tidalite_pager::{PageRead, RawFile, Storage};
 /// The report tells what is lost. Where newer data is lost, salvage may restore older data: rows that had been
 /// deleted or replaced, if no newer page covers their keys, and, in a buffered table whose state is lost, values that newer
 /// ones had replaced in a lost block. Nested tables below a lost page of the table around them are lost, but not the
-/// records of a hash table or the rows and runs of a buffered table. If anything is lost, the series of containers are compared
+/// records of a hash table, the rows and runs of a buffered table, and the messages and objects of topics, queues, buckets and
+/// containers. If anything is lost, the series of containers are compared
 /// with the messages: a series that differs is made anew, and a series with rows or numbers that no message has is kept under
 /// another name, with the tag `salvaged`.
 ///

@@ -1,0 +1,30 @@
+//! Tells whether the rows of a leaf that nothing leads to are messages of a queue.
+
+use crate::queues::message;
+use crate::queues::options::IDS_MAX;
+use crate::queues::parts::Part;
+
+/// Length in bytes of the values of idempotency keys: a time and an id.
+const SEEN_BYTES: usize = 16;
+
+/// The key, in the root table, of the nested table to which the rows of a leaf belong, if these are messages, from which most
+/// of the rest is built; `None` for all others. A value that is `None` is a large one, as only messages have.
+#[must_use]
+pub fn part_of_queue_rows(rows: &[(Vec<u8>, Option<Vec<u8>>)]) -> Option<[u8; 1]> {
+    let is_message = |(key, value): &(Vec<u8>, Option<Vec<u8>>)| {
+        let id = key.as_slice().try_into().map(u64::from_be_bytes);
+        let id = id.ok().filter(|id| (1..IDS_MAX).contains(id));
+        id.is_some_and(|id| {
+            let value = value.as_ref();
+            value.is_none_or(|value| message::decode(id, value).is_ok())
+        })
+    };
+    // Idempotency keys may have eight bytes.
+    let is_seen = |(_, value): &(Vec<u8>, Option<Vec<u8>>)| {
+        value
+            .as_ref()
+            .is_some_and(|value| value.len() == SEEN_BYTES)
+    };
+    let are_messages = rows.iter().all(is_message) && !rows.iter().all(is_seen);
+    are_messages.then_some(Part::Messages.key())
+}

@@ -1,0 +1,26 @@
+//! Tells whether the rows of a leaf that nothing leads to are messages of topics.
+
+use crate::topics::key::TopicText;
+use crate::topics::parts::Part;
+use crate::topics::record;
+
+/// The key, in the root table, of the nested table to which the rows of a leaf belong, if these are messages, from which
+/// everything else is built; `None` for all others. A value that is `None` is a large one, as only messages have.
+#[must_use]
+pub fn part_of_topic_rows(rows: &[(Vec<u8>, Option<Vec<u8>>)]) -> Option<[u8; 1]> {
+    let (mut key_text, mut value_text) = (TopicText::default(), TopicText::default());
+    let mut is_message = |(key, value): &(Vec<u8>, Option<Vec<u8>>)| {
+        let topic = key_text.of_key(key);
+        match value {
+            Some(value) => topic.is_ok_and(|topic| record::decode(topic, value).is_ok()),
+            None => topic.is_ok(),
+        }
+    };
+    // The rows of the part of ids have keys of eight bytes, and topics as values.
+    let mut is_id = |(key, value): &(Vec<u8>, Option<Vec<u8>>)| {
+        let topic = value.as_ref().map(|value| value_text.of_key(value).is_ok());
+        key.len() == 8 && topic == Some(true)
+    };
+    let are_messages = rows.iter().all(&mut is_message) && !rows.iter().all(&mut is_id);
+    are_messages.then_some(Part::Messages.key())
+}
