@@ -1,4 +1,5 @@
-//! What topics, queues, buckets and containers promise beyond their content after a crash, proved by using them up, two days later:
+//! The promises of topics, queues, buckets and containers beyond their content after a crash, proved by using them up, two
+//! days later:
 //!
 //! 1. Each group gets every message whose acknowledgement was not committed exactly once, and no other one.
 //! 2. Maintenance, step by step, leaves no orphan chunk, upload or expired object, and every object is sound.

@@ -16,7 +16,7 @@ pub const LARGE_BYTES_MIN: u64 = 1_000;
 /// The bytes of one file, or of the two files of a database.
 #[derive(Clone)]
 pub struct Files {
-    /// The bytes of the first file, followed by those of the second file.
+    /// The bytes of the first file, followed by the bytes of the second file.
     pub bytes: Vec<u8>,
     /// Offset of the second file in `bytes`, if there is a second file.
     pub second_at: Option<usize>,

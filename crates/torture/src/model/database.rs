@@ -60,7 +60,7 @@ pub fn model_of(snap: &ReadTxn) -> Result<Model> {
     Ok(model)
 }
 
-/// Names of the series, without those of containers, which are compared with the messages.
+/// Names of the series. The series of containers are left out, because they are compared with the messages.
 fn own_series(snap: &ReadTxn) -> Result<Vec<String>> {
     let names = snap.list("")?.into_iter().map(|info| info.label());
     let of_containers = format!("{DEVICES}{{");

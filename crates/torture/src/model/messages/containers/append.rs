@@ -9,7 +9,7 @@ use tidalite::containers::{
 /// A message as it was: time of reception, protection, number of messages for which it stood, and its bytes.
 pub(crate) type Before = (i64, bool, u32, u64);
 
-/// What became of a message, with its tie and with the message that was in its place.
+/// The outcome of a message, with its tie and with the message that was in its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Stored(u32),

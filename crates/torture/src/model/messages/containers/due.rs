@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use tidalite::containers::Select;
 use tidalite::{ContainersMut, Result};
 
-/// What a table of containers still has.
+/// The content of a table of containers.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Left {
     /// Keys of messages and numbers of deletions, by name of the container.
@@ -37,7 +37,7 @@ impl Container {
 }
 
 impl Containers {
-    /// What is there.
+    /// The rows that are there.
     pub(crate) fn left(&self) -> Left {
         let keys = |container: &Container| {
             let messages = container.messages.keys().copied().collect();
@@ -90,7 +90,7 @@ impl Containers {
     }
 }
 
-/// What a table has, with what has expired.
+/// The content of a table, also the expired part.
 ///
 /// # Errors
 /// An error of the database.

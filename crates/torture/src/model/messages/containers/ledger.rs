@@ -5,7 +5,7 @@
 //! C container         name, times of the drop, options, totals, rules of thinning, latest values
 //! K container key     time of an idempotency key
 //! X container number  times of a deletion
-//! M container number  time tie: message; the number is 0, or one more than that of the deletion
+//! M container number  time tie: message; the number is 0, or one more than the number of the deletion
 //! ```
 
 use super::table::{Container, Containers, Deletion, Dropped, Stored};

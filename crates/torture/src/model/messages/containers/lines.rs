@@ -1,4 +1,4 @@
-//! The answers of a table of containers as lines of text: those that follow from the model, and those of a snapshot.
+//! The answers of a table of containers as lines of text: the answers that follow from the model, and the answers of a snapshot.
 //!
 //! Each message with a number has a row in the series of its container, with exactly its numbers, and there is no other row
 //! and no other series.

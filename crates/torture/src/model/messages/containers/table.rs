@@ -63,7 +63,7 @@ pub(crate) struct Dropped {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Containers {
     pub(crate) live: BTreeMap<String, Container>,
-    /// In the order in which they were dropped, those of one time in the order of their numbers.
+    /// In the order in which they were dropped, containers of one time in the order of their numbers.
     pub(crate) dropped: Vec<Dropped>,
     pub(crate) next_container: u32,
     pub(crate) next_deletion: u64,

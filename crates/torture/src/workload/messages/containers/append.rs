@@ -1,7 +1,8 @@
 //! Messages arrive in batches, in any order of times.
 
+use super::One;
+use super::document::NAMES;
 use super::document::random;
-use super::{NAMES, One};
 use crate::model::clock::UNIT;
 use crate::model::messages::containers::append::Outcome;
 use tidalite::Result;

@@ -4,6 +4,9 @@ use crate::model::messages::containers::options::KEEP;
 use tidalite::containers::{Document, Expression, FieldValue};
 use tidalite_testkit::rng::Rng;
 
+/// Names of containers.
+pub(super) const NAMES: [&str; 4] = ["a", "a/1", "b", "\u{e4}"];
+
 /// Integers that no float holds exactly, below and above 2^63.
 const LARGE: [i128; 2] = [(1 << 53) + 1, (1 << 63) + 1];
 

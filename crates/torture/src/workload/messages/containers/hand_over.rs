@@ -1,6 +1,6 @@
 //! Messages of the queue go to containers in the transaction that acknowledges them.
 
-use super::NAMES;
+use super::document::NAMES;
 use crate::model::Messages;
 use crate::model::clock::UNIT;
 use crate::model::messages::containers::append::Outcome;
@@ -21,7 +21,7 @@ const AGAIN_AFTER: i64 = 60_000_000_000;
 /// Number of messages that are removed in one step of maintenance.
 const BUDGET: u64 = 10_000;
 
-/// What becomes of a message of the queue; `None` for some messages.
+/// The message that a container gets for a message of the queue; `None` for some messages.
 fn made_of(payload: &[u8], now: i64) -> Option<Handed> {
     let (first, rest) = payload.split_first()?;
     let mut document = Document::default();

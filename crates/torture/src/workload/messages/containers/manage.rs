@@ -1,6 +1,7 @@
 //! Containers are created, renamed, dropped, restored, maintained and thinned.
 
-use super::{NAMES, One, allowed};
+use super::document::NAMES;
+use super::{One, allowed};
 use crate::model::messages::containers::{left_of, options};
 use tidalite::Result;
 
@@ -82,7 +83,7 @@ impl One<'_, '_> {
         live.map(|container| container.messages.len() as u64).sum()
     }
 
-    /// Maintains the table in steps, to the end or not. What a step removes must be due.
+    /// Maintains the table in steps, to the end or not. The rows that a step removes must be due.
     pub(super) fn maintain(&mut self) -> Result<()> {
         let budget = *self.rng.pick(&[1, 3, 10, 1_000]);
         let steps = *self.rng.pick(&[1, 2, usize::MAX]);

@@ -23,9 +23,6 @@ use std::sync::Arc;
 use tidalite::{ContainersMut, ErrorKind, Result, WriteTxn};
 use tidalite_testkit::rng::Rng;
 
-/// Names of containers.
-const NAMES: [&str; 4] = ["a", "a/1", "b", "\u{e4}"];
-
 /// The table, its model, and the time of the operation.
 struct One<'o, 't> {
     table: ContainersMut<'t>,
