@@ -61,19 +61,23 @@ impl Plan {
             },
             ..Self::default()
         };
-        if Self::is_long(seed) {
-            plan.long()
-        } else {
-            plan
+        match seed {
+            _ if Self::is_long(seed) => plan.long(),
+            _ if Self::has_messages(seed) => plan.sparse(),
+            _ => plan,
         }
     }
 
-    /// Topics, queues, buckets and containers write so many pages that a seed with them has several times as many states: one seed in
-    /// eight has them, and the others examine more of the rest.
+    /// Whether the run of this seed has topics, queues, buckets and containers. They write so many pages that such a run has
+    /// many times as many states: one seed in eight has them, and the others examine more of the rest.
+    fn has_messages(seed: u64) -> bool {
+        seed % 8 == 5
+    }
+
     fn messages_one_in(seed: u64) -> u64 {
-        match seed % 8 {
-            5 => Shape::default().messages_one_in,
-            _ => 0,
+        match Self::has_messages(seed) {
+            true => Shape::default().messages_one_in,
+            false => 0,
         }
     }
 
@@ -101,8 +105,12 @@ impl Plan {
     /// Turns this plan into a plan for a long run, whose states are examined less densely.
     #[must_use]
     pub fn long(self) -> Self {
+        Self { steps: 80, ..self }.sparse()
+    }
+
+    /// Examines fewer states after each operation.
+    fn sparse(self) -> Self {
         Self {
-            steps: 80,
             images: 1,
             kill_one_in: 6,
             nest_one_in: 200,
