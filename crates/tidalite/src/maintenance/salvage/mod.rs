@@ -45,8 +45,7 @@ use tidalite_pager::{PageRead, RawFile, Storage};
 /// deleted or replaced, if no newer page covers their keys, and, in a buffered table whose state is lost, values that newer
 /// ones had replaced in a lost block. Nested tables below a lost page of the table around them are lost, but not the
 /// records of a hash table, the rows and runs of a buffered table, and the messages and objects of topics, queues, buckets and
-/// containers. If anything is lost, the series of containers are compared
-/// with the messages: a series that differs is made anew, and a series with rows or numbers that no message has is kept under
+/// containers. The series of containers are compared with the messages: a series that differs is made anew, and a series with rows or numbers that no message has is kept under
 /// another name, with the tag `salvaged`.
 ///
 /// ```no_run

@@ -459,11 +459,8 @@ impl Rescue<'_, '_> {
         Ok(())
     }
 
-    /// If anything was lost, makes the series of containers fit the messages that were saved.
+    /// Makes the series of containers fit the messages that were saved, also if nothing was lost: they may differ in the file.
     pub(super) fn container_series(&mut self) -> Result<()> {
-        if self.report.is_complete() {
-            return Ok(());
-        }
         let mut problems = Vec::new();
         for name in self.tx.tables()? {
             let types = self.tx.table_types(&name)?;
