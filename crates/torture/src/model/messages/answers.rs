@@ -235,10 +235,13 @@ fn objects(snap: &ReadTxn, messages: &Messages, lines: &mut Vec<String>) -> Resu
         lines.push(format!(
             "{name} {size} {seed} {created} {modified} {expires:?} {is_protected} {bytes}"
         ));
-        let chunks = info.chunk_bytes == CHUNK_BYTES;
+        if info.chunk_bytes != CHUNK_BYTES {
+            lines.push(format!("{WRONG}: {name} has chunks of another size"));
+        }
+        // An object that is not sound is reported damage, not a wrong answer.
         let sound = table.verify(name)?.is_some_and(|found| found.is_sound());
-        if !chunks || !sound {
-            lines.push(format!("{WRONG}: {name} is not sound"));
+        if !sound {
+            return Err(std::io::Error::other(format!("{name} is not sound")).into());
         }
     }
     for (id, upload) in &bucket.uploads {
