@@ -17,7 +17,7 @@ fn is_message(key: MessageKey, value: Option<&Vec<u8>>) -> bool {
 }
 
 /// The key, in the root table, of the nested table to which the rows of a leaf belong, if these are messages, deleted messages
-/// or records of containers; `None` for all others. `None` stands for a large value, as only messages have.
+/// or records of containers; `None` for all others. In a row, `None` stands for a large value, as only messages have.
 #[must_use]
 pub fn part_of_container_rows(rows: &[Row]) -> Option<[u8; 1]> {
     let is_stored = |(key, value): &Row| {
@@ -33,12 +33,12 @@ pub fn part_of_container_rows(rows: &[Row]) -> Option<[u8; 1]> {
         let value = value.as_ref();
         has_name && value.is_some_and(|value| Record::decode(value).is_ok())
     };
-    let parts: [(Part, &dyn Fn(&Row) -> bool); 3] = [
-        (Part::Messages, &is_stored),
-        (Part::Trash, &is_deleted),
-        (Part::Containers, &is_record),
+    let parts = [
+        (Part::Messages, rows.iter().all(is_stored)),
+        (Part::Trash, rows.iter().all(is_deleted)),
+        (Part::Containers, rows.iter().all(is_record)),
     ];
-    let mut fitting = parts.iter().filter(|(_, is_row)| rows.iter().all(is_row));
+    let mut fitting = parts.iter().filter(|(_, fits)| *fits);
     match (fitting.next(), fitting.next()) {
         (Some((part, _)), None) => Some(part.key()),
         _ => None,

@@ -125,13 +125,12 @@ fn part_of_leaf(
     Ok(named.map(|(part, (first, last))| (part, first.0.clone(), last.0.clone())))
 }
 
+/// Callback for a row of a leaf: receives its key, and the cursor at the row.
+type LeafRows<'f> = dyn FnMut(&[u8], &Cursor<'_, RawFile>) -> Result<()> + 'f;
+
 /// Calls `f` for each row of a leaf of a nested table without tables in it. Returns false for any other leaf, before or
 /// between rows.
-fn each_row(
-    raw: &RawFile,
-    leaf: &Ptr,
-    f: &mut dyn FnMut(&[u8], &Cursor<'_, RawFile>) -> Result<()>,
-) -> Result<bool> {
+fn each_row(raw: &RawFile, leaf: &Ptr, f: &mut LeafRows<'_>) -> Result<bool> {
     let tree = Tree::of_leaf(raw, leaf)?;
     if !tree.is_inner() || tree.is_multi() {
         return Ok(false);
