@@ -385,8 +385,11 @@ impl WriteBuffer {
     /// Number of buffered rows; repeated timestamps are counted as often as they were pushed.
     #[must_use]
     pub fn len(&self) -> usize {
-        let bytes: usize = self.overlays.iter().map(Overlay::bytes).sum();
-        debug_assert_eq!(bytes, self.overlay_bytes, "all changes are counted");
+        debug_assert_eq!(
+            self.overlays.iter().map(Overlay::bytes).sum::<usize>(),
+            self.overlay_bytes,
+            "all changes are counted"
+        );
         let logged: usize = self.logs.iter().map(Log::live_rows).sum();
         logged + self.overlays.iter().map(Overlay::len).sum::<usize>()
     }
@@ -394,7 +397,7 @@ impl WriteBuffer {
     /// Whether the write buffer is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.bytes() == 0
+        self.len() == 0
     }
 
     /// Size in bytes of the buffered rows, as the memory budget counts them.
