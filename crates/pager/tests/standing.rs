@@ -141,32 +141,28 @@ fn a_thread_leads_where_many_wait_and_ends_with_the_handle() {
 #[test]
 fn a_flush_that_fails_under_the_thread_wakes_all() {
     let _alone = alone();
-    let mut under_it = 0;
-    for seed in 0..60u64 {
-        // The scheduler chooses who leads: on a busy machine it takes more seeds until the leader thread has met enough
-        // failures.
-        if seed >= 12 && under_it > 6 {
-            break;
-        }
+    for seed in 0..12u64 {
         let (pager, tap, disk, memory) = slow();
         let kind = [Durability::Durable, Durability::OneFlush][seed as usize % 2];
         for _ in 0..12 {
             commit(&pager, kind).unwrap();
         }
-        disk.set_fault(Some(Fault {
-            at_call: 150 + seed % 12 * 37,
-            forever: true,
-            kind: FaultKind::SyncFails,
-        }));
-        let by_it = Arc::new(AtomicBool::new(false));
-        let last = by_it.clone();
+        // The scheduler chooses who leads: after some syncs, the first one that the leader thread makes fails.
+        let mut left = 40 + seed * 10;
+        let failing = disk.clone();
         tap.set_hook(Some(Box::new(move || {
-            last.store(is_leader(), Ordering::Relaxed);
             thread::sleep(BARRIER);
+            left = left.saturating_sub(1);
+            if left == 0 && is_leader() && !failing.fault_hit() {
+                failing.set_fault(Some(Fault {
+                    at_call: 0,
+                    forever: true,
+                    kind: FaultKind::SyncFails,
+                }));
+            }
         })));
         let (newest, errors) = together(&pager, 10_000, &[kind]);
-        // No flush follows the failed flush, so the last leader is the thread whose flush failed.
-        under_it += u64::from(by_it.load(Ordering::Relaxed));
+        assert!(disk.fault_hit(), "seed {seed}: the leader thread has led");
         assert_eq!(errors.len() as u64, THREADS, "each meets it");
         assert!(
             commit(&pager, kind).is_err(),
@@ -179,7 +175,6 @@ fn a_flush_that_fails_under_the_thread_wakes_all() {
         assert!(id >= newest, "seed {seed}: {id} instead of {newest}");
         assert_eq!(problems(&found).unwrap(), [""; 0], "seed {seed}");
     }
-    assert!(under_it > 6, "{under_it}");
 }
 
 /// A user-supplied storage panics inside a flush, in the leader thread or in a committing thread. Every waiting
