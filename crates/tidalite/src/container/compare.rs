@@ -1,4 +1,4 @@
-//! Compares the series of a container with its messages, for the check of a database.
+//! Compares the series of containers with the messages, for the check of a database and after a salvage.
 //!
 //! Both sides are read once, in the order of time; the messages and rows of one time are in memory together.
 //!
@@ -9,9 +9,12 @@
 //! 2. Columns are not added while a time has more rows than a wider series can have. If a time has so many messages, rows and
 //!    numbers may be missing at all times.
 
+use crate::catalog::entries::SeriesInfo;
+use crate::container::name::series_of;
 use crate::container::rows::{Columns, holds_numbers, is_own, value_of};
 use crate::series::read::Series;
-use crate::txn::pages::Pages;
+use crate::txn::pages::{Pages, ReadSource};
+use crate::txn::read::Reading;
 use crate::types::error::Result;
 use crate::types::merge_policy::time_rows_max;
 use std::collections::BTreeMap;
@@ -25,8 +28,9 @@ use tidalite_series::Scan;
 /// Number of differences of a container that are described; others are only counted.
 const DESCRIBED_MAX: usize = 3;
 
-/// What must be done with a series that cannot be one of a container.
-pub(crate) const RENAME: &str = "rename it";
+/// Number of containers that are compared with one opened state of the database, which keeps in memory the catalog entries
+/// that were read.
+const CONTAINERS_AT_ONCE: usize = 1_000;
 
 /// A difference between the messages of a container and its series.
 pub(crate) struct Difference {
@@ -85,19 +89,51 @@ impl Differences {
     }
 }
 
-/// Compares the messages of a container with its series, which is `None` if it does not exist, and passes each difference to
-/// `find`. Calls `read` with the number of rows that were read.
+/// Compares the messages of each container of a table with the container's series, and passes each difference to `find`,
+/// with the name of the container and the series, which is `None` if it does not exist. `open` opens a state of the
+/// database in which the series are found. Calls `read` with the number of bytes of rows that were read.
 ///
 /// # Errors
-/// A damaged or unreadable page, and errors of `read`.
+/// A damaged or unreadable page, and errors of `open` and `read`.
 ///
 /// # Cost
-/// Reads all messages of the container and all rows of the series.
-pub(crate) fn compare<R: PageRead>(
+/// Reads all messages of the table and all rows of the series.
+pub(crate) fn compare_table<R: PageRead, S: ReadSource>(
+    (messages, table): (&ContainersReader<R>, &str),
+    open: &mut dyn FnMut() -> Result<Reading<S>>,
+    read: &mut dyn FnMut(u64) -> Result<()>,
+    find: &mut dyn FnMut(&str, Option<&SeriesInfo>, Difference),
+) -> Result<()> {
+    let names = messages.field_names()?;
+    let mut after: Option<String> = None;
+    loop {
+        let listed = messages.list("", after.as_deref(), CONTAINERS_AT_ONCE)?;
+        let Some(last) = listed.last() else {
+            return Ok(());
+        };
+        after = Some(last.name.clone());
+        let state = open()?;
+        for container in &listed {
+            let container = &container.name;
+            let series = state.series(&series_of(table, container)?.to_string())?;
+            let info = series.as_ref().map(Series::info);
+            compare(
+                (messages, &names),
+                container,
+                series.as_ref(),
+                read,
+                &mut |difference| find(container, info, difference),
+            )?;
+        }
+    }
+}
+
+/// Compares the messages of a container with its series.
+fn compare<R: PageRead>(
     (messages, names): (&ContainersReader<R>, &FieldNames),
     container: &str,
     series: Option<&Series<'_>>,
-    read: &mut dyn FnMut(usize) -> Result<()>,
+    read: &mut dyn FnMut(u64) -> Result<()>,
     find: &mut dyn FnMut(Difference),
 ) -> Result<()> {
     let query = MessageQuery::default();
@@ -114,9 +150,8 @@ pub(crate) fn compare<R: PageRead>(
         find(Difference::wrong(
             None,
             None,
-            format!(
-                "has another unit, merge policy or columns than the series of a container: {RENAME}"
-            ),
+            "has another unit, merge policy or columns than the series of a container: rename it"
+                .to_owned(),
         ));
         return Ok(());
     }
@@ -219,7 +254,7 @@ struct Rows<'s> {
 
 impl Rows<'_> {
     /// Time of the next row.
-    fn peek(&mut self, read: &mut dyn FnMut(usize) -> Result<()>) -> Result<Option<i64>> {
+    fn peek(&mut self, read: &mut dyn FnMut(u64) -> Result<()>) -> Result<Option<i64>> {
         while self.at >= self.times.len() {
             let Some(vector) = self.scan.next()? else {
                 return Ok(None);
@@ -230,7 +265,7 @@ impl Rows<'_> {
                 .map(|column| vector.words(column).to_vec())
                 .collect();
             self.at = 0;
-            read(self.times.len())?;
+            read((8 * (1 + self.columns) * self.times.len()) as u64)?;
         }
         Ok(self.times.get(self.at).copied())
     }
@@ -261,7 +296,7 @@ impl Comparison<'_> {
         mut self,
         mut messages: Messages<'_, R>,
         mut rows: Rows<'_>,
-        read: &mut dyn FnMut(usize) -> Result<()>,
+        read: &mut dyn FnMut(u64) -> Result<()>,
         find: &mut dyn FnMut(Difference),
     ) -> Result<()> {
         loop {

@@ -1,6 +1,6 @@
 //! Makes the series of containers fit the messages that a salvage has found.
 
-use crate::container::compare::compare;
+use crate::container::compare::compare_table;
 use crate::container::name::series_of;
 use crate::txn::write::WriteTxn;
 use crate::types::error::Result;
@@ -37,7 +37,7 @@ impl WriteTxn {
             if differing.is_wrong {
                 let kept = self.keep_aside(&series, (table, container))?;
                 problem(format!(
-                    "container {container}: its series has what no message has, and is kept as {kept}"
+                    "container {container}: its series has rows or numbers that no message has, and is kept as {kept}"
                 ));
             }
             if let Some(mut containers) = self.containers_if_exists(table)? {
@@ -48,41 +48,24 @@ impl WriteTxn {
     }
 
     fn differing_containers(&mut self, table: &str) -> Result<Vec<Differing>> {
-        let mut differing = Vec::new();
+        let mut differing: Vec<Differing> = Vec::new();
         let state = self.reader()?;
         let Some(containers) = state.containers(table)? else {
             return Ok(differing);
         };
-        let names = containers.field_names()?;
-        let mut after: Option<String> = None;
-        loop {
-            let listed = containers.list("", after.as_deref(), 1_000)?;
-            let Some(last) = listed.last() else {
-                return Ok(differing);
-            };
-            after = Some(last.name.clone());
-            for container in listed {
-                let container = container.name;
-                let series = state.series(&series_of(table, &container)?.to_string())?;
-                let (mut is_different, mut is_wrong) = (false, false);
-                compare(
-                    (&containers.reader, names),
-                    &container,
-                    series.as_ref(),
-                    &mut |_| Ok(()),
-                    &mut |difference| {
-                        is_different = true;
-                        is_wrong |= difference.is_wrong;
-                    },
-                )?;
-                if is_different {
-                    differing.push(Differing {
-                        container,
-                        is_wrong,
-                    });
-                }
-            }
-        }
+        compare_table(
+            (&containers.reader, table),
+            &mut || self.reader(),
+            &mut |_| Ok(()),
+            &mut |container, _, difference| match differing.last_mut() {
+                Some(last) if last.container == container => last.is_wrong |= difference.is_wrong,
+                _ => differing.push(Differing {
+                    container: container.to_owned(),
+                    is_wrong: difference.is_wrong,
+                }),
+            },
+        )?;
+        Ok(differing)
     }
 
     /// Gives a series a name that is free; returns the name.
