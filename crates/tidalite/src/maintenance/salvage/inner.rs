@@ -64,11 +64,9 @@ pub(super) fn inner_rows(
             if !below.is_lost(&part, key) || covered.has(key) {
                 return Ok(());
             }
-            match cursor.value().and_then(|value| value.to_vec()) {
-                Ok(value) => f(&part, key, &value),
-                // A value in an extent may be lost: the other rows are still there.
-                Err(tidalite_pager::Error::Corrupt(_)) => Ok(()),
-                Err(error) => Err(error.into()),
+            match readable(cursor, u64::MAX)? {
+                Some(value) => f(&part, key, &value),
+                None => Ok(()),
             }
         })?;
         covered.add(first, last);
@@ -85,43 +83,29 @@ fn part_of_leaf(
     leaf: &Ptr,
     (layout, state): (TableLayout, Option<&[u8]>),
 ) -> Result<Option<([u8; 1], Key, Key)>> {
-    let of_messages = match layout {
-        TableLayout::Rows => return Ok(None),
-        TableLayout::Hash | TableLayout::Buffered => {
-            let Some(rows) = rows_of_inner(raw, leaf)? else {
-                return Ok(None);
-            };
-            let part = match layout {
-                TableLayout::Hash => part_of_hash_rows(&rows),
-                _ => part_of_buffered_rows(&rows, state),
-            };
-            let ends = rows.first().zip(rows.last());
-            let named = part.zip(ends);
-            return Ok(named.map(|(part, (first, last))| (part, first.0.clone(), last.0.clone())));
-        }
-        TableLayout::Topics => part_of_topic_rows,
-        TableLayout::Queue => part_of_queue_rows,
-        TableLayout::Bucket => part_of_bucket_rows,
-        TableLayout::Containers => part_of_container_rows,
+    let bytes_max = match layout {
+        TableLayout::Hash | TableLayout::Buffered => u64::MAX,
+        _ => KNOWN_BYTES_MAX,
     };
-    let mut rows = Vec::new();
-    let read = each_row(raw, leaf, &mut |key, cursor| {
-        let value = cursor.value()?;
-        let value = match value.len() > KNOWN_BYTES_MAX {
-            true => None,
-            false => Some(value.to_vec()?),
-        };
-        rows.push((key.to_vec(), value));
-        Ok(())
-    });
-    match read {
-        Ok(true) => {}
-        Ok(false) => return Ok(None),
-        Err(error) if error.kind() == ErrorKind::Damaged => return Ok(None),
-        Err(error) => return Err(error),
-    }
+    let Some(rows) = rows_of(raw, leaf, bytes_max)? else {
+        return Ok(None);
+    };
+    let with_values = || -> Vec<LeafRow> {
+        let rows = rows.iter();
+        rows.filter_map(|(key, value)| Some((key.clone(), value.clone()?)))
+            .collect()
+    };
+    let part = match layout {
+        TableLayout::Rows => None,
+        TableLayout::Hash => part_of_hash_rows(&with_values()),
+        TableLayout::Buffered => part_of_buffered_rows(&with_values(), state),
+        TableLayout::Topics => part_of_topic_rows(&rows),
+        TableLayout::Queue => part_of_queue_rows(&rows),
+        TableLayout::Bucket => part_of_bucket_rows(&rows),
+        TableLayout::Containers => part_of_container_rows(&rows),
+    };
     let ends = rows.first().zip(rows.last());
-    let named = of_messages(&rows).zip(ends);
+    let named = part.zip(ends);
     Ok(named.map(|(part, (first, last))| (part, first.0.clone(), last.0.clone())))
 }
 
@@ -148,16 +132,32 @@ fn each_row(raw: &RawFile, leaf: &Ptr, f: &mut LeafRows<'_>) -> Result<bool> {
     Ok(true)
 }
 
-/// The readable rows of a leaf; `None` for a leaf of an outermost table, with nested tables, or that cannot be read.
-fn rows_of_inner(raw: &RawFile, leaf: &Ptr) -> Result<Option<Vec<LeafRow>>> {
+/// The value at which a cursor is; `None` if it is longer than `bytes_max`, or in an extent that is lost: the other rows are
+/// still there.
+fn readable(cursor: &Cursor<'_, RawFile>, bytes_max: u64) -> Result<Option<Vec<u8>>> {
+    let read = cursor
+        .value()
+        .and_then(|value| match value.len() > bytes_max {
+            true => Ok(None),
+            false => value.to_vec().map(Some),
+        });
+    match read {
+        Ok(value) => Ok(value),
+        Err(tidalite_pager::Error::Corrupt(_)) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The keys of a leaf with the values that are readable and have at most `bytes_max` bytes; `None` for a leaf of an outermost
+/// table, with nested tables, or that cannot be read.
+fn rows_of(
+    raw: &RawFile,
+    leaf: &Ptr,
+    bytes_max: u64,
+) -> Result<Option<Vec<(Key, Option<Vec<u8>>)>>> {
     let mut rows = Vec::new();
     let read = each_row(raw, leaf, &mut |key, cursor| {
-        // A value in an extent may be lost: the other rows are still there.
-        match cursor.value().and_then(|value| value.to_vec()) {
-            Ok(value) => rows.push((key.to_vec(), value)),
-            Err(tidalite_pager::Error::Corrupt(_)) => {}
-            Err(error) => return Err(error.into()),
-        }
+        rows.push((key.to_vec(), readable(cursor, bytes_max)?));
         Ok(())
     });
     match read {
