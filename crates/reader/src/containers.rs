@@ -64,7 +64,7 @@ pub struct TableOptions {
 /// The options of a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// What happens to messages of one time, indexed in [`DUPLICATES`].
+    /// The policy for messages of one time: an index in [`DUPLICATES`].
     pub duplicates: u8,
     /// True if a full container removes its oldest messages.
     pub rotates: bool,

@@ -47,7 +47,7 @@ pub struct Queue {
 /// The options of a queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// What happens when the queue is full, indexed in [`OVERFLOWS`].
+    /// The policy for a full queue: an index in [`OVERFLOWS`].
     pub overflow: u8,
     /// Number of deliveries after which a message becomes a dead letter.
     pub deliveries_max: usize,

@@ -73,7 +73,7 @@ fn planted_in(
     db
 }
 
-/// A series with the columns `x` and `y`, as that of a container, with these rows.
+/// Creates the series of a container, with the columns `x` and `y` and these rows.
 fn series(tx: &mut tidalite::WriteTxn, rows: &[(i64, Option<f64>, Option<f64>)]) {
     let columns = ["x", "y"].map(|name| Column::nullable(name, ColumnType::F64));
     let mut schema = Schema::new(Unit::Nanos, []);

@@ -2,8 +2,8 @@
 
 use super::common::{CreatedArg, DurabilityArg, FileArg, FormatArg, ReportFormatArg};
 use super::container_changes::{
-    ContainerDelArgs, ContainerHandOverArgs, ContainerMaintainArgs, ContainerPutArgs,
-    ContainerRebuildArgs, ContainerThinArgs, ContainerUndeleteArgs,
+    ContainerDelArgs, ContainerHandOverArgs, ContainerPutArgs, ContainerThinArgs,
+    ContainerUndeleteArgs, ContainerUpkeepArgs,
 };
 use super::container_options::{ContainerCreateArgs, ContainerOptionsArgs};
 use super::container_place::{ContainerNamed, ContainerPlace};
@@ -83,9 +83,9 @@ pub(crate) enum ContainerCommand {
     /// Show, set or remove the rules by which older messages become fewer
     Thin(ContainerThinArgs),
     /// Remove expired messages and do all other work that is due, and thin older messages
-    Maintain(ContainerMaintainArgs),
+    Maintain(ContainerUpkeepArgs),
     /// Make the series of the containers anew from the messages, after `check` has found a difference
-    Rebuild(ContainerRebuildArgs),
+    Rebuild(ContainerUpkeepArgs),
     /// Move messages of a queue to containers
     HandOver(Box<ContainerHandOverArgs>),
     /// Evaluate an expression on a message

@@ -229,19 +229,7 @@ pub(crate) struct ContainerThinArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct ContainerMaintainArgs {
-    #[command(flatten)]
-    pub place: ContainerPlace,
-
-    #[command(flatten)]
-    pub format: ReportFormatArg,
-
-    #[command(flatten)]
-    pub durability: DurabilityArg,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ContainerRebuildArgs {
+pub(crate) struct ContainerUpkeepArgs {
     #[command(flatten)]
     pub place: ContainerPlace,
 

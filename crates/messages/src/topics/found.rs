@@ -8,7 +8,7 @@ const ROWS_MAX: u64 = 1 << 16;
 /// Options of a search: the messages that it delivers, and the number of rows that it reads at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SearchOptions {
-    /// Delivers only messages with a greater sequence number: those that have changed since.
+    /// Delivers only messages with a greater sequence number, which have changed since then.
     pub since: u64,
     /// Delivers only messages with a sequence number up to this one. A subscriber that receives live changes after it
     /// sets it to the sequence number of its first snapshot, and then sees nothing twice.

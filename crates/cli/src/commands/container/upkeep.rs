@@ -2,7 +2,7 @@
 //! anew.
 
 use super::place::containers_mut;
-use crate::args::{ContainerMaintainArgs, ContainerRebuildArgs};
+use crate::args::ContainerUpkeepArgs;
 use crate::commands::messages::told;
 use crate::exit::Outcome;
 use crate::output::plural;
@@ -24,7 +24,7 @@ struct Done {
 }
 
 /// Runs the command `tidalite container maintain`.
-pub(super) fn maintain(args: &ContainerMaintainArgs, terminal: &mut Terminal<'_>) -> Outcome {
+pub(super) fn maintain(args: &ContainerUpkeepArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let place = args.place.place();
     let fail = |error: tidalite::Error| place.fail(&error);
     let db = place.open_to_write()?;
@@ -93,7 +93,7 @@ pub(super) fn maintain(args: &ContainerMaintainArgs, terminal: &mut Terminal<'_>
 }
 
 /// Runs the command `tidalite container rebuild`.
-pub(super) fn rebuild(args: &ContainerRebuildArgs, terminal: &mut Terminal<'_>) -> Outcome {
+pub(super) fn rebuild(args: &ContainerUpkeepArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let place = args.place.place();
     let fail = |error: tidalite::Error| place.fail(&error);
     let db = place.open_to_write()?;
