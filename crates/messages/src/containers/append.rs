@@ -96,7 +96,7 @@ pub struct Appended {
     pub rotated: Vec<RemovedMessage>,
 }
 
-/// What an append has changed.
+/// The changes that an append has made.
 #[derive(Clone, Debug, Default)]
 pub struct AppendChanges<'n> {
     /// The result for the caller.

@@ -98,7 +98,7 @@ impl<'t> ContainersMut<'t> {
         self.change(
             |containers, now| containers.append_changes(now, messages),
             |containers, changes| {
-                containers.follow_appended(messages, &groups, &changes)?;
+                containers.follow_appended(messages, groups, &changes)?;
                 Ok(changes.appended)
             },
         )

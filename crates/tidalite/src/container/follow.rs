@@ -33,12 +33,20 @@ pub(super) fn spans_of(times: impl IntoIterator<Item = i64>, gap: i64) -> Vec<Sp
     spans
 }
 
+/// The messages of one call, grouped by container.
+pub(super) struct Groups<'m> {
+    /// Indexes of the messages, sorted by container; those of one container in the order of the call.
+    order: Vec<usize>,
+    /// The containers, by name.
+    groups: Vec<Group<'m>>,
+}
+
 /// The messages of one call for a container.
-pub(super) struct Group<'m> {
+struct Group<'m> {
     container: &'m str,
     series: NumberSeries,
-    /// Indexes of the messages, in the order of the call.
-    messages: Vec<usize>,
+    /// Number of the container's messages.
+    len: usize,
 }
 
 /// Some messages, in order, and the position of the next ones.
@@ -49,7 +57,7 @@ struct Page {
 
 impl ContainersMut<'_> {
     /// Groups messages by container, and finds the series of each container.
-    pub(super) fn series_of_messages<'m>(&self, messages: &[Append<'m>]) -> Result<Vec<Group<'m>>> {
+    pub(super) fn series_of_messages<'m>(&self, messages: &[Append<'m>]) -> Result<Groups<'m>> {
         let mut order: Vec<usize> = (0..messages.len()).collect();
         // A stable sort: messages of one time stay in the order in which they were stored.
         order.sort_by(|a, b| messages[*a].container.cmp(messages[*b].container));
@@ -60,31 +68,35 @@ impl ContainersMut<'_> {
             Ok(Group {
                 container,
                 series: self.txn.check_numbers(series_of(&table, container)?)?,
-                messages: group.to_vec(),
+                len: group.len(),
             })
         });
-        groups.collect()
+        let groups = groups.collect::<Result<_>>()?;
+        Ok(Groups { order, groups })
     }
 
     /// Makes the rows of messages that were appended.
     pub(super) fn follow_appended(
         &mut self,
         messages: &[Append<'_>],
-        groups: &[Group<'_>],
+        Groups { order, groups }: Groups<'_>,
         changes: &AppendChanges<'_>,
     ) -> Result<()> {
         let appended = &changes.appended;
         let mut newest = changes.newest_before.iter().peekable();
-        for group in groups {
+        let mut rest = &order[..];
+        for mut group in groups {
+            let (own, others) = rest.split_at(group.len);
+            rest = others;
             let mut changed = BTreeSet::new();
-            for &at in &group.messages {
+            for &at in own {
                 if let AppendOutcome::Replaced { .. } | AppendOutcome::Merged { .. } =
                     &appended.outcomes[at]
                 {
                     changed.insert(messages[at].time);
                 }
             }
-            let stored = group.messages.iter().filter(|at| {
+            let stored = own.iter().filter(|at| {
                 let is_stored = matches!(appended.outcomes[**at], AppendOutcome::Stored { .. });
                 is_stored && !changed.contains(&messages[**at].time)
             });
@@ -101,7 +113,7 @@ impl ContainersMut<'_> {
                 && !stored.is_empty()
             {
                 self.txn
-                    .insert_numbers(&group.series, Some(before), &stored)?;
+                    .insert_numbers(&mut group.series, Some(before), &stored)?;
             }
             for time in changed {
                 self.remake(group.container, (time, time))?;
@@ -130,7 +142,8 @@ impl ContainersMut<'_> {
     /// Makes the rows of the messages of a span of times anew.
     pub(super) fn remake(&mut self, container: &str, (from, to): Span) -> Result<()> {
         let name = series_of(&self.table_name(), container)?;
-        self.txn.remove_numbers(&name, (from, to))?;
+        let mut series = self.txn.check_numbers(name)?;
+        self.txn.remove_numbers(&series, (from, to))?;
         let mut names = None;
         let mut query = Some(MessageQuery {
             from,
@@ -139,9 +152,8 @@ impl ContainersMut<'_> {
         });
         while let Some(wanted) = query {
             let page = self.messages_of(container, wanted, &mut names)?;
-            let series = self.txn.check_numbers(name.clone())?;
             self.txn
-                .insert_numbers(&series, None, &lent(&page.documents))?;
+                .insert_numbers(&mut series, None, &lent(&page.documents))?;
             query = page.next;
         }
         Ok(())

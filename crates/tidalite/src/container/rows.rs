@@ -311,14 +311,14 @@ impl WriteTxn {
     /// read to find out.
     pub(super) fn insert_numbers(
         &mut self,
-        NumberSeries { name, id: found }: &NumberSeries,
+        to: &mut NumberSeries,
         newest: Option<i64>,
         documents: &[(i64, &Document)],
     ) -> Result<()> {
         if documents.is_empty() {
             return Ok(());
         }
-        let info: Option<Arc<SeriesInfo>> = match *found {
+        let info: Option<Arc<SeriesInfo>> = match to.id {
             Some(id) => Some(Arc::clone(self.series_by_id(id)?.info_arc())),
             None => None,
         };
@@ -340,7 +340,7 @@ impl WriteTxn {
             return Ok(());
         }
         let new = columns.new;
-        let mut series = match *found {
+        let mut series = match to.id {
             Some(id) => {
                 let mut series = self.series_by_id(id)?;
                 if !new.is_empty() {
@@ -352,7 +352,9 @@ impl WriteTxn {
             None => {
                 let mut schema = Schema::new(Unit::Nanos, []);
                 schema.columns = new;
-                self.create_numbers(name, &schema)?
+                let series = self.create_numbers(&to.name, &schema)?;
+                to.id = Some(series.info().id);
+                series
             }
         };
         if let Some(newest) = newest {
@@ -373,10 +375,10 @@ impl WriteTxn {
     /// Removes the rows of a container's series from `from` to `to`, both inclusive.
     pub(super) fn remove_numbers(
         &mut self,
-        name: &SeriesName,
+        series: &NumberSeries,
         (from, to): (i64, i64),
     ) -> Result<()> {
-        if let Some(id) = self.numbers_series(name)? {
+        if let Some(id) = series.id {
             self.series_by_id(id)?.delete(Steps(from)..=Steps(to))?;
         }
         Ok(())
