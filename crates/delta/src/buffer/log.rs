@@ -392,6 +392,20 @@ impl Log {
         (!slot.buffered || slot.time_max < times[0]) && is_ascending(times)
     }
 
+    /// Whether rows at these times may be pushed to the log or to the overlay of a slot. Used in assertions: rows in rounds
+    /// are not examined.
+    pub(super) fn takes(&self, slot: u32, times: &[i64]) -> bool {
+        let state = &self.slots[slot as usize];
+        if !state.keeps_all || state.overlay != NO_OVERLAY {
+            return true;
+        }
+        let closed = state.buffered.then_some(state.time_max);
+        let open = (self.open == slot).then(|| self.times[self.open_start..self.rows].last());
+        let last = open.flatten().copied().max(closed);
+        let follows = |last: i64| times.first().is_none_or(|&first| last < first);
+        last.is_none_or(follows) && times.is_sorted_by(|a, b| a < b)
+    }
+
     /// Calls `f` with the rows `from..to` of the log. `fill` provides memory for the repeated values of constant
     /// columns, which the log does not store for each row.
     pub(super) fn with_rows<T>(

@@ -19,11 +19,16 @@ pub(super) struct Overlay {
 const SCANNED_ROWS_MAX: usize = 256;
 
 impl Overlay {
-    pub(super) fn new(rows: Rows) -> Self {
+    /// Creates an overlay of the rows that a series had in the log. If all rows of a time are kept, they ascend in time.
+    pub(super) fn new(rows: Rows, keeps_all: bool) -> Self {
+        debug_assert!(
+            !keeps_all || rows.view().is_sorted_unique(),
+            "rows of the log ascend"
+        );
         Self {
+            sorted: if keeps_all { rows.len() } else { 0 },
             rows,
-            sorted: 0,
-            keeps_all: false,
+            keeps_all,
         }
     }
 

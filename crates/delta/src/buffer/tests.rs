@@ -178,6 +178,33 @@ fn a_series_reads_its_own_rows_and_goes_on() {
 }
 
 #[test]
+fn a_series_that_keeps_all_rows_needs_an_overlay_only_for_late_rows() {
+    let mut buffer = WriteBuffer::default();
+    let slot = buffer.slot(SeriesId(1), &POINT);
+    buffer.keep_all(slot, true);
+    for round in 0..2 {
+        for i in 0..5 {
+            let _ = buffer.push_point(slot, i, 0, 100 + i as u64);
+        }
+        assert!(buffer.overlays.is_empty(), "round {round}");
+        buffer.use_overlay(slot);
+        let _ = buffer.push_point(slot, 3, 0, 7);
+        let rows = buffer.rows(slot);
+        assert_eq!(rows.times(), [0, 1, 2, 3, 3, 4]);
+        assert_eq!(rows.column(1), [100, 101, 102, 103, 7, 104]);
+        buffer.forget_rows();
+    }
+    // Rows that arrived before are in an overlay, and keep one row a time.
+    buffer.keep_all(slot, false);
+    for value in [1, 2] {
+        let _ = buffer.push_point(slot, 0, 0, value);
+    }
+    buffer.keep_all(slot, true);
+    let _ = buffer.push_point(slot, 0, 0, 3);
+    assert_eq!(buffer.rows(slot).column(1), [2, 3]);
+}
+
+#[test]
 fn one_ascending_series_stays_in_the_cache() {
     let mut buffer = WriteBuffer::default();
     let slot = buffer.slot(SeriesId(1), &POINT);

@@ -8,12 +8,16 @@
 //! push ----------> overlay (one per series that was read): sorted when read, grouped with the rest
 //! ```
 //!
+//! A series that keeps all rows of a time has an overlay as soon as one of its rows is not later than all others.
+//!
 //! Invariants:
 //! 1. If a slot has an overlay, the log has no rows of it; later pushes go to the overlay.
 //! 2. Buffered rows are newer than all rows of their series in the delta and in the leaves.
 //! 3. Between two flush calls, the log exceeds its budget by at most `CHECK_ROWS` rows per layout.
 //! 4. `overlay_bytes` is the sum of the bytes of all overlays, so that a flush check after each row of a series with an
 //!    overlay takes constant time.
+//! 5. The rows in the log of a series that keeps all rows of a time ascend strictly in time, so that no two of them are rows of
+//!    one time.
 
 use crate::buffer::log::{Fill, Log};
 use crate::buffer::overlay::Overlay;
@@ -241,6 +245,7 @@ impl WriteBuffer {
             series,
             time_max: i64::MIN,
             buffered: false,
+            keeps_all: false,
             overlay: NO_OVERLAY,
         });
         self.by_series.insert(series, slot);
@@ -283,6 +288,7 @@ impl WriteBuffer {
     pub fn push(&mut self, slot: Slot, time: i64, words: &[u64]) -> bool {
         let log = &mut self.logs[slot.layout as usize];
         assert_eq!(words.len(), log.columns.len(), "one word a column");
+        debug_assert!(log.takes(slot.index, &[time]), "a late row has an overlay");
         if log.open != slot.index {
             return self.add_row(slot, time, words);
         }
@@ -353,6 +359,10 @@ impl WriteBuffer {
     pub fn append(&mut self, slot: Slot, rows: RowsRef<'_>) -> usize {
         let log = &mut self.logs[slot.layout as usize];
         assert_eq!(rows.column_count(), log.columns.len(), "the same columns");
+        debug_assert!(
+            log.takes(slot.index, rows.times()),
+            "late rows have an overlay"
+        );
         if log.round_robin.expected == slot.index && rows.len() == 1 {
             log.extend(rows);
             log.round_robin.advance();
@@ -420,9 +430,23 @@ impl WriteBuffer {
     /// Chooses whether all rows of a time are kept, in push order, or only the newest one, from the next row on.
     ///
     /// Buffered rows of a time replace all stored rows of that time. Before another row is added to a stored time, the
-    /// caller must therefore push the stored rows, unless `rows_at` shows that the time is already buffered.
+    /// caller must therefore push the stored rows, unless `rows_at` shows that the time is already buffered. If all rows are
+    /// kept, `use_overlay` must precede a row that is not later than all other rows of the series.
     pub fn keep_all(&mut self, slot: Slot, keeps_all: bool) {
-        self.change_overlay(slot, |overlay| overlay.keep_all(keeps_all));
+        let state = &self.logs[slot.layout as usize].slots[slot.index as usize];
+        if state.keeps_all == keeps_all {
+            return;
+        }
+        if self.has_rows(slot) {
+            self.change_overlay(slot, |overlay| overlay.keep_all(keeps_all));
+        }
+        self.logs[slot.layout as usize].slots[slot.index as usize].keeps_all = keeps_all;
+    }
+
+    /// Moves the rows of a series to an overlay, which also receives all later rows of the series. Rows in any order may be
+    /// pushed then.
+    pub fn use_overlay(&mut self, slot: Slot) {
+        self.change_overlay(slot, |_| ());
     }
 
     /// Number of buffered rows with this time. Like `rows`, moves the buffered rows of the series to an overlay.
@@ -475,8 +499,9 @@ impl WriteBuffer {
         let log = &mut self.logs[slot.layout as usize];
         if log.slots[slot.index as usize].overlay == NO_OVERLAY {
             let rows = log.take(slot.index);
-            log.slots[slot.index as usize].overlay = self.overlays.len() as u32;
-            let overlay = Overlay::new(rows);
+            let state = &mut log.slots[slot.index as usize];
+            state.overlay = self.overlays.len() as u32;
+            let overlay = Overlay::new(rows, state.keeps_all);
             self.overlay_bytes += overlay.bytes();
             self.overlays.push(overlay);
         }
@@ -542,6 +567,7 @@ impl WriteBuffer {
 
     /// Removes the rows of the open batch, which were installed as a leaf; their memory is reused.
     pub(crate) fn leaf_linked(&mut self, layout: usize) {
+        self.flush_count += 1;
         let log = &mut self.logs[layout];
         log.rewind(log.open_start);
         debug_assert!(log.rows() == log.open_start, "the linked rows are gone");

@@ -45,6 +45,7 @@ impl SeriesMut<'_> {
     pub(crate) fn keep_distinct(&mut self, time: i64, words: &[u64]) -> Result<Taken> {
         self.learn_newest()?;
         if self.guard().is_newer(time) != Some(true) {
+            self.use_overlay()?;
             let mut seen = self.seen_at(time)?;
             let print = self.print(words)?;
             if self.has_equal(&seen, print, words)? {

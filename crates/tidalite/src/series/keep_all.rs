@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! row ──> newer than every row? ──yes──────────────────────────────────────────────> buffered
-//!             └─no──> rows of its time buffered? ─yes──────────────────────────────> buffered after them
+//!             └─no──> (from now on, the series has an overlay in the write buffer)
+//!                     rows of its time buffered? ─yes──────────────────────────────> buffered after them
 //!                           └─no──> stored ones (delta, leaves) are buffered first ─> buffered after them
 //! ```
 //!
@@ -35,9 +36,13 @@ impl SeriesMut<'_> {
     pub(crate) fn keep(&mut self, time: i64, words: &[u64]) -> Result<()> {
         self.expect_own_rows()?;
         self.learn_newest()?;
+        let is_newer = self.guard().is_newer(time) == Some(true);
+        if !is_newer {
+            self.use_overlay()?;
+        }
         let flush_count = self.txn.write_buffer.flush_count();
         let mut stored = None;
-        let rows = if self.guard().is_newer(time) == Some(true) {
+        let rows = if is_newer {
             0
         } else {
             match self.guard().last {
@@ -85,6 +90,10 @@ impl SeriesMut<'_> {
         };
         let distinct = self.info().merge == MergePolicy::KeepDistinct;
         let newest = self.guard().newest().flatten();
+        let are_newer = newest.is_none_or(|newest| newest < rows.times()[0]);
+        if !are_newer || !rows.is_sorted_unique() {
+            self.use_overlay()?;
+        }
         let mut missing = Vec::new();
         for same in rows.times().chunk_by(|a, b| a == b) {
             let mut there = 0;
@@ -170,6 +179,13 @@ impl SeriesMut<'_> {
         expect_rows_of_a_time(most, columns)
     }
 
+    /// Lets the write buffer take rows that are not newer than all others.
+    pub(crate) fn use_overlay(&mut self) -> Result<()> {
+        self.txn.finish_background(self.slot)?;
+        self.txn.write_buffer.use_overlay(self.slot);
+        Ok(())
+    }
+
     /// Tells that the series has no row after `newest`, so that it need not be looked up.
     pub(crate) fn limit_newest(&mut self, newest: i64) {
         let guard = self.guard();
@@ -183,19 +199,18 @@ impl SeriesMut<'_> {
             return Ok(());
         }
         let (id, types) = (self.id(), self.info().schema.word_types());
+        self.txn.finish_background(self.slot)?;
         let tree = self.txn.changing(|txn| {
             let tree = txn.leaves.tree(&mut txn.pages, id, &types)?;
             Ok(tree.span().map(|(_, last)| last))
         })?;
         let delta = &self.txn.delta;
         let delta = delta.latest(&self.txn.pages, id, &types, EVER)?;
-        let buffered = self
-            .txn
-            .write_buffer
-            .rows(self.slot)
-            .times()
-            .last()
-            .copied();
+        let write_buffer = &mut self.txn.write_buffer;
+        let buffered = match write_buffer.has_rows(self.slot) {
+            true => write_buffer.rows(self.slot).times().last().copied(),
+            false => None,
+        };
         let newest = tree.max(delta.map(|(time, _)| time)).max(buffered);
         self.guard().learn(newest);
         Ok(())

@@ -250,7 +250,7 @@ impl OpenSeries {
         self.by_name.insert(name.to_owned(), index);
     }
 
-    /// The slot of a known series if `turn_to` will move the buffered rows of this slot. The caller must first collect
+    /// The slot of a known series if `turn_to` may move the buffered rows of this slot. The caller must first collect
     /// those rows that worker threads hold.
     pub(crate) fn moved_by_turn(&self, index: usize, write_buffer: &WriteBuffer) -> Option<Slot> {
         let one = &self.series[index];
@@ -266,9 +266,7 @@ impl OpenSeries {
                 one.slot = write_buffer.slot(one.id, &self.layouts[one.layout as usize]);
                 one.epoch = write_buffer.epoch();
             }
-            if one.merge.keeps_several() {
-                write_buffer.keep_all(one.slot, true);
-            }
+            write_buffer.keep_all(one.slot, one.merge.keeps_several());
             one.turn = self.turn;
             one.guard = guard_of(one.merge);
             self.open += 1;
@@ -280,9 +278,7 @@ impl OpenSeries {
         let id = info.id;
         let types = info.schema.word_types();
         let slot = write_buffer.slot(id, &types);
-        if info.merge.keeps_several() {
-            write_buffer.keep_all(slot, true);
-        }
+        write_buffer.keep_all(slot, info.merge.keeps_several());
         let layout = self.layout(types);
         let mut one = OneSeries {
             id,
