@@ -34,7 +34,7 @@ impl<R: PageRead> ContainersReader<R> {
         while there {
             let name = text_of(rows.key())?;
             let number = decode_number(&rows.value()?.bytes()?)?;
-            if names.get(number) != Some(name) {
+            if names.get(number).map(|name| &**name) != Some(name) {
                 let found = names.get(number);
                 problem(format!("field {name:?}: number {number} of {found:?}"));
             }

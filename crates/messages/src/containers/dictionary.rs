@@ -8,6 +8,7 @@ use crate::containers::options::ContainerTableOptions;
 use crate::containers::parts::{Part, change, damaged, part, shown, within};
 use crate::containers::state::{NUMBERS_MAX, State};
 use std::collections::HashMap;
+use std::sync::Arc;
 use tidalite_base::get_u32;
 use tidalite_kv::{TableReader, Tree};
 use tidalite_pager::{PageRead, PageWrite, Result};
@@ -15,18 +16,19 @@ use tidalite_pager::{PageRead, PageWrite, Result};
 /// The names of all fields of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldNames {
-    names: HashMap<u32, String>,
+    /// By number. Numbers are given without a gap, so that the name with number `n` is at place `n`, unless rows are lost.
+    names: Vec<(u32, Arc<str>)>,
 }
 
 impl FieldNames {
     pub(crate) fn read<R: PageRead>(root: &Tree, r: &R) -> Result<Self> {
-        let mut names = HashMap::new();
+        let mut names = Vec::new();
         let mut rows = part(root, r, Part::FieldNames)?.cursor(r)?;
         let mut there = rows.first()?;
         while there {
             let value = rows.value()?;
-            let name = text_of(&value.bytes()?)?.to_owned();
-            names.insert(number_of(rows.key())?, name);
+            let name = Arc::from(text_of(&value.bytes()?)?);
+            names.push((number_of(rows.key())?, name));
             there = rows.next()?;
         }
         Ok(Self { names })
@@ -34,8 +36,14 @@ impl FieldNames {
 
     /// The name of the field with a number; `None` if there is none.
     #[must_use]
-    pub fn get(&self, number: u32) -> Option<&str> {
-        self.names.get(&number).map(String::as_str)
+    pub fn get(&self, number: u32) -> Option<&Arc<str>> {
+        let names = &self.names;
+        let direct = names.get(number as usize);
+        let found = direct.filter(|(of, _)| *of == number).or_else(|| {
+            let place = names.binary_search_by_key(&number, |(of, _)| *of).ok()?;
+            names.get(place)
+        });
+        found.map(|(_, name)| name)
     }
 
     /// Number of fields.
@@ -54,9 +62,7 @@ impl FieldNames {
     #[must_use]
     pub fn by_number(&self) -> Vec<(u32, &str)> {
         let names = self.names.iter();
-        let mut all: Vec<_> = names.map(|(number, name)| (*number, &**name)).collect();
-        all.sort_unstable();
-        all
+        names.map(|(number, name)| (*number, &**name)).collect()
     }
 }
 

@@ -4,6 +4,7 @@
 //! memory may exceed the limits. [`Document::check`] compares it with all of them; encoding a document does so as well.
 
 use crate::containers::value::FieldValue;
+use std::sync::Arc;
 use tidalite_pager::{Error, Result};
 
 /// Maximum number of fields of a message. Fields of nested objects are not counted.
@@ -25,10 +26,11 @@ pub const DOCUMENT_VALUES_MAX: usize = 1 << 20;
 /// Number of fields up to which all pairs of names are compared; more names are sorted first.
 const PAIRS_MAX: usize = 16;
 
-/// The fields of a message, in the order in which they were given. Names are unique.
+/// The fields of a message, in the order in which they were given. Names are unique. Messages that were read from one table
+/// share the names of their fields in memory.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Document {
-    fields: Vec<(String, FieldValue)>,
+    fields: Vec<(Arc<str>, FieldValue)>,
 }
 
 impl Document {
@@ -36,7 +38,9 @@ impl Document {
     ///
     /// # Errors
     /// [`Error::Unsupported`] or [`Error::Limit`] as for [`Document::check`], and if two fields have the same name.
-    pub fn new(fields: Vec<(String, FieldValue)>) -> Result<Self> {
+    pub fn new<N: Into<Arc<str>>>(fields: Vec<(N, FieldValue)>) -> Result<Self> {
+        let fields = fields.into_iter();
+        let fields: Vec<_> = fields.map(|(name, value)| (name.into(), value)).collect();
         if fields.len() <= DOCUMENT_FIELDS_MAX
             && let Some(name) = duplicate_name(&fields)
         {
@@ -48,21 +52,19 @@ impl Document {
     }
 
     /// Creates a document from fields whose names are known to be unique and that are within the limits.
-    pub(crate) fn of_checked(fields: Vec<(String, FieldValue)>) -> Self {
+    pub(crate) fn of_checked(fields: Vec<(Arc<str>, FieldValue)>) -> Self {
         Self { fields }
     }
 
     /// The fields, in the order in which they were given.
     #[must_use]
-    pub fn fields(&self) -> &[(String, FieldValue)] {
+    pub fn fields(&self) -> &[(Arc<str>, FieldValue)] {
         &self.fields
     }
 
     /// The names and values of the fields, in the order in which they were given.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &FieldValue)> {
-        self.fields
-            .iter()
-            .map(|(name, value)| (name.as_str(), value))
+        self.fields.iter().map(|(name, value)| (&**name, value))
     }
 
     /// Number of fields.
@@ -83,7 +85,7 @@ impl Document {
     /// Compares the names one after the other.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&FieldValue> {
-        let found = self.fields.iter().find(|(field, _)| field == name);
+        let found = self.fields.iter().find(|(field, _)| **field == *name);
         found.map(|(_, value)| value)
     }
 
@@ -102,10 +104,10 @@ impl Document {
 
     /// Sets a field; returns its earlier value. A new field comes last.
     pub fn set(&mut self, name: &str, value: FieldValue) -> Option<FieldValue> {
-        match self.fields.iter_mut().find(|(field, _)| field == name) {
+        match self.fields.iter_mut().find(|(field, _)| **field == *name) {
             Some((_, old)) => Some(std::mem::replace(old, value)),
             None => {
-                self.fields.push((name.to_owned(), value));
+                self.fields.push((name.into(), value));
                 None
             }
         }
@@ -113,7 +115,7 @@ impl Document {
 
     /// Removes a field; returns its value. The order of the others stays.
     pub fn remove(&mut self, name: &str) -> Option<FieldValue> {
-        let at = self.fields.iter().position(|(field, _)| field == name)?;
+        let at = self.fields.iter().position(|(field, _)| **field == *name)?;
         Some(self.fields.remove(at).1)
     }
 
@@ -156,8 +158,8 @@ impl Document {
 }
 
 impl IntoIterator for Document {
-    type Item = (String, FieldValue);
-    type IntoIter = std::vec::IntoIter<(String, FieldValue)>;
+    type Item = (Arc<str>, FieldValue);
+    type IntoIter = std::vec::IntoIter<(Arc<str>, FieldValue)>;
 
     /// The fields, in the order in which they were given.
     fn into_iter(self) -> Self::IntoIter {
@@ -167,11 +169,11 @@ impl IntoIterator for Document {
 
 /// Finds the value at a dotted path, by the rule of [`Document::find`].
 pub(crate) fn find_in<'a>(
-    fields: &'a [(String, FieldValue)],
+    fields: &'a [(Arc<str>, FieldValue)],
     path: &str,
 ) -> Option<&'a FieldValue> {
     let field = |name: &str| {
-        let found = fields.iter().find(|(field, _)| field == name);
+        let found = fields.iter().find(|(field, _)| **field == *name);
         found.map(|(_, value)| value)
     };
     field(path).or_else(|| {
@@ -250,13 +252,13 @@ pub(crate) fn count_values(values: &mut usize, more: usize) -> Result<()> {
 }
 
 /// The first name that two fields have.
-pub(crate) fn duplicate_name<V>(fields: &[(String, V)]) -> Option<&str> {
+pub(crate) fn duplicate_name<V>(fields: &[(Arc<str>, V)]) -> Option<&str> {
     if fields.len() <= PAIRS_MAX {
         let mut at = fields.iter().enumerate();
         let found = at.find(|(at, (name, _))| fields[..*at].iter().any(|(other, _)| other == name));
-        return found.map(|(_, (name, _))| name.as_str());
+        return found.map(|(_, (name, _))| &**name);
     }
-    let mut names: Vec<&str> = fields.iter().map(|(name, _)| name.as_str()).collect();
+    let mut names: Vec<&str> = fields.iter().map(|(name, _)| &**name).collect();
     names.sort_unstable();
     let mut pairs = names.windows(2);
     pairs.find(|pair| pair[0] == pair[1]).map(|pair| pair[0])

@@ -5,12 +5,13 @@ use crate::containers::document::{
     DOCUMENT_FIELDS_MAX, Document, check_name, duplicate, splits, within,
 };
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use tidalite_pager::Result;
 
 /// The paths of the fields that a query returns, in the order of the result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Projection {
-    paths: Vec<String>,
+    paths: Vec<Arc<str>>,
 }
 
 impl Projection {
@@ -28,13 +29,13 @@ impl Projection {
                 return Err(duplicate(path.as_ref()));
             }
         }
-        let paths = paths.iter().map(|path| path.as_ref().to_owned()).collect();
+        let paths = paths.iter().map(|path| path.as_ref().into()).collect();
         Ok(Self { paths })
     }
 
     /// The paths, in the order of the result.
     #[must_use]
-    pub fn paths(&self) -> &[String] {
+    pub fn paths(&self) -> &[Arc<str>] {
         &self.paths
     }
 
@@ -44,7 +45,7 @@ impl Projection {
     pub fn project(&self, document: &Document) -> Document {
         let found = self.paths.iter().filter_map(|path| {
             let value = document.find(path)?;
-            Some((path.clone(), value.clone()))
+            Some((Arc::clone(path), value.clone()))
         });
         Document::of_checked(found.collect())
     }
@@ -64,7 +65,7 @@ impl Projection {
 /// A projection of encoded messages.
 #[derive(Clone, Debug)]
 pub struct EncodedProjection<'p> {
-    names: &'p [String],
+    names: &'p [Arc<str>],
     paths: Vec<EncodedPath>,
 }
 
@@ -80,7 +81,7 @@ impl EncodedProjection<'_> {
         let mut found = Vec::with_capacity(self.paths.len());
         for (name, path) in self.names.iter().zip(&self.paths) {
             if let Some(value) = path.find(document)? {
-                found.push((name.clone(), value.decode()?));
+                found.push((Arc::clone(name), value.decode()?));
             }
         }
         Ok(Document::of_checked(found))

@@ -10,10 +10,12 @@ use crate::containers::document::{
     duplicate, duplicate_name, is_integer,
 };
 use crate::containers::value::FieldValue;
-use serde::de::{Deserializer as _, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 use tidalite_pager::{Error, Result};
 
 impl Document {
@@ -87,7 +89,7 @@ impl<'t> Source<'t> {
         object: &'t str,
         level: usize,
         values: &mut usize,
-    ) -> Result<Vec<(String, FieldValue)>> {
+    ) -> Result<Vec<(Arc<str>, FieldValue)>> {
         let limit = if level == 1 {
             DOCUMENT_FIELDS_MAX
         } else {
@@ -97,9 +99,9 @@ impl<'t> Source<'t> {
         count_values(values, raw.len())?;
         let mut fields = Vec::with_capacity(raw.len());
         for (name, value) in raw {
-            check_name(&name)?;
+            check_name(&name.0)?;
             let value = self.value(value.get(), level, values)?;
-            fields.push((name, value));
+            fields.push((Arc::from(name.0), value));
         }
         match duplicate_name(&fields) {
             Some(name) => Err(duplicate(name)),
@@ -160,9 +162,9 @@ impl<'t> Source<'t> {
     }
 
     /// Splits an object into names and the texts of their values; at most `limit` of them.
-    fn split_object(self, object: &'t str, limit: usize) -> Result<Vec<(String, &'t RawValue)>> {
+    fn split_object(self, object: &'t str, limit: usize) -> Result<Vec<(Name<'t>, &'t RawValue)>> {
         let (mut reader, mut is_over) = (serde_json::Deserializer::from_str(object), false);
-        let parts: Parts<'_, (String, &RawValue)> = Parts {
+        let parts: Parts<'_, (Name<'_>, &RawValue)> = Parts {
             limit,
             is_over: &mut is_over,
             parts: vec![],
@@ -263,8 +265,33 @@ impl<T> Parts<'_, T> {
 
 const TOO_MANY: &str = "too many values";
 
-impl<'t> Visitor<'t> for Parts<'_, (String, &'t RawValue)> {
-    type Value = Vec<(String, &'t RawValue)>;
+/// The name of a field, which is copied only if it is written with escapes.
+struct Name<'t>(Cow<'t, str>);
+
+impl<'t> Deserialize<'t> for Name<'t> {
+    fn deserialize<D: Deserializer<'t>>(from: D) -> Result<Self, D::Error> {
+        struct Names;
+        impl<'t> Visitor<'t> for Names {
+            type Value = Name<'t>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of a field")
+            }
+
+            fn visit_borrowed_str<E>(self, name: &'t str) -> Result<Name<'t>, E> {
+                Ok(Name(name.into()))
+            }
+
+            fn visit_str<E>(self, name: &str) -> Result<Name<'t>, E> {
+                Ok(Name(name.to_owned().into()))
+            }
+        }
+        from.deserialize_str(Names)
+    }
+}
+
+impl<'t> Visitor<'t> for Parts<'_, (Name<'t>, &'t RawValue)> {
+    type Value = Vec<(Name<'t>, &'t RawValue)>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
@@ -324,13 +351,13 @@ impl Serialize for ValueJson<'_> {
 }
 
 /// Writes fields as a JSON object.
-struct FieldsJson<'v>(&'v [(String, FieldValue)]);
+struct FieldsJson<'v>(&'v [(Arc<str>, FieldValue)]);
 
 impl Serialize for FieldsJson<'_> {
     fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
         let mut map = out.serialize_map(Some(self.0.len()))?;
         for (name, value) in self.0 {
-            map.serialize_entry(name, &ValueJson(value))?;
+            map.serialize_entry(&**name, &ValueJson(value))?;
         }
         map.end()
     }

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::sync::Arc;
 
 /// A number of a field.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -85,7 +86,8 @@ impl Document {
     /// Allocates nothing for a message without objects. Each number in an object needs a string. If a message with objects
     /// has a name with a dot, several ways may lead to one path: then the paths of all values are collected first.
     pub fn numbers(&self) -> impl Iterator<Item = (Cow<'_, str>, FieldNumber)> {
-        let is_object = |(_, value): &(String, FieldValue)| matches!(value, FieldValue::Object(_));
+        let is_object =
+            |(_, value): &(Arc<str>, FieldValue)| matches!(value, FieldValue::Object(_));
         let is_ambiguous = self.fields().iter().any(is_object) && has_dot(self.fields());
         Numbers {
             walk: Walk::new(self.fields()),
@@ -95,7 +97,7 @@ impl Document {
 }
 
 /// Whether a name of a field, also in objects, contains a dot.
-fn has_dot(fields: &[(String, FieldValue)]) -> bool {
+fn has_dot(fields: &[(Arc<str>, FieldValue)]) -> bool {
     fields.iter().any(|(name, value)| {
         let inner = match value {
             FieldValue::Object(inner) => &inner[..],
@@ -107,7 +109,7 @@ fn has_dot(fields: &[(String, FieldValue)]) -> bool {
 
 /// The value that [`Document::find`] finds at each path. Of the ways that lead to a path it prefers the one whose first
 /// name is longest, then the one whose second name is longest, and so on.
-fn found_values(fields: &[(String, FieldValue)]) -> HashMap<String, &FieldValue> {
+fn found_values(fields: &[(Arc<str>, FieldValue)]) -> HashMap<String, &FieldValue> {
     let mut found: HashMap<String, (Vec<usize>, &FieldValue)> = HashMap::new();
     let mut walk = Walk::new(fields);
     while let Some((name, value)) = walk.next() {
@@ -130,7 +132,7 @@ fn found_values(fields: &[(String, FieldValue)]) -> HashMap<String, &FieldValue>
 /// Walks through the values of a message and of the objects in it.
 struct Walk<'a> {
     /// The fields that are left of the message and of the objects down to the current one.
-    levels: Vec<std::slice::Iter<'a, (String, FieldValue)>>,
+    levels: Vec<std::slice::Iter<'a, (Arc<str>, FieldValue)>>,
     /// The path of the current object, with a dot at its end.
     path: String,
     /// Lengths of the paths of the objects above the current one.
@@ -138,7 +140,7 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(fields: &'a [(String, FieldValue)]) -> Self {
+    fn new(fields: &'a [(Arc<str>, FieldValue)]) -> Self {
         Self {
             levels: vec![fields.iter()],
             path: String::new(),
@@ -168,7 +170,7 @@ impl<'a> Walk<'a> {
     }
 
     fn path_of(&self, name: &str) -> String {
-        [&self.path, name].concat()
+        [&*self.path, name].concat()
     }
 
     /// The ends of the names of the objects in the current path.

@@ -221,11 +221,11 @@ impl<'a, W: PageWrite> ContainersWriter<'a, W> {
         self.state.next_field = self.state.next_field.max(next);
         let names = by_number
             .iter()
-            .map(|(number, name)| (container_key(*number).to_vec(), name.clone().into_bytes()));
+            .map(|(number, name)| (container_key(*number).to_vec(), name.as_bytes().to_vec()));
         self.write_anew(Part::FieldNames, names)?;
         let mut rows: Vec<_> = by_number
             .iter()
-            .map(|(number, name)| (name.clone().into_bytes(), number.to_le_bytes().to_vec()))
+            .map(|(number, name)| (name.as_bytes().to_vec(), number.to_le_bytes().to_vec()))
             .collect();
         rows.sort_unstable();
         self.write_anew(Part::Fields, rows.into_iter())

@@ -8,7 +8,10 @@ use crate::containers::options::{ContainerOptions, check_name};
 use crate::containers::parts::{Part, part};
 use crate::containers::record::{DroppedRecord, Record};
 use crate::containers::write::ContainersWriter;
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, HashSet};
+use std::hash::Hash;
+use std::sync::Arc;
 use tidalite_kv::Tree;
 use tidalite_pager::{PageRead, PageWrite, Result};
 
@@ -34,9 +37,9 @@ pub struct ContainersRecovery {
 const SANE_NUMBER_MAX: u32 = u32::MAX / 2;
 
 /// A name that no other has, for a number.
-fn free_name(base: &str, number: u32, taken: &HashSet<String>) -> String {
+fn free_name<N: Borrow<str> + Eq + Hash>(base: &str, number: u32, taken: &HashSet<N>) -> String {
     let mut name = format!("{base}-{number}");
-    while taken.contains(&name) {
+    while taken.contains(&*name) {
         name.push('-');
     }
     name
@@ -59,8 +62,8 @@ fn each_row<R: PageRead>(
 
 /// The names of fields.
 pub(crate) struct Fields {
-    names: BTreeMap<u32, String>,
-    taken: HashSet<String>,
+    names: BTreeMap<u32, Arc<str>>,
+    taken: HashSet<Arc<str>>,
     pub(crate) made_anew: u64,
 }
 
@@ -77,9 +80,11 @@ impl Fields {
                 && number <= SANE_NUMBER_MAX
                 && name.len() <= FIELD_NAME_BYTES_MAX
                 && !fields.names.contains_key(&number)
-                && fields.taken.insert(name.to_owned())
+                && !fields.taken.contains(name)
             {
-                fields.names.insert(number, name.to_owned());
+                let name = Arc::from(name);
+                fields.taken.insert(Arc::clone(&name));
+                fields.names.insert(number, name);
             }
         };
         each_row(pages, Part::FieldNames, &mut |key, value| {
@@ -91,7 +96,7 @@ impl Fields {
         Ok(fields)
     }
 
-    pub(crate) fn by_number(&self) -> &BTreeMap<u32, String> {
+    pub(crate) fn by_number(&self) -> &BTreeMap<u32, Arc<str>> {
         &self.names
     }
 
@@ -101,8 +106,8 @@ impl Fields {
             return false;
         }
         if !self.names.contains_key(&number) {
-            let name = free_name("field", number, &self.taken);
-            self.taken.insert(name.clone());
+            let name = Arc::from(free_name("field", number, &self.taken));
+            self.taken.insert(Arc::clone(&name));
             self.names.insert(number, name);
             self.made_anew += 1;
         }
@@ -119,15 +124,14 @@ impl Fields {
         if numbers.iter().any(|number| *number > SANE_NUMBER_MAX) {
             return false;
         }
-        let missing: Vec<(u32, String)> = numbers
+        let missing: Vec<(u32, Arc<str>)> = numbers
             .iter()
             .filter(|number| !self.names.contains_key(number))
-            .map(|number| (*number, free_name("field", *number, &self.taken)))
+            .map(|number| (*number, free_name("field", *number, &self.taken).into()))
             .collect();
         let name = |number: u32| {
             let new = missing.iter().find(|(new, _)| *new == number);
-            let new = new.map(|(_, name)| name.as_str());
-            self.names.get(&number).map(String::as_str).or(new)
+            self.names.get(&number).or(new.map(|(_, name)| name))
         };
         if decode(document, &name).is_err() {
             return false;

@@ -1,5 +1,7 @@
 //! The value of a field of a message.
 
+use std::sync::Arc;
+
 /// The value of a field, as in JSON. Integers are exact: they are never turned into floating-point numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FieldValue {
@@ -16,7 +18,7 @@ pub enum FieldValue {
     /// An array.
     List(Vec<FieldValue>),
     /// An object: fields with unique names, in the order in which they were given.
-    Object(Vec<(String, FieldValue)>),
+    Object(Vec<(Arc<str>, FieldValue)>),
 }
 
 impl FieldValue {

@@ -8,6 +8,7 @@ use crate::output::printable;
 use crate::time::{Moment, TimeFormat, TimeReader, TimeShow};
 use serde_json::value::RawValue;
 use std::collections::HashMap;
+use std::sync::Arc;
 use tidalite::containers::{Document, FieldValue, MESSAGE_IDEMPOTENCY_KEY_BYTES_MAX};
 
 /// The fields with the time that are looked for if the user names none.
@@ -73,15 +74,15 @@ fn written<'t>(object: &'t str, path: &str) -> Option<&'t str> {
 }
 
 /// Removes the value at a path of an object. An object that has become empty stays.
-fn remove_from(fields: &mut Vec<(String, FieldValue)>, path: &str) -> bool {
-    if let Some(at) = fields.iter().position(|(name, _)| name == path) {
+fn remove_from(fields: &mut Vec<(Arc<str>, FieldValue)>, path: &str) -> bool {
+    if let Some(at) = fields.iter().position(|(name, _)| **name == *path) {
         fields.remove(at);
         return true;
     }
     path.rmatch_indices('.').any(|(at, _)| {
         let (head, rest) = (&path[..at], &path[at + 1..]);
         fields.iter_mut().any(|(name, value)| match value {
-            FieldValue::Object(inner) if name == head => remove_from(inner, rest),
+            FieldValue::Object(inner) if **name == *head => remove_from(inner, rest),
             _ => false,
         })
     })

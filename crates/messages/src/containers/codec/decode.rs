@@ -6,6 +6,7 @@ use crate::containers::document::{
     Document, check_level, check_name, count_values, duplicate_name,
 };
 use crate::containers::value::FieldValue;
+use std::sync::Arc;
 use tidalite_base::Corrupt;
 use tidalite_pager::{Error, Result};
 
@@ -13,7 +14,7 @@ use tidalite_pager::{Error, Result};
 ///
 /// # Errors
 /// `Corrupt` for bytes that no encoder writes, and for numbers without a name.
-pub fn decode<'n>(bytes: &[u8], name: &dyn Fn(u32) -> Option<&'n str>) -> Result<Document> {
+pub fn decode<'n>(bytes: &[u8], name: &dyn Fn(u32) -> Option<&'n Arc<str>>) -> Result<Document> {
     let encoded = EncodedDocument::new(bytes)?;
     let mut fields = Vec::with_capacity(encoded.len());
     let mut values = encoded.len();
@@ -28,7 +29,7 @@ pub fn decode<'n>(bytes: &[u8], name: &dyn Fn(u32) -> Option<&'n str>) -> Result
         let bit = 1 << (number % u64::BITS);
         may_repeat |= seen & bit != 0;
         seen |= bit;
-        fields.push((name.to_owned(), owned(value, 1, &mut values)?));
+        fields.push((Arc::clone(name), owned(value, 1, &mut values)?));
     }
     if may_repeat && duplicate_name(&fields).is_some() {
         return Err(wrong(bytes, "fields with unique names"));
@@ -66,7 +67,7 @@ fn owned(value: EncodedValue<'_>, level: usize, values: &mut usize) -> Result<Fi
             for field in object.fields() {
                 let (name, value) = field?;
                 check_name(name).map_err(as_damage)?;
-                fields.push((name.to_owned(), owned(value, level + 1, values)?));
+                fields.push((name.into(), owned(value, level + 1, values)?));
             }
             if let Some(name) = duplicate_name(&fields) {
                 return Err(damaged(

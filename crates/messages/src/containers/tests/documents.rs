@@ -7,31 +7,32 @@ use crate::containers::document::{
 use crate::containers::numbers::FieldNumber;
 use crate::containers::value::FieldValue;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use tidalite_pager::{Error, Result};
 use tidalite_testkit::rng::Rng;
 
 /// A dictionary in memory: it gives names the numbers 0, 3, 6 and so on.
 #[derive(Default)]
-pub(super) struct Names(Vec<String>);
+pub(super) struct Names(Vec<Arc<str>>);
 
 impl Names {
     pub(super) fn number(&self, name: &str) -> Option<u32> {
-        let at = self.0.iter().position(|known| known == name)?;
+        let at = self.0.iter().position(|known| **known == *name)?;
         Some(at as u32 * 3)
     }
 
-    pub(super) fn name(&self, number: u32) -> Option<&str> {
+    pub(super) fn name(&self, number: u32) -> Option<&Arc<str>> {
         let name = number
             .is_multiple_of(3)
             .then(|| self.0.get(number as usize / 3));
-        name.flatten().map(String::as_str)
+        name.flatten()
     }
 
     pub(super) fn encode(&mut self, document: &Document) -> Result<Vec<u8>> {
         let mut bytes = vec![];
         let mut number = |name: &str| {
             if self.number(name).is_none() {
-                self.0.push(name.to_owned());
+                self.0.push(name.into());
             }
             self.number(name).ok_or(Error::Cancelled)
         };
@@ -56,7 +57,7 @@ pub(super) fn same(a: &FieldValue, b: &FieldValue) -> bool {
     }
 }
 
-pub(super) fn same_fields(a: &[(String, FieldValue)], b: &[(String, FieldValue)]) -> bool {
+pub(super) fn same_fields(a: &[(Arc<str>, FieldValue)], b: &[(Arc<str>, FieldValue)]) -> bool {
     let mut pairs = a.iter().zip(b);
     a.len() == b.len() && pairs.all(|(a, b)| a.0 == b.0 && same(&a.1, &b.1))
 }
@@ -114,12 +115,12 @@ pub(super) fn random_value(rng: &mut Rng, levels: usize) -> FieldValue {
     }
 }
 
-fn random_fields(rng: &mut Rng, levels: usize, max: usize) -> Vec<(String, FieldValue)> {
-    let mut fields: Vec<(String, FieldValue)> = vec![];
+fn random_fields(rng: &mut Rng, levels: usize, max: usize) -> Vec<(Arc<str>, FieldValue)> {
+    let mut fields: Vec<(Arc<str>, FieldValue)> = vec![];
     for _ in 0..rng.index(max + 1) {
         let name = format!("{}{}", random_text(rng), rng.below(30));
-        if name.len() <= FIELD_NAME_BYTES_MAX && !fields.iter().any(|(other, _)| *other == name) {
-            fields.push((name, random_value(rng, levels)));
+        if name.len() <= FIELD_NAME_BYTES_MAX && !fields.iter().any(|(other, _)| **other == *name) {
+            fields.push((name.into(), random_value(rng, levels)));
         }
     }
     fields
@@ -159,7 +160,7 @@ fn integer(number: i128) -> FieldValue {
 
 fn object(fields: &[(&str, FieldValue)]) -> FieldValue {
     let fields = fields.iter();
-    FieldValue::Object(fields.map(|(n, v)| ((*n).to_owned(), v.clone())).collect())
+    FieldValue::Object(fields.map(|(n, v)| ((*n).into(), v.clone())).collect())
 }
 
 #[test]
@@ -216,21 +217,16 @@ fn limits_are_kept_and_named() {
         for _ in 1..levels {
             value = FieldValue::List(vec![value]);
         }
-        vec![("a".to_owned(), value)]
+        vec![("a".into(), value)]
     };
-    let named = |name: String| vec![(name, FieldValue::Null)];
-    let many = |count: usize| {
+    let named = |name: String| vec![(name.into(), FieldValue::Null)];
+    let many = |count: usize| -> Vec<(Arc<str>, FieldValue)> {
         (0..count)
-            .map(|at| (at.to_string(), FieldValue::Null))
+            .map(|at| (at.to_string().into(), FieldValue::Null))
             .collect()
     };
-    let list = |count: usize| {
-        vec![(
-            "a".to_owned(),
-            FieldValue::List(vec![FieldValue::Null; count]),
-        )]
-    };
-    let of = |value| vec![("a".to_owned(), value)];
+    let list = |count: usize| vec![("a".into(), FieldValue::List(vec![FieldValue::Null; count]))];
+    let of = |value| vec![("a".into(), value)];
     for good in [
         nested(DOCUMENT_LEVELS_MAX),
         named("n".repeat(FIELD_NAME_BYTES_MAX)),
@@ -352,7 +348,7 @@ fn numbers_have_the_paths_that_find_them() {
 
 /// The paths of all values of an object, each with the value, by brute force.
 fn all_paths<'a>(
-    fields: &'a [(String, FieldValue)],
+    fields: &'a [(Arc<str>, FieldValue)],
     above: &str,
     found: &mut Vec<(String, &'a FieldValue)>,
 ) {
@@ -368,7 +364,7 @@ fn all_paths<'a>(
 #[test]
 fn numbers_are_all_that_a_search_finds() {
     const NAMES: [&str; 7] = ["a", "b", "a.b", "b.a", "a.a", "a.b.a", "b.b"];
-    fn random_fields(rng: &mut Rng, levels: u64) -> Vec<(String, FieldValue)> {
+    fn random_fields(rng: &mut Rng, levels: u64) -> Vec<(Arc<str>, FieldValue)> {
         let mut document = Document::default();
         for _ in 0..1 + rng.below(5) {
             let value = match rng.below(4) {
@@ -408,9 +404,9 @@ fn numbers_are_all_that_a_search_finds() {
 #[test]
 fn numbers_of_a_large_object_are_found_at_once() {
     for dot in ["", "."] {
-        let fields = (0..100_000).map(|at| (format!("n{dot}{at}"), integer(at)));
+        let fields = (0..100_000).map(|at| (format!("n{dot}{at}").into(), integer(at)));
         let object = FieldValue::Object(fields.collect());
-        let document = Document::new(vec![("o".into(), object)]).unwrap();
+        let document = Document::new(vec![("o", object)]).unwrap();
         assert_eq!(document.numbers().count(), 100_000);
     }
 }

@@ -20,7 +20,13 @@ fn projections_keep_the_given_fields_in_the_given_order() {
         (&[], "{}"),
     ] {
         let projection = Projection::new(paths).unwrap();
-        assert_eq!(projection.paths(), paths);
+        assert!(
+            projection
+                .paths()
+                .iter()
+                .map(|path| &**path)
+                .eq(paths.iter().copied())
+        );
         assert_eq!(projection.project(&document).to_json().unwrap(), expected);
         let resolved = projection.resolve(&|name| names.number(name));
         let encoded = EncodedDocument::new(&bytes).unwrap();

@@ -27,7 +27,8 @@ fn agrees(ours: &FieldValue, theirs: &serde_json::Value) -> bool {
         }
         (FieldValue::Object(a), Value::Object(b)) => {
             let mut fields = a.iter();
-            a.len() == b.len() && fields.all(|(name, a)| b.get(name).is_some_and(|b| agrees(a, b)))
+            a.len() == b.len()
+                && fields.all(|(name, a)| b.get(&**name).is_some_and(|b| agrees(a, b)))
         }
         _ => false,
     }

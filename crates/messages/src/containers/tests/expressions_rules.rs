@@ -32,7 +32,7 @@ fn result(text: &str) -> String {
         Ok(value) => {
             let mut document = Document::default();
             document.set("", value);
-            let written = Document::new(vec![("v".into(), document.remove("").unwrap())]);
+            let written = Document::new(vec![("v", document.remove("").unwrap())]);
             let written = written.unwrap().to_json().unwrap();
             written[5..written.len() - 1].to_owned()
         }

@@ -88,9 +88,8 @@ fn a_merged_message_has_the_limits_of_a_message() {
     let rejected = AppendOutcome::Rejected(Rejection::MergedTooLarge);
     assert_eq!(append(fields(2 * half, 1)), rejected);
     assert!(matches!(append(fields(3, 1)), AppendOutcome::Merged { .. }));
-    let large = |name: &str| {
-        Document::new(vec![(name.into(), FieldValue::Text("x".repeat(8 << 20)))]).unwrap()
-    };
+    let large =
+        |name: &str| Document::new(vec![(name, FieldValue::Text("x".repeat(8 << 20)))]).unwrap();
     let mut append = |document: Document| {
         let mut appended = table.append_all(0, &[("y", 1, document)]);
         appended.outcomes.remove(0)

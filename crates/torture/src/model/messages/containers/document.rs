@@ -1,5 +1,6 @@
 //! The size of an encoded document, from the description of the format, and the numbers of a document.
 
+use std::sync::Arc;
 use tidalite::containers::{Document, FieldValue};
 
 /// Number of bytes that a message counts with beside its document: key, flags and time of reception.
@@ -48,7 +49,7 @@ fn value_bytes(value: &FieldValue) -> usize {
             nested_bytes(varint_bytes(values.len()) + values_len)
         }
         FieldValue::Object(fields) => {
-            let of_field = |(name, value): &(String, FieldValue)| {
+            let of_field = |(name, value): &(Arc<str>, FieldValue)| {
                 varint_bytes(name.len()) + name.len() + value_bytes(value)
             };
             let fields_len: usize = fields.iter().map(of_field).sum();

@@ -45,7 +45,7 @@ pub(super) fn random(rng: &mut Rng) -> Document {
 fn gps(rng: &mut Rng) -> FieldValue {
     let lat = FieldValue::Float(rng.between(-90_000, 90_000) as f64 / 1_000.0);
     let alt = FieldValue::Integer(rng.below(2_000).into());
-    FieldValue::Object(vec![("lat".to_owned(), lat), ("alt".to_owned(), alt)])
+    FieldValue::Object(vec![("lat".into(), lat), ("alt".into(), alt)])
 }
 
 fn mixed(rng: &mut Rng) -> FieldValue {
