@@ -1,7 +1,6 @@
 //! Row-by-row functions are compared with a plain computation, wherever the rows are stored.
 
-mod aged;
-
+use crate::aged;
 use std::sync::Arc;
 use tidalite::functions::{Dot, DotFunctions};
 use tidalite::query::Join;

@@ -1,8 +1,7 @@
 //! Queries of many series at once, and special queries of one series, compared with brute force over plain rows.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-mod aged;
-
+use crate::aged;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tidalite::query::{CandleSize, Fill, GroupWindow, Join};

@@ -2,8 +2,7 @@
 //! with brute force over plain rows.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-mod aged;
-
+use crate::aged;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidalite::query::{CandleSize, Join};

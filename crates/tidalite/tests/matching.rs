@@ -2,8 +2,7 @@
 //! Counters show which reads were skipped.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-mod aged;
-
+use crate::aged;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;

@@ -1,8 +1,7 @@
 //! The same operations give the same results under random options; and a file stays small however often it is opened
 //! and closed.
 
-mod aged;
-
+use crate::aged;
 use std::sync::Arc;
 use tidalite::storage::{MemoryStorage, Storage};
 use tidalite::{Database, Direction, Durability, MergePolicy, Options, Steps, Tuning, Verify};
