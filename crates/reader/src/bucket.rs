@@ -103,7 +103,7 @@ pub struct Upload {
     pub id: u64,
     /// Name of the object to be.
     pub name: String,
-    /// Number of chunks of a part; 0 for an upload by appending.
+    /// Number of chunks of a part; 0 for an upload by appending, 2^32 - 1 for a put that is not finished.
     pub part_chunks: usize,
     /// Time at which it began.
     pub began: i64,
@@ -404,6 +404,10 @@ impl Upload {
             are_whole && stored == self.bytes - self.bytes % chunk_bytes,
             "the whole chunks of an upload",
         )?;
+        require(
+            self.part_chunks != PUT || tails.is_empty(),
+            "the tails of a put",
+        )?;
         let mut next = stored;
         for (offset, length) in tails {
             require(*offset == next && *length > 0, "the tails of an upload")?;
@@ -414,14 +418,14 @@ impl Upload {
 
     fn add_parts(&mut self, own: &BTreeMap<u32, (&[u8], Hash)>) {
         let number = |index: u32| index / self.part_chunks as u32;
-        let numbers: BTreeSet<u32> = own.keys().map(|index| number(*index)).collect();
-        let parts = numbers.into_iter().map(|part| {
-            let chunks = own.iter().filter(|(index, _)| number(**index) == part);
-            let bytes = chunks.clone().map(|(_, (chunk, _))| chunk.len() as u64);
+        let chunks: Vec<_> = own.iter().collect();
+        let parts = chunks.chunk_by(|a, b| number(*a.0) == number(*b.0));
+        let parts = parts.map(|part| {
+            let bytes = part.iter().map(|(_, (chunk, _))| chunk.len() as u64);
             (
-                part,
+                number(*part[0].0),
                 bytes.sum(),
-                hash_of(chunks.map(|(_, (_, hash))| hash)),
+                hash_of(part.iter().map(|(_, (_, hash))| hash)),
             )
         });
         self.parts = parts.collect();

@@ -203,7 +203,9 @@ impl Containers {
         let (next_number, next_field) = (state.u32()? as u64, state.u32()? as u64);
         end(&state, "the state of containers goes on")?;
         require(
-            words.iter().all(|word| *word <= WORD_MAX) && next_number <= NUMBERS_MAX,
+            words.iter().all(|word| *word <= WORD_MAX)
+                && next_number <= NUMBERS_MAX
+                && next_field <= NUMBERS_MAX,
             "the state of containers",
         )?;
         let [live, messages, bytes, deleted, deleted_bytes, next_deletion] = words;
@@ -224,7 +226,7 @@ impl Containers {
         let mut deletions = deletions_of(&parts, &names, next_deletion, &mut work)?;
         let mut thinning = thinning_of(&parts)?;
         parts.has(WORK, &work, "the work on containers")?;
-        let keys = check_keys(&parts, &numbers)?;
+        let keys = check_keys(&parts, &numbers, next_number)?;
 
         let all = deletions.values().flatten();
         let sums = all.fold((0, 0), |(n, b), of| (n + of.messages.0, b + of.messages.1));
@@ -261,6 +263,7 @@ impl Containers {
             let messages = stored.remove(&number).unwrap_or_default();
             let latest = latest.remove(&number).unwrap_or_default();
             record.check(&messages, &latest)?;
+            record.check_due(&messages, &containers.options.of_containers)?;
             containers.containers.push(Container {
                 name,
                 number,
@@ -425,7 +428,9 @@ fn latest_of(parts: &Parts<'_>, names: &Names) -> Result<BTreeMap<u64, Latest>> 
         let (mut latest, mut seen) = (Latest::new(), BTreeSet::new());
         for is_newest in [true, false] {
             let mut least = 0;
-            for _ in 0..varint(&mut fields)? {
+            let count = varint(&mut fields)?;
+            fields.require(count > 0 || !is_newest, "the newest latest values")?;
+            for _ in 0..count {
                 let number = varint(&mut fields)? as u64;
                 fields.require(number >= least, "the order of latest values")?;
                 least = number + 1;
@@ -484,7 +489,7 @@ fn deletions_of(
 }
 
 /// Checks the idempotency keys; returns their number.
-fn check_keys(parts: &Parts<'_>, containers: &BTreeSet<u64>) -> Result<usize> {
+fn check_keys(parts: &Parts<'_>, containers: &BTreeSet<u64>, next_number: u64) -> Result<usize> {
     let mut expected = Expected::new();
     for (row, value) in parts.rows(KEYS) {
         let mut place = Fields::new(row, 0);
@@ -502,6 +507,10 @@ fn check_keys(parts: &Parts<'_>, containers: &BTreeSet<u64>) -> Result<usize> {
     let mut found = Expected::new();
     for (row, value) in parts.rows(KEYS_BY_TIME) {
         let container = Fields::from(row, 8, 0)?.big(4)?;
+        require(
+            value.is_empty() && row.len() <= 12 + 256 && container < next_number,
+            "the time of an idempotency key",
+        )?;
         if containers.contains(&container) {
             found.insert(row.to_vec(), value.to_vec());
         }
@@ -650,6 +659,23 @@ impl Record {
             unprotected_from,
             due,
         })
+    }
+
+    /// Checks that the time of the next work is not too late.
+    fn check_due(&self, messages: &[(u64, Message)], defaults: &Options) -> Result<()> {
+        let options = self.options.as_ref().unwrap_or(defaults);
+        let mut unprotected = messages.iter().filter(|(_, message)| !message.is_protected);
+        let Some((_, oldest)) = unprotected.next() else {
+            return Ok(());
+        };
+        let (all, kept) = (self.totals.messages, self.totals.protected);
+        let is_over = all.0 - kept.0 > options.messages_max || all.1 - kept.1 > options.bytes_max;
+        let latest = match options.ttl {
+            _ if options.rotates && is_over => i64::MIN,
+            FOR_EVER => FOR_EVER,
+            ttl => oldest.time.saturating_add(ttl),
+        };
+        require(self.due <= latest, "the time of the work on a container")
     }
 
     /// Compares the record and the latest values with the messages.

@@ -126,7 +126,7 @@ pub enum State {
     },
 }
 
-/// A run of ids in a row of marks.
+/// The mark of an id.
 struct Mark {
     state: u8,
     priority: u8,
@@ -135,7 +135,7 @@ struct Mark {
     word: u64,
 }
 
-/// The head of a group's row.
+/// The fields of a group's row that are compared with its messages and leases.
 struct GroupRow {
     number: u64,
     next_lease: u64,
@@ -415,7 +415,9 @@ fn check_keys(parts: &Parts<'_>, next_id: u64) -> Result<()> {
         let (time, id) = (fields.i64()?, fields.u64()?);
         end(&fields, "an idempotency key goes on")?;
         fields.require(row.len() <= 256 && id < next_id, "an idempotency key")?;
-        by_time.insert(key(&[&key_time(time), &id.to_be_bytes()]), row.to_vec());
+        let message = key(&[&key_time(time), &id.to_be_bytes()]);
+        let earlier = by_time.insert(message, row.to_vec());
+        fields.require(earlier.is_none(), "two idempotency keys of one message")?;
     }
     parts.has(KEYS_BY_TIME, &by_time, "the times of idempotency keys")
 }
@@ -474,8 +476,11 @@ impl Message {
             message.idempotency_key = Some(limited(&mut fields, 256)?);
         }
         if has(16) {
+            let mut bytes = 0;
             for _ in 0..fields.u16()? {
                 let (name, value) = (fields.u16()?, fields.u16()?);
+                bytes += 4 + name + value;
+                fields.require(bytes <= 28 << 10, "the headers of a message")?;
                 let header = (fields.take(name)?.to_vec(), fields.take(value)?.to_vec());
                 message.headers.push(header);
             }
@@ -507,7 +512,7 @@ impl Mark {
         }
     }
 
-    /// The state of a message, which is counted in its lease.
+    /// The state of a message. A leased message is subtracted from the number of its lease.
     fn state(&self, group: &GroupRow, leases: &mut Leases<'_>) -> Result<State> {
         Ok(match self.state {
             0 => State::Ready,

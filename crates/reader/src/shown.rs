@@ -31,9 +31,9 @@ impl fmt::Display for Bytes<'_> {
 }
 
 /// Writes the number and the hash of lines, and the first and last of them.
-pub(crate) fn lines(f: &mut fmt::Formatter<'_>, what: &str, lines: &[String]) -> fmt::Result {
+pub(crate) fn lines(f: &mut fmt::Formatter<'_>, kind: &str, lines: &[String]) -> fmt::Result {
     let hash = checksum(lines.concat().as_bytes());
-    writeln!(f, "  {} {what}, hash {hash:016x}", lines.len())?;
+    writeln!(f, "  {} {kind}, hash {hash:016x}", lines.len())?;
     let hidden = SHOWN_ROWS..lines.len().saturating_sub(SHOWN_ROWS);
     for (number, line) in lines.iter().enumerate() {
         if hidden.contains(&number) {

@@ -109,6 +109,8 @@ fn container(value: &[u8], block: u64) -> Result<Vec<u16>> {
         for _ in 0..fields.u16()? {
             let (start, more) = (fields.u16()?, fields.u16()?);
             fields.require(start + more < 1 << 16, "the end of a run")?;
+            let ascends = members.last().is_none_or(|last| usize::from(*last) < start);
+            fields.require(ascends, "the order of runs")?;
             members.extend((start..=start + more).map(|member| member as u16));
         }
     } else {

@@ -150,7 +150,10 @@ impl Topics {
         require(found == terms, "the terms of topics")?;
         let feed = parts.rows(FEED);
         let first = if topics.options.feed_changes == 0 {
-            require(feed_from == sequence + 1, "the number of no feed")?;
+            require(
+                feed_from == sequence + 1,
+                "the beginning of a feed that is not kept",
+            )?;
             sequence + 1
         } else {
             require(

@@ -137,7 +137,7 @@ fn random_document(rng: &mut Rng) -> Document {
             0 => FieldValue::Null,
             1 => "on".into(),
             2 => rng.below(1000).into(),
-            3 => FieldValue::Object(vec![("x".to_owned(), (rng.below(100) as f64 / 8.0).into())]),
+            3 => FieldValue::Object(vec![("x".into(), (rng.below(100) as f64 / 8.0).into())]),
             _ => (rng.below(10_000) as f64 / 16.0).into(),
         };
         document.set(&format!("field {}", (field + rng.below(3)) % 7), value);
@@ -875,6 +875,21 @@ fn a_series_that_is_not_of_a_container_is_left_alone() {
     assert_eq!(created.kind(), ErrorKind::InvalidName);
     let appended = table.append(&Append::new("c", 5, &document)).unwrap_err();
     assert_eq!(appended.kind(), ErrorKind::Schema);
+    // Even a series like that of a container keeps its rows.
+    let name = r#"t{container="like"}"#;
+    let mut nanos = Schema::new(Unit::Nanos, []);
+    nanos.columns.push(Column::nullable("x", ColumnType::F64));
+    let mut like = tx.series_with(name, &nanos).unwrap();
+    like.set_merge(MergePolicy::KeepAll).unwrap();
+    like.insert_values(Steps(5), &[7.0.into()]).unwrap();
+    let mut table = tx.containers("t").unwrap();
+    let appended = table.append(&Append::new("like", 5, &document));
+    assert_eq!(appended.unwrap_err().kind(), ErrorKind::Unsupported);
+    let series = tx.series(name).unwrap();
+    assert_eq!(series.info().schema, nanos);
+    assert!(tx.remove_series(name).unwrap());
+    let mut table = tx.containers("t").unwrap();
+    table.append(&Append::new("like", 5, &document)).unwrap();
     table.append(&Append::new("d", 5, &document)).unwrap();
     let renamed = table.rename_container("d", "c").unwrap_err();
     assert_eq!(renamed.kind(), ErrorKind::InvalidName);

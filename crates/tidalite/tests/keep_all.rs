@@ -611,3 +611,32 @@ fn threads_append_to_one_time() {
         assert!(own.is_sorted(), "those of a thread are in its order");
     }
 }
+
+/// The rows of a series were looked at before its merge policy changed, so that the write buffer has an empty place for them.
+#[test]
+fn a_policy_that_changes_after_a_reading_holds_for_the_next_rows() {
+    use MergePolicy::{KeepAll, KeepDistinct, Replace};
+    let db = open(&Arc::new(MemoryStorage::new()), &Options::new());
+    for (first, then, values) in [
+        (Replace, KeepAll, &[1.0, 2.0][..]),
+        (Replace, KeepDistinct, &[1.0, 2.0]),
+        (KeepAll, Replace, &[2.0]),
+        (KeepDistinct, Replace, &[2.0]),
+    ] {
+        let name = format!("{}-{}", first.name(), then.name());
+        let mut tx = db.begin_write().expect("a transaction");
+        let mut series = tx.open_series(&name).merge(first).open().expect("a series");
+        assert!(series.latest().expect("an answer").is_none());
+        series.set_merge(then).expect("a policy");
+        for value in [1.0, 2.0] {
+            series.insert(Steps(1), value).expect("a row");
+        }
+        tx.commit().expect("a commit");
+        let snap = db.begin_read().expect("a snapshot");
+        let series = snap.series(&name).expect("an answer").expect("a series");
+        let mut found = Vec::new();
+        let each = |_, words: &[u64]| found.push(f64::from_bits(words[1]));
+        series.query(..).for_each(each).expect("rows");
+        assert_eq!(found, values, "{name}");
+    }
+}

@@ -1,4 +1,5 @@
-//! Buffered rows of one series that is read inside its own write transaction, or that keeps all rows of a time.
+//! Buffered rows of one series that is read inside its own write transaction, or that keeps all rows of a time and has got a
+//! row that was not later than all others.
 //!
 //! Invariants: 1. The first `sorted` rows are sorted; the rows after them are newer, in arrival order.
 //! 2. If a time has rows here, the overlay has all rows of that time, and they replace the stored ones. If rows with

@@ -437,7 +437,7 @@ impl WriteBuffer {
         if state.keeps_all == keeps_all {
             return;
         }
-        if self.has_rows(slot) {
+        if state.overlay != NO_OVERLAY || self.has_rows(slot) {
             self.change_overlay(slot, |overlay| overlay.keep_all(keeps_all));
         }
         self.logs[slot.layout as usize].slots[slot.index as usize].keeps_all = keeps_all;

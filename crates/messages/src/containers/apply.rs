@@ -17,7 +17,7 @@ use crate::containers::append::{Append, AppendChanges, Appended};
 use crate::containers::keys::{MESSAGE_KEY_BYTES, container_key};
 use crate::containers::latest::Latest;
 use crate::containers::options::{COUNT_MAX, ContainerOverflow};
-use crate::containers::parts::{Part, damaged, part, within};
+use crate::containers::parts::{Part, damaged, part, unsupported, within};
 use crate::containers::plan::{LatestChange, Plan, Planner, Put};
 use crate::containers::resolve::Resolved;
 use crate::containers::runs::Runs;
@@ -43,24 +43,33 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
     /// latest values. A message that is not later than the newest one of its container is looked up first. In a full
     /// container that rotates, the removed messages are read.
     pub fn append_batch(&mut self, now: i64, items: &[Append<'_>]) -> Result<Appended> {
-        self.append_changes(now, items)
+        self.append_changes(now, items, &|_| true)
             .map(|changes| changes.appended)
     }
 
-    /// Appends messages as [`append_batch`](Self::append_batch) does; returns also what the containers had before.
+    /// Appends messages as [`append_batch`](Self::append_batch) does; returns also the newest times that the containers had
+    /// before. `may_create` tells whether a container of this name may be created.
     ///
     /// # Errors
-    /// As for `append_batch`.
+    /// As for `append_batch`; `Unsupported` for a new container that may not be created.
     pub fn append_changes<'n>(
         &mut self,
         now: i64,
         items: &[Append<'n>],
+        may_create: &dyn Fn(&str) -> bool,
     ) -> Result<AppendChanges<'n>> {
         if items.is_empty() {
             return Ok(AppendChanges::default());
         }
         let pages = (&*self.root, &*self.w);
         let mut resolved = Resolved::new(pages, &self.options, &self.state, now, items)?;
+        let mut new = resolved.targets.iter().filter(|target| target.is_new);
+        if let Some(target) = new.find(|target| !may_create(target.name)) {
+            return Err(unsupported(
+                format!("the new container {:?}, whose series exists", target.name),
+                "a container without a series: rename the series, or give the container another name",
+            ));
+        }
         let encoded = resolved.encode(
             pages,
             &self.options,

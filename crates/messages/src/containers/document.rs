@@ -251,6 +251,15 @@ pub(crate) fn count_values(values: &mut usize, more: usize) -> Result<()> {
     within("values of a message", *values, DOCUMENT_VALUES_MAX)
 }
 
+/// Number of values in lists and objects.
+pub(crate) fn values_in(value: &FieldValue) -> usize {
+    match value {
+        FieldValue::List(items) => items.iter().map(|item| 1 + values_in(item)).sum(),
+        FieldValue::Object(fields) => fields.iter().map(|(_, item)| 1 + values_in(item)).sum(),
+        _ => 0,
+    }
+}
+
 /// The first name that two fields have.
 pub(crate) fn duplicate_name<V>(fields: &[(Arc<str>, V)]) -> Option<&str> {
     if fields.len() <= PAIRS_MAX {

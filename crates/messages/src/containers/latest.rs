@@ -140,7 +140,9 @@ impl<'v> Latest<'v> {
 /// Sets the fields of a new document in an old one: fields of both get the new value and keep their place, other new
 /// fields come last. `None` if the result would be larger than a document may be.
 pub(crate) fn merge(old: &[u8], new: &[u8]) -> Result<Option<Vec<u8>>> {
-    use crate::containers::document::{DOCUMENT_BYTES_MAX, DOCUMENT_FIELDS_MAX};
+    use crate::containers::document::{
+        DOCUMENT_BYTES_MAX, DOCUMENT_FIELDS_MAX, DOCUMENT_VALUES_MAX, values_in,
+    };
     let (mut fields, new) = (raw_fields(old)?, raw_fields(new)?);
     let kept = fields.len();
     let mut by_field: Vec<(u32, usize)> = (0..kept).map(|at| (fields[at].0, at)).collect();
@@ -157,6 +159,14 @@ pub(crate) fn merge(old: &[u8], new: &[u8]) -> Result<Option<Vec<u8>>> {
         put_varint((*field).into(), &mut merged);
         merged.extend_from_slice(value);
     }
-    let fits = fields.len() <= DOCUMENT_FIELDS_MAX && merged.len() <= DOCUMENT_BYTES_MAX;
+    let mut fits = fields.len() <= DOCUMENT_FIELDS_MAX && merged.len() <= DOCUMENT_BYTES_MAX;
+    // Each value needs a byte at least.
+    if fits && merged.len() > DOCUMENT_VALUES_MAX {
+        let mut values = fields.len();
+        for (_, value) in &fields {
+            values += values_in(&value_of(value)?.decode()?);
+        }
+        fits = values <= DOCUMENT_VALUES_MAX;
+    }
     Ok(fits.then_some(merged))
 }

@@ -17,8 +17,8 @@ fn is_message(key: MessageKey, value: Option<&Vec<u8>>) -> bool {
 }
 
 /// The key, in the root table, of the nested table to which the rows of a leaf belong, if these are messages, deleted messages
-/// or records of containers; `None` for all others. In a row, `None`
-/// stands for a value that is lost, or large: only messages are large.
+/// or records of containers; `None` for all others. A value
+/// is `None` if it is lost, or large; only messages have large values.
 #[must_use]
 pub fn part_of_container_rows(rows: &[Row]) -> Option<[u8; 1]> {
     let is_stored = |(key, value): &Row| {

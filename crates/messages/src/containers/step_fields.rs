@@ -5,7 +5,9 @@
 
 use crate::containers::codec::{EncodedValue, put_value, put_varint, raw_fields, value_of};
 use crate::containers::dictionary::decode_number;
-use crate::containers::document::{DOCUMENT_BYTES_MAX, DOCUMENT_FIELDS_MAX, DOCUMENT_VALUES_MAX};
+use crate::containers::document::{
+    DOCUMENT_BYTES_MAX, DOCUMENT_FIELDS_MAX, DOCUMENT_VALUES_MAX, values_in,
+};
 use crate::containers::numbers::FieldNumber;
 use crate::containers::parts::{Part, part};
 use crate::containers::thinning::{Thinning, ThinningFigure};
@@ -226,14 +228,5 @@ impl StepFields {
             }
         }
         Ok(!self.is_too_large && len <= DOCUMENT_BYTES_MAX && values <= DOCUMENT_VALUES_MAX)
-    }
-}
-
-/// Number of values in lists and objects.
-fn values_in(value: &FieldValue) -> usize {
-    match value {
-        FieldValue::List(items) => items.iter().map(|item| 1 + values_in(item)).sum(),
-        FieldValue::Object(fields) => fields.iter().map(|(_, item)| 1 + values_in(item)).sum(),
-        _ => 0,
     }
 }

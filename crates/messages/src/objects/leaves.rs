@@ -7,8 +7,8 @@ use crate::objects::parts::Part;
 use crate::objects::upload::UploadInfo;
 
 /// The key, in the root table, of the nested table to which the rows of a leaf belong, if these are manifests or chunks;
-/// `None` for all others. In a row, `None`
-/// stands for a value that is lost, or large: only chunks are large.
+/// `None` for all others. A value
+/// is `None` if it is lost, or large; only chunks have large values.
 #[must_use]
 pub fn part_of_bucket_rows(rows: &[(Vec<u8>, Option<Vec<u8>>)]) -> Option<[u8; 1]> {
     type Row = (Vec<u8>, Option<Vec<u8>>);

@@ -8,8 +8,8 @@ use crate::queues::parts::Part;
 const SEEN_BYTES: usize = 16;
 
 /// The key, in the root table, of the nested table to which the rows of a leaf belong, if these are messages, from which most
-/// of the rest is built; `None` for all others. In a row, `None`
-/// stands for a value that is lost, or large: only messages are large.
+/// of the rest is built; `None` for all others. A value
+/// is `None` if it is lost, or large; only messages have large values.
 #[must_use]
 pub fn part_of_queue_rows(rows: &[(Vec<u8>, Option<Vec<u8>>)]) -> Option<[u8; 1]> {
     let is_message = |(key, value): &(Vec<u8>, Option<Vec<u8>>)| {

@@ -5,8 +5,8 @@ use crate::topics::parts::Part;
 use crate::topics::record;
 
 /// The key, in the root table, of the nested table to which the rows of a leaf belong, if these are messages, from which
-/// everything else is built; `None` for all others. In a row, `None`
-/// stands for a value that is lost, or large: only messages are large.
+/// everything else is built; `None` for all others. A value
+/// is `None` if it is lost, or large; only messages have large values.
 #[must_use]
 pub fn part_of_topic_rows(rows: &[(Vec<u8>, Option<Vec<u8>>)]) -> Option<[u8; 1]> {
     let (mut key_text, mut value_text) = (TopicText::default(), TopicText::default());

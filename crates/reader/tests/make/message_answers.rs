@@ -453,7 +453,7 @@ fn value(of: &FieldValue) -> document::FieldValue {
         FieldValue::Object(object) => document::FieldValue::Object(
             object
                 .iter()
-                .map(|(name, of)| (name.clone(), value(of)))
+                .map(|(name, of)| (name.to_string(), value(of)))
                 .collect(),
         ),
     }

@@ -86,9 +86,9 @@ impl<'t> ContainersMut<'t> {
     /// message. The first message of a container creates it, if the options of the table permit it.
     ///
     /// # Errors
-    /// [`Limit`](crate::ErrorKind::Limit), `Unsupported` and `InvalidName` for a document or a name that cannot be stored, and
-    /// `Schema` if a series has the name of the container's series, but is not a series of a container: nothing has changed
-    /// then. A damaged page, a full disk.
+    /// [`Limit`](crate::ErrorKind::Limit), `Unsupported` and `InvalidName` for a document or a name that cannot be stored,
+    /// `Unsupported` if a series has the name of the series of a new container, and `Schema` if it is not a series of a
+    /// container: nothing has changed then. A damaged page, a full disk.
     ///
     /// # Cost
     /// Sorts the messages by container and time. A message that is later than all of its container needs no lookup. Many
@@ -96,9 +96,11 @@ impl<'t> ContainersMut<'t> {
     pub fn append_batch(&mut self, messages: &[Append<'_>]) -> Result<Appended> {
         let groups = self.series_of_messages(messages)?;
         self.change(
-            |containers, now| containers.append_changes(now, messages),
+            |containers, now| {
+                containers.append_changes(now, messages, &|new| !groups.has_series(new))
+            },
             |containers, changes| {
-                containers.follow_appended(messages, groups, &changes)?;
+                containers.follow_appended(messages, &groups, &changes)?;
                 Ok(changes.appended)
             },
         )

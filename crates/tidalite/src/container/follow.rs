@@ -49,6 +49,16 @@ struct Group<'m> {
     len: usize,
 }
 
+impl Groups<'_> {
+    /// Whether the series of a container exists.
+    pub(super) fn has_series(&self, container: &str) -> bool {
+        let found = self
+            .groups
+            .binary_search_by(|group| group.container.cmp(container));
+        found.is_ok_and(|at| self.groups[at].series.exists())
+    }
+}
+
 /// Some messages, in order, and the position of the next ones.
 struct Page {
     documents: Vec<(i64, Document)>,
@@ -79,13 +89,13 @@ impl ContainersMut<'_> {
     pub(super) fn follow_appended(
         &mut self,
         messages: &[Append<'_>],
-        Groups { order, groups }: Groups<'_>,
+        Groups { order, groups }: &Groups<'_>,
         changes: &AppendChanges<'_>,
     ) -> Result<()> {
         let appended = &changes.appended;
         let mut newest = changes.newest_before.iter().peekable();
         let mut rest = &order[..];
-        for mut group in groups {
+        for group in groups {
             let (own, others) = rest.split_at(group.len);
             rest = others;
             let mut changed = BTreeSet::new();
@@ -113,7 +123,7 @@ impl ContainersMut<'_> {
                 && !stored.is_empty()
             {
                 self.txn
-                    .insert_numbers(&mut group.series, Some(before), &stored)?;
+                    .insert_numbers(&group.series, Some(before), &stored)?;
             }
             for time in changed {
                 self.remake(group.container, (time, time))?;
@@ -142,7 +152,7 @@ impl ContainersMut<'_> {
     /// Makes the rows of the messages of a span of times anew.
     pub(super) fn remake(&mut self, container: &str, (from, to): Span) -> Result<()> {
         let name = series_of(&self.table_name(), container)?;
-        let mut series = self.txn.check_numbers(name)?;
+        let mut series = self.txn.check_numbers(name.clone())?;
         self.txn.remove_numbers(&series, (from, to))?;
         let mut names = None;
         let mut query = Some(MessageQuery {
@@ -152,8 +162,11 @@ impl ContainersMut<'_> {
         });
         while let Some(wanted) = query {
             let page = self.messages_of(container, wanted, &mut names)?;
+            if !series.exists() {
+                series = self.txn.check_numbers(name.clone())?;
+            }
             self.txn
-                .insert_numbers(&mut series, None, &lent(&page.documents))?;
+                .insert_numbers(&series, None, &lent(&page.documents))?;
             query = page.next;
         }
         Ok(())

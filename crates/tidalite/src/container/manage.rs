@@ -122,7 +122,8 @@ impl ContainersMut<'_> {
         )
     }
 
-    /// Restores the container of this name that was dropped last, under the same or another name. Returns its number.
+    /// Restores the container of this name that was dropped last, under the same or another name; of several that were dropped
+    /// at the same time, the one with the greatest number. Returns its number.
     ///
     /// # Errors
     /// `Unsupported` if there is no such container or the new name exists; a damaged page, a full disk.

@@ -2,9 +2,9 @@
 //!
 //! Each number in a message, also in objects within it (`position.latitude`), has a column of that name. A column is made
 //! when its first number arrives: for integers beyond 2^53 it has integers, for all other numbers floats. A number that a
-//! column cannot hold exactly (2^64 - 1 and -2^63 stand for null in columns of integers) is null in the row, and so is a number that has no column because the series has as many as
-//! it can have. Of the messages of one time, only as many have rows as a series can have of one time
-//! ([`time_rows_max`](crate::limits::time_rows_max)). The messages have all numbers, exactly.
+//! column cannot hold exactly is null in the row; in columns of integers 2^64 - 1 and -2^63 are, because they stand for null.
+//! A number has no column if the series has as many as it can have. Of the messages of one time, only as many have rows as a
+//! series can have of one time ([`time_rows_max`](crate::limits::time_rows_max)). The messages have all numbers, exactly.
 
 use crate::catalog::entries::{self, SeriesInfo, SeriesKey};
 use crate::series::write::SeriesMut;
@@ -216,6 +216,12 @@ pub(super) struct NumberSeries {
     id: Option<SeriesId>,
 }
 
+impl NumberSeries {
+    pub(super) fn exists(&self) -> bool {
+        self.id.is_some()
+    }
+}
+
 /// Whether a change of a series was made. It is refused, with nothing changed, if a time would have more rows than a series
 /// of that many columns can have.
 fn is_made(changed: Result<()>) -> Result<bool> {
@@ -311,7 +317,7 @@ impl WriteTxn {
     /// read to find out.
     pub(super) fn insert_numbers(
         &mut self,
-        to: &mut NumberSeries,
+        to: &NumberSeries,
         newest: Option<i64>,
         documents: &[(i64, &Document)],
     ) -> Result<()> {
@@ -352,9 +358,7 @@ impl WriteTxn {
             None => {
                 let mut schema = Schema::new(Unit::Nanos, []);
                 schema.columns = new;
-                let series = self.create_numbers(&to.name, &schema)?;
-                to.id = Some(series.info().id);
-                series
+                self.create_numbers(&to.name, &schema)?
             }
         };
         if let Some(newest) = newest {

@@ -135,6 +135,7 @@ impl SeriesMut<'_> {
         for same in rows.times().chunk_by(|a, b| a == b) {
             self.expect_room(same.len())?;
         }
+        self.use_overlay()?;
         self.txn.write_buffer.replace_times(self.slot, rows);
         *self.guard() = Default::default();
         self.txn.flush_write_buffer()

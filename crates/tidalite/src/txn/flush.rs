@@ -49,14 +49,9 @@ impl WriteTxn {
         })
     }
 
-    /// Opens a series that the previous transaction had open, unless it is open already. Worker threads may hold rows
-    /// for the slot of the series, although this transaction has not opened it.
-    pub(crate) fn turn_to(&mut self, index: usize) -> Result<()> {
-        if let Some(slot) = self.open.moved_by_turn(index, &self.write_buffer) {
-            self.finish_background(slot)?;
-        }
+    /// Opens a series that the previous transaction had open, unless it is open already.
+    pub(crate) fn turn_to(&mut self, index: usize) {
         self.open.turn_to(index, &mut self.write_buffer);
-        Ok(())
     }
 
     /// Flushes all rows of the write buffer.

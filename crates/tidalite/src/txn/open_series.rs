@@ -250,14 +250,6 @@ impl OpenSeries {
         self.by_name.insert(name.to_owned(), index);
     }
 
-    /// The slot of a known series if `turn_to` may move the buffered rows of this slot. The caller must first collect
-    /// those rows that worker threads hold.
-    pub(crate) fn moved_by_turn(&self, index: usize, write_buffer: &WriteBuffer) -> Option<Slot> {
-        let one = &self.series[index];
-        let moved = one.turn != self.turn && one.epoch == write_buffer.epoch();
-        (moved && one.merge.keeps_several()).then_some(one.slot)
-    }
-
     /// Opens a known series, unless it is open already.
     pub(crate) fn turn_to(&mut self, index: usize, write_buffer: &mut WriteBuffer) {
         let one = &mut self.series[index];

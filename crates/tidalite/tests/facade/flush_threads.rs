@@ -15,7 +15,8 @@ const ROUNDS: i64 = 1024;
 /// Name of a series that keeps all rows of a time; its rows are the last element of the model.
 const KEPT: &str = "kept";
 
-type Model = Vec<BTreeMap<i64, f64>>;
+/// Values by time and place among the rows of one time, which is 0 but for the last series.
+type Model = Vec<BTreeMap<(i64, usize), f64>>;
 
 fn open(threads: usize, write_buffer_bytes: usize) -> Database {
     let options = Options::new()
@@ -39,9 +40,21 @@ fn feed(txn: &mut WriteTxn, ids: &[SeriesId], rounds: std::ops::Range<i64>, mode
             let value = ((round * 37 + i as i64 * 11) % 1000) as f64 / 10.0;
             let mut series = txn.series_by_id(id).unwrap();
             series.insert_point(Steps(round * 10), 0, value).unwrap();
-            model[i].insert(round * 10, value);
+            model[i].insert((round * 10, 0), value);
+        }
+        if model.len() > SERIES {
+            keep(txn, round * 10, round as f64, model);
         }
     }
+}
+
+/// Adds a row to the series that keeps all rows of a time.
+fn keep(txn: &mut WriteTxn, time: i64, value: f64, model: &mut Model) {
+    let mut kept = txn.series(KEPT).unwrap();
+    kept.insert(Steps(time), value).unwrap();
+    let rows = &mut model[SERIES];
+    let place = rows.range((time, 0)..=(time, usize::MAX)).count();
+    rows.insert((time, place), value);
 }
 
 fn compare(db: &Database, model: &Model, what: &str) {
@@ -55,7 +68,8 @@ fn compare(db: &Database, model: &Model, what: &str) {
         };
         let series = snap.series(&name).unwrap().unwrap();
         let each = |time, words: &[u64]| {
-            found.insert(time, f64::from_bits(words[1]));
+            let place = found.range((time, 0)..=(time, usize::MAX)).count();
+            found.insert((time, place), f64::from_bits(words[1]));
         };
         series.query(..).for_each(each).unwrap();
         assert!(found == *rows, "series {i}: {what}");
@@ -81,7 +95,7 @@ fn disturb(txn: &mut WriteTxn, ids: &[SeriesId], model: &mut Model, rng: &mut Rn
             let mut own = txn.series_by_id(id).unwrap();
             let gone = own.delete(Steps(from)..=Steps(to)).unwrap();
             let before = model[i].len();
-            model[i].retain(|time, _| !(from..=to).contains(time));
+            model[i].retain(|(time, _), _| !(from..=to).contains(time));
             assert_eq!(gone, (before - model[i].len()) as u64);
         }
         2 => {
@@ -89,7 +103,7 @@ fn disturb(txn: &mut WriteTxn, ids: &[SeriesId], model: &mut Model, rng: &mut Rn
             for time in [(now - 500) * 10, (now - 500) * 10 + 3, 5] {
                 let mut own = txn.series_by_id(id).unwrap();
                 own.insert_point(Steps(time), 0, 0.25).unwrap();
-                model[i].insert(time, 0.25);
+                model[i].insert((time, 0), 0.25);
             }
         }
         3 => {
@@ -111,7 +125,7 @@ fn disturb(txn: &mut WriteTxn, ids: &[SeriesId], model: &mut Model, rng: &mut Rn
                 let mut own = appender.series_by_id(id).unwrap();
                 own.insert_point(Steps((now + time) * 10 + 1), 0, 0.5)
                     .unwrap();
-                model[i].insert((now + time) * 10 + 1, 0.5);
+                model[i].insert(((now + time) * 10 + 1, 0), 0.5);
             }
             appender.finish().unwrap();
         }
@@ -120,17 +134,23 @@ fn disturb(txn: &mut WriteTxn, ids: &[SeriesId], model: &mut Model, rng: &mut Rn
             let (flags, values) = (vec![0; 3000], vec![1.5f64.to_bits(); 3000]);
             let mut own = txn.series_by_id(id).unwrap();
             own.append_rows(&times, &[&flags, &values]).unwrap();
-            model[i].extend(times.iter().map(|&time| (time, 1.5)));
+            model[i].extend(times.iter().map(|&time| ((time, 0), 1.5)));
         }
         7 => {
             let mut table = txn.table("t").unwrap();
             table.put(b"k", &now.to_le_bytes()).unwrap();
         }
         8 => {
-            // Inserts into a series that the previous transaction had open and this one has perhaps not opened yet.
-            let mut kept = txn.series(KEPT).unwrap();
-            kept.insert(Steps(now), 2.0).unwrap();
-            model[SERIES].insert(now, 2.0);
+            // Rows at the times of rows that helper threads are encoding, between them, and behind them.
+            for (time, value) in [
+                ((now - 1) * 10, 0.5),
+                ((now - 1) * 10, 1.5),
+                ((now - 500) * 10 + 3, 2.5),
+                ((now - 300) * 10, 3.5),
+                (now * 10 + 5, 4.5),
+            ] {
+                keep(txn, time, value, model);
+            }
         }
         _ => {
             let mut other = txn.series("other").unwrap();
@@ -191,8 +211,8 @@ fn a_series_that_keeps_the_rows_of_a_time_is_opened_while_rows_are_sealed() {
         // opened while helper threads encode the rows of the others.
         let mut txn = db.begin_write().unwrap();
         feed(&mut txn, &ids, 0..ROUNDS + 5, &mut model);
-        txn.series(KEPT).unwrap().insert(Steps(1), 2.0).unwrap();
-        model[SERIES].insert(1, 2.0);
+        keep(&mut txn, 5 * 10, 0.5, &mut model);
+        keep(&mut txn, 1, 2.0, &mut model);
         txn.commit().unwrap();
         compare(&db, &model, policy.name());
     }

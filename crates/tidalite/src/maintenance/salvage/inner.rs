@@ -148,13 +148,12 @@ fn readable(cursor: &Cursor<'_, RawFile>, bytes_max: u64) -> Result<Option<Vec<u
     }
 }
 
+/// A row of a leaf. The value is `None` if it is lost or too long.
+type FoundRow = (Key, Option<Vec<u8>>);
+
 /// The keys of a leaf with the values that are readable and have at most `bytes_max` bytes; `None` for a leaf of an outermost
 /// table, with nested tables, or that cannot be read.
-fn rows_of(
-    raw: &RawFile,
-    leaf: &Ptr,
-    bytes_max: u64,
-) -> Result<Option<Vec<(Key, Option<Vec<u8>>)>>> {
+fn rows_of(raw: &RawFile, leaf: &Ptr, bytes_max: u64) -> Result<Option<Vec<FoundRow>>> {
     let mut rows = Vec::new();
     let read = each_row(raw, leaf, &mut |key, cursor| {
         rows.push((key.to_vec(), readable(cursor, bytes_max)?));
