@@ -256,7 +256,7 @@ fn a_series_of_another_kind_is_found() {
         report.problems,
         [
             "series t{container=\"c\"}: container c of t: has another unit, merge policy or columns than the series of a \
-             container: rename it, then `rebuild_series` or `tidalite container rebuild` makes the series anew from the messages"
+             container: rename it; `rebuild_series` or `tidalite container rebuild` makes the series anew from the messages"
         ]
     );
 }

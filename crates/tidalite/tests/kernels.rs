@@ -21,7 +21,7 @@ fn the_requested_kernel_runs() {
         return;
     }
     for asked in ["portable", level_name()] {
-        let name = "the_requested_kernel_runs";
+        let name = "kernels::the_requested_kernel_runs";
         let child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", name, "--nocapture"])
             .env(LEVEL_VARIABLE, asked)

@@ -8,7 +8,7 @@ use tidalite_torture::crash::{Plan, Tally, examine, watch};
 use tidalite_torture::seeded;
 
 /// Minimum number of crash states that this test examines.
-const STATES: u64 = 30_000;
+const STATES: u64 = 50_000;
 const THREADS: usize = 2;
 const PAGE_BYTES: usize = 512;
 

@@ -203,14 +203,14 @@ fn a_series_that_keeps_all_rows_needs_an_overlay_only_for_late_rows() {
     let _ = buffer.push_point(slot, 0, 0, 3);
     assert_eq!(buffer.rows(slot).column(1), [2, 3]);
     // An overlay without rows changes as well.
-    assert_eq!(buffer.delete(slot, 0, 0), 1);
+    assert_eq!(buffer.delete(slot, 0, 0), 2);
     for (keeps_all, rows) in [(false, 1), (true, 2), (false, 1)] {
         buffer.keep_all(slot, keeps_all);
         for value in [1, 2] {
             let _ = buffer.push_point(slot, 5, 0, value);
         }
         assert_eq!(buffer.rows(slot).len(), rows);
-        assert_eq!(buffer.delete(slot, 5, 5), 1);
+        assert_eq!(buffer.delete(slot, 5, 5), rows as u64);
     }
 }
 

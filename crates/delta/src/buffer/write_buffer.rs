@@ -484,7 +484,7 @@ impl WriteBuffer {
             || (state.overlay != NO_OVERLAY && self.overlays[state.overlay as usize].len() > 0)
     }
 
-    /// Removes the buffered rows with `from <= time <= to`; returns the number of distinct times among them.
+    /// Removes the buffered rows with `from <= time <= to`; returns their number.
     pub fn delete(&mut self, slot: Slot, from: i64, to: i64) -> u64 {
         if !self.has_rows(slot) {
             return 0;

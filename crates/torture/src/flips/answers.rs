@@ -1,12 +1,30 @@
 //! The content and the query answers of a valid file, to be compared with those that a damaged file gives.
 
-use crate::model::digest_of;
-use tidalite::{Database, Steps};
+use crate::model::messages::{BROKER, DEVICES, FILES, JOBS};
+use crate::model::{clock, digest_of};
+use tidalite::containers::{AggregateQuery, MessageFigure, Select};
+use tidalite::objects::ListQuery;
+use tidalite::topics::Filter;
+use tidalite::{Database, ReadTxn, Result, Steps};
 
 /// Number of queries that are run on a series.
 const QUESTIONS: usize = 4;
 /// Keys that are looked up in the table.
-const LOOKUPS: [&str; 2] = ["key 90 0011", "key 1500 0001"];
+const LOOKUPS: [&str; 3] = ["key 90 0011", "key 1500 0001", "key 60 0011"];
+/// Keys that are looked up in the hash table and in the buffered table.
+const INDEXED: [&[u8]; 3] = [b"key 003", b"key 057", b"key 119"];
+/// Queries of the other structures.
+const OTHERS: [fn(&ReadTxn) -> Result<String>; 9] = [
+    hash_table,
+    buffered_table,
+    topics,
+    changes,
+    queue,
+    bucket,
+    latest_values,
+    figures,
+    messages,
+];
 
 /// The content and the query answers of a valid file.
 pub(super) struct Right {
@@ -59,7 +77,7 @@ pub(super) fn answers(db: &Database) -> Vec<Option<String>> {
         answers[3] = text(series.count().map(|count| count.to_string()));
     }
     for (key, answer) in LOOKUPS.iter().zip(&mut answers[2 * QUESTIONS..]) {
-        let value = || -> tidalite::Result<String> {
+        let value = || -> Result<String> {
             let Some(table) = snap.table("pairs")? else {
                 return Ok("no table".to_owned());
             };
@@ -67,5 +85,107 @@ pub(super) fn answers(db: &Database) -> Vec<Option<String>> {
         };
         *answer = value().ok();
     }
+    // The time is before all others, so that no message has expired.
+    answers.extend(OTHERS.map(|query| clock::in_the_past(|| query(&snap)).ok()));
     answers
+}
+
+/// The answer of a structure that does not exist.
+fn none() -> Result<String> {
+    Ok("no such table".to_owned())
+}
+
+fn hash_table(snap: &ReadTxn) -> Result<String> {
+    let Some(table) = snap.hash_table::<[u8], [u8]>("h0")? else {
+        return none();
+    };
+    let found = INDEXED.map(|key| table.get(key));
+    let found: Vec<_> = found.into_iter().collect::<Result<_>>()?;
+    Ok(format!("{} {found:?}", table.count()?))
+}
+
+fn buffered_table(snap: &ReadTxn) -> Result<String> {
+    let Some(table) = snap.buffered_table::<[u8], [u8]>("b0")? else {
+        return none();
+    };
+    let found = INDEXED.map(|key| table.get(key));
+    let found: Vec<_> = found.into_iter().collect::<Result<_>>()?;
+    Ok(format!("{} {found:?}", table.count()?))
+}
+
+fn topics(snap: &ReadTxn) -> Result<String> {
+    let Some(topics) = snap.topics(BROKER)? else {
+        return none();
+    };
+    let filter = Filter::parse("hall/+/door/#")?;
+    let found = topics.list(&filter, None, 1_000)?;
+    Ok(format!("{} {found:?}", topics.count(&filter)?))
+}
+
+fn changes(snap: &ReadTxn) -> Result<String> {
+    let Some(topics) = snap.topics(BROKER)? else {
+        return none();
+    };
+    Ok(format!(
+        "{:?} {:?}",
+        topics.stat()?,
+        topics.changes(0, 100)?
+    ))
+}
+
+fn queue(snap: &ReadTxn) -> Result<String> {
+    let Some(queue) = snap.queue(JOBS)? else {
+        return none();
+    };
+    let groups = ["mail", "print"].map(|group| -> Result<String> {
+        let (stat, ready) = (queue.group_stat(group)?, queue.peek(group, 100)?);
+        let dead = queue.dead_letters(group, 0, 100)?;
+        Ok(format!("{stat:?} {ready:?} {dead:?}"))
+    });
+    Ok(groups.into_iter().collect::<Result<Vec<_>>>()?.concat())
+}
+
+fn bucket(snap: &ReadTxn) -> Result<String> {
+    let Some(bucket) = snap.bucket(FILES)? else {
+        return none();
+    };
+    let listed = bucket.list(&ListQuery::default())?;
+    Ok(format!("{:?} {listed:?}", bucket.stat()?))
+}
+
+fn latest_values(snap: &ReadTxn) -> Result<String> {
+    let Some(containers) = snap.containers(DEVICES)? else {
+        return none();
+    };
+    let latest = ["a", "b"].map(|name| containers.latest(name));
+    let latest: Vec<_> = latest.into_iter().collect::<Result<_>>()?;
+    Ok(format!("{:?} {latest:?}", containers.stat()?))
+}
+
+fn figures(snap: &ReadTxn) -> Result<String> {
+    let Some(containers) = snap.containers(DEVICES)? else {
+        return none();
+    };
+    let figures = [MessageFigure::Count, MessageFigure::Sum, MessageFigure::Max];
+    let query = AggregateQuery {
+        figures: figures.map(|figure| ("n".to_owned(), figure)).to_vec(),
+        ..AggregateQuery::default()
+    };
+    let series = snap.series(&containers.series_name("a")?)?;
+    let of_series = series.map(|series| series.query(..).aggregate("n"));
+    let of_series = of_series.transpose()?;
+    Ok(format!(
+        "{:?} {of_series:?}",
+        containers.aggregate("a", &query)?
+    ))
+}
+
+fn messages(snap: &ReadTxn) -> Result<String> {
+    let Some(containers) = snap.containers(DEVICES)? else {
+        return none();
+    };
+    let pages = ["a", "b"].map(|name| containers.page(name, &Select::default()));
+    let pages: Vec<_> = pages.into_iter().collect::<Result<_>>()?;
+    let deletions = containers.deletions("a", None, 100)?;
+    Ok(format!("{pages:?} {deletions:?}"))
 }

@@ -144,7 +144,7 @@ impl Expression {
         evaluation.result(&self.root)
     }
 
-    /// Whether a message matches the expression, a filter. Null is no match.
+    /// Whether a message matches the expression, a filter. Null does not match.
     ///
     /// # Errors
     /// As [`Expression::evaluate`]; [`ExpressionError::Kind`] also for a result that is neither true, false nor null.

@@ -248,7 +248,7 @@ fn a_mean_of_means_counts_all_messages() {
     let thinned = thin(&mut table, 1000, 1000);
     assert_eq!(thinned.removed, 2);
     assert_eq!(table.documents("x", 0), [(0, 0, mean(25.0 / 6.0))]);
-    // Numbers whose sum is no float.
+    // Numbers whose sum is not a float.
     let mut table = thinned_by(ContainerOptions::default(), &[(10, 10)]);
     let items = [
         (0, 1.5e308),
