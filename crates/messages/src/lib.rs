@@ -18,8 +18,7 @@ mod topics;
 
 pub use containers::append::{Append, AppendChanges, AppendOutcome, Appended, Rejection};
 pub use containers::codec::{
-    EncodedDocument, EncodedList, EncodedObject, EncodedValue, decode as decode_document,
-    encode as encode_document,
+    EncodedDocument, EncodedList, EncodedObject, EncodedValue, encode as encode_document,
 };
 pub use containers::cursor::{MessageCursor, MessageQuery};
 pub use containers::deletion::Deletion;

@@ -1,7 +1,6 @@
 //! Checks every rule of the format of a table of containers: records and messages. `check_parts` has the other parts.
 
 use crate::containers::check_parts::Expected;
-use crate::containers::codec;
 use crate::containers::codec::raw_fields;
 use crate::containers::dictionary::FieldNames;
 use crate::containers::due::{Due, Kind, NEVER};
@@ -151,7 +150,7 @@ impl<R: PageRead> ContainersReader<R> {
             let key = MessageKey::decode(rows.key())?;
             let value = rows.value()?;
             let message = StoredMessage::decode(key, &value.bytes()?)?;
-            codec::decode(&message.document, &|number| names.get(number))?;
+            names.decode(&message.document)?;
             // A container ends where the next one begins: only one at a time is in memory.
             if !all.contains_key(&key.container) {
                 self.compare(containers, &mut all, problem)?;

@@ -1,6 +1,5 @@
 //! Checks the parts of a table of containers other than records and messages.
 
-use crate::containers::codec;
 use crate::containers::deletion::Deletion;
 use crate::containers::dictionary::{FieldNames, decode_number};
 use crate::containers::due::Due;
@@ -104,7 +103,7 @@ impl<R: PageRead> ContainersReader<R> {
             let (deletion, key) = split_trash(rows.key())?;
             let value = rows.value()?;
             let message = StoredMessage::decode(key, &value.bytes()?)?;
-            codec::decode(&message.document, &|number| names.get(number))?;
+            names.decode(&message.document)?;
             let (messages, bytes) = found.entry((key.container, deletion)).or_default();
             *messages += 1;
             *bytes += counted_bytes(value.len());

@@ -3,6 +3,8 @@
 //! Names are never removed, and numbers are given in ascending order. A number that a call needs is only noted until the
 //! call stores its changes, so that a call that fails leaves no names behind.
 
+use crate::containers::codec;
+use crate::containers::document::Document;
 use crate::containers::keys::{number_of, text_of};
 use crate::containers::options::ContainerTableOptions;
 use crate::containers::parts::{Part, change, damaged, part, shown, within};
@@ -44,6 +46,15 @@ impl FieldNames {
             names.get(place)
         });
         found.map(|(_, name)| name)
+    }
+
+    /// Decodes the document of a message of the table, such as [`StoredMessage::document`](crate::StoredMessage::document)
+    /// of a message that an append has replaced.
+    ///
+    /// # Errors
+    /// `Corrupt` for bytes that no encoder writes, and for fields whose names are not here.
+    pub fn decode(&self, document: &[u8]) -> Result<Document> {
+        codec::decode(document, &|number| self.get(number))
     }
 
     /// Number of fields.

@@ -19,9 +19,7 @@ use crate::types::error::Result;
 use crate::types::merge_policy::time_rows_max;
 use std::collections::BTreeMap;
 use tidalite_base::limits::COLUMNS_MAX;
-use tidalite_messages::{
-    ContainersReader, Document, FieldNames, MessageCursor, MessageQuery, decode_document,
-};
+use tidalite_messages::{ContainersReader, Document, FieldNames, MessageCursor, MessageQuery};
 use tidalite_pager::PageRead;
 use tidalite_series::Scan;
 
@@ -220,8 +218,7 @@ impl<R: PageRead> Messages<'_, R> {
         let Some(message) = self.cursor.next()? else {
             return Ok(None);
         };
-        let name = |number| self.names.get(number);
-        let document = decode_document(message.document, &name)?;
+        let document = self.names.decode(message.document)?;
         Ok(Some((message.key.time, document)))
     }
 

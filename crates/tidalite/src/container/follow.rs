@@ -11,7 +11,7 @@ use crate::types::merge_policy::time_rows_max;
 use std::collections::{BTreeMap, BTreeSet};
 use tidalite_messages::{
     Append, AppendChanges, AppendOutcome, Appended, Document, FieldNames, MessageQuery,
-    MessageToken, decode_document,
+    MessageToken,
 };
 
 /// Number of messages whose rows are made at a time.
@@ -204,7 +204,7 @@ impl ContainersMut<'_> {
                 return Ok(Page { documents, next });
             }
             query.after = Some(MessageToken::behind(message.key));
-            let document = decode_document(message.document, &|number| names.get(number))?;
+            let document = names.decode(message.document)?;
             documents.push((time, document));
         }
         let is_full = documents.len() as u64 >= ROWS_AT_ONCE;

@@ -6,7 +6,6 @@ use std::cell::OnceCell;
 use tidalite_messages::{
     ContainerMessage, ContainersReader, Document, EncodedDocument, EncodedFields, EncodedPath,
     EncodedProjection, Expression, ExpressionError, FieldNames, MessageKey, Projection,
-    decode_document,
 };
 
 /// A message that was found, not yet decoded.
@@ -63,8 +62,7 @@ impl<'m> FoundMessage<'m> {
     /// # Errors
     /// A damaged message.
     pub fn document(&self) -> Result<Document> {
-        let name = |number| self.names.get(number);
-        Ok(decode_document(self.message.document, &name)?)
+        Ok(self.names.decode(self.message.document)?)
     }
 }
 

@@ -10,7 +10,6 @@ use std::ops::ControlFlow;
 use tidalite_messages::{
     ContainerInfo, ContainerTableOptions, ContainersReader, ContainersStat, Deletion, Document,
     DroppedContainer, Expression, FieldNames, LatestValue, MessageQuery, MessageToken, Projection,
-    decode_document,
 };
 
 /// A selection of messages of a container and of their fields.
@@ -143,9 +142,7 @@ impl<'a> Containers<'a> {
     pub fn get(&self, container: &str, time: i64) -> Result<Vec<Document>> {
         let names = self.field_names()?;
         let found = self.reader.get(container, time, self.now)?;
-        let documents = found
-            .iter()
-            .map(|message| decode_document(&message.document, &|number| names.get(number)));
+        let documents = found.iter().map(|message| names.decode(&message.document));
         Ok(documents.collect::<tidalite_pager::Result<_>>()?)
     }
 

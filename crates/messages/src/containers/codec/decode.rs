@@ -14,7 +14,10 @@ use tidalite_pager::{Error, Result};
 ///
 /// # Errors
 /// `Corrupt` for bytes that no encoder writes, and for numbers without a name.
-pub fn decode<'n>(bytes: &[u8], name: &dyn Fn(u32) -> Option<&'n Arc<str>>) -> Result<Document> {
+pub(crate) fn decode<'n>(
+    bytes: &[u8],
+    name: &dyn Fn(u32) -> Option<&'n Arc<str>>,
+) -> Result<Document> {
     let encoded = EncodedDocument::new(bytes)?;
     let mut fields = Vec::with_capacity(encoded.len());
     let mut values = encoded.len();

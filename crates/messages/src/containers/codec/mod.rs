@@ -32,7 +32,7 @@ mod reader;
 mod tag;
 mod view;
 
-pub use decode::decode;
+pub(crate) use decode::decode;
 pub use encode::encode;
 pub(crate) use encode::{put_value, put_varint};
 pub(crate) use raw::{raw_fields, take_number, take_value, value_of};

@@ -147,7 +147,7 @@ fn queue(snap: &ReadTxn, lines: &mut Vec<String>) -> Result<()> {
     lines.push(format!("{messages} {bytes} {next_id} {totals:?}"));
     for message in queue.messages(0, usize::MAX)? {
         let times: Times<'_> = (message.pushed, message.not_before, message.expires);
-        let keys = (&message.key, &message.idempotency_key);
+        let keys = (&message.key, &message.idempotency_key, &message.headers);
         let (id, priority, payload) = (message.id, message.priority, checksum(&message.payload));
         lines.push(format!("{id} {priority} {times:?} {keys:?} {payload}"));
     }

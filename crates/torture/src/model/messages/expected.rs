@@ -65,7 +65,7 @@ impl Queue {
         lines.push(format!("{messages} {bytes} {next_id} {:?}", self.totals));
         for (id, message) in &self.messages {
             let times: Times<'_> = (message.pushed, message.not_before, message.expires);
-            let keys = (&message.key, &message.idempotency_key);
+            let keys = (&message.key, &message.idempotency_key, &message.headers);
             let (priority, payload) = (message.priority, checksum(&message.payload));
             lines.push(format!("{id} {priority} {times:?} {keys:?} {payload}"));
         }

@@ -59,7 +59,7 @@ fn open_of(fields: &mut Fields<'_>) -> Open {
 }
 
 fn message_row(message: &Message) -> Row {
-    Row::default()
+    let row = Row::default()
         .word(message.priority.into())
         .time(message.pushed)
         .optional(message.not_before)
@@ -67,6 +67,10 @@ fn message_row(message: &Message) -> Row {
         .bytes(message.key.as_deref())
         .bytes(message.idempotency_key.as_deref())
         .bytes(Some(&message.payload))
+        .word(message.headers.len() as u64);
+    message.headers.iter().fold(row, |row, (name, value)| {
+        row.bytes(Some(name)).bytes(Some(value))
+    })
 }
 
 fn message_of(fields: &mut Fields<'_>) -> Message {
@@ -78,6 +82,12 @@ fn message_of(fields: &mut Fields<'_>) -> Message {
         key: fields.bytes(),
         idempotency_key: fields.bytes(),
         payload: fields.bytes().unwrap_or_default(),
+        headers: (0..fields.word())
+            .map(|_| {
+                let name = fields.bytes().unwrap_or_default();
+                (name, fields.bytes().unwrap_or_default())
+            })
+            .collect(),
     }
 }
 

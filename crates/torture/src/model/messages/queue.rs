@@ -23,6 +23,7 @@ pub(crate) struct Message {
     pub(crate) pushed: i64,
     pub(crate) not_before: Option<i64>,
     pub(crate) expires: Option<i64>,
+    pub(crate) headers: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 /// The state of a message in a group.
@@ -101,6 +102,14 @@ impl Message {
             + 8 * times.iter().flatten().count()
             + keys.map(|key| 2 + key.len()).sum::<usize>()
             + self.payload.len();
+        let lengths = self.headers.iter();
+        let headers: usize = lengths
+            .map(|(name, value)| 4 + name.len() + value.len())
+            .sum();
+        let bytes = match headers {
+            0 => bytes,
+            headers => bytes + 2 + headers,
+        };
         bytes as u64
     }
 
@@ -191,6 +200,9 @@ impl Queue {
             pushed: now,
             not_before: new.not_before,
             expires: new.expires,
+            headers: (new.headers.iter())
+                .map(|(name, value)| (name.to_vec(), value.to_vec()))
+                .collect(),
         };
         self.messages.insert(id, message);
         let names: Vec<String> = self.groups.keys().cloned().collect();

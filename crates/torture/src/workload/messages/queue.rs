@@ -15,6 +15,8 @@ use tidalite_testkit::rng::Rng;
 
 const GROUPS: [&str; 3] = ["default", "mail", "print"];
 const CONSUMERS: [&str; 3] = ["one", "two", ""];
+/// The headers of some messages: the first one, or both.
+static HEADERS: [(&[u8], &[u8]); 2] = [(b"trace", b"7f"), (b"", b"a header without a name")];
 const KEYS: [&[u8]; 3] = [b"k1", b"k2", b""];
 /// Number of different idempotency keys.
 const REPEATED: u64 = 12;
@@ -97,6 +99,9 @@ impl One<'_, '_> {
             .iter()
             .map(|payload| {
                 let mut message = NewMessage::new(payload);
+                if payload.first().is_some_and(|byte| byte.is_multiple_of(4)) {
+                    message.headers = &HEADERS[..1 + payload.len() % 2];
+                }
                 message.key = rng.one_in(4).then(|| *rng.pick(&KEYS));
                 message.priority = *rng.pick(&[128, 128, 128, 0, 200]);
                 message.not_before = rng.one_in(8).then(|| now + rng.between(-1, 20) * UNIT);
@@ -132,6 +137,12 @@ impl One<'_, '_> {
             }
         };
         let found = of_group(found)?.map(|deliveries| {
+            for one in &deliveries {
+                let known = self.queue.messages.get(&one.message.id);
+                let known = known.map(|known| (&known.payload, &known.headers));
+                let found = (&one.message.payload, &one.message.headers);
+                assert_eq!(Some(found), known, "a delivery to {group}");
+            }
             let delivered = deliveries.iter();
             let delivered = delivered.map(|one| (one.message.id, one.deliveries));
             delivered.collect::<Vec<_>>()

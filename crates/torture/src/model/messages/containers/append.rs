@@ -2,19 +2,20 @@
 
 use super::table::{Container, Containers, Stored, protects};
 use tidalite::containers::{
-    Append, AppendOutcome, ContainerOptions, ContainerOverflow, OnDuplicate, Rejection,
-    RemovalReason, RemovedMessage, StoredMessage,
+    Append, AppendOutcome, ContainerOptions, ContainerOverflow, Document, FieldNames, OnDuplicate,
+    Rejection, RemovalReason, RemovedMessage, StoredMessage,
 };
 
-/// A message as it was: time of reception, protection, number of messages for which it stood, and its bytes.
-pub(crate) type Before = (i64, bool, u32, u64);
+/// A message as it was: time of reception, protection, number of messages for which it stood, its bytes, and its document as JSON.
+pub(crate) type Before = (i64, bool, u32, u64, String);
 
-/// The outcome of a message, with its tie and with the message that was in its place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The outcome of a message, with its tie and with the message that was in its place. A merged message also has the new document
+/// as JSON.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Stored(u32),
     Replaced(u32, Before),
-    Merged(u32, Before),
+    Merged(u32, Before, String),
     Ignored,
     Repeated,
     NotStored,
@@ -23,11 +24,14 @@ pub(crate) enum Outcome {
 
 impl Outcome {
     /// The outcome that the table tells.
-    pub(crate) fn of(outcome: &AppendOutcome) -> Self {
+    pub(crate) fn of(outcome: &AppendOutcome, names: &FieldNames) -> Self {
+        let before = |old| before_of(old, names);
         match outcome {
             AppendOutcome::Stored { key } => Self::Stored(key.tie),
-            AppendOutcome::Replaced { old } => Self::Replaced(old.key.tie, before_of(old)),
-            AppendOutcome::Merged { old, .. } => Self::Merged(old.key.tie, before_of(old)),
+            AppendOutcome::Replaced { old } => Self::Replaced(old.key.tie, before(old)),
+            AppendOutcome::Merged { old, document } => {
+                Self::Merged(old.key.tie, before(old), text_of(document, names))
+            }
             AppendOutcome::Ignored => Self::Ignored,
             AppendOutcome::Repeated => Self::Repeated,
             AppendOutcome::NotStored => Self::NotStored,
@@ -37,16 +41,42 @@ impl Outcome {
     }
 }
 
-pub(crate) fn before_of(old: &StoredMessage) -> Before {
+/// A stored document as JSON.
+fn text_of(document: &[u8], names: &FieldNames) -> String {
+    let document = names.decode(document);
+    let text = document.and_then(|document| document.to_json());
+    text.unwrap_or_else(|error| format!("not decoded: {error}"))
+}
+
+/// A document of the model as JSON.
+fn text(document: &Document) -> String {
+    let text = document.to_json();
+    text.unwrap_or_else(|error| format!("not a document: {error}"))
+}
+
+pub(crate) fn before_of(old: &StoredMessage, names: &FieldNames) -> Before {
     let head = if old.stands_for > 1 { 29 } else { 25 };
     let bytes = head + old.document.len() as u64;
-    (old.received, old.is_protected, old.stands_for, bytes)
+    let document = text_of(&old.document, names);
+    (
+        old.received,
+        old.is_protected,
+        old.stands_for,
+        bytes,
+        document,
+    )
 }
 
 impl Stored {
     pub(crate) fn before(&self) -> Before {
         let (received, bytes) = (self.received, self.bytes());
-        (received, self.is_protected, self.stands_for, bytes)
+        (
+            received,
+            self.is_protected,
+            self.stands_for,
+            bytes,
+            text(&self.document),
+        )
     }
 }
 
@@ -127,7 +157,8 @@ impl Container {
                     new.is_protected = own.unwrap_or(old.is_protected);
                 }
                 new.stands_for = old.stands_for;
-                (tie, Outcome::Merged(tie, before))
+                let merged = text(&new.document);
+                (tie, Outcome::Merged(tie, before, merged))
             }
         };
         match self.put((item.time, tie), new) {

@@ -40,7 +40,10 @@ impl One<'_, '_> {
         let appended = self.table.append_batch(&items)?;
         assert_eq!(appended.created, self.all.create_for(&items, now));
         self.all.remove(&appended.expired, now);
-        let found: Vec<Outcome> = appended.outcomes.iter().map(Outcome::of).collect();
+        let view = self.table.view()?;
+        let names = view.field_names()?;
+        let found = appended.outcomes.iter();
+        let found: Vec<Outcome> = found.map(|outcome| Outcome::of(outcome, names)).collect();
         let known = self.all.append(&items, now);
         assert_eq!(found, known, "outcomes of {items:?}");
         self.all.remove(&appended.rotated, now);

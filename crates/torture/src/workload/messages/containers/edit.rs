@@ -23,8 +23,11 @@ impl One<'_, '_> {
             return Ok(());
         };
         let (key, document) = (self.some_key(&name), random(self.rng));
-        let found = match self.table.replace_message(&name, key, &document) {
-            Ok(old) => old.map(|old| Some(before_of(&old))),
+        let replaced = self.table.replace_message(&name, key, &document);
+        let view = self.table.view()?;
+        let names = view.field_names()?;
+        let found = match replaced {
+            Ok(old) => old.map(|old| Some(before_of(&old, names))),
             // There is no room for the new document.
             Err(error) if error.kind() == ErrorKind::Limit => Some(None),
             Err(error) => return Err(error),
@@ -44,7 +47,10 @@ impl One<'_, '_> {
             .shown(now)
             .find(|found| *found.0 == key);
         let known = message.map(|(_, message)| message.before());
-        assert_eq!(old.as_ref().map(before_of), known, "{key:?} of {name}");
+        let view = self.table.view()?;
+        let names = view.field_names()?;
+        let found = old.as_ref().map(|old| before_of(old, names));
+        assert_eq!(found, known, "{key:?} of {name}");
         if known.is_some() {
             self.all.delete(&name, &[key], now);
         }
