@@ -62,3 +62,18 @@ mod types;
 mod uncommitted;
 mod write_cursors;
 mod zeros;
+
+/// A file that is not named above would not be run.
+#[test]
+fn every_file_is_a_module() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    for file in std::fs::read_dir(folder).expect("a folder") {
+        let name = file.expect("a file").file_name();
+        let name = name.to_string_lossy();
+        let module = name.strip_suffix(".rs").filter(|name| *name != "suite");
+        if let Some(module) = module {
+            let named = include_str!("suite.rs").contains(&format!("\nmod {module};\n"));
+            assert!(named, "{name} is not a module of suite.rs");
+        }
+    }
+}

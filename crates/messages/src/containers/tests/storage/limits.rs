@@ -4,7 +4,7 @@ use super::damage::put;
 use super::rules::limit_of;
 use super::{Table, doc};
 use crate::containers::append::{Append, AppendOutcome, Rejection};
-use crate::containers::document::{DOCUMENT_FIELDS_MAX, Document};
+use crate::containers::document::{DOCUMENT_FIELDS_MAX, DOCUMENT_VALUES_MAX, Document};
 use crate::containers::keys::MessageKey;
 use crate::containers::message::put_head;
 use crate::containers::options::{
@@ -96,6 +96,17 @@ fn a_merged_message_has_the_limits_of_a_message() {
     };
     append(large("a"));
     assert_eq!(append(large("b")), rejected);
+    let many = |name: &str, values: usize| {
+        let list = FieldValue::List(vec![FieldValue::Null; values]);
+        Document::new(vec![(name, list)]).unwrap()
+    };
+    let mut append = |document: Document| {
+        let mut appended = table.append_all(0, &[("z", 1, document)]);
+        appended.outcomes.remove(0)
+    };
+    append(many("a", DOCUMENT_VALUES_MAX - 10));
+    assert_eq!(append(many("b", 9)), rejected);
+    assert!(matches!(append(many("b", 8)), AppendOutcome::Merged { .. }));
     table.assert_whole();
 }
 
