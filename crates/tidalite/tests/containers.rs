@@ -875,7 +875,7 @@ fn a_series_that_is_not_of_a_container_is_left_alone() {
     assert_eq!(created.kind(), ErrorKind::InvalidName);
     let appended = table.append(&Append::new("c", 5, &document)).unwrap_err();
     assert_eq!(appended.kind(), ErrorKind::Schema);
-    // Even a series like that of a container keeps its rows.
+    // A series with all properties of the series of a container keeps its rows, too.
     let name = r#"t{container="like"}"#;
     let mut nanos = Schema::new(Unit::Nanos, []);
     nanos.columns.push(Column::nullable("x", ColumnType::F64));

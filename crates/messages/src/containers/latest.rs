@@ -13,6 +13,7 @@
 //! arrived counts. Deleting messages does not change the latest values.
 
 use crate::containers::codec::{put_varint, raw_fields, take_number, take_value, value_of};
+use crate::containers::document::{DOCUMENT_VALUES_MAX, values_in};
 use crate::containers::parts::{damaged, shown};
 use tidalite_pager::Result;
 
@@ -140,9 +141,7 @@ impl<'v> Latest<'v> {
 /// Sets the fields of a new document in an old one: fields of both get the new value and keep their place, other new
 /// fields come last. `None` if the result would be larger than a document may be.
 pub(crate) fn merge(old: &[u8], new: &[u8]) -> Result<Option<Vec<u8>>> {
-    use crate::containers::document::{
-        DOCUMENT_BYTES_MAX, DOCUMENT_FIELDS_MAX, DOCUMENT_VALUES_MAX, values_in,
-    };
+    use crate::containers::document::{DOCUMENT_BYTES_MAX, DOCUMENT_FIELDS_MAX};
     let (mut fields, new) = (raw_fields(old)?, raw_fields(new)?);
     let kept = fields.len();
     let mut by_field: Vec<(u32, usize)> = (0..kept).map(|at| (fields[at].0, at)).collect();
@@ -159,14 +158,22 @@ pub(crate) fn merge(old: &[u8], new: &[u8]) -> Result<Option<Vec<u8>>> {
         put_varint((*field).into(), &mut merged);
         merged.extend_from_slice(value);
     }
-    let mut fits = fields.len() <= DOCUMENT_FIELDS_MAX && merged.len() <= DOCUMENT_BYTES_MAX;
-    // Each value needs a byte at least.
-    if fits && merged.len() > DOCUMENT_VALUES_MAX {
-        let mut values = fields.len();
-        for (_, value) in &fields {
-            values += values_in(&value_of(value)?.decode()?);
-        }
-        fits = values <= DOCUMENT_VALUES_MAX;
-    }
+    let values = fields.iter().map(|(_, value)| *value);
+    let fits = fields.len() <= DOCUMENT_FIELDS_MAX
+        && merged.len() <= DOCUMENT_BYTES_MAX
+        && are_few(merged.len(), values)?;
     Ok(fits.then_some(merged))
+}
+
+/// Whether a document of `len` bytes with these encoded values has at most as many values as a document may have.
+pub(crate) fn are_few<'v>(len: usize, fields: impl Iterator<Item = &'v [u8]>) -> Result<bool> {
+    // Each value needs a byte at least.
+    if len <= DOCUMENT_VALUES_MAX {
+        return Ok(true);
+    }
+    let mut values = 0;
+    for value in fields {
+        values += 1 + values_in(&value_of(value)?.decode()?);
+    }
+    Ok(values <= DOCUMENT_VALUES_MAX)
 }

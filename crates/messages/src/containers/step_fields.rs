@@ -5,9 +5,8 @@
 
 use crate::containers::codec::{EncodedValue, put_value, put_varint, raw_fields, value_of};
 use crate::containers::dictionary::decode_number;
-use crate::containers::document::{
-    DOCUMENT_BYTES_MAX, DOCUMENT_FIELDS_MAX, DOCUMENT_VALUES_MAX, values_in,
-};
+use crate::containers::document::{DOCUMENT_BYTES_MAX, DOCUMENT_FIELDS_MAX};
+use crate::containers::latest::are_few;
 use crate::containers::numbers::FieldNumber;
 use crate::containers::parts::{Part, part};
 use crate::containers::thinning::{Thinning, ThinningFigure};
@@ -211,7 +210,7 @@ impl StepFields {
 
     /// Appends the document that stands for the step to a row; returns false if it does not fit into one message.
     pub(crate) fn encode(&self, row: &mut Vec<u8>) -> Result<bool> {
-        let (start, mut values) = (row.len(), 0);
+        let start = row.len();
         put_varint(self.fields.len() as u64, row);
         for field in &self.fields {
             put_varint(field.field.into(), row);
@@ -221,12 +220,7 @@ impl StepFields {
             }
         }
         let len = row.len() - start;
-        // Each value needs a byte at least.
-        if len > DOCUMENT_VALUES_MAX {
-            for field in &self.fields {
-                values += 1 + values_in(&value_of(&field.value)?.decode()?);
-            }
-        }
-        Ok(!self.is_too_large && len <= DOCUMENT_BYTES_MAX && values <= DOCUMENT_VALUES_MAX)
+        let values = self.fields.iter().map(|field| &field.value[..]);
+        Ok(!self.is_too_large && len <= DOCUMENT_BYTES_MAX && are_few(len, values)?)
     }
 }

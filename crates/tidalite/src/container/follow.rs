@@ -35,7 +35,7 @@ pub(super) fn spans_of(times: impl IntoIterator<Item = i64>, gap: i64) -> Vec<Sp
 
 /// The messages of one call, grouped by container.
 pub(super) struct Groups<'m> {
-    /// Indexes of the messages, sorted by container; those of one container in the order of the call.
+    /// Indexes of the messages: by container, and within a container in the order of the call.
     order: Vec<usize>,
     /// The containers, by name.
     groups: Vec<Group<'m>>,

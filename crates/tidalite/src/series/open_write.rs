@@ -17,7 +17,7 @@ impl WriteTxn {
     /// `InvalidName` for an invalid name; errors of the file.
     pub fn series(&mut self, name: &str) -> Result<SeriesMut<'_>> {
         if let Some(index) = self.open.named(name) {
-            self.turn_to(index);
+            self.open.turn_to(index, &mut self.write_buffer);
             return Ok(SeriesMut::new(self, index));
         }
         let parsed = SeriesName::parse(name)?;
@@ -122,7 +122,7 @@ impl WriteTxn {
     fn open_by_id(&mut self, id: SeriesId) -> Result<usize> {
         self.check_usable()?;
         if let Some(index) = self.open.known(id) {
-            self.turn_to(index);
+            self.open.turn_to(index, &mut self.write_buffer);
             return Ok(index);
         }
         let info = entries::info(&self.roots, &self.pages, id)?;

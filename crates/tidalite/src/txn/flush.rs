@@ -49,11 +49,6 @@ impl WriteTxn {
         })
     }
 
-    /// Opens a series that the previous transaction had open, unless it is open already.
-    pub(crate) fn turn_to(&mut self, index: usize) {
-        self.open.turn_to(index, &mut self.write_buffer);
-    }
-
     /// Flushes all rows of the write buffer.
     pub(crate) fn store_rows(&mut self) -> Result<()> {
         let threads = self.shared.flush_threads;

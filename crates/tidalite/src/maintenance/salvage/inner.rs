@@ -84,6 +84,7 @@ fn part_of_leaf(
     (layout, state): (TableLayout, Option<&[u8]>),
 ) -> Result<Option<([u8; 1], Key, Key)>> {
     let bytes_max = match layout {
+        TableLayout::Rows => return Ok(None),
         TableLayout::Hash | TableLayout::Buffered => u64::MAX,
         _ => KNOWN_BYTES_MAX,
     };
