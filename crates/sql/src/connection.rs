@@ -1,50 +1,48 @@
-//! A connection: runs statements.
+//! A connection: runs statements on a database.
 
+use crate::catalog::names::Names;
+use crate::catalog::providers::Tables;
 use crate::error::{Error, ErrorKind, Result};
+use crate::options::ConnectionOptions;
+use crate::session::Planner;
+use crate::state::{State, StateSlot};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use datafusion::execution::SendableRecordBatchStream;
-use datafusion::prelude::SessionContext;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_plan::execute_stream;
 use futures::StreamExt;
-use std::sync::Arc;
+use futures::future::{Either, select};
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use tidalite::Database;
 use tokio::runtime::Runtime;
+use tokio::sync::Notify;
 
-/// Options of a [`Connection`].
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct ConnectionOptions {
-    /// Maximum number of bytes that the operators of one connection may hold: sorts, hash tables, joins.
-    pub memory_bytes: usize,
-    /// Number of threads for one query.
-    pub threads: usize,
-}
-
-impl Default for ConnectionOptions {
-    fn default() -> Self {
-        Self {
-            memory_bytes: 1 << 30,
-            threads: std::thread::available_parallelism().map_or(1, usize::from),
-        }
-    }
-}
-
-/// Runs statements on a database. A connection has at most one open transaction.
+/// Runs statements on a database.
 pub struct Connection {
-    context: SessionContext,
-    runtime: Arc<Runtime>,
-    cancelled: CancelHandle,
+    database: Database,
+    planner: Planner,
+    /// The tables of the newest list of series that a statement has seen.
+    names: Option<Arc<Names>>,
+    cancel: CancelHandle,
 }
 
 /// Cancels the running statement of a connection from another thread.
 #[derive(Clone, Debug, Default)]
-pub struct CancelHandle(Arc<AtomicBool>);
+pub struct CancelHandle(Arc<Cancel>);
+
+#[derive(Debug, Default)]
+struct Cancel {
+    is_cancelled: AtomicBool,
+    notify: Notify,
+}
 
 impl CancelHandle {
-    /// Ends the running statement soon, with an error of kind [`ErrorKind::Cancelled`].
+    /// Ends the running statement soon, with an error of kind [`ErrorKind::Cancelled`]. Later statements run.
     pub fn cancel(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.0.is_cancelled.store(true, Ordering::Relaxed);
+        self.0.notify.notify_one();
     }
 }
 
@@ -52,18 +50,18 @@ impl CancelHandle {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TableKind {
-    /// The series of a metric.
+    /// The series of a metric, or of several metrics with a common prefix.
     Metric,
     /// An ordered table.
     Table,
-    /// A view of the system: `information_schema`, `tidalite_series`.
+    /// A table about the database, such as `tidalite_series`.
     System,
 }
 
 /// The name of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableName {
-    /// The schema; `public` if the name has none.
+    /// The schema: `public`, or what stands before the dot.
     pub schema: String,
     /// The name in the schema.
     pub name: String,
@@ -71,74 +69,212 @@ pub struct TableName {
     pub kind: TableKind,
 }
 
+/// The threads that run queries, shared by all connections of the process.
+fn runtime() -> Result<&'static Runtime> {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    if tokio::runtime::Handle::try_current().is_ok() {
+        let problem = "this call blocks, so it must not be made in a task of an async runtime; use spawn_blocking";
+        return Err(Error::new(ErrorKind::Execution, problem));
+    }
+    if RUNTIME.get().is_none() {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .thread_name("tidalite-sql")
+            .build()
+            .map_err(|error| {
+                Error::new(
+                    ErrorKind::Execution,
+                    format!("no thread can be started: {error}"),
+                )
+            })?;
+        if let Err(surplus) = RUNTIME.set(runtime) {
+            surplus.shutdown_background();
+        }
+    }
+    RUNTIME
+        .get()
+        .ok_or_else(|| Error::new(ErrorKind::Execution, "there are no threads"))
+}
+
 impl Connection {
+    /// Creates a connection to a database with the default options.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use tidalite::{Options, storage::MemoryStorage};
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// use tidalite_sql::{Connection, arrow::util::pretty::pretty_format_batches};
+    ///
+    /// let mut tx = db.begin_write()?;
+    /// for (host, load) in [("a", 0.5), ("b", 1.5)] {
+    ///     tx.series(&format!(r#"load{{host="{host}"}}"#))?.insert("2014-06-01T00:10:00Z", load)?;
+    /// }
+    /// tx.commit()?;
+    /// let mut sql = Connection::new(&db)?;
+    /// let rows = sql.query("SELECT host, max(value) AS load FROM load GROUP BY host ORDER BY host")?;
+    /// let batches = rows.collect::<tidalite_sql::Result<Vec<_>>>()?;
+    /// assert_eq!(pretty_format_batches(&batches)?.to_string(), "\
+    /// +------+------+
+    /// | host | load |
+    /// +------+------+
+    /// | a    | 0.5  |
+    /// | b    | 1.5  |
+    /// +------+------+");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Threads cannot be started.
+    pub fn new(database: &Database) -> Result<Self> {
+        Self::with_options(database, &ConnectionOptions::default())
+    }
+
     /// Creates a connection to a database.
     ///
     /// # Errors
-    /// No thread can be started.
-    pub fn new(_database: &Database) -> Result<Self> {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .build()
-            .map_err(|error| Error::new(ErrorKind::Execution, error))?;
+    /// As for [`new`](Self::new).
+    pub fn with_options(database: &Database, options: &ConnectionOptions) -> Result<Self> {
+        runtime()?;
         Ok(Self {
-            context: SessionContext::new(),
-            runtime: Arc::new(runtime),
-            cancelled: CancelHandle::default(),
+            database: database.clone(),
+            planner: Planner::new(options)?,
+            names: None,
+            cancel: CancelHandle::default(),
         })
     }
 
-    /// Runs one statement. Its rows are computed as they are read.
+    /// Runs one statement in a snapshot of the newest commit. Its rows are computed as they are read.
     ///
     /// # Errors
-    /// [`ErrorKind`] lists them. The statement has changed nothing then.
+    /// [`ErrorKind`] lists them.
     pub fn query(&mut self, sql: &str) -> Result<Rows> {
-        self.cancelled.0.store(false, Ordering::Relaxed);
-        let stream = self.runtime.block_on(async {
-            let frame = self.context.sql(sql).await?;
-            frame.execute_stream().await
+        self.cancel.0.is_cancelled.store(false, Ordering::Relaxed);
+        let runtime = runtime()?;
+        let tables = self.tables_now()?;
+        let planner = &self.planner;
+        let statement = planner.parse(sql)?;
+        let stream = runtime.block_on(async {
+            let session = planner.session(&tables);
+            let logical = planner.logical(&session, statement).await?;
+            let plan = planner.physical(&session, &logical).await?;
+            let context = Arc::new(TaskContext::from(&session));
+            Ok::<_, Error>(execute_stream(plan, context)?)
         })?;
         Ok(Rows {
-            stream,
-            runtime: Arc::clone(&self.runtime),
-            cancelled: self.cancelled.clone(),
+            schema: stream.schema(),
+            stream: Some(stream),
+            cancel: self.cancel.clone(),
+        })
+    }
+
+    /// The tables in the newest state of the database.
+    fn tables_now(&mut self) -> Result<Tables> {
+        let state = State::Snapshot(self.database.begin_read()?);
+        let known = self.names.as_ref().filter(|names| names.are_of(&state));
+        let names = match known {
+            Some(names) => Arc::clone(names),
+            None => Arc::new(Names::new(state.clone())),
+        };
+        self.names = Some(Arc::clone(&names));
+        Ok(Tables {
+            names,
+            slot: StateSlot::new(state),
         })
     }
 
     /// A handle that cancels statements of this connection from another thread.
     #[must_use]
     pub fn cancel_handle(&self) -> CancelHandle {
-        self.cancelled.clone()
+        self.cancel.clone()
     }
 
     /// The tables, in order of schema and name.
     ///
     /// # Errors
     /// A damaged or unreadable page.
-    pub fn tables(&self) -> Result<Vec<TableName>> {
-        Ok(Vec::new())
+    pub fn tables(&mut self) -> Result<Vec<TableName>> {
+        self.tables_now()?.list()
     }
 
     /// The columns of a table; `None` if there is no such table.
     ///
     /// # Errors
-    /// A damaged or unreadable page; a clash of names in the table.
-    pub fn columns(&self, _table: &TableName) -> Result<Option<SchemaRef>> {
-        Ok(None)
+    /// A damaged or unreadable page; two columns of a table with one name.
+    pub fn columns(&mut self, table: &TableName) -> Result<Option<SchemaRef>> {
+        let tables = self.tables_now()?;
+        let table = tables.table(&table.full_name())?;
+        Ok(table.map(|table| table.schema()))
+    }
+}
+
+impl TableName {
+    /// The name with its schema, as it stands in quotes.
+    fn full_name(&self) -> String {
+        match self.schema.as_str() {
+            crate::catalog::providers::PUBLIC => self.name.clone(),
+            schema => format!("{schema}.{}", self.name),
+        }
+    }
+}
+
+impl Tables {
+    /// All tables, in order of name.
+    fn list(&self) -> Result<Vec<TableName>> {
+        let name = |name: &str, kind| TableName {
+            schema: crate::catalog::providers::PUBLIC.to_owned(),
+            name: name.to_owned(),
+            kind,
+        };
+        let metrics = self.names.metrics()?.iter().map(String::as_str);
+        let mut tables: Vec<TableName> = metrics
+            .chain(self.names.wide_tables()?)
+            .map(|metric| name(metric, TableKind::Metric))
+            .collect();
+        tables.push(name(crate::catalog::series::SERIES, TableKind::System));
+        tables.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok(tables)
     }
 }
 
 /// The rows of a result, in batches.
 pub struct Rows {
-    stream: SendableRecordBatchStream,
-    runtime: Arc<Runtime>,
-    cancelled: CancelHandle,
+    schema: SchemaRef,
+    /// `None` after the last batch or an error.
+    stream: Option<SendableRecordBatchStream>,
+    cancel: CancelHandle,
 }
 
 impl Rows {
     /// Names and types of the columns.
     #[must_use]
     pub fn schema(&self) -> SchemaRef {
-        self.stream.schema()
+        Arc::clone(&self.schema)
+    }
+
+    fn next_batch(&mut self) -> Option<Result<RecordBatch>> {
+        let stream = self.stream.as_mut()?;
+        let runtime = match runtime() {
+            Ok(runtime) => runtime,
+            Err(error) => return Some(Err(error)),
+        };
+        let cancel = &self.cancel.0;
+        let next = runtime.block_on(async {
+            let cancelled = pin!(async {
+                while !cancel.is_cancelled.load(Ordering::Relaxed) {
+                    cancel.notify.notified().await;
+                }
+            });
+            match select(cancelled, stream.next()).await {
+                Either::Left(_) => None,
+                Either::Right((batch, _)) => Some(batch),
+            }
+        });
+        match next {
+            None => Some(Err(Error::new(
+                ErrorKind::Cancelled,
+                "the statement was cancelled",
+            ))),
+            Some(batch) => batch.map(|batch| batch.map_err(Error::from)),
+        }
     }
 }
 
@@ -146,10 +282,10 @@ impl Iterator for Rows {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.cancelled.0.load(Ordering::Relaxed) {
-            return Some(Err(Error::new(ErrorKind::Cancelled, "cancelled")));
+        let batch = self.next_batch();
+        if !matches!(batch, Some(Ok(_))) {
+            self.stream = None;
         }
-        let next = self.runtime.block_on(self.stream.next());
-        next.map(|batch| batch.map_err(Error::from))
+        batch
     }
 }

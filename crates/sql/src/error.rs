@@ -109,6 +109,16 @@ impl From<tidalite::Error> for Error {
     }
 }
 
+impl From<Error> for DataFusionError {
+    fn from(error: Error) -> Self {
+        match error.cause {
+            Some(cause) => *cause,
+            None if error.kind == ErrorKind::Plan => Self::Plan(error.message),
+            None => Self::Execution(error.message),
+        }
+    }
+}
+
 impl From<ArrowError> for Error {
     fn from(error: ArrowError) -> Self {
         DataFusionError::from(error).into()

@@ -1,8 +1,18 @@
 //! SQL over a Tidalite database, with results as Arrow.
 
+mod aggregate;
+mod catalog;
 mod connection;
 mod error;
+mod metric;
+mod options;
+mod pieces;
+mod session;
+mod state;
+mod types;
+mod work;
 
 pub use arrow;
-pub use connection::{CancelHandle, Connection, ConnectionOptions, Rows, TableKind, TableName};
+pub use connection::{CancelHandle, Connection, Rows, TableKind, TableName};
 pub use error::{Error, ErrorKind, Result};
+pub use options::ConnectionOptions;

@@ -249,6 +249,7 @@ pub use series::owned::OwnedSeries;
 pub use series::query::Query;
 pub use series::read::Series;
 pub use series::record::Record;
+pub use series::vector_scan::VectorScan;
 pub use series::vectors::Vector;
 pub use series::write::SeriesMut;
 pub use tables::codec::{TableKey, TableValue};

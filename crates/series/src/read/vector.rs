@@ -4,6 +4,7 @@ use std::ops::Range;
 use tidalite_codec::{as_floats, as_integers};
 
 /// Up to 1024 consecutive rows, borrowed.
+#[derive(Clone)]
 pub struct Vector<'v> {
     pub(super) times: &'v [i64],
     pub(super) range: Range<usize>,

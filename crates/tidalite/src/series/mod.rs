@@ -4,7 +4,8 @@
 //! open_read, open_write, opener, lifecycle     series of a snapshot, of a write transaction; renaming and removing
 //! read                                         Series
 //! intervals, query, filter                     queries of an interval: figures, filters, windows
-//! vectors, row_walk, cursor, nearest           their rows, by vectors or one by one; a row at or near a time
+//! vectors, vector_scan, row_walk               their rows, by vectors or one by one
+//! cursor, nearest                              a cursor; a row at or near a time
 //! aggregate, figures                           statistics of intervals and windows
 //! from_rows, row_figures                       figures that are computed from rows; value_at: a value between rows
 //! parallel, helpers                            large queries, distributed over threads
@@ -46,5 +47,6 @@ pub(crate) mod retag;
 pub(crate) mod row_figures;
 pub(crate) mod row_walk;
 pub(crate) mod value_at;
+pub(crate) mod vector_scan;
 pub(crate) mod vectors;
 pub(crate) mod write;

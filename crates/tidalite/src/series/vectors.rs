@@ -27,7 +27,10 @@ impl<'s, F: Figures> Query<'s, F> {
         let columns = self.wanted_columns();
         let view = self.series.view();
         let schema = &self.series.info().schema;
-        let f = |inner: &tidalite_series::Vector<'_>| f(&Vector { inner, schema });
+        let f = |inner: &tidalite_series::Vector<'_>| {
+            let inner = inner.clone();
+            f(&Vector { inner, schema });
+        };
         Ok(match (self.filters.is_empty(), self.direction) {
             (true, Direction::Forward) => view.for_each_vector(from, to, &columns, f)?,
             (true, Direction::Backward) => view.for_each_vector_reverse(from, to, &columns, f)?,
@@ -185,7 +188,7 @@ fn for_each_of_lines(lines: &Lines, columns: usize, f: &mut impl FnMut(i64, &[u6
 
 /// Up to 1024 consecutive rows of a series, borrowed from the scan that decoded them.
 pub struct Vector<'v> {
-    pub(crate) inner: &'v tidalite_series::Vector<'v>,
+    pub(crate) inner: tidalite_series::Vector<'v>,
     pub(crate) schema: &'v Schema,
 }
 

@@ -238,6 +238,13 @@ impl<S: ReadSource> Reading<S> {
         Ok(info)
     }
 
+    /// Whether this state and another one have the same series: names, tags, columns. A program that has derived
+    /// something from the list of series need not derive it again then. False negatives are possible.
+    #[must_use]
+    pub fn has_series_of(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.cache.catalog, &other.cache.catalog)
+    }
+
     /// Size in bytes of the file in this state.
     #[must_use]
     pub fn file_bytes(&self) -> u64 {

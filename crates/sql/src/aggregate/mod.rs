@@ -1,0 +1,17 @@
+//! Aggregates from the statistics in the trees of series.
+//!
+//! A query with `GROUP BY` is planned as two aggregates: a partial one over the scan, and a final one that merges the
+//! partial states of the groups. If the groups are tags and bins of time, and the tree has the statistics, the partial
+//! aggregate and the scan are replaced by a node that returns the same states without reading the rows.
+//!
+//! ```text
+//! request   what a partial aggregate asks for, if the trees can answer it
+//! states    statistics of a series as states of the functions
+//! node      the node that reads the statistics
+//! rule      the replacement in a plan
+//! ```
+
+pub(crate) mod node;
+pub(crate) mod request;
+pub(crate) mod rule;
+pub(crate) mod states;

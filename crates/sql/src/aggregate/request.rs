@@ -1,0 +1,351 @@
+//! What a partial aggregate asks for, in terms of tags, bins of time and value columns.
+
+use crate::metric::layout::{Layout, Role};
+use crate::metric::scan::SeriesScan;
+use crate::types::{column_type, nanos_of};
+use arrow::datatypes::DataType;
+use datafusion::common::ScalarValue;
+use datafusion::physical_expr::ScalarFunctionExpr;
+use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
+use datafusion::physical_expr::expressions::{CastExpr, Column, Literal};
+use datafusion::physical_plan::PhysicalExpr;
+use datafusion::physical_plan::aggregates::AggregateExec;
+use datafusion::physical_plan::projection::ProjectionExec;
+use std::sync::Arc;
+
+/// A column of the groups.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum GroupKey {
+    Tag(usize),
+    Bin(Bin),
+}
+
+/// Bins of time, as `date_bin` makes them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bin {
+    pub(crate) width_ns: i64,
+    /// A time at which a bin begins, in nanoseconds since 1970.
+    pub(crate) origin_ns: i64,
+}
+
+/// A function of the statistics of the rows in a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Function {
+    /// Number of rows; with a tag, of those that have it.
+    Rows(Option<usize>),
+    FirstTime,
+    LastTime,
+    /// Functions of a value column.
+    Count(usize),
+    Sum(usize),
+    Mean(usize),
+    /// Count, mean, and sum of the squares of the differences from it.
+    Deviation(usize),
+    Min(usize),
+    Max(usize),
+    /// The value of the first or the last row, and its time; the flag says whether the state has a third field, which
+    /// says that there is a row.
+    First(usize, bool),
+    Last(usize, bool),
+}
+
+impl Function {
+    /// The value column that the function needs.
+    pub(crate) fn column(self) -> Option<usize> {
+        match self {
+            Self::Rows(_) | Self::FirstTime | Self::LastTime => None,
+            Self::Count(column)
+            | Self::Sum(column)
+            | Self::Mean(column)
+            | Self::Deviation(column)
+            | Self::Min(column)
+            | Self::Max(column)
+            | Self::First(column, _)
+            | Self::Last(column, _) => Some(column),
+        }
+    }
+}
+
+/// A partial aggregate that the trees can answer.
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub(crate) scan: SeriesScan,
+    pub(crate) groups: Vec<GroupKey>,
+    pub(crate) functions: Vec<Function>,
+}
+
+impl Request {
+    /// The request of a partial aggregate; `None` if its rows must be read.
+    pub(crate) fn of(partial: &AggregateExec) -> Option<Self> {
+        let mut projections: Vec<&ProjectionExec> = Vec::new();
+        let mut input = partial.input();
+        while let Some(projection) = input.downcast_ref::<ProjectionExec>() {
+            projections.push(projection);
+            input = projection.input();
+        }
+        let scan = input.downcast_ref::<SeriesScan>()?;
+        if scan.limit().is_some() || !scan.wanted.ranges.is_empty() {
+            return None;
+        }
+        let reader = Reader { scan, projections };
+        let group_by = partial.group_expr();
+        if group_by.has_grouping_set() {
+            return None;
+        }
+        let groups = group_by.expr().iter().map(|(expr, _)| reader.group(expr));
+        let groups: Vec<GroupKey> = groups.collect::<Option<_>>()?;
+        if groups
+            .iter()
+            .filter(|key| matches!(key, GroupKey::Bin(_)))
+            .count()
+            > 1
+        {
+            return None;
+        }
+        if partial.filter_expr().iter().any(Option::is_some) {
+            return None;
+        }
+        let functions = partial
+            .aggr_expr()
+            .iter()
+            .map(|function| reader.function(function));
+        let functions: Vec<Function> = functions.collect::<Option<_>>()?;
+        let is_counting_rows = functions
+            .iter()
+            .any(|function| matches!(function, Function::Rows(_)));
+        // The rows of joined series are the times that any of them has.
+        if scan.layout.is_joined() && is_counting_rows {
+            return None;
+        }
+        Some(Self {
+            scan: scan.clone(),
+            groups,
+            functions,
+        })
+    }
+}
+
+/// Traces expressions back to columns of the table.
+struct Reader<'p> {
+    scan: &'p SeriesScan,
+    /// The projections above the scan, the topmost first.
+    projections: Vec<&'p ProjectionExec>,
+}
+
+impl Reader<'_> {
+    fn layout(&self) -> &Layout {
+        &self.scan.layout
+    }
+
+    /// The expression below the projections from which a column of depth `depth` comes, and its depth.
+    fn traced<'e>(
+        &'e self,
+        expr: &'e Arc<dyn PhysicalExpr>,
+        depth: usize,
+    ) -> (&'e Arc<dyn PhysicalExpr>, usize) {
+        let (mut expr, mut depth) = (expr, depth);
+        while let Some(column) = expr.downcast_ref::<Column>()
+            && let Some(projection) = self.projections.get(depth)
+        {
+            expr = &projection.expr()[column.index()].expr;
+            depth += 1;
+        }
+        (expr, depth)
+    }
+
+    /// What an expression shows, if it is a column of the table.
+    fn role(&self, expr: &Arc<dyn PhysicalExpr>, depth: usize) -> Option<Role> {
+        let (expr, depth) = self.traced(expr, depth);
+        let column = expr.downcast_ref::<Column>()?;
+        debug_assert_eq!(
+            depth,
+            self.projections.len(),
+            "a column below all projections"
+        );
+        Some(self.layout().role(self.scan.projection[column.index()]))
+    }
+
+    fn group(&self, expr: &Arc<dyn PhysicalExpr>) -> Option<GroupKey> {
+        let (expr, depth) = self.traced(expr, 0);
+        if let Some(call) = expr.downcast_ref::<ScalarFunctionExpr>() {
+            return self.bin(call, depth).map(GroupKey::Bin);
+        }
+        match self.role(expr, depth)? {
+            Role::Tag(tag) => Some(GroupKey::Tag(tag)),
+            _ => None,
+        }
+    }
+
+    /// The bins of a call of `date_bin` with constant arguments.
+    fn bin(&self, call: &ScalarFunctionExpr, depth: usize) -> Option<Bin> {
+        if call.fun().name() != "date_bin" {
+            return None;
+        }
+        let (width, time, origin) = match call.args() {
+            [width, time] => (width, time, None),
+            [width, time, origin] => (width, time, Some(origin)),
+            _ => return None,
+        };
+        if self.role(time, depth)? != Role::Time {
+            return None;
+        }
+        let width_ns = match self.literal(width, depth)? {
+            ScalarValue::IntervalMonthDayNano(Some(width)) if width.months == 0 => {
+                i64::from(width.days)
+                    .checked_mul(86_400_000_000_000)?
+                    .checked_add(width.nanoseconds)?
+            }
+            ScalarValue::IntervalDayTime(Some(width)) => {
+                let millis = i64::from(width.days) * 86_400_000 + i64::from(width.milliseconds);
+                millis.checked_mul(1_000_000)?
+            }
+            _ => return None,
+        };
+        let origin_ns = match origin.map(|origin| self.literal(origin, depth)) {
+            None => 0,
+            Some(Some(ScalarValue::TimestampNanosecond(Some(origin), _))) => *origin,
+            Some(_) => return None,
+        };
+        let bin = Bin {
+            width_ns,
+            origin_ns,
+        };
+        let members = self.scan.wanted.members.iter();
+        let mut parts = members.flat_map(|&member| &self.layout().members[member].parts);
+        // A bin must be a whole number of steps of every series, and of units of the table.
+        let fits =
+            |step_ns: i64| width_ns > 0 && width_ns % step_ns == 0 && origin_ns % step_ns == 0;
+        let is_whole = fits(nanos_of(self.layout().unit))
+            && parts.all(|part| fits(part.info.schema.unit.nanos()));
+        is_whole.then_some(bin)
+    }
+
+    fn literal<'e>(
+        &'e self,
+        expr: &'e Arc<dyn PhysicalExpr>,
+        depth: usize,
+    ) -> Option<&'e ScalarValue> {
+        let (expr, _) = self.traced(expr, depth);
+        expr.downcast_ref::<Literal>().map(Literal::value)
+    }
+
+    fn function(&self, function: &AggregateFunctionExpr) -> Option<Function> {
+        let arguments = function.expressions();
+        let name = function.fun().name();
+        if function.is_distinct() || function.ignore_nulls() {
+            return None;
+        }
+        if matches!(name, "first_value" | "last_value") {
+            return self.ordered(function, &arguments);
+        }
+        if !function.order_bys().is_empty() {
+            return None;
+        }
+        match (name, &arguments[..]) {
+            ("count", []) => Some(Function::Rows(None)),
+            ("count", [argument]) => {
+                if let Some(value) = self.literal(argument, 0) {
+                    return (!value.is_null()).then_some(Function::Rows(None));
+                }
+                match self.role(argument, 0)? {
+                    Role::Time => Some(Function::Rows(None)),
+                    Role::Tag(tag) => Some(Function::Rows(Some(tag))),
+                    Role::Value(column) => self.known(column).map(Function::Count),
+                }
+            }
+            ("min", [argument]) if self.role(argument, 0) == Some(Role::Time) => {
+                Some(Function::FirstTime)
+            }
+            ("max", [argument]) if self.role(argument, 0) == Some(Role::Time) => {
+                Some(Function::LastTime)
+            }
+            ("min", [argument]) => self.plain_number(argument).map(Function::Min),
+            ("max", [argument]) => self.plain_number(argument).map(Function::Max),
+            ("sum", [argument]) => self.number(argument).map(Function::Sum),
+            ("avg", [argument]) => self.number(argument).map(Function::Mean),
+            ("stddev" | "stddev_pop" | "var" | "var_pop", [argument]) => {
+                self.number(argument).map(Function::Deviation)
+            }
+            ("first", [value, time]) if self.role(time, 0) == Some(Role::Time) => self
+                .plain_number(value)
+                .map(|column| Function::First(column, false)),
+            ("last", [value, time]) if self.role(time, 0) == Some(Role::Time) => self
+                .plain_number(value)
+                .map(|column| Function::Last(column, false)),
+            _ => None,
+        }
+    }
+
+    /// `first_value(x ORDER BY time)` and the like.
+    fn ordered(
+        &self,
+        function: &AggregateFunctionExpr,
+        arguments: &[Arc<dyn PhysicalExpr>],
+    ) -> Option<Function> {
+        let ([argument], [order]) = (arguments, function.order_bys()) else {
+            return None;
+        };
+        if self.role(&order.expr, 0)? != Role::Time {
+            return None;
+        }
+        let column = self.plain_number(argument)?;
+        let is_first = (function.fun().name() == "first_value") != order.options.descending;
+        Some(match is_first {
+            true => Function::First(column, true),
+            false => Function::Last(column, true),
+        })
+    }
+
+    /// A value column whose series all have the type of the table.
+    fn known(&self, column: usize) -> Option<usize> {
+        let layout = self.layout();
+        let field = layout.schema.field(1 + layout.tags.len() + column);
+        let is_same = |member: &usize| {
+            let member = &layout.members[*member];
+            member.columns[column].is_none_or(|(part, number)| {
+                let own = &member.parts[part].info.schema.columns[number];
+                column_type(own.ty) == *field.data_type()
+            })
+        };
+        self.scan
+            .wanted
+            .members
+            .iter()
+            .all(is_same)
+            .then_some(column)
+    }
+
+    /// A column of numbers or truth values.
+    fn plain_number(&self, expr: &Arc<dyn PhysicalExpr>) -> Option<usize> {
+        let Role::Value(column) = self.role(expr, 0)? else {
+            return None;
+        };
+        let layout = self.layout();
+        let field = layout.schema.field(1 + layout.tags.len() + column);
+        let ty = field.data_type();
+        (ty.is_numeric() || *ty == DataType::Boolean).then_some(())?;
+        self.known(column)
+    }
+
+    /// A column of numbers, or such a column converted to floats.
+    fn number(&self, expr: &Arc<dyn PhysicalExpr>) -> Option<usize> {
+        let (expr, depth) = self.traced(expr, 0);
+        let Some(cast) = expr.downcast_ref::<CastExpr>() else {
+            return self.plain_number_at(expr, depth);
+        };
+        if cast.cast_type() != &DataType::Float64 {
+            return None;
+        }
+        self.plain_number_at(cast.expr(), depth)
+    }
+
+    fn plain_number_at(&self, expr: &Arc<dyn PhysicalExpr>, depth: usize) -> Option<usize> {
+        let Role::Value(column) = self.role(expr, depth)? else {
+            return None;
+        };
+        let layout = self.layout();
+        let field = layout.schema.field(1 + layout.tags.len() + column);
+        (field.data_type().is_numeric()).then_some(())?;
+        self.known(column)
+    }
+}

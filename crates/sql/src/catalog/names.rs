@@ -1,0 +1,144 @@
+//! The names of tables. A metric is a table of its name; metrics `p.a`, `p.b` of one prefix are also a wide table `p`.
+//!
+//! The tables of a list of series are kept for later statements, until the list changes.
+
+use crate::error::Result;
+use crate::metric::layout::{Layout, Source};
+use crate::state::State;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use tidalite::SeriesName;
+
+/// The tables of one list of series.
+pub(crate) struct Names {
+    state: State,
+    metrics: OnceLock<Vec<String>>,
+    layouts: Mutex<HashMap<String, Option<Arc<Layout>>>>,
+}
+
+/// What a name stands for.
+pub(crate) enum Named {
+    Metric(String),
+    Wide(String),
+}
+
+impl Names {
+    pub(crate) fn new(state: State) -> Self {
+        Self {
+            state,
+            metrics: OnceLock::new(),
+            layouts: Mutex::default(),
+        }
+    }
+
+    /// Whether these are the tables of another state, too.
+    pub(crate) fn are_of(&self, state: &State) -> bool {
+        self.state.has_series_of(state)
+    }
+
+    /// All metrics, ascending.
+    pub(crate) fn metrics(&self) -> Result<&[String]> {
+        if self.metrics.get().is_none() {
+            let metrics = self.state.metrics("")?;
+            // If another thread was faster, its list is the same.
+            drop(self.metrics.set(metrics));
+        }
+        Ok(self.metrics.get().map_or(&[], Vec::as_slice))
+    }
+
+    /// The names of wide tables: what stands before the last dot of several metrics, or of one.
+    pub(crate) fn wide_tables(&self) -> Result<BTreeSet<&str>> {
+        let metrics = self.metrics()?;
+        let prefixes = metrics
+            .iter()
+            .filter_map(|metric| Some(metric.rsplit_once('.')?.0));
+        let is_metric = |prefix: &str| {
+            metrics
+                .binary_search_by(|metric| metric.as_str().cmp(prefix))
+                .is_ok()
+        };
+        Ok(prefixes.filter(|prefix| !is_metric(prefix)).collect())
+    }
+
+    /// The schemas: what stands before a dot of a name with two parts.
+    pub(crate) fn schemas(&self) -> Result<BTreeSet<&str>> {
+        let metrics = self.metrics()?.iter().map(String::as_str);
+        let names = metrics.chain(self.wide_tables()?);
+        let schemas =
+            names.filter_map(|name| name.split_once('.').filter(|(_, rest)| !rest.contains('.')));
+        Ok(schemas.map(|(schema, _)| schema).collect())
+    }
+
+    /// Finds the table of a name: exactly this name, or the only one that differs in case alone.
+    pub(crate) fn find(&self, name: &str) -> Result<Option<Named>> {
+        let metrics = self.metrics()?;
+        if metrics
+            .binary_search_by(|metric| metric.as_str().cmp(name))
+            .is_ok()
+        {
+            return Ok(Some(Named::Metric(name.to_owned())));
+        }
+        let wide = self.wide_tables()?;
+        if wide.contains(name) {
+            return Ok(Some(Named::Wide(name.to_owned())));
+        }
+        let lower = name.to_lowercase();
+        let is_like = |other: &str| other.to_lowercase() == lower;
+        let mut alike = metrics
+            .iter()
+            .filter(|metric| is_like(metric))
+            .map(|metric| Named::Metric(metric.clone()))
+            .chain(
+                wide.into_iter()
+                    .filter(|wide| is_like(wide))
+                    .map(|wide| Named::Wide(wide.to_owned())),
+            );
+        let found = alike.next();
+        Ok(if alike.next().is_none() { found } else { None })
+    }
+
+    /// The table of a name; `None` if there is none.
+    pub(crate) fn layout(&self, name: &str) -> Result<Option<Arc<Layout>>> {
+        let known = |layouts: &Mutex<HashMap<_, _>>| {
+            let layouts = layouts.lock().unwrap_or_else(PoisonError::into_inner);
+            layouts.get(name).cloned()
+        };
+        if let Some(layout) = known(&self.layouts) {
+            return Ok(layout);
+        }
+        let layout = match self.find(name)? {
+            None => None,
+            Some(Named::Metric(metric)) => Some(self.layout_of(&metric, &[(None, &metric)])?),
+            Some(Named::Wide(prefix)) => {
+                let metrics = self.metrics()?.iter();
+                let leaves = metrics.filter_map(|metric| {
+                    let (own, leaf) = metric.rsplit_once('.')?;
+                    (own == prefix).then_some((Some(leaf), metric.as_str()))
+                });
+                Some(self.layout_of(&prefix, &leaves.collect::<Vec<_>>())?)
+            }
+        };
+        let mut layouts = self.layouts.lock().unwrap_or_else(PoisonError::into_inner);
+        layouts.insert(name.to_owned(), layout.clone());
+        Ok(layout)
+    }
+
+    fn layout_of(&self, table: &str, metrics: &[(Option<&str>, &str)]) -> Result<Arc<Layout>> {
+        let mut sources = Vec::with_capacity(metrics.len());
+        for &(leaf, metric) in metrics {
+            // A printed name is a pattern that selects all series of the metric.
+            let pattern = SeriesName::new(metric, [])?.to_string();
+            sources.push(Source {
+                leaf: leaf.map(str::to_owned),
+                series: self.state.list(&pattern)?,
+            });
+        }
+        Ok(Arc::new(Layout::new(table, &sources)?))
+    }
+}
+
+impl std::fmt::Debug for Names {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Names({:?})", self.state)
+    }
+}

@@ -1,0 +1,133 @@
+//! Catalogs and schemas, as the planner asks for them.
+//!
+//! A name with dots can be written in one piece, `"wind.speed"`, or as schema and table, `wind.speed`: the schema `wind`
+//! contains every table whose name begins with `wind.`.
+
+use crate::catalog::names::Names;
+use crate::catalog::series;
+use crate::metric::table::SeriesTable;
+use crate::state::StateSlot;
+use async_trait::async_trait;
+use datafusion::catalog::{
+    CatalogProvider, CatalogProviderList, MemTable, SchemaProvider, TableProvider,
+};
+use datafusion::common::{DataFusionError, Result};
+use std::sync::Arc;
+
+/// The catalog of the database itself.
+pub(crate) const CATALOG: &str = "tidalite";
+
+/// The schema of names without a schema.
+pub(crate) const PUBLIC: &str = "public";
+
+/// The tables of a state of the database.
+#[derive(Clone, Debug)]
+pub(crate) struct Tables {
+    pub(crate) names: Arc<Names>,
+    pub(crate) slot: StateSlot,
+}
+
+impl Tables {
+    /// The table with this full name.
+    pub(crate) fn table(&self, name: &str) -> crate::Result<Option<Arc<dyn TableProvider>>> {
+        if let Some(layout) = self.names.layout(name)? {
+            let slot = self.slot.clone();
+            return Ok(Some(Arc::new(SeriesTable { layout, slot })));
+        }
+        if name == series::SERIES {
+            let rows = series::rows(&self.slot.state())?;
+            let table = MemTable::try_new(series::schema(), vec![vec![rows]])?;
+            return Ok(Some(Arc::new(table)));
+        }
+        Ok(None)
+    }
+}
+
+impl CatalogProviderList for Tables {
+    fn register_catalog(
+        &self,
+        _: String,
+        _: Arc<dyn CatalogProvider>,
+    ) -> Option<Arc<dyn CatalogProvider>> {
+        None
+    }
+
+    fn catalog_names(&self) -> Vec<String> {
+        vec![CATALOG.to_owned()]
+    }
+
+    fn catalog(&self, name: &str) -> Option<Arc<dyn CatalogProvider>> {
+        let prefix = if name == CATALOG {
+            String::new()
+        } else {
+            format!("{name}.")
+        };
+        Some(Arc::new(Catalog {
+            tables: self.clone(),
+            prefix,
+        }))
+    }
+}
+
+/// The tables whose names begin with a prefix: none, or what a name of three parts begins with.
+#[derive(Debug)]
+struct Catalog {
+    tables: Tables,
+    prefix: String,
+}
+
+impl CatalogProvider for Catalog {
+    fn schema_names(&self) -> Vec<String> {
+        let schemas = self.tables.names.schemas().unwrap_or_default();
+        let schemas = schemas.into_iter().map(str::to_owned);
+        [PUBLIC.to_owned()].into_iter().chain(schemas).collect()
+    }
+
+    fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
+        let prefix = match name {
+            PUBLIC if self.prefix.is_empty() => String::new(),
+            name => format!("{}{name}.", self.prefix),
+        };
+        Some(Arc::new(Schema {
+            tables: self.tables.clone(),
+            prefix,
+        }))
+    }
+}
+
+#[derive(Debug)]
+struct Schema {
+    tables: Tables,
+    prefix: String,
+}
+
+#[async_trait]
+impl SchemaProvider for Schema {
+    fn table_names(&self) -> Vec<String> {
+        let names = &self.tables.names;
+        let (Ok(metrics), Ok(wide)) = (names.metrics(), names.wide_tables()) else {
+            return Vec::new();
+        };
+        let all = metrics.iter().map(String::as_str).chain(wide);
+        let own = all.filter_map(|name| name.strip_prefix(&self.prefix));
+        let own = own.filter(|rest| self.prefix.is_empty() || !rest.contains('.'));
+        let mut tables: Vec<String> = own.map(str::to_owned).collect();
+        if self.prefix.is_empty() {
+            tables.push(series::SERIES.to_owned());
+        }
+        tables.sort_unstable();
+        tables
+    }
+
+    async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        let name = format!("{}{name}", self.prefix);
+        self.tables.table(&name).map_err(DataFusionError::from)
+    }
+
+    fn table_exist(&self, name: &str) -> bool {
+        self.tables
+            .names
+            .find(&format!("{}{name}", self.prefix))
+            .is_ok_and(|found| found.is_some())
+    }
+}

@@ -1,0 +1,15 @@
+//! Series as tables.
+//!
+//! ```text
+//! layout    the columns of a table and the series behind them
+//! filters   conditions that a scan evaluates
+//! chunk     rows of a member, read piece by piece
+//! scan      the scan as a node of a plan
+//! table     the table, as the planner sees it
+//! ```
+
+pub(crate) mod chunk;
+pub(crate) mod filters;
+pub(crate) mod layout;
+pub(crate) mod scan;
+pub(crate) mod table;

@@ -1,0 +1,26 @@
+//! Options of a connection.
+
+/// Options of a [`Connection`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ConnectionOptions {
+    /// Maximum number of bytes that the operators of a query may hold: sorts, hash tables, joins. Sorts, aggregates and
+    /// some joins that need more write to temporary files; other operators end with an error of kind
+    /// [`ErrorKind::Memory`](crate::ErrorKind::Memory). 1 GiB by default.
+    pub memory_bytes: usize,
+    /// Maximum number of threads of a query; the number of cores by default.
+    pub threads: usize,
+    /// Whether aggregates are answered from the statistics in the trees where these suffice; true by default. Otherwise
+    /// all rows are read, which gives the same results later: for comparisons.
+    pub use_statistics: bool,
+}
+
+impl Default for ConnectionOptions {
+    fn default() -> Self {
+        Self {
+            memory_bytes: 1 << 30,
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            use_statistics: true,
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! The planner: its settings, functions and rules, which all statements of a connection share.
+
+use crate::aggregate::rule::AggregatesFromTrees;
+use crate::catalog::providers::{CATALOG, PUBLIC, Tables};
+use crate::error::{Error, ErrorKind, Result};
+use crate::options::ConnectionOptions;
+use datafusion::execution::SessionStateBuilder;
+use datafusion::execution::context::{SQLOptions, SessionState};
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::prelude::SessionConfig;
+use datafusion::sql::parser::{DFParserBuilder, Statement};
+use datafusion::sql::sqlparser::dialect::GenericDialect;
+use std::sync::Arc;
+
+/// Maximum depth of nested expressions and subqueries.
+const DEPTH_MAX: usize = 100;
+
+/// The physical rules of DataFusion, and ours behind those that fold statistics into constants.
+fn rules(use_statistics: bool) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+    let mut rules = PhysicalOptimizer::new().rules;
+    let at = rules
+        .iter()
+        .position(|rule| rule.name() == "aggregate_statistics");
+    rules.insert(at.map_or(0, |at| at + 1), Arc::new(AggregatesFromTrees));
+    rules
+}
+
+/// Plans statements.
+pub(crate) struct Planner {
+    /// The state in which every statement begins; its catalog is replaced by the tables that the statement sees.
+    template: SessionState,
+}
+
+impl Planner {
+    /// Creates a planner for queries with these options.
+    pub(crate) fn new(options: &ConnectionOptions) -> Result<Self> {
+        let mut config = SessionConfig::new()
+            .with_default_catalog_and_schema(CATALOG, PUBLIC)
+            .with_create_default_catalog_and_schema(false)
+            .with_information_schema(true)
+            .with_target_partitions(options.threads.max(1));
+        let settings = config.options_mut();
+        settings.sql_parser.enable_ident_normalization = false;
+        settings.sql_parser.map_string_types_to_utf8view = false;
+        settings.sql_parser.collect_spans = true;
+        settings.execution.time_zone = Some(crate::types::ZONE.to_owned());
+        settings
+            .execution
+            .use_row_number_estimates_to_optimize_partitioning = true;
+        let runtime = RuntimeEnvBuilder::new().with_memory_limit(options.memory_bytes, 1.0);
+        let template = SessionStateBuilder::new()
+            .with_config(config)
+            .with_runtime_env(runtime.build_arc()?)
+            .with_default_features()
+            .with_physical_optimizer_rules(rules(options.use_statistics))
+            .build();
+        Ok(Self { template })
+    }
+
+    /// Parses one statement.
+    pub(crate) fn parse(&self, sql: &str) -> Result<Statement> {
+        let parser = DFParserBuilder::new(sql)
+            .with_dialect(&GenericDialect {})
+            .with_recursion_limit(DEPTH_MAX);
+        let mut statements = parser.build()?.parse_statements()?;
+        match (statements.pop_front(), statements.is_empty()) {
+            (Some(statement), true) => Ok(statement),
+            (None, _) => Err(Error::new(ErrorKind::Syntax, "there is no statement")),
+            _ => Err(Error::new(
+                ErrorKind::Syntax,
+                "there are several statements; run one at a time",
+            )),
+        }
+    }
+
+    /// The state in which a statement on these tables is planned.
+    pub(crate) fn session(&self, tables: &Tables) -> SessionState {
+        let mut session = self.template.clone();
+        let options = Arc::clone(session.config_options());
+        session.execution_props_mut().mark_start_execution(options);
+        session.register_catalog_list(Arc::new(tables.clone()));
+        session
+    }
+
+    /// Plans a statement on the tables of the session.
+    pub(crate) async fn logical(
+        &self,
+        session: &SessionState,
+        statement: Statement,
+    ) -> Result<LogicalPlan> {
+        let plan = session.statement_to_plan(statement).await?;
+        let reading = SQLOptions::new()
+            .with_allow_ddl(false)
+            .with_allow_dml(false)
+            .with_allow_statements(false);
+        reading.verify_plan(&plan).map_err(|error| {
+            let error = Error::from(error);
+            Error::new(ErrorKind::Syntax, error)
+        })?;
+        Ok(plan)
+    }
+
+    pub(crate) async fn physical(
+        &self,
+        session: &SessionState,
+        plan: &LogicalPlan,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(session.create_physical_plan(plan).await?)
+    }
+}

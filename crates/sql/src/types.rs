@@ -1,0 +1,155 @@
+//! Types of Arrow for times and columns of series.
+
+use arrow::datatypes::{DataType, TimeUnit};
+use tidalite::{ColumnType, Unit};
+
+/// The zone of all times: they count from 1970-01-01 UTC.
+pub(crate) const ZONE: &str = "UTC";
+
+/// Digits of a decimal: an `i64` has up to 19.
+const DECIMAL_DIGITS: u8 = 19;
+
+/// The type of the times of a table.
+pub(crate) fn time_type(unit: TimeUnit) -> DataType {
+    DataType::Timestamp(unit, Some(ZONE.into()))
+}
+
+/// The unit of Arrow in which times of this unit are shown. Arrow has no ticks of 100 ns: they become nanoseconds.
+pub(crate) fn arrow_unit(unit: Unit) -> TimeUnit {
+    match unit {
+        Unit::Seconds => TimeUnit::Second,
+        Unit::Millis => TimeUnit::Millisecond,
+        Unit::Micros => TimeUnit::Microsecond,
+        Unit::Nanos | Unit::Ticks => TimeUnit::Nanosecond,
+    }
+}
+
+/// Nanoseconds of a unit.
+pub(crate) fn nanos_of(unit: TimeUnit) -> i64 {
+    match unit {
+        TimeUnit::Second => 1_000_000_000,
+        TimeUnit::Millisecond => 1_000_000,
+        TimeUnit::Microsecond => 1_000,
+        TimeUnit::Nanosecond => 1,
+    }
+}
+
+/// The type in which a column of a series is read.
+pub(crate) fn column_type(ty: ColumnType) -> DataType {
+    match ty {
+        ColumnType::F64 => DataType::Float64,
+        ColumnType::F32 => DataType::Float32,
+        ColumnType::I64 => DataType::Int64,
+        ColumnType::U64 => DataType::UInt64,
+        ColumnType::Bool => DataType::Boolean,
+        ColumnType::Decimal(scale) => DataType::Decimal128(DECIMAL_DIGITS, scale as i8),
+        ColumnType::Bytes => DataType::Binary,
+        // A GUID is shown as text.
+        _ => DataType::Utf8,
+    }
+}
+
+/// The type of a column that series of one metric have with these two types: one that both convert to.
+pub(crate) fn common_type(one: &DataType, other: &DataType) -> DataType {
+    use DataType::{Binary, Decimal128, Float32, Float64, Int64, UInt64};
+    match (one, other) {
+        _ if one == other => one.clone(),
+        (Decimal128(digits, scale), Decimal128(more, finer)) => {
+            // The digits before the point must still fit.
+            let before =
+                (i16::from(*digits) - i16::from(*scale)).max(i16::from(*more) - i16::from(*finer));
+            let scale = *scale.max(finer);
+            let digits = (before + i16::from(scale)).min(38);
+            Decimal128(digits as u8, scale)
+        }
+        (
+            Int64 | UInt64 | Float32 | Float64 | Decimal128(..),
+            Int64 | UInt64 | Float32 | Float64 | Decimal128(..),
+        ) => Float64,
+        (Binary, _) | (_, Binary) => Binary,
+        _ => DataType::Utf8,
+    }
+}
+
+/// Conversion between the times of a series, in steps of its unit, and those of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Clock {
+    /// Units of the table in a step of the series.
+    factor: i64,
+    /// The step at 1970-01-01.
+    zero: i64,
+}
+
+impl Clock {
+    /// The conversion for a table whose unit is not coarser than the series'.
+    pub(crate) fn new(series: Unit, table: TimeUnit) -> Self {
+        debug_assert!(
+            series.nanos() % nanos_of(table) == 0,
+            "a table counts finer"
+        );
+        Self {
+            factor: series.nanos() / nanos_of(table),
+            zero: series.steps_to_1970(),
+        }
+    }
+
+    /// Whether times of the series and of the table are the same numbers.
+    pub(crate) fn is_same(self) -> bool {
+        self.factor == 1 && self.zero == 0
+    }
+
+    /// The time of a step in the table; `None` if it is beyond the range of the table's unit.
+    pub(crate) fn time(self, step: i64) -> Option<i64> {
+        step.checked_sub(self.zero)?.checked_mul(self.factor)
+    }
+
+    /// The first step at or after a time of the table, and the last one at or before it; clamped to the range of steps.
+    pub(crate) fn steps(self, time: i64) -> (i64, i64) {
+        let (time, factor) = (i128::from(time), i128::from(self.factor));
+        let before = time.div_euclid(factor);
+        let after = before + i128::from(time.rem_euclid(factor) != 0);
+        let step = |index: i128| {
+            let step = index + i128::from(self.zero);
+            step.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
+        };
+        (step(after), step(before))
+    }
+
+    /// A width of the table's unit in steps; `None` if it is not a whole number of steps.
+    pub(crate) fn width(self, width: i64) -> Option<i64> {
+        (width > 0 && width % self.factor == 0).then_some(width / self.factor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_and_times_convert_both_ways() {
+        let seconds = Clock::new(Unit::Seconds, TimeUnit::Millisecond);
+        assert_eq!(seconds.time(-2), Some(-2000));
+        assert_eq!(seconds.steps(-1500), (-1, -2));
+        assert_eq!(seconds.steps(2000), (2, 2));
+        assert_eq!(seconds.time(i64::MAX), None);
+        let ticks = Clock::new(Unit::Ticks, TimeUnit::Nanosecond);
+        assert_eq!(ticks.time(Unit::Ticks.steps_to_1970() + 3), Some(300));
+        assert_eq!(ticks.steps(250), {
+            let zero = Unit::Ticks.steps_to_1970();
+            (zero + 3, zero + 2)
+        });
+        assert_eq!(
+            (seconds.width(60_000), seconds.width(500)),
+            (Some(60), None)
+        );
+    }
+
+    #[test]
+    fn decimals_of_two_scales_keep_all_digits() {
+        let one = DataType::Decimal128(19, 2);
+        let other = DataType::Decimal128(19, 6);
+        assert_eq!(common_type(&one, &other), DataType::Decimal128(23, 6));
+        assert_eq!(common_type(&one, &DataType::Int64), DataType::Float64);
+        assert_eq!(common_type(&one, &DataType::Utf8), DataType::Utf8);
+    }
+}

@@ -1,0 +1,87 @@
+//! Runs the files in `slt/`, in the format of sqllogictest. `FIXTURE name` opens one of the databases in `fixtures`.
+//! With `TIDALITE_SLT=rewrite` the files get the results that are found: read the difference before it is committed.
+
+mod fixtures;
+
+use sqllogictest::{DBOutput, DefaultColumnType, Runner};
+use std::path::Path;
+use tidalite_sql::arrow::datatypes::DataType;
+use tidalite_sql::arrow::util::display::{ArrayFormatter, FormatOptions};
+use tidalite_sql::{Connection, Error};
+
+struct Engine {
+    connection: Connection,
+}
+
+impl Engine {
+    fn new() -> Self {
+        let connection = Connection::new(&fixtures::database("empty")).unwrap();
+        Self { connection }
+    }
+}
+
+impl sqllogictest::DB for Engine {
+    type Error = Error;
+    type ColumnType = DefaultColumnType;
+
+    fn run(&mut self, sql: &str) -> Result<DBOutput<DefaultColumnType>, Error> {
+        if let Some(name) = sql.strip_prefix("FIXTURE ") {
+            self.connection = Connection::new(&fixtures::database(name.trim())).unwrap();
+            return Ok(DBOutput::StatementComplete(0));
+        }
+        let rows = self.connection.query(sql)?;
+        let schema = rows.schema();
+        let types = schema.fields().iter().map(|field| match field.data_type() {
+            ty if ty.is_integer() => DefaultColumnType::Integer,
+            ty if ty.is_floating() => DefaultColumnType::FloatingPoint,
+            DataType::Utf8 | DataType::Dictionary(..) => DefaultColumnType::Text,
+            _ => DefaultColumnType::Any,
+        });
+        let types = types.collect();
+        let mut lines = Vec::new();
+        for batch in rows {
+            let batch = batch?;
+            let options = FormatOptions::default().with_null("NULL");
+            let columns = batch.columns().iter();
+            let columns: Vec<_> = columns
+                .map(|column| ArrayFormatter::try_new(column, &options))
+                .collect::<Result<_, _>>()?;
+            for row in 0..batch.num_rows() {
+                let value = |column: &ArrayFormatter<'_>| match column.value(row).to_string() {
+                    text if text.is_empty() => "(empty)".to_owned(),
+                    text => text,
+                };
+                lines.push(columns.iter().map(value).collect());
+            }
+        }
+        Ok(DBOutput::Rows { types, rows: lines })
+    }
+}
+
+#[test]
+fn every_file_gives_its_results() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/slt");
+    let mut files: Vec<_> = std::fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    files.sort();
+    assert!(!files.is_empty());
+    let mut failures = Vec::new();
+    for file in files {
+        let mut runner = Runner::new(async || Ok(Engine::new()));
+        if std::env::var("TIDALITE_SLT").as_deref() == Ok("rewrite") {
+            let updated = runner.update_test_file(
+                &file,
+                " ",
+                sqllogictest::default_validator,
+                sqllogictest::default_normalizer,
+                sqllogictest::default_column_validator,
+            );
+            futures::executor::block_on(updated).unwrap();
+        } else if let Err(error) = runner.run_file(&file) {
+            failures.push(error.display(false).to_string());
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+}

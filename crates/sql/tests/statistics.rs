@@ -1,0 +1,258 @@
+//! Aggregates from the trees equal those over the rows, for random rows and random queries.
+//!
+//! `TIDALITE_SQL_QUERIES` sets the number of queries.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tidalite::storage::MemoryStorage;
+use tidalite::{Column, ColumnType, Database, MergePolicy, Options, Schema, Steps, Unit, Value};
+use tidalite_sql::arrow::array::{Array, AsArray};
+use tidalite_sql::arrow::datatypes::{DataType, Float64Type};
+use tidalite_sql::arrow::util::display::array_value_to_string;
+use tidalite_sql::{Connection, ConnectionOptions};
+use tidalite_testkit::rng::Rng;
+
+const UNITS: [Unit; 4] = [Unit::Seconds, Unit::Millis, Unit::Nanos, Unit::Ticks];
+
+/// Six series with gaps, late rows, nulls, and several rows of a time. The floats are quarters, whose sums are exact.
+fn database(rng: &mut Rng) -> Database {
+    let db = Options::new()
+        .open_storage(Arc::new(MemoryStorage::new()))
+        .unwrap();
+    let mut tx = db.begin_write().unwrap();
+    for number in 0..6 {
+        let unit = UNITS[rng.below(4) as usize];
+        let schema = Schema {
+            unit,
+            columns: vec![
+                Column::nullable("x", ColumnType::F64),
+                Column::nullable("n", ColumnType::I64),
+                Column::new("u", ColumnType::U64),
+                Column::nullable("d", ColumnType::Decimal(2)),
+                Column::nullable("b", ColumnType::Bool),
+            ],
+        };
+        let dc = ["", r#",dc="north""#, r#",dc="south""#][number % 3];
+        let mut series = tx
+            .series_with(&format!(r#"m{{host="h{number}"{dc}}}"#), &schema)
+            .unwrap();
+        if rng.one_in(3) {
+            series.set_merge(MergePolicy::KeepAll).unwrap();
+        }
+        let second = 1_000_000_000 / unit.nanos();
+        let rows = rng.below(6_000) as i64;
+        for row in 0..rows {
+            let late = if rng.one_in(20) {
+                -(rng.below(300) as i64)
+            } else {
+                0
+            };
+            let at = (row - 1000 + late) * second + unit.steps_to_1970();
+            let quarter = |rng: &mut Rng| (rng.below(4_000) as f64 - 2_000.0) / 4.0;
+            let values = [
+                match rng.below(40) {
+                    0 => Value::Null,
+                    1 if number == 5 => Value::F64(f64::NAN),
+                    2 => Value::F64(-0.0),
+                    _ => Value::F64(quarter(rng)),
+                },
+                if rng.one_in(9) {
+                    Value::Null
+                } else {
+                    Value::I64(rng.u64() as i64 >> 20)
+                },
+                Value::U64(rng.below(1000)),
+                if rng.one_in(9) {
+                    Value::Null
+                } else {
+                    let units = rng.below(100_000) as i64 - 50_000;
+                    Value::Decimal(tidalite::Decimal { units, scale: 2 })
+                },
+                if rng.one_in(9) {
+                    Value::Null
+                } else {
+                    Value::Bool(rng.one_in(2))
+                },
+            ];
+            series.insert_values(Steps(at), &values).unwrap();
+        }
+    }
+    tx.commit().unwrap();
+    db
+}
+
+/// A query, and the number of its group columns.
+fn query(rng: &mut Rng) -> (Vec<&'static str>, Vec<String>, String) {
+    let mut keys = Vec::new();
+    for key in ["host", "dc"] {
+        if rng.one_in(2) {
+            keys.push(key);
+        }
+    }
+    let bins = [
+        "date_bin(INTERVAL '1 minute', time)",
+        "date_bin(INTERVAL '7 seconds', time)",
+        "date_bin(INTERVAL '1 hour', time, TIMESTAMP '2001-01-01T00:07:00Z')",
+        "date_bin(INTERVAL '1 day', time)",
+    ];
+    if rng.one_in(2) {
+        keys.push(bins[rng.below(4) as usize]);
+    }
+    let mut figures = Vec::new();
+    for _ in 0..1 + rng.below(6) {
+        let column = ["x", "n", "u", "d", "b"][rng.below(5) as usize];
+        figures.push(match rng.below(12) {
+            0 => "count(*)".to_owned(),
+            1 => "min(time)".to_owned(),
+            2 => "max(time)".to_owned(),
+            3 => "count(dc)".to_owned(),
+            4 => format!("count({column})"),
+            5 if column != "b" => format!("sum({column})"),
+            6 if column != "b" => format!("avg({column})"),
+            7 if column == "x" => "stddev(x)".to_owned(),
+            8 => format!("min({column})"),
+            9 => format!("max({column})"),
+            // Rows of one time have no order among series: only a single series has a first row.
+            10 if keys.contains(&"host") => format!("first_value({column} ORDER BY time DESC)"),
+            _ => format!("count({column})"),
+        });
+    }
+    let mut conditions = Vec::new();
+    if rng.one_in(2) {
+        let from = rng.below(4_000) as i64 - 1_500;
+        conditions.push(format!("time >= to_timestamp({from})"));
+    }
+    if rng.one_in(3) {
+        let to = rng.below(6_000) as i64 - 1_000;
+        conditions.push(format!("time < to_timestamp_millis({to}500)"));
+    }
+    if rng.one_in(3) {
+        let tags = [
+            "host IN ('h1', 'h4', 'h5')",
+            "dc = 'north'",
+            "dc IS NULL",
+            "host LIKE 'h%' AND host <> 'h2'",
+            "dc ~ '^s'",
+        ];
+        conditions.push(tags[rng.below(5) as usize].to_owned());
+    }
+    let filter = match conditions.is_empty() {
+        true => String::new(),
+        false => format!(" WHERE {}", conditions.join(" AND ")),
+    };
+    (keys, figures, filter)
+}
+
+fn sql((keys, figures, filter): &(Vec<&str>, Vec<String>, String)) -> String {
+    let columns = keys
+        .iter()
+        .map(|key| (*key).to_owned())
+        .chain(figures.iter().cloned());
+    let group = match keys.is_empty() {
+        true => String::new(),
+        false => format!(" GROUP BY {}", keys.join(", ")),
+    };
+    let columns: Vec<_> = columns
+        .enumerate()
+        .map(|(at, column)| format!("{column} AS c{at}"))
+        .collect();
+    format!("SELECT {} FROM m{filter}{group}", columns.join(", "))
+}
+
+/// A value of a result: floats are compared as numbers, all else as text.
+#[derive(Clone, Debug, PartialEq)]
+enum Cell {
+    Float(f64),
+    Text(String),
+}
+
+fn rows(connection: &mut Connection, sql: &str, keys: usize) -> BTreeMap<Vec<String>, Vec<Cell>> {
+    let mut found = BTreeMap::new();
+    for batch in connection
+        .query(sql)
+        .unwrap_or_else(|error| panic!("{sql}: {error}"))
+    {
+        let batch = batch.unwrap_or_else(|error| panic!("{sql}: {error}"));
+        for row in 0..batch.num_rows() {
+            let cells = batch.columns().iter().map(|column| {
+                if *column.data_type() == DataType::Float64 && column.is_valid(row) {
+                    return Cell::Float(column.as_primitive::<Float64Type>().value(row));
+                }
+                Cell::Text(array_value_to_string(column, row).unwrap())
+            });
+            let mut cells: Vec<Cell> = cells.collect();
+            let values = cells.split_off(keys);
+            let key = cells.into_iter().map(|cell| format!("{cell:?}")).collect();
+            assert!(found.insert(key, values).is_none(), "a group twice: {sql}");
+        }
+    }
+    found
+}
+
+#[test]
+fn aggregates_from_trees_equal_those_over_rows() {
+    let count = std::env::var("TIDALITE_SQL_QUERIES")
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(400);
+    let seed = 0x5a1e;
+    let mut rng = Rng::new(seed);
+    let mut from_trees = 0;
+    for round in 0..count {
+        if round % 100 == 0 {
+            println!("seed {seed:#x}, query {round}");
+        }
+        // A database serves several queries.
+        let db = database(&mut rng);
+        let mut plain = ConnectionOptions::default();
+        plain.use_statistics = false;
+        let mut trees = Connection::new(&db).unwrap();
+        let mut plain = Connection::with_options(&db, &plain).unwrap();
+        for _ in 0..20 {
+            let asked = query(&mut rng);
+            let text = sql(&asked);
+            let own = rows(&mut trees, &text, asked.0.len());
+            let expected = rows(&mut plain, &text, asked.0.len());
+            assert_eq!(own.len(), expected.len(), "groups of {text}");
+            for (key, cells) in &own {
+                let other = &expected[key];
+                for (cell, (wanted, figure)) in cells.iter().zip(other.iter().zip(&asked.1)) {
+                    assert!(
+                        are_equal(cell, wanted, figure),
+                        "{text}\ngroup {key:?}, {figure}: {cell:?}, expected {wanted:?}"
+                    );
+                }
+            }
+            let explained = trees.query(&format!("EXPLAIN {text}")).unwrap();
+            let plan: String = explained
+                .map(|batch| format!("{:?}", batch.unwrap()))
+                .collect();
+            from_trees += usize::from(plan.contains("TreeAggregate"));
+            assert!(
+                plan.contains("TreeAggregate") || !plan.contains("AggregateExec"),
+                "{text}\n{plan}"
+            );
+        }
+        if round * 20 >= count {
+            break;
+        }
+    }
+    assert!(from_trees > 0);
+}
+
+/// Sums of quarters are exact; means and deviations are divided once.
+fn are_equal(cell: &Cell, wanted: &Cell, figure: &str) -> bool {
+    let (Cell::Float(own), Cell::Float(wanted)) = (cell, wanted) else {
+        return cell == wanted;
+    };
+    if figure.starts_with("avg") || figure.starts_with("stddev") {
+        let tolerance = (wanted.abs() + 1.0)
+            * if figure.starts_with("avg") {
+                2f64.powi(-50)
+            } else {
+                1e-9
+            };
+        return own.is_nan() && wanted.is_nan() || (own - wanted).abs() <= tolerance;
+    }
+    own.is_nan() && wanted.is_nan() || own.to_bits() == wanted.to_bits()
+}
