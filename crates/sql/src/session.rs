@@ -3,6 +3,7 @@
 use crate::aggregate::rule::AggregatesFromTrees;
 use crate::catalog::providers::{CATALOG, PUBLIC, Tables};
 use crate::error::{Error, ErrorKind, Result};
+use crate::metric::newest::NewestFirst;
 use crate::options::ConnectionOptions;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::context::{SQLOptions, SessionState};
@@ -22,10 +23,15 @@ const DEPTH_MAX: usize = 100;
 /// The physical rules of DataFusion, and ours behind those that fold statistics into constants.
 fn rules(use_statistics: bool) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let mut rules = PhysicalOptimizer::new().rules;
+    if !use_statistics {
+        return rules;
+    }
     let at = rules
         .iter()
         .position(|rule| rule.name() == "aggregate_statistics");
-    rules.insert(at.map_or(0, |at| at + 1), Arc::new(AggregatesFromTrees));
+    let at = at.map_or(0, |at| at + 1);
+    rules.insert(at, Arc::new(AggregatesFromTrees));
+    rules.insert(at, Arc::new(NewestFirst));
     rules
 }
 

@@ -15,7 +15,7 @@ use tidalite_testkit::rng::Rng;
 const UNITS: [Unit; 4] = [Unit::Seconds, Unit::Millis, Unit::Nanos, Unit::Ticks];
 
 /// Six series with gaps, late rows, nulls, and several rows of a time. The floats are quarters, whose sums are exact.
-fn database(rng: &mut Rng) -> Database {
+fn database(rng: &mut Rng, (has_nan, has_several): (bool, bool)) -> Database {
     let db = Options::new()
         .open_storage(Arc::new(MemoryStorage::new()))
         .unwrap();
@@ -36,7 +36,7 @@ fn database(rng: &mut Rng) -> Database {
         let mut series = tx
             .series_with(&format!(r#"m{{host="h{number}"{dc}}}"#), &schema)
             .unwrap();
-        if rng.one_in(3) {
+        if has_several && rng.one_in(2) {
             series.set_merge(MergePolicy::KeepAll).unwrap();
         }
         let second = 1_000_000_000 / unit.nanos();
@@ -52,7 +52,7 @@ fn database(rng: &mut Rng) -> Database {
             let values = [
                 match rng.below(40) {
                     0 => Value::Null,
-                    1 if number == 5 => Value::F64(f64::NAN),
+                    1 if has_nan => Value::F64(f64::NAN),
                     2 => Value::F64(-0.0),
                     _ => Value::F64(quarter(rng)),
                 },
@@ -82,7 +82,10 @@ fn database(rng: &mut Rng) -> Database {
 }
 
 /// A query, and the number of its group columns.
-fn query(rng: &mut Rng) -> (Vec<&'static str>, Vec<String>, String) {
+fn query(
+    rng: &mut Rng,
+    (has_nan, has_several): (bool, bool),
+) -> (Vec<&'static str>, Vec<String>, String) {
     let mut keys = Vec::new();
     for key in ["host", "dc"] {
         if rng.one_in(2) {
@@ -110,10 +113,13 @@ fn query(rng: &mut Rng) -> (Vec<&'static str>, Vec<String>, String) {
             5 if column != "b" => format!("sum({column})"),
             6 if column != "b" => format!("avg({column})"),
             7 if column == "x" => "stddev(x)".to_owned(),
-            8 => format!("min({column})"),
-            9 => format!("max({column})"),
-            // Rows of one time have no order among series: only a single series has a first row.
-            10 if keys.contains(&"host") => format!("first_value({column} ORDER BY time DESC)"),
+            // DataFusion's extremes of groups with NaN depend on the order of the rows.
+            8 if !(has_nan && column == "x") => format!("min({column})"),
+            9 if !(has_nan && column == "x") => format!("max({column})"),
+            // Rows of one time have no order: only a series without them has a last row.
+            10 if keys.contains(&"host") && !has_several => {
+                format!("first_value({column} ORDER BY time DESC)")
+            }
             _ => format!("count({column})"),
         });
     }
@@ -203,13 +209,14 @@ fn aggregates_from_trees_equal_those_over_rows() {
             println!("seed {seed:#x}, query {round}");
         }
         // A database serves several queries.
-        let db = database(&mut rng);
+        let has = (rng.one_in(3), rng.one_in(2));
+        let db = database(&mut rng, has);
         let mut plain = ConnectionOptions::default();
         plain.use_statistics = false;
         let mut trees = Connection::new(&db).unwrap();
         let mut plain = Connection::with_options(&db, &plain).unwrap();
         for _ in 0..20 {
-            let asked = query(&mut rng);
+            let asked = query(&mut rng, has);
             let text = sql(&asked);
             let own = rows(&mut trees, &text, asked.0.len());
             let expected = rows(&mut plain, &text, asked.0.len());

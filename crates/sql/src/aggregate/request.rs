@@ -2,15 +2,15 @@
 
 use crate::metric::layout::{Layout, Role};
 use crate::metric::scan::SeriesScan;
+use crate::metric::trace::Trace;
 use crate::types::{column_type, nanos_of};
 use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::physical_expr::ScalarFunctionExpr;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
-use datafusion::physical_expr::expressions::{CastExpr, Column, Literal};
+use datafusion::physical_expr::expressions::{CastExpr, Literal};
 use datafusion::physical_plan::PhysicalExpr;
 use datafusion::physical_plan::aggregates::AggregateExec;
-use datafusion::physical_plan::projection::ProjectionExec;
 use std::sync::Arc;
 
 /// A column of the groups.
@@ -77,17 +77,11 @@ pub(crate) struct Request {
 impl Request {
     /// The request of a partial aggregate; `None` if its rows must be read.
     pub(crate) fn of(partial: &AggregateExec) -> Option<Self> {
-        let mut projections: Vec<&ProjectionExec> = Vec::new();
-        let mut input = partial.input();
-        while let Some(projection) = input.downcast_ref::<ProjectionExec>() {
-            projections.push(projection);
-            input = projection.input();
-        }
-        let scan = input.downcast_ref::<SeriesScan>()?;
+        let reader = Reader(Trace::to_scan(partial.input())?);
+        let scan = reader.0.scan;
         if scan.limit().is_some() || !scan.wanted.ranges.is_empty() {
             return None;
         }
-        let reader = Reader { scan, projections };
         let group_by = partial.group_expr();
         if group_by.has_grouping_set() {
             return None;
@@ -125,48 +119,20 @@ impl Request {
     }
 }
 
-/// Traces expressions back to columns of the table.
-struct Reader<'p> {
-    scan: &'p SeriesScan,
-    /// The projections above the scan, the topmost first.
-    projections: Vec<&'p ProjectionExec>,
-}
+/// Reads expressions as columns of the table.
+struct Reader<'p>(Trace<'p>);
 
 impl Reader<'_> {
     fn layout(&self) -> &Layout {
-        &self.scan.layout
+        &self.0.scan.layout
     }
 
-    /// The expression below the projections from which a column of depth `depth` comes, and its depth.
-    fn traced<'e>(
-        &'e self,
-        expr: &'e Arc<dyn PhysicalExpr>,
-        depth: usize,
-    ) -> (&'e Arc<dyn PhysicalExpr>, usize) {
-        let (mut expr, mut depth) = (expr, depth);
-        while let Some(column) = expr.downcast_ref::<Column>()
-            && let Some(projection) = self.projections.get(depth)
-        {
-            expr = &projection.expr()[column.index()].expr;
-            depth += 1;
-        }
-        (expr, depth)
-    }
-
-    /// What an expression shows, if it is a column of the table.
     fn role(&self, expr: &Arc<dyn PhysicalExpr>, depth: usize) -> Option<Role> {
-        let (expr, depth) = self.traced(expr, depth);
-        let column = expr.downcast_ref::<Column>()?;
-        debug_assert_eq!(
-            depth,
-            self.projections.len(),
-            "a column below all projections"
-        );
-        Some(self.layout().role(self.scan.projection[column.index()]))
+        self.0.role(expr, depth)
     }
 
     fn group(&self, expr: &Arc<dyn PhysicalExpr>) -> Option<GroupKey> {
-        let (expr, depth) = self.traced(expr, 0);
+        let (expr, depth) = self.0.traced(expr, 0);
         if let Some(call) = expr.downcast_ref::<ScalarFunctionExpr>() {
             return self.bin(call, depth).map(GroupKey::Bin);
         }
@@ -210,7 +176,7 @@ impl Reader<'_> {
             width_ns,
             origin_ns,
         };
-        let members = self.scan.wanted.members.iter();
+        let members = self.0.scan.wanted.members.iter();
         let mut parts = members.flat_map(|&member| &self.layout().members[member].parts);
         // A bin must be a whole number of steps of every series, and of units of the table.
         let fits =
@@ -225,7 +191,7 @@ impl Reader<'_> {
         expr: &'e Arc<dyn PhysicalExpr>,
         depth: usize,
     ) -> Option<&'e ScalarValue> {
-        let (expr, _) = self.traced(expr, depth);
+        let (expr, _) = self.0.traced(expr, depth);
         expr.downcast_ref::<Literal>().map(Literal::value)
     }
 
@@ -307,7 +273,8 @@ impl Reader<'_> {
                 column_type(own.ty) == *field.data_type()
             })
         };
-        self.scan
+        self.0
+            .scan
             .wanted
             .members
             .iter()
@@ -329,7 +296,7 @@ impl Reader<'_> {
 
     /// A column of numbers, or such a column converted to floats.
     fn number(&self, expr: &Arc<dyn PhysicalExpr>) -> Option<usize> {
-        let (expr, depth) = self.traced(expr, 0);
+        let (expr, depth) = self.0.traced(expr, 0);
         let Some(cast) = expr.downcast_ref::<CastExpr>() else {
             return self.plain_number_at(expr, depth);
         };

@@ -96,8 +96,9 @@ impl States {
             }
             Function::Sum(_) => self.columns[0].push(values.map(sum)),
             Function::Mean(_) => {
-                let count = of.map_or(0, |(own, _)| own.count());
-                self.columns[0].push(Some(Number::Unsigned(count)));
+                // The count of a group without a value is null, by which the merge knows that there is no mean.
+                let count = values.map(|(own, _)| Number::Unsigned(own.count()));
+                self.columns[0].push(count);
                 self.columns[1].push(values.map(sum));
             }
             Function::Deviation(_) => {
@@ -147,7 +148,7 @@ impl States {
     pub(crate) fn finish(&mut self) -> Result<Vec<ArrayRef>> {
         let columns = self.columns.iter_mut().zip(&self.fields);
         let arrays = columns.map(|(values, field)| {
-            let array = values.finish();
+            let array = values.finish(field.data_type());
             match array.data_type() == field.data_type() {
                 true => Ok(array),
                 false => Ok(arrow::compute::cast(&array, field.data_type())?),
@@ -213,13 +214,17 @@ impl Values {
         }
     }
 
-    fn finish(&mut self) -> ArrayRef {
+    /// Takes the values as an array. Decimals are units of the last digit of `ty`.
+    fn finish(&mut self, ty: &DataType) -> ArrayRef {
         match self {
             Self::Unsigned(values) => Arc::new(UInt64Array::from(std::mem::take(values))),
             Self::Signed(values) => Arc::new(Int64Array::from(std::mem::take(values))),
             Self::Float(values) => Arc::new(Float64Array::from(std::mem::take(values))),
             Self::Truth(values) => Arc::new(BooleanArray::from(std::mem::take(values))),
-            Self::Decimal(values) => Arc::new(Decimal128Array::from(std::mem::take(values))),
+            Self::Decimal(values) => {
+                let units = Decimal128Array::from(std::mem::take(values));
+                Arc::new(units.with_data_type(ty.clone()))
+            }
             Self::Time(unit, values) => {
                 let values = std::mem::take(values)
                     .into_iter()

@@ -272,7 +272,7 @@ fn may_skip(series: &Series<'_>, number: usize, range: &ValueRange) -> Result<bo
 }
 
 /// Times of the table for steps of a part.
-fn table_times(part: &Part, mut steps: Vec<i64>) -> Result<Vec<i64>> {
+pub(crate) fn table_times(part: &Part, mut steps: Vec<i64>) -> Result<Vec<i64>> {
     if part.clock.is_same() {
         return Ok(steps);
     }

@@ -1,0 +1,67 @@
+//! Traces expressions of a plan back to the columns of the table from which a scan reads them.
+
+use crate::metric::layout::Role;
+use crate::metric::scan::SeriesScan;
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
+use std::sync::Arc;
+
+/// A scan, and the projections above it. The *depth* of an expression is the number of projections above it.
+pub(crate) struct Trace<'p> {
+    pub(crate) scan: &'p SeriesScan,
+    /// The topmost projection comes first.
+    projections: Vec<&'p ProjectionExec>,
+}
+
+impl<'p> Trace<'p> {
+    /// Follows a plan down to a scan; `None` if there is anything but projections above it.
+    pub(crate) fn to_scan(plan: &'p Arc<dyn ExecutionPlan>) -> Option<Self> {
+        let mut projections: Vec<&ProjectionExec> = Vec::new();
+        let mut input = plan;
+        while let Some(projection) = input.downcast_ref::<ProjectionExec>() {
+            projections.push(projection);
+            input = projection.input();
+        }
+        let scan = input.downcast_ref::<SeriesScan>()?;
+        Some(Self { scan, projections })
+    }
+
+    /// The expression from which an expression of this depth takes its values unchanged, and its depth.
+    pub(crate) fn traced<'e>(
+        &'e self,
+        expr: &'e Arc<dyn PhysicalExpr>,
+        depth: usize,
+    ) -> (&'e Arc<dyn PhysicalExpr>, usize) {
+        let (mut expr, mut depth) = (expr, depth);
+        while let Some(column) = expr.downcast_ref::<Column>()
+            && let Some(projection) = self.projections.get(depth)
+        {
+            expr = &projection.expr()[column.index()].expr;
+            depth += 1;
+        }
+        (expr, depth)
+    }
+
+    /// What an expression shows, if it is a column of the table.
+    pub(crate) fn role(&self, expr: &Arc<dyn PhysicalExpr>, depth: usize) -> Option<Role> {
+        let (expr, depth) = self.traced(expr, depth);
+        let column = expr.downcast_ref::<Column>()?;
+        debug_assert_eq!(
+            depth,
+            self.projections.len(),
+            "a column below all projections"
+        );
+        Some(self.scan.layout.role(self.scan.projection[column.index()]))
+    }
+
+    /// The same plan with another node in place of the scan.
+    pub(crate) fn replaced(&self, scan: Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
+        let mut plan = scan;
+        for projection in self.projections.iter().rev() {
+            let exprs = projection.expr().to_vec();
+            plan = Arc::new(ProjectionExec::try_new(exprs, plan).ok()?);
+        }
+        Some(plan)
+    }
+}
