@@ -8,6 +8,7 @@
 //! series          aggregates over the course of a value: time_weighted_avg, integral, delta, increase, rate, lttb
 //! histogram       histogram(value, min, max, buckets)
 //! percentile      approx_percentile(value, p)
+//! gapfill         time_bucket_gapfill, locf, interpolate
 //! bucket          bins of time, in a time zone as well
 //! args            arguments of the functions
 //! ```
@@ -17,6 +18,7 @@ mod bucket;
 mod canonical;
 mod date_bin;
 mod first_last;
+mod gapfill;
 mod histogram;
 mod percentile;
 mod series;
@@ -33,7 +35,9 @@ use std::sync::Arc;
 /// The scalar functions. One of them replaces the built-in `date_bin`.
 pub(crate) fn scalar() -> Vec<Arc<ScalarUDF>> {
     let time_bucket = Arc::new(ScalarUDF::from(time_bucket::TimeBucket::default()));
-    vec![time_bucket, date_bin::date_bin()]
+    let mut functions = vec![time_bucket, date_bin::date_bin()];
+    functions.extend(gapfill::functions());
+    functions
 }
 
 /// The aggregates.
@@ -50,10 +54,13 @@ pub(crate) fn aggregate() -> Vec<Arc<AggregateUDF>> {
 
 /// Rules that must follow the built-in rules of the analyzer.
 pub(crate) fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
-    vec![Arc::new(canonical::CanonicalBins)]
+    vec![
+        Arc::new(gapfill::GapFillRule),
+        Arc::new(canonical::CanonicalBins),
+    ]
 }
 
 /// Planners of the logical nodes that the rules insert.
 pub(crate) fn extension_planners() -> Vec<Arc<dyn ExtensionPlanner + Send + Sync>> {
-    Vec::new()
+    vec![Arc::new(gapfill::GapFillPlanner)]
 }

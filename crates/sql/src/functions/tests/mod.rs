@@ -2,6 +2,7 @@
 
 mod aggregates;
 mod bins;
+mod gaps;
 mod partitions;
 
 use arrow::array::{Array, ArrayRef, RecordBatch, UInt32Array};
