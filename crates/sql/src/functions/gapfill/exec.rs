@@ -7,13 +7,15 @@ use arrow::compute::{SortOptions, concat_batches, partition};
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Result, ScalarValue, internal_err};
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{
     Distribution, EquivalenceProperties, LexOrdering, OrderingRequirements, PhysicalExpr,
     PhysicalSortExpr,
 };
-use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion::physical_plan::coop::make_cooperative;
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, InputDistributionRequirements, Partitioning,
@@ -67,7 +69,8 @@ impl GapFillExec {
             Partitioning::UnknownPartitioning(1),
             EmissionType::Incremental,
             Boundedness::Bounded,
-        );
+        )
+        .with_scheduling_type(SchedulingType::Cooperative);
         Ok(Self {
             input,
             fills,
@@ -161,13 +164,16 @@ impl ExecutionPlan for GapFillExec {
             fills: self.fills.clone(),
             grid: self.grid.clone(),
             schema: Arc::clone(&schema),
+            memory: MemoryConsumer::new("GapFillExec").register(context.memory_pool()),
             rows_max: context.session_config().batch_size(),
         };
         let batches = futures::stream::try_unfold(state, |mut state| async move {
             let batch = state.next().await?;
             Ok(batch.map(|batch| (batch, state)))
         });
-        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
+        let batches = Box::pin(RecordBatchStreamAdapter::new(schema, batches));
+        // A long range to fill needs no input, and must let go of the thread to be cancelled.
+        Ok(make_cooperative(batches))
     }
 }
 
@@ -185,6 +191,8 @@ struct State {
     fills: Vec<Fill>,
     grid: Grid,
     schema: SchemaRef,
+    /// Memory of the rows of the current group.
+    memory: MemoryReservation,
     rows_max: usize,
 }
 
@@ -199,6 +207,7 @@ impl State {
             let Some(rows) = self.groups.next().await? else {
                 return Ok(None);
             };
+            self.memory.try_resize(rows.get_array_memory_size())?;
             let schema = Arc::clone(&self.schema);
             self.current = Some(Filled::new(rows, &self.fills, &self.grid, schema)?);
         }

@@ -82,7 +82,7 @@ fn rewrite(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         let name = names.save(&expr);
         let replaced = expr.transform_up(|expr| match call(&expr) {
             Some((Kind::Locf | Kind::Interpolate, _)) => {
-                let column = Column::new_unqualified(expr.schema_name().to_string());
+                let column = Column::new_unqualified(expr.to_string());
                 Ok(Transformed::yes(Expr::Column(column)))
             }
             _ => Ok(Transformed::no(expr)),
@@ -187,7 +187,7 @@ fn extended(gap_fill: &GapFill, calls: &[Expr]) -> Result<LogicalPlan> {
         .collect::<Vec<_>>();
     let mut fills = gap_fill.fills.clone();
     for expr in calls {
-        let name = expr.schema_name().to_string();
+        let name = expr.to_string();
         let (Some((kind, [arg])), false) =
             (call(expr), schema.has_column_with_unqualified_name(&name))
         else {

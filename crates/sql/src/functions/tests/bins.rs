@@ -297,6 +297,7 @@ fn the_type_of_bins_is_known_to_outer_queries() {
     ] {
         let context = session_of(&["2024-03-31T10:17:59Z"], &utc(unit));
         for bin in [
+            "time_bucket('3600.000s', time)",
             "time_bucket('1 hour', time)",
             "date_trunc('hour', time)",
             "date_bin('1 hour', time)",

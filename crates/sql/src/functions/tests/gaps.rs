@@ -306,6 +306,16 @@ fn fills_work_in_having_and_on_expressions() {
 }
 
 #[test]
+fn fills_of_the_same_aggregate_with_other_types_stay_apart() {
+    let context = two_hosts(1);
+    let sql = format!(
+        "SELECT time_bucket_gapfill('1 hour', time) AS b, locf(max(v) / 4), locf((max(v) / 4)::int) AS i FROM t {DAY} \
+         AND host = 'a' GROUP BY b ORDER BY b DESC LIMIT 1"
+    );
+    assert_eq!(rows(&context, &sql), ["2024-01-01T05:00:00Z 22.5 22"]);
+}
+
+#[test]
 fn long_ranges_are_delivered_in_parts() {
     let context = session_of(1, &[("a", 0, Some(0.0)), ("a", 99_999, Some(99_999.0))]);
     let sql = "SELECT count(*), sum(i), max(l) FROM (SELECT time_bucket_gapfill('1 minute', time, '2024-01-01', \
