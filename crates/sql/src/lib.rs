@@ -4,6 +4,7 @@ mod aggregate;
 mod catalog;
 mod connection;
 mod error;
+mod functions;
 mod metric;
 mod options;
 mod pieces;

@@ -3,15 +3,19 @@
 use crate::aggregate::rule::AggregatesFromTrees;
 use crate::catalog::providers::{CATALOG, PUBLIC, Tables};
 use crate::error::{Error, ErrorKind, Result};
+use crate::functions;
 use crate::metric::newest::NewestFirst;
 use crate::options::ConnectionOptions;
+use async_trait::async_trait;
+use datafusion::catalog::Session;
 use datafusion::execution::SessionStateBuilder;
-use datafusion::execution::context::{SQLOptions, SessionState};
+use datafusion::execution::context::{QueryPlanner, SQLOptions, SessionState};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion::prelude::SessionConfig;
 use datafusion::sql::parser::{DFParserBuilder, Statement};
 use datafusion::sql::sqlparser::dialect::GenericDialect;
@@ -33,6 +37,23 @@ fn rules(use_statistics: bool) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Syn
     rules.insert(at, Arc::new(AggregatesFromTrees));
     rules.insert(at, Arc::new(NewestFirst));
     rules
+}
+
+/// Plans logical nodes: those of DataFusion, and those that our rules insert.
+#[derive(Debug)]
+struct NodePlanner;
+
+#[async_trait]
+impl QueryPlanner for NodePlanner {
+    async fn create_physical_plan(
+        &self,
+        plan: &LogicalPlan,
+        session: &dyn Session,
+    ) -> datafusion::common::Result<Arc<dyn ExecutionPlan>> {
+        let planners = functions::extension_planners();
+        let planner = DefaultPhysicalPlanner::with_extension_planners(planners);
+        planner.create_physical_plan(plan, session).await
+    }
 }
 
 /// Plans statements.
@@ -58,12 +79,24 @@ impl Planner {
             .execution
             .use_row_number_estimates_to_optimize_partitioning = true;
         let runtime = RuntimeEnvBuilder::new().with_memory_limit(options.memory_bytes, 1.0);
-        let template = SessionStateBuilder::new()
+        let mut builder = SessionStateBuilder::new()
             .with_config(config)
             .with_runtime_env(runtime.build_arc()?)
             .with_default_features()
             .with_physical_optimizer_rules(rules(options.use_statistics))
-            .build();
+            .with_query_planner(Arc::new(NodePlanner));
+        builder
+            .scalar_functions()
+            .get_or_insert_default()
+            .extend(functions::scalar());
+        builder
+            .aggregate_functions()
+            .get_or_insert_default()
+            .extend(functions::aggregate());
+        let mut template = builder.build();
+        for rule in functions::analyzer_rules() {
+            template.add_analyzer_rule(rule);
+        }
         Ok(Self { template })
     }
 

@@ -10,7 +10,7 @@ use crate::pieces;
 use crate::state::State;
 use crate::types::nanos_of;
 use crate::work::Work;
-use arrow::array::{ArrayRef, Int32Array, RecordBatch, RecordBatchOptions};
+use arrow::array::{ArrayRef, Float64Array, Int32Array, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::SchemaRef;
 use datafusion::common::Result as PlanResult;
 use datafusion::common::tree_node::TreeNodeRecursion;
@@ -79,10 +79,7 @@ impl TreeAggregate {
     }
 
     fn bin(&self) -> Option<Bin> {
-        self.groups.iter().find_map(|key| match key {
-            GroupKey::Bin(bin) => Some(*bin),
-            GroupKey::Tag(_) => None,
-        })
+        self.groups.iter().find_map(GroupKey::bin)
     }
 
     fn schema_ref(&self) -> SchemaRef {
@@ -111,7 +108,9 @@ impl DisplayAs for TreeAggregate {
                     "{comma}{}",
                     self.scan.layout.schema.field(1 + tag).name()
                 )?,
-                GroupKey::Bin(bin) => write!(f, "{comma}bin({} ns)", bin.width_ns)?,
+                GroupKey::Bin(bin) | GroupKey::BinSeconds(bin) => {
+                    write!(f, "{comma}bin({} ns)", bin.width_ns)?
+                }
             }
         }
         f.write_str("], aggr=[")?;
@@ -313,10 +312,12 @@ impl<'n> Groups<'n> {
         for states in &mut self.states {
             states.push(&figures)?;
         }
+        if self.node.bin().is_some() {
+            self.bins.push(bin_time(own, self.layout, start)?);
+        }
         for (at, key) in self.node.groups.iter().enumerate() {
-            match key {
-                GroupKey::Tag(tag) => self.tags[at].push(member.tags[*tag]),
-                GroupKey::Bin(_) => self.bins.push(bin_time(own, self.layout, start)?),
+            if let GroupKey::Tag(tag) = key {
+                self.tags[at].push(member.tags[*tag]);
             }
         }
         self.rows += 1;
@@ -331,7 +332,12 @@ impl<'n> Groups<'n> {
                     let numbers = Int32Array::from(std::mem::take(&mut self.tags[at]));
                     self.layout.tags[*tag].array(numbers)?
                 }
-                GroupKey::Bin(_) => pieces::times(self.layout.unit, std::mem::take(&mut self.bins)),
+                GroupKey::Bin(_) => pieces::times(self.layout.unit, self.bins.clone()),
+                GroupKey::BinSeconds(_) => {
+                    let second = (1_000_000_000 / nanos_of(self.layout.unit)) as f64;
+                    let seconds = self.bins.iter().map(|&time| time as f64 / second);
+                    Arc::new(Float64Array::from_iter_values(seconds))
+                }
             });
         }
         for states in &mut self.states {

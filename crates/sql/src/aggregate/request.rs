@@ -4,7 +4,7 @@ use crate::metric::layout::{Layout, Role};
 use crate::metric::scan::SeriesScan;
 use crate::metric::trace::Trace;
 use crate::types::{column_type, nanos_of};
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::ScalarValue;
 use datafusion::physical_expr::ScalarFunctionExpr;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
@@ -18,6 +18,18 @@ use std::sync::Arc;
 pub(crate) enum GroupKey {
     Tag(usize),
     Bin(Bin),
+    /// Where a bin begins, in seconds since 1970.
+    BinSeconds(Bin),
+}
+
+impl GroupKey {
+    /// The bins of the key, if it is one of time.
+    pub(crate) fn bin(&self) -> Option<Bin> {
+        match self {
+            Self::Tag(_) => None,
+            Self::Bin(bin) | Self::BinSeconds(bin) => Some(*bin),
+        }
+    }
 }
 
 /// Bins of time, as `date_bin` makes them.
@@ -88,11 +100,9 @@ impl Request {
         }
         let groups = group_by.expr().iter().map(|(expr, _)| reader.group(expr));
         let groups: Vec<GroupKey> = groups.collect::<Option<_>>()?;
-        if groups
-            .iter()
-            .filter(|key| matches!(key, GroupKey::Bin(_)))
-            .count()
-            > 1
+        let mut bins = groups.iter().filter_map(GroupKey::bin);
+        if let Some(bin) = bins.next()
+            && bins.any(|other| other != bin)
         {
             return None;
         }
@@ -134,7 +144,18 @@ impl Reader<'_> {
     fn group(&self, expr: &Arc<dyn PhysicalExpr>) -> Option<GroupKey> {
         let (expr, depth) = self.0.traced(expr, 0);
         if let Some(call) = expr.downcast_ref::<ScalarFunctionExpr>() {
-            return self.bin(call, depth).map(GroupKey::Bin);
+            return match (call.fun().name(), call.args()) {
+                ("date_part", [part, bin]) => {
+                    let ScalarValue::Utf8(Some(part)) = self.literal(part, depth)? else {
+                        return None;
+                    };
+                    let (bin, depth) = self.0.traced(bin, depth);
+                    let bin = self.bin(bin.downcast_ref()?, depth)?;
+                    part.eq_ignore_ascii_case("epoch")
+                        .then_some(GroupKey::BinSeconds(bin))
+                }
+                _ => self.bin(call, depth).map(GroupKey::Bin),
+            };
         }
         match self.role(expr, depth)? {
             Role::Tag(tag) => Some(GroupKey::Tag(tag)),
@@ -167,10 +188,9 @@ impl Reader<'_> {
             }
             _ => return None,
         };
-        let origin_ns = match origin.map(|origin| self.literal(origin, depth)) {
+        let origin_ns = match origin {
             None => 0,
-            Some(Some(ScalarValue::TimestampNanosecond(Some(origin), _))) => *origin,
-            Some(_) => return None,
+            Some(origin) => nanos(self.literal(origin, depth)?)?,
         };
         let bin = Bin {
             width_ns,
@@ -315,4 +335,16 @@ impl Reader<'_> {
         (field.data_type().is_numeric()).then_some(())?;
         self.known(column)
     }
+}
+
+/// Nanoseconds since 1970 of a time.
+fn nanos(value: &ScalarValue) -> Option<i64> {
+    let (time, unit) = match value {
+        ScalarValue::TimestampSecond(time, _) => (time, TimeUnit::Second),
+        ScalarValue::TimestampMillisecond(time, _) => (time, TimeUnit::Millisecond),
+        ScalarValue::TimestampMicrosecond(time, _) => (time, TimeUnit::Microsecond),
+        ScalarValue::TimestampNanosecond(time, _) => (time, TimeUnit::Nanosecond),
+        _ => return None,
+    };
+    (*time)?.checked_mul(nanos_of(unit))
 }

@@ -1,0 +1,144 @@
+//! Bins of time: of fixed length, or of months, or in a time zone.
+//!
+//! ```text
+//! width    Width     how long a bin is, from an interval or a text
+//! local    Lattice   begins of bins in local time: origin + n * width
+//! zoned    Zoned     instants of those local times in a time zone
+//! ```
+//!
+//! Invariants
+//! 1. Bins have neither gaps nor overlaps: a bin ends where the next one begins.
+//! 2. A bin begins at an instant at which local clocks show a begin of the lattice. Where clocks skip that time, the
+//!    bin begins at the change. Where clocks show it twice, bins of whole days or months begin at the first instant,
+//!    and shorter bins at each of the two, so that an hour stays an hour.
+
+mod local;
+mod width;
+mod zoned;
+
+use super::args;
+use arrow::datatypes::{DataType, IntervalMonthDayNano};
+use datafusion::arrow::compute::kernels::cast_utils::string_to_timestamp_nanos;
+use datafusion::common::{Result, ScalarValue, plan_err};
+use jiff::tz::TimeZone;
+use local::Lattice;
+use tidalite::Zone;
+use width::Width;
+use zoned::Zoned;
+
+/// The bins of a call of `time_bucket`.
+#[derive(Clone, Debug)]
+pub(super) struct Buckets {
+    width: Width,
+    lattice: Lattice,
+    /// The zone, unless it is UTC.
+    zone: Option<Zoned>,
+}
+
+impl Buckets {
+    /// Reads the constant arguments of a call on times of this type: the width, then what follows the time. `None` if
+    /// the width is null.
+    pub(super) fn new(
+        function: &str,
+        width: &ScalarValue,
+        time: &DataType,
+        options: &[ScalarValue],
+    ) -> Result<Option<Self>> {
+        let Some(width) = Width::new(function, width)? else {
+            return Ok(None);
+        };
+        let (mut zone, mut origin) = (None, None);
+        for option in options {
+            if option.is_null() {
+                continue;
+            }
+            let is_new = match read_option(function, option)? {
+                Extra::Zone(found) => zone.replace(found).is_none(),
+                Extra::Origin(found) => origin.replace(found).is_none(),
+            };
+            if !is_new {
+                return plan_err!("{function}: {option} repeats an argument");
+            }
+        }
+        if zone.is_none() && !args::is_utc(time) {
+            // The times carry a zone of their own, from `AT TIME ZONE`.
+            if let DataType::Timestamp(_, Some(name)) = time {
+                zone = Some(named_zone(function, name)?);
+            }
+        }
+        let zone = zone.filter(|zone| *zone != TimeZone::UTC).map(Zoned::new);
+        let origin = match (origin, &zone) {
+            (Some(origin), Some(zone)) => zone.local(origin),
+            (origin, _) => origin,
+        };
+        Ok(Some(Self {
+            lattice: Lattice::new(width, origin),
+            width,
+            zone,
+        }))
+    }
+
+    /// Nanoseconds since 1970 of the begin of the bin that contains a time; `None` outside of the years -9999 to 9999.
+    pub(super) fn begin(&self, nanos: i128) -> Option<i128> {
+        match &self.zone {
+            None => self.lattice.begin(nanos),
+            Some(zone) => zone.begin(&self.lattice, self.width, nanos),
+        }
+    }
+
+    /// The begin of the bin after the one that begins at `begin`.
+    pub(super) fn next(&self, begin: i128) -> Option<i128> {
+        match &self.zone {
+            None => self.lattice.next(begin),
+            Some(zone) => zone.next(&self.lattice, self.width, begin),
+        }
+    }
+
+    /// The interval and the origin, in nanoseconds since 1970, of a call of `date_bin` with equal bins. The origin is
+    /// left out if the default of `date_bin`, 1970-01-01, gives the same bins.
+    pub(super) fn as_date_bin(&self) -> Option<(IntervalMonthDayNano, Option<i64>)> {
+        if self.zone.is_some() {
+            return None;
+        }
+        let interval = self.width.interval()?;
+        let origin = match self.lattice.begin(0)? {
+            0 => None,
+            _ => Some(i64::try_from(self.lattice.origin()).ok()?),
+        };
+        Some((interval, origin))
+    }
+}
+
+/// A constant argument that follows the time.
+enum Extra {
+    Zone(TimeZone),
+    Origin(i128),
+}
+
+fn read_option(function: &str, option: &ScalarValue) -> Result<Extra> {
+    if let Some(text) = args::text(option) {
+        if let Ok(zone) = named_zone(function, text) {
+            return Ok(Extra::Zone(zone));
+        }
+        return match string_to_timestamp_nanos(text) {
+            Ok(origin) => Ok(Extra::Origin(origin.into())),
+            Err(_) => {
+                plan_err!("{function}: '{text}' is neither a time zone nor a time for the origin")
+            }
+        };
+    }
+    match args::nanos(option) {
+        Ok(Some(origin)) => Ok(Extra::Origin(origin)),
+        _ => plan_err!("{function}: found {option}, expected a time zone or a time for the origin"),
+    }
+}
+
+fn named_zone(function: &str, name: &str) -> Result<TimeZone> {
+    if args::is_utc_name(name) {
+        return Ok(TimeZone::UTC);
+    }
+    match Zone::named(name) {
+        Ok(zone) => Ok(zone.into()),
+        Err(error) => plan_err!("{function}: {error}"),
+    }
+}

@@ -1,0 +1,126 @@
+//! Bins in a time zone.
+//!
+//! The time zones are those of `jiff`, which the library uses for its own windows of the calendar, so that the bins of
+//! a query are the windows of the library. `jiff` also tells where a zone changes its offset, which the bins at such a
+//! change need.
+
+use super::local::{Lattice, civil};
+use super::width::Width;
+use crate::functions::args::NANOS_PER_SECOND;
+use jiff::Timestamp;
+use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
+
+/// A time zone.
+#[derive(Clone, Debug)]
+pub(super) struct Zoned(TimeZone);
+
+/// A change of the offset of a zone: the instant, and the offsets before and after it.
+struct Change {
+    at: i128,
+    before: Offset,
+    after: Offset,
+}
+
+impl Zoned {
+    pub(super) fn new(zone: TimeZone) -> Self {
+        Self(zone)
+    }
+
+    /// The local time at an instant.
+    pub(super) fn local(&self, nanos: i128) -> Option<i128> {
+        let instant = Timestamp::from_nanosecond(nanos).ok()?;
+        Some(nanos + offset_nanos(self.0.to_offset(instant)))
+    }
+
+    /// The begin of the bin that contains an instant.
+    pub(super) fn begin(&self, lattice: &Lattice, width: Width, nanos: i128) -> Option<i128> {
+        let local = self.local(nanos)?;
+        let begin = self.last_until(lattice.begin(local)?, width, nanos)?;
+        let ambiguous = self.0.to_ambiguous_timestamp(civil(local)?);
+        let AmbiguousOffset::Fold { after, .. } = ambiguous.offset() else {
+            return Some(begin);
+        };
+        if offset_nanos(after) != local - nanos {
+            return Some(begin);
+        }
+        // Clocks have been set back and show this time again. A bin that began before the change, at a later local
+        // time, is the current one.
+        let change = self.last_change(nanos)?;
+        let last_local = change.at - 1 + offset_nanos(change.before);
+        let earlier = self.last_until(lattice.begin(last_local)?, width, change.at - 1)?;
+        Some(begin.max(earlier))
+    }
+
+    /// The begin of the bin after the one that begins at an instant.
+    pub(super) fn next(&self, lattice: &Lattice, width: Width, begin: i128) -> Option<i128> {
+        let mut local = self.local(begin)?;
+        let next = loop {
+            local = lattice.next(local)?;
+            let (first, second) = self.instants(local)?;
+            // Begins that clocks skip all lie at the change.
+            match (first > begin, second > begin) {
+                (true, _) => break first,
+                (false, true) if !width.is_calendar() => break second,
+                _ => {}
+            }
+        };
+        if width.is_calendar() {
+            return Some(next);
+        }
+        // Clocks that are set back in between show begins again.
+        let Some(change) = self.next_change(begin).filter(|change| change.at < next) else {
+            return Some(next);
+        };
+        let local = lattice.next(change.at - 1 + offset_nanos(change.after))?;
+        let repeated = local - offset_nanos(change.after);
+        Some(next.min(repeated.max(change.at)))
+    }
+
+    /// The last instant until `limit` at which a bin begins whose local begin is this.
+    fn last_until(&self, local: i128, width: Width, limit: i128) -> Option<i128> {
+        let (first, second) = self.instants(local)?;
+        let is_second = !width.is_calendar() && second <= limit;
+        Some(if is_second { second } else { first })
+    }
+
+    /// First and last instant at which clocks show a local time: the change if they skip it.
+    fn instants(&self, local: i128) -> Option<(i128, i128)> {
+        let at = |offset: Offset| local - offset_nanos(offset);
+        match self.0.to_ambiguous_timestamp(civil(local)?).offset() {
+            AmbiguousOffset::Unambiguous { offset } => Some((at(offset), at(offset))),
+            AmbiguousOffset::Fold { before, after } => Some((at(before), at(after))),
+            AmbiguousOffset::Gap { before, .. } => {
+                let change = self.last_change(at(before))?.at;
+                Some((change, change))
+            }
+        }
+    }
+
+    /// The last change until an instant.
+    fn last_change(&self, nanos: i128) -> Option<Change> {
+        let behind = Timestamp::from_nanosecond(nanos + 1).ok()?;
+        let change = self.0.preceding(behind).next()?;
+        self.change(change.timestamp(), change.offset())
+    }
+
+    /// The first change after an instant.
+    fn next_change(&self, nanos: i128) -> Option<Change> {
+        let instant = Timestamp::from_nanosecond(nanos).ok()?;
+        let change = self.0.following(instant).next()?;
+        self.change(change.timestamp(), change.offset())
+    }
+
+    fn change(&self, at: Timestamp, after: Offset) -> Option<Change> {
+        let at = at.as_nanosecond();
+        let before = Timestamp::from_nanosecond(at - 1).ok()?;
+        Some(Change {
+            at,
+            before: self.0.to_offset(before),
+            after,
+        })
+    }
+}
+
+fn offset_nanos(offset: Offset) -> i128 {
+    i128::from(offset.seconds()) * i128::from(NANOS_PER_SECOND)
+}

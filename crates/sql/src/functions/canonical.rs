@@ -1,0 +1,157 @@
+//! Rewrites the common ways to write bins of time to `date_bin`, so that later rules need to know only that one.
+//!
+//! | written | rewritten |
+//! |---|---|
+//! | `date_trunc('hour', t)`, from microseconds to days | `date_bin(INTERVAL '1 hour', t)` |
+//! | `floor(extract(epoch from t) / 60) * 60` | `extract(epoch from date_bin(INTERVAL '60 s', t))` |
+//!
+//!
+//! The times must have no zone or UTC. The results are equal, except that `extract` rounds times in nanoseconds to a
+//! float with a precision of about 200 ns, which can put a time just before the end of a bin into the next bin.
+//! `date_bin` is exact there.
+//!
+//! `(extract(epoch from t) / 60)::bigint * 60` stays: the conversion rounds towards zero, so times before 1970 have
+//! other bins.
+
+use super::args;
+use super::date_bin::date_bin;
+use arrow::datatypes::{DataType, IntervalMonthDayNano};
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DFSchema, Result, ScalarValue};
+use datafusion::functions::datetime::date_part;
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, Operator, lit};
+use datafusion::optimizer::AnalyzerRule;
+
+/// The rule. It follows the conversion of types.
+#[derive(Debug)]
+pub(super) struct CanonicalBins;
+
+impl AnalyzerRule for CanonicalBins {
+    fn name(&self) -> &str {
+        "canonical_bins"
+    }
+
+    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
+        let plan = plan.transform_up_with_subqueries(|plan| {
+            let schema = merge_schema(&plan.inputs());
+            let names = NamePreserver::new(&plan);
+            plan.map_expressions(|expr| {
+                let name = names.save(&expr);
+                let rewritten = expr.transform_up(|expr| Ok(rewrite(expr, &schema)))?;
+                Ok(rewritten.update_data(|expr| name.restore(expr)))
+            })?
+            .map_data(|plan| plan.recompute_schema())
+        })?;
+        Ok(plan.data)
+    }
+}
+
+fn rewrite(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
+    match truncated(&expr, schema).or_else(|| floored(&expr, schema)) {
+        Some(bins) => Transformed::yes(bins),
+        None => Transformed::no(expr),
+    }
+}
+
+/// `date_trunc(unit, t)` as bins.
+fn truncated(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
+    let [unit, time] = arguments(expr, "date_trunc")? else {
+        return None;
+    };
+    let nanos = match args::text(&constant(unit)?)?.to_ascii_lowercase().as_str() {
+        "microsecond" => 1_000,
+        "millisecond" => 1_000_000,
+        "second" => args::NANOS_PER_SECOND,
+        "minute" => 60 * args::NANOS_PER_SECOND,
+        "hour" => 3_600 * args::NANOS_PER_SECOND,
+        "day" => 86_400 * args::NANOS_PER_SECOND,
+        _ => return None,
+    };
+    bins(nanos, time, schema)
+}
+
+/// `floor(extract(epoch from t) / n) * n` as bins.
+fn floored(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
+    let (floor, seconds) = operands(expr, Operator::Multiply)?;
+    // Either order of the factors.
+    let (floor, seconds) = match constant_number(seconds) {
+        Some(seconds) => (floor, seconds),
+        None => (seconds, constant_number(floor)?),
+    };
+    let [quotient] = arguments(floor, "floor")? else {
+        return None;
+    };
+    let (epoch, divisor) = operands(quotient, Operator::Divide)?;
+    if constant_number(divisor)? != seconds {
+        return None;
+    }
+    let [part, time] = arguments(epoch, "date_part")? else {
+        return None;
+    };
+    if !args::text(&constant(part)?)?.eq_ignore_ascii_case("epoch") {
+        return None;
+    }
+    // Widths of whole seconds, so that the begins of bins are whole seconds, which a float holds exactly.
+    let is_whole = seconds >= 1.0 && seconds.fract() == 0.0;
+    let limit = (i64::MAX / args::NANOS_PER_SECOND) as f64;
+    if !is_whole || seconds >= limit {
+        return None;
+    }
+    let bins = bins(seconds as i64 * args::NANOS_PER_SECOND, time, schema)?;
+    Some(date_part().call(vec![part.clone(), bins]))
+}
+
+fn bins(nanos: i64, time: &Expr, schema: &DFSchema) -> Option<Expr> {
+    let ty: DataType = time.get_type(schema).ok()?;
+    if !args::is_utc(&ty) {
+        return None;
+    }
+    let width = IntervalMonthDayNano::new(0, 0, nanos);
+    let width = lit(ScalarValue::IntervalMonthDayNano(Some(width)));
+    Some(date_bin().call(vec![width, time.clone()]))
+}
+
+/// The arguments of a call of this function.
+fn arguments<'e>(expr: &'e Expr, name: &str) -> Option<&'e [Expr]> {
+    match within(expr) {
+        Expr::ScalarFunction(call) if call.name() == name => Some(&call.args),
+        _ => None,
+    }
+}
+
+fn operands(expr: &Expr, operator: Operator) -> Option<(&Expr, &Expr)> {
+    match within(expr) {
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) if *op == operator => Some((left, right)),
+        _ => None,
+    }
+}
+
+/// The expression without its name and without a conversion to a float.
+fn within(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Alias(alias) => within(&alias.expr),
+        Expr::Cast(Cast { expr, field }) if *field.data_type() == DataType::Float64 => within(expr),
+        _ => expr,
+    }
+}
+
+/// The value of a constant, which may be converted to another type.
+fn constant(expr: &Expr) -> Option<ScalarValue> {
+    match expr {
+        Expr::Literal(value, _) => Some(value.clone()),
+        Expr::Alias(alias) => constant(&alias.expr),
+        Expr::Cast(Cast { expr, field }) => constant(expr)?.cast_to(field.data_type()).ok(),
+        _ => None,
+    }
+}
+
+fn constant_number(expr: &Expr) -> Option<f64> {
+    let value = constant(expr).filter(|value| value.data_type().is_numeric())?;
+    match value.cast_to(&DataType::Float64) {
+        Ok(ScalarValue::Float64(number)) => number,
+        _ => None,
+    }
+}
