@@ -230,6 +230,25 @@ fn aggregates_from_trees_equal_those_over_rows() {
                     );
                 }
             }
+            // With a limit, only the last bins are read.
+            if let Some(at) = asked.0.iter().position(|key| key.starts_with("date_bin")) {
+                let order = if rng.one_in(2) { "DESC" } else { "ASC" };
+                let limit = 1 + rng.below(9);
+                let text = format!("{text} ORDER BY c{at} {order}");
+                let keys = asked.0.len();
+                let limited = format!("SELECT * FROM ({text} LIMIT {limit})");
+                let some = rows(&mut trees, &limited, keys);
+                assert_eq!(some.len(), expected.len().min(limit as usize), "{limited}");
+                for (key, cells) in &some {
+                    assert!(
+                        cells
+                            .iter()
+                            .zip(&own[key])
+                            .all(|(one, other)| format!("{one:?}") == format!("{other:?}")),
+                        "{limited}\n{key:?}"
+                    );
+                }
+            }
             let explained = trees.query(&format!("EXPLAIN {text}")).unwrap();
             let plan: String = explained
                 .map(|batch| format!("{:?}", batch.unwrap()))

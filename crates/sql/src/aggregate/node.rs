@@ -32,6 +32,13 @@ use tidalite::{Aggregate, Column, Series, Steps};
 /// Number of members below which one thread reads the statistics of all.
 const MEMBERS_OF_ONE_THREAD: usize = 32;
 
+/// The first or the last bins that contain rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Outermost {
+    pub(crate) bins: usize,
+    pub(crate) are_last: bool,
+}
+
 /// Reads statistics of members by groups.
 #[derive(Clone, Debug)]
 pub(crate) struct TreeAggregate {
@@ -39,6 +46,8 @@ pub(crate) struct TreeAggregate {
     groups: Arc<[GroupKey]>,
     functions: Arc<[(Function, Arc<AggregateFunctionExpr>)]>,
     partitions: Arc<[Vec<usize>]>,
+    /// Only this many bins of each series are needed.
+    outermost: Option<Outermost>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
@@ -73,9 +82,24 @@ impl TreeAggregate {
             groups: request.groups.into(),
             functions: functions.collect(),
             partitions: partitions.into(),
+            outermost: None,
             properties: Arc::new(properties),
             metrics: ExecutionPlanMetricsSet::new(),
         })
+    }
+
+    /// The same node for a query that needs only the groups of these bins: those in which no series has rows further
+    /// out than in so many bins.
+    pub(crate) fn only(&self, outermost: Outermost) -> Self {
+        Self {
+            outermost: Some(outermost),
+            ..self.clone()
+        }
+    }
+
+    /// The keys of the groups.
+    pub(crate) fn groups(&self) -> &[GroupKey] {
+        &self.groups
     }
 
     fn bin(&self) -> Option<Bin> {
@@ -118,7 +142,18 @@ impl DisplayAs for TreeAggregate {
             let comma = if at == 0 { "" } else { ", " };
             write!(f, "{comma}{}", function.name())?;
         }
-        f.write_str("]")
+        f.write_str("]")?;
+        match self.outermost {
+            Some(Outermost {
+                bins,
+                are_last: true,
+            }) => write!(f, ", last {bins} bins"),
+            Some(Outermost {
+                bins,
+                are_last: false,
+            }) => write!(f, ", first {bins} bins"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -278,7 +313,13 @@ impl<'n> Groups<'n> {
         }
         let found = match self.node.bin() {
             None => whole(&series, &numbers, (from, to))?,
-            Some(bin) => binned(&series, own, &numbers, ((from, to), bin))?,
+            Some(bin) => {
+                let bins = Bins::of(own, bin);
+                match self.node.outermost {
+                    None => bins.read(&series, &numbers, (from, to))?,
+                    Some(outermost) => bins.outermost(&series, &numbers, (from, to), outermost)?,
+                }
+            }
         };
         for (start, aggregates) in &found {
             self.push(member, (part, own), *start, (&numbers, aggregates))?;
@@ -362,23 +403,29 @@ fn whole(series: &Series<'_>, numbers: &[usize], (from, to): (i64, i64)) -> Resu
     Ok(vec![(from, aggregates.collect::<tidalite::Result<_>>()?)])
 }
 
-/// The statistics of the bins that contain rows.
-fn binned(
-    series: &Series<'_>,
-    part: &Part,
-    numbers: &[usize],
-    ((from, to), bin): ((i64, i64), Bin),
-) -> Result<Found> {
-    let unit = part.info.schema.unit;
-    let width = bin.width_ns / unit.nanos();
-    let origin = bin.origin_ns / unit.nanos() + unit.steps_to_1970();
-    let mut found: Found = Vec::new();
-    let query = series
-        .query(Steps(from)..=Steps(to))
-        .columns(numbers.iter().copied());
-    query.for_each_window(
-        (Steps(width), Steps(origin)),
-        |column, window| match column {
+/// Bins in steps of a series.
+#[derive(Clone, Copy)]
+struct Bins {
+    width: i64,
+    origin: i64,
+}
+
+impl Bins {
+    fn of(part: &Part, bin: Bin) -> Self {
+        let unit = part.info.schema.unit;
+        Self {
+            width: bin.width_ns / unit.nanos(),
+            origin: bin.origin_ns / unit.nanos() + unit.steps_to_1970(),
+        }
+    }
+
+    /// The statistics of the bins that contain rows.
+    fn read(self, series: &Series<'_>, numbers: &[usize], (from, to): (i64, i64)) -> Result<Found> {
+        let mut found: Found = Vec::new();
+        let query = series.query(Steps(from)..=Steps(to));
+        let query = query.columns(numbers.iter().copied());
+        let windows = (Steps(self.width), Steps(self.origin));
+        query.for_each_window(windows, |column, window| match column {
             0 => {
                 let mut aggregates = Vec::with_capacity(numbers.len());
                 aggregates.push(window.aggregate);
@@ -389,9 +436,45 @@ fn binned(
                     aggregates.push(window.aggregate);
                 }
             }
-        },
-    )?;
-    Ok(found)
+        })?;
+        Ok(found)
+    }
+
+    /// The statistics of the first or the last bins that contain rows, and maybe of more. The interval grows until it
+    /// has enough of them.
+    fn outermost(
+        self,
+        series: &Series<'_>,
+        numbers: &[usize],
+        (from, to): (i64, i64),
+        outermost: Outermost,
+    ) -> Result<Found> {
+        let Some((first, last)) = series.span() else {
+            return Ok(Vec::new());
+        };
+        let (from, to) = (from.max(first), to.min(last));
+        if from > to {
+            return Ok(Vec::new());
+        }
+        let mut reach = self.width.saturating_mul(outermost.bins.max(1) as i64);
+        loop {
+            let (begin, end) = match outermost.are_last {
+                true => (to.saturating_sub(reach).max(from), to),
+                false => (from, from.saturating_add(reach).min(to)),
+            };
+            let mut found = self.read(series, numbers, (begin, end))?;
+            // The interval may cut the innermost bin, whose statistics are incomplete then.
+            let is_cut = (begin, end) != (from, to);
+            if !is_cut || found.len() > outermost.bins {
+                match outermost.are_last {
+                    true => drop(found.drain(..usize::from(is_cut))),
+                    false => found.truncate(found.len() - usize::from(is_cut)),
+                }
+                return Ok(found);
+            }
+            reach = reach.saturating_mul(4);
+        }
+    }
 }
 
 /// The time of the table at which a bin begins.

@@ -1,13 +1,16 @@
 //! Replaces partial aggregates over series by statistics from the trees.
 
-use crate::aggregate::node::TreeAggregate;
+use crate::aggregate::node::{Outermost, TreeAggregate};
 use crate::aggregate::request::Request;
 use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
+use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::sorts::sort::SortExec;
 use std::sync::Arc;
 
 /// The rule. It must run while partial and final aggregates still follow each other directly.
@@ -22,10 +25,17 @@ impl PhysicalOptimizerRule for AggregatesFromTrees {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let threads = config.execution.target_partitions;
         plan.transform_down(|plan| {
-            let Some(node) = replacement(&plan, threads) else {
-                return Ok(Transformed::no(plan));
-            };
-            Ok(Transformed::yes(node))
+            Ok(match replacement(&plan, threads) {
+                Some(node) => Transformed::yes(node),
+                None => Transformed::no(plan),
+            })
+        })
+        .data()?
+        .transform_down(|plan| {
+            Ok(match with_outermost_bins(&plan) {
+                Some(node) => Transformed::yes(node),
+                None => Transformed::no(plan),
+            })
         })
         .data()
     }
@@ -39,7 +49,8 @@ impl PhysicalOptimizerRule for AggregatesFromTrees {
     }
 }
 
-/// The final aggregate over the replaced partial one.
+/// The final aggregate over the replaced partial one. The groups are few, so one thread merges them sooner than several
+/// would divide them.
 fn replacement(plan: &Arc<dyn ExecutionPlan>, threads: usize) -> Option<Arc<dyn ExecutionPlan>> {
     let whole = plan.downcast_ref::<AggregateExec>()?;
     if !matches!(
@@ -54,14 +65,54 @@ fn replacement(plan: &Arc<dyn ExecutionPlan>, threads: usize) -> Option<Arc<dyn 
     }
     let request = Request::of(partial)?;
     let node = TreeAggregate::new(request, partial.aggr_expr(), partial.schema(), threads)?;
-    // The groups are few: one thread merges them sooner than several would divide them.
+    merged_over(whole, Arc::new(node))
+}
+
+/// The final aggregate over another input.
+fn merged_over(
+    whole: &AggregateExec,
+    input: Arc<dyn ExecutionPlan>,
+) -> Option<Arc<dyn ExecutionPlan>> {
     let merged = AggregateExec::try_new(
         AggregateMode::Final,
         whole.group_expr().clone(),
         whole.aggr_expr().to_vec(),
         whole.filter_expr().to_vec(),
-        Arc::new(node),
+        input,
         whole.input_schema(),
     );
     merged.ok().map(|merged| Arc::new(merged) as _)
+}
+
+/// A sort by bins with a limit, over an aggregate that returns only the bins that can be within the limit.
+///
+/// If a bin has a group within the limit, fewer than so many bins with rows lie further out, in all series and thus in
+/// each.
+fn with_outermost_bins(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
+    let sort = plan.downcast_ref::<SortExec>()?;
+    let first = sort.expr().first();
+    let mut key = Arc::clone(&first.expr);
+    let mut projections = Vec::new();
+    let mut input = sort.input();
+    while let Some(projection) = input.downcast_ref::<ProjectionExec>() {
+        let column = key.downcast_ref::<Column>()?.index();
+        key = Arc::clone(&projection.expr()[column].expr);
+        projections.push(projection);
+        input = projection.input();
+    }
+    let merged = input.downcast_ref::<AggregateExec>()?;
+    let node = merged.input().downcast_ref::<TreeAggregate>()?;
+    let group = node.groups().get(key.downcast_ref::<Column>()?.index())?;
+    group.bin()?;
+    let outermost = Outermost {
+        bins: sort.fetch()?,
+        are_last: first.options.descending,
+    };
+    let mut input = merged_over(merged, Arc::new(node.only(outermost)))?;
+    for projection in projections.into_iter().rev() {
+        let exprs = projection.expr().to_vec();
+        input = Arc::new(ProjectionExec::try_new(exprs, input).ok()?);
+    }
+    let sorted = SortExec::new(sort.expr().clone(), input).with_fetch(sort.fetch());
+    Some(Arc::new(sorted))
 }
