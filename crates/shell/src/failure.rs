@@ -25,13 +25,16 @@ const LINE_MAX: usize = 100;
 /// The text of an error: its kind, its message, and the line of the statement with a caret below the place. `place`
 /// names the input and the line in it at which the statement begins.
 pub(crate) fn describe(error: &Error, statement: &str, place: Option<(&str, usize)>) -> String {
+    let message = error.to_string();
+    // Some messages of the query engine have several lines.
+    let message = message.trim_end().replace('\n', "\n  ");
     let mut text = match error.kind() {
-        ErrorKind::Syntax => format!("syntax error: {error}"),
-        ErrorKind::Plan => format!("invalid query: {error}"),
-        ErrorKind::Execution => format!("execution failed: {error}"),
-        ErrorKind::Memory => format!("out of memory: {error}"),
-        ErrorKind::Database => format!("database error: {error}"),
-        _ => error.to_string(),
+        ErrorKind::Syntax => format!("syntax error: {message}"),
+        ErrorKind::Plan => format!("invalid query: {message}"),
+        ErrorKind::Execution => format!("execution failed: {message}"),
+        ErrorKind::Memory => format!("out of memory: {message}"),
+        ErrorKind::Database => format!("database error: {message}"),
+        _ => message,
     };
     if let Some((name, first)) = place {
         let below = error.position().map_or(1, |(line, _)| line.max(1));

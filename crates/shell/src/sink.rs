@@ -152,7 +152,7 @@ impl Write for Sink<'_> {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn tables_columns_and_keywords_are_completed() {
-        assert_eq!(words("select va"), ["value", "values"]);
+        assert_eq!(words("select va"), ["value", "values", "varchar"]);
         assert_eq!(words("SELECT WI"), ["wind", "WITH"]);
         assert_eq!(words("select 1 from h"), ["\"hb.power\"", "having"]);
         assert_eq!(words("select \"hb"), ["\"hb.power\""]);
@@ -177,7 +177,8 @@ mod tests {
         assert_eq!(words("select wind."), ["time", "value"]);
         assert_eq!(words("select \"hb.power\".m"), ["\"Max\""]);
         assert_eq!(words("select w.v"), ["value"]);
-        assert_eq!(words("select * from information_schema.t"), ["tables"]);
+        // A keyword as a name needs quotes.
+        assert_eq!(words("select * from information_schema.t"), ["\"tables\""]);
         assert_eq!(words("select 1."), [""; 0]);
     }
 

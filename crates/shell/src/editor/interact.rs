@@ -11,7 +11,7 @@ use reedline::{
     Reedline, ReedlineEvent, ReedlineMenu, Signal, default_emacs_keybindings,
 };
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -118,7 +118,8 @@ fn editor(colors: bool, complete: Complete) -> Reedline {
         .with_edit_mode(Box::new(Emacs::new(keys)))
         .with_highlighter(Box::new(Colors { on: colors }))
         .with_ansi_colors(colors)
-        .use_bracketed_paste(true);
+        // The editor draws on standard error, but switches this mode on standard output, which can be a file.
+        .use_bracketed_paste(io::stdout().is_terminal());
     match colors {
         // A hint in plain text would look like input.
         true => {

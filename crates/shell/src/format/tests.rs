@@ -46,13 +46,13 @@ fn a_table_has_borders_and_numbers_on_the_right() {
     assert_eq!(
         shown(Mode::Box, &[sample()]),
         "\
-┌──────────────────────────┬──────┬───────┬─────────┐
-│ time                     ┆ n    ┆ x     ┆ text    │
-╞══════════════════════════╪══════╪═══════╪═════════╡
-│ 2014-06-01T00:10:00Z     ┆   -7 ┆  21.5 ┆ wind    │
-│ 1970-01-01T00:00:01.500Z ┆ NULL ┆ 1e300 ┆ a|\"b\",  │
-│                          ┆      ┆       ┆ c       │
-└──────────────────────────┴──────┴───────┴─────────┘
+┌──────────────────────────┬──────┬───────┬────────┐
+│ time                     ┆ n    ┆ x     ┆ text   │
+╞══════════════════════════╪══════╪═══════╪════════╡
+│ 2014-06-01T00:10:00Z     ┆   -7 ┆  21.5 ┆ wind   │
+│ 1970-01-01T00:00:01.500Z ┆ NULL ┆ 1e300 ┆ a|\"b\", │
+│                          ┆      ┆       ┆ c      │
+└──────────────────────────┴──────┴───────┴────────┘
 "
     );
 }
@@ -95,7 +95,14 @@ fn rows_beyond_the_first_block_keep_the_widths() {
     let end: Vec<&str> = shown.lines().rev().take(6).collect();
     assert_eq!(
         end,
-        ["└──────┘", "│ efg  │", "│ abcd │", "│ c    │", "│ ab   │", "│ ab   │"]
+        [
+            "└──────┘",
+            "│ efg  │",
+            "│ abcd │",
+            "│ c    │",
+            "│ ab   │",
+            "│ ab   │"
+        ]
     );
     assert_eq!(shown.lines().count(), 3 + 10_000 + 3 + 1);
 }
@@ -177,7 +184,7 @@ fn json_is_an_array_with_a_row_in_each_line() {
         shown(Mode::Json, &[sample(), sample().slice(0, 1)]),
         r#"[
 {"time":"2014-06-01T00:10:00Z","n":-7,"x":21.5,"text":"wind"},
-{"time":"1970-01-01T00:00:01.500Z","n":null,"x":1e300,"text":"a|\"b\",\nc"},
+{"time":"1970-01-01T00:00:01.500Z","n":null,"x":1.0e300,"text":"a|\"b\",\nc"},
 {"time":"2014-06-01T00:10:00Z","n":-7,"x":21.5,"text":"wind"}
 ]
 "#
@@ -232,7 +239,10 @@ text = a|\"b\",\\nc
 #[test]
 fn plans_are_not_put_in_a_table() {
     let columns: [(&str, ArrayRef); 2] = [
-        ("plan_type", Arc::new(StringArray::from(vec!["logical_plan"]))),
+        (
+            "plan_type",
+            Arc::new(StringArray::from(vec!["logical_plan"])),
+        ),
         ("plan", Arc::new(StringArray::from(vec!["Sort\n  Scan\n"]))),
     ];
     let batch = RecordBatch::try_from_iter(columns).unwrap();

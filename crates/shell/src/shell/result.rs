@@ -58,7 +58,7 @@ impl Printer<'_, '_> {
         let mut format = format(settings, width, schema);
         // A statement without a result has no columns.
         let has_columns = !schema.fields().is_empty();
-        let mut write = || -> Result<u64, Failure> {
+        let write = || -> Result<u64, Failure> {
             let mut rows = 0_u64;
             for batch in batches {
                 let batch = batch.map_err(Failure::Sql)?;
