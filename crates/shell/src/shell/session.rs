@@ -14,7 +14,7 @@ use indicatif::ProgressDrawTarget;
 use nu_ansi_term::Color;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tidalite_sql::Connection;
 use tidalite_sql::arrow::array::RecordBatch;
@@ -39,6 +39,8 @@ pub struct Shell<'a> {
     interrupt: Interrupt,
     /// The file of `.output`.
     file: Option<BufWriter<File>>,
+    /// The file of the database, which results must not overwrite.
+    database: Option<PathBuf>,
     /// Colour errors.
     colors: bool,
     /// A person types the statements, so signals do not end the program between them.
@@ -55,6 +57,7 @@ impl<'a> Shell<'a> {
             streams,
             interrupt: Interrupt::default(),
             file: None,
+            database: None,
             colors: false,
             interactive: false,
         }
@@ -64,6 +67,13 @@ impl<'a> Shell<'a> {
     #[must_use]
     pub fn interrupt(mut self, interrupt: Interrupt) -> Self {
         self.interrupt = interrupt;
+        self
+    }
+
+    /// Refuses to write results to this file, the database.
+    #[must_use]
+    pub fn database(mut self, path: &Path) -> Self {
+        self.database = Some(path.to_owned());
         self
     }
 
@@ -232,6 +242,15 @@ impl<'a> Shell<'a> {
     fn output(&mut self, path: Option<&Path>) -> Result<(), Failure> {
         self.file = match path {
             None => None,
+            Some(path)
+                if self
+                    .database
+                    .as_deref()
+                    .is_some_and(|own| is_same(own, path)) =>
+            {
+                let text = format!("{} is the database itself", path.display());
+                return Err(self.fail(&text, Failure::Command(text.clone())));
+            }
             Some(path) => match File::create(path) {
                 Ok(file) => Some(BufWriter::new(file)),
                 Err(error) => return Err(self.fail_path("write", path, error)),
@@ -308,6 +327,12 @@ impl<'a> Shell<'a> {
     pub(crate) fn names(&self) -> Names {
         Names::read(&self.connection)
     }
+}
+
+/// True if two paths lead to one file.
+fn is_same(a: &Path, b: &Path) -> bool {
+    let absolute = |path: &Path| path.canonicalize().ok();
+    absolute(a).is_some_and(|a| Some(a) == absolute(b))
 }
 
 /// True for a statement that reads only, which EXPLAIN can be put in front of.

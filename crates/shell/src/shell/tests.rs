@@ -4,7 +4,7 @@ use super::*;
 use crate::failure::Failure;
 use crate::settings::{Mode, Settings};
 use crate::streams::{Screen, Streams};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tidalite::storage::MemoryStorage;
 use tidalite::{Database, Options};
@@ -208,6 +208,27 @@ fn results_go_to_a_file_and_files_are_read() {
         "{}",
         ran.err
     );
+}
+
+#[test]
+fn results_do_not_overwrite_the_database() {
+    let folder = Folder::new("database");
+    let file = folder.path("a.tdl");
+    std::fs::write(&file, "content").unwrap();
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let streams = Streams {
+        out: &mut out,
+        err: &mut err,
+        screen: || None,
+        pager: None,
+        progress: false,
+    };
+    let connection = Connection::new(&database()).unwrap();
+    let shell = Shell::new(connection, csv(), streams);
+    let mut shell = shell.database(Path::new(&file));
+    let result = shell.run_text(&format!(".output '{}'", folder.path("./a.tdl")));
+    assert!(matches!(result, Err(Failure::Command(_))));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "content");
 }
 
 #[test]

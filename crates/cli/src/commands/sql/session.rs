@@ -32,6 +32,7 @@ pub(super) fn run(args: &SqlArgs, terminal: &mut Terminal<'_>) -> Outcome {
         progress: io::stderr().is_terminal(),
     };
     let mut shell = Shell::new(connection, settings(args), streams)
+        .database(path)
         .colors(colors)
         .interrupt(interrupt());
     let done = converse(args, &mut shell);
