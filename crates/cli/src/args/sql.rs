@@ -22,10 +22,6 @@ pub(crate) enum SqlMode {
 }
 
 #[derive(Debug, Args)]
-#[cfg_attr(
-    not(feature = "sql"),
-    expect(dead_code, reason = "this build only parses them")
-)]
 #[command(after_long_help = "\
 On a terminal this is an interactive shell: a statement ends with a semicolon, Tab completes names,
 Ctrl-C cancels a statement, Ctrl-D ends the shell, and .help lists its commands. A result that is
@@ -41,7 +37,7 @@ Examples:
   tidalite sql plant.tdl
   tidalite sql plant.tdl -c 'SELECT 1' --mode csv
   tidalite sql plant.tdl -c .tables -c '.schema wind_speed'
-  tidalite sql plant.tdl --mode jsonl --keep-going < report.sql")]
+  cat report.sql | tidalite sql plant.tdl --mode jsonl --keep-going")]
 pub(crate) struct SqlArgs {
     /// Database file
     #[arg(value_name = "FILE.tdl", value_hint = ValueHint::FilePath)]
