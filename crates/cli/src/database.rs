@@ -79,6 +79,29 @@ pub(crate) fn open_to_back_up(path: &Path) -> Outcome<Database> {
     }
 }
 
+/// Opens a database for statements that may write: for writing if possible, else only for reading, with a note.
+#[cfg(feature = "sql")]
+pub(crate) fn open_to_query(path: &Path) -> Outcome<Database> {
+    refuse_missing(path)?;
+    let reads_at_least = [
+        ErrorKind::PermissionDenied,
+        ErrorKind::CommitsLost,
+        ErrorKind::Locked,
+    ];
+    let options = store::options().mode(OpenMode::Open).tuning(telling());
+    match options.open(path) {
+        Err(error) if reads_at_least.contains(&error.kind()) => {
+            let database = open(path)?;
+            let shown = printable(&path.display().to_string());
+            eprintln!("note: {shown} is open for reading only: {error}");
+            Ok(database)
+        }
+        opened => opened
+            .map_err(|error| failure(path, &error))
+            .inspect(|database| warn_of_lost_commits(path, database)),
+    }
+}
+
 /// Opens a database for writing and creates it if it does not exist.
 pub(crate) fn open_or_create(path: &Path) -> Outcome<Database> {
     refuse_wrong_place(path)?;
@@ -87,19 +110,23 @@ pub(crate) fn open_or_create(path: &Path) -> Outcome<Database> {
 
 /// Opens a database for writing. Prints a message while another process has the writer lock.
 fn patiently(path: &Path, mode: OpenMode) -> Outcome<Database> {
-    let tells = Tuning::new().on_wait(|writer| {
+    store::options()
+        .mode(mode)
+        .tuning(telling())
+        .open(path)
+        .map_err(|error| failure(path, &error))
+        .inspect(|database| warn_of_lost_commits(path, database))
+}
+
+/// Prints a message while another process has the writer lock.
+fn telling() -> Tuning {
+    Tuning::new().on_wait(|writer| {
         eprintln!(
             "waiting: process {} has been writing for {} s",
             writer.process,
             writer.since.as_secs()
         );
-    });
-    store::options()
-        .mode(mode)
-        .tuning(tells)
-        .open(path)
-        .map_err(|error| failure(path, &error))
-        .inspect(|database| warn_of_lost_commits(path, database))
+    })
 }
 
 /// Rejects a path that cannot be a database file: a folder, or a name in a missing folder.

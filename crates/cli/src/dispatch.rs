@@ -3,7 +3,7 @@
 use crate::args::{Cli, Command};
 use crate::commands::{
     aggregate, annotate, candles, changed, container, dump, export, hash, import, integrity, join,
-    kv, load, object, pages, plot, put, queue, readers, remove, retention, scan, series, tags,
+    kv, load, object, pages, plot, put, queue, readers, remove, retention, scan, series, sql, tags,
     topic, upkeep, window,
 };
 use crate::exit::Outcome;
@@ -27,6 +27,7 @@ pub(crate) fn dispatch(cli: &Cli, terminal: &mut Terminal<'_>) -> Outcome {
         Command::Join(args) => join::run(args, terminal),
         Command::Plot(args) => plot::run(args, terminal),
         Command::Changed(args) => changed::run(args, terminal),
+        Command::Sql(args) => sql::run(args, terminal),
         Command::Remove(args) => remove::run(args, terminal),
         Command::Rename(args) => remove::rename(args, terminal),
         Command::Readers(args) => readers::run(args, terminal),

@@ -59,6 +59,12 @@ impl Palette {
         Self { on }
     }
 
+    /// True if text gets colours.
+    #[cfg(feature = "sql")]
+    pub(crate) fn is_on(self) -> bool {
+        self.on
+    }
+
     fn paint(self, style: Style, text: impl Display) -> String {
         if self.on {
             format!("{style}{text}{style:#}")

@@ -14,7 +14,7 @@ use futures::StreamExt;
 use futures::future::{Either, select};
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tidalite::Database;
 use tokio::runtime::Runtime;
 use tokio::sync::Notify;
@@ -24,7 +24,7 @@ pub struct Connection {
     database: Database,
     planner: Planner,
     /// The tables of the newest list of series that a statement has seen.
-    names: Option<Arc<Names>>,
+    names: Mutex<Option<Arc<Names>>>,
     cancel: CancelHandle,
 }
 
@@ -137,7 +137,7 @@ impl Connection {
         Ok(Self {
             database: database.clone(),
             planner: Planner::new(options)?,
-            names: None,
+            names: Mutex::default(),
             cancel: CancelHandle::default(),
         })
     }
@@ -167,14 +167,13 @@ impl Connection {
     }
 
     /// The tables in the newest state of the database.
-    fn tables_now(&mut self) -> Result<Tables> {
+    fn tables_now(&self) -> Result<Tables> {
         let state = State::Snapshot(self.database.begin_read()?);
-        let known = self.names.as_ref().filter(|names| names.are_of(&state));
-        let names = match known {
+        let mut known = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        let names = match known.as_ref().filter(|names| names.are_of(&state)) {
             Some(names) => Arc::clone(names),
-            None => Arc::new(Names::new(state.clone())),
+            None => Arc::clone(known.insert(Arc::new(Names::new(state.clone())))),
         };
-        self.names = Some(Arc::clone(&names));
         Ok(Tables {
             names,
             slot: StateSlot::new(state),
@@ -191,7 +190,7 @@ impl Connection {
     ///
     /// # Errors
     /// A damaged or unreadable page.
-    pub fn tables(&mut self) -> Result<Vec<TableName>> {
+    pub fn tables(&self) -> Result<Vec<TableName>> {
         self.tables_now()?.list()
     }
 
@@ -199,7 +198,7 @@ impl Connection {
     ///
     /// # Errors
     /// A damaged or unreadable page; two columns of a table with one name.
-    pub fn columns(&mut self, table: &TableName) -> Result<Option<SchemaRef>> {
+    pub fn columns(&self, table: &TableName) -> Result<Option<SchemaRef>> {
         let tables = self.tables_now()?;
         let table = tables.table(&table.full_name())?;
         Ok(table.map(|table| table.schema()))

@@ -8,6 +8,7 @@ use tidalite::{ReadTxn, Series, SeriesInfo, TxnId, UncommittedRead};
 #[derive(Clone)]
 pub(crate) enum State {
     Snapshot(ReadTxn),
+    #[expect(dead_code, reason = "statements in a transaction follow")]
     Uncommitted(Arc<UncommittedRead>),
 }
 
@@ -73,7 +74,7 @@ pub(crate) struct Reads {
     pub(crate) vectors: u64,
 }
 
-/// The place of the state in which a plan reads. A plan that is run again is given another state first.
+/// The place of the state in which all nodes of a plan read.
 #[derive(Clone, Debug)]
 pub(crate) struct StateSlot(Arc<Mutex<State>>);
 
@@ -87,9 +88,5 @@ impl StateSlot {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
-    }
-
-    pub(crate) fn set(&self, state: State) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = state;
     }
 }

@@ -114,11 +114,6 @@ impl Clock {
         };
         (step(after), step(before))
     }
-
-    /// A width of the table's unit in steps; `None` if it is not a whole number of steps.
-    pub(crate) fn width(self, width: i64) -> Option<i64> {
-        (width > 0 && width % self.factor == 0).then_some(width / self.factor)
-    }
 }
 
 #[cfg(test)]
@@ -138,10 +133,6 @@ mod tests {
             let zero = Unit::Ticks.steps_to_1970();
             (zero + 3, zero + 2)
         });
-        assert_eq!(
-            (seconds.width(60_000), seconds.width(500)),
-            (Some(60), None)
-        );
     }
 
     #[test]

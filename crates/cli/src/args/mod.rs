@@ -30,6 +30,7 @@ mod queue;
 mod queue_consumers;
 mod queue_place;
 mod remove;
+mod sql;
 mod tags;
 mod text_options;
 mod topic;
@@ -66,6 +67,7 @@ pub(crate) use queue::*;
 pub(crate) use queue_consumers::*;
 pub(crate) use queue_place::*;
 pub(crate) use remove::*;
+pub(crate) use sql::*;
 pub(crate) use tags::*;
 pub(crate) use text_options::NULL_WORDS;
 #[cfg(test)]
@@ -195,6 +197,8 @@ pub(crate) enum Command {
     Join(JoinArgs),
     /// Draw series in the terminal, as SVG or as PNG
     Plot(PlotArgs),
+    /// Run SQL statements, in an interactive shell or from a script
+    Sql(SqlArgs),
     /// Print the times at which series differ from an older version
     Changed(ChangedArgs),
     /// Delete points or whole series
@@ -488,8 +492,8 @@ mod tests {
         program.build();
         let mut known = std::collections::BTreeMap::new();
         each_command(&program, &mut |command| {
-            // Letters of mdb_stat and mdb_load, which these commands imitate.
-            if ["stat", "dump", "load"].contains(&command.get_name()) {
+            // Letters of mdb_stat, mdb_load and psql, which these commands imitate.
+            if ["stat", "dump", "load", "sql"].contains(&command.get_name()) {
                 return;
             }
             for arg in command.get_arguments() {

@@ -45,6 +45,7 @@ pub(crate) mod retention;
 mod rows;
 pub(crate) mod scan;
 pub(crate) mod series;
+pub(crate) mod sql;
 pub(crate) mod tags;
 pub(crate) mod topic;
 pub(crate) mod unfinished;

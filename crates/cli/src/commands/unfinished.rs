@@ -27,11 +27,8 @@ impl Unfinished {
     #[cfg(target_os = "linux")]
     fn listen(&self) {
         use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-        let ignored = ignored_signals();
         let signals = [SIGHUP, SIGINT, SIGTERM];
-        let signals = signals
-            .into_iter()
-            .filter(|signal| ignored >> (signal - 1) & 1 == 0);
+        let signals = signals.into_iter().filter(|signal| !is_ignored(*signal));
         let Ok(mut signals) = signal_hook::iterator::Signals::new(signals) else {
             return;
         };
@@ -56,6 +53,12 @@ pub(crate) fn remove(path: &Path) {
     let mut lock = path.to_owned().into_os_string();
     lock.push("-lock");
     let _ = std::fs::remove_file(lock);
+}
+
+/// True if this process ignores a signal, as its parent may have requested.
+#[cfg(target_os = "linux")]
+pub(crate) fn is_ignored(signal: i32) -> bool {
+    ignored_signals() >> (signal - 1) & 1 != 0
 }
 
 /// A bit mask of the signals that this process ignores, with all bits set if these cannot be determined.

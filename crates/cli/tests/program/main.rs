@@ -40,6 +40,7 @@ mod remove;
 mod retention;
 mod row_figures;
 mod schemas;
+mod sql;
 mod support;
 mod tables;
 mod tags;

@@ -1,0 +1,191 @@
+//! Tables and columns: the results of `.tables` and `.schema`, and the names for completion.
+
+use crate::command::nearest;
+use std::sync::Arc;
+use tidalite_sql::arrow::array::{ArrayRef, BooleanArray, RecordBatch, StringArray};
+use tidalite_sql::arrow::datatypes::SchemaRef;
+use tidalite_sql::arrow::error::ArrowError;
+use tidalite_sql::{Connection, Result, TableKind, TableName};
+
+/// The schema of tables whose names need no schema.
+const PUBLIC: &str = "public";
+
+/// Maximum number of tables whose columns are completed, so that a database of many tables opens at once.
+const TABLES_COMPLETED_MAX: usize = 1_000;
+
+/// The rows of `.tables`: the tables whose names match a pattern.
+pub(crate) fn tables(connection: &Connection, pattern: Option<&str>) -> Result<RecordBatch> {
+    let mut tables = connection.tables()?;
+    tables.retain(|table| pattern.is_none_or(|pattern| is_match(pattern, table)));
+    let kinds = tables.iter().map(|table| match table.kind {
+        TableKind::Metric => "metric",
+        TableKind::Table => "table",
+        TableKind::System => "system",
+        _ => "other",
+    });
+    let schemas = tables.iter().map(|table| table.schema.as_str());
+    let names = tables.iter().map(|table| table.name.as_str());
+    batch([
+        ("schema", texts(schemas)),
+        ("name", texts(names)),
+        ("kind", texts(kinds)),
+    ])
+}
+
+/// The rows of `.schema`: the columns of one table or of all tables. `Err` inside is the text for an unknown table.
+pub(crate) fn columns(
+    connection: &Connection,
+    table: Option<&str>,
+) -> Result<std::result::Result<RecordBatch, String>> {
+    let all = connection.tables()?;
+    let selected: Vec<&TableName> = all
+        .iter()
+        .filter(|name| table.is_none_or(|table| is_named(table, name)))
+        .collect();
+    if let (Some(table), []) = (table, &selected[..]) {
+        return Ok(Err(unknown(table, &all)));
+    }
+    let (mut tables, mut names, mut types, mut nullable) = (vec![], vec![], vec![], vec![]);
+    for table in selected {
+        let Some(schema) = connection.columns(table)? else {
+            continue;
+        };
+        for field in schema.fields() {
+            tables.push(full_name(table));
+            names.push(field.name().clone());
+            types.push(field.data_type().to_string());
+            nullable.push(field.is_nullable());
+        }
+    }
+    let text = |texts: Vec<String>| Arc::new(StringArray::from(texts)) as ArrayRef;
+    let batch = batch([
+        ("table", text(tables)),
+        ("column", text(names)),
+        ("type", text(types)),
+        ("nullable", Arc::new(BooleanArray::from(nullable))),
+    ]);
+    batch.map(Ok)
+}
+
+fn unknown(table: &str, all: &[TableName]) -> String {
+    let near = nearest(table, all.iter().map(|known| known.name.as_str()));
+    let near = near.map_or_else(String::new, |near| format!("did you mean `{near}`? "));
+    let table: String = table.escape_debug().collect();
+    format!("there is no table `{table}`; {near}`.tables` lists the tables")
+}
+
+fn texts<'t>(texts: impl Iterator<Item = &'t str>) -> ArrayRef {
+    Arc::new(StringArray::from_iter_values(texts))
+}
+
+fn batch<const N: usize>(columns: [(&str, ArrayRef); N]) -> Result<RecordBatch> {
+    let batch: std::result::Result<_, ArrowError> = RecordBatch::try_from_iter(columns);
+    Ok(batch?)
+}
+
+/// The name of a table as a statement writes it, without quotes.
+fn full_name(table: &TableName) -> String {
+    match table.schema.as_str() {
+        PUBLIC => table.name.clone(),
+        schema => format!("{schema}.{}", table.name),
+    }
+}
+
+fn is_named(text: &str, table: &TableName) -> bool {
+    text == table.name || text == full_name(table)
+}
+
+/// Compares a table with a pattern in which `*` stands for any text. Case does not matter.
+fn is_match(pattern: &str, table: &TableName) -> bool {
+    let pattern = pattern.to_lowercase();
+    [table.name.clone(), full_name(table)]
+        .iter()
+        .any(|name| matches(&pattern, &name.to_lowercase()))
+}
+
+fn matches(pattern: &str, text: &str) -> bool {
+    let Some((head, rest)) = pattern.split_once('*') else {
+        return pattern == text;
+    };
+    let Some(mut text) = text.strip_prefix(head) else {
+        return false;
+    };
+    // Each part between two stars is found as early as possible, the last one at the end.
+    let mut parts = rest.split('*').peekable();
+    while let Some(part) = parts.next() {
+        if parts.peek().is_none() {
+            return text.ends_with(part);
+        }
+        match text.find(part) {
+            Some(at) => text = &text[at + part.len()..],
+            None => return false,
+        }
+    }
+    true
+}
+
+/// The names that the editor completes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Names {
+    /// Tables, with their schema if it is not the usual one, and their columns.
+    pub tables: Vec<(String, Vec<String>)>,
+}
+
+impl Names {
+    /// Reads the names from the database. What cannot be read is not completed.
+    pub(crate) fn read(connection: &Connection) -> Self {
+        let tables = connection.tables().unwrap_or_default();
+        let tables = tables.iter().enumerate().map(|(index, table)| {
+            let schema: Option<SchemaRef> = match index < TABLES_COMPLETED_MAX {
+                true => connection.columns(table).ok().flatten(),
+                false => None,
+            };
+            let fields = schema.iter().flat_map(|schema| schema.fields().iter());
+            let columns = fields.map(|field| field.name().clone()).collect();
+            (full_name(table), columns)
+        });
+        Self {
+            tables: tables.collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_any_text() {
+        for (pattern, text) in [
+            ("wind", "wind"),
+            ("*", ""),
+            ("w*", "wind"),
+            ("*nd", "wind"),
+            ("w*n*", "wind"),
+            ("*i*d", "wind speed"),
+        ] {
+            assert!(matches(pattern, text), "{pattern} {text}");
+        }
+        for (pattern, text) in [
+            ("win", "wind"),
+            ("w*x", "wind"),
+            ("*ab*ab", "ab"),
+            ("", "a"),
+        ] {
+            assert!(!matches(pattern, text), "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_table_gets_a_suggestion() {
+        let table = TableName {
+            schema: PUBLIC.to_owned(),
+            name: "wind_speed".to_owned(),
+            kind: TableKind::Metric,
+        };
+        assert_eq!(
+            unknown("windspeed", &[table]),
+            "there is no table `windspeed`; did you mean `wind_speed`? `.tables` lists the tables"
+        );
+    }
+}

@@ -1,0 +1,15 @@
+//! The line editor: reads statements from a person.
+//!
+//! ```text
+//! highlight  colours of the input
+//! complete   keywords, tables, columns and commands for the key Tab
+//! prompt     the prompt, and when the input is complete
+//! interact   reads, runs, and reads again
+//! ```
+
+mod complete;
+mod highlight;
+mod interact;
+mod prompt;
+
+pub use interact::{History, interact};

@@ -1,0 +1,13 @@
+//! A session: runs statements and dot commands.
+//!
+//! ```text
+//! result   one result, from its batches to the stream
+//! session  statements and commands, one after the other
+//! ```
+
+mod result;
+mod session;
+#[cfg(test)]
+mod tests;
+
+pub use session::{Flow, Shell};
