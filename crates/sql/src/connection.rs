@@ -4,6 +4,8 @@ use crate::catalog::names::Names;
 use crate::catalog::providers::Tables;
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::ConnectionOptions;
+use crate::ordered::table::OrderedTable;
+use crate::plans::{self, Plan, Plans};
 use crate::session::Planner;
 use crate::state::{State, StateSlot};
 use arrow::array::RecordBatch;
@@ -25,6 +27,7 @@ pub struct Connection {
     planner: Planner,
     /// The tables of the newest list of series that a statement has seen.
     names: Mutex<Option<Arc<Names>>>,
+    plans: Plans,
     cancel: CancelHandle,
 }
 
@@ -138,6 +141,7 @@ impl Connection {
             database: database.clone(),
             planner: Planner::new(options)?,
             names: Mutex::default(),
+            plans: Plans::default(),
             cancel: CancelHandle::default(),
         })
     }
@@ -148,22 +152,40 @@ impl Connection {
     /// [`ErrorKind`] lists them.
     pub fn query(&mut self, sql: &str) -> Result<Rows> {
         self.cancel.0.is_cancelled.store(false, Ordering::Relaxed);
-        let runtime = runtime()?;
         let tables = self.tables_now()?;
-        let planner = &self.planner;
-        let statement = planner.parse(sql)?;
-        let stream = runtime.block_on(async {
-            let session = planner.session(&tables);
-            let logical = planner.logical(&session, statement).await?;
-            let plan = planner.physical(&session, &logical).await?;
-            let context = Arc::new(TaskContext::from(&session));
-            Ok::<_, Error>(execute_stream(plan, context)?)
-        })?;
+        let state = tables.slot.state();
+        let plan = match self.plans.find(sql, &tables.names, &state)? {
+            Some(plan) => plan,
+            None => self.plan(sql, tables)?,
+        };
+        // Nodes start tasks when they are executed.
+        let entered = runtime()?.enter();
+        let stream = execute_stream(plan.physical, plan.context)?;
+        drop(entered);
         Ok(Rows {
             schema: stream.schema(),
             stream: Some(stream),
             cancel: self.cancel.clone(),
+            _running: plan.running,
         })
+    }
+
+    /// Plans a statement.
+    fn plan(&mut self, sql: &str, tables: Tables) -> Result<Plan> {
+        let planner = &self.planner;
+        let statement = planner.parse(sql)?;
+        let (plan, can_be_kept) = runtime()?.block_on(async {
+            let session = planner.session(&tables);
+            let logical = planner.logical(&session, statement).await?;
+            let physical = planner.physical(&session, &logical).await?;
+            let context = Arc::new(TaskContext::from(&session));
+            let plan = Plan::new(physical, context, (tables.names, tables.slot));
+            Ok::<_, Error>((plan, plans::can_be_kept(&logical)?))
+        })?;
+        if can_be_kept {
+            self.plans.keep(sql, plan.clone());
+        }
+        Ok(plan)
     }
 
     /// The tables in the newest state of the database.
@@ -228,6 +250,9 @@ impl Tables {
             .chain(self.names.wide_tables()?)
             .map(|metric| name(metric, TableKind::Metric))
             .collect();
+        for table in OrderedTable::names(&self.slot.state())? {
+            tables.push(name(&table, TableKind::Table));
+        }
         tables.push(name(crate::catalog::series::SERIES, TableKind::System));
         tables.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(tables)
@@ -240,6 +265,8 @@ pub struct Rows {
     /// `None` after the last batch or an error.
     stream: Option<SendableRecordBatchStream>,
     cancel: CancelHandle,
+    /// Keeps the plan from being run in another state.
+    _running: Arc<()>,
 }
 
 impl Rows {

@@ -12,6 +12,7 @@ use arrow::datatypes::{
     TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt64Type,
 };
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use tidalite::text::guid_text;
 use tidalite::{ColumnType, Series, Value};
@@ -84,16 +85,15 @@ fn texts(series: &Series<'_>, number: usize, words: &[u64]) -> Result<ArrayRef> 
             }
             continue;
         }
-        if !known.contains_key(&word) {
-            let text = match series.value(number, word)? {
+        let text = match known.entry(word) {
+            Entry::Occupied(text) => text.into_mut(),
+            Entry::Vacant(place) => place.insert(match series.value(number, word)? {
                 Value::String(text) => text.into_bytes(),
                 Value::Bytes(bytes) => bytes,
                 Value::Guid(guid) => guid_text(&guid).into_bytes(),
                 other => other.to_string().into_bytes(),
-            };
-            known.insert(word, text);
-        }
-        let text = &known[&word];
+            }),
+        };
         match is_bytes {
             true => bytes.append_value(text),
             false => strings.append_value(String::from_utf8_lossy(text)),

@@ -16,11 +16,12 @@ pub(crate) enum State {
 macro_rules! either {
     ($state:expr, $read:ident => $call:expr) => {
         match $state {
-            State::Snapshot($read) => $call,
-            State::Uncommitted($read) => $call,
+            $crate::state::State::Snapshot($read) => $call,
+            $crate::state::State::Uncommitted($read) => $call,
         }
     };
 }
+pub(crate) use either;
 
 impl State {
     pub(crate) fn txn(&self) -> TxnId {
@@ -74,7 +75,7 @@ pub(crate) struct Reads {
     pub(crate) vectors: u64,
 }
 
-/// The place of the state in which all nodes of a plan read.
+/// The place of the state in which all nodes of a plan read. A plan that is run again is given another state first.
 #[derive(Clone, Debug)]
 pub(crate) struct StateSlot(Arc<Mutex<State>>);
 
@@ -88,5 +89,9 @@ impl StateSlot {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
+    }
+
+    pub(crate) fn set(&self, state: State) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = state;
     }
 }

@@ -5,7 +5,9 @@
 
 use crate::catalog::names::Names;
 use crate::catalog::series;
+use crate::error::{Error, ErrorKind};
 use crate::metric::table::SeriesTable;
+use crate::ordered::table::OrderedTable;
 use crate::state::StateSlot;
 use async_trait::async_trait;
 use datafusion::catalog::{
@@ -30,9 +32,19 @@ pub(crate) struct Tables {
 impl Tables {
     /// The table with this full name.
     pub(crate) fn table(&self, name: &str) -> crate::Result<Option<Arc<dyn TableProvider>>> {
+        let ordered = OrderedTable::find(name, &self.slot)?;
         if let Some(layout) = self.names.layout(name)? {
+            if ordered.is_some() {
+                let problem = format!(
+                    "{name} is the name of a metric and of an ordered table; give one of them another name"
+                );
+                return Err(Error::new(ErrorKind::Plan, problem));
+            }
             let slot = self.slot.clone();
             return Ok(Some(Arc::new(SeriesTable { layout, slot })));
+        }
+        if let Some(table) = ordered {
+            return Ok(Some(Arc::new(table)));
         }
         if name == series::SERIES {
             let rows = series::rows(&self.slot.state())?;
@@ -114,8 +126,12 @@ impl SchemaProvider for Schema {
         let mut tables: Vec<String> = own.map(str::to_owned).collect();
         if self.prefix.is_empty() {
             tables.push(series::SERIES.to_owned());
+            tables.extend(OrderedTable::names(&self.tables.slot.state()).unwrap_or_default());
         }
         tables.sort_unstable();
+        tables.dedup();
+        // A table that cannot be opened because of a clash of names must not keep others from being listed.
+        tables.retain(|name| self.tables.table(&format!("{}{name}", self.prefix)).is_ok());
         tables
     }
 

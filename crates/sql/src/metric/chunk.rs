@@ -19,6 +19,10 @@ struct Rows {
     next: Option<i64>,
 }
 
+/// Where the next rows of each part of a member begin, and where the last ones end, in steps of the part; `None` for a
+/// part without further rows.
+pub(crate) type Left = Vec<Option<(i64, i64)>>;
+
 /// The rows of a member within an interval, in steps of each of its parts.
 pub(crate) struct MemberRows<'q> {
     layout: &'q Layout,
@@ -26,8 +30,7 @@ pub(crate) struct MemberRows<'q> {
     /// The value columns to read, by their numbers in the table.
     columns: &'q [usize],
     ranges: &'q [ValueRange],
-    /// The parts that still have rows: the next step and the last one of each.
-    left: Vec<Option<(i64, i64)>>,
+    left: Left,
 }
 
 /// Rows of a member as arrays: the times, and the wanted columns.
@@ -58,12 +61,12 @@ impl<'q> MemberRows<'q> {
     }
 
     /// Continues where a scan of the same member stopped.
-    pub(crate) fn resume(self, left: Vec<Option<(i64, i64)>>) -> Self {
+    pub(crate) fn resume(self, left: Left) -> Self {
         Self { left, ..self }
     }
 
     /// Where the next piece begins; `None` if no row is left.
-    pub(crate) fn left(self) -> Option<Vec<Option<(i64, i64)>>> {
+    pub(crate) fn left(self) -> Option<Left> {
         self.left.iter().any(Option::is_some).then_some(self.left)
     }
 

@@ -4,7 +4,7 @@
 //! them one after the other.
 
 use crate::error::Result;
-use crate::metric::chunk::{self, MemberRows, Piece};
+use crate::metric::chunk::{self, Left, MemberRows, Piece};
 use crate::metric::filters::{ValueRange, Wanted};
 use crate::metric::layout::{Layout, Role};
 use crate::pieces;
@@ -300,10 +300,6 @@ impl ExecutionPlan for SeriesScan {
         Ok(Arc::new(statistics))
     }
 
-    fn supports_limit_pushdown(&self) -> bool {
-        true
-    }
-
     fn with_fetch(&self, limit: Option<usize>) -> Option<Arc<dyn ExecutionPlan>> {
         Some(Arc::new(self.clone().with_limit(limit)))
     }
@@ -331,8 +327,8 @@ struct Batches {
     batch_rows: usize,
     columns: Vec<usize>,
     members: std::vec::IntoIter<usize>,
-    /// The member that is being read, and where its next piece begins in each of its parts.
-    current: Option<(usize, Vec<Option<(i64, i64)>>)>,
+    /// The member that is being read, and its rows that are left.
+    current: Option<(usize, Left)>,
     /// Number of rows that may still be returned.
     left: usize,
     work: Work,

@@ -1,0 +1,95 @@
+//! Tidalite: loading the rows, and the queries.
+
+use crate::data::{self, COLUMNS};
+use crate::options::Options;
+use crate::queries::Query;
+use crate::report::Timed;
+use std::error::Error;
+use std::time::Instant;
+use tempfile::TempDir;
+use tidalite::{ColumnType, Database, Schema, Steps, Unit};
+use tidalite_sql::Connection;
+use tidalite_sql::arrow::array::{Array, AsArray};
+use tidalite_sql::arrow::compute::cast;
+use tidalite_sql::arrow::datatypes::{DataType, Float64Type};
+
+/// Loads the rows and runs all queries, each of them once beforehand.
+pub(crate) fn run(options: &Options, queries: &[Query]) -> Result<Vec<Timed>, Box<dyn Error>> {
+    let scratch = TempDir::new()?;
+    let path = scratch.path().join("cpu.tdl");
+    let database = Database::open(&path)?;
+    let began = Instant::now();
+    load(options, &database)?;
+    let seconds = began.elapsed().as_secs_f64();
+    let rows = options.hosts * options.hours * 360;
+    println!(
+        "ours: {rows} rows of ten values loaded in {seconds:.2} s, {:.0} rows/s, {:.2} B a value",
+        rows as f64 / seconds,
+        std::fs::metadata(&path)?.len() as f64 / (rows * COLUMNS.len()) as f64
+    );
+    let mut connection = Connection::new(&database)?;
+    let mut timed = Vec::new();
+    for query in queries {
+        read(&mut connection, &query.ours[0])?;
+        let mut times = Vec::new();
+        let mut found = Vec::new();
+        for text in &query.ours {
+            let began = Instant::now();
+            let answer = connection
+                .query(text)?
+                .collect::<tidalite_sql::Result<Vec<_>>>()?;
+            times.push(began.elapsed().as_secs_f64() * 1e3);
+            found.push(summary(&answer)?);
+        }
+        timed.push(Timed::new(query, times, found));
+    }
+    Ok(timed)
+}
+
+fn load(options: &Options, database: &Database) -> tidalite::Result<()> {
+    let columns = COLUMNS.map(|name| (name, ColumnType::I64));
+    let schema = Schema::new(Unit::Seconds, columns);
+    let mut tx = database.begin_write()?;
+    for host in 0..options.hosts {
+        let name = format!(
+            r#"cpu{{host="host_{host}",region="{}"}}"#,
+            data::region(host)
+        );
+        let mut series = tx.series_with(&name, &schema)?;
+        data::rows(options, host, |time, values| {
+            series.insert_row(Steps(time), &values.map(|value| value as u64))
+        })?;
+    }
+    tx.commit()?;
+    Ok(())
+}
+
+/// Number of rows, and the sum of all numbers in them.
+type Summary = (usize, f64);
+
+fn read(connection: &mut Connection, sql: &str) -> Result<Summary, Box<dyn Error>> {
+    let answer = connection
+        .query(sql)?
+        .collect::<tidalite_sql::Result<Vec<_>>>()?;
+    summary(&answer)
+}
+
+fn summary(batches: &[tidalite_sql::arrow::array::RecordBatch]) -> Result<Summary, Box<dyn Error>> {
+    let (mut rows, mut sum) = (0, 0.0);
+    for batch in batches {
+        rows += batch.num_rows();
+        for column in batch
+            .columns()
+            .iter()
+            .filter(|column| column.data_type().is_numeric())
+        {
+            let floats = cast(column, &DataType::Float64)?;
+            let floats = floats.as_primitive::<Float64Type>();
+            sum += (0..floats.len())
+                .filter(|&row| floats.is_valid(row))
+                .map(|row| floats.value(row))
+                .sum::<f64>();
+        }
+    }
+    Ok((rows, sum))
+}

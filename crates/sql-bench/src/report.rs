@@ -1,0 +1,99 @@
+//! The table of medians, and the comparison of the results.
+
+use crate::options::Options;
+use crate::queries::Query;
+use std::error::Error;
+
+/// The times of a query, and what it returned.
+pub(crate) struct Timed {
+    pub(crate) name: String,
+    about: String,
+    /// Milliseconds of each round.
+    times: Vec<f64>,
+    /// Number of rows and sum of all numbers of each round.
+    found: Vec<(usize, f64)>,
+}
+
+/// The measurements of a peer.
+pub(crate) struct Peer {
+    pub(crate) name: String,
+    pub(crate) timed: Vec<Timed>,
+}
+
+impl Timed {
+    pub(crate) fn new(query: &Query, times: Vec<f64>, found: Vec<(usize, f64)>) -> Self {
+        Self {
+            name: query.name.to_owned(),
+            about: query.about.to_owned(),
+            times,
+            found,
+        }
+    }
+
+    fn median(&self) -> f64 {
+        let mut times = self.times.clone();
+        times.sort_by(f64::total_cmp);
+        times[times.len() / 2]
+    }
+
+    /// Whether a peer found the same.
+    fn agrees(&self, other: &Self) -> bool {
+        let close =
+            |one: f64, other: f64| (one - other).abs() <= 1e-9 * (one.abs() + other.abs() + 1.0);
+        let mut rounds = self.found.iter().zip(&other.found);
+        rounds.all(|(own, other)| own.0 == other.0 && close(own.1, other.1))
+    }
+}
+
+/// Prints medians in milliseconds, and the ratio of the best peer's to ours.
+///
+/// # Errors
+/// A peer found something else.
+pub(crate) fn print(
+    options: &Options,
+    own: &[Timed],
+    peers: &[Peer],
+) -> Result<(), Box<dyn Error>> {
+    let (hosts, hours, rounds) = (options.hosts, options.hours, options.rounds);
+    println!(
+        "\n{hosts} hosts, {hours} hours, ten integers every 10 s; medians of {rounds} rounds in ms\n"
+    );
+    let names: Vec<&str> = peers.iter().map(|peer| peer.name.as_str()).collect();
+    let peers_head: String = names.iter().map(|name| format!(" {name} |")).collect();
+    println!("| query | what it asks | ours |{peers_head} best peer / ours |");
+    println!("|---|---|---|{}---|", "---|".repeat(names.len()));
+    let mut differences = Vec::new();
+    for query in own {
+        let mut line = format!(
+            "| {} | {} | {:.3} |",
+            query.name,
+            query.about,
+            query.median()
+        );
+        let mut best = f64::INFINITY;
+        for peer in peers {
+            let Some(other) = peer.timed.iter().find(|other| other.name == query.name) else {
+                line.push_str(" |");
+                continue;
+            };
+            best = best.min(other.median());
+            line.push_str(&format!(" {:.3} |", other.median()));
+            if !query.agrees(other) {
+                differences.push(format!(
+                    "{}: {} found something else",
+                    query.name, peer.name
+                ));
+            }
+        }
+        let ratio = if best.is_finite() {
+            format!("{:.1}", best / query.median())
+        } else {
+            String::new()
+        };
+        println!("{line} {ratio} |");
+    }
+    match differences.is_empty() {
+        true => Ok(()),
+        false => Err(differences.join("\n").into()),
+    }
+}
