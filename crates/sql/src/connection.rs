@@ -10,7 +10,7 @@ use crate::session::Planner;
 use crate::state::{State, StateSlot};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::execute_stream;
 use futures::StreamExt;
 use futures::future::{Either, select};
@@ -172,14 +172,13 @@ impl Connection {
 
     /// Plans a statement.
     fn plan(&mut self, sql: &str, tables: Tables) -> Result<Plan> {
+        let statement = self.planner.parse(sql)?;
+        self.planner.begin(&tables);
         let planner = &self.planner;
-        let statement = planner.parse(sql)?;
         let (plan, can_be_kept) = runtime()?.block_on(async {
-            let session = planner.session(&tables);
-            let logical = planner.logical(&session, statement).await?;
-            let physical = planner.physical(&session, &logical).await?;
-            let context = Arc::new(TaskContext::from(&session));
-            let plan = Plan::new(physical, context, (tables.names, tables.slot));
+            let logical = planner.logical(statement).await?;
+            let physical = planner.physical(&logical).await?;
+            let plan = Plan::new(physical, planner.context(), (tables.names, tables.slot));
             Ok::<_, Error>((plan, plans::can_be_kept(&logical)?))
         })?;
         if can_be_kept {

@@ -8,9 +8,9 @@ use crate::metric::newest::NewestFirst;
 use crate::options::ConnectionOptions;
 use async_trait::async_trait;
 use datafusion::catalog::Session;
-use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::context::{QueryPlanner, SQLOptions, SessionState};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::execution::{SessionStateBuilder, TaskContext};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
@@ -19,6 +19,7 @@ use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion::prelude::SessionConfig;
 use datafusion::sql::parser::{DFParserBuilder, Statement};
 use datafusion::sql::sqlparser::dialect::GenericDialect;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Maximum depth of nested expressions and subqueries.
@@ -58,8 +59,9 @@ impl QueryPlanner for NodePlanner {
 
 /// Plans statements.
 pub(crate) struct Planner {
-    /// The state in which every statement begins; its catalog is replaced by the tables that the statement sees.
-    template: SessionState,
+    /// Settings, functions and rules. The catalog and the present time are those of the last statement: a session for
+    /// each statement would copy hundreds of functions.
+    session: SessionState,
 }
 
 impl Planner {
@@ -93,11 +95,11 @@ impl Planner {
             .aggregate_functions()
             .get_or_insert_default()
             .extend(functions::aggregate());
-        let mut template = builder.build();
+        let mut session = builder.build();
         for rule in functions::analyzer_rules() {
-            template.add_analyzer_rule(rule);
+            session.add_analyzer_rule(rule);
         }
-        Ok(Self { template })
+        Ok(Self { session })
     }
 
     /// Parses one statement.
@@ -116,22 +118,18 @@ impl Planner {
         }
     }
 
-    /// The state in which a statement on these tables is planned.
-    pub(crate) fn session(&self, tables: &Tables) -> SessionState {
-        let mut session = self.template.clone();
-        let options = Arc::clone(session.config_options());
-        session.execution_props_mut().mark_start_execution(options);
-        session.register_catalog_list(Arc::new(tables.clone()));
-        session
+    /// Begins a statement on these tables.
+    pub(crate) fn begin(&mut self, tables: &Tables) {
+        let options = Arc::clone(self.session.config_options());
+        self.session
+            .execution_props_mut()
+            .mark_start_execution(options);
+        self.session.register_catalog_list(Arc::new(tables.clone()));
     }
 
-    /// Plans a statement on the tables of the session.
-    pub(crate) async fn logical(
-        &self,
-        session: &SessionState,
-        statement: Statement,
-    ) -> Result<LogicalPlan> {
-        let plan = session.statement_to_plan(statement).await?;
+    /// Plans a statement on the tables of the last call of `begin`.
+    pub(crate) async fn logical(&self, statement: Statement) -> Result<LogicalPlan> {
+        let plan = self.session.statement_to_plan(statement).await?;
         let reading = SQLOptions::new()
             .with_allow_ddl(false)
             .with_allow_dml(false)
@@ -143,11 +141,21 @@ impl Planner {
         Ok(plan)
     }
 
-    pub(crate) async fn physical(
-        &self,
-        session: &SessionState,
-        plan: &LogicalPlan,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(session.create_physical_plan(plan).await?)
+    pub(crate) async fn physical(&self, plan: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self.session.create_physical_plan(plan).await?)
+    }
+
+    /// The settings and the memory with which a plan runs. Nodes know their functions, so it has none.
+    pub(crate) fn context(&self) -> Arc<TaskContext> {
+        Arc::new(TaskContext::new(
+            None,
+            self.session.session_id().to_owned(),
+            self.session.config().clone(),
+            HashMap::new(),
+            HashMap::new(),
+            HashMap::new(),
+            HashMap::new(),
+            Arc::clone(self.session.runtime_env()),
+        ))
     }
 }

@@ -1,8 +1,7 @@
 //! Runs the files in `slt/`, in the format of sqllogictest. `FIXTURE name` opens one of the databases in `fixtures`.
 //! With `TIDALITE_SLT=rewrite` the files get the results that are found: read the difference before it is committed.
 
-mod fixtures;
-
+use crate::fixtures;
 use sqllogictest::{DBOutput, DefaultColumnType, Runner};
 use std::path::Path;
 use tidalite_sql::arrow::datatypes::DataType;

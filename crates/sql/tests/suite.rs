@@ -1,0 +1,8 @@
+//! The tests of SQL over a database, in one program: linked once.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod fixtures;
+mod slt;
+mod statements;
+mod statistics;
