@@ -132,7 +132,7 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// Reads the names from the database. What cannot be read is not completed.
+    /// Reads the names from the database. Names that cannot be read are not completed.
     pub(crate) fn read(connection: &Connection) -> Self {
         let tables = connection.tables().unwrap_or_default();
         let tables = tables.iter().enumerate().map(|(index, table)| {

@@ -15,7 +15,7 @@ pub(crate) enum Command {
     Read(PathBuf),
     Explain(Explain),
     NullValue(String),
-    /// The width of tables; `None` selects that of the terminal.
+    /// The width of tables; `None` selects the width of the terminal.
     Width(Option<u16>),
     Headers(bool),
     Quit,

@@ -95,7 +95,7 @@ pub struct Settings {
     pub headers: bool,
     /// Text for NULL; `None` selects the default of the mode.
     pub null_text: Option<String>,
-    /// Width of tables in characters; `None` selects that of the terminal.
+    /// Width of tables in characters; `None` selects the width of the terminal.
     pub width: Option<u16>,
     /// Print the time that each statement has taken.
     pub timer: bool,

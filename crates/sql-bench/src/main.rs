@@ -13,6 +13,8 @@
 //! `cargo run --release -p tidalite-sql-bench -- --peers` prints the table of `bench/RESULTS.md`. The peers need the
 //! packages of Python `duckdb` and `sqlite3`.
 
+#![expect(clippy::print_stdout, reason = "the program prints its measurements")]
+
 mod data;
 mod options;
 mod ours;

@@ -1,6 +1,6 @@
 //! The command line.
 
-/// What is measured.
+/// The size of the measurement.
 pub(crate) struct Options {
     pub(crate) hosts: usize,
     pub(crate) hours: usize,

@@ -7,7 +7,7 @@ use tidalite_testkit::rng::Rng;
 /// A query, in the dialects of the engines.
 pub(crate) struct Query {
     pub(crate) name: &'static str,
-    /// What the query asks, for the report.
+    /// A description of the query, for the report.
     pub(crate) about: &'static str,
     /// One text for each round.
     pub(crate) ours: Vec<String>,

@@ -4,7 +4,7 @@ use crate::options::Options;
 use crate::queries::Query;
 use std::error::Error;
 
-/// The times of a query, and what it returned.
+/// The times of a query, and its results.
 pub(crate) struct Timed {
     pub(crate) name: String,
     about: String,

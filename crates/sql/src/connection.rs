@@ -49,7 +49,7 @@ impl CancelHandle {
     }
 }
 
-/// What a table shows.
+/// The kind of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TableKind {
@@ -64,11 +64,11 @@ pub enum TableKind {
 /// The name of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableName {
-    /// The schema: `public`, or what stands before the dot.
+    /// The schema: `public`, or the text before the dot.
     pub schema: String,
     /// The name in the schema.
     pub name: String,
-    /// What the table shows.
+    /// The kind of the table.
     pub kind: TableKind,
 }
 

@@ -25,7 +25,7 @@ use std::sync::Arc;
 /// Maximum depth of nested expressions and subqueries.
 const DEPTH_MAX: usize = 100;
 
-/// The physical rules of DataFusion, and ours behind those that fold statistics into constants.
+/// The physical rules of DataFusion, and ours behind the rules that fold statistics into constants.
 fn rules(use_statistics: bool) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let mut rules = PhysicalOptimizer::new().rules;
     if !use_statistics {
@@ -40,7 +40,7 @@ fn rules(use_statistics: bool) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Syn
     rules
 }
 
-/// Plans logical nodes: those of DataFusion, and those that our rules insert.
+/// Plans the logical nodes of DataFusion, and the nodes that our rules insert.
 #[derive(Debug)]
 struct NodePlanner;
 
@@ -59,7 +59,7 @@ impl QueryPlanner for NodePlanner {
 
 /// Plans statements.
 pub(crate) struct Planner {
-    /// Settings, functions and rules. The catalog and the present time are those of the last statement: a session for
+    /// Settings, functions and rules. The catalog and the present time belong to the last statement: a session for
     /// each statement would copy hundreds of functions.
     session: SessionState,
 }

@@ -71,7 +71,7 @@ pub(crate) fn common_type(one: &DataType, other: &DataType) -> DataType {
     }
 }
 
-/// Conversion between the times of a series, in steps of its unit, and those of a table.
+/// Conversion between the times of a series, in steps of its unit, and the times of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Clock {
     /// Units of the table in a step of the series.

@@ -33,7 +33,7 @@ impl Work {
         self.series.add(series);
     }
 
-    /// Adds what has been read through this handle of the state since the last call.
+    /// Adds the reads through this handle of the state since the last call.
     pub(crate) fn add(&mut self, state: &State) {
         let reads = state.reads();
         self.nodes.add((reads.nodes - self.counted.nodes) as usize);

@@ -46,7 +46,13 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
             findings.push(Finding::new("ARCHITECTURE.md", line, text));
         }
         for used in rooms_used(manifest, &["dev-dependencies"]) {
-            if used != TESTKIT && !allowed.contains(&used) && !allowed_tests.contains(&used) {
+            // The tests of a crate may need its features.
+            let is_own = used == *room;
+            if !is_own
+                && used != TESTKIT
+                && !allowed.contains(&used)
+                && !allowed_tests.contains(&used)
+            {
                 let text = format!(
                     "the tests of `{room}` depend on `{used}`; only `{TESTKIT}` and rooms below may serve tests"
                 );

@@ -3,8 +3,8 @@
 //! The first rows are held back, because the widths of the columns follow from them. Later rows are wrapped to these
 //! widths and written in blocks, so that a result of any length needs bounded memory.
 
-use super::Format;
 use super::cells::{Cells, names, numeric, printable};
+use super::writer::Format;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{
     Cell, CellAlignment, ColumnConstraint, ContentArrangement, Row, Table, Width as ColumnWidth,

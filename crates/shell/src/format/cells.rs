@@ -1,6 +1,6 @@
 //! Values as text.
 
-use super::unreadable;
+use super::writer::unreadable;
 use std::borrow::Cow;
 use std::io;
 use tidalite_sql::arrow::array::RecordBatch;

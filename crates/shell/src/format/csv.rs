@@ -1,7 +1,7 @@
 //! The mode `csv`: comma-separated values.
 
-use super::Format;
 use super::cells::{Cells, names};
+use super::writer::Format;
 use std::io::{self, Write};
 use tidalite_sql::arrow::array::RecordBatch;
 use tidalite_sql::arrow::datatypes::Schema;

@@ -1,7 +1,7 @@
 //! The modes `json` and `jsonl`: rows as JSON objects. Numbers, booleans, NULL, lists and structs have their own forms
 //! in JSON; times are strings.
 
-use super::{Format, unreadable};
+use super::writer::{Format, unreadable};
 use std::io::{self, Write};
 use tidalite_sql::arrow::array::RecordBatch;
 use tidalite_sql::arrow::error::ArrowError;

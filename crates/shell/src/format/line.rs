@@ -1,7 +1,7 @@
 //! The mode `line`: one line for each value, and an empty line between rows.
 
-use super::Format;
 use super::cells::{Cells, names, printable};
+use super::writer::Format;
 use std::io::{self, Write};
 use tidalite_sql::arrow::array::RecordBatch;
 use tidalite_sql::arrow::datatypes::Schema;

@@ -1,7 +1,7 @@
 //! The mode `markdown`: a table as GitHub renders it.
 
-use super::Format;
 use super::cells::{Cells, names, numeric, printable};
+use super::writer::Format;
 use std::io::{self, Write};
 use tidalite_sql::arrow::array::RecordBatch;
 use tidalite_sql::arrow::datatypes::Schema;

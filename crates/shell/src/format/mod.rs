@@ -1,6 +1,7 @@
 //! Writers of results, one for each mode.
 //!
 //! ```text
+//! writer    the trait of all writers
 //! cells     values as text
 //! boxed     a table with borders
 //! csv       comma-separated values
@@ -19,26 +20,11 @@ mod markdown;
 mod plan;
 #[cfg(test)]
 mod tests;
+mod writer;
 
 use crate::settings::{Mode, Settings};
-use std::io::{self, Write};
-use tidalite_sql::arrow::array::RecordBatch;
 use tidalite_sql::arrow::datatypes::SchemaRef;
-use tidalite_sql::arrow::error::ArrowError;
-
-/// Writes the batches of one result.
-pub(crate) trait Format {
-    /// Writes the rows of a batch, or holds them back for a while.
-    fn batch(&mut self, batch: &RecordBatch, out: &mut dyn Write) -> io::Result<()>;
-
-    /// Writes rows that were held back, and the end of the result.
-    fn finish(&mut self, out: &mut dyn Write) -> io::Result<()>;
-
-    /// True if the result ends with a line that tells the number of rows.
-    fn counts_rows(&self) -> bool {
-        false
-    }
-}
+pub(crate) use writer::Format;
 
 /// Creates the writer for a result. `width` is the maximum width of a table in characters, if there is one.
 pub(crate) fn format(
@@ -55,13 +41,5 @@ pub(crate) fn format(
         Mode::JsonLines => Box::new(json::Json::lines()),
         Mode::Markdown => Box::new(markdown::Markdown::new(schema, headers, null)),
         Mode::Line => Box::new(line::Line::new(schema, null)),
-    }
-}
-
-/// Converts an error of a value that has no text.
-fn unreadable(error: ArrowError) -> io::Error {
-    match error {
-        ArrowError::IoError(_, error) => error,
-        error => io::Error::other(error),
     }
 }

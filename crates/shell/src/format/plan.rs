@@ -1,7 +1,7 @@
 //! The output of EXPLAIN in the mode `box`: plans as text, because their lines would be wrapped in a table.
 
-use super::Format;
 use super::cells::{Cells, printable};
+use super::writer::Format;
 use std::io::{self, Write};
 use tidalite_sql::arrow::array::RecordBatch;
 use tidalite_sql::arrow::datatypes::Schema;

@@ -2,6 +2,7 @@
 
 use super::*;
 use std::sync::Arc;
+use tidalite_sql::arrow::array::RecordBatch;
 use tidalite_sql::arrow::array::{
     ArrayRef, BooleanArray, Float64Array, Int64Array, ListArray, StringArray, StructArray,
     TimestampNanosecondArray,

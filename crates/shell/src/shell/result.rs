@@ -91,7 +91,7 @@ impl Printer<'_, '_> {
         sink.finish().map_err(fails)?;
         let has_time = written?;
         if settings.timer && !has_time {
-            // Standard error may be closed, which is no error of the statement.
+            // Standard error may be closed, which is not an error of the statement.
             let _ = writeln!(streams.err, "time: {}", time_text(time));
         }
         Ok(())

@@ -5,7 +5,7 @@
 //! aggregate and the scan are replaced by a node that returns the same states without reading the rows.
 //!
 //! ```text
-//! request   what a partial aggregate asks for, if the trees can answer it
+//! request   the request of a partial aggregate, if the trees can answer it
 //! states    statistics of a series as states of the functions
 //! node      the node that reads the statistics
 //! rule      the replacement in a plan

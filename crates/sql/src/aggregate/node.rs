@@ -88,7 +88,7 @@ impl TreeAggregate {
         })
     }
 
-    /// The same node for a query that needs only the groups of these bins: those in which no series has rows further
+    /// The same node for a query that needs only the groups of these bins, in which no series has rows further
     /// out than in so many bins.
     pub(crate) fn only(&self, outermost: Outermost) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! What a partial aggregate asks for, in terms of tags, bins of time and value columns.
+//! The request of a partial aggregate, in terms of tags, bins of time and value columns.
 
 use crate::metric::layout::{Layout, Role};
 use crate::metric::scan::SeriesScan;
@@ -43,7 +43,7 @@ pub(crate) struct Bin {
 /// A function of the statistics of the rows in a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Function {
-    /// Number of rows; with a tag, of those that have it.
+    /// Number of rows; with a tag, number of rows that have it.
     Rows(Option<usize>),
     FirstTime,
     LastTime,

@@ -52,7 +52,7 @@ pub(crate) struct Figures<'f> {
 }
 
 impl States {
-    /// Creates the states of a function whose fields are these; `None` if the fields are not what the function has.
+    /// Creates the states of a function whose fields are these; `None` if the function has other fields.
     pub(crate) fn new(function: Function, fields: Vec<FieldRef>) -> Option<Self> {
         let expected = match function {
             Function::Rows(_)

@@ -1,7 +1,7 @@
 //! The tables of a database by their names.
 //!
 //! ```text
-//! names       tables of one list of series: which names there are, and what they show
+//! names       tables of one list of series: their names, and the table of each
 //! series      tidalite_series: the list of series as a table
 //! providers   catalogs and schemas, as the planner asks for them
 //! ```

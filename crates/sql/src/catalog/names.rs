@@ -16,7 +16,7 @@ pub(crate) struct Names {
     layouts: Mutex<HashMap<String, Option<Arc<Layout>>>>,
 }
 
-/// What a name stands for.
+/// The meaning of a name.
 pub(crate) enum Named {
     Metric(String),
     Wide(String),
@@ -46,7 +46,7 @@ impl Names {
         Ok(self.metrics.get().map_or(&[], Vec::as_slice))
     }
 
-    /// The names of wide tables: what stands before the last dot of several metrics, or of one.
+    /// The names of wide tables: the text before the last dot of a metric.
     pub(crate) fn wide_tables(&self) -> Result<BTreeSet<&str>> {
         let metrics = self.metrics()?;
         let prefixes = metrics
@@ -60,7 +60,7 @@ impl Names {
         Ok(prefixes.filter(|prefix| !is_metric(prefix)).collect())
     }
 
-    /// The schemas: what stands before a dot of a name with two parts.
+    /// The schemas: the text before the dot of a name with two parts.
     pub(crate) fn schemas(&self) -> Result<BTreeSet<&str>> {
         let metrics = self.metrics()?.iter().map(String::as_str);
         let names = metrics.chain(self.wide_tables()?);

@@ -81,7 +81,7 @@ impl CatalogProviderList for Tables {
     }
 }
 
-/// The tables whose names begin with a prefix: none, or what a name of three parts begins with.
+/// The tables whose names begin with a prefix: none, or the first part of a name of three.
 #[derive(Debug)]
 struct Catalog {
     tables: Tables,

@@ -59,7 +59,7 @@ pub(crate) struct Part {
     pub(crate) clock: Clock,
 }
 
-/// What a column of the table shows.
+/// The role of a column of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     Time,
@@ -126,7 +126,7 @@ impl Layout {
         })
     }
 
-    /// What a column of the table shows.
+    /// The role of a column of the table.
     pub(crate) fn role(&self, column: usize) -> Role {
         match column.checked_sub(1) {
             None => Role::Time,
@@ -229,7 +229,7 @@ fn value_columns(sources: &[Source]) -> Vec<(String, DataType)> {
 /// Returns the names of the columns beside the time.
 ///
 /// # Errors
-/// Two of them are equal, or one is that of the time.
+/// Two of them are equal, or one is the name of the time.
 fn distinct<'n>(table: &str, names: impl Iterator<Item = &'n str>) -> Result<Vec<String>> {
     let mut taken = BTreeSet::from([TIME]);
     let names: Vec<&str> = names.collect();
@@ -276,7 +276,7 @@ fn members(
             let value = |tag: &TagColumn| tag.number(info.name.as_ref()?.tag(&tag.key)?);
             let key: Vec<Option<i32>> = tags.iter().map(value).collect();
             let found = members.entry(key.clone()).or_default();
-            // Series of several metrics are joined; those of one metric never are.
+            // Series of several metrics are joined; series of one metric never are.
             if number == 0 || found.is_empty() {
                 found.push(Member {
                     tags: key,
@@ -292,7 +292,7 @@ fn members(
 }
 
 impl Member {
-    /// Adds a series, whose columns become those of the table with their names.
+    /// Adds a series, whose columns become the columns of the table with their names.
     fn add(
         &mut self,
         source: &Source,

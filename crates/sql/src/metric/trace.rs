@@ -43,7 +43,7 @@ impl<'p> Trace<'p> {
         (expr, depth)
     }
 
-    /// What an expression shows, if it is a column of the table.
+    /// The role of an expression, if it is a column of the table.
     pub(crate) fn role(&self, expr: &Arc<dyn PhysicalExpr>, depth: usize) -> Option<Role> {
         let (expr, depth) = self.traced(expr, depth);
         let column = expr.downcast_ref::<Column>()?;

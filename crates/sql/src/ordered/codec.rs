@@ -12,7 +12,7 @@ use std::sync::Arc;
 use tidalite::table::TypeName;
 use tidalite::{Ordered, TableKey, TableValue};
 
-/// What the bytes of a key or a value encode.
+/// The type that the bytes of a key or a value encode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     U8,

@@ -1,6 +1,6 @@
 //! Bins in a time zone.
 //!
-//! The time zones are those of `jiff`, which the library uses for its own windows of the calendar, so that the bins of
+//! The time zones come from `jiff`, which the library uses for its own windows of the calendar, so that the bins of
 //! a query are the windows of the library. `jiff` also tells where a zone changes its offset, which the bins at such a
 //! change need.
 

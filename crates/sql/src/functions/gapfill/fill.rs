@@ -1,4 +1,4 @@
-//! The rows of one group together with those of the missing bins.
+//! The rows of one group together with rows for the missing bins.
 //!
 //! Invariants
 //! 1. Rows come in order of time, rows without a time last. The begins of bins do, too, so one merge yields the result.
@@ -211,7 +211,7 @@ impl Line {
         }
     }
 
-    /// The value at a time that is not before those of earlier calls; `None` before the first point and after the last.
+    /// The value at a time that is not before the times of earlier calls; `None` before the first point and after the last.
     fn at(&mut self, time: i64) -> Option<f64> {
         let later = &self.points[self.passed..];
         self.passed += later.iter().take_while(|(at, _)| *at <= time).count();

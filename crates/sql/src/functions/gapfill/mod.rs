@@ -1,7 +1,7 @@
 //! Filling of gaps: `time_bucket_gapfill` in GROUP BY, with `locf` and `interpolate` in the select list.
 //!
 //! ```text
-//! functions   the functions as SQL knows them; only the rule can run them
+//! calls       the functions as SQL knows them; only the rule can run them
 //! rule        finds the calls in a plan and inserts the node
 //! bounds      the range to fill, from arguments and from conditions in WHERE
 //! node        GapFill       the logical node, above the aggregation
@@ -11,13 +11,13 @@
 //! ```
 
 mod bounds;
+mod calls;
 mod exec;
 mod fill;
-mod functions;
 mod node;
 mod planner;
 mod rule;
 
-pub(super) use functions::functions;
+pub(super) use calls::functions;
 pub(super) use planner::GapFillPlanner;
 pub(super) use rule::GapFillRule;

@@ -1,4 +1,4 @@
-//! The logical node that adds the rows of missing bins to those of an aggregation.
+//! The logical node that adds the rows of missing bins to the rows of an aggregation.
 
 use super::bounds::{Bound, Bounds};
 use arrow::datatypes::Field;
@@ -23,7 +23,7 @@ pub(super) enum Fill {
     Linear,
 }
 
-/// The node. Its columns are those of its input.
+/// The node. It has the columns of its input.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct GapFill {
     pub(super) input: LogicalPlan,

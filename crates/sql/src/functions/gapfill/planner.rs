@@ -1,9 +1,9 @@
 //! Makes the operator of the node: evaluates its constants.
 
 use super::bounds::Bound;
+use super::calls::Kind;
 use super::exec::GapFillExec;
 use super::fill::Grid;
-use super::functions::Kind;
 use super::node::GapFill;
 use crate::functions::args;
 use crate::functions::bucket::Buckets;

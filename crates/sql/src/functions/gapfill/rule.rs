@@ -12,7 +12,7 @@
 //! On the right `locf(avg(v))` is the name of a column.
 
 use super::bounds::Bounds;
-use super::functions::{Kind, call, misplaced};
+use super::calls::{Kind, call, misplaced};
 use super::node::{Fill, GapFill};
 use crate::functions::time_bucket::TimeBucket;
 use datafusion::common::config::ConfigOptions;
@@ -119,7 +119,7 @@ fn filled(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
         group_expr,
         aggregate.aggr_expr.clone(),
     )?;
-    // What stays are the width and the zone.
+    // The width and the zone stay.
     args.remove(1);
     node(LogicalPlan::Aggregate(aggregate), fills, args, bounds).map(Some)
 }

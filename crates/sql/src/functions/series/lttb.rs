@@ -174,7 +174,7 @@ fn mean(points: &[Point], origin: i64) -> (f64, f64) {
     (times.sum::<f64>() / count, values.sum::<f64>() / count)
 }
 
-/// Twice the area of the triangle of two rows and a third point, whose time counts from that of the first row.
+/// Twice the area of the triangle of two rows and a third point, whose time counts from the first row.
 fn triangle(a: Point, b: Point, (c_distance, c_value): (f64, f64)) -> f64 {
     let b_distance = distance(a.time, b.time);
     (c_distance * (b.value - a.value) - b_distance * (c_value - a.value)).abs()

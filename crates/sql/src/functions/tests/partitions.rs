@@ -1,4 +1,4 @@
-//! States of aggregates: the same rows in one partition and in eight give equal results, and those of plain loops.
+//! States of aggregates: the same rows in one partition and in eight give equal results, and plain loops give the same.
 
 use super::*;
 use arrow::array::{Int64Array, TimestampMillisecondArray};
