@@ -50,7 +50,18 @@ impl sqllogictest::DB for Engine {
                     text if text.is_empty() => "(empty)".to_owned(),
                     text => text,
                 };
-                lines.push(columns.iter().map(value).collect());
+                let cells: Vec<String> = columns.iter().map(value).collect();
+                match cells.iter().any(|cell| cell.contains('\n')) {
+                    // A plan has many lines, of which the file has one each.
+                    true => lines.extend(
+                        cells
+                            .join(" ")
+                            .trim_end()
+                            .lines()
+                            .map(|line| vec![line.to_owned()]),
+                    ),
+                    false => lines.push(cells),
+                }
             }
         }
         Ok(DBOutput::Rows { types, rows: lines })

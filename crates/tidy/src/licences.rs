@@ -43,7 +43,7 @@ pub fn check(root: &Path) -> Result<Vec<Finding>, String> {
             "--prefix",
             "none",
         ])
-        .args(["--no-dedupe", "--format", "{p}|{l}"])
+        .args(["--format", "{p}|{l}"])
         .current_dir(root)
         .output()
         .map_err(|error| format!("cargo does not run: {error}"))?;

@@ -17,7 +17,7 @@ pub(super) enum Kind {
 }
 
 /// The functions.
-pub(in crate::functions) fn functions() -> Vec<Arc<ScalarUDF>> {
+pub(crate) fn functions() -> Vec<Arc<ScalarUDF>> {
     let kinds = [Kind::Bucket, Kind::Locf, Kind::Interpolate];
     let function = |kind| Arc::new(ScalarUDF::from(Marker::new(kind)));
     kinds.map(function).to_vec()

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 /// The planner of the node.
 #[derive(Debug)]
-pub(in crate::functions) struct GapFillPlanner;
+pub(crate) struct GapFillPlanner;
 
 #[async_trait]
 impl ExtensionPlanner for GapFillPlanner {

@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 /// The rule. It must follow the conversion of types.
 #[derive(Debug)]
-pub(in crate::functions) struct GapFillRule;
+pub(crate) struct GapFillRule;
 
 impl AnalyzerRule for GapFillRule {
     fn name(&self) -> &str {
