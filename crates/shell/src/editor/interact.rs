@@ -68,7 +68,7 @@ pub fn interact(shell: &mut Shell<'_>, greeting: &str, history: &History) -> Res
         },
     );
     if let Some(path) = &history.0 {
-        // A session without a history is better than none.
+        // A session works without a history.
         if let Ok(history) = FileBackedHistory::with_file(HISTORY_MAX, path.clone()) {
             editor = editor.with_history(Box::new(history));
         }

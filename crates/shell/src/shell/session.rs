@@ -238,7 +238,7 @@ impl<'a> Shell<'a> {
         Ok(Flow::Continue)
     }
 
-    /// Sets the file of results, or none.
+    /// Sets the file of results; `None` prints them.
     fn output(&mut self, path: Option<&Path>) -> Result<(), Failure> {
         self.file = match path {
             None => None,
