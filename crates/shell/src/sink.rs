@@ -25,7 +25,7 @@ enum Paging {
         held: Vec<u8>,
         lines_left: usize,
     },
-    /// The pager shows the output. Its standard input is `None` once the user has left it.
+    /// The pager shows the output. The standard input of the pager becomes `None` when the user leaves it.
     Shows {
         child: Child,
         input: Option<BufWriter<std::process::ChildStdin>>,
