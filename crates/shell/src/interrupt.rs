@@ -11,7 +11,7 @@ use tidalite_sql::CancelHandle;
 /// Time after a signal in which further signals are taken as the same request.
 const SAME_REQUEST: Duration = Duration::from_secs(1);
 
-/// Tells the handler of signals what is running. Clones share the state.
+/// The activity of the program, for the handler of signals. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt(Arc<Mutex<State>>);
 

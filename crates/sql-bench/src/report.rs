@@ -60,7 +60,7 @@ pub(crate) fn print(
     );
     let names: Vec<&str> = peers.iter().map(|peer| peer.name.as_str()).collect();
     let peers_head: String = names.iter().map(|name| format!(" {name} |")).collect();
-    println!("| query | what it asks | ours |{peers_head} best peer / ours |");
+    println!("| query | description | ours |{peers_head} best peer / ours |");
     println!("|---|---|---|{}---|", "---|".repeat(names.len()));
     let mut differences = Vec::new();
     for query in own {

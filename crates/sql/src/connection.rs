@@ -7,7 +7,7 @@ use crate::options::ConnectionOptions;
 use crate::ordered::table::OrderedTable;
 use crate::plans::{self, Plan, Plans};
 use crate::session::Planner;
-use crate::state::{State, StateSlot};
+use crate::slot::{Running, Slot};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use datafusion::execution::SendableRecordBatchStream;
@@ -17,7 +17,7 @@ use futures::future::{Either, select};
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use tidalite::Database;
+use tidalite::{Database, ReadTxn};
 use tokio::runtime::Runtime;
 use tokio::sync::Notify;
 
@@ -152,11 +152,19 @@ impl Connection {
     /// [`ErrorKind`] lists them.
     pub fn query(&mut self, sql: &str) -> Result<Rows> {
         self.cancel.0.is_cancelled.store(false, Ordering::Relaxed);
-        let tables = self.tables_now()?;
-        let state = tables.slot.state();
-        let plan = match self.plans.find(sql, &tables.names, &state)? {
-            Some(plan) => plan,
-            None => self.plan(sql, tables)?,
+        let snapshot = self.database.begin_read()?;
+        let names = self.names_of(&snapshot);
+        // If a step fails, the slot of the plan is emptied with `running`.
+        let (plan, running) = match self.plans.find(sql, &names)? {
+            Some(plan) => {
+                let running = plan.slot.run(snapshot);
+                (plan, running)
+            }
+            None => {
+                let tables = Tables::new(names);
+                let running = tables.slot.run(snapshot);
+                (self.plan(sql, tables)?, running)
+            }
         };
         // Nodes start tasks when they are executed.
         let entered = runtime()?.enter();
@@ -166,11 +174,11 @@ impl Connection {
             schema: stream.schema(),
             stream: Some(stream),
             cancel: self.cancel.clone(),
-            _running: plan.running,
+            _running: running,
         })
     }
 
-    /// Plans a statement.
+    /// Plans a statement on these tables.
     fn plan(&mut self, sql: &str, tables: Tables) -> Result<Plan> {
         let statement = self.planner.parse(sql)?;
         self.planner.begin(&tables);
@@ -187,18 +195,24 @@ impl Connection {
         Ok(plan)
     }
 
-    /// The tables in the newest state of the database.
-    fn tables_now(&self) -> Result<Tables> {
-        let state = State::Snapshot(self.database.begin_read()?);
+    /// The names of the tables in a snapshot.
+    fn names_of(&self, snapshot: &ReadTxn) -> Arc<Names> {
+        let version = snapshot.catalog_version();
         let mut known = self.names.lock().unwrap_or_else(PoisonError::into_inner);
-        let names = match known.as_ref().filter(|names| names.are_of(&state)) {
+        match known.as_ref().filter(|names| names.are_of(&version)) {
             Some(names) => Arc::clone(names),
-            None => Arc::clone(known.insert(Arc::new(Names::new(state.clone())))),
-        };
-        Ok(Tables {
-            names,
-            slot: StateSlot::new(state),
-        })
+            None => Arc::clone(known.insert(Arc::new(Names::new(version)))),
+        }
+    }
+
+    /// Calls `ask` with the tables of the newest commit.
+    fn with_tables<T>(&self, ask: impl FnOnce(&Tables) -> Result<T>) -> Result<T> {
+        let snapshot = self.database.begin_read()?;
+        let tables = Tables::new(self.names_of(&snapshot));
+        let running = tables.slot.run(snapshot);
+        let answer = ask(&tables);
+        drop(running);
+        answer
     }
 
     /// A handle that cancels statements of this connection from another thread.
@@ -212,7 +226,7 @@ impl Connection {
     /// # Errors
     /// A damaged or unreadable page.
     pub fn tables(&self) -> Result<Vec<TableName>> {
-        self.tables_now()?.list()
+        self.with_tables(Tables::list)
     }
 
     /// The columns of a table; `None` if there is no such table.
@@ -220,8 +234,7 @@ impl Connection {
     /// # Errors
     /// A damaged or unreadable page; two columns of a table with one name.
     pub fn columns(&self, table: &TableName) -> Result<Option<SchemaRef>> {
-        let tables = self.tables_now()?;
-        let table = tables.table(&table.full_name())?;
+        let table = self.with_tables(|tables| tables.table(&table.full_name()))?;
         Ok(table.map(|table| table.schema()))
     }
 }
@@ -237,6 +250,12 @@ impl TableName {
 }
 
 impl Tables {
+    /// The tables with these names, in a slot that is still empty.
+    fn new(names: Arc<Names>) -> Self {
+        let slot = Slot::default();
+        Self { names, slot }
+    }
+
     /// All tables, in order of name.
     fn list(&self) -> Result<Vec<TableName>> {
         let name = |name: &str, kind| TableName {
@@ -244,12 +263,13 @@ impl Tables {
             name: name.to_owned(),
             kind,
         };
-        let metrics = self.names.metrics()?.iter().map(String::as_str);
+        let snapshot = self.slot.snapshot()?;
+        let metrics = self.names.metrics(&snapshot)?.iter().map(String::as_str);
         let mut tables: Vec<TableName> = metrics
-            .chain(self.names.wide_tables()?)
+            .chain(self.names.wide_tables(&snapshot)?)
             .map(|metric| name(metric, TableKind::Metric))
             .collect();
-        for table in OrderedTable::names(&self.slot.state())? {
+        for table in OrderedTable::names(&snapshot)? {
             tables.push(name(&table, TableKind::Table));
         }
         tables.push(name(crate::catalog::series::SERIES, TableKind::System));
@@ -264,8 +284,8 @@ pub struct Rows {
     /// `None` after the last batch or an error.
     stream: Option<SendableRecordBatchStream>,
     cancel: CancelHandle,
-    /// Keeps the plan from being run in another state.
-    _running: Arc<()>,
+    /// The snapshot of the statement ends with its rows.
+    _running: Running,
 }
 
 impl Rows {

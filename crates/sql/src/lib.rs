@@ -5,13 +5,14 @@ mod catalog;
 mod connection;
 mod error;
 mod functions;
+mod leaf;
 mod metric;
 mod options;
 mod ordered;
 mod pieces;
 mod plans;
 mod session;
-mod state;
+mod slot;
 mod types;
 mod work;
 

@@ -4,7 +4,7 @@
 use crate::catalog::names::Names;
 use crate::error::Result;
 use crate::metric::table::SeriesTable;
-use crate::state::{State, StateSlot};
+use crate::slot::Slot;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::datasource::source_as_provider;
 use datafusion::execution::TaskContext;
@@ -23,9 +23,7 @@ pub(crate) struct Plan {
     pub(crate) physical: Arc<dyn ExecutionPlan>,
     pub(crate) context: Arc<TaskContext>,
     names: Arc<Names>,
-    slot: StateSlot,
-    /// Held by the rows of a running statement: all nodes of a plan read the state in one slot.
-    pub(crate) running: Arc<()>,
+    pub(crate) slot: Slot,
 }
 
 /// The plans, by the texts of their statements.
@@ -36,33 +34,24 @@ impl Plan {
     pub(crate) fn new(
         physical: Arc<dyn ExecutionPlan>,
         context: Arc<TaskContext>,
-        (names, slot): (Arc<Names>, StateSlot),
+        (names, slot): (Arc<Names>, Slot),
     ) -> Self {
         Self {
             physical,
             context,
             names,
             slot,
-            running: Arc::new(()),
         }
     }
 }
 
 impl Plans {
-    /// The plan of a statement, to be run in another state; `None` if it must be planned.
-    pub(crate) fn find(
-        &self,
-        sql: &str,
-        names: &Arc<Names>,
-        state: &State,
-    ) -> Result<Option<Plan>> {
-        let known = self.0.get(sql);
-        let usable =
-            |plan: &&Plan| Arc::ptr_eq(&plan.names, names) && Arc::strong_count(&plan.running) == 1;
-        let Some(known) = known.filter(usable) else {
+    /// The plan of a statement, to be run in another snapshot; `None` if it must be planned, or is running.
+    pub(crate) fn find(&self, sql: &str, names: &Arc<Names>) -> Result<Option<Plan>> {
+        let usable = |plan: &&Plan| Arc::ptr_eq(&plan.names, names) && !plan.slot.is_running();
+        let Some(known) = self.0.get(sql).filter(usable) else {
             return Ok(None);
         };
-        known.slot.set(state.clone());
         Ok(Some(Plan {
             physical: reset_plan_states(Arc::clone(&known.physical))?,
             ..known.clone()
@@ -81,7 +70,7 @@ impl Plans {
     }
 }
 
-/// Whether a plan gives the right result in every later state with the same series: it reads nothing but series, and
+/// Whether a plan gives the right result in every later snapshot with the same series: it reads nothing but series, and
 /// depends on nothing else, such as the present time.
 pub(crate) fn can_be_kept(plan: &LogicalPlan) -> Result<bool> {
     let mut can = true;

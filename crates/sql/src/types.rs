@@ -1,6 +1,7 @@
 //! Types of Arrow for times and columns of series.
 
 use arrow::datatypes::{DataType, TimeUnit};
+use datafusion::common::ScalarValue;
 use tidalite::{ColumnType, Unit};
 
 /// The zone of all times: they count from 1970-01-01 UTC.
@@ -32,6 +33,18 @@ pub(crate) fn nanos_of(unit: TimeUnit) -> i64 {
         TimeUnit::Microsecond => 1_000,
         TimeUnit::Nanosecond => 1,
     }
+}
+
+/// Nanoseconds since 1970 of a constant time; `None` for null and for other types.
+pub(crate) fn constant_nanos(value: &ScalarValue) -> Option<i128> {
+    let (time, unit) = match value {
+        ScalarValue::TimestampSecond(time, _) => (time, TimeUnit::Second),
+        ScalarValue::TimestampMillisecond(time, _) => (time, TimeUnit::Millisecond),
+        ScalarValue::TimestampMicrosecond(time, _) => (time, TimeUnit::Microsecond),
+        ScalarValue::TimestampNanosecond(time, _) => (time, TimeUnit::Nanosecond),
+        _ => return None,
+    };
+    Some(i128::from((*time)?) * i128::from(nanos_of(unit)))
 }
 
 /// The type in which a column of a series is read.

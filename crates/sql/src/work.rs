@@ -1,7 +1,8 @@
 //! The work of a node of a plan, as `EXPLAIN ANALYZE` shows it.
 
-use crate::state::{Reads, State};
 use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricBuilder};
+use std::sync::atomic::Ordering;
+use tidalite::ReadTxn;
 
 /// Counters of one partition.
 pub(crate) struct Work {
@@ -9,8 +10,8 @@ pub(crate) struct Work {
     series: Count,
     nodes: Count,
     vectors: Count,
-    /// Reads of the state that are counted already.
-    counted: Reads,
+    /// Nodes and vectors that are counted already.
+    counted: (u64, u64),
 }
 
 impl Work {
@@ -21,7 +22,7 @@ impl Work {
             series: counter("series_opened"),
             nodes: counter("nodes_read"),
             vectors: counter("vectors_decoded"),
-            counted: Reads::default(),
+            counted: (0, 0),
         }
     }
 
@@ -33,12 +34,13 @@ impl Work {
         self.series.add(series);
     }
 
-    /// Adds the reads through this handle of the state since the last call.
-    pub(crate) fn add(&mut self, state: &State) {
-        let reads = state.reads();
-        self.nodes.add((reads.nodes - self.counted.nodes) as usize);
-        self.vectors
-            .add((reads.vectors - self.counted.vectors) as usize);
-        self.counted = reads;
+    /// Adds the reads through this handle of the snapshot since the last call.
+    pub(crate) fn add(&mut self, snapshot: &ReadTxn) {
+        let counters = snapshot.counters();
+        let nodes = counters.nodes_read.load(Ordering::Relaxed);
+        let vectors = counters.vectors_decoded.load(Ordering::Relaxed);
+        let (nodes_before, vectors_before) = std::mem::replace(&mut self.counted, (nodes, vectors));
+        self.nodes.add((nodes - nodes_before) as usize);
+        self.vectors.add((vectors - vectors_before) as usize);
     }
 }

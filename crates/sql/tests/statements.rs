@@ -185,3 +185,43 @@ fn a_call_in_a_task_of_an_async_runtime_is_an_error() {
     let error = runtime.block_on(async { Connection::new(&db).err().map(|error| error.kind()) });
     assert_eq!(error, Some(ErrorKind::Execution));
 }
+
+#[test]
+fn a_connection_retains_no_snapshot_between_statements() {
+    let db = database(100_000);
+    let mut sql = Connection::new(&db).unwrap();
+    let readers = || db.readers().unwrap().len();
+    for _ in 0..2 {
+        let mut rows = sql.query("SELECT value FROM load").unwrap();
+        rows.next().unwrap().unwrap();
+        assert_eq!(readers(), 1);
+        drop(rows);
+        assert_eq!(readers(), 0);
+    }
+    assert!(sql.query("SELECT nothing FROM load").is_err());
+    assert!(sql.query("SELEC").is_err());
+    assert!(sql.tables().unwrap().len() > 1);
+    assert_eq!(readers(), 0);
+}
+
+#[test]
+fn explain_analyze_counts_the_work_of_the_trees() {
+    let mut sql = Connection::new(&database(100_000)).unwrap();
+    let mut work = |query: &str| -> String {
+        let rows = sql.query(&format!("EXPLAIN ANALYZE {query}")).unwrap();
+        let lines = rows.map(|batch| format!("{:?}", batch.unwrap()));
+        lines.collect()
+    };
+    // All rows, from the statistics of the whole tree.
+    let whole = work("SELECT host, count(*), avg(value) FROM load GROUP BY host");
+    assert!(
+        whole.contains("series_opened=1") && whole.contains("vectors_decoded=0"),
+        "{whole}"
+    );
+    // The same rows without statistics of single values: all 98 vectors.
+    let rows = work("SELECT host, count(DISTINCT value) FROM load GROUP BY host");
+    assert!(rows.contains("vectors_decoded=98"), "{rows}");
+    // Ten rows of the last vector.
+    let last = work("SELECT time FROM load ORDER BY time DESC LIMIT 10");
+    assert!(last.contains("vectors_decoded=1"), "{last}");
+}

@@ -269,6 +269,7 @@ pub use tables::table_mut::TableMut;
 pub use tidalite_base::{Corrupt, Ordered, Reversed, SeriesId, TxnId};
 pub use tidalite_derive::Record;
 pub use tidalite_pager::{Durability, Ticket};
+pub use txn::catalog_cache::CatalogVersion;
 pub use txn::pages::ReadSource;
 pub use txn::read::{ReadTxn, Reading};
 pub use txn::savepoint::Savepoint;

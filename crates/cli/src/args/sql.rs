@@ -43,7 +43,7 @@ pub(crate) struct SqlArgs {
     #[arg(value_name = "FILE.tdl", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
 
-    /// Statements or commands to run instead of those on standard input; if repeated, all of them in order
+    /// Statements or commands to run instead of the standard input; if repeated, all run in order
     #[arg(
         long = "command",
         short = 'c',
@@ -66,7 +66,7 @@ pub(crate) struct SqlArgs {
     #[arg(long)]
     pub no_header: bool,
 
-    /// Continue with the next statement after an error; the exit code is that of the first one
+    /// Continue with the next statement after an error; the first error determines the exit code
     #[arg(long)]
     pub keep_going: bool,
 

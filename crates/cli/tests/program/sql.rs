@@ -177,11 +177,7 @@ fn a_long_result_ends_quietly_when_the_pipe_is_closed() {
 #[test]
 fn an_interrupt_cancels_a_statement() {
     use std::io::Read;
-    // A process that a shell has started in the background ignores the signal, and so do its children.
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    if ignored.is_some_and(|mask| mask & (1 << (2 - 1)) != 0) {
+    if crate::support::is_ignored(2) {
         println!("skipped: background");
         return;
     }

@@ -184,3 +184,13 @@ impl Drop for Running {
         let _ = self.child.wait();
     }
 }
+
+/// True if this process, and so a program that it starts, ignores a signal: one started in the background by a shell or
+/// by `nohup` keeps ignoring it.
+#[cfg(target_os = "linux")]
+pub(crate) fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = u64::from_str_radix(ignored.unwrap().trim(), 16).unwrap();
+    ignored >> (signal - 1) & 1 != 0
+}

@@ -3,30 +3,30 @@
 use crate::aggregate::request::{Bin, Function, GroupKey, Request};
 use crate::aggregate::states::{Figures, States};
 use crate::error::{Error, ErrorKind, Result};
+use crate::leaf::leaf_methods;
 use crate::metric::chunk;
 use crate::metric::layout::{Layout, Member, Part};
 use crate::metric::scan::{self, SeriesScan, divided};
 use crate::pieces;
-use crate::state::State;
 use crate::types::nanos_of;
 use crate::work::Work;
 use arrow::array::{ArrayRef, Float64Array, Int32Array, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::SchemaRef;
 use datafusion::common::Result as PlanResult;
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::DataFusionError;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::EquivalenceProperties;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
-use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PhysicalExpr, PlanProperties,
+    DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
 };
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
+use tidalite::ReadTxn;
 use tidalite::{Aggregate, Column, Series, Steps};
 
 /// Number of members below which one thread reads the statistics of all.
@@ -158,31 +158,7 @@ impl DisplayAs for TreeAggregate {
 }
 
 impl ExecutionPlan for TreeAggregate {
-    fn name(&self) -> &str {
-        "TreeAggregate"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        Vec::new()
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> PlanResult<TreeNodeRecursion>,
-    ) -> PlanResult<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        _: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> PlanResult<Arc<dyn ExecutionPlan>> {
-        Ok(self)
-    }
+    leaf_methods!("TreeAggregate");
 
     fn execute(
         &self,
@@ -190,7 +166,7 @@ impl ExecutionPlan for TreeAggregate {
         context: Arc<TaskContext>,
     ) -> PlanResult<SendableRecordBatchStream> {
         let batches = Batches {
-            state: self.scan.slot.state(),
+            snapshot: self.scan.slot.snapshot()?,
             batch_rows: context.session_config().batch_size(),
             members: self.partitions[partition].clone().into(),
             work: Work::new(&self.metrics, partition),
@@ -202,15 +178,11 @@ impl ExecutionPlan for TreeAggregate {
             futures::stream::iter(batches),
         )))
     }
-
-    fn metrics(&self) -> Option<MetricsSet> {
-        Some(self.metrics.clone_inner())
-    }
 }
 
 struct Batches {
     node: TreeAggregate,
-    state: State,
+    snapshot: ReadTxn,
     batch_rows: usize,
     members: VecDeque<usize>,
     work: Work,
@@ -227,7 +199,7 @@ impl Iterator for Batches {
         if batch.is_err() {
             self.members.clear();
         }
-        self.work.add(&self.state);
+        self.work.add(&self.snapshot);
         Some(batch)
     }
 }
@@ -244,7 +216,7 @@ impl Batches {
             let member = &layout.members[number];
             for part in 0..member.parts.len() {
                 self.work.series(1);
-                groups.read(&self.state, member, part)?;
+                groups.read(&self.snapshot, member, part)?;
             }
         }
         self.work.rows(groups.rows());
@@ -285,14 +257,14 @@ impl<'n> Groups<'n> {
     }
 
     /// Adds the groups of one series.
-    fn read(&mut self, state: &State, member: &Member, part: usize) -> Result<()> {
+    fn read(&mut self, snapshot: &ReadTxn, member: &Member, part: usize) -> Result<()> {
         let own = &member.parts[part];
         let (from, to) = (self.node.scan.wanted.from, self.node.scan.wanted.to);
         let (from, to) = (own.clock.steps(from).0, own.clock.steps(to).1);
         if from > to {
             return Ok(());
         }
-        let series = chunk::open(state, &own.info)?;
+        let series = chunk::open(snapshot, &own.info)?;
         // The columns of the series that functions need, each once; without one, the first tells the rows.
         let mut numbers: Vec<usize> = Vec::new();
         let columns = self

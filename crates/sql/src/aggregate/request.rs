@@ -3,8 +3,8 @@
 use crate::metric::layout::{Layout, Role};
 use crate::metric::scan::SeriesScan;
 use crate::metric::trace::Trace;
-use crate::types::{column_type, nanos_of};
-use arrow::datatypes::{DataType, TimeUnit};
+use crate::types::{column_type, constant_nanos, nanos_of};
+use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::physical_expr::ScalarFunctionExpr;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
@@ -190,7 +190,10 @@ impl Reader<'_> {
         };
         let origin_ns = match origin {
             None => 0,
-            Some(origin) => nanos(self.literal(origin, depth)?)?,
+            Some(origin) => {
+                let origin = constant_nanos(self.literal(origin, depth)?)?;
+                i64::try_from(origin).ok()?
+            }
         };
         let bin = Bin {
             width_ns,
@@ -335,16 +338,4 @@ impl Reader<'_> {
         (field.data_type().is_numeric()).then_some(())?;
         self.known(column)
     }
-}
-
-/// Nanoseconds since 1970 of a time.
-fn nanos(value: &ScalarValue) -> Option<i64> {
-    let (time, unit) = match value {
-        ScalarValue::TimestampSecond(time, _) => (time, TimeUnit::Second),
-        ScalarValue::TimestampMillisecond(time, _) => (time, TimeUnit::Millisecond),
-        ScalarValue::TimestampMicrosecond(time, _) => (time, TimeUnit::Microsecond),
-        ScalarValue::TimestampNanosecond(time, _) => (time, TimeUnit::Nanosecond),
-        _ => return None,
-    };
-    (*time)?.checked_mul(nanos_of(unit))
 }

@@ -28,14 +28,27 @@ enum Values {
     Time(TimeUnit, Vec<Option<i64>>),
 }
 
-/// A number of a column, exactly.
+/// A number of a column, exactly: a float, or an integer, a truth value as 0 or 1, a decimal in units of its last digit.
 #[derive(Clone, Copy)]
 enum Number {
-    Unsigned(u64),
-    Signed(i64),
+    Integer(i128),
     Float(f64),
-    Decimal(i128),
-    Truth(bool),
+}
+
+impl Number {
+    fn integer(self) -> i128 {
+        match self {
+            Self::Integer(value) => value,
+            Self::Float(value) => value as i128,
+        }
+    }
+
+    fn float(self) -> f64 {
+        match self {
+            Self::Integer(value) => value as f64,
+            Self::Float(value) => value,
+        }
+    }
 }
 
 /// The statistics of a group's rows in one series.
@@ -86,25 +99,25 @@ impl States {
             Function::Rows(tag) => {
                 let has_tag = tag.is_none_or(|tag| figures.tags[tag].is_some());
                 let rows = if has_tag { figures.rows } else { 0 };
-                self.columns[0].push(Some(Number::Unsigned(rows)));
+                self.columns[0].push(Some(Number::Integer(rows.into())));
             }
             Function::FirstTime => self.push_time(0, figures, figures.times.0)?,
             Function::LastTime => self.push_time(0, figures, figures.times.1)?,
             Function::Count(_) => {
                 let count = of.map_or(0, |(own, _)| own.count());
-                self.columns[0].push(Some(Number::Unsigned(count)));
+                self.columns[0].push(Some(Number::Integer(count.into())));
             }
             Function::Sum(_) => self.columns[0].push(values.map(sum)),
             Function::Mean(_) => {
                 // The count of a group without a value is null, by which the merge knows that there is no mean.
-                let count = values.map(|(own, _)| Number::Unsigned(own.count()));
+                let count = values.map(|(own, _)| Number::Integer(own.count().into()));
                 self.columns[0].push(count);
                 self.columns[1].push(values.map(sum));
             }
             Function::Deviation(_) => {
                 let count = of.map_or(0, |(own, _)| own.count());
                 let (mean, squares) = values.map_or((0.0, 0.0), deviation);
-                self.columns[0].push(Some(Number::Unsigned(count)));
+                self.columns[0].push(Some(Number::Integer(count.into())));
                 self.columns[1].push(Some(Number::Float(mean)));
                 self.columns[2].push(Some(Number::Float(squares)));
             }
@@ -128,7 +141,7 @@ impl States {
 
     fn push_flag(&mut self, flagged: bool) {
         if flagged {
-            self.columns[2].push(Some(Number::Truth(true)));
+            self.columns[2].push(Some(Number::Integer(1)));
         }
     }
 
@@ -140,7 +153,7 @@ impl States {
                 format!("a time of {label} is beyond the range of timestamps"),
             )
         })?;
-        self.columns[field].push(Some(Number::Signed(time)));
+        self.columns[field].push(Some(Number::Integer(time.into())));
         Ok(())
     }
 
@@ -173,44 +186,14 @@ impl Values {
 
     fn push(&mut self, number: Option<Number>) {
         match self {
-            Self::Unsigned(values) => values.push(number.map(|number| match number {
-                Number::Unsigned(value) => value,
-                Number::Signed(value) => value as u64,
-                Number::Truth(value) => u64::from(value),
-                Number::Float(value) => value as u64,
-                Number::Decimal(value) => value as u64,
-            })),
             // A sum that exceeds 64 bits wraps around, as DataFusion's does.
+            Self::Unsigned(values) => values.push(number.map(|number| number.integer() as u64)),
             Self::Signed(values) | Self::Time(_, values) => {
-                values.push(number.map(|number| match number {
-                    Number::Signed(value) => value,
-                    Number::Unsigned(value) => value as i64,
-                    Number::Truth(value) => i64::from(value),
-                    Number::Float(value) => value as i64,
-                    Number::Decimal(value) => value as i64,
-                }))
+                values.push(number.map(|number| number.integer() as i64));
             }
-            Self::Float(values) => values.push(number.map(|number| match number {
-                Number::Float(value) => value,
-                Number::Signed(value) => value as f64,
-                Number::Unsigned(value) => value as f64,
-                Number::Truth(value) => f64::from(u8::from(value)),
-                Number::Decimal(value) => value as f64,
-            })),
-            Self::Decimal(values) => values.push(number.map(|number| match number {
-                Number::Decimal(value) => value,
-                Number::Signed(value) => i128::from(value),
-                Number::Unsigned(value) => i128::from(value),
-                Number::Truth(value) => i128::from(value),
-                Number::Float(value) => value as i128,
-            })),
-            Self::Truth(values) => values.push(number.map(|number| match number {
-                Number::Truth(value) => value,
-                Number::Signed(value) => value != 0,
-                Number::Unsigned(value) => value != 0,
-                Number::Float(value) => value != 0.0,
-                Number::Decimal(value) => value != 0,
-            })),
+            Self::Decimal(values) => values.push(number.map(Number::integer)),
+            Self::Truth(values) => values.push(number.map(|number| number.integer() != 0)),
+            Self::Float(values) => values.push(number.map(Number::float)),
         }
     }
 
@@ -242,10 +225,8 @@ fn number(column: &Column, word: u64) -> Option<Number> {
     }
     Some(match column.ty {
         ColumnType::F64 | ColumnType::F32 => Number::Float(f64::from_bits(word)),
-        ColumnType::I64 => Number::Signed(word as i64),
-        ColumnType::U64 => Number::Unsigned(word),
-        ColumnType::Bool => Number::Truth(word == 1),
-        ColumnType::Decimal(_) => Number::Decimal(i128::from(word as i64)),
+        ColumnType::I64 | ColumnType::Decimal(_) => Number::Integer((word as i64).into()),
+        ColumnType::U64 | ColumnType::Bool => Number::Integer(word.into()),
         _ => return None,
     })
 }
@@ -260,7 +241,7 @@ fn sum((own, column): (&Aggregate, &Column)) -> Number {
         return Number::Float(f64::NAN);
     }
     match own.stats().int_sum() {
-        Some(sum) if !is_float(column) => Number::Decimal(sum),
+        Some(sum) if !is_float(column) => Number::Integer(sum),
         _ => Number::Float(own.sum()),
     }
 }

@@ -1,17 +1,17 @@
 //! The names of tables. A metric is a table of its name; metrics `p.a`, `p.b` of one prefix are also a wide table `p`.
 //!
-//! The tables of a list of series are kept for later statements, until the list changes.
+//! The tables of a list of series are kept for later statements, until the list changes. They retain no snapshot: every
+//! call names one that has this list.
 
 use crate::error::Result;
 use crate::metric::layout::{Layout, Source};
-use crate::state::State;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use tidalite::SeriesName;
+use tidalite::{CatalogVersion, ReadTxn, SeriesName};
 
 /// The tables of one list of series.
 pub(crate) struct Names {
-    state: State,
+    version: CatalogVersion,
     metrics: OnceLock<Vec<String>>,
     layouts: Mutex<HashMap<String, Option<Arc<Layout>>>>,
 }
@@ -23,23 +23,24 @@ pub(crate) enum Named {
 }
 
 impl Names {
-    pub(crate) fn new(state: State) -> Self {
+    pub(crate) fn new(version: CatalogVersion) -> Self {
         Self {
-            state,
+            version,
             metrics: OnceLock::new(),
             layouts: Mutex::default(),
         }
     }
 
-    /// Whether these are the tables of another state, too.
-    pub(crate) fn are_of(&self, state: &State) -> bool {
-        self.state.has_series_of(state)
+    /// Whether these are the tables of this version of the list.
+    pub(crate) fn are_of(&self, version: &CatalogVersion) -> bool {
+        self.version == *version
     }
 
     /// All metrics, ascending.
-    pub(crate) fn metrics(&self) -> Result<&[String]> {
+    pub(crate) fn metrics(&self, snapshot: &ReadTxn) -> Result<&[String]> {
         if self.metrics.get().is_none() {
-            let metrics = self.state.metrics("")?;
+            let metrics = snapshot.metrics("", usize::MAX)?;
+            let metrics = metrics.into_iter().map(|metric| metric.text).collect();
             // If another thread was faster, its list is the same.
             drop(self.metrics.set(metrics));
         }
@@ -47,8 +48,8 @@ impl Names {
     }
 
     /// The names of wide tables: the text before the last dot of a metric.
-    pub(crate) fn wide_tables(&self) -> Result<BTreeSet<&str>> {
-        let metrics = self.metrics()?;
+    pub(crate) fn wide_tables(&self, snapshot: &ReadTxn) -> Result<BTreeSet<&str>> {
+        let metrics = self.metrics(snapshot)?;
         let prefixes = metrics
             .iter()
             .filter_map(|metric| Some(metric.rsplit_once('.')?.0));
@@ -61,24 +62,24 @@ impl Names {
     }
 
     /// The schemas: the text before the dot of a name with two parts.
-    pub(crate) fn schemas(&self) -> Result<BTreeSet<&str>> {
-        let metrics = self.metrics()?.iter().map(String::as_str);
-        let names = metrics.chain(self.wide_tables()?);
+    pub(crate) fn schemas(&self, snapshot: &ReadTxn) -> Result<BTreeSet<&str>> {
+        let metrics = self.metrics(snapshot)?.iter().map(String::as_str);
+        let names = metrics.chain(self.wide_tables(snapshot)?);
         let schemas =
             names.filter_map(|name| name.split_once('.').filter(|(_, rest)| !rest.contains('.')));
         Ok(schemas.map(|(schema, _)| schema).collect())
     }
 
     /// Finds the table of a name: exactly this name, or the only one that differs in case alone.
-    pub(crate) fn find(&self, name: &str) -> Result<Option<Named>> {
-        let metrics = self.metrics()?;
+    pub(crate) fn find(&self, snapshot: &ReadTxn, name: &str) -> Result<Option<Named>> {
+        let metrics = self.metrics(snapshot)?;
         if metrics
             .binary_search_by(|metric| metric.as_str().cmp(name))
             .is_ok()
         {
             return Ok(Some(Named::Metric(name.to_owned())));
         }
-        let wide = self.wide_tables()?;
+        let wide = self.wide_tables(snapshot)?;
         if wide.contains(name) {
             return Ok(Some(Named::Wide(name.to_owned())));
         }
@@ -98,7 +99,7 @@ impl Names {
     }
 
     /// The table of a name; `None` if there is none.
-    pub(crate) fn layout(&self, name: &str) -> Result<Option<Arc<Layout>>> {
+    pub(crate) fn layout(&self, snapshot: &ReadTxn, name: &str) -> Result<Option<Arc<Layout>>> {
         let known = |layouts: &Mutex<HashMap<_, _>>| {
             let layouts = layouts.lock().unwrap_or_else(PoisonError::into_inner);
             layouts.get(name).cloned()
@@ -106,16 +107,18 @@ impl Names {
         if let Some(layout) = known(&self.layouts) {
             return Ok(layout);
         }
-        let layout = match self.find(name)? {
+        let layout = match self.find(snapshot, name)? {
             None => None,
-            Some(Named::Metric(metric)) => Some(self.layout_of(&metric, &[(None, &metric)])?),
+            Some(Named::Metric(metric)) => {
+                Some(self.layout_of(snapshot, &metric, &[(None, &metric)])?)
+            }
             Some(Named::Wide(prefix)) => {
-                let metrics = self.metrics()?.iter();
+                let metrics = self.metrics(snapshot)?.iter();
                 let leaves = metrics.filter_map(|metric| {
                     let (own, leaf) = metric.rsplit_once('.')?;
                     (own == prefix).then_some((Some(leaf), metric.as_str()))
                 });
-                Some(self.layout_of(&prefix, &leaves.collect::<Vec<_>>())?)
+                Some(self.layout_of(snapshot, &prefix, &leaves.collect::<Vec<_>>())?)
             }
         };
         let mut layouts = self.layouts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -123,14 +126,19 @@ impl Names {
         Ok(layout)
     }
 
-    fn layout_of(&self, table: &str, metrics: &[(Option<&str>, &str)]) -> Result<Arc<Layout>> {
+    fn layout_of(
+        &self,
+        snapshot: &ReadTxn,
+        table: &str,
+        metrics: &[(Option<&str>, &str)],
+    ) -> Result<Arc<Layout>> {
         let mut sources = Vec::with_capacity(metrics.len());
         for &(leaf, metric) in metrics {
             // A printed name is a pattern that selects all series of the metric.
             let pattern = SeriesName::new(metric, [])?.to_string();
             sources.push(Source {
                 leaf: leaf.map(str::to_owned),
-                series: self.state.list(&pattern)?,
+                series: snapshot.list(&pattern)?,
             });
         }
         Ok(Arc::new(Layout::new(table, &sources)?))
@@ -139,6 +147,6 @@ impl Names {
 
 impl std::fmt::Debug for Names {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Names({:?})", self.state)
+        f.write_str("Names")
     }
 }

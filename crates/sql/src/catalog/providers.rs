@@ -4,15 +4,13 @@
 //! contains every table whose name begins with `wind.`.
 
 use crate::catalog::names::Names;
-use crate::catalog::series;
+use crate::catalog::series::{self, SeriesList};
 use crate::error::{Error, ErrorKind};
 use crate::metric::table::SeriesTable;
 use crate::ordered::table::OrderedTable;
-use crate::state::StateSlot;
+use crate::slot::Slot;
 use async_trait::async_trait;
-use datafusion::catalog::{
-    CatalogProvider, CatalogProviderList, MemTable, SchemaProvider, TableProvider,
-};
+use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider};
 use datafusion::common::{DataFusionError, Result};
 use std::sync::Arc;
 
@@ -22,18 +20,18 @@ pub(crate) const CATALOG: &str = "tidalite";
 /// The schema of names without a schema.
 pub(crate) const PUBLIC: &str = "public";
 
-/// The tables of a state of the database.
+/// The tables of a snapshot.
 #[derive(Clone, Debug)]
 pub(crate) struct Tables {
     pub(crate) names: Arc<Names>,
-    pub(crate) slot: StateSlot,
+    pub(crate) slot: Slot,
 }
 
 impl Tables {
     /// The table with this full name.
     pub(crate) fn table(&self, name: &str) -> crate::Result<Option<Arc<dyn TableProvider>>> {
         let ordered = OrderedTable::find(name, &self.slot)?;
-        if let Some(layout) = self.names.layout(name)? {
+        if let Some(layout) = self.names.layout(&self.slot.snapshot()?, name)? {
             if ordered.is_some() {
                 let problem = format!(
                     "{name} is the name of a metric and of an ordered table; give one of them another name"
@@ -47,9 +45,7 @@ impl Tables {
             return Ok(Some(Arc::new(table)));
         }
         if name == series::SERIES {
-            let rows = series::rows(&self.slot.state())?;
-            let table = MemTable::try_new(series::schema(), vec![vec![rows]])?;
-            return Ok(Some(Arc::new(table)));
+            return Ok(Some(Arc::new(SeriesList::new(self.slot.clone()))));
         }
         Ok(None)
     }
@@ -90,8 +86,13 @@ struct Catalog {
 
 impl CatalogProvider for Catalog {
     fn schema_names(&self) -> Vec<String> {
-        let schemas = self.tables.names.schemas().unwrap_or_default();
-        let schemas = schemas.into_iter().map(str::to_owned);
+        let tables = &self.tables;
+        let snapshot = tables.slot.snapshot();
+        let schemas = snapshot.and_then(|snapshot| {
+            let schemas = tables.names.schemas(&snapshot)?.into_iter();
+            Ok(schemas.map(str::to_owned).collect::<Vec<_>>())
+        });
+        let schemas = schemas.unwrap_or_default();
         [PUBLIC.to_owned()].into_iter().chain(schemas).collect()
     }
 
@@ -116,18 +117,7 @@ struct Schema {
 #[async_trait]
 impl SchemaProvider for Schema {
     fn table_names(&self) -> Vec<String> {
-        let names = &self.tables.names;
-        let (Ok(metrics), Ok(wide)) = (names.metrics(), names.wide_tables()) else {
-            return Vec::new();
-        };
-        let all = metrics.iter().map(String::as_str).chain(wide);
-        let own = all.filter_map(|name| name.strip_prefix(&self.prefix));
-        let own = own.filter(|rest| self.prefix.is_empty() || !rest.contains('.'));
-        let mut tables: Vec<String> = own.map(str::to_owned).collect();
-        if self.prefix.is_empty() {
-            tables.push(series::SERIES.to_owned());
-            tables.extend(OrderedTable::names(&self.tables.slot.state()).unwrap_or_default());
-        }
+        let mut tables = self.names().unwrap_or_default();
         tables.sort_unstable();
         tables.dedup();
         // A table that cannot be opened because of a clash of names must not keep others from being listed.
@@ -141,9 +131,25 @@ impl SchemaProvider for Schema {
     }
 
     fn table_exist(&self, name: &str) -> bool {
-        self.tables
-            .names
-            .find(&format!("{}{name}", self.prefix))
-            .is_ok_and(|found| found.is_some())
+        let table = self.tables.table(&format!("{}{name}", self.prefix));
+        table.is_ok_and(|table| table.is_some())
+    }
+}
+
+impl Schema {
+    /// The names of the tables, in any order.
+    fn names(&self) -> crate::Result<Vec<String>> {
+        let snapshot = self.tables.slot.snapshot()?;
+        let names = &self.tables.names;
+        let metrics = names.metrics(&snapshot)?.iter().map(String::as_str);
+        let all = metrics.chain(names.wide_tables(&snapshot)?);
+        let own = all.filter_map(|name| name.strip_prefix(&self.prefix));
+        let own = own.filter(|rest| self.prefix.is_empty() || !rest.contains('.'));
+        let mut tables: Vec<String> = own.map(str::to_owned).collect();
+        if self.prefix.is_empty() {
+            tables.push(series::SERIES.to_owned());
+            tables.extend(OrderedTable::names(&snapshot)?);
+        }
+        Ok(tables)
     }
 }

@@ -2,20 +2,61 @@
 
 use crate::error::Result;
 use crate::metric::chunk;
-use crate::pieces;
-use crate::state::State;
+use crate::slot::Slot;
 use crate::types::{Clock, time_type};
 use arrow::array::{
     ArrayRef, Int64Builder, MapBuilder, RecordBatch, StringArray, StringBuilder, UInt64Array,
 };
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use async_trait::async_trait;
+use datafusion::catalog::{MemTable, Session, TableProvider};
+use datafusion::logical_expr::{Expr, TableType};
+use datafusion::physical_plan::ExecutionPlan;
 use std::sync::Arc;
+use tidalite::ReadTxn;
 
 /// Name of the table.
 pub(crate) const SERIES: &str = "tidalite_series";
 
+/// The table. Its rows are read when it is scanned.
+#[derive(Debug)]
+pub(crate) struct SeriesList {
+    slot: Slot,
+    schema: SchemaRef,
+}
+
+impl SeriesList {
+    pub(crate) fn new(slot: Slot) -> Self {
+        let schema = schema();
+        Self { slot, schema }
+    }
+}
+
+#[async_trait]
+impl TableProvider for SeriesList {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::View
+    }
+
+    async fn scan(
+        &self,
+        session: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> datafusion::common::Result<Arc<dyn ExecutionPlan>> {
+        let rows = rows(&self.slot.snapshot()?)?;
+        let table = MemTable::try_new(self.schema(), vec![vec![rows]])?;
+        table.scan(session, projection, filters, limit).await
+    }
+}
+
 /// The columns of the table.
-pub(crate) fn schema() -> SchemaRef {
+fn schema() -> SchemaRef {
     let entries = Field::new(
         "entries",
         DataType::Struct(
@@ -43,8 +84,8 @@ pub(crate) fn schema() -> SchemaRef {
 }
 
 /// The rows of the table. Times beyond the range of nanoseconds are null.
-pub(crate) fn rows(state: &State) -> Result<RecordBatch> {
-    let infos = state.list("")?;
+fn rows(snapshot: &ReadTxn) -> Result<RecordBatch> {
+    let infos = snapshot.list("")?;
     let mut tags = MapBuilder::new(None, StringBuilder::new(), StringBuilder::new());
     let (mut rows, mut bytes) = (Vec::new(), Vec::new());
     let (mut first, mut last) = (Int64Builder::new(), Int64Builder::new());
@@ -54,7 +95,7 @@ pub(crate) fn rows(state: &State) -> Result<RecordBatch> {
             tags.values().append_value(value);
         }
         tags.append(true)?;
-        let series = chunk::open(state, info)?;
+        let series = chunk::open(snapshot, info)?;
         rows.push(series.query(..).count()?);
         bytes.push(series.stored_bytes());
         let clock = Clock::new(info.schema.unit, TimeUnit::Nanosecond);
@@ -74,12 +115,7 @@ pub(crate) fn rows(state: &State) -> Result<RecordBatch> {
         columns.collect::<Vec<_>>().join(" ")
     };
     let time = |array: arrow::array::Int64Array| {
-        arrow::compute::cast(
-            &array,
-            &pieces::times(TimeUnit::Nanosecond, Vec::new())
-                .data_type()
-                .clone(),
-        )
+        arrow::compute::cast(&array, &time_type(TimeUnit::Nanosecond))
     };
     let arrays: Vec<ArrayRef> = vec![
         Arc::new(infos.iter().map(|info| info.id.0).collect::<UInt64Array>()),

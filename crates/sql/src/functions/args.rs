@@ -9,16 +9,6 @@ use std::sync::Arc;
 
 pub(super) const NANOS_PER_SECOND: i64 = 1_000_000_000;
 
-/// Nanoseconds of one step of a unit of time.
-pub(super) fn nanos_per_step(unit: TimeUnit) -> i64 {
-    match unit {
-        TimeUnit::Second => NANOS_PER_SECOND,
-        TimeUnit::Millisecond => 1_000_000,
-        TimeUnit::Microsecond => 1_000,
-        TimeUnit::Nanosecond => 1,
-    }
-}
-
 /// Unit of a type of times.
 pub(super) fn unit_of(ty: &DataType) -> Result<TimeUnit> {
     match ty {
@@ -130,16 +120,6 @@ pub(super) fn retyped(array: &dyn Array, ty: &DataType) -> Result<ArrayRef> {
 pub(super) fn timestamp(steps: Option<i64>, ty: &DataType) -> Result<ScalarValue> {
     let array = retyped(&Int64Array::from(vec![steps]), ty)?;
     ScalarValue::try_from_array(&array, 0)
-}
-
-/// Nanoseconds since 1970 of a constant timestamp; `None` for null.
-pub(super) fn nanos(value: &ScalarValue) -> Result<Option<i128>> {
-    if value.is_null() {
-        return Ok(None);
-    }
-    let array = value.to_array()?;
-    let step = nanos_per_step(unit_of(array.data_type())?);
-    Ok(Some(i128::from(times(&array)?.value(0)) * i128::from(step)))
 }
 
 /// Value of an argument that must not depend on the row.

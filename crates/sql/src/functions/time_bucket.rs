@@ -3,6 +3,7 @@
 use super::args;
 use super::bucket::Buckets;
 use super::date_bin::date_bin;
+use crate::types::nanos_of;
 use arrow::array::{Array, Int64Array};
 use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::{Result, ScalarValue, exec_err, plan_err};
@@ -72,7 +73,7 @@ impl ScalarUDFImpl for TimeBucket {
         let Some(buckets) = Buckets::new(NAME, &constant(0)?, &ty, &options)? else {
             return Ok(ColumnarValue::Scalar(ScalarValue::try_from(&ty)?));
         };
-        let step = args::nanos_per_step(args::unit_of(&ty)?).into();
+        let step = nanos_of(args::unit_of(&ty)?).into();
         Ok(match time {
             ColumnarValue::Array(array) => {
                 let begins = begins(&buckets, &args::times(array)?, step);

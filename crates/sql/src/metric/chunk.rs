@@ -4,10 +4,10 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::metric::filters::ValueRange;
 use crate::metric::layout::{Layout, Member, Part};
 use crate::pieces;
-use crate::state::State;
 use arrow::array::{ArrayRef, UInt64Array, new_null_array};
 use arrow::datatypes::DataType;
 use std::ops::Bound;
+use tidalite::ReadTxn;
 use tidalite::{Series, SeriesInfo, Steps};
 
 /// The next rows of a part, in ascending order of time, and where the rows behind them begin.
@@ -71,13 +71,13 @@ impl<'q> MemberRows<'q> {
     }
 
     /// Reads about `rows` rows, at least one if any are left.
-    pub(crate) fn next(&mut self, state: &State, rows: usize) -> Result<Option<Piece>> {
+    pub(crate) fn next(&mut self, snapshot: &ReadTxn, rows: usize) -> Result<Option<Piece>> {
         match &self.member.parts[..] {
             [part] => {
                 let Some((from, to)) = self.left[0] else {
                     return Ok(None);
                 };
-                let series = open(state, &part.info)?;
+                let series = open(snapshot, &part.info)?;
                 let found = self.read(&series, 0, (from, to), rows)?;
                 self.left[0] = found.next.map(|next| (next, to));
                 let rows = found.times.len();
@@ -86,19 +86,19 @@ impl<'q> MemberRows<'q> {
                     columns: self.arrays(&[&series], vec![found.words], (rows, None))?,
                 }))
             }
-            _ => self.next_joined(state, rows),
+            _ => self.next_joined(snapshot, rows),
         }
     }
 
     /// Reads rows of several parts, joined on their time.
-    fn next_joined(&mut self, state: &State, rows: usize) -> Result<Option<Piece>> {
+    fn next_joined(&mut self, snapshot: &ReadTxn, rows: usize) -> Result<Option<Piece>> {
         if self.left.iter().all(Option::is_none) {
             return Ok(None);
         }
         let parts = &self.member.parts;
         let series = parts
             .iter()
-            .map(|part| open(state, &part.info))
+            .map(|part| open(snapshot, &part.info))
             .collect::<Result<Vec<_>>>()?;
         let mut times: Vec<Vec<i64>> = Vec::new();
         let mut words = Vec::new();
@@ -169,7 +169,8 @@ impl<'q> MemberRows<'q> {
         let mut query = series
             .query(Steps(from)..=Steps(to))
             .columns(columns.iter().copied());
-        if !self.layout.is_joined() {
+        // Rows of a joined member have values of several series, so none can be judged by the values of one.
+        if self.member.parts.len() == 1 {
             for range in self.ranges {
                 // A row without the column has null there, which no comparison selects.
                 let Some((_, number)) = self.member.columns[range.column] else {
@@ -250,14 +251,14 @@ impl<'q> MemberRows<'q> {
     }
 }
 
-pub(crate) fn open<'s>(state: &'s State, info: &SeriesInfo) -> Result<Series<'s>> {
+pub(crate) fn open<'s>(snapshot: &'s ReadTxn, info: &SeriesInfo) -> Result<Series<'s>> {
     let gone = || {
         Error::new(
             ErrorKind::Execution,
             format!("series {} was removed", info.label()),
         )
     };
-    state.open(info)?.ok_or_else(gone)
+    snapshot.series_by_id(info.id)?.ok_or_else(gone)
 }
 
 fn cast(array: ArrayRef, ty: &DataType) -> Result<ArrayRef> {

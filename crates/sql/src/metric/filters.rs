@@ -2,9 +2,9 @@
 
 use crate::error::Result;
 use crate::metric::layout::{Layout, Role};
-use crate::types::nanos_of;
+use crate::types::{constant_nanos, nanos_of};
 use arrow::array::{Array, BooleanArray};
-use arrow::datatypes::{DataType, TimeUnit};
+use arrow::datatypes::DataType;
 use datafusion::catalog::Session;
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::logical_expr::utils::split_conjunction;
@@ -257,19 +257,15 @@ fn has_subquery(expr: &Expr) -> bool {
     .unwrap_or(true)
 }
 
-/// Nanoseconds since 1970 of a constant time.
+/// Nanoseconds since 1970 of a constant time with a zone.
 fn nanos(expr: &Expr) -> Option<i128> {
-    let Expr::Literal(value, _) = expr else {
-        return None;
-    };
-    let (time, unit) = match value {
-        ScalarValue::TimestampSecond(Some(time), Some(_)) => (time, TimeUnit::Second),
-        ScalarValue::TimestampMillisecond(Some(time), Some(_)) => (time, TimeUnit::Millisecond),
-        ScalarValue::TimestampMicrosecond(Some(time), Some(_)) => (time, TimeUnit::Microsecond),
-        ScalarValue::TimestampNanosecond(Some(time), Some(_)) => (time, TimeUnit::Nanosecond),
-        _ => return None,
-    };
-    Some(i128::from(*time) * i128::from(nanos_of(unit)))
+    match expr {
+        Expr::Literal(value, _) => match value.data_type() {
+            DataType::Timestamp(_, Some(_)) => constant_nanos(value),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// The times for which `time op moment` holds, as an interval in units of `factor` nanoseconds.

@@ -5,32 +5,33 @@
 //! before it come before its first row.
 
 use crate::error::Result;
+use crate::leaf::leaf_methods;
 use crate::metric::chunk::{self, Piece};
 use crate::metric::layout::Role;
 use crate::metric::scan::{SeriesScan, batch_of, columns_of, value_columns};
 use crate::metric::trace::Trace;
 use crate::pieces;
-use crate::state::State;
 use crate::types::Clock;
 use crate::work::Work;
 use arrow::array::{RecordBatch, new_empty_array, new_null_array};
 use datafusion::common::Result as PlanResult;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::DataFusionError;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::EquivalenceProperties;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
-use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PhysicalExpr, PlanProperties,
+    DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
 };
 use std::collections::BinaryHeap;
 use std::fmt;
 use std::sync::Arc;
+use tidalite::ReadTxn;
 use tidalite::Steps;
 
 /// Maximum number of rows that are searched for in this way.
@@ -121,31 +122,7 @@ impl DisplayAs for FirstRows {
 }
 
 impl ExecutionPlan for FirstRows {
-    fn name(&self) -> &str {
-        "FirstRows"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        Vec::new()
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> PlanResult<TreeNodeRecursion>,
-    ) -> PlanResult<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        _: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> PlanResult<Arc<dyn ExecutionPlan>> {
-        Ok(self)
-    }
+    leaf_methods!("FirstRows");
 
     fn execute(
         &self,
@@ -154,10 +131,10 @@ impl ExecutionPlan for FirstRows {
     ) -> PlanResult<SendableRecordBatchStream> {
         let node = self.clone();
         let mut work = Work::new(&self.metrics, partition);
-        let state = self.scan.slot.state();
+        let snapshot = self.scan.slot.snapshot()?;
         let batch = futures::stream::once(async move {
-            let batch = node.read(&state, &mut work);
-            work.add(&state);
+            let batch = node.read(&snapshot, &mut work);
+            work.add(&snapshot);
             batch.map_err(DataFusionError::from)
         });
         Ok(Box::pin(RecordBatchStreamAdapter::new(
@@ -165,14 +142,10 @@ impl ExecutionPlan for FirstRows {
             batch,
         )))
     }
-
-    fn metrics(&self) -> Option<MetricsSet> {
-        Some(self.metrics.clone_inner())
-    }
 }
 
 impl FirstRows {
-    fn read(&self, state: &State, work: &mut Work) -> Result<RecordBatch> {
+    fn read(&self, snapshot: &ReadTxn, work: &mut Work) -> Result<RecordBatch> {
         let (layout, wanted) = (&self.scan.layout, &self.scan.wanted);
         let columns = value_columns(layout, &self.scan.projection);
         // The places of the best rows so far in the order of the sort; the greatest is the worst of them.
@@ -182,7 +155,7 @@ impl FirstRows {
         for &number in &wanted.members {
             let member = &layout.members[number];
             let [part] = &member.parts[..] else { continue };
-            let series = chunk::open(state, &part.info)?;
+            let series = chunk::open(snapshot, &part.info)?;
             work.series(1);
             let (from, to) = (
                 part.clock.steps(wanted.from).0,

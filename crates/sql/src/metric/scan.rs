@@ -4,24 +4,24 @@
 //! them one after the other.
 
 use crate::error::Result;
+use crate::leaf::leaf_methods;
 use crate::metric::chunk::{self, Left, MemberRows, Piece};
 use crate::metric::filters::{ValueRange, Wanted};
 use crate::metric::layout::{Layout, Role};
 use crate::pieces;
-use crate::state::{State, StateSlot};
+use crate::slot::Slot;
 use crate::work::Work;
 use arrow::array::{ArrayRef, Int32Array, RecordBatch, RecordBatchOptions};
 use arrow::compute::SortOptions;
 use arrow::datatypes::SchemaRef;
 use datafusion::common::stats::Precision;
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Result as PlanResult, Statistics};
 use datafusion::error::DataFusionError;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{ConstExpr, EquivalenceProperties, PhysicalSortExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
-use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
@@ -29,12 +29,13 @@ use datafusion::physical_plan::{
 };
 use std::fmt;
 use std::sync::Arc;
+use tidalite::ReadTxn;
 
 /// Reads the rows of members in an interval.
 #[derive(Clone, Debug)]
 pub(crate) struct SeriesScan {
     pub(crate) layout: Arc<Layout>,
-    pub(crate) slot: StateSlot,
+    pub(crate) slot: Slot,
     pub(crate) wanted: Arc<Wanted>,
     /// The columns of the table to return.
     pub(crate) projection: Arc<[usize]>,
@@ -54,12 +55,12 @@ const ROWS_OF_ONE_THREAD: usize = 65_536;
 impl SeriesScan {
     pub(crate) fn new(
         layout: &Arc<Layout>,
-        slot: &StateSlot,
+        slot: &Slot,
         wanted: Wanted,
         projection: Vec<usize>,
         threads: usize,
     ) -> Result<Self> {
-        let rows = estimated_rows(layout, &slot.state(), &wanted)?;
+        let rows = estimated_rows(layout, &slot.snapshot()?, &wanted)?;
         let threads = if rows < ROWS_OF_ONE_THREAD {
             1
         } else {
@@ -110,14 +111,14 @@ pub(crate) fn divided(members: &[usize], threads: usize) -> Vec<Vec<usize>> {
 const COUNTED_MEMBERS: usize = 16;
 
 /// Estimates the number of rows, as if the rows of a series were spread evenly over its span.
-fn estimated_rows(layout: &Layout, state: &State, wanted: &Wanted) -> Result<usize> {
+fn estimated_rows(layout: &Layout, snapshot: &ReadTxn, wanted: &Wanted) -> Result<usize> {
     let step = wanted.members.len().div_ceil(COUNTED_MEMBERS).max(1);
     let mut rows = 0.0;
     for &member in wanted.members.iter().step_by(step) {
         let Some(part) = layout.members[member].parts.first() else {
             continue;
         };
-        let series = chunk::open(state, &part.info)?;
+        let series = chunk::open(snapshot, &part.info)?;
         let Some((first, last)) = series.span() else {
             continue;
         };
@@ -232,31 +233,7 @@ pub(crate) fn write_interval(
 }
 
 impl ExecutionPlan for SeriesScan {
-    fn name(&self) -> &str {
-        "SeriesScan"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        Vec::new()
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> PlanResult<TreeNodeRecursion>,
-    ) -> PlanResult<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        _: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> PlanResult<Arc<dyn ExecutionPlan>> {
-        Ok(self)
-    }
+    leaf_methods!("SeriesScan");
 
     fn execute(
         &self,
@@ -265,7 +242,7 @@ impl ExecutionPlan for SeriesScan {
     ) -> PlanResult<SendableRecordBatchStream> {
         let batches = Batches {
             scan: self.clone(),
-            state: self.slot.state(),
+            snapshot: self.slot.snapshot()?,
             batch_rows: context.session_config().batch_size(),
             columns: value_columns(&self.layout, &self.projection),
             members: self.partitions[partition].clone().into_iter(),
@@ -279,10 +256,6 @@ impl ExecutionPlan for SeriesScan {
             schema,
             futures::stream::iter(batches),
         )))
-    }
-
-    fn metrics(&self) -> Option<MetricsSet> {
-        Some(self.metrics.clone_inner())
     }
 
     fn statistics_from_inputs(
@@ -323,7 +296,7 @@ pub(crate) fn value_columns(layout: &Layout, projection: &[usize]) -> Vec<usize>
 /// The batches of a partition.
 struct Batches {
     scan: SeriesScan,
-    state: State,
+    snapshot: ReadTxn,
     batch_rows: usize,
     columns: Vec<usize>,
     members: std::vec::IntoIter<usize>,
@@ -342,7 +315,7 @@ impl Iterator for Batches {
         if batch.is_err() {
             self.left = 0;
         }
-        self.work.add(&self.state);
+        self.work.add(&self.snapshot);
         batch.transpose()
     }
 }
@@ -402,7 +375,7 @@ impl Batches {
             if let Some(left) = from {
                 member = member.resume(left);
             }
-            let piece = member.next(&self.state, rows)?;
+            let piece = member.next(&self.snapshot, rows)?;
             self.current = member.left().map(|left| (number, left));
             if let Some(piece) = piece {
                 return Ok(Some((number, piece)));

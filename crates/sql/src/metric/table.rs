@@ -2,7 +2,7 @@
 
 use crate::metric::layout::Layout;
 use crate::metric::scan::SeriesScan;
-use crate::state::StateSlot;
+use crate::slot::Slot;
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct SeriesTable {
     pub(crate) layout: Arc<Layout>,
-    pub(crate) slot: StateSlot,
+    pub(crate) slot: Slot,
 }
 
 #[async_trait]

@@ -1,37 +1,38 @@
 //! An ordered table, as the planner sees it, and its scan: a row for each key, or for each value of a key.
 
 use crate::error::Result;
+use crate::leaf::leaf_methods;
 use crate::ordered::codec::Part;
 use crate::ordered::range::{KEY, KeyBounds};
-use crate::state::{State, StateSlot, either};
+use crate::slot::Slot;
 use arrow::array::{RecordBatch, RecordBatchOptions};
 use arrow::compute::SortOptions;
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::Result as PlanResult;
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::DataFusionError;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalSortExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
-use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricBuilder, MetricsSet};
+use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricBuilder};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PhysicalExpr, PlanProperties,
+    DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
 };
 use std::fmt;
 use std::ops::Bound;
 use std::sync::Arc;
+use tidalite::ReadTxn;
 use tidalite::TableLayout;
 
 /// An ordered table.
 #[derive(Clone, Debug)]
 pub(crate) struct OrderedTable {
     name: String,
-    slot: StateSlot,
+    slot: Slot,
     key: Part,
     value: Part,
     is_set: bool,
@@ -40,16 +41,14 @@ pub(crate) struct OrderedTable {
 
 impl OrderedTable {
     /// The table with this name; `None` if there is none, or if it is a hash table, a queue or another kind.
-    pub(crate) fn find(name: &str, slot: &StateSlot) -> Result<Option<Self>> {
-        let state = slot.state();
-        let Some(is_set) = either!(&state, read => read.is_set_table(name))? else {
+    pub(crate) fn find(name: &str, slot: &Slot) -> Result<Option<Self>> {
+        let snapshot = slot.snapshot()?;
+        let Some(is_set) = snapshot.is_set_table(name)? else {
             return Ok(None);
         };
-        let types = either!(&state, read => read.table_types(name))?;
-        if types
-            .as_ref()
-            .is_some_and(|types| types.layout() != TableLayout::Rows)
-        {
+        let types = snapshot.table_types(name)?;
+        let layout = types.as_ref().map(|types| types.layout());
+        if layout.is_some_and(|layout| layout != TableLayout::Rows) {
             return Ok(None);
         }
         let key = Part::of(types.as_ref().map_or("", |types| types.key()), true);
@@ -70,16 +69,15 @@ impl OrderedTable {
     }
 
     /// The names of all ordered tables.
-    pub(crate) fn names(state: &State) -> Result<Vec<String>> {
-        let mut names = either!(state, read => read.tables())?;
-        let mut kept = Vec::new();
-        for name in names.drain(..) {
-            let types = either!(state, read => read.table_types(&name))?;
+    pub(crate) fn names(snapshot: &ReadTxn) -> Result<Vec<String>> {
+        let mut names = Vec::new();
+        for name in snapshot.tables()? {
+            let types = snapshot.table_types(&name)?;
             if types.is_none_or(|types| types.layout() == TableLayout::Rows) {
-                kept.push(name);
+                names.push(name);
             }
         }
-        Ok(kept)
+        Ok(names)
     }
 }
 
@@ -167,31 +165,7 @@ impl DisplayAs for OrderedScan {
 }
 
 impl ExecutionPlan for OrderedScan {
-    fn name(&self) -> &str {
-        "OrderedScan"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        Vec::new()
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> PlanResult<TreeNodeRecursion>,
-    ) -> PlanResult<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        _: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> PlanResult<Arc<dyn ExecutionPlan>> {
-        Ok(self)
-    }
+    leaf_methods!("OrderedScan");
 
     fn execute(
         &self,
@@ -200,7 +174,7 @@ impl ExecutionPlan for OrderedScan {
     ) -> PlanResult<SendableRecordBatchStream> {
         let rows = MetricBuilder::new(&self.metrics).output_rows(partition);
         let batches = Batches {
-            state: self.table.slot.state(),
+            snapshot: self.table.slot.snapshot()?,
             batch_rows: context.session_config().batch_size(),
             left: self.limit.unwrap_or(usize::MAX),
             after: None,
@@ -218,10 +192,6 @@ impl ExecutionPlan for OrderedScan {
         )))
     }
 
-    fn metrics(&self) -> Option<MetricsSet> {
-        Some(self.metrics.clone_inner())
-    }
-
     fn with_fetch(&self, limit: Option<usize>) -> Option<Arc<dyn ExecutionPlan>> {
         let scan = self.clone();
         Some(Arc::new(Self { limit, ..scan }))
@@ -237,7 +207,7 @@ type Pair = (Vec<u8>, Option<Vec<u8>>);
 
 struct Batches {
     scan: OrderedScan,
-    state: State,
+    snapshot: ReadTxn,
     batch_rows: usize,
     /// Number of rows that may still be returned.
     left: usize,
@@ -301,45 +271,45 @@ impl Batches {
         let mut pairs = Vec::with_capacity(most);
         let (range, name) = (&self.scan.range, &self.scan.table.name);
         let needs_values = self.scan.projection.contains(&1);
-        either!(&self.state, read => {
-            let Some(table) = read.table(name)? else { return Ok(pairs) };
-            let table = table.bytes();
-            let mut cursor = table.cursor();
-            let mut there = match (&self.after, &range.low) {
-                (Some((key, _)), _) | (None, Bound::Excluded(key)) => cursor.seek_gt(key)?,
-                (None, Bound::Included(key)) => cursor.seek_ge(key)?,
-                (None, Bound::Unbounded) => cursor.first()?,
+        let Some(table) = self.snapshot.table(name)? else {
+            return Ok(pairs);
+        };
+        let table = table.bytes();
+        let mut cursor = table.cursor();
+        let mut there = match (&self.after, &range.low) {
+            (Some((key, _)), _) | (None, Bound::Excluded(key)) => cursor.seek_gt(key)?,
+            (None, Bound::Included(key)) => cursor.seek_ge(key)?,
+            (None, Bound::Unbounded) => cursor.first()?,
+        };
+        while there && pairs.len() < most && range.is_within(cursor.key()) {
+            let value = match needs_values && !cursor.is_nested() {
+                true => Some(cursor.value()?),
+                false => None,
             };
-            while there && pairs.len() < most && range.is_within(cursor.key()) {
-                let value = match needs_values && !cursor.is_nested() {
-                    true => Some(cursor.value()?),
-                    false => None,
-                };
-                pairs.push((cursor.key().to_vec(), value));
-                there = cursor.next()?;
-            }
-        });
+            pairs.push((cursor.key().to_vec(), value));
+            there = cursor.next()?;
+        }
         Ok(pairs)
     }
 
     fn set_pairs(&self, most: usize) -> Result<Vec<Pair>> {
         let mut pairs = Vec::with_capacity(most);
         let (range, name) = (&self.scan.range, &self.scan.table.name);
-        either!(&self.state, read => {
-            let Some(table) = read.set_table(name)? else { return Ok(pairs) };
-            let table = table.bytes();
-            let mut cursor = table.cursor();
-            let mut there = match (&self.after, &range.low) {
-                (Some((key, value)), _) => cursor.seek_gt(key, value.as_deref().unwrap_or_default())?,
-                (None, Bound::Excluded(key)) => cursor.seek_key_gt(key)?,
-                (None, Bound::Included(key)) => cursor.seek_key_ge(key)?,
-                (None, Bound::Unbounded) => cursor.first()?,
-            };
-            while there && pairs.len() < most && range.is_within(cursor.key()) {
-                pairs.push((cursor.key().to_vec(), Some(cursor.value().to_vec())));
-                there = cursor.next()?;
-            }
-        });
+        let Some(table) = self.snapshot.set_table(name)? else {
+            return Ok(pairs);
+        };
+        let table = table.bytes();
+        let mut cursor = table.cursor();
+        let mut there = match (&self.after, &range.low) {
+            (Some((key, value)), _) => cursor.seek_gt(key, value.as_deref().unwrap_or_default())?,
+            (None, Bound::Excluded(key)) => cursor.seek_key_gt(key)?,
+            (None, Bound::Included(key)) => cursor.seek_key_ge(key)?,
+            (None, Bound::Unbounded) => cursor.first()?,
+        };
+        while there && pairs.len() < most && range.is_within(cursor.key()) {
+            pairs.push((cursor.key().to_vec(), Some(cursor.value().to_vec())));
+            there = cursor.next()?;
+        }
         Ok(pairs)
     }
 }

@@ -53,6 +53,39 @@ impl Hasher for GuidHasher {
     }
 }
 
+/// A version of the list of series: their names, tags and columns. A program that has derived something from the list
+/// need not derive it again while [`ReadTxn::catalog_version`](crate::ReadTxn::catalog_version) is the same. Two versions
+/// may differ although their lists are equal.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use tidalite::{Options, storage::MemoryStorage};
+/// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+/// let mut tx = db.begin_write()?;
+/// tx.series("wind")?.insert("2014-06-01", 7.5)?;
+/// tx.commit()?;
+/// let version = db.begin_read()?.catalog_version();
+/// let mut tx = db.begin_write()?;
+/// tx.series("wind")?.insert("2014-06-02", 6.0)?;
+/// tx.commit()?;
+/// assert!(db.begin_read()?.catalog_version() == version);
+/// let mut tx = db.begin_write()?;
+/// tx.series("power")?;
+/// tx.commit()?;
+/// assert!(db.begin_read()?.catalog_version() != version);
+/// # Ok::<(), tidalite::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct CatalogVersion(pub(super) Arc<CatalogCache>);
+
+impl PartialEq for CatalogVersion {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for CatalogVersion {}
+
 impl CatalogCache {
     /// Creates an empty cache for the version of the catalog in `roots`.
     pub(crate) fn new(roots: &Roots, writer_series: Arc<WriterSeries>) -> Self {

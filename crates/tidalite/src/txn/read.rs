@@ -8,7 +8,7 @@
 
 use crate::catalog::entries::{self, SeriesInfo};
 use crate::catalog::roots::Roots;
-use crate::txn::catalog_cache::CatalogCache;
+use crate::txn::catalog_cache::{CatalogCache, CatalogVersion};
 use crate::txn::open_series::WriterSeries;
 use crate::txn::open_table::OpenTable;
 use crate::txn::pages::ReadSource;
@@ -238,11 +238,10 @@ impl<S: ReadSource> Reading<S> {
         Ok(info)
     }
 
-    /// Whether this state and another one have the same series: names, tags, columns. A program that has derived
-    /// something from the list of series need not derive it again then. False negatives are possible.
+    /// The version of the list of series in this state. It retains no pages.
     #[must_use]
-    pub fn has_series_of(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.cache.catalog, &other.cache.catalog)
+    pub fn catalog_version(&self) -> CatalogVersion {
+        CatalogVersion(Arc::clone(&self.cache.catalog))
     }
 
     /// Size in bytes of the file in this state.

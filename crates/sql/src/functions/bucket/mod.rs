@@ -17,6 +17,7 @@ mod width;
 mod zoned;
 
 use super::args;
+use crate::types::constant_nanos;
 use arrow::datatypes::{DataType, IntervalMonthDayNano};
 use datafusion::arrow::compute::kernels::cast_utils::string_to_timestamp_nanos;
 use datafusion::common::{Result, ScalarValue, plan_err};
@@ -36,7 +37,7 @@ pub(super) struct Buckets {
 }
 
 impl Buckets {
-    /// Reads the constant arguments of a call on times of this type: the width, then what follows the time. `None` if
+    /// Reads the constant arguments of a call on times of this type: the width, and the arguments after the time. `None` if
     /// the width is null.
     pub(super) fn new(
         function: &str,
@@ -127,9 +128,11 @@ fn read_option(function: &str, option: &ScalarValue) -> Result<Extra> {
             }
         };
     }
-    match args::nanos(option) {
-        Ok(Some(origin)) => Ok(Extra::Origin(origin)),
-        _ => plan_err!("{function}: found {option}, expected a time zone or a time for the origin"),
+    match constant_nanos(option) {
+        Some(origin) => Ok(Extra::Origin(origin)),
+        None => {
+            plan_err!("{function}: found {option}, expected a time zone or a time for the origin")
+        }
     }
 }
 

@@ -24,7 +24,7 @@ impl Width {
         }
         let interval = if let Some(text) = args::text(width) {
             match parse_interval_month_day_nano(text) {
-                // Without a unit the parser counts months, which nobody means.
+                // Without a unit the parser would count months, which is never intended.
                 Ok(interval) if text.contains(char::is_alphabetic) => interval,
                 _ => {
                     return plan_err!(

@@ -7,6 +7,7 @@ use super::fill::Grid;
 use super::node::GapFill;
 use crate::functions::args;
 use crate::functions::bucket::Buckets;
+use crate::types::{constant_nanos, nanos_of};
 use arrow::datatypes::DataType;
 use async_trait::async_trait;
 use datafusion::catalog::Session;
@@ -55,11 +56,11 @@ impl ExtensionPlanner for GapFillPlanner {
         let Some(buckets) = Buckets::new(name, &width, time, &options)? else {
             return plan_err!("{name}: the width is NULL, expected an interval");
         };
-        let step = args::nanos_per_step(args::unit_of(time)?).into();
+        let step = nanos_of(args::unit_of(time)?).into();
         let steps = |what: &str, bound: &Bound| -> Result<(i128, i128)> {
             let value = constant(what, &bound.time)?;
             let nanos = match value.data_type() {
-                DataType::Timestamp(_, _) => args::nanos(&value)?,
+                DataType::Timestamp(_, _) => constant_nanos(&value),
                 other => return plan_err!("{name}: the {what} is a {other}, expected a timestamp"),
             };
             match nanos {

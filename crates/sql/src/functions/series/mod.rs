@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A row counts if it has a time and a value that is neither null nor NaN. Rows may come in any order, and the order of
-//! rows of equal time is that of their values, so a result does not depend on how rows are divided over partitions.
+//! rows of equal time follows their values, so a result does not depend on how rows are divided over partitions.
 
 mod figures;
 mod lttb;

@@ -1,6 +1,7 @@
 //! The rows of one group.
 
 use crate::functions::args;
+use crate::types::nanos_of;
 use arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, ListArray};
 use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{DataType, Field, FieldRef};
@@ -83,7 +84,7 @@ impl Points {
 
     /// Seconds of one step of the times.
     pub(super) fn step_seconds(&self) -> Result<f64> {
-        let nanos = args::nanos_per_step(args::unit_of(&self.time_type)?);
+        let nanos = nanos_of(args::unit_of(&self.time_type)?);
         Ok(nanos as f64 / args::NANOS_PER_SECOND as f64)
     }
 
