@@ -7,9 +7,6 @@ use tidalite_sql::arrow::datatypes::SchemaRef;
 use tidalite_sql::arrow::error::ArrowError;
 use tidalite_sql::{Connection, Result, TableKind, TableName};
 
-/// The schema of tables whose names need no schema.
-const PUBLIC: &str = "public";
-
 /// Maximum number of tables whose columns are completed, so that a database of many tables opens at once.
 const TABLES_COMPLETED_MAX: usize = 1_000;
 
@@ -23,13 +20,8 @@ pub(crate) fn tables(connection: &Connection, pattern: Option<&str>) -> Result<R
         TableKind::System => "system",
         _ => "other",
     });
-    let schemas = tables.iter().map(|table| table.schema.as_str());
     let names = tables.iter().map(|table| table.name.as_str());
-    batch([
-        ("schema", texts(schemas)),
-        ("name", texts(names)),
-        ("kind", texts(kinds)),
-    ])
+    batch([("name", texts(names)), ("kind", texts(kinds))])
 }
 
 /// The rows of `.schema`: the columns of one table or of all tables. `Err` inside is the text for an unknown table.
@@ -40,18 +32,18 @@ pub(crate) fn columns(
     let all = connection.tables()?;
     let selected: Vec<&TableName> = all
         .iter()
-        .filter(|name| table.is_none_or(|table| is_named(table, name)))
+        .filter(|name| table.is_none_or(|table| name.name == table))
         .collect();
     if let (Some(table), []) = (table, &selected[..]) {
         return Ok(Err(unknown(table, &all)));
     }
     let (mut tables, mut names, mut types, mut nullable) = (vec![], vec![], vec![], vec![]);
     for table in selected {
-        let Some(schema) = connection.columns(table)? else {
+        let Some(schema) = connection.columns(&table.name)? else {
             continue;
         };
         for field in schema.fields() {
-            tables.push(full_name(table));
+            tables.push(table.name.clone());
             names.push(field.name().clone());
             types.push(field.data_type().to_string());
             nullable.push(field.is_nullable());
@@ -83,24 +75,9 @@ fn batch<const N: usize>(columns: [(&str, ArrayRef); N]) -> Result<RecordBatch> 
     Ok(batch?)
 }
 
-/// The name of a table as a statement writes it, without quotes.
-fn full_name(table: &TableName) -> String {
-    match table.schema.as_str() {
-        PUBLIC => table.name.clone(),
-        schema => format!("{schema}.{}", table.name),
-    }
-}
-
-fn is_named(text: &str, table: &TableName) -> bool {
-    text == table.name || text == full_name(table)
-}
-
 /// Compares a table with a pattern in which `*` stands for any text. Case does not matter.
 fn is_match(pattern: &str, table: &TableName) -> bool {
-    let pattern = pattern.to_lowercase();
-    [table.name.clone(), full_name(table)]
-        .iter()
-        .any(|name| matches(&pattern, &name.to_lowercase()))
+    matches(&pattern.to_lowercase(), &table.name.to_lowercase())
 }
 
 fn matches(pattern: &str, text: &str) -> bool {
@@ -127,7 +104,7 @@ fn matches(pattern: &str, text: &str) -> bool {
 /// The names that the editor completes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Names {
-    /// Tables, with their schema if it is not the usual one, and their columns.
+    /// Tables and their columns.
     pub tables: Vec<(String, Vec<String>)>,
 }
 
@@ -137,12 +114,12 @@ impl Names {
         let tables = connection.tables().unwrap_or_default();
         let tables = tables.iter().enumerate().map(|(index, table)| {
             let schema: Option<SchemaRef> = match index < TABLES_COMPLETED_MAX {
-                true => connection.columns(table).ok().flatten(),
+                true => connection.columns(&table.name).ok().flatten(),
                 false => None,
             };
             let fields = schema.iter().flat_map(|schema| schema.fields().iter());
             let columns = fields.map(|field| field.name().clone()).collect();
-            (full_name(table), columns)
+            (table.name.clone(), columns)
         });
         Self {
             tables: tables.collect(),
@@ -179,7 +156,6 @@ mod tests {
     #[test]
     fn an_unknown_table_gets_a_suggestion() {
         let table = TableName {
-            schema: PUBLIC.to_owned(),
             name: "wind_speed".to_owned(),
             kind: TableKind::Metric,
         };

@@ -95,7 +95,7 @@ pub(crate) fn is_name(c: char) -> bool {
 }
 
 /// Number of bytes at the start of a text whose characters satisfy a condition.
-fn run(text: &str, condition: impl Fn(char) -> bool) -> usize {
+fn run(text: &str, mut condition: impl FnMut(char) -> bool) -> usize {
     text.find(|c| !condition(c)).unwrap_or(text.len())
 }
 
@@ -142,16 +142,11 @@ fn block_comment(text: &str) -> Option<usize> {
 /// Length of a number: digits with a fraction and an exponent, or hexadecimal.
 fn number(text: &str) -> usize {
     let mut previous = ' ';
-    run_with(text, |c| {
+    run(text, |c| {
         let sign = matches!(c, '+' | '-') && matches!(previous, 'e' | 'E');
         previous = c;
         sign || c == '.' || is_name(c)
     })
-}
-
-/// Like `run`, for a condition with a state.
-fn run_with(text: &str, mut condition: impl FnMut(char) -> bool) -> usize {
-    text.find(|c| !condition(c)).unwrap_or(text.len())
 }
 
 #[cfg(test)]

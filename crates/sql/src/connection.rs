@@ -61,12 +61,10 @@ pub enum TableKind {
     System,
 }
 
-/// The name of a table.
+/// A table and its kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableName {
-    /// The schema: `public`, or the text before the dot.
-    pub schema: String,
-    /// The name in the schema.
+    /// The name, with its dots; a statement writes it in quotes, or with the text before a dot as the schema.
     pub name: String,
     /// The kind of the table.
     pub kind: TableKind,
@@ -221,7 +219,7 @@ impl Connection {
         self.cancel.clone()
     }
 
-    /// The tables, in order of schema and name.
+    /// The tables, in order of name.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -229,23 +227,13 @@ impl Connection {
         self.with_tables(Tables::list)
     }
 
-    /// The columns of a table; `None` if there is no such table.
+    /// The columns of the table with this name; `None` if there is none.
     ///
     /// # Errors
     /// A damaged or unreadable page; two columns of a table with one name.
-    pub fn columns(&self, table: &TableName) -> Result<Option<SchemaRef>> {
-        let table = self.with_tables(|tables| tables.table(&table.full_name()))?;
+    pub fn columns(&self, table: &str) -> Result<Option<SchemaRef>> {
+        let table = self.with_tables(|tables| tables.table(table))?;
         Ok(table.map(|table| table.schema()))
-    }
-}
-
-impl TableName {
-    /// The name with its schema, as it stands in quotes.
-    fn full_name(&self) -> String {
-        match self.schema.as_str() {
-            crate::catalog::providers::PUBLIC => self.name.clone(),
-            schema => format!("{schema}.{}", self.name),
-        }
     }
 }
 
@@ -259,7 +247,6 @@ impl Tables {
     /// All tables, in order of name.
     fn list(&self) -> Result<Vec<TableName>> {
         let name = |name: &str, kind| TableName {
-            schema: crate::catalog::providers::PUBLIC.to_owned(),
             name: name.to_owned(),
             kind,
         };

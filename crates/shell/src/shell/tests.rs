@@ -269,7 +269,7 @@ fn commands_answer() {
     );
     assert!(!ran.out.contains("Int64(1)"));
     let ran = run(".tables nothing*");
-    assert_eq!(ran.out, "schema,name,kind\n");
+    assert_eq!(ran.out, "name,kind\n");
     let ran = run(".schema nothing");
     assert!(matches!(ran.result, Err(Failure::Command(_))));
     assert!(
