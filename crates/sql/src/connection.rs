@@ -3,23 +3,24 @@
 use crate::catalog::names::Names;
 use crate::catalog::providers::Tables;
 use crate::error::{Error, ErrorKind, Result};
+use crate::metric::table::SeriesTable;
 use crate::options::ConnectionOptions;
 use crate::ordered::table::OrderedTable;
 use crate::plans::{self, Plan, Plans};
+use crate::rows::{CancelHandle, Rows, runtime};
 use crate::session::Planner;
 use crate::slot::{Running, Slot};
-use arrow::array::RecordBatch;
+use crate::statement::{Statement, Version};
+use crate::write;
+use crate::write::series::SeriesInsert;
+use crate::write::transaction::Transaction;
 use arrow::datatypes::SchemaRef;
-use datafusion::execution::SendableRecordBatchStream;
-use datafusion::physical_plan::execute_stream;
-use futures::StreamExt;
-use futures::future::{Either, select};
-use std::pin::pin;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use tidalite::{Database, ReadTxn};
-use tokio::runtime::Runtime;
-use tokio::sync::Notify;
+use datafusion::datasource::source_as_provider;
+use datafusion::logical_expr::dml::InsertOp;
+use datafusion::logical_expr::{LogicalPlan, WriteOp};
+use datafusion::sql::parser::Statement as Parsed;
+use std::sync::{Arc, Mutex, PoisonError};
+use tidalite::{AnyRead, Database, Durability};
 
 /// Runs statements on a database.
 pub struct Connection {
@@ -28,25 +29,42 @@ pub struct Connection {
     /// The tables of the newest list of series that a statement has seen.
     names: Mutex<Option<Arc<Names>>>,
     plans: Plans,
+    session: Session,
+    durability: Durability,
     cancel: CancelHandle,
 }
 
-/// Cancels the running statement of a connection from another thread.
-#[derive(Clone, Debug, Default)]
-pub struct CancelHandle(Arc<Cancel>);
-
-#[derive(Debug, Default)]
-struct Cancel {
-    is_cancelled: AtomicBool,
-    notify: Notify,
+/// The state that statements read and change.
+#[derive(Default)]
+enum Session {
+    /// Each statement is a transaction of its own.
+    #[default]
+    Auto,
+    /// A transaction that reads one state.
+    Reading(AnyRead),
+    /// A transaction that reads and changes.
+    Writing(Box<Transaction>),
 }
 
-impl CancelHandle {
-    /// Ends the running statement soon, with an error of kind [`ErrorKind::Cancelled`]. Later statements run.
-    pub fn cancel(&self) {
-        self.0.is_cancelled.store(true, Ordering::Relaxed);
-        self.0.notify.notify_one();
+impl Session {
+    /// The state in which a query reads.
+    fn state(&mut self, database: &Database) -> Result<AnyRead> {
+        match self {
+            Self::Auto => Ok(database.begin_read()?.into()),
+            Self::Reading(state) => Ok(state.clone()),
+            Self::Writing(txn) => txn.state(),
+        }
     }
+}
+
+fn no_transaction() -> Error {
+    let problem = "there is no transaction; BEGIN opens one";
+    Error::new(ErrorKind::Transaction, problem)
+}
+
+fn reads_only() -> Error {
+    let problem = "the transaction is read-only; BEGIN without READ ONLY opens one that may write";
+    Error::new(ErrorKind::Transaction, problem)
 }
 
 /// The kind of a table.
@@ -68,32 +86,6 @@ pub struct TableName {
     pub name: String,
     /// The kind of the table.
     pub kind: TableKind,
-}
-
-/// The threads that run queries, shared by all connections of the process.
-fn runtime() -> Result<&'static Runtime> {
-    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
-    if tokio::runtime::Handle::try_current().is_ok() {
-        let problem = "this call blocks, so it must not be made in a task of an async runtime; use spawn_blocking";
-        return Err(Error::new(ErrorKind::Execution, problem));
-    }
-    if RUNTIME.get().is_none() {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .thread_name("tidalite-sql")
-            .build()
-            .map_err(|error| {
-                Error::new(
-                    ErrorKind::Execution,
-                    format!("no thread can be started: {error}"),
-                )
-            })?;
-        if let Err(surplus) = RUNTIME.set(runtime) {
-            surplus.shutdown_background();
-        }
-    }
-    RUNTIME
-        .get()
-        .ok_or_else(|| Error::new(ErrorKind::Execution, "there are no threads"))
 }
 
 impl Connection {
@@ -140,45 +132,79 @@ impl Connection {
             planner: Planner::new(options)?,
             names: Mutex::default(),
             plans: Plans::default(),
+            session: Session::Auto,
+            durability: options.durability,
             cancel: CancelHandle::default(),
         })
     }
 
-    /// Runs one statement in a snapshot of the newest commit. Its rows are computed as they are read.
+    /// Runs one statement. The rows of a query are computed as they are read, in one state of the database: the newest
+    /// commit, or the connection's transaction with its changes so far. A statement that changes the database has done so
+    /// when this call returns; outside of a transaction it is committed, too.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use tidalite::{Options, storage::MemoryStorage};
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// # let mut tx = db.begin_write()?;
+    /// # tx.series(r#"load{host="a"}"#)?.insert("2014-06-01T00:10:00Z", 0.5)?;
+    /// # tx.commit()?;
+    /// let mut sql = tidalite_sql::Connection::new(&db)?;
+    /// sql.query("BEGIN")?;
+    /// let inserted = sql.query("INSERT INTO load (time, host, value) VALUES ('2014-06-01T00:20:00Z', 'b', 1.5)")?;
+    /// assert_eq!(inserted.affected_rows(), Some(1));
+    /// sql.query("ROLLBACK")?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// [`ErrorKind`] lists them.
     pub fn query(&mut self, sql: &str) -> Result<Rows> {
-        self.cancel.0.is_cancelled.store(false, Ordering::Relaxed);
-        let snapshot = self.database.begin_read()?;
-        let names = self.names_of(&snapshot);
-        // If a step fails, the slot of the plan is emptied with `running`.
-        let (plan, running) = match self.plans.find(sql, &names)? {
-            Some(plan) => {
-                let running = plan.slot.run(snapshot);
-                (plan, running)
+        self.cancel.begin();
+        if self.plans.knows(sql) {
+            let state = self.session.state(&self.database)?;
+            let names = self.names_of(&state);
+            if let Some(plan) = self.plans.find(sql, &names)? {
+                // If a step fails, the slot of the plan is emptied with `running`.
+                let running = plan.slot.run(state);
+                return Rows::of(plan, running, &self.cancel);
             }
-            None => {
-                let tables = Tables::new(names);
-                let running = tables.slot.run(snapshot);
-                (self.plan(sql, tables)?, running)
+        }
+        match Statement::parse(sql)? {
+            Statement::Read(statement, None) => {
+                let state = self.session.state(&self.database)?;
+                self.read(sql, statement, state)
             }
-        };
-        // Nodes start tasks when they are executed.
-        let entered = runtime()?.enter();
-        let stream = execute_stream(plan.physical, plan.context)?;
-        drop(entered);
-        Ok(Rows {
-            schema: stream.schema(),
-            stream: Some(stream),
-            cancel: self.cancel.clone(),
-            _running: running,
-        })
+            Statement::Read(statement, Some(version)) => {
+                let state = self.version(&version)?;
+                self.read("", statement, state)
+            }
+            statement => Ok(Rows::none(self.control(statement)?)),
+        }
     }
 
-    /// Plans a statement on these tables.
-    fn plan(&mut self, sql: &str, tables: Tables) -> Result<Plan> {
-        let statement = self.planner.parse(sql)?;
+    /// Runs one statement to its end; returns the number of rows that it has changed or returned.
+    ///
+    /// # Errors
+    /// [`ErrorKind`] lists them.
+    pub fn execute(&mut self, sql: &str) -> Result<u64> {
+        let mut rows = self.query(sql)?;
+        if let Some(affected) = rows.affected_rows() {
+            return Ok(affected);
+        }
+        rows.try_fold(0, |rows, batch| Ok(rows + batch?.num_rows() as u64))
+    }
+
+    /// Whether a transaction is open, begun with `BEGIN`.
+    #[must_use]
+    pub fn is_in_transaction(&self) -> bool {
+        !matches!(self.session, Session::Auto)
+    }
+
+    /// Runs a statement that reads. A plan is kept under the text `sql`, unless that is empty.
+    fn read(&mut self, sql: &str, statement: Parsed, state: AnyRead) -> Result<Rows> {
+        let tables = Tables::new(self.names_of(&state));
+        let running = tables.slot.run(state);
         self.planner.begin(&tables);
         let planner = &self.planner;
         let (plan, can_be_kept) = runtime()?.block_on(async {
@@ -187,14 +213,168 @@ impl Connection {
             let plan = Plan::new(physical, planner.context(), (tables.names, tables.slot));
             Ok::<_, Error>((plan, plans::can_be_kept(&logical)?))
         })?;
-        if can_be_kept {
+        if can_be_kept && !sql.is_empty() {
             self.plans.keep(sql, plan.clone());
         }
-        Ok(plan)
+        Rows::of(plan, running, &self.cancel)
+    }
+
+    /// A snapshot of an earlier version.
+    fn version(&self, version: &Version) -> Result<AnyRead> {
+        let name = match version {
+            Version::Pin(name) => name.clone(),
+            Version::Txn(wanted) => {
+                let newest = self.database.begin_read()?;
+                if newest.txn().0 == *wanted {
+                    return Ok(newest.into());
+                }
+                let pins = self.database.pins()?;
+                let Some(pin) = pins.into_iter().find(|pin| pin.txn.0 == *wanted) else {
+                    let problem = format!(
+                        "version {wanted} is not kept: the newest is {}, and no pin has this version",
+                        newest.txn().0
+                    );
+                    return Err(Error::new(ErrorKind::Plan, problem));
+                };
+                pin.name
+            }
+        };
+        Ok(self.database.begin_read_at(&name)?.into())
+    }
+
+    /// Runs a statement that changes the database or controls the transaction; returns the number of rows.
+    fn control(&mut self, statement: Statement) -> Result<Option<u64>> {
+        let none = |()| None;
+        match statement {
+            Statement::Read(..) => Ok(None),
+            Statement::Change(statement) => self
+                .in_transaction(|own, txn| own.change(statement, txn))
+                .map(Some),
+            Statement::Copy(_) => Err(Error::new(ErrorKind::Syntax, "not supported: COPY")),
+            Statement::Define(statement) => Err(Error::new(
+                ErrorKind::Syntax,
+                format!("not supported: {statement}"),
+            )),
+            Statement::Begin { read_only, version } => {
+                if self.is_in_transaction() {
+                    let problem =
+                        "a transaction is open already; SAVEPOINT marks a state within it";
+                    return Err(Error::new(ErrorKind::Transaction, problem));
+                }
+                self.session = match (read_only, version) {
+                    (false, _) => Session::Writing(Box::new(Transaction::begin(&self.database)?)),
+                    (true, None) => Session::Reading(self.database.begin_read()?.into()),
+                    (true, Some(version)) => Session::Reading(self.version(&version)?),
+                };
+                Ok(None)
+            }
+            Statement::Commit => match std::mem::take(&mut self.session) {
+                Session::Writing(txn) => {
+                    txn.commit(self.durability)?;
+                    Ok(None)
+                }
+                Session::Reading(_) => Ok(None),
+                Session::Auto => Err(no_transaction()),
+            },
+            Statement::Rollback => match std::mem::take(&mut self.session) {
+                Session::Auto => Err(no_transaction()),
+                Session::Reading(_) | Session::Writing(_) => Ok(None),
+            },
+            Statement::RollbackTo(name) => self.transaction()?.rollback_to(&name).map(none),
+            Statement::Savepoint(name) => self.transaction()?.savepoint(&name).map(none),
+            Statement::Release(name) => self.transaction()?.release(&name).map(none),
+        }
+    }
+
+    /// The write transaction that is open.
+    fn transaction(&mut self) -> Result<&mut Transaction> {
+        match &mut self.session {
+            Session::Writing(txn) => Ok(txn),
+            Session::Reading(_) => Err(reads_only()),
+            Session::Auto => Err(no_transaction()),
+        }
+    }
+
+    /// Runs `work` in the open transaction, or in one of its own.
+    fn in_transaction<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self, &mut Transaction) -> Result<T>,
+    ) -> Result<T> {
+        match std::mem::take(&mut self.session) {
+            Session::Writing(mut txn) => {
+                let done = txn.expect_usable().and_then(|()| work(self, &mut txn));
+                self.session = Session::Writing(txn);
+                done
+            }
+            reading @ Session::Reading(_) => {
+                self.session = reading;
+                Err(reads_only())
+            }
+            Session::Auto => {
+                let mut txn = Transaction::begin(&self.database)?;
+                let done = work(self, &mut txn)?;
+                txn.commit(self.durability)?;
+                Ok(done)
+            }
+        }
+    }
+
+    /// Runs INSERT, UPDATE or DELETE; returns the number of rows.
+    fn change(&mut self, statement: Parsed, txn: &mut Transaction) -> Result<u64> {
+        let state = match write::reads_rows(&statement) {
+            true => txn.state()?,
+            false => txn.definitions()?,
+        };
+        let tables = Tables::new(self.names_of(&state));
+        let running = tables.slot.run(state);
+        self.planner.begin(&tables);
+        let planner = &self.planner;
+        let plan = runtime()?.block_on(planner.change(statement))?;
+        let provider = source_as_provider(&plan.target)?;
+        let Some(table) = provider.downcast_ref::<SeriesTable>() else {
+            let problem = format!("{} cannot be changed with SQL", plan.table_name);
+            return Err(Error::new(ErrorKind::Plan, problem));
+        };
+        let layout = &table.layout;
+        match plan.op {
+            WriteOp::Insert(InsertOp::Append) => {
+                let rows = self.rows_of(&plan.input, tables, running)?;
+                let mut insert = SeriesInsert::new(layout);
+                let mut inserted = 0;
+                for batch in rows {
+                    let batch = batch?;
+                    inserted += txn.change(|txn| insert.insert(txn, &batch))?;
+                }
+                Ok(inserted)
+            }
+            WriteOp::Delete => {
+                let session = planner.session();
+                let input = session.optimize(&plan.input)?;
+                match write::delete::wanted(layout, &input, session)? {
+                    None => Ok(0),
+                    Some(wanted) => txn.change(|txn| write::delete::rows(txn, layout, &wanted)),
+                }
+            }
+            _ => Err(Error::new(
+                ErrorKind::Syntax,
+                format!(
+                    "rows of series are not updated: INSERT replaces the row of a time, unless the series keeps several; {} is a table of series",
+                    plan.table_name
+                ),
+            )),
+        }
+    }
+
+    /// Runs the input of a change.
+    fn rows_of(&self, input: &LogicalPlan, tables: Tables, running: Running) -> Result<Rows> {
+        let planner = &self.planner;
+        let physical = runtime()?.block_on(planner.physical(input))?;
+        let plan = Plan::new(physical, planner.context(), (tables.names, tables.slot));
+        Rows::of(plan, running, &self.cancel)
     }
 
     /// The names of the tables in a snapshot.
-    fn names_of(&self, snapshot: &ReadTxn) -> Arc<Names> {
+    fn names_of(&self, snapshot: &AnyRead) -> Arc<Names> {
         let version = snapshot.catalog_version();
         let mut known = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         match known.as_ref().filter(|names| names.are_of(&version)) {
@@ -205,7 +385,7 @@ impl Connection {
 
     /// Calls `ask` with the tables of the newest commit.
     fn with_tables<T>(&self, ask: impl FnOnce(&Tables) -> Result<T>) -> Result<T> {
-        let snapshot = self.database.begin_read()?;
+        let snapshot = AnyRead::from(self.database.begin_read()?);
         let tables = Tables::new(self.names_of(&snapshot));
         let running = tables.slot.run(snapshot);
         let answer = ask(&tables);
@@ -262,62 +442,5 @@ impl Tables {
         tables.push(name(crate::catalog::series::SERIES, TableKind::System));
         tables.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(tables)
-    }
-}
-
-/// The rows of a result, in batches.
-pub struct Rows {
-    schema: SchemaRef,
-    /// `None` after the last batch or an error.
-    stream: Option<SendableRecordBatchStream>,
-    cancel: CancelHandle,
-    /// The snapshot of the statement ends with its rows.
-    _running: Running,
-}
-
-impl Rows {
-    /// Names and types of the columns.
-    #[must_use]
-    pub fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
-    }
-
-    fn next_batch(&mut self) -> Option<Result<RecordBatch>> {
-        let stream = self.stream.as_mut()?;
-        let runtime = match runtime() {
-            Ok(runtime) => runtime,
-            Err(error) => return Some(Err(error)),
-        };
-        let cancel = &self.cancel.0;
-        let next = runtime.block_on(async {
-            let cancelled = pin!(async {
-                while !cancel.is_cancelled.load(Ordering::Relaxed) {
-                    cancel.notify.notified().await;
-                }
-            });
-            match select(cancelled, stream.next()).await {
-                Either::Left(_) => None,
-                Either::Right((batch, _)) => Some(batch),
-            }
-        });
-        match next {
-            None => Some(Err(Error::new(
-                ErrorKind::Cancelled,
-                "the statement was cancelled",
-            ))),
-            Some(batch) => batch.map(|batch| batch.map_err(Error::from)),
-        }
-    }
-}
-
-impl Iterator for Rows {
-    type Item = Result<RecordBatch>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let batch = self.next_batch();
-        if !matches!(batch, Some(Ok(_))) {
-            self.stream = None;
-        }
-        batch
     }
 }

@@ -18,6 +18,9 @@ pub enum ErrorKind {
     Plan,
     /// A value is out of range or cannot be converted.
     Execution,
+    /// The statement does not fit the state of the connection's transaction: there is none, or an earlier statement of it
+    /// failed, or it may only read.
+    Transaction,
     /// The query needs more memory than [`ConnectionOptions::memory_bytes`](crate::ConnectionOptions::memory_bytes).
     Memory,
     /// The statement was cancelled.

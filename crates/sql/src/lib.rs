@@ -11,12 +11,16 @@ mod options;
 mod ordered;
 mod pieces;
 mod plans;
+mod rows;
 mod session;
 mod slot;
+mod statement;
 mod types;
 mod work;
+mod write;
 
 pub use arrow;
-pub use connection::{CancelHandle, Connection, Rows, TableKind, TableName};
+pub use connection::{Connection, TableKind, TableName};
 pub use error::{Error, ErrorKind, Result};
 pub use options::ConnectionOptions;
+pub use rows::{CancelHandle, Rows};

@@ -1,5 +1,7 @@
 //! Options of a connection.
 
+use tidalite::Durability;
+
 /// Options of a [`Connection`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -13,6 +15,8 @@ pub struct ConnectionOptions {
     /// Whether aggregates are answered from the statistics in the trees where these suffice; true by default. Otherwise
     /// all rows are read, which gives the same results later: for comparisons.
     pub use_statistics: bool,
+    /// Durability of commits; [`Durability::Durable`] by default.
+    pub durability: Durability,
 }
 
 impl Default for ConnectionOptions {
@@ -21,6 +25,7 @@ impl Default for ConnectionOptions {
             memory_bytes: 1 << 30,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             use_statistics: true,
+            durability: Durability::Durable,
         }
     }
 }

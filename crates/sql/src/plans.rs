@@ -46,6 +46,11 @@ impl Plan {
 }
 
 impl Plans {
+    /// Whether a plan of this statement is kept, usable or not.
+    pub(crate) fn knows(&self, sql: &str) -> bool {
+        self.0.contains_key(sql)
+    }
+
     /// The plan of a statement, to be run in another snapshot; `None` if it must be planned, or is running.
     pub(crate) fn find(&self, sql: &str, names: &Arc<Names>) -> Result<Option<Plan>> {
         let usable = |plan: &&Plan| Arc::ptr_eq(&plan.names, names) && !plan.slot.is_running();

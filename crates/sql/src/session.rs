@@ -11,19 +11,15 @@ use datafusion::catalog::Session;
 use datafusion::execution::context::{QueryPlanner, SQLOptions, SessionState};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::{SessionStateBuilder, TaskContext};
-use datafusion::logical_expr::LogicalPlan;
+use datafusion::logical_expr::{DmlStatement, LogicalPlan};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion::prelude::SessionConfig;
-use datafusion::sql::parser::{DFParserBuilder, Statement};
-use datafusion::sql::sqlparser::dialect::GenericDialect;
+use datafusion::sql::parser::Statement;
 use std::collections::HashMap;
 use std::sync::Arc;
-
-/// Maximum depth of nested expressions and subqueries.
-const DEPTH_MAX: usize = 100;
 
 /// The physical rules of DataFusion, and ours behind the rules that fold statistics into constants.
 fn rules(use_statistics: bool) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
@@ -102,22 +98,6 @@ impl Planner {
         Ok(Self { session })
     }
 
-    /// Parses one statement.
-    pub(crate) fn parse(&self, sql: &str) -> Result<Statement> {
-        let parser = DFParserBuilder::new(sql)
-            .with_dialect(&GenericDialect {})
-            .with_recursion_limit(DEPTH_MAX);
-        let mut statements = parser.build()?.parse_statements()?;
-        match (statements.pop_front(), statements.is_empty()) {
-            (Some(statement), true) => Ok(statement),
-            (None, _) => Err(Error::new(ErrorKind::Syntax, "there is no statement")),
-            _ => Err(Error::new(
-                ErrorKind::Syntax,
-                "there are several statements; run one at a time",
-            )),
-        }
-    }
-
     /// Begins a statement on these tables.
     pub(crate) fn begin(&mut self, tables: &Tables) {
         let options = Arc::clone(self.session.config_options());
@@ -139,6 +119,22 @@ impl Planner {
             Error::new(ErrorKind::Syntax, error)
         })?;
         Ok(plan)
+    }
+
+    /// Plans a change of rows on the tables of the last call of `begin`: the rows to insert, update or delete.
+    pub(crate) async fn change(&self, statement: Statement) -> Result<DmlStatement> {
+        match self.session.statement_to_plan(statement).await? {
+            LogicalPlan::Dml(plan) => Ok(plan),
+            other => Err(Error::new(
+                ErrorKind::Syntax,
+                format!("not supported: {}", other.display()),
+            )),
+        }
+    }
+
+    /// The state in which plans are made.
+    pub(crate) fn session(&self) -> &SessionState {
+        &self.session
     }
 
     pub(crate) async fn physical(&self, plan: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {

@@ -5,22 +5,22 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tidalite::ReadTxn;
+use tidalite::AnyRead;
 
 /// The place of a snapshot, shared by the nodes of a plan.
 #[derive(Clone, Default)]
-pub(crate) struct Slot(Arc<Mutex<Option<ReadTxn>>>);
+pub(crate) struct Slot(Arc<Mutex<Option<AnyRead>>>);
 
 /// A running statement. Empties its slot when it ends.
 pub(crate) struct Running(Slot);
 
 impl Slot {
-    fn lock(&self) -> MutexGuard<'_, Option<ReadTxn>> {
+    fn lock(&self) -> MutexGuard<'_, Option<AnyRead>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The snapshot of the running statement; a handle that counts its own reads.
-    pub(crate) fn snapshot(&self) -> Result<ReadTxn> {
+    pub(crate) fn snapshot(&self) -> Result<AnyRead> {
         let ended = || Error::new(ErrorKind::Execution, "the statement has ended");
         self.lock().clone().ok_or_else(ended)
     }
@@ -31,7 +31,7 @@ impl Slot {
     }
 
     /// Begins a statement.
-    pub(crate) fn run(&self, snapshot: ReadTxn) -> Running {
+    pub(crate) fn run(&self, snapshot: AnyRead) -> Running {
         *self.lock() = Some(snapshot);
         Running(self.clone())
     }
@@ -45,6 +45,6 @@ impl Drop for Running {
 
 impl std::fmt::Debug for Slot {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Slot({:?})", self.lock().as_ref().map(ReadTxn::txn))
+        write!(f, "Slot({:?})", self.lock().as_ref().map(AnyRead::txn))
     }
 }

@@ -2,7 +2,7 @@
 
 use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricBuilder};
 use std::sync::atomic::Ordering;
-use tidalite::ReadTxn;
+use tidalite::AnyRead;
 
 /// Counters of one partition.
 pub(crate) struct Work {
@@ -35,7 +35,7 @@ impl Work {
     }
 
     /// Adds the reads through this handle of the snapshot since the last call.
-    pub(crate) fn add(&mut self, snapshot: &ReadTxn) {
+    pub(crate) fn add(&mut self, snapshot: &AnyRead) {
         let counters = snapshot.counters();
         let nodes = counters.nodes_read.load(Ordering::Relaxed);
         let vectors = counters.vectors_decoded.load(Ordering::Relaxed);

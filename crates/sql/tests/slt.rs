@@ -1,21 +1,28 @@
-//! Runs the files in `slt/`, in the format of sqllogictest. `FIXTURE name` opens one of the databases in `fixtures`.
+//! Runs the files in `slt/`, in the format of sqllogictest. `FIXTURE name` opens one of the databases in `fixtures`, `PIN
+//! name` pins its newest commit.
 //! With `TIDALITE_SLT=rewrite` the files get the results that are found: read the difference before it is committed.
 
 use crate::fixtures;
 use sqllogictest::{DBOutput, DefaultColumnType, Runner};
 use std::path::Path;
+use tidalite::Database;
 use tidalite_sql::arrow::datatypes::DataType;
 use tidalite_sql::arrow::util::display::{ArrayFormatter, FormatOptions};
 use tidalite_sql::{Connection, Error};
 
 struct Engine {
+    database: Database,
     connection: Connection,
 }
 
 impl Engine {
-    fn new() -> Self {
-        let connection = Connection::new(&fixtures::database("empty")).unwrap();
-        Self { connection }
+    fn new(fixture: &str) -> Self {
+        let database = fixtures::database(fixture);
+        let connection = Connection::new(&database).unwrap();
+        Self {
+            database,
+            connection,
+        }
     }
 }
 
@@ -25,10 +32,19 @@ impl sqllogictest::DB for Engine {
 
     fn run(&mut self, sql: &str) -> Result<DBOutput<DefaultColumnType>, Error> {
         if let Some(name) = sql.strip_prefix("FIXTURE ") {
-            self.connection = Connection::new(&fixtures::database(name.trim())).unwrap();
+            *self = Self::new(name.trim());
+            return Ok(DBOutput::StatementComplete(0));
+        }
+        if let Some(name) = sql.strip_prefix("PIN ") {
+            self.database.pin(name.trim()).unwrap();
             return Ok(DBOutput::StatementComplete(0));
         }
         let rows = self.connection.query(sql)?;
+        if rows.schema().fields().is_empty() {
+            return Ok(DBOutput::StatementComplete(
+                rows.affected_rows().unwrap_or(0),
+            ));
+        }
         let schema = rows.schema();
         let types = schema.fields().iter().map(|field| match field.data_type() {
             ty if ty.is_integer() => DefaultColumnType::Integer,
@@ -80,7 +96,7 @@ fn every_file_gives_its_results() {
     assert!(!files.is_empty());
     let mut failures = Vec::new();
     for file in files {
-        let mut runner = Runner::new(async || Ok(Engine::new()));
+        let mut runner = Runner::new(async || Ok(Engine::new("empty")));
         if std::env::var("TIDALITE_SLT").as_deref() == Ok("rewrite") {
             let updated = runner.update_test_file(
                 &file,

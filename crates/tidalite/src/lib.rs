@@ -271,7 +271,7 @@ pub use tidalite_derive::Record;
 pub use tidalite_pager::{Durability, Ticket};
 pub use txn::catalog_cache::CatalogVersion;
 pub use txn::pages::ReadSource;
-pub use txn::read::{ReadTxn, Reading};
+pub use txn::read::{AnyRead, ReadTxn, Reading};
 pub use txn::savepoint::Savepoint;
 pub use txn::uncommitted::UncommittedRead;
 pub use txn::write::{Commit, WriteTxn};

@@ -26,7 +26,7 @@ use datafusion::physical_plan::{
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
-use tidalite::ReadTxn;
+use tidalite::AnyRead;
 use tidalite::{Aggregate, Column, Series, Steps};
 
 /// Number of members below which one thread reads the statistics of all.
@@ -182,7 +182,7 @@ impl ExecutionPlan for TreeAggregate {
 
 struct Batches {
     node: TreeAggregate,
-    snapshot: ReadTxn,
+    snapshot: AnyRead,
     batch_rows: usize,
     members: VecDeque<usize>,
     work: Work,
@@ -257,7 +257,7 @@ impl<'n> Groups<'n> {
     }
 
     /// Adds the groups of one series.
-    fn read(&mut self, snapshot: &ReadTxn, member: &Member, part: usize) -> Result<()> {
+    fn read(&mut self, snapshot: &AnyRead, member: &Member, part: usize) -> Result<()> {
         let own = &member.parts[part];
         let (from, to) = (self.node.scan.wanted.from, self.node.scan.wanted.to);
         let (from, to) = (own.clock.steps(from).0, own.clock.steps(to).1);

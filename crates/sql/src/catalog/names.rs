@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::metric::layout::{Layout, Source};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use tidalite::{CatalogVersion, ReadTxn, SeriesName};
+use tidalite::{AnyRead, CatalogVersion, SeriesName};
 
 /// The tables of one list of series.
 pub(crate) struct Names {
@@ -37,7 +37,7 @@ impl Names {
     }
 
     /// All metrics, ascending.
-    pub(crate) fn metrics(&self, snapshot: &ReadTxn) -> Result<&[String]> {
+    pub(crate) fn metrics(&self, snapshot: &AnyRead) -> Result<&[String]> {
         if self.metrics.get().is_none() {
             let metrics = snapshot.metrics("", usize::MAX)?;
             let metrics = metrics.into_iter().map(|metric| metric.text).collect();
@@ -48,7 +48,7 @@ impl Names {
     }
 
     /// The names of wide tables: the text before the last dot of a metric.
-    pub(crate) fn wide_tables(&self, snapshot: &ReadTxn) -> Result<BTreeSet<&str>> {
+    pub(crate) fn wide_tables(&self, snapshot: &AnyRead) -> Result<BTreeSet<&str>> {
         let metrics = self.metrics(snapshot)?;
         let prefixes = metrics
             .iter()
@@ -62,7 +62,7 @@ impl Names {
     }
 
     /// The schemas: the text before the dot of a name with two parts.
-    pub(crate) fn schemas(&self, snapshot: &ReadTxn) -> Result<BTreeSet<&str>> {
+    pub(crate) fn schemas(&self, snapshot: &AnyRead) -> Result<BTreeSet<&str>> {
         let metrics = self.metrics(snapshot)?.iter().map(String::as_str);
         let names = metrics.chain(self.wide_tables(snapshot)?);
         let schemas =
@@ -71,7 +71,7 @@ impl Names {
     }
 
     /// Finds the table of a name: exactly this name, or the only one that differs in case alone.
-    pub(crate) fn find(&self, snapshot: &ReadTxn, name: &str) -> Result<Option<Named>> {
+    pub(crate) fn find(&self, snapshot: &AnyRead, name: &str) -> Result<Option<Named>> {
         let metrics = self.metrics(snapshot)?;
         if metrics
             .binary_search_by(|metric| metric.as_str().cmp(name))
@@ -99,7 +99,7 @@ impl Names {
     }
 
     /// The table of a name; `None` if there is none.
-    pub(crate) fn layout(&self, snapshot: &ReadTxn, name: &str) -> Result<Option<Arc<Layout>>> {
+    pub(crate) fn layout(&self, snapshot: &AnyRead, name: &str) -> Result<Option<Arc<Layout>>> {
         let known = |layouts: &Mutex<HashMap<_, _>>| {
             let layouts = layouts.lock().unwrap_or_else(PoisonError::into_inner);
             layouts.get(name).cloned()
@@ -128,7 +128,7 @@ impl Names {
 
     fn layout_of(
         &self,
-        snapshot: &ReadTxn,
+        snapshot: &AnyRead,
         table: &str,
         metrics: &[(Option<&str>, &str)],
     ) -> Result<Arc<Layout>> {
@@ -137,11 +137,12 @@ impl Names {
             // A printed name is a pattern that selects all series of the metric.
             let pattern = SeriesName::new(metric, [])?.to_string();
             sources.push(Source {
+                metric: metric.to_owned(),
                 leaf: leaf.map(str::to_owned),
                 series: snapshot.list(&pattern)?,
             });
         }
-        Ok(Arc::new(Layout::new(table, &sources)?))
+        Ok(Arc::new(Layout::new(table, sources)?))
     }
 }
 

@@ -13,7 +13,7 @@ use datafusion::catalog::{MemTable, Session, TableProvider};
 use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use std::sync::Arc;
-use tidalite::ReadTxn;
+use tidalite::AnyRead;
 
 /// Name of the table.
 pub(crate) const SERIES: &str = "tidalite_series";
@@ -84,7 +84,7 @@ fn schema() -> SchemaRef {
 }
 
 /// The rows of the table. Times beyond the range of nanoseconds are null.
-fn rows(snapshot: &ReadTxn) -> Result<RecordBatch> {
+fn rows(snapshot: &AnyRead) -> Result<RecordBatch> {
     let infos = snapshot.list("")?;
     let mut tags = MapBuilder::new(None, StringBuilder::new(), StringBuilder::new());
     let (mut rows, mut bytes) = (Vec::new(), Vec::new());

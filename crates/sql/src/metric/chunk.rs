@@ -7,7 +7,7 @@ use crate::pieces;
 use arrow::array::{ArrayRef, UInt64Array, new_null_array};
 use arrow::datatypes::DataType;
 use std::ops::Bound;
-use tidalite::ReadTxn;
+use tidalite::AnyRead;
 use tidalite::{Series, SeriesInfo, Steps};
 
 /// The next rows of a part, in ascending order of time, and where the rows behind them begin.
@@ -71,7 +71,7 @@ impl<'q> MemberRows<'q> {
     }
 
     /// Reads about `rows` rows, at least one if any are left.
-    pub(crate) fn next(&mut self, snapshot: &ReadTxn, rows: usize) -> Result<Option<Piece>> {
+    pub(crate) fn next(&mut self, snapshot: &AnyRead, rows: usize) -> Result<Option<Piece>> {
         match &self.member.parts[..] {
             [part] => {
                 let Some((from, to)) = self.left[0] else {
@@ -91,7 +91,7 @@ impl<'q> MemberRows<'q> {
     }
 
     /// Reads rows of several parts, joined on their time.
-    fn next_joined(&mut self, snapshot: &ReadTxn, rows: usize) -> Result<Option<Piece>> {
+    fn next_joined(&mut self, snapshot: &AnyRead, rows: usize) -> Result<Option<Piece>> {
         if self.left.iter().all(Option::is_none) {
             return Ok(None);
         }
@@ -251,7 +251,7 @@ impl<'q> MemberRows<'q> {
     }
 }
 
-pub(crate) fn open<'s>(snapshot: &'s ReadTxn, info: &SeriesInfo) -> Result<Series<'s>> {
+pub(crate) fn open<'s>(snapshot: &'s AnyRead, info: &SeriesInfo) -> Result<Series<'s>> {
     let gone = || {
         Error::new(
             ErrorKind::Execution,

@@ -33,12 +33,15 @@ pub(crate) struct Layout {
     pub(crate) unit: TimeUnit,
     pub(crate) tags: Vec<TagColumn>,
     pub(crate) members: Vec<Member>,
+    pub(crate) sources: Vec<Source>,
+    /// The numbers of the value columns, by [`Source::column_name`].
+    places: BTreeMap<String, usize>,
 }
 
 /// The values of a tag.
 #[derive(Debug)]
 pub(crate) struct TagColumn {
-    key: String,
+    pub(crate) key: String,
     pub(crate) values: Arc<StringArray>,
 }
 
@@ -68,7 +71,9 @@ pub(crate) enum Role {
 }
 
 /// A metric of a table, and the name of its columns there: none for the only metric of a table.
+#[derive(Debug)]
 pub(crate) struct Source {
+    pub(crate) metric: String,
     pub(crate) leaf: Option<String>,
     pub(crate) series: Vec<Arc<SeriesInfo>>,
 }
@@ -89,7 +94,7 @@ impl Layout {
     ///
     /// # Errors
     /// Two columns of a wide table have the same name.
-    pub(crate) fn new(table: &str, sources: &[Source]) -> Result<Self> {
+    pub(crate) fn new(table: &str, sources: Vec<Source>) -> Result<Self> {
         let series = || sources.iter().flat_map(|source| &source.series);
         let units = series().map(|info| arrow_unit(info.schema.unit));
         let unit = units
@@ -103,7 +108,7 @@ impl Layout {
             .iter()
             .map(|key| TagColumn::new(key, series()))
             .collect();
-        let columns = value_columns(sources);
+        let columns = value_columns(&sources);
         let is_wide = sources.iter().any(|source| source.leaf.is_some());
         let names = tags.iter().map(|tag| tag.key.as_str());
         let names = names.chain(columns.iter().map(|(name, _)| name.as_str()));
@@ -118,12 +123,32 @@ impl Layout {
                 Some(column) => Field::new(name, columns[column].1.clone(), true),
             });
         }
+        let places: BTreeMap<String, usize> = columns
+            .into_iter()
+            .enumerate()
+            .map(|(at, (name, _))| (name, at))
+            .collect();
         Ok(Self {
             schema: Arc::new(Schema::new(fields)),
             unit,
-            members: members(sources, &tags, &columns, unit),
+            members: members(&sources, &tags, &places, unit),
             tags,
+            sources,
+            places,
         })
+    }
+
+    /// The value column of the table for a column of a metric's series.
+    pub(crate) fn place(&self, source: &Source, column: &str) -> Option<usize> {
+        self.places.get(&source.column_name(column)).copied()
+    }
+
+    /// The value columns of the table that a metric has.
+    pub(crate) fn columns_of(&self, source: &Source) -> Vec<usize> {
+        let series = source.series.iter();
+        let names = series.flat_map(|info| info.schema.columns.iter().map(|column| &column.name));
+        let places: BTreeSet<usize> = names.filter_map(|name| self.place(source, name)).collect();
+        places.into_iter().collect()
     }
 
     /// The role of a column of the table.
@@ -262,14 +287,9 @@ fn renamed<'n>(names: impl Iterator<Item = &'n str>, tags: usize) -> Vec<String>
 fn members(
     sources: &[Source],
     tags: &[TagColumn],
-    columns: &[(String, DataType)],
+    places: &BTreeMap<String, usize>,
     unit: TimeUnit,
 ) -> Vec<Member> {
-    let places: BTreeMap<&str, usize> = columns
-        .iter()
-        .enumerate()
-        .map(|(at, (name, _))| (name.as_str(), at))
-        .collect();
     let mut members: BTreeMap<Vec<Option<i32>>, Vec<Member>> = BTreeMap::new();
     for (number, source) in sources.iter().enumerate() {
         for info in &source.series {
@@ -281,11 +301,11 @@ fn members(
                 found.push(Member {
                     tags: key,
                     parts: Vec::new(),
-                    columns: vec![None; columns.len()],
+                    columns: vec![None; places.len()],
                 });
             }
             let at = if number == 0 { found.len() - 1 } else { 0 };
-            found[at].add(source, info, &places, unit);
+            found[at].add(source, info, places, unit);
         }
     }
     members.into_values().flatten().collect()
@@ -297,7 +317,7 @@ impl Member {
         &mut self,
         source: &Source,
         info: &Arc<SeriesInfo>,
-        places: &BTreeMap<&str, usize>,
+        places: &BTreeMap<String, usize>,
         unit: TimeUnit,
     ) {
         let part = self.parts.len();

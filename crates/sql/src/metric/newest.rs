@@ -31,7 +31,7 @@ use datafusion::physical_plan::{
 use std::collections::BinaryHeap;
 use std::fmt;
 use std::sync::Arc;
-use tidalite::ReadTxn;
+use tidalite::AnyRead;
 use tidalite::Steps;
 
 /// Maximum number of rows that are searched for in this way.
@@ -145,7 +145,7 @@ impl ExecutionPlan for FirstRows {
 }
 
 impl FirstRows {
-    fn read(&self, snapshot: &ReadTxn, work: &mut Work) -> Result<RecordBatch> {
+    fn read(&self, snapshot: &AnyRead, work: &mut Work) -> Result<RecordBatch> {
         let (layout, wanted) = (&self.scan.layout, &self.scan.wanted);
         let columns = value_columns(layout, &self.scan.projection);
         // The places of the best rows so far in the order of the sort; the greatest is the worst of them.

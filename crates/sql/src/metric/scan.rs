@@ -29,7 +29,7 @@ use datafusion::physical_plan::{
 };
 use std::fmt;
 use std::sync::Arc;
-use tidalite::ReadTxn;
+use tidalite::AnyRead;
 
 /// Reads the rows of members in an interval.
 #[derive(Clone, Debug)]
@@ -111,7 +111,7 @@ pub(crate) fn divided(members: &[usize], threads: usize) -> Vec<Vec<usize>> {
 const COUNTED_MEMBERS: usize = 16;
 
 /// Estimates the number of rows, as if the rows of a series were spread evenly over its span.
-fn estimated_rows(layout: &Layout, snapshot: &ReadTxn, wanted: &Wanted) -> Result<usize> {
+fn estimated_rows(layout: &Layout, snapshot: &AnyRead, wanted: &Wanted) -> Result<usize> {
     let step = wanted.members.len().div_ceil(COUNTED_MEMBERS).max(1);
     let mut rows = 0.0;
     for &member in wanted.members.iter().step_by(step) {
@@ -296,7 +296,7 @@ pub(crate) fn value_columns(layout: &Layout, projection: &[usize]) -> Vec<usize>
 /// The batches of a partition.
 struct Batches {
     scan: SeriesScan,
-    snapshot: ReadTxn,
+    snapshot: AnyRead,
     batch_rows: usize,
     columns: Vec<usize>,
     members: std::vec::IntoIter<usize>,

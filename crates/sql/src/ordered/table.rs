@@ -25,7 +25,7 @@ use datafusion::physical_plan::{
 use std::fmt;
 use std::ops::Bound;
 use std::sync::Arc;
-use tidalite::ReadTxn;
+use tidalite::AnyRead;
 use tidalite::TableLayout;
 
 /// An ordered table.
@@ -69,7 +69,7 @@ impl OrderedTable {
     }
 
     /// The names of all ordered tables.
-    pub(crate) fn names(snapshot: &ReadTxn) -> Result<Vec<String>> {
+    pub(crate) fn names(snapshot: &AnyRead) -> Result<Vec<String>> {
         let mut names = Vec::new();
         for name in snapshot.tables()? {
             let types = snapshot.table_types(&name)?;
@@ -207,7 +207,7 @@ type Pair = (Vec<u8>, Option<Vec<u8>>);
 
 struct Batches {
     scan: OrderedScan,
-    snapshot: ReadTxn,
+    snapshot: AnyRead,
     batch_rows: usize,
     /// Number of rows that may still be returned.
     left: usize,

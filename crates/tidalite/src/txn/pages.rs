@@ -1,5 +1,6 @@
 //! The pages that a transaction can read: one type for all kinds of transaction, and a trait for read-only code.
 
+use std::sync::Arc;
 use tidalite_pager::{Counters, PageRead, PageRef, Ptr, Result, Snapshot, UncommittedRead};
 
 /// The pages of a snapshot, or of a write transaction, either in its current state or in an earlier one.
@@ -115,16 +116,94 @@ impl PageRead for Pages<'_> {
     }
 }
 
-/// A source of pages in one state of the database. There are two: the sources of [`ReadTxn`](crate::ReadTxn) and of
-/// [`UncommittedRead`](crate::UncommittedRead).
+/// A source of pages in one state of the database: the sources of [`ReadTxn`](crate::ReadTxn), of
+/// [`UncommittedRead`](crate::UncommittedRead), and of [`AnyRead`](crate::AnyRead), which is either of these.
 pub trait ReadSource: source::Source {}
 
 impl ReadSource for Snapshot {}
 
-impl ReadSource for tidalite_pager::UncommittedRead {}
+impl ReadSource for UncommittedRead {}
+
+impl ReadSource for AnySource {}
+
+/// The source of an [`AnyRead`](crate::AnyRead).
+#[derive(Clone)]
+pub enum AnySource {
+    /// The pages of a commit.
+    Snapshot(Snapshot),
+    /// The pages of an unfinished transaction, shared by all handles to this state.
+    Uncommitted(Arc<UncommittedRead>),
+}
+
+/// Calls a method of the source that an `AnySource` is.
+macro_rules! of_either {
+    ($source:expr, $pages:ident => $call:expr) => {
+        match $source {
+            AnySource::Snapshot($pages) => $call,
+            AnySource::Uncommitted($pages) => $call,
+        }
+    };
+}
+
+impl PageRead for AnySource {
+    fn page_size(&self) -> usize {
+        of_either!(self, pages => pages.page_size())
+    }
+
+    #[inline]
+    fn page(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
+        of_either!(self, pages => pages.page(ptr))
+    }
+
+    #[inline]
+    fn lent_page(&self, ptr: &Ptr) -> Option<&[u8]> {
+        of_either!(self, pages => pages.lent_page(ptr))
+    }
+
+    #[inline]
+    fn prefetch(&self, ptr: &Ptr, bytes: usize) {
+        of_either!(self, pages => pages.prefetch(ptr, bytes));
+    }
+
+    #[inline]
+    fn reads_single_pages(&self) -> bool {
+        of_either!(self, pages => pages.reads_single_pages())
+    }
+
+    fn reads_ahead_in_order(&self) -> bool {
+        of_either!(self, pages => pages.reads_ahead_in_order())
+    }
+
+    fn page_in_order(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
+        of_either!(self, pages => pages.page_in_order(ptr))
+    }
+
+    fn read_ahead(&self, addr: u64, bytes: u64) {
+        of_either!(self, pages => pages.read_ahead(addr, bytes));
+    }
+
+    #[inline]
+    fn block(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
+        of_either!(self, pages => pages.block(ptr))
+    }
+
+    #[inline]
+    fn bytes(&self, addr: u64, len: usize) -> Result<PageRef<'_>> {
+        of_either!(self, pages => pages.bytes(addr, len))
+    }
+
+    #[inline]
+    fn prefetch_bytes(&self, addr: u64, len: usize) {
+        of_either!(self, pages => pages.prefetch_bytes(addr, len));
+    }
+
+    fn counters(&self) -> &Counters {
+        of_either!(self, pages => pages.counters())
+    }
+}
 
 mod source {
-    use super::Pages;
+    use super::{AnySource, Pages};
     use tidalite_base::TxnId;
     use tidalite_pager::{Clocks, PageRead, Snapshot, UncommittedRead};
 
@@ -198,6 +277,36 @@ mod source {
 
         fn may_end(&self) -> bool {
             true
+        }
+    }
+
+    impl Source for AnySource {
+        fn view(&self) -> Pages<'_> {
+            of_either!(self, pages => pages.view())
+        }
+
+        fn txn(&self) -> TxnId {
+            of_either!(self, pages => pages.txn())
+        }
+
+        fn user_data(&self) -> &[u8] {
+            of_either!(self, pages => pages.user_data())
+        }
+
+        fn file_bytes(&self) -> u64 {
+            of_either!(self, pages => pages.file_bytes())
+        }
+
+        fn base_time_ns(&self) -> i64 {
+            of_either!(self, pages => pages.base_time_ns())
+        }
+
+        fn clocks(&self) -> (Clocks, Clocks) {
+            of_either!(self, pages => pages.clocks())
+        }
+
+        fn may_end(&self) -> bool {
+            of_either!(self, pages => pages.may_end())
         }
     }
 }

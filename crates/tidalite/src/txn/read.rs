@@ -11,7 +11,7 @@ use crate::catalog::roots::Roots;
 use crate::txn::catalog_cache::{CatalogCache, CatalogVersion};
 use crate::txn::open_series::WriterSeries;
 use crate::txn::open_table::OpenTable;
-use crate::txn::pages::ReadSource;
+use crate::txn::pages::{AnySource, ReadSource};
 use crate::txn::series_cache::SeriesCache;
 use crate::txn::table_cache::TableCache;
 use crate::types::error::Result;
@@ -21,7 +21,7 @@ use arc_swap::ArcSwapOption;
 use std::sync::Arc;
 use tidalite_base::{SeriesId, TxnId};
 use tidalite_delta::Delta;
-use tidalite_pager::{Counters, Pager, Shown, Snapshot};
+use tidalite_pager::{Counters, Pager, Shown, Snapshot, UncommittedRead};
 
 /// A readable state of the database: a [`ReadTxn`] or an [`UncommittedRead`](crate::UncommittedRead). A function that
 /// accepts either of them is generic over the source `S`.
@@ -57,6 +57,40 @@ pub struct Reading<S> {
 /// the same snapshot, made without accessing the file.
 pub type ReadTxn = Reading<Snapshot>;
 
+/// A [`ReadTxn`], or an [`UncommittedRead`](crate::UncommittedRead) that is shared by its clones: for programs that choose
+/// between the two when they run. Both convert into it.
+///
+/// ```
+/// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
+/// use tidalite::AnyRead;
+///
+/// let mut tx = db.begin_write()?;
+/// tx.table("config")?.put(b"speed", b"7")?;
+/// for (state, tables) in [(AnyRead::from(tx.reader()?), 1), (AnyRead::from(db.begin_read()?), 0)] {
+///     assert_eq!(state.tables()?.len(), tables);
+/// }
+/// # Ok::<(), tidalite::Error>(())
+/// ```
+pub type AnyRead = Reading<AnySource>;
+
+impl From<ReadTxn> for AnyRead {
+    fn from(state: ReadTxn) -> Self {
+        Self {
+            pages: AnySource::Snapshot(state.pages),
+            cache: state.cache,
+        }
+    }
+}
+
+impl From<Reading<UncommittedRead>> for AnyRead {
+    fn from(state: Reading<UncommittedRead>) -> Self {
+        Self {
+            pages: AnySource::Uncommitted(Arc::new(state.pages)),
+            cache: state.cache,
+        }
+    }
+}
+
 /// The decoded state of the newest commit, which all new snapshots share.
 #[derive(Default)]
 pub(crate) struct NewestCommit {
@@ -65,6 +99,14 @@ pub(crate) struct NewestCommit {
 }
 
 impl NewestCommit {
+    /// The decoded catalog of the newest commit if `roots` has the same one, otherwise an empty cache.
+    pub(crate) fn catalog_of(&self, roots: &Roots) -> Arc<CatalogCache> {
+        match self.cache.load().as_deref() {
+            Some(cache) if cache.catalog.is_of(roots) => Arc::clone(&cache.catalog),
+            _ => Arc::new(CatalogCache::new(roots, Arc::default())),
+        }
+    }
+
     /// Takes a snapshot with the decoded state of the last one; returns `None` if there was a commit since then.
     #[inline]
     pub(crate) fn begin(&self, pager: &Pager) -> Result<Option<ReadTxn>> {
@@ -177,11 +219,15 @@ impl ReadTxn {
 
 impl<S: ReadSource> Reading<S> {
     /// A reader of a write transaction in its current state. All rows must have been stored in pages.
-    pub(crate) fn uncommitted(pages: S, roots: Roots, open: Vec<OpenTable>) -> Result<Self> {
+    pub(crate) fn uncommitted(
+        pages: S,
+        (roots, catalog): (Roots, Arc<CatalogCache>),
+        open: Vec<OpenTable>,
+    ) -> Result<Self> {
         let cache = CommitCache {
             shown: None,
             delta: Delta::load(&pages, &roots.delta)?,
-            catalog: Arc::new(CatalogCache::new(&roots, Arc::default())),
+            catalog,
             roots,
             series: SeriesCache::default(),
             tables: TableCache::default(),

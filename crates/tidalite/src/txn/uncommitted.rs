@@ -46,7 +46,8 @@ impl WriteTxn {
         drop(self.savepoint()?);
         self.changing(|txn| {
             let roots = Roots::clone(&txn.roots);
-            Reading::uncommitted(txn.pages.reader()?, roots, txn.tables.clone())
+            let catalog = txn.shared.newest.catalog_of(&roots);
+            Reading::uncommitted(txn.pages.reader()?, (roots, catalog), txn.tables.clone())
         })
     }
 }

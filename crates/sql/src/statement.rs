@@ -1,0 +1,343 @@
+//! Statements by what they do: read, change rows, change tables, or control transactions.
+
+use crate::error::{Error, ErrorKind, Result};
+use datafusion::sql::parser::{DFParserBuilder, Statement as Parsed};
+use datafusion::sql::sqlparser::ast::{
+    self, CopySource, CopyTarget, ObjectName, TransactionAccessMode, TransactionMode,
+};
+use datafusion::sql::sqlparser::dialect::GenericDialect;
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::parser::{Parser, ParserOptions};
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
+
+/// Maximum depth of nested expressions and subqueries.
+const DEPTH_MAX: usize = 100;
+
+/// A statement.
+#[derive(Debug)]
+pub(crate) enum Statement {
+    /// Reads rows: `SELECT`, `EXPLAIN` and others; in an earlier version with `AS OF`.
+    Read(Parsed, Option<Version>),
+    /// `INSERT`, `UPDATE`, `DELETE`.
+    Change(Parsed),
+    Copy(Copy),
+    /// `CREATE`, `ALTER`, `DROP`.
+    Define(Box<ast::Statement>),
+    Begin {
+        read_only: bool,
+        version: Option<Version>,
+    },
+    Commit,
+    Rollback,
+    RollbackTo(String),
+    Savepoint(String),
+    Release(String),
+}
+
+/// A version of the database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Version {
+    Pin(String),
+    Txn(u64),
+}
+
+/// `COPY`.
+#[derive(Debug)]
+pub(crate) enum Copy {
+    To {
+        query: Parsed,
+        file: String,
+        options: Vec<ast::CopyOption>,
+    },
+    From {
+        table: ObjectName,
+        columns: Vec<ast::Ident>,
+        file: String,
+        options: Vec<ast::CopyOption>,
+    },
+}
+
+impl Statement {
+    /// Parses one statement.
+    pub(crate) fn parse(sql: &str) -> Result<Self> {
+        let tokens = Tokenizer::new(&GenericDialect {}, sql).tokenize_with_location();
+        // An error of the tokenizer comes from the parser, too.
+        let tokens = tokens.unwrap_or_default();
+        let tokens: Vec<TokenWithSpan> = tokens
+            .into_iter()
+            .filter(|token| !matches!(token.token, Token::Whitespace(_) | Token::EOF))
+            .collect();
+        let (sql, version) = split_version(sql, &tokens);
+        let parsed = match tokens.first().map(|token| &token.token) {
+            // The parser of DataFusion knows another COPY.
+            Some(Token::Word(word)) if word.keyword == Keyword::COPY => parse_copy(sql)?,
+            _ => parse_one(sql)?,
+        };
+        let statement = Self::of(parsed, version.clone())?;
+        if version.is_some() && !matches!(statement, Self::Read(..) | Self::Begin { .. }) {
+            return Err(syntax("AS OF belongs to SELECT, or to BEGIN READ ONLY"));
+        }
+        Ok(statement)
+    }
+
+    fn of(parsed: Parsed, version: Option<Version>) -> Result<Self> {
+        use ast::Statement as Sql;
+        let statement = match parsed {
+            Parsed::Statement(statement) => statement,
+            Parsed::Explain(_) => return Ok(Self::Read(parsed, version)),
+            Parsed::CreateExternalTable(_) => {
+                return Err(syntax(
+                    "not supported: CREATE EXTERNAL TABLE; a file is a table by its path: SELECT * FROM 'data.parquet'",
+                ));
+            }
+            other => return Err(syntax(format!("not supported: {other}"))),
+        };
+        let is_chained = |chain| match chain {
+            true => Err(syntax("not supported: AND CHAIN")),
+            false => Ok(()),
+        };
+        Ok(match *statement {
+            Sql::Insert(_) | Sql::Update(_) | Sql::Delete(_) => {
+                Self::Change(Parsed::Statement(statement))
+            }
+            Sql::CreateTable(_)
+            | Sql::CreateIndex(_)
+            | Sql::AlterTable(_)
+            | Sql::Drop { .. }
+            | Sql::Truncate(_) => Self::Define(statement),
+            Sql::Copy {
+                source,
+                to,
+                target,
+                options,
+                legacy_options,
+                ..
+            } => {
+                if !legacy_options.is_empty() {
+                    return Err(syntax("options of COPY are written in parentheses"));
+                }
+                Self::Copy(Copy::of(source, to, target, options)?)
+            }
+            Sql::StartTransaction {
+                modes,
+                statements,
+                modifier: None,
+                ..
+            } if statements.is_empty() => {
+                let is_read_only = |mode: &TransactionMode| {
+                    *mode == TransactionMode::AccessMode(TransactionAccessMode::ReadOnly)
+                };
+                let read_only = version.is_some() || modes.iter().any(is_read_only);
+                Self::Begin { read_only, version }
+            }
+            Sql::Commit {
+                chain,
+                modifier: None,
+                ..
+            } => is_chained(chain).map(|()| Self::Commit)?,
+            Sql::Rollback { chain, savepoint } => {
+                is_chained(chain)?;
+                savepoint.map_or(Self::Rollback, |name| Self::RollbackTo(name.value))
+            }
+            Sql::Savepoint { name } => Self::Savepoint(name.value),
+            Sql::ReleaseSavepoint { name } => Self::Release(name.value),
+            _ => Self::Read(Parsed::Statement(statement), version),
+        })
+    }
+}
+
+impl Copy {
+    fn of(
+        source: CopySource,
+        to: bool,
+        target: CopyTarget,
+        options: Vec<ast::CopyOption>,
+    ) -> Result<Self> {
+        let CopyTarget::File { filename: file } = target else {
+            return Err(syntax("COPY reads and writes files: give a path in quotes"));
+        };
+        Ok(match (to, source) {
+            (true, CopySource::Query(query)) => Self::To {
+                query: Parsed::Statement(Box::new(ast::Statement::Query(query))),
+                file,
+                options,
+            },
+            (
+                true,
+                CopySource::Table {
+                    table_name,
+                    columns,
+                },
+            ) => {
+                let columns: Vec<String> = columns.iter().map(ToString::to_string).collect();
+                let columns = match columns.is_empty() {
+                    true => "*".to_owned(),
+                    false => columns.join(", "),
+                };
+                Self::To {
+                    query: parse_one(&format!("SELECT {columns} FROM {table_name}"))?,
+                    file,
+                    options,
+                }
+            }
+            (
+                false,
+                CopySource::Table {
+                    table_name,
+                    columns,
+                },
+            ) => Self::From {
+                table: table_name,
+                columns,
+                file,
+                options,
+            },
+            (false, CopySource::Query(_)) => {
+                return Err(syntax("COPY FROM needs a table"));
+            }
+        })
+    }
+}
+
+fn syntax(problem: impl std::fmt::Display) -> Error {
+    Error::new(ErrorKind::Syntax, problem)
+}
+
+fn parse_one(sql: &str) -> Result<Parsed> {
+    let parser = DFParserBuilder::new(sql)
+        .with_dialect(&GenericDialect {})
+        .with_recursion_limit(DEPTH_MAX);
+    let mut statements = parser.build()?.parse_statements()?;
+    match (statements.pop_front(), statements.is_empty()) {
+        (Some(statement), true) => Ok(statement),
+        (None, _) => Err(syntax("there is no statement")),
+        _ => Err(syntax("there are several statements; run one at a time")),
+    }
+}
+
+fn parse_copy(sql: &str) -> Result<Parsed> {
+    let parse = || {
+        let parser = Parser::new(&GenericDialect {})
+            .with_recursion_limit(DEPTH_MAX)
+            .with_options(ParserOptions::new());
+        let mut parser = parser.try_with_sql(sql)?;
+        let statement = parser.parse_statement()?;
+        while parser.consume_token(&Token::SemiColon) {}
+        parser.expect_token(&Token::EOF)?;
+        Ok::<_, datafusion::sql::sqlparser::parser::ParserError>(statement)
+    };
+    let statement =
+        parse().map_err(|error| datafusion::common::DataFusionError::SQL(Box::new(error), None))?;
+    Ok(Parsed::Statement(Box::new(statement)))
+}
+
+/// Cuts `AS OF 'pin'` or `AS OF 17` from the end of a statement.
+fn split_version<'s>(sql: &'s str, tokens: &[TokenWithSpan]) -> (&'s str, Option<Version>) {
+    let end = tokens
+        .iter()
+        .rposition(|token| token.token != Token::SemiColon);
+    let tokens = &tokens[..end.map_or(0, |end| end + 1)];
+    let [before @ .., as_, of, version] = tokens else {
+        return (sql, None);
+    };
+    let is = |token: &TokenWithSpan, wanted: Keyword| matches!(&token.token, Token::Word(word) if word.keyword == wanted && word.quote_style.is_none());
+    let version = match &version.token {
+        Token::SingleQuotedString(name) => Version::Pin(name.clone()),
+        Token::Number(number, false) => match number.parse() {
+            Ok(number) => Version::Txn(number),
+            Err(_) => return (sql, None),
+        },
+        _ => return (sql, None),
+    };
+    if !is(as_, Keyword::AS) || !is(of, Keyword::OF) {
+        return (sql, None);
+    }
+    // The standard calls it FOR SYSTEM_TIME AS OF.
+    let first = match before {
+        [.., for_, system_time]
+            if is(for_, Keyword::FOR) && is(system_time, Keyword::SYSTEM_TIME) =>
+        {
+            for_
+        }
+        _ => as_,
+    };
+    let place = first.span.start;
+    let mut lines = sql.split_inclusive('\n');
+    let before: usize = lines
+        .by_ref()
+        .take(place.line as usize - 1)
+        .map(str::len)
+        .sum();
+    let line = lines.next().unwrap_or_default();
+    let column = line
+        .char_indices()
+        .nth(place.column as usize - 1)
+        .map_or(line.len(), |(at, _)| at);
+    (&sql[..before + column], Some(version))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_of_ends_a_statement() {
+        let version = |sql: &str| match Statement::parse(sql).unwrap() {
+            Statement::Read(parsed, version) => (parsed.to_string(), version),
+            Statement::Begin { read_only, version } => (read_only.to_string(), version),
+            other => panic!("{other:?}"),
+        };
+        let pin = |name: &str| Some(Version::Pin(name.to_owned()));
+        let plain = "SELECT 1".to_owned();
+        assert_eq!(version("SELECT 1"), (plain.clone(), None));
+        assert_eq!(
+            version("SELECT 1\n as of 'ä b' ;"),
+            (plain.clone(), pin("ä b"))
+        );
+        assert_eq!(
+            version("/* ü\n*/ SELECT 1 FOR SYSTEM_TIME AS OF 17"),
+            (plain, Some(Version::Txn(17)))
+        );
+        assert_eq!(
+            version("BEGIN READ ONLY AS OF 'a'"),
+            ("true".to_owned(), pin("a"))
+        );
+        assert_eq!(version("SELECT 1 AS of").1, None);
+        assert!(Statement::parse("COMMIT AS OF 'a'").is_err());
+    }
+
+    #[test]
+    fn statements_are_told_apart() {
+        let parse = |sql| Statement::parse(sql).unwrap();
+        assert!(matches!(parse("EXPLAIN SELECT 1"), Statement::Read(..)));
+        assert!(matches!(
+            parse("INSERT INTO a VALUES (1)"),
+            Statement::Change(_)
+        ));
+        assert!(matches!(
+            parse("BEGIN"),
+            Statement::Begin {
+                read_only: false,
+                ..
+            }
+        ));
+        assert!(matches!(
+            parse("START TRANSACTION READ ONLY"),
+            Statement::Begin {
+                read_only: true,
+                ..
+            }
+        ));
+        assert!(matches!(parse("ROLLBACK TO a"), Statement::RollbackTo(name) if name == "a"));
+        assert!(matches!(parse("END"), Statement::Commit));
+        assert!(matches!(
+            parse("COPY a TO 'a.csv' (FORMAT csv, HEADER)"),
+            Statement::Copy(Copy::To { .. })
+        ));
+        assert!(matches!(
+            parse("COPY a (b) FROM 'a.csv';"),
+            Statement::Copy(Copy::From { .. })
+        ));
+        assert!(Statement::parse("COPY a TO 'b' 'c'").is_err());
+    }
+}

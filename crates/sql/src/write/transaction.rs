@@ -1,0 +1,150 @@
+//! The write transaction of a connection: its savepoints, and readers of its state.
+//!
+//! Invariants
+//! 1. `reader` shows the state after the last change; there is none after a change until a statement reads.
+//! 2. Without a change, the state is that of `base`, which needs no reader of the transaction: a reader flushes the
+//!    write buffer.
+//! 3. After an error in the middle of a change the transaction has failed: it can only be rolled back, whole or to a
+//!    savepoint.
+
+use crate::error::{Error, ErrorKind, Result};
+use tidalite::{AnyRead, Commit, Database, Durability, Savepoint, WriteTxn};
+
+/// An unfinished transaction.
+pub(crate) struct Transaction {
+    txn: WriteTxn,
+    base: AnyRead,
+    reader: Option<AnyRead>,
+    has_changed: bool,
+    /// Whether tables or series were created, changed or dropped.
+    has_defined: bool,
+    savepoints: Vec<Named>,
+    has_failed: bool,
+}
+
+/// A savepoint with the name that SQL gives it.
+struct Named {
+    name: String,
+    savepoint: Savepoint,
+    has_defined: bool,
+}
+
+impl Transaction {
+    /// Begins a transaction; waits until other writers have ended theirs.
+    pub(crate) fn begin(database: &Database) -> Result<Self> {
+        let txn = database.begin_write()?;
+        let base = database.begin_read()?.into();
+        Ok(Self {
+            txn,
+            base,
+            reader: None,
+            has_changed: false,
+            has_defined: false,
+            savepoints: Vec::new(),
+            has_failed: false,
+        })
+    }
+
+    /// The state after all changes so far.
+    pub(crate) fn state(&mut self) -> Result<AnyRead> {
+        self.expect_usable()?;
+        if !self.has_changed {
+            return Ok(self.base.clone());
+        }
+        if let Some(reader) = &self.reader {
+            return Ok(reader.clone());
+        }
+        let reader = AnyRead::from(self.txn.reader()?);
+        self.reader = Some(reader.clone());
+        Ok(reader)
+    }
+
+    /// A state with the present tables and series, but maybe not with the present rows.
+    pub(crate) fn definitions(&mut self) -> Result<AnyRead> {
+        if self.has_defined {
+            return self.state();
+        }
+        self.expect_usable()?;
+        Ok(self.base.clone())
+    }
+
+    /// Changes rows.
+    pub(crate) fn change<T>(
+        &mut self,
+        change: impl FnOnce(&mut WriteTxn) -> Result<T>,
+    ) -> Result<T> {
+        self.expect_usable()?;
+        self.reader = None;
+        self.has_changed = true;
+        // An error, or a panic, leaves it failed.
+        self.has_failed = true;
+        let done = change(&mut self.txn)?;
+        self.has_failed = false;
+        Ok(done)
+    }
+
+    /// Changes tables or series, and maybe rows.
+    pub(crate) fn define<T>(
+        &mut self,
+        change: impl FnOnce(&mut WriteTxn) -> Result<T>,
+    ) -> Result<T> {
+        self.has_defined = true;
+        self.change(change)
+    }
+
+    pub(crate) fn expect_usable(&self) -> Result<()> {
+        if self.has_failed {
+            let problem = "an earlier statement of the transaction failed; end it with ROLLBACK, or go back with ROLLBACK TO";
+            return Err(Error::new(ErrorKind::Transaction, problem));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn savepoint(&mut self, name: &str) -> Result<()> {
+        self.expect_usable()?;
+        // The flush before a savepoint ends no reader.
+        let savepoint = self.txn.savepoint()?;
+        self.savepoints.push(Named {
+            name: name.to_owned(),
+            savepoint,
+            has_defined: self.has_defined,
+        });
+        Ok(())
+    }
+
+    /// Undoes everything since a savepoint, which stays.
+    pub(crate) fn rollback_to(&mut self, name: &str) -> Result<()> {
+        let place = self.find(name)?;
+        self.savepoints.truncate(place + 1);
+        let named = &self.savepoints[place];
+        self.reader = None;
+        self.has_failed = true;
+        self.txn.rollback_to(&named.savepoint)?;
+        self.has_defined = named.has_defined;
+        self.has_failed = false;
+        Ok(())
+    }
+
+    /// Forgets a savepoint and the later ones; their changes stay.
+    pub(crate) fn release(&mut self, name: &str) -> Result<()> {
+        self.expect_usable()?;
+        let place = self.find(name)?;
+        self.savepoints.truncate(place);
+        Ok(())
+    }
+
+    /// The newest savepoint with this name.
+    fn find(&self, name: &str) -> Result<usize> {
+        let place = self.savepoints.iter().rposition(|named| named.name == name);
+        place.ok_or_else(|| {
+            let problem = format!("there is no savepoint {name}");
+            Error::new(ErrorKind::Transaction, problem)
+        })
+    }
+
+    pub(crate) fn commit(self, durability: Durability) -> Result<Commit> {
+        self.expect_usable()?;
+        drop(self.reader);
+        Ok(self.txn.commit_with(durability)?)
+    }
+}
