@@ -7,7 +7,7 @@ use crate::image::{Image, text};
 use crate::table::{Rows, TREE_BYTES, Tree, Value};
 use std::collections::BTreeMap;
 
-const ROOTS_VERSION: usize = 5;
+const ROOTS_VERSION: usize = 6;
 const INLINE_MAX: usize = 8;
 const ENTRY_VERSION: u8 = 1;
 const SCHEMA_VERSION: u8 = 2;
@@ -106,6 +106,7 @@ impl Roots {
             inline: BTreeMap::new(),
         };
         let _clock = fields.take(32)?;
+        let _relations = fields.u64()?;
         for _ in 0..inline_count {
             let id = fields.u64()?;
             let tree = Tree::read(&mut fields)?;
@@ -147,6 +148,8 @@ pub enum Layout {
     Bucket,
     /// Containers (section 9.14).
     Containers,
+    /// A relation (section 9.15).
+    Relation,
 }
 
 impl Layout {
@@ -158,6 +161,7 @@ impl Layout {
             4 => Self::Queue,
             5 => Self::Bucket,
             6 => Self::Containers,
+            7 => Self::Relation,
             _ => return Err(fields.damaged("the layout of a table")),
         })
     }

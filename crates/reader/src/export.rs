@@ -21,6 +21,11 @@
 //!   1 = "work", at 5, priority 128
 //!   group "": 0 acknowledged, 0 delivered again, 0 dead
 //!     1: ready, 0 deliveries
+//! table "turbines": no types, relation
+//!   column "id": i64, not null
+//!   key [0], sequence 0
+//!   unique index "by_name" [1]
+//!   7 | "R7"
 //! series 1 "wind{site=\"a\"}", ms, replace
 //!   annotation "unit" = "m/s"
 //!   column "value": f64
@@ -41,6 +46,7 @@ use crate::error::{Error, Result};
 use crate::hash_table::HashTable;
 use crate::image::Image;
 use crate::queue::Queue;
+use crate::relation::Relation;
 use crate::runs;
 use crate::series::SeriesReader;
 use crate::shown::{Bytes, lines};
@@ -93,6 +99,8 @@ pub enum TableContents {
     Bucket(Bucket),
     /// Containers of messages.
     Containers(Containers),
+    /// A relation.
+    Relation(Relation),
 }
 
 /// A series with its rows.
@@ -151,6 +159,7 @@ impl Contents {
                 Layout::Queue => TableContents::Queue(Queue::read(&rows)?),
                 Layout::Bucket => TableContents::Bucket(Bucket::read(&rows)?),
                 Layout::Containers => TableContents::Containers(Containers::read(&rows)?),
+                Layout::Relation => TableContents::Relation(Relation::read(&rows)?),
             };
             contents.tables.push(Table {
                 contents: rows,
@@ -261,6 +270,7 @@ impl fmt::Display for Contents {
                 TableContents::Queue(queue) => write!(f, ", queue\n{queue}")?,
                 TableContents::Bucket(bucket) => write!(f, ", bucket\n{bucket}")?,
                 TableContents::Containers(of) => write!(f, ", containers\n{of}")?,
+                TableContents::Relation(of) => write!(f, ", relation\n{of}")?,
             }
         }
         for series in &self.series {

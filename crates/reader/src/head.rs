@@ -11,7 +11,7 @@ pub const HEAD_BLOCK_BYTES: usize = 4096;
 const COPY_BYTES: usize = 3 * HEAD_BLOCK_BYTES;
 
 const MAGIC: [u8; 16] = *b"Tidalite\r\n\x1a\n\0tdl";
-const VERSION: usize = 21;
+const VERSION: usize = 22;
 const CHECKSUM_KIND: usize = 1;
 const APP_BYTES_MAX: usize = 1536;
 const USER_BYTES_MAX: usize = 128;

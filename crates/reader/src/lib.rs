@@ -9,6 +9,7 @@
 //! chunk      encoded columns                       cold       pages of Pco                       (section 6)
 //! topics, queue, bucket, containers                                               (sections 9.11 to 9.14)
 //!                                                  message_text  these as text
+//! relation   relations                         relation_cells  their cells                    (section 9.15)
 //! document   values of messages                    parts      rows of such tables
 //! runs       runs of hash tables and buffered tables                                        (sections 9.9, 9.10)
 //! hash_table records and their index                                                             (section 9.9)
@@ -42,6 +43,8 @@ mod message_text;
 mod parts;
 pub mod queue;
 pub mod redo;
+pub mod relation;
+pub mod relation_cells;
 mod runs;
 pub mod series;
 mod shown;

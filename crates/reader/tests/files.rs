@@ -14,6 +14,7 @@ use tidalite_reader::catalog::{self, Column, Layout, Roots, plain_rows};
 use tidalite_reader::containers::Containers;
 use tidalite_reader::delta::Delta;
 use tidalite_reader::queue::Queue;
+use tidalite_reader::relation::Relation;
 use tidalite_reader::series::SeriesReader;
 use tidalite_reader::space::Space;
 use tidalite_reader::table::{Rows, Value};
@@ -302,8 +303,14 @@ fn flip_a_bit(rows: &mut Rows, random: &mut Random) {
 
 /// The checksums of pages hide damage from the readers of rows, so this test damages the rows themselves.
 #[test]
-fn damaged_rows_of_messages_give_errors_and_no_panic() {
-    let image = Image::open(stored("messages").0).unwrap();
+fn damaged_rows_give_errors_and_no_panic() {
+    for name in ["messages", "relations"] {
+        damage_rows(name);
+    }
+}
+
+fn damage_rows(name: &str) {
+    let image = Image::open(stored(name).0).unwrap();
     let roots = Roots::read(&image.meta().app).unwrap().unwrap();
     let mut random = Random(0x2545_f491);
     for table in catalog::tables(&image, &roots).unwrap() {
@@ -312,6 +319,7 @@ fn damaged_rows_of_messages_give_errors_and_no_panic() {
             Layout::Queue => Queue::read(rows).is_ok(),
             Layout::Bucket => Bucket::read(rows).is_ok(),
             Layout::Containers => Containers::read(rows).is_ok(),
+            Layout::Relation => Relation::read(rows).is_ok(),
             other => panic!("a table with the layout {other:?}"),
         };
         let rows = table.tree.rows(&image).unwrap();

@@ -3,7 +3,7 @@
 //! # Where things are
 //!
 //! The root holds the types that most programs name. The rest is grouped in modules: [`maintenance`], [`monitor`],
-//! [`retention`], [`containers`], [`topics`], [`queue`], [`objects`], [`query`] (results of queries over many series), [`functions`] (row by row), [`record`],
+//! [`retention`], [`containers`], [`topics`], [`queue`], [`objects`], [`relation`], [`query`] (results of queries over many series), [`functions`] (row by row), [`record`],
 //! [`storage`], [`table`], [`text`] and [`limits`].
 //!
 //! The folders, from the top down; each imports only from those below it:
@@ -14,6 +14,7 @@
 //! query         Selection, SelectionQuery, Joined, Records, DotFunctions      many series, joins, records, functions
 //! container     Containers, ContainersMut                                      documents by time, with their series
 //! series        Series, Query, Cursor, Aggregate; SeriesMut, Appender         intervals and statistics; insert, delete
+//! relations     Relation; RelationMut                                         typed columns, primary key, indexes
 //! messages      Topics, Queue, Bucket; TopicsMut, QueueMut, BucketMut         retained messages, jobs, objects
 //! buffered      BufferedTable, BufferedTableMut                               ordered tables for random writes
 //! hash          HashTable, HashTableMut                                       records under keys, with an index
@@ -34,6 +35,7 @@ mod hash;
 pub mod maintenance;
 mod messages;
 pub mod query;
+mod relations;
 mod series;
 mod tables;
 mod txn;
@@ -170,6 +172,22 @@ pub mod record {
     };
 }
 
+/// Relations: tables with typed columns, a primary key and secondary indexes.
+///
+/// [`WriteTxn::create_relation`](crate::WriteTxn::create_relation) creates one,
+/// [`WriteTxn::relation_mut`](crate::WriteTxn::relation_mut) opens it for changes and
+/// [`ReadTxn::relation`](crate::ReadTxn::relation) for reading.
+pub mod relation {
+    pub use crate::relations::relation::Relation;
+    pub use crate::relations::relation_mut::RelationMut;
+    pub use crate::relations::rows::{RowRef, Rows};
+    pub use tidalite_relations::{
+        COLUMNS_MAX, Cell, CellRef, Column, ColumnType, Conflict, DECIMAL_DIGITS_MAX,
+        DEFAULT_BYTES_MAX, FIELDS_MAX, INDEXES_MAX, Index, KEY_COLUMNS_MAX, KeyBounds,
+        RELATION_NAME_BYTES_MAX, ROW_BYTES_MAX, RowKey, Schema, TimeUnit,
+    };
+}
+
 /// Retention policies: rows that expire by age, a maximum size of the file, and the clock by which rows expire.
 ///
 /// [`WriteTxn::set_retention`](crate::WriteTxn::set_retention) stores a policy,
@@ -239,6 +257,8 @@ pub use messages::queue_mut::QueueMut;
 pub use messages::topics::Topics;
 pub use messages::topics_mut::TopicsMut;
 pub use query::selection::Selection;
+pub use relations::relation::Relation;
+pub use relations::relation_mut::RelationMut;
 pub use series::aggregate::{Aggregate, Window};
 pub use series::appender::{Appender, SeriesAppender};
 pub use series::cursor::{Cursor, SearchResult};

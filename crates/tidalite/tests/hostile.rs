@@ -16,7 +16,7 @@ const NEXT_SERIES_AT: usize = 8;
 const NEXT_TABLE_AT: usize = 16;
 /// Byte offset of the list of table roots in the app area, where each entry is a table's number and its root; then the
 /// lengths of such an entry and of the root of a nested table (docs/format.md, section 5).
-const TABLE_ROOTS_AT: usize = 792;
+const TABLE_ROOTS_AT: usize = 800;
 const TABLE_ROOT_BYTES: usize = 72;
 const NESTED_ROOT_BYTES: usize = 28;
 const ROUNDS: u64 = 4_000;

@@ -42,6 +42,7 @@ mod parallel;
 mod record_units;
 mod records;
 mod refused_calls;
+mod relation_model;
 mod retention;
 mod retention_cap;
 mod retention_clock;

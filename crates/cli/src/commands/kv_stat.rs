@@ -101,8 +101,8 @@ fn reader_table(readers: &[Reader], out: &mut dyn Write) -> Outcome {
     Ok(())
 }
 
-/// The number of messages or objects of topics, a queue, a bucket or containers, and the noun for one and for several of them; `None`
-/// for a table of another layout.
+/// The number of messages, objects or rows of topics, a queue, a bucket, containers or a relation, and the noun for one and
+/// for several of them; `None` for a table of another layout.
 fn messages(
     snap: &ReadTxn,
     name: &str,
@@ -122,6 +122,7 @@ fn messages(
             let bucket = snap.bucket(name)?.map(|bucket| bucket.stat());
             bucket.transpose()?.map(|stat| stat.objects)
         }
+        TableLayout::Relation => snap.relation(name)?.map(|relation| relation.count()),
         TableLayout::Containers => {
             let containers = snap.containers(name)?.map(|containers| containers.stat());
             containers.transpose()?.map(|stat| stat.messages)
@@ -129,6 +130,7 @@ fn messages(
     };
     let (one, many) = match layout {
         TableLayout::Bucket => ("object", "objects"),
+        TableLayout::Relation => ("row", "rows"),
         _ => ("message", "messages"),
     };
     Ok(Some((count.unwrap_or(0), one, many)))
@@ -138,7 +140,7 @@ fn messages(
 struct Described {
     shape: TableShape,
     /// Number of pairs; of records of a hash table, of messages of topics, queues and containers, of objects of
-    /// a bucket.
+    /// a bucket, of rows of a relation.
     entries: u64,
     /// Number of distinct keys of a table of sets and of a hash table.
     keys: Option<u64>,

@@ -15,6 +15,7 @@ pub(super) fn noun(layout: TableLayout) -> &'static str {
         TableLayout::Queue => "a queue",
         TableLayout::Bucket => "a bucket of objects",
         TableLayout::Containers => "a table of containers",
+        TableLayout::Relation => "a relation",
     }
 }
 
@@ -28,6 +29,7 @@ pub(super) fn word(layout: TableLayout) -> &'static str {
         TableLayout::Queue => "queue",
         TableLayout::Bucket => "bucket",
         TableLayout::Containers => "containers",
+        TableLayout::Relation => "relation",
     }
 }
 
@@ -56,6 +58,9 @@ pub(super) fn advice(layout: TableLayout) -> &'static str {
         }
         TableLayout::Containers => {
             "`tidalite container` has the commands for it: put, get, latest, ls, rm and stat"
+        }
+        TableLayout::Relation => {
+            "`tidalite sql` reads and changes it, `tidalite dump` and `tidalite load` copy it"
         }
     }
 }

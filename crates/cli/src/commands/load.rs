@@ -133,6 +133,7 @@ fn section(
             plural(pairs, "message", "messages")
         }
         Some(TableLayout::Bucket) => plural(pairs, "object", "objects"),
+        Some(TableLayout::Relation) => plural(pairs, "row", "rows"),
         _ => plural(pairs, "pair", "pairs"),
     };
     Ok(writeln!(terminal.out, "{}: {pairs}", printable(name))?)
@@ -236,7 +237,8 @@ fn read_head(lines: &mut Lines<'_>) -> Outcome<Option<Head>> {
             ("format", "print") => head.print = true,
             (
                 "type",
-                "btree" | "hashtable" | "buffered" | "topics" | "queue" | "bucket" | "containers",
+                "btree" | "hashtable" | "buffered" | "topics" | "queue" | "bucket" | "containers"
+                | "relation",
             ) => {
                 head.buffered = value == "buffered";
                 head.raw = match value {
@@ -245,6 +247,7 @@ fn read_head(lines: &mut Lines<'_>) -> Outcome<Option<Head>> {
                     "queue" => Some(TableLayout::Queue),
                     "bucket" => Some(TableLayout::Bucket),
                     "containers" => Some(TableLayout::Containers),
+                    "relation" => Some(TableLayout::Relation),
                     _ => None,
                 };
             }

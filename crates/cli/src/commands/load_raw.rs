@@ -73,6 +73,13 @@ fn check(tx: &mut WriteTxn, name: &str, layout: TableLayout) -> tidalite::Result
             }
             None => 0,
         },
+        TableLayout::Relation => match tx.view_relation(name)? {
+            Some(relation) => {
+                relation.check(&mut problem)?;
+                relation.count()
+            }
+            None => 0,
+        },
         TableLayout::Containers => match tx.containers_if_exists(name)? {
             Some(mut containers) => {
                 let view = containers.view()?;

@@ -24,7 +24,7 @@ use tidalite_disk::storage::Storage;
 /// the magic number, so it is detected.
 pub(crate) const MAGIC: [u8; 16] = *b"Tidalite\r\n\x1a\n\0tdl";
 /// The format version that this library writes.
-pub(crate) const FORMAT_VERSION: u32 = 21;
+pub(crate) const FORMAT_VERSION: u32 = 22;
 const CHECKSUM_XXH3: u32 = 1;
 
 const MAGIC_AT: usize = HEADER_BYTES;

@@ -1,6 +1,7 @@
 //! Reads the contents of a database through the engine's public interface.
 
 use super::message_answers as messages;
+use super::relations;
 use std::collections::BTreeSet;
 use std::time::Duration;
 use tidalite::retention::KeepFrom;
@@ -43,6 +44,7 @@ fn tables(db: &Database, snap: &ReadTxn) -> Vec<export::Table> {
             TableLayout::Topics => TableContents::Topics(messages::topics(snap, &name)),
             TableLayout::Queue => TableContents::Queue(messages::queue(db, snap, &name)),
             TableLayout::Bucket => TableContents::Bucket(messages::bucket(snap, &name)),
+            TableLayout::Relation => TableContents::Relation(relations::relation(snap, &name)),
             TableLayout::Containers => {
                 TableContents::Containers(messages::containers(db, snap, &name))
             }

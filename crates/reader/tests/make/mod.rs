@@ -4,6 +4,7 @@ mod answers;
 mod hashes;
 mod message_answers;
 mod messages;
+mod relations;
 mod rows;
 mod tables;
 
@@ -28,7 +29,7 @@ pub(crate) struct Made {
 type Recipe = fn() -> Made;
 
 /// The names of the files, and the functions that write them.
-pub(crate) const FILES: [(&str, Recipe); 12] = [
+pub(crate) const FILES: [(&str, Recipe); 13] = [
     ("empty", tables::empty),
     ("tables", tables::tables),
     ("nested", tables::nested),
@@ -41,6 +42,7 @@ pub(crate) const FILES: [(&str, Recipe); 12] = [
     ("catalog", tables::catalog),
     ("hashes", hashes::hashes),
     ("messages", messages::messages),
+    ("relations", relations::relations),
 ];
 
 /// Options with which the engine writes files that are as short as possible.

@@ -5,9 +5,12 @@
 //! | version | inline | next series | next table | tables | names | guids | series | records | extents | policies |
 //! |   u32   |  u32   |     u64     |    u64     | each a kv tree root of 64 bytes                                |
 //! 472     536           600    664           760                         792
-//! | texts | annotations | tags | delta root  | clock (commit_clock.rs)   | inline table roots, `inline` of them: table id
-//! u64, kv tree root 64 bytes
+//! | texts | annotations | tags | delta root  | clock (commit_clock.rs)   | relations u64 |
+//! 800
+//! | inline table roots, `inline` of them: table id u64, kv tree root 64 bytes
 //! ```
+//!
+//! `relations` counts the changes of schemas of relations.
 //!
 //! A changed table's root goes to the inline list, so that a small commit does not rewrite a path in `tables`; when the
 //! list is full, all of it moves to `tables` at once.
@@ -22,7 +25,7 @@ use tidalite_delta::{DELTA_ROOT_BYTES, DeltaRoot};
 use tidalite_kv::{TREE_BYTES, Tree};
 use tidalite_pager::Ptr;
 
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 const VERSION_AT: usize = 0;
 const INLINE_COUNT_AT: usize = VERSION_AT + 4;
 const NEXT_SERIES_AT: usize = INLINE_COUNT_AT + 4;
@@ -31,7 +34,8 @@ const TREES_AT: usize = NEXT_TABLE_AT + 8;
 const TREE_COUNT: usize = 10;
 const DELTA_AT: usize = TREES_AT + TREE_COUNT * TREE_BYTES;
 const CLOCK_AT: usize = DELTA_AT + DELTA_ROOT_SPACE;
-const INLINE_AT: usize = CLOCK_AT + CLOCK_BYTES;
+const RELATIONS_AT: usize = CLOCK_AT + CLOCK_BYTES;
+const INLINE_AT: usize = RELATIONS_AT + 8;
 const INLINE_ENTRY_BYTES: usize = 8 + TREE_BYTES;
 /// Bytes reserved in the app area for the root of the delta.
 const DELTA_ROOT_SPACE: usize = 96;
@@ -87,16 +91,18 @@ pub(crate) struct Roots {
     pub(crate) delta: DeltaRoot,
     /// Commit clock as of the newest commit; `None` in a new file.
     pub(crate) clock: Option<CommitClock>,
+    /// Number of changes of schemas of relations.
+    pub(crate) relations: u64,
     pub(crate) inline: Vec<(u64, Tree)>,
 }
 
-/// The roots of the trees for names, GUIDs and series. They identify a version of the catalog, because each root
-/// contains a checksum of its page, which covers the whole tree.
-pub(crate) type Catalog = [Tree; 3];
+/// The roots of the trees for names, GUIDs and series, and the number of changes of schemas of relations. They identify a
+/// version of the catalog, because each root contains a checksum of its page, which covers the whole tree.
+pub(crate) type Catalog = ([Tree; 3], u64);
 
 impl Roots {
     pub(crate) const fn catalog(&self) -> Catalog {
-        [self.names, self.guids, self.series]
+        ([self.names, self.guids, self.series], self.relations)
     }
 
     pub(crate) fn empty() -> Self {
@@ -115,6 +121,7 @@ impl Roots {
             tags: Tree::new(owner::TAGS),
             delta: DeltaRoot::default(),
             clock: None,
+            relations: 0,
             inline: Vec::new(),
         }
     }
@@ -173,7 +180,7 @@ impl Roots {
         let version = get_u32(bytes, VERSION_AT);
         let count = get_u32(bytes, INLINE_COUNT_AT) as usize;
         if version != VERSION {
-            return Err(damaged(format!("version {version}"), "version 5").into());
+            return Err(damaged(format!("version {version}"), "version 6").into());
         }
         if count > INLINE_ROOTS_MAX || bytes.len() < INLINE_AT + count * INLINE_ENTRY_BYTES {
             return Err(damaged(format!("{count} inline roots"), "what fits").into());
@@ -206,7 +213,8 @@ impl Roots {
             annotations: tree(8)?,
             tags: tree(9)?,
             delta,
-            clock: CommitClock::decode(&bytes[CLOCK_AT..INLINE_AT])?,
+            clock: CommitClock::decode(&bytes[CLOCK_AT..RELATIONS_AT])?,
+            relations: get_u64(bytes, RELATIONS_AT),
             inline,
         };
         roots.check_counters()?;
@@ -231,7 +239,7 @@ impl Roots {
 
     /// Replaces the commit clock in already encoded roots.
     pub(crate) fn put_clock(bytes: &mut [u8], clock: &CommitClock) {
-        bytes[CLOCK_AT..INLINE_AT].copy_from_slice(&clock.encode());
+        bytes[CLOCK_AT..RELATIONS_AT].copy_from_slice(&clock.encode());
     }
 
     pub(crate) fn encode(&self) -> Vec<u8> {
@@ -261,6 +269,7 @@ impl Roots {
             bytes[at..at + TREE_BYTES].copy_from_slice(&tree.encode());
         }
         bytes[DELTA_AT..DELTA_AT + DELTA_ROOT_BYTES].copy_from_slice(&self.delta.encode());
+        put_u64(&mut bytes, RELATIONS_AT, self.relations);
         if let Some(clock) = &self.clock {
             Self::put_clock(&mut bytes, clock);
         }

@@ -70,6 +70,7 @@ pub(crate) fn expect_rows(table: &str, recorded: Option<&TableTypes>) -> Result<
         Some(TableLayout::Queue) => ("is a queue", "queue"),
         Some(TableLayout::Bucket) => ("is a bucket of objects", "bucket"),
         Some(TableLayout::Containers) => ("has containers", "containers"),
+        Some(TableLayout::Relation) => ("is a relation", "relation"),
         Some(TableLayout::Rows) | None => return Ok(()),
     };
     Err(Error::from(Cause::TableKind {

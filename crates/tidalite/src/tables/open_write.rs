@@ -559,6 +559,7 @@ impl WriteTxn {
             return Ok(false);
         };
         self.pages.free_space();
+        self.note_if_relation(index);
         self.changing(|txn| {
             txn.tables[index].tree.clear(&mut txn.pages)?;
             txn.forget_table(index)
@@ -590,6 +591,7 @@ impl WriteTxn {
                 problem: "a table has this name already".into(),
             }));
         }
+        self.note_if_relation(index);
         self.changing(|txn| {
             txn.store_hashes()?;
             let mut table = txn.tables[index].clone();
@@ -601,6 +603,18 @@ impl WriteTxn {
             Ok(())
         })?;
         Ok(true)
+    }
+
+    fn note_if_relation(&mut self, index: usize) {
+        let types = self.tables[index].types.as_ref();
+        if types.is_some_and(|types| types.layout() == TableLayout::Relation) {
+            self.note_relations();
+        }
+    }
+
+    /// Counts a change of the schema of a relation, so that the version of the catalog changes.
+    pub(crate) fn note_relations(&mut self) {
+        self.roots.relations = self.roots.relations.wrapping_add(1);
     }
 
     /// Returns an error if a table has series, which `call` takes along.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  .  2 B      for other layouts than rows: 0, then the layout: 1 hash table, 2 buffered table, 3 topics, 4 queue,
-//!              5 bucket, 6 containers
+//!              5 bucket, 6 containers, 7 relation
 //!  0  u8       bytes of the key type's name, k, from 1
 //!  1  k B      the name, UTF-8
 //!  .  u8, v B  the same for the type of values
@@ -35,6 +35,8 @@ pub enum TableLayout {
     Bucket,
     /// Containers of messages.
     Containers,
+    /// A relation: rows of typed columns, and indexes.
+    Relation,
 }
 
 impl TableLayout {
@@ -48,6 +50,7 @@ impl TableLayout {
             Self::Queue => &[0, 4],
             Self::Bucket => &[0, 5],
             Self::Containers => &[0, 6],
+            Self::Relation => &[0, 7],
         }
     }
 
@@ -59,6 +62,7 @@ impl TableLayout {
             Self::Queue,
             Self::Bucket,
             Self::Containers,
+            Self::Relation,
         ];
         all.into_iter().find(|layout| layout.code() == code)
     }
@@ -88,6 +92,7 @@ impl fmt::Display for TableTypes {
             TableLayout::Queue => return f.write_str("queue"),
             TableLayout::Bucket => return f.write_str("bucket"),
             TableLayout::Containers => return f.write_str("containers"),
+            TableLayout::Relation => return f.write_str("relation"),
         };
         write!(f, "{layout}{} -> {}", self.key, self.value)
     }
@@ -239,7 +244,12 @@ mod tests {
         ] {
             assert!(!types.are(&key, &value));
         }
-        for layout in [TableLayout::Topics, TableLayout::Queue, TableLayout::Bucket] {
+        for layout in [
+            TableLayout::Topics,
+            TableLayout::Queue,
+            TableLayout::Bucket,
+            TableLayout::Relation,
+        ] {
             let types = types.clone().with_layout(layout);
             let mut bytes = Vec::new();
             types.encode(&mut bytes);

@@ -6,6 +6,7 @@ use super::errors::broken;
 use super::files::{Files, Stored};
 use super::messages_base::messages;
 use super::mutate::Base;
+use super::relations::relations;
 use crate::flips::{Contents, sound_file};
 use crate::model::{Model, TOPICS};
 use crate::workload::Shape;
@@ -52,6 +53,7 @@ pub fn all() -> std::result::Result<Vec<Base>, String> {
     bases.push(Base::new("buffered", file(512, buffered).map_err(text)?));
     bases.push(Base::new("messages", messages().map_err(text)?));
     bases.push(Base::new("containers", containers().map_err(text)?));
+    bases.push(Base::new("relations", relations().map_err(text)?));
     let bytes = file_with_log(512, LOG_BYTES, logged).map_err(text)?;
     bases.push(Base::new("logged", bytes));
     for page_size in [512, 4096] {

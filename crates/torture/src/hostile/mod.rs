@@ -11,6 +11,7 @@
 //! read         reads everything in a snapshot
 //! messages_*   a file with topics, a queue and a bucket; calls to all their methods
 //! containers_* a file with containers; calls to all their methods
+//! relations    a file with relations; calls to all their methods
 //! batch_reads  batches, ranks, parts, windows: reads that answer many at once
 //! write        writes to every table and series
 //! maintenance  pages by owner, differences, backups, copies, salvage, compaction
@@ -39,6 +40,7 @@ mod messages_write;
 pub mod mutate;
 mod options;
 mod read;
+mod relations;
 mod write;
 
 use crate::arguments::{Arguments, folder, own_program};

@@ -1,7 +1,7 @@
 //! Reads everything in a snapshot.
 
 use super::errors::keep;
-use super::{containers_read, messages_read};
+use super::{containers_read, messages_read, relations};
 use crate::model::layout_of;
 use tidalite::{Database, Result, Steps, TableLayout};
 
@@ -75,6 +75,7 @@ fn table(snap: &tidalite::ReadTxn, name: &str) -> Result<()> {
         TableLayout::Queue => return raw_and(snap, name, messages_read::queue),
         TableLayout::Bucket => return raw_and(snap, name, messages_read::bucket),
         TableLayout::Containers => return raw_and(snap, name, containers_read::containers),
+        TableLayout::Relation => return raw_and(snap, name, relations::read),
         TableLayout::Rows => {}
     }
     let Some(table) = snap.table(name)? else {

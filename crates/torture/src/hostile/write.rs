@@ -1,7 +1,7 @@
 //! Writes to every table and series of a file, and creates new ones.
 
 use super::errors::keep;
-use super::{containers_write, messages_write};
+use super::{containers_write, messages_write, relations};
 use crate::model::layout_of;
 use tidalite::{
     ColumnType, Database, Decimal, ErrorKind, Result, Schema, SeriesMut, Steps, TableLayout, Value,
@@ -48,6 +48,7 @@ fn write_table(db: &Database, name: &str) -> Result<()> {
         TableLayout::Queue => return messages_write::queue(db, name),
         TableLayout::Bucket => return messages_write::bucket(db, name),
         TableLayout::Containers => return containers_write::containers(db, name),
+        TableLayout::Relation => return relations::write(db, name),
         TableLayout::Rows => {}
     }
     let mut tx = db.begin_write()?;

@@ -69,11 +69,15 @@ fn own_series(snap: &ReadTxn) -> Result<Vec<String>> {
         .collect())
 }
 
-/// True for the layouts of topics, queues, buckets and containers, whose rows are not compared as pairs.
+/// True for the layouts of topics, queues, buckets, containers and relations, whose rows are not compared as pairs.
 fn is_of_messages(layout: TableLayout) -> bool {
     matches!(
         layout,
-        TableLayout::Topics | TableLayout::Queue | TableLayout::Bucket | TableLayout::Containers
+        TableLayout::Topics
+            | TableLayout::Queue
+            | TableLayout::Bucket
+            | TableLayout::Containers
+            | TableLayout::Relation
     )
 }
 

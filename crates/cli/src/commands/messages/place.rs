@@ -32,6 +32,7 @@ impl Place<'_> {
             TableLayout::Bucket => "object",
             TableLayout::Containers => "container",
             TableLayout::Hash => "hash",
+            TableLayout::Relation => "sql",
             TableLayout::Rows | TableLayout::Buffered => "kv",
         }
     }

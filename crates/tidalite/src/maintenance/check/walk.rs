@@ -20,6 +20,7 @@ use tidalite_index::{BufferedReader, HashReader};
 use tidalite_kv::{Damage, Tree, UsedPages};
 use tidalite_messages::{BucketReader, ContainersReader, QueueReader, TopicsReader};
 use tidalite_pager::{Check, PageRead};
+use tidalite_relations::RelationReader;
 
 /// Maximum number of findings kept; further findings are only counted.
 const FINDINGS_MAX: usize = 1000;
@@ -222,6 +223,7 @@ impl<'a, 'w> Walk<'a, 'w> {
                         containers.push((name, tree));
                     }
                 }
+                Some(TableLayout::Relation) => self.relation(&name, &tree)?,
                 Some(TableLayout::Rows) | None => {}
             }
         }
@@ -261,6 +263,13 @@ impl<'a, 'w> Walk<'a, 'w> {
         let checked = BucketReader::open(tree, self.pages)
             .and_then(|bucket| bucket.check(&mut |problem| problems.push(problem)));
         self.index(&format!("bucket {name}"), problems, checked)
+    }
+
+    fn relation(&mut self, name: &str, tree: &Tree) -> Result<()> {
+        let mut problems = Vec::new();
+        let checked = RelationReader::open(tree, self.pages)
+            .and_then(|relation| relation.check(&mut |problem| problems.push(problem)));
+        self.index(&format!("relation {name}"), problems, checked)
     }
 
     /// Checks a table of containers without the series; returns whether it is sound.

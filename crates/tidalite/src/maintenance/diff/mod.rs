@@ -28,6 +28,7 @@ use tidalite_base::SeriesId;
 use tidalite_index::hash_records;
 use tidalite_kv::{TableReader, Tree};
 use tidalite_messages::{container_rows, object_rows, queue_rows, topic_rows};
+use tidalite_relations::relation_rows;
 
 /// Opens the nested table of a table from which the rest of the table follows.
 type PrimaryRows =
@@ -119,6 +120,7 @@ impl ReadTxn {
             Some(TableLayout::Queue) => Some(queue_rows),
             Some(TableLayout::Bucket) => Some(object_rows),
             Some(TableLayout::Containers) => Some(container_rows),
+            Some(TableLayout::Relation) => Some(relation_rows),
             _ => None,
         };
         if let Some(rows) = primary {

@@ -1,8 +1,8 @@
-//! Leaves of nested tables that no page leads to any more, of hash tables, buffered tables, topics, queues, buckets and tables
-//! of containers.
+//! Leaves of nested tables that no page leads to any more, of hash tables, buffered tables, topics, queues, buckets, tables of
+//! containers and relations.
 //!
 //! All content of these tables is in nested tables. The leaf of a nested table does not name the table; here the form of its
-//! rows tells which one it is (`tidalite_index`, `tidalite_messages`). Only parts from which others are built are recognised.
+//! rows tells which one it is (`tidalite_index`, `tidalite_messages`, `tidalite_relations`). Only parts from which others are built are recognised.
 
 use super::collect::Collected;
 use super::ranges::{Covered, Key, Lost};
@@ -16,6 +16,7 @@ use tidalite_messages::{
     part_of_bucket_rows, part_of_container_rows, part_of_queue_rows, part_of_topic_rows,
 };
 use tidalite_pager::{Ptr, RawFile};
+use tidalite_relations::part_of_relation_rows;
 
 /// The nested tables of a table, as a walk through the table found them.
 #[derive(Default)]
@@ -104,6 +105,7 @@ fn part_of_leaf(
         TableLayout::Queue => part_of_queue_rows(&rows),
         TableLayout::Bucket => part_of_bucket_rows(&rows),
         TableLayout::Containers => part_of_container_rows(&rows),
+        TableLayout::Relation => part_of_relation_rows(&rows),
     };
     let ends = rows.first().zip(rows.last());
     let named = part.zip(ends);

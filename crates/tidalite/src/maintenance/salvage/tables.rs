@@ -445,6 +445,10 @@ impl Rescue<'_, '_> {
             let mut problem = |problem| problems.push(problem);
             self.tx.recover_containers(name, &mut problem)?;
         }
+        if layout == Some(TableLayout::Relation) {
+            let mut problem = |problem| problems.push(problem);
+            self.tx.recover_relation(name, &mut problem)?;
+        }
         self.tx
             .recover_messages(name, layout, &mut |problem| problems.push(problem))?;
         for problem in problems {

@@ -3,6 +3,7 @@
 use crate::types::text_form::key_text;
 use std::fmt;
 use tidalite_base::limits;
+use tidalite_relations::Conflict;
 
 /// Every error of the library. `Display` writes the problem, its place, found and expected values, and the next step.
 #[derive(Debug)]
@@ -152,6 +153,39 @@ pub(crate) enum Cause {
         /// The smallest size in bytes that can be reached now, approximately.
         least_bytes: u64,
     },
+    /// A relation is to be created under a name that a table has. Nothing was changed.
+    TableExists {
+        /// Name of the table.
+        table: String,
+    },
+    /// Another row of a relation has the same key. Nothing was changed.
+    UniqueViolation {
+        /// Name of the relation.
+        relation: String,
+        /// The primary key or the unique index.
+        conflict: Conflict,
+        /// Names and values of the columns of the key.
+        key: String,
+    },
+    /// Null for a column of a relation that must have a value. Nothing was changed.
+    NotNullViolation {
+        /// Name of the relation.
+        relation: String,
+        /// Name of the column.
+        column: String,
+    },
+    /// No row of a relation has the row key.
+    NoSuchRow {
+        /// Name of the relation.
+        relation: String,
+    },
+    /// A row or a change that does not fit the schema of a relation, or a schema that cannot be used. Nothing was changed.
+    Relation {
+        /// Name of the relation.
+        relation: String,
+        /// Description of the problem.
+        problem: String,
+    },
     /// The result of counting up or down is beyond the type of the counter.
     CounterOverflow {
         /// Name of the type.
@@ -275,6 +309,33 @@ impl fmt::Display for Cause {
                 f,
                 "a cap of {cap_bytes} bytes cannot be met: with only the newest row of each series {least_bytes} bytes are in use; raise the cap above that, or remove tables or whole series"
             ),
+            Self::TableExists { table } => write!(
+                f,
+                "there is a table {table} already: drop it, or choose another name"
+            ),
+            Self::UniqueViolation {
+                relation,
+                conflict,
+                key,
+            } => {
+                let rule = match conflict {
+                    Conflict::PrimaryKey => "",
+                    Conflict::Index(_) => "unique index ",
+                };
+                write!(
+                    f,
+                    "another row of {relation} has the same {rule}{conflict} ({key}); update that row, or insert other values"
+                )
+            }
+            Self::NotNullViolation { relation, column } => write!(
+                f,
+                "column {column} of {relation} must not be null; give a value"
+            ),
+            Self::NoSuchRow { relation } => write!(
+                f,
+                "no row of {relation} has this row key; read the row again, it was removed or its primary key was changed"
+            ),
+            Self::Relation { relation, problem } => write!(f, "relation {relation}: {problem}"),
             Self::CounterOverflow { counter } => {
                 write!(
                     f,

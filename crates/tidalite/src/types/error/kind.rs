@@ -8,9 +8,9 @@ use tidalite_pager::{DiskError, Error as FileError};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// No file, series or pin has this path, id or name.
+    /// No file, series, pin or row has this path, id, name or key.
     NotFound,
-    /// A file of this path exists already; or a row of this time exists, in a series that refuses a second one
+    /// A file of this path or a table of this name exists already; or a row of this time exists, in a series that refuses a second one
     /// ([`MergePolicy::Error`](crate::MergePolicy)). Nothing was changed.
     AlreadyExists,
     /// An invalid name of a series, table, pin or policy, or an invalid pattern.
@@ -24,6 +24,12 @@ pub enum ErrorKind {
     /// A key, value or table of another type than requested: a nested table in place of a value, a table of sets opened
     /// as one of single values, a table opened with types other than those stored with it. The file is sound.
     WrongType,
+    /// Another row of a relation has the same primary key, or the same values in a unique index;
+    /// [`Error::unique_violation`](crate::Error::unique_violation) names them. Nothing was changed.
+    UniqueViolation,
+    /// Null for a column of a relation that must have a value;
+    /// [`Error::not_null_violation`](crate::Error::not_null_violation) names it. Nothing was changed.
+    NotNullViolation,
     /// An appended key or pair is not greater than the last one of its table.
     OutOfOrder,
     /// A limit of docs/limits.md was exceeded. [`Error::limit`](crate::Error::limit) gives the amounts.
@@ -72,9 +78,13 @@ impl Cause {
             Self::Store(error) => of_file(error),
             Self::Io(error) => of_io(error.kind()),
             Self::Name { .. } | Self::Pattern { .. } => ErrorKind::InvalidName,
-            Self::Schema { .. } => ErrorKind::Schema,
-            Self::NoSuchSeries { .. } | Self::NoSuchPin { .. } => ErrorKind::NotFound,
-            Self::TimeTaken { .. } => ErrorKind::AlreadyExists,
+            Self::Schema { .. } | Self::Relation { .. } => ErrorKind::Schema,
+            Self::NoSuchSeries { .. } | Self::NoSuchPin { .. } | Self::NoSuchRow { .. } => {
+                ErrorKind::NotFound
+            }
+            Self::TimeTaken { .. } | Self::TableExists { .. } => ErrorKind::AlreadyExists,
+            Self::UniqueViolation { .. } => ErrorKind::UniqueViolation,
+            Self::NotNullViolation { .. } => ErrorKind::NotNullViolation,
             Self::TransactionBroken { .. } => ErrorKind::Broken,
             Self::OutOfOrder { .. } => ErrorKind::OutOfOrder,
             Self::TableKind { .. }

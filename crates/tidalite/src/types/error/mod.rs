@@ -15,6 +15,7 @@ use std::path::Path;
 use std::sync::Arc;
 use tidalite_base::{Corrupt, TxnId};
 use tidalite_pager::{DiskError, Error as FileError, LostCommits};
+use tidalite_relations::Conflict;
 
 /// The result of functions that can fail with an [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -146,7 +147,37 @@ impl Error {
             | Cause::TableTypes { table, .. }
             | Cause::IsTable { table, .. }
             | Cause::NotEncoded { table, .. }
+            | Cause::TableExists { table }
+            | Cause::UniqueViolation {
+                relation: table, ..
+            }
+            | Cause::NotNullViolation {
+                relation: table, ..
+            }
+            | Cause::NoSuchRow { relation: table }
+            | Cause::Relation {
+                relation: table, ..
+            }
             | Cause::WrongType { table, .. } => Some(table),
+            _ => None,
+        }
+    }
+
+    /// The primary key or the unique index that a row violates, and the names and values of its columns as text.
+    /// [`table`](Self::table) is the relation.
+    #[must_use]
+    pub fn unique_violation(&self) -> Option<(&Conflict, &str)> {
+        match self.cause() {
+            Cause::UniqueViolation { conflict, key, .. } => Some((conflict, key)),
+            _ => None,
+        }
+    }
+
+    /// The column that must have a value and got null. [`table`](Self::table) is the relation.
+    #[must_use]
+    pub fn not_null_violation(&self) -> Option<&str> {
+        match self.cause() {
+            Cause::NotNullViolation { column, .. } => Some(column),
             _ => None,
         }
     }

@@ -1,0 +1,192 @@
+//! Recovery of a relation of which rows or parts are lost.
+//!
+//! 1. Rows that cannot be decoded, or have null where it is refused, are removed.
+//! 2. The sequence is moved behind the greatest hidden key.
+//! 3. All indexes are written again. Of rows that conflict in a unique index, the first one is kept: the others are older
+//!    versions that a salvage has found by their pages.
+
+use crate::layout::Layout;
+use crate::parts::{ROWS, SCHEMA, change, part, read_layout};
+use crate::row_ref::{RowKey, RowRef};
+use crate::write::RelationWriter;
+use std::sync::Arc;
+use tidalite_kv::Tree;
+use tidalite_pager::{PageWrite, Result};
+
+/// Rows that are examined before those that cannot stay are removed.
+const STEP_ROWS: usize = 1 << 14;
+
+/// Numbers of rows that a recovery found, and that it removed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RelationRecovery {
+    /// Number of rows that are stored.
+    pub rows: u64,
+    /// Number of rows that could not be decoded and were removed.
+    pub removed: u64,
+    /// Number of rows that conflicted in a unique index with others and were removed.
+    pub conflicts: u64,
+}
+
+/// Repairs a relation whose pages are readable: removes rows that cannot stay, and writes the indexes anew. Returns `None`,
+/// with nothing changed, if the schema is lost.
+///
+/// # Errors
+/// `DiskFull`, `Io`; a damaged page.
+///
+/// # Cost
+/// Reads all rows, and writes all indexes.
+pub fn recover_relation<W: PageWrite>(
+    root: &mut Tree,
+    w: &mut W,
+) -> Result<Option<RelationRecovery>> {
+    let Ok(layout) = read_layout(root, &*w) else {
+        return Ok(None);
+    };
+    let mut done = RelationRecovery::default();
+    remove_other_parts(root, w)?;
+    walk(root, w, &mut |root, w, from| {
+        let (refused, next) = refused_from(root, &*w, &layout, from)?;
+        done.removed += refused.len() as u64;
+        change(root, w, &ROWS, &mut |w, table| {
+            refused
+                .iter()
+                .try_for_each(|key| table.remove(w, key).map(drop))
+        })?;
+        Ok(next)
+    })?;
+    if layout.has_hidden_key() {
+        set_sequence(root, w)?;
+    }
+    // Rows are stored again, one by one, in the order of their keys.
+    let layout = Arc::new(layout);
+    if !layout.indexes.is_empty() {
+        walk(root, w, &mut |root, w, from| {
+            let (rows, next) = rows_from(root, &*w, &layout, from)?;
+            for (key, row) in rows {
+                let mut writer = RelationWriter::with_layout(root, w, Arc::clone(&layout));
+                if !writer.index_again(&key, &row)? {
+                    done.conflicts += 1;
+                }
+            }
+            Ok(next)
+        })?;
+    }
+    done.rows = part(root, &*w, &ROWS)?.len();
+    Ok(Some(done))
+}
+
+/// Calls `step` with the key from which on to work, until it returns no other.
+fn walk<W>(
+    root: &mut Tree,
+    w: &mut W,
+    step: &mut dyn FnMut(&mut Tree, &mut W, &[u8]) -> Result<Option<Vec<u8>>>,
+) -> Result<()> {
+    let mut from = Some(Vec::new());
+    while let Some(start) = from {
+        from = step(root, w, &start)?;
+    }
+    Ok(())
+}
+
+/// Removes all parts but the schema and the rows, also indexes: they are written again.
+fn remove_other_parts<W: PageWrite>(root: &mut Tree, w: &mut W) -> Result<()> {
+    let mut others = Vec::new();
+    let mut cursor = root.cursor(&*w);
+    let mut there = cursor.first()?;
+    while there {
+        if *cursor.key() != SCHEMA && *cursor.key() != ROWS {
+            others.push(cursor.key().to_vec());
+        }
+        there = cursor.next()?;
+    }
+    drop(cursor);
+    for key in others {
+        root.remove(w, &key)?;
+    }
+    Ok(())
+}
+
+/// Keys of rows from a key on that cannot stay, and the key at which to go on.
+fn refused_from<W: PageWrite>(
+    root: &Tree,
+    w: &W,
+    layout: &Layout,
+    from: &[u8],
+) -> Result<(Vec<Vec<u8>>, Option<Vec<u8>>)> {
+    let mut refused = Vec::new();
+    let mut cursor = part(root, w, &ROWS)?.cursor(w)?;
+    let mut there = cursor.seek_ge(from)?;
+    let mut seen = 0;
+    while there {
+        if seen == STEP_ROWS {
+            return Ok((refused, Some(cursor.key().to_vec())));
+        }
+        seen += 1;
+        let is_row = match cursor.is_nested() {
+            true => false,
+            false => {
+                let value = cursor.value()?;
+                let value = value.bytes()?;
+                let row = RowRef::open(layout, cursor.key(), &value);
+                let row = row.ok().filter(RowRef::is_whole);
+                match row.map(|row| row.to_cells()).transpose()? {
+                    Some(row) => {
+                        layout.check_row(&row).is_ok()
+                            && (layout.has_hidden_key() || layout.key_of(&row) == cursor.key())
+                    }
+                    None => false,
+                }
+            }
+        };
+        if !is_row {
+            refused.push(cursor.key().to_vec());
+        }
+        there = cursor.next()?;
+    }
+    Ok((refused, None))
+}
+
+type FoundRows = Vec<(RowKey, Vec<crate::cell::Cell>)>;
+
+/// Rows from a key on, and the key at which to go on.
+fn rows_from<W: PageWrite>(
+    root: &Tree,
+    w: &W,
+    layout: &Layout,
+    from: &[u8],
+) -> Result<(FoundRows, Option<Vec<u8>>)> {
+    let mut rows = Vec::new();
+    let mut cursor = part(root, w, &ROWS)?.cursor(w)?;
+    let mut there = cursor.seek_ge(from)?;
+    while there {
+        let key = cursor.key().to_vec();
+        if rows.len() == STEP_ROWS {
+            return Ok((rows, Some(key)));
+        }
+        let value = cursor.value()?;
+        let value = value.bytes()?;
+        let row = RowRef::open(layout, cursor.key(), &value)?.to_cells()?;
+        rows.push((RowKey(key), row));
+        there = cursor.next()?;
+    }
+    Ok((rows, None))
+}
+
+/// Moves the sequence behind the greatest hidden key.
+fn set_sequence<W: PageWrite>(root: &mut Tree, w: &mut W) -> Result<()> {
+    let rows = part(root, &*w, &ROWS)?;
+    let mut cursor = rows.cursor(&*w)?;
+    let mut last = None;
+    if cursor.last()? {
+        last = cursor.key().try_into().map(u64::from_be_bytes).ok();
+    }
+    let next = last.map_or(0, |last| last.saturating_add(1));
+    let missing = next.saturating_sub(rows.sequence());
+    drop(cursor);
+    if missing > 0 {
+        change(root, w, &ROWS, &mut |_, table| {
+            Ok(table.take_sequence(missing))
+        })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,251 @@
+//! Changing the rows of a relation.
+//!
+//! Invariants:
+//! 1. Each index has exactly one entry for each row: the columns of the index, then the primary key.
+//! 2. No two rows have the same entry in a unique index up to the primary key, unless one of its columns is null.
+//! 3. Errors other than `Store` come before the first change. After a `Store` error the transaction must be rolled back.
+
+use crate::cell::Cell;
+use crate::conflict::NewRow;
+use crate::error::{Conflict, Error, Result, damaged};
+use crate::layout::{Layout, StoredIndex};
+use crate::parts::{ROWS, change, index_key, write_layout};
+use crate::read::RelationReader;
+use crate::row_ref::RowKey;
+use crate::schema::Column;
+use std::sync::Arc;
+use tidalite_kv::Tree;
+use tidalite_pager::PageWrite;
+
+/// Write access to a relation. The caller stores the tree that it has lent.
+pub struct RelationWriter<'a, W> {
+    pub(crate) root: &'a mut Tree,
+    pub(crate) w: &'a mut W,
+    pub(crate) layout: Arc<Layout>,
+}
+
+impl<'a, W: PageWrite> RelationWriter<'a, W> {
+    /// Creates a relation in an empty table.
+    ///
+    /// # Errors
+    /// A full disk.
+    pub fn create(
+        root: &'a mut Tree,
+        w: &'a mut W,
+        layout: Arc<Layout>,
+    ) -> tidalite_pager::Result<Self> {
+        debug_assert!(root.is_empty(), "a relation is created in an empty table");
+        write_layout(root, w, &layout)?;
+        Ok(Self { root, w, layout })
+    }
+
+    /// Opens a relation whose schema is known.
+    pub fn with_layout(root: &'a mut Tree, w: &'a mut W, layout: Arc<Layout>) -> Self {
+        Self { root, w, layout }
+    }
+
+    /// The schema and its places, after the changes.
+    #[must_use]
+    pub fn into_layout(self) -> Arc<Layout> {
+        self.layout
+    }
+
+    pub(crate) fn reader(&self) -> RelationReader<&W> {
+        RelationReader::with_layout(self.root, &*self.w, Arc::clone(&self.layout))
+    }
+
+    /// Inserts a row with a value for each column; returns its key.
+    ///
+    /// # Errors
+    /// `Unique`, `NotNull`, `Cell`, `Count`; `Store` with `Limit` for a key or a row that is too long. Nothing has changed
+    /// then. A damaged page, a full disk.
+    pub fn insert(&mut self, row: &[Cell]) -> Result<RowKey> {
+        let mut new = self.reader().new_row(row)?;
+        if let Some((conflict, _)) = self.reader().conflict_of(&new, row, None)? {
+            return Err(self.unique(conflict, row));
+        }
+        self.put(&mut new, None)?;
+        Ok(RowKey(new.key))
+    }
+
+    /// Inserts a row of which only these columns are given; the others have their defaults, or null.
+    ///
+    /// # Errors
+    /// As for `insert`; `Schema` for an unknown column.
+    pub fn insert_columns(&mut self, values: &[(&str, Cell)]) -> Result<RowKey> {
+        let schema = &self.layout.schema;
+        let default = |column: &Column| column.default.clone().unwrap_or_default();
+        let mut row: Vec<Cell> = schema.columns.iter().map(default).collect();
+        for (column, value) in values {
+            row[schema.expect(column)?] = value.clone();
+        }
+        self.insert(&row)
+    }
+
+    /// Inserts a row, or replaces the row with the same primary key; returns whether it has replaced one.
+    ///
+    /// # Errors
+    /// As for `insert`; `Unique` only for unique indexes.
+    pub fn upsert(&mut self, row: &[Cell]) -> Result<bool> {
+        if self.layout.has_hidden_key() {
+            return self.insert(row).map(|_| false);
+        }
+        let new = self.reader().new_row(row)?;
+        let key = RowKey(new.key.clone());
+        match self.reader().get_row(&key)? {
+            Some(old) => self.replace(&key, &old, new, row).map(|()| true),
+            None => self.insert(row).map(|_| false),
+        }
+    }
+
+    /// Replaces the row with this key; the new row may have another primary key. A hidden key stays.
+    ///
+    /// # Errors
+    /// `NoSuchRow`; otherwise as for `insert`.
+    pub fn update(&mut self, key: &RowKey, row: &[Cell]) -> Result<()> {
+        let mut new = self.reader().new_row(row)?;
+        if self.layout.has_hidden_key() {
+            new.key.clone_from(&key.0);
+        }
+        match self.reader().get_row(key)? {
+            Some(old) => self.replace(key, &old, new, row),
+            None => Err(Error::NoSuchRow),
+        }
+    }
+
+    /// Removes the row with this key; returns whether there was one.
+    ///
+    /// # Errors
+    /// A damaged page, a full disk.
+    pub fn remove(&mut self, key: &RowKey) -> Result<bool> {
+        let layout = Arc::clone(&self.layout);
+        if layout.indexes.is_empty() {
+            return Ok(self.change(&ROWS, &mut |w, table| table.remove(w, &key.0))?);
+        }
+        let Some(old) = self.reader().get_row(key)? else {
+            return Ok(false);
+        };
+        for index in &layout.indexes {
+            let entry = [&layout.index_prefix(index, &old)[..], &key.0[..]].concat();
+            self.remove_entry(index, &entry)?;
+        }
+        Ok(self.change(&ROWS, &mut |w, table| table.remove(w, &key.0))?)
+    }
+
+    /// Removes all rows. Hidden keys are not used again.
+    ///
+    /// # Errors
+    /// A damaged page, a full disk.
+    pub fn clear(&mut self) -> Result<()> {
+        let layout = Arc::clone(&self.layout);
+        for index in &layout.indexes {
+            self.change(&index_key(index.number), &mut |w, table| table.clear(w))?;
+        }
+        Ok(self.change(&ROWS, &mut |w, table| table.clear(w))?)
+    }
+
+    pub(crate) fn change<T>(
+        &mut self,
+        key: &[u8],
+        f: &mut dyn FnMut(&mut W, &mut tidalite_kv::TableWriter) -> tidalite_pager::Result<T>,
+    ) -> tidalite_pager::Result<T> {
+        change(self.root, self.w, key, f)
+    }
+
+    #[cold]
+    fn unique(&self, conflict: Conflict, row: &[Cell]) -> Error {
+        let key = self.layout.conflict_text(&conflict, row);
+        Error::Unique { conflict, key }
+    }
+
+    /// Replaces a row, and the entries of those indexes whose columns change.
+    fn replace(&mut self, key: &RowKey, old: &[Cell], mut new: NewRow, row: &[Cell]) -> Result<()> {
+        if let Some((conflict, _)) = self.reader().conflict_of(&new, row, Some(key))? {
+            return Err(self.unique(conflict, row));
+        }
+        let layout = Arc::clone(&self.layout);
+        let mut kept = vec![false; layout.indexes.len()];
+        for (at, index) in layout.indexes.iter().enumerate() {
+            let before = [&layout.index_prefix(index, old)[..], &key.0[..]].concat();
+            kept[at] = before == new.entry(at);
+            if !kept[at] {
+                self.remove_entry(index, &before)?;
+            }
+        }
+        if key.0 != new.key {
+            self.change(&ROWS, &mut |w, table| table.remove(w, &key.0))?;
+        }
+        self.put(&mut new, Some(&kept))
+    }
+
+    /// Stores a row and its index entries. `kept` tells, for a row that replaces another, which entries exist already; a new
+    /// row gets its hidden key here.
+    fn put(&mut self, new: &mut NewRow, kept: Option<&[bool]>) -> Result<()> {
+        let takes_number = kept.is_none() && self.layout.has_hidden_key();
+        self.change(&ROWS, &mut |w, table| {
+            if takes_number {
+                let number = table.take_sequence(1).ok_or_else(|| used_up())?;
+                new.key = number.to_be_bytes().to_vec();
+            }
+            table.insert(w, &new.key, &new.value)
+        })?;
+        Ok(self.put_entries(new, kept)?)
+    }
+
+    fn put_entries(&mut self, new: &NewRow, kept: Option<&[bool]>) -> tidalite_pager::Result<()> {
+        let layout = Arc::clone(&self.layout);
+        for (at, index) in layout.indexes.iter().enumerate() {
+            if kept.is_none_or(|kept| !kept[at]) {
+                let entry = new.entry(at);
+                self.change(&index_key(index.number), &mut |w, table| {
+                    table.insert(w, &entry, &[])
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a stored row to all indexes; removes it instead, and returns false, if it conflicts with another row. For a
+    /// recovery, which has emptied the indexes.
+    pub(crate) fn index_again(
+        &mut self,
+        key: &RowKey,
+        row: &[Cell],
+    ) -> tidalite_pager::Result<bool> {
+        let layout = Arc::clone(&self.layout);
+        let indexes = layout.indexes.iter();
+        let new = NewRow {
+            key: key.0.clone(),
+            value: Vec::new(),
+            prefixes: indexes.map(|one| layout.index_prefix(one, row)).collect(),
+        };
+        let conflict = match self.reader().conflict_of(&new, row, Some(key)) {
+            Ok(conflict) => conflict,
+            Err(Error::Store(error)) => return Err(error),
+            Err(_) => None,
+        };
+        if conflict.is_some() {
+            self.change(&ROWS, &mut |w, table| table.remove(w, &key.0))?;
+            return Ok(false);
+        }
+        self.put_entries(&new, None)?;
+        Ok(true)
+    }
+
+    fn remove_entry(&mut self, index: &StoredIndex, entry: &[u8]) -> Result<()> {
+        let key = index_key(index.number);
+        match self.change(&key, &mut |w, table| table.remove(w, entry))? {
+            true => Ok(()),
+            false => Err(damaged("index of a relation", "no entry", entry.escape_ascii()).into()),
+        }
+    }
+}
+
+#[cold]
+fn used_up() -> tidalite_pager::Error {
+    tidalite_pager::Error::Limit {
+        what: "rows that a relation has ever had",
+        found: u64::MAX,
+        limit: u64::MAX,
+    }
+}

@@ -1,0 +1,22 @@
+//! Relations: tables with typed columns, a primary key and secondary indexes. Each is a table whose layout is not rows.
+//!
+//! ```text
+//! refusal      errors of the crate below as errors of this library
+//! rows         Rows, RowRef: rows in the order of a key or an index
+//! relation     Relation: lookups, ranges
+//! relation_mut RelationMut: insert, update, remove
+//! alter        RelationMut: columns and indexes that come and go
+//! open         opening and creating them, in a snapshot and in a write transaction
+//! recover      rebuilding them for salvage
+//! ```
+//!
+//! `Roots::relations` counts the changes of schemas: creating, altering, renaming and dropping relations, so that
+//! [`catalog_version`](crate::ReadTxn::catalog_version) changes with them.
+
+pub(crate) mod alter;
+pub(crate) mod open;
+pub(crate) mod recover;
+pub(crate) mod refusal;
+pub(crate) mod relation;
+pub(crate) mod relation_mut;
+pub(crate) mod rows;
